@@ -1,0 +1,14 @@
+/*
+ * perdure.h - everything stable at once.
+ */
+#ifndef PERDURE_H
+#define PERDURE_H
+
+#include <perdure/buf.h>
+#include <perdure/errors.h>
+#include <perdure/json.h>
+#include <perdure/types.h>
+#include <perdure/value.h>
+#include <perdure/version.h>
+
+#endif

@@ -1,0 +1,107 @@
+/*
+ * base.h - what every layer uses. See README.md in this folder.
+ */
+#ifndef PDR_BASE_H
+#define PDR_BASE_H
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+
+#include <perdure/buf.h>
+#include <perdure/errors.h>
+#include <perdure/sys/alloc.h>
+#include <perdure/types.h>
+#include <perdure/version.h>
+
+#include "limits.h"
+#include "reasons.h"
+
+#define PDR_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define PDR_CONTAINER_OF(ptr, type, member) \
+    ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
+#define PDR_LIKELY(x)   __builtin_expect(!!(x), 1)
+#define PDR_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/* A literal as a view; for constants inside the library. */
+#define PDR_LIT(text)            \
+    (pdr_str)                    \
+    {                            \
+        (text), sizeof(text) - 1 \
+    }
+
+/* --- errors (err.c) ------------------------------------------------------ */
+
+#define PDR__STRING2(x) #x
+#define PDR__STRING(x)  PDR__STRING2(x)
+#define PDR__WHERE      __FILE__ ":" PDR__STRING(__LINE__)
+
+/* Fail with a reason of reasons.h; the value is its code. */
+#define PDR_FAIL(err, reason, ...)                              \
+    (pdr__fail((err), PDR_R_##reason, PDR__WHERE, __VA_ARGS__), \
+     (pdr_rc)PDR_RC_##reason)
+
+/* The same, about byte `at` of the input. */
+#define PDR_FAIL_AT(err, at, reason, ...)                       \
+    (pdr__fail((err), PDR_R_##reason, PDR__WHERE, __VA_ARGS__), \
+     pdr__err_at((err), (at)), (pdr_rc)PDR_RC_##reason)
+
+/* A broken contract of the caller: stops a debug build, an error otherwise. */
+#ifdef NDEBUG
+#define PDR_REQUIRE(condition)          \
+    do {                                \
+        if (PDR_UNLIKELY(!(condition))) \
+            return PDR_EMISUSE;         \
+    } while (0)
+#else
+#define PDR_REQUIRE(condition) assert(condition)
+#endif
+
+/* The one place where every error of the library is raised. */
+void pdr__fail(pdr_err *err, enum pdr__reason reason, const char *where,
+               const char *fmt, ...) PDR_PRINTF(4, 5);
+void pdr__err_at(pdr_err *err, size_t offset);
+pdr_rc pdr__nomem(pdr_err *err);
+
+/* Put context in front of the message of `err`; returns `rc`. */
+pdr_rc pdr__wrap(pdr_err *err, pdr_rc rc, const char *fmt, ...)
+    PDR_PRINTF(3, 4);
+
+/* Put a path into `err`; one that is too long loses its front. */
+void pdr__err_path(pdr_err *err, pdr_str path);
+
+/* Slug and code of a reason. */
+const char *pdr__reason_slug(enum pdr__reason reason);
+pdr_rc pdr__reason_rc(enum pdr__reason reason);
+
+/* --- memory (alloc.c, arena.c) ------------------------------------------- */
+
+void *pdr__alloc(size_t size);
+void *pdr__calloc(size_t count, size_t size);
+void *pdr__realloc(void *ptr, size_t size);
+void pdr__free(void *ptr);
+char *pdr__strdup(const char *text);
+char *pdr__strndup(pdr_str text); /* with a final NUL */
+
+/* Sizes that came from outside: false on overflow. */
+static inline bool pdr__add_size(size_t *out, size_t a, size_t b)
+{
+    return !__builtin_add_overflow(a, b, out);
+}
+
+static inline bool pdr__mul_size(size_t *out, size_t a, size_t b)
+{
+    return !__builtin_mul_overflow(a, b, out);
+}
+
+/* --- buffers (buf.c) ----------------------------------------------------- */
+
+/* Room for `extra` more bytes, inline where there is some. */
+static inline pdr_rc pdr__buf_room(pdr_buf *buf, size_t extra, pdr_err *err)
+{
+    if (PDR_LIKELY(buf->cap - buf->len >= extra))
+        return PDR_OK;
+    return pdr_buf_reserve(buf, extra, err);
+}
+
+#endif

@@ -1,0 +1,76 @@
+/*
+ * reasons.h - the exact causes of failures. One row per cause: name, the code
+ * that a caller reacts to, the slug that reaches callers, logs and the wire.
+ * Slugs are never changed. Each has a test that provokes it.
+ */
+#ifndef PDR_BASE_REASONS_H
+#define PDR_BASE_REASONS_H
+
+#include <perdure/errors.h>
+
+/* clang-format off */
+#define PDR_REASON_MAP(X)                                                      \
+    /* memory, contract */                                                     \
+    X(NO_MEMORY,          NOMEM,       "no_memory")                            \
+    X(BROKEN_CONTRACT,    MISUSE,      "broken_contract")                      \
+    X(ALLOCATOR_IN_USE,   MISUSE,      "allocator_in_use")                     \
+    X(MISSING_SLOT,       MISUSE,      "missing_slot")                         \
+    X(TABLE_VERSION,      VERSION,     "table_version")                        \
+    X(BUFFER_FULL,        LIMIT,       "buffer_full")                          \
+    X(BAD_FORMAT,         INVALID,     "bad_format")                           \
+    /* base */                                                                 \
+    X(BAD_UTF8,           INVALID,     "bad_utf8")                             \
+    X(BAD_BASE64,         INVALID,     "bad_base64")                           \
+    X(BAD_UUID,           INVALID,     "bad_uuid")                             \
+    X(BAD_DATETIME,       INVALID,     "bad_datetime")                         \
+    X(DATETIME_RANGE,     INVALID,     "datetime_range")                       \
+    X(NO_RANDOMNESS,      IO,          "no_randomness")                        \
+    X(DIGEST_FAILED,      IO,          "digest_failed")                        \
+    X(MAP_FULL,           LIMIT,       "map_full")                             \
+    X(ARENA_FULL,         LIMIT,       "arena_full")                           \
+    /* values */                                                               \
+    X(WRONG_KIND,         INVALID,     "wrong_kind")                           \
+    X(NOT_INTEGER,        INVALID,     "not_integer")                          \
+    X(NUMBER_RANGE,       INVALID,     "number_range")                         \
+    X(NOT_FINITE,         INVALID,     "not_finite")                           \
+    X(BAD_NUMBER,         INVALID,     "bad_number")                           \
+    X(LONE_SURROGATE,     INVALID,     "lone_surrogate")                       \
+    X(SCRATCH_NEEDED,     MISUSE,      "scratch_needed")                       \
+    X(BUILDER_ORDER,      MISUSE,      "builder_order")                        \
+    X(TOO_DEEP,           LIMIT,       "too_deep")                             \
+    X(TOO_LARGE,          LIMIT,       "too_large")                            \
+    X(TOO_MANY_NODES,     LIMIT,       "too_many_nodes")                       \
+    X(NO_MEMBER,          NOTFOUND,    "no_member")                            \
+    X(NO_ELEMENT,         NOTFOUND,    "no_element")                           \
+    X(BAD_POINTER,        INVALID,     "bad_pointer")                          \
+    /* JSON text */                                                            \
+    X(EMPTY_INPUT,        INVALID,     "empty_input")                          \
+    X(BYTE_ORDER_MARK,    INVALID,     "byte_order_mark")                      \
+    X(UTF16_INPUT,        INVALID,     "utf16_input")                          \
+    X(UNEXPECTED_END,     INVALID,     "unexpected_end")                       \
+    X(UNEXPECTED_BYTE,    INVALID,     "unexpected_byte")                      \
+    X(TRAILING_DATA,      INVALID,     "trailing_data")                        \
+    X(MISSING_SEPARATOR,  INVALID,     "missing_separator")                    \
+    X(CONTROL_IN_STRING,  INVALID,     "control_in_string")                    \
+    X(BAD_ESCAPE,         INVALID,     "bad_escape")                           \
+    X(BARE_TOKEN,         INVALID,     "bare_token")                           \
+    X(NO_KERNEL,          UNSUPPORTED, "no_kernel")                            \
+    X(BAD_OPTION,         MISUSE,      "bad_option")                           \
+    X(WALK_ORDER,         MISUSE,      "walk_order")
+/* clang-format on */
+
+enum pdr__reason {
+#define PDR_REASON_ENUM(name, code, slug) PDR_R_##name,
+    PDR_REASON_MAP(PDR_REASON_ENUM)
+#undef PDR_REASON_ENUM
+        PDR_REASON_COUNT
+};
+
+/* The code of each reason as a constant, so that PDR_FAIL() can return it. */
+enum pdr__reason_code {
+#define PDR_REASON_CODE(name, code, slug) PDR_RC_##name = PDR_E##code,
+    PDR_REASON_MAP(PDR_REASON_CODE)
+#undef PDR_REASON_CODE
+};
+
+#endif

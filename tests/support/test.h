@@ -1,0 +1,90 @@
+/*
+ * test.h - TEST and TEST_OOM, a thin layer over cmocka.
+ *
+ * A test program is one file: include this header, write tests, end with
+ * nothing; main() is in test.c. Each test must release what it allocated
+ * through the library: what is left counts as a failure.
+ */
+#ifndef PDR_TEST_H
+#define PDR_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <perdure.h>
+
+typedef void (*test_fn)(void);
+
+void test_register(const char *noun, const char *sentence, test_fn fn,
+                   bool oom);
+void test_covers(const char *id);
+
+/* Allocations through the library that are alive, and all since the start. */
+size_t test_live_allocations(void);
+size_t test_allocations(void);
+
+/* Let the n-th allocation from now fail (1 is the next); 0 turns it off. With
+ * `for_ever`, all after it fail too. */
+void test_fail_allocation(size_t n, bool for_ever);
+
+/* Bytes now allocated through the library, and the most so far since reset. */
+size_t test_live_bytes(void);
+size_t test_peak_bytes(void);
+void test_reset_peak(void);
+
+/* A file below tests/data, owned by the caller: release with free(). */
+char *test_read_data(const char *path, size_t *len);
+/* The path of tests/data, to list it. */
+const char *test_data_folder(void);
+
+#define TEST(noun, sentence)                                               \
+    static void test_##noun##_##sentence(void);                            \
+    __attribute__((constructor)) static void register_##noun##_##sentence( \
+        void)                                                              \
+    {                                                                      \
+        test_register(#noun, #sentence, test_##noun##_##sentence, false);  \
+    }                                                                      \
+    static void test_##noun##_##sentence(void)
+
+/* Repeated: allocation 1 fails, then 2, then 3, until none was left to fail;
+ * then each of them and all later ones. Leaks fail it. */
+#define TEST_OOM(noun, sentence)                                           \
+    static void test_##noun##_##sentence(void);                            \
+    __attribute__((constructor)) static void register_##noun##_##sentence( \
+        void)                                                              \
+    {                                                                      \
+        test_register(#noun, #sentence, test_##noun##_##sentence, true);   \
+    }                                                                      \
+    static void test_##noun##_##sentence(void)
+
+/* Claim a numbered statement; recorded with the verdict, at most three. */
+#define COVERS(id) test_covers(id)
+
+#define ASSERT(condition) assert_true(condition)
+#define ASSERT_RC(expected, call) \
+    assert_string_equal(pdr_rc_name(expected), pdr_rc_name(call))
+#define ASSERT_STR(expected, text) assert_string_equal(expected, text)
+#define ASSERT_INT(expected, number) \
+    assert_int_equal((int64_t)(expected), (int64_t)(number))
+#define ASSERT_SIZE(expected, number) \
+    assert_int_equal((size_t)(expected), (size_t)(number))
+/* Expected C string against a pdr_str. */
+#define ASSERT_TEXT(expected, str) \
+    test_assert_text(expected, str, __FILE__, __LINE__)
+void test_assert_text(const char *expected, pdr_str actual, const char *file,
+                      int line);
+/* Two pdr_str of any bytes. */
+#define ASSERT_BYTES(expected, str) \
+    test_assert_bytes(expected, str, __FILE__, __LINE__)
+void test_assert_bytes(pdr_str expected, pdr_str actual, const char *file,
+                       int line);
+
+#endif
