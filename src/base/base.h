@@ -94,6 +94,32 @@ static inline bool pdr__mul_size(size_t *out, size_t a, size_t b)
     return !__builtin_mul_overflow(a, b, out);
 }
 
+/* Memory that is released at once. Set up with PDR_ARENA_INIT(max_bytes): the
+ * bytes that may be handed out, each piece rounded up to 16. */
+struct pdr__arena_chunk;
+struct pdr__arena {
+    struct pdr__arena_chunk *newest; /* owned, with all before it */
+    size_t used;                     /* bytes handed out, rounded up */
+    size_t max;                      /* bytes that `used` may reach */
+    size_t next_bytes;               /* size of the next usual chunk */
+};
+
+/* clang-format off */
+#define PDR_ARENA_INIT(max_bytes) {NULL, 0, (max_bytes), PDR_ARENA_FIRST_BYTES}
+/* clang-format on */
+
+/* `size` bytes, not cleared, 16-byte aligned, in arena. Fails with NO_MEMORY
+ * or ARENA_FULL; `*out` is NULL then and the arena as it was. */
+PDR_MUST_CHECK pdr_rc pdr__arena_alloc(void **out, struct pdr__arena *arena,
+                                       size_t size, pdr_err *err);
+/* A copy with a final NUL, in arena. Fails as pdr__arena_alloc(). */
+PDR_MUST_CHECK pdr_rc pdr__arena_strndup(char **out, struct pdr__arena *arena,
+                                         pdr_str text, pdr_err *err);
+/* Forget all pieces; may keep one chunk for the next ones. */
+void pdr__arena_reset(struct pdr__arena *arena);
+/* Release all; the arena can be used again. */
+void pdr__arena_dispose(struct pdr__arena *arena);
+
 /* --- buffers (buf.c) ----------------------------------------------------- */
 
 /* Room for `extra` more bytes, inline where there is some. */
