@@ -130,4 +130,22 @@ static inline pdr_rc pdr__buf_room(pdr_buf *buf, size_t extra, pdr_err *err)
     return pdr_buf_reserve(buf, extra, err);
 }
 
+/* --- UTF-8 (utf8.c) --------------------------------------------------------
+ */
+
+#define PDR_UTF8_MAX      4         /* bytes of a code point */
+#define PDR_MAX_CODEPOINT 0x10FFFFu /* the last one that Unicode has */
+
+/* Length of the longest well-formed beginning: `text.len` if all is. */
+size_t pdr__utf8_valid_len(pdr_str text);
+/* Fails with BAD_UTF8 at the first byte of the first ill-formed sequence. */
+PDR_MUST_CHECK pdr_rc pdr__utf8_check(pdr_str text, pdr_err *err);
+/* The first code point; gives its bytes, 0 if it is ill-formed or missing. */
+size_t pdr__utf8_decode(uint32_t *out, pdr_str text);
+/* Gives the bytes written, 0 for what has no UTF-8 form. */
+size_t pdr__utf8_encode(char out[PDR_UTF8_MAX], uint32_t codepoint);
+/* The same, but a surrogate becomes three bytes (WTF-8). For names inside the
+ * library only: pdr__utf8_valid_len() refuses such bytes. */
+size_t pdr__wtf8_encode(char out[PDR_UTF8_MAX], uint32_t codepoint);
+
 #endif
