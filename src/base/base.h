@@ -148,4 +148,52 @@ size_t pdr__utf8_encode(char out[PDR_UTF8_MAX], uint32_t codepoint);
  * library only: pdr__utf8_valid_len() refuses such bytes. */
 size_t pdr__wtf8_encode(char out[PDR_UTF8_MAX], uint32_t codepoint);
 
+/* --- randomness (rand.c) ---------------------------------------------------
+ */
+
+/* Where random bytes come from. */
+struct pdr__rand {
+    /* Fill `len` bytes; fails with NO_RANDOMNESS. Called from any thread. */
+    pdr_rc (*fill)(void *ctx, void *out, size_t len, pdr_err *err);
+    void *ctx; /* handed to `fill` */
+};
+
+/* The randomness of the system. Static. */
+const struct pdr__rand *pdr__rand_system(void);
+
+static inline pdr_rc pdr__rand_fill(void *out, const struct pdr__rand *source,
+                                    size_t len, pdr_err *err)
+{
+    return source->fill(source->ctx, out, len, err);
+}
+
+/* --- time (clock.c) --------------------------------------------------------
+ */
+
+/* A tick is 100 ns; ticks of an instant count from 0001-01-01T00:00:00Z. */
+#define PDR_TICKS_PER_MS     INT64_C(10000)
+#define PDR_TICKS_PER_SECOND (1000 * PDR_TICKS_PER_MS)
+#define PDR_TICKS_UNIX_EPOCH INT64_C(621355968000000000)  /* 1970-01-01 */
+#define PDR_MAX_TICKS        INT64_C(3155378975999999999) /* end of 9999 */
+
+/* Where the time comes from. Called from any thread. */
+struct pdr__clock {
+    int64_t (*now_ticks)(void *ctx);    /* UTC, 0 to PDR_MAX_TICKS */
+    int64_t (*monotonic_ms)(void *ctx); /* never goes back, any origin */
+    void *ctx;                          /* handed to both */
+};
+
+/* The clocks of the system. Static. */
+const struct pdr__clock *pdr__clock_system(void);
+
+static inline int64_t pdr__now_ticks(const struct pdr__clock *clock)
+{
+    return clock->now_ticks(clock->ctx);
+}
+
+static inline int64_t pdr__monotonic_ms(const struct pdr__clock *clock)
+{
+    return clock->monotonic_ms(clock->ctx);
+}
+
 #endif
