@@ -196,4 +196,69 @@ static inline int64_t pdr__monotonic_ms(const struct pdr__clock *clock)
     return clock->monotonic_ms(clock->ctx);
 }
 
+/* --- hashes of texts (hash.c) ----------------------------------------------
+ */
+
+struct pdr__hash_key {
+    uint64_t k0, k1;
+};
+
+/* SipHash-1-3 with the key of this process. Never write it down: the next
+ * process has another key. */
+uint64_t pdr__hash(pdr_str text);
+uint64_t pdr__hash_keyed(struct pdr__hash_key key, pdr_str text);
+/* A key from `source`, or a weaker one if that fails. */
+struct pdr__hash_key pdr__hash_draw_key(const struct pdr__rand *source);
+
+/* --- ordered maps (map.c) --------------------------------------------------
+ */
+
+struct pdr__map_entry {
+    pdr_str key;   /* copy owned by the map; ptr is NULL once removed */
+    void *value;   /* the caller's; may be changed in place */
+    uint64_t hash; /* of `key` */
+};
+
+struct pdr__map_slot;
+
+/* Texts to pointers, in the order of insertion. Set up with
+ * PDR_MAP_INIT(max_entries), at most PDR_MAX_MAP_ENTRIES. Read the fields, do
+ * not write them. */
+struct pdr__map {
+    struct pdr__map_entry *entries; /* owned; removed ones included */
+    struct pdr__map_slot *slots;    /* owned; finds an entry by hash */
+    size_t slot_count;              /* 0 or a power of two */
+    size_t cap;                     /* room in `entries` */
+    size_t used;                    /* entries in use, removed ones included */
+    size_t first;                   /* the first not removed, or `used` */
+    size_t count;                   /* entries that are not removed */
+    size_t max;                     /* that `count` may reach */
+};
+
+/* clang-format off */
+#define PDR_MAP_INIT(max_entries) {NULL, NULL, 0, 0, 0, 0, 0, (max_entries)}
+/* clang-format on */
+
+/* Is there a value under `key`? It goes to `*out`, which may be NULL. */
+bool pdr__map_get(void **out, const struct pdr__map *map, pdr_str key);
+/* Set the value of `key` (copied). A new key goes to the end, a known one
+ * keeps its place. `*old`, which may be NULL, gets the value before, or NULL.
+ * Fails with NO_MEMORY or MAP_FULL; the map stays as it was. */
+PDR_MUST_CHECK pdr_rc pdr__map_put(void **old, struct pdr__map *map,
+                                   pdr_str key, void *value, pdr_err *err);
+/* Take `key` out; its value goes to `*out`, which may be NULL. False if there
+ * is none. */
+bool pdr__map_remove(void **out, struct pdr__map *map, pdr_str key);
+/* Release keys and tables, not the values. The map can be used again. */
+void pdr__map_dispose(struct pdr__map *map);
+/* In order; NULL at the end. */
+struct pdr__map_entry *pdr__map_first(const struct pdr__map *map);
+struct pdr__map_entry *pdr__map_next(const struct pdr__map *map,
+                                     const struct pdr__map_entry *entry);
+
+/* for each entry in order; no put or remove inside. */
+#define PDR_MAP_EACH(entry, map)                                            \
+    for (struct pdr__map_entry *entry = pdr__map_first(map); entry != NULL; \
+         entry = pdr__map_next(map, entry))
+
 #endif
