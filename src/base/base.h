@@ -261,4 +261,24 @@ struct pdr__map_entry *pdr__map_next(const struct pdr__map *map,
     for (struct pdr__map_entry *entry = pdr__map_first(map); entry != NULL; \
          entry = pdr__map_next(map, entry))
 
+/* --- base64 (base64.c) -----------------------------------------------------
+ */
+
+enum pdr__base64 {
+    PDR_BASE64,    /* RFC 4648 section 4: '+' and '/' */
+    PDR_BASE64_URL /* section 5: '-' and '_' */
+};
+
+/* Append the text of `bytes`, with '=' to full groups of four if `padded`.
+ * Fails as pdr_buf_reserve(). */
+PDR_MUST_CHECK pdr_rc pdr__base64_encode(pdr_buf *out, pdr_str bytes,
+                                         enum pdr__base64 kind, bool padded,
+                                         pdr_err *err);
+/* Append the bytes of `text`. PDR_BASE64 needs its padding, PDR_BASE64_URL may
+ * have it; each sequence of bytes has one spelling (and for the latter one
+ * without padding). Fails with BAD_BASE64 and the offset, or as
+ * pdr_buf_reserve(); `out` stays as it was then. */
+PDR_MUST_CHECK pdr_rc pdr__base64_decode(pdr_buf *out, pdr_str text,
+                                         enum pdr__base64 kind, pdr_err *err);
+
 #endif
