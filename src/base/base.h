@@ -281,4 +281,40 @@ PDR_MUST_CHECK pdr_rc pdr__base64_encode(pdr_buf *out, pdr_str bytes,
 PDR_MUST_CHECK pdr_rc pdr__base64_decode(pdr_buf *out, pdr_str text,
                                          enum pdr__base64 kind, pdr_err *err);
 
+/* --- digests (digest.c) ----------------------------------------------------
+ */
+
+#define PDR_SHA256_BYTES 32
+
+/* A digest in progress: PDR_SHA256_INIT, then init, any number of updates,
+ * final; then init again for the next one, or dispose. All fail with
+ * DIGEST_FAILED. */
+struct pdr__sha256 {
+    void *ctx;    /* owned */
+    bool running; /* between init and final */
+};
+
+/* clang-format off */
+#define PDR_SHA256_INIT {NULL, false}
+/* clang-format on */
+
+PDR_MUST_CHECK pdr_rc pdr__sha256_init(struct pdr__sha256 *digest,
+                                       pdr_err *err);
+PDR_MUST_CHECK pdr_rc pdr__sha256_update(struct pdr__sha256 *digest,
+                                         pdr_str bytes, pdr_err *err);
+PDR_MUST_CHECK pdr_rc pdr__sha256_final(uint8_t out[PDR_SHA256_BYTES],
+                                        struct pdr__sha256 *digest,
+                                        pdr_err *err);
+void pdr__sha256_dispose(struct pdr__sha256 *digest);
+
+/* In one go. */
+PDR_MUST_CHECK pdr_rc pdr__sha256(uint8_t out[PDR_SHA256_BYTES], pdr_str bytes,
+                                  pdr_err *err);
+PDR_MUST_CHECK pdr_rc pdr__hmac_sha256(uint8_t out[PDR_SHA256_BYTES],
+                                       pdr_str key, pdr_str bytes,
+                                       pdr_err *err);
+
+/* Two lower-case digits a byte and a final NUL: 2 * len + 1 bytes. */
+void pdr__hex(char *out, const uint8_t *bytes, size_t len);
+
 #endif
