@@ -317,4 +317,29 @@ PDR_MUST_CHECK pdr_rc pdr__hmac_sha256(uint8_t out[PDR_SHA256_BYTES],
 /* Two lower-case digits a byte and a final NUL: 2 * len + 1 bytes. */
 void pdr__hex(char *out, const uint8_t *bytes, size_t len);
 
+/* --- UUIDs (uuid.c) --------------------------------------------------------
+ */
+
+#define PDR_UUID_TEXT 37 /* bytes of the text, the final NUL included */
+
+struct pdr__uuid {
+    uint8_t bytes[16];
+};
+
+/* Fail as pdr__rand_fill(). Two of version 7 are in the order of their
+ * milliseconds; within one millisecond they come in any order. */
+PDR_MUST_CHECK pdr_rc pdr__uuid_v4(struct pdr__uuid *out,
+                                   const struct pdr__rand *source,
+                                   pdr_err *err);
+PDR_MUST_CHECK pdr_rc pdr__uuid_v7(struct pdr__uuid *out,
+                                   const struct pdr__rand *source,
+                                   const struct pdr__clock *clock,
+                                   pdr_err *err);
+/* Lower case with hyphens. */
+void pdr__uuid_write(char out[PDR_UUID_TEXT], const struct pdr__uuid *uuid);
+/* The form of 36 characters in either case, any version. Fails with BAD_UUID
+ * and the offset. */
+PDR_MUST_CHECK pdr_rc pdr__uuid_read(struct pdr__uuid *out, pdr_str text,
+                                     pdr_err *err);
+
 #endif
