@@ -11,13 +11,8 @@
 
 `covers` claims numbered statements, three at most. A test may raise
 record.Skip("reason"); whoever runs the tests gets to read the reason.
-
-A program that knows only its exit status becomes a test by
-
-    record.py PROGRAM "noun: says what must hold" COMMAND...
 """
 import os
-import subprocess
 import sys
 import traceback
 
@@ -65,18 +60,3 @@ class Tests:
                 file.write(f"{verdict}\t{self.program}/{name}\t{rest}\n")
                 file.flush()
         sys.exit(1 if failed else 0)
-
-
-def main(program, name, *command):
-    tests = Tests(program)
-
-    @tests.test(name)
-    def _():
-        status = subprocess.run(command).returncode
-        assert status == 0, f"{command[0]} ended with status {status}"
-
-    tests.finish()
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
