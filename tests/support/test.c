@@ -260,6 +260,7 @@ static void record(FILE *file, const char *program, const struct test *t,
     for (size_t i = 0; i < t->claim_count; i++)
         fprintf(file, "%s%s", i > 0 ? "," : "", t->claims[i]);
     fprintf(file, "\n");
+    fflush(file); /* a later test may crash */
 }
 
 static const char *program_name(const char *argv0)

@@ -1,0 +1,128 @@
+# The front door. Meson does the work; this file sets up what a target needs,
+# keeps one build folder per kind, and gives the targets short names.
+
+SETUP := tools/setup
+PREFIX ?= /usr/local
+SECONDS ?= 60
+BENCH ?=
+QUICK ?=
+
+# How each kind of build is configured.
+dev_options :=
+release_options := --buildtype=release -Doptimization=2 -Db_ndebug=true \
+                   -Dtests=false --prefix=$(PREFIX)
+asan_options := -Db_sanitize=address,undefined -Db_lundef=false
+tsan_options := -Db_sanitize=thread -Db_lundef=false
+fuzz_options := -Db_sanitize=address,undefined -Db_lundef=false \
+                -Dfuzzers=true -Dtests=false
+cov_options := -Db_coverage=true -Doptimization=0
+gcc_options := -Dwerror=true
+clang_options := -Dwerror=true
+gcc_env := CC=gcc CXX=g++
+fuzz_env := CC=clang CXX=clang++
+clang_env := CC=clang CXX=clang++
+
+# $(call configure,KIND): make build/KIND unless it is there. Meson itself
+# notices later changes of its files.
+configure = test -f build/$(1)/build.ninja || \
+            $($(1)_env) meson setup $($(1)_options) build/$(1)
+compile = $(call configure,$(1)) && ninja -C build/$(1)
+
+# A finding of a sanitizer ends the program, so that it cannot be overlooked.
+sanitizers := UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+              TSAN_OPTIONS=halt_on_error=1
+
+.PHONY: build run test bench fuzz asan tsan warnings coverage conformance interop \
+        soak format tidy check install clean help
+
+build: ## build the library and the optimised command, build/perdure (default)
+	@$(SETUP) build
+	@$(call compile,release)
+	@if test -x build/release/src/cli/perdure; then \
+	    cp build/release/src/cli/perdure build/perdure; fi
+
+run: build ## show what perdure does with a sample document
+	@tools/tour build/perdure
+
+test: ## run all tests; the last line is the count
+	@$(SETUP) build test
+	@$(call compile,dev)
+	@tools/run-tests build/dev
+
+bench: ## measure; BENCH=name for one, QUICK=1 for each case once
+	@$(SETUP) build bench
+	@$(call configure,release)
+	@meson configure build/release -Dbench=true
+	@ninja -C build/release
+	@tools/bench build/release $(if $(BENCH),--bench $(BENCH)) \
+	    $(if $(QUICK),--quick)
+
+fuzz: ## fuzz for SECONDS=n in total, shared by the targets
+	@$(SETUP) build fuzz
+	@$(call compile,fuzz)
+	@tools/fuzz build/fuzz $(SECONDS)
+
+asan: ## run all tests under AddressSanitizer and UBSan
+	@$(SETUP) build test
+	@$(call compile,asan)
+	@$(sanitizers) tools/run-tests --slow 5 build/asan
+
+tsan: ## run all tests under ThreadSanitizer
+	@$(SETUP) build test
+	@$(call compile,tsan)
+	@$(sanitizers) tools/run-tests --slow 10 build/tsan
+
+warnings: ## build everything with gcc and clang, warnings are errors
+	@$(SETUP) build test fuzz
+	@$(call compile,gcc)
+	@$(call compile,clang)
+
+coverage: ## lines and branches that the tests reach, with a threshold
+	@$(SETUP) build test coverage
+	@$(call compile,cov)
+	@find build/cov -name '*.gcda' -delete
+	@tools/run-tests --slow 5 build/cov
+	@tools/coverage build/cov
+
+conformance: ## which numbered statements have a test, from the last make test
+	@test -d build/dev/records || $(MAKE) --no-print-directory test
+	@tools/conformance build/dev/records
+
+interop: ## tests against third-party packages
+	@$(SETUP) build test
+	@$(call compile,dev)
+	@tools/run-tests --suite interop --may-be-empty build/dev
+
+soak: ## the long versions of the tests (PERDURE_SOAK=1), without a time limit
+	@$(SETUP) build test
+	@$(call compile,asan)
+	@$(sanitizers) PERDURE_SOAK=1 tools/run-tests --slow 0 build/asan
+
+format: ## format all C files
+	@$(SETUP) check
+	@git ls-files '*.c' '*.h' | xargs clang-format -i
+
+tidy: ## clang-tidy over the library and the command
+	@$(SETUP) build test tidy
+	@$(call compile,dev)
+	@git ls-files 'src/*.c' | xargs clang-tidy --quiet -p build/dev
+
+check: ## format, layers, banned functions, public symbols, decision numbers
+	@$(SETUP) build check
+	@git ls-files -co --exclude-standard '*.c' '*.h' | \
+	    xargs clang-format --dry-run -Werror
+	@tools/check-layers
+	@tools/check-source
+	@$(call compile,release)
+	@tools/check-symbols build/release/libperdure.so
+
+install: build ## install under PREFIX (default /usr/local), DESTDIR is obeyed
+	@meson configure build/release --prefix=$(PREFIX) >/dev/null
+	@DESTDIR=$(DESTDIR) meson install -C build/release
+
+clean: ## remove everything that was built
+	rm -rf build
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' \
+	    Makefile

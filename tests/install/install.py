@@ -1,0 +1,86 @@
+"""What `make install` puts down is enough to build a program against.
+
+    install.py BUILD CC
+"""
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+import record  # noqa: E402
+
+build, cc = sys.argv[1], sys.argv[2]
+PROGRAM = """
+#include <perdure.h>
+#include <perdure/sys/alloc.h>
+#include <stdio.h>
+
+int main(void)
+{
+    puts(pdr_version());
+    return 0;
+}
+"""
+tests = record.Tests("install")
+folder = tempfile.TemporaryDirectory()
+root = pathlib.Path(folder.name)
+
+
+def call(*command, **more):
+    done = subprocess.run(command, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, **more)
+    assert done.returncode == 0, done.stdout
+    return done.stdout.strip()
+
+
+def pkg_config(*options):
+    """Ask the installed file, which believes that it lies below /."""
+    where = next(root.rglob("perdure.pc")).parent
+    text = call("pkg-config", *options, "perdure", env={
+        "PATH": "/usr/bin:/bin", "PKG_CONFIG_PATH": str(where),
+        "PKG_CONFIG_ALLOW_SYSTEM_CFLAGS": "1",
+        "PKG_CONFIG_ALLOW_SYSTEM_LIBS": "1"})
+    prefix = call("pkg-config", "--variable=prefix", str(where / "perdure.pc"))
+    return [word.replace(prefix, f"{root}{prefix}", 1)
+            if word.startswith(("-I" + prefix, "-L" + prefix)) else word
+            for word in text.split()]
+
+
+def compile_and_run(*options):
+    (root / "program.c").write_text(PROGRAM)
+    call(cc, "-Wall", "-Werror", root / "program.c", "-o", root / "program",
+         *options)
+    library = next(root.rglob("libperdure.so")).parent
+    return call(root / "program", env={"LD_LIBRARY_PATH": str(library)})
+
+
+@tests.test("program: is built and runs with the shared library")
+def _():
+    call("meson", "install", "-C", build, "--no-rebuild", "--destdir", root)
+    version = pkg_config("--modversion")[0]
+    assert compile_and_run(*pkg_config("--cflags", "--libs")) == version
+
+
+@tests.test("program: is built and runs with the static library")
+def _():
+    flags = pkg_config("--static", "--cflags", "--libs")
+    archive = str(next(root.rglob("libperdure.a")))
+    flags = [archive if word == "-lperdure" else word for word in flags]
+    assert compile_and_run(*flags) == pkg_config("--modversion")[0]
+    linked = call("ldd", root / "program")
+    assert "libperdure" not in linked, linked
+
+
+@tests.test("library: holds no path of the machine that built it")
+def _():
+    source = str(pathlib.Path(__file__).resolve().parents[2]).encode()
+    library = next(root.rglob("libperdure.so")).read_bytes()
+    # What debuggers read may have paths; strip it as packages do.
+    stripped = root / "stripped.so"
+    (root / "copy.so").write_bytes(library)
+    call("strip", "--strip-debug", "-o", stripped, root / "copy.so")
+    assert source not in stripped.read_bytes()
+
+
+tests.finish()
