@@ -88,6 +88,8 @@ typedef struct pdr_iter {
     const pdr_value *container;
     const pdr_value *cursor;
     size_t left;
+    uint32_t chunk;
+    uint32_t slot;
 } pdr_iter;
 
 /** Start before the first element or member; scalars have none.

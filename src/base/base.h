@@ -94,6 +94,32 @@ static inline bool pdr__mul_size(size_t *out, size_t a, size_t b)
     return !__builtin_mul_overflow(a, b, out);
 }
 
+/* Memory that is released at once. Set up with PDR_ARENA_INIT(max_bytes): the
+ * bytes that may be handed out, each piece rounded up to 16. */
+struct pdr__arena_chunk;
+struct pdr__arena {
+    struct pdr__arena_chunk *newest; /* owned, with all before it */
+    size_t used;                     /* bytes handed out, rounded up */
+    size_t max;                      /* bytes that `used` may reach */
+    size_t next_bytes;               /* size of the next usual chunk */
+};
+
+/* clang-format off */
+#define PDR_ARENA_INIT(max_bytes) {NULL, 0, (max_bytes), PDR_ARENA_FIRST_BYTES}
+/* clang-format on */
+
+/* `size` bytes, not cleared, 16-byte aligned, in arena. Fails with NO_MEMORY
+ * or ARENA_FULL; `*out` is NULL then and the arena as it was. */
+PDR_MUST_CHECK pdr_rc pdr__arena_alloc(void **out, struct pdr__arena *arena,
+                                       size_t size, pdr_err *err);
+/* A copy with a final NUL, in arena. Fails as pdr__arena_alloc(). */
+PDR_MUST_CHECK pdr_rc pdr__arena_strndup(char **out, struct pdr__arena *arena,
+                                         pdr_str text, pdr_err *err);
+/* Forget all pieces; may keep one chunk for the next ones. */
+void pdr__arena_reset(struct pdr__arena *arena);
+/* Release all; the arena can be used again. */
+void pdr__arena_dispose(struct pdr__arena *arena);
+
 /* --- buffers (buf.c) ----------------------------------------------------- */
 
 /* Room for `extra` more bytes, inline where there is some. */
@@ -102,6 +128,264 @@ static inline pdr_rc pdr__buf_room(pdr_buf *buf, size_t extra, pdr_err *err)
     if (PDR_LIKELY(buf->cap - buf->len >= extra))
         return PDR_OK;
     return pdr_buf_reserve(buf, extra, err);
+}
+
+/* --- UTF-8 (utf8.c) --------------------------------------------------------
+ */
+
+#define PDR_UTF8_MAX      4         /* bytes of a code point */
+#define PDR_MAX_CODEPOINT 0x10FFFFu /* the last one that Unicode has */
+
+/* Length of the longest well-formed beginning: `text.len` if all is. */
+size_t pdr__utf8_valid_len(pdr_str text);
+/* Fails with BAD_UTF8 at the first byte of the first ill-formed sequence. */
+PDR_MUST_CHECK pdr_rc pdr__utf8_check(pdr_str text, pdr_err *err);
+/* The first code point; gives its bytes, 0 if it is ill-formed or missing. */
+size_t pdr__utf8_decode(uint32_t *out, pdr_str text);
+/* Gives the bytes written, 0 for what has no UTF-8 form. */
+size_t pdr__utf8_encode(char out[PDR_UTF8_MAX], uint32_t codepoint);
+/* The same, but a surrogate becomes three bytes (WTF-8). For names inside the
+ * library only: pdr__utf8_valid_len() refuses such bytes. */
+size_t pdr__wtf8_encode(char out[PDR_UTF8_MAX], uint32_t codepoint);
+
+/* --- randomness (rand.c) ---------------------------------------------------
+ */
+
+/* Where random bytes come from. */
+struct pdr__rand {
+    /* Fill `len` bytes; fails with NO_RANDOMNESS. Called from any thread. */
+    pdr_rc (*fill)(void *ctx, void *out, size_t len, pdr_err *err);
+    void *ctx; /* handed to `fill` */
+};
+
+/* The randomness of the system. Static. */
+const struct pdr__rand *pdr__rand_system(void);
+
+static inline pdr_rc pdr__rand_fill(void *out, const struct pdr__rand *source,
+                                    size_t len, pdr_err *err)
+{
+    return source->fill(source->ctx, out, len, err);
+}
+
+/* --- time (clock.c) --------------------------------------------------------
+ */
+
+/* A tick is 100 ns; ticks of an instant count from 0001-01-01T00:00:00Z. */
+#define PDR_TICKS_PER_MS     INT64_C(10000)
+#define PDR_TICKS_PER_SECOND (1000 * PDR_TICKS_PER_MS)
+#define PDR_TICKS_UNIX_EPOCH INT64_C(621355968000000000)  /* 1970-01-01 */
+#define PDR_MAX_TICKS        INT64_C(3155378975999999999) /* end of 9999 */
+
+/* Where the time comes from. Called from any thread. */
+struct pdr__clock {
+    int64_t (*now_ticks)(void *ctx);    /* UTC, 0 to PDR_MAX_TICKS */
+    int64_t (*monotonic_ms)(void *ctx); /* never goes back, any origin */
+    void *ctx;                          /* handed to both */
+};
+
+/* The clocks of the system. Static. */
+const struct pdr__clock *pdr__clock_system(void);
+
+static inline int64_t pdr__now_ticks(const struct pdr__clock *clock)
+{
+    return clock->now_ticks(clock->ctx);
+}
+
+static inline int64_t pdr__monotonic_ms(const struct pdr__clock *clock)
+{
+    return clock->monotonic_ms(clock->ctx);
+}
+
+/* --- hashes of texts (hash.c) ----------------------------------------------
+ */
+
+struct pdr__hash_key {
+    uint64_t k0, k1;
+};
+
+/* SipHash-1-3 with the key of this process. Never write it down: the next
+ * process has another key. */
+uint64_t pdr__hash(pdr_str text);
+uint64_t pdr__hash_keyed(struct pdr__hash_key key, pdr_str text);
+/* A key from `source`, or a weaker one if that fails. */
+struct pdr__hash_key pdr__hash_draw_key(const struct pdr__rand *source);
+
+/* --- ordered maps (map.c) --------------------------------------------------
+ */
+
+struct pdr__map_entry {
+    pdr_str key;   /* copy owned by the map; ptr is NULL once removed */
+    void *value;   /* the caller's; may be changed in place */
+    uint64_t hash; /* of `key` */
+};
+
+struct pdr__map_slot;
+
+/* Texts to pointers, in the order of insertion. Set up with
+ * PDR_MAP_INIT(max_entries), at most PDR_MAX_MAP_ENTRIES. Read the fields, do
+ * not write them. */
+struct pdr__map {
+    struct pdr__map_entry *entries; /* owned; removed ones included */
+    struct pdr__map_slot *slots;    /* owned; finds an entry by hash */
+    size_t slot_count;              /* 0 or a power of two */
+    size_t cap;                     /* room in `entries` */
+    size_t used;                    /* entries in use, removed ones included */
+    size_t first;                   /* the first not removed, or `used` */
+    size_t count;                   /* entries that are not removed */
+    size_t max;                     /* that `count` may reach */
+};
+
+/* clang-format off */
+#define PDR_MAP_INIT(max_entries) {NULL, NULL, 0, 0, 0, 0, 0, (max_entries)}
+/* clang-format on */
+
+/* Is there a value under `key`? It goes to `*out`, which may be NULL. */
+bool pdr__map_get(void **out, const struct pdr__map *map, pdr_str key);
+/* Set the value of `key` (copied). A new key goes to the end, a known one
+ * keeps its place. `*old`, which may be NULL, gets the value before, or NULL.
+ * Fails with NO_MEMORY or MAP_FULL; the map stays as it was. */
+PDR_MUST_CHECK pdr_rc pdr__map_put(void **old, struct pdr__map *map,
+                                   pdr_str key, void *value, pdr_err *err);
+/* Take `key` out; its value goes to `*out`, which may be NULL. False if there
+ * is none. */
+bool pdr__map_remove(void **out, struct pdr__map *map, pdr_str key);
+/* Release keys and tables, not the values. The map can be used again. */
+void pdr__map_dispose(struct pdr__map *map);
+/* In order; NULL at the end. */
+struct pdr__map_entry *pdr__map_first(const struct pdr__map *map);
+struct pdr__map_entry *pdr__map_next(const struct pdr__map *map,
+                                     const struct pdr__map_entry *entry);
+
+/* for each entry in order; no put or remove inside. */
+#define PDR_MAP_EACH(entry, map)                                            \
+    for (struct pdr__map_entry *entry = pdr__map_first(map); entry != NULL; \
+         entry = pdr__map_next(map, entry))
+
+/* --- base64 (base64.c) -----------------------------------------------------
+ */
+
+enum pdr__base64 {
+    PDR_BASE64,    /* RFC 4648 section 4: '+' and '/' */
+    PDR_BASE64_URL /* section 5: '-' and '_' */
+};
+
+/* Append the text of `bytes`, with '=' to full groups of four if `padded`.
+ * Fails as pdr_buf_reserve(). */
+PDR_MUST_CHECK pdr_rc pdr__base64_encode(pdr_buf *out, pdr_str bytes,
+                                         enum pdr__base64 kind, bool padded,
+                                         pdr_err *err);
+/* Append the bytes of `text`. PDR_BASE64 needs its padding, PDR_BASE64_URL may
+ * have it; each sequence of bytes has one spelling (and for the latter one
+ * without padding). Fails with BAD_BASE64 and the offset, or as
+ * pdr_buf_reserve(); `out` stays as it was then. */
+PDR_MUST_CHECK pdr_rc pdr__base64_decode(pdr_buf *out, pdr_str text,
+                                         enum pdr__base64 kind, pdr_err *err);
+
+/* --- digests (digest.c) ----------------------------------------------------
+ */
+
+#define PDR_SHA256_BYTES 32
+
+/* A digest in progress: PDR_SHA256_INIT, then init, any number of updates,
+ * final; then init again for the next one, or dispose. All fail with
+ * DIGEST_FAILED. */
+struct pdr__sha256 {
+    void *ctx;    /* owned */
+    bool running; /* between init and final */
+};
+
+/* clang-format off */
+#define PDR_SHA256_INIT {NULL, false}
+/* clang-format on */
+
+PDR_MUST_CHECK pdr_rc pdr__sha256_init(struct pdr__sha256 *digest,
+                                       pdr_err *err);
+PDR_MUST_CHECK pdr_rc pdr__sha256_update(struct pdr__sha256 *digest,
+                                         pdr_str bytes, pdr_err *err);
+PDR_MUST_CHECK pdr_rc pdr__sha256_final(uint8_t out[PDR_SHA256_BYTES],
+                                        struct pdr__sha256 *digest,
+                                        pdr_err *err);
+void pdr__sha256_dispose(struct pdr__sha256 *digest);
+
+/* In one go. */
+PDR_MUST_CHECK pdr_rc pdr__sha256(uint8_t out[PDR_SHA256_BYTES], pdr_str bytes,
+                                  pdr_err *err);
+PDR_MUST_CHECK pdr_rc pdr__hmac_sha256(uint8_t out[PDR_SHA256_BYTES],
+                                       pdr_str key, pdr_str bytes,
+                                       pdr_err *err);
+
+/* Two lower-case digits a byte and a final NUL: 2 * len + 1 bytes. */
+void pdr__hex(char *out, const uint8_t *bytes, size_t len);
+
+/* --- UUIDs (uuid.c) --------------------------------------------------------
+ */
+
+#define PDR_UUID_TEXT 37 /* bytes of the text, the final NUL included */
+
+struct pdr__uuid {
+    uint8_t bytes[16];
+};
+
+/* Fail as pdr__rand_fill(). Two of version 7 are in the order of their
+ * milliseconds; within one millisecond they come in any order. */
+PDR_MUST_CHECK pdr_rc pdr__uuid_v4(struct pdr__uuid *out,
+                                   const struct pdr__rand *source,
+                                   pdr_err *err);
+PDR_MUST_CHECK pdr_rc pdr__uuid_v7(struct pdr__uuid *out,
+                                   const struct pdr__rand *source,
+                                   const struct pdr__clock *clock,
+                                   pdr_err *err);
+/* Lower case with hyphens. */
+void pdr__uuid_write(char out[PDR_UUID_TEXT], const struct pdr__uuid *uuid);
+/* The form of 36 characters in either case, any version. Fails with BAD_UUID
+ * and the offset. */
+PDR_MUST_CHECK pdr_rc pdr__uuid_read(struct pdr__uuid *out, pdr_str text,
+                                     pdr_err *err);
+
+/* --- date-times (datetime.c) -----------------------------------------------
+ */
+
+struct pdr__datetime {
+    int64_t ticks;      /* the instant, 0 to PDR_MAX_TICKS; see struct
+                           pdr__clock */
+    int16_t offset_min; /* minutes east of UTC; 0 without an offset */
+    bool has_offset;    /* false: none was written, taken for UTC */
+    bool has_time;      /* false: a date alone, taken for midnight */
+};
+
+/* Who wants to read the text. */
+enum pdr__datetime_form {
+    PDR_DATETIME_OURS,          /* UTC as +00:00, up to 6 digits, trimmed */
+    PDR_DATETIME_OURS_Z,        /* the same with Z */
+    PDR_DATETIME_DOTNET_OFFSET, /* DateTimeOffset: up to 7 digits, trimmed */
+    PDR_DATETIME_DOTNET_UTC,    /* DateTime in UTC: the same with Z */
+    PDR_DATETIME_PYTHON         /* isoformat(): 6 digits or none */
+};
+
+/* Read a date-time; all of `text` is used. Fails with BAD_DATETIME, or with
+ * DATETIME_RANGE if the instant is not in the years 0001 to 9999; both with
+ * the offset. */
+PDR_MUST_CHECK pdr_rc pdr__datetime_read(struct pdr__datetime *out,
+                                         pdr_str text, pdr_err *err);
+/* Append the text. Digits that the form has no room for are cut. Fails as
+ * pdr_buf_reserve(), or with DATETIME_RANGE if the form cannot hold the value:
+ * .NET has no offset beyond 14 hours. */
+PDR_MUST_CHECK pdr_rc pdr__datetime_write(pdr_buf *out,
+                                          const struct pdr__datetime *value,
+                                          enum pdr__datetime_form form,
+                                          pdr_err *err);
+
+/* An instant in UTC. */
+static inline struct pdr__datetime pdr__datetime_utc(int64_t ticks)
+{
+    return (struct pdr__datetime){ticks, 0, true, true};
+}
+
+/* Which instant comes first? Below, at or above 0; offsets play no part. */
+static inline int pdr__datetime_compare(const struct pdr__datetime *a,
+                                        const struct pdr__datetime *b)
+{
+    return (a->ticks > b->ticks) - (a->ticks < b->ticks);
 }
 
 #endif

@@ -1,0 +1,153 @@
+/*
+ * utf8.c - strict UTF-8, one definition for the whole library.
+ *
+ * Well-formed is what Unicode table 3-7 allows: no overlong form, no surrogate,
+ * nothing above U+10FFFF. Most text is ASCII, so runs of it are passed eight
+ * bytes at a time.
+ */
+#include "base.h"
+
+static bool is_continuation(unsigned char byte)
+{
+    return (byte & 0xC0u) == 0x80u;
+}
+
+/* Bytes at the beginning of `text` that are ASCII. */
+static size_t ascii_len(const unsigned char *text, size_t len)
+{
+    const uint64_t high_bits = UINT64_C(0x8080808080808080);
+    size_t at = 0;
+    uint64_t word = 0;
+
+    while (len - at >= sizeof(word)) {
+        memcpy(&word, text + at, sizeof(word));
+        if ((word & high_bits) != 0)
+            break;
+        at += sizeof(word);
+    }
+    while (at < len && text[at] < 0x80u)
+        at++;
+    return at;
+}
+
+/* Bytes of the sequence that `lead` begins; 0 if it begins none. */
+static size_t sequence_len(unsigned char lead)
+{
+    if (lead < 0x80u)
+        return 1;
+    if (lead < 0xC2u) /* a continuation, or an overlong form */
+        return 0;
+    if (lead < 0xE0u)
+        return 2;
+    if (lead < 0xF0u)
+        return 3;
+    return lead < 0xF5u ? 4 : 0;
+}
+
+/* The second byte is the one that tells overlong forms, surrogates and what is
+ * above U+10FFFF from the rest. */
+static bool second_is_allowed(unsigned char lead, unsigned char second)
+{
+    switch (lead) {
+    case 0xE0u:
+        return second >= 0xA0u;
+    case 0xEDu:
+        return second < 0xA0u;
+    case 0xF0u:
+        return second >= 0x90u;
+    case 0xF4u:
+        return second < 0x90u;
+    default:
+        return true;
+    }
+}
+
+size_t pdr__utf8_decode(uint32_t *out, pdr_str text)
+{
+    const unsigned char *p = (const unsigned char *)text.ptr;
+
+    *out = 0;
+    if (text.len == 0)
+        return 0;
+    size_t len = sequence_len(p[0]);
+    if (len == 0 || len > text.len)
+        return 0;
+    if (len == 1) {
+        *out = p[0];
+        return 1;
+    }
+    uint32_t codepoint = p[0] & (0xFFu >> (len + 1));
+    for (size_t i = 1; i < len; i++) {
+        if (!is_continuation(p[i]))
+            return 0;
+        codepoint = codepoint << 6 | (p[i] & 0x3Fu);
+    }
+    if (!second_is_allowed(p[0], p[1]))
+        return 0;
+    *out = codepoint;
+    return len;
+}
+
+size_t pdr__utf8_valid_len(pdr_str text)
+{
+    size_t at = 0;
+
+    while (at < text.len) {
+        const char *rest = text.ptr + at;
+        uint32_t codepoint = 0;
+
+        at += ascii_len((const unsigned char *)rest, text.len - at);
+        if (at == text.len)
+            break;
+        size_t len = pdr__utf8_decode(&codepoint,
+                                      pdr_str_n(text.ptr + at, text.len - at));
+        if (len == 0)
+            break;
+        at += len;
+    }
+    return at;
+}
+
+pdr_rc pdr__utf8_check(pdr_str text, pdr_err *err)
+{
+    size_t at = pdr__utf8_valid_len(text);
+
+    if (at == text.len)
+        return PDR_OK;
+    return PDR_FAIL_AT(err, at, BAD_UTF8,
+                       "byte 0x%02X at offset %zu begins no UTF-8 sequence",
+                       (unsigned)(unsigned char)text.ptr[at], at);
+}
+
+size_t pdr__wtf8_encode(char out[PDR_UTF8_MAX], uint32_t codepoint)
+{
+    if (codepoint < 0x80u) {
+        out[0] = (char)codepoint;
+        return 1;
+    }
+    if (codepoint < 0x800u) {
+        out[0] = (char)(0xC0u | codepoint >> 6);
+        out[1] = (char)(0x80u | (codepoint & 0x3Fu));
+        return 2;
+    }
+    if (codepoint < 0x10000u) {
+        out[0] = (char)(0xE0u | codepoint >> 12);
+        out[1] = (char)(0x80u | (codepoint >> 6 & 0x3Fu));
+        out[2] = (char)(0x80u | (codepoint & 0x3Fu));
+        return 3;
+    }
+    if (codepoint > PDR_MAX_CODEPOINT)
+        return 0;
+    out[0] = (char)(0xF0u | codepoint >> 18);
+    out[1] = (char)(0x80u | (codepoint >> 12 & 0x3Fu));
+    out[2] = (char)(0x80u | (codepoint >> 6 & 0x3Fu));
+    out[3] = (char)(0x80u | (codepoint & 0x3Fu));
+    return 4;
+}
+
+size_t pdr__utf8_encode(char out[PDR_UTF8_MAX], uint32_t codepoint)
+{
+    if (codepoint >= 0xD800u && codepoint <= 0xDFFFu)
+        return 0;
+    return pdr__wtf8_encode(out, codepoint);
+}

@@ -1,0 +1,618 @@
+/*
+ * json_walk.c - JSON from a stream, event by event, in bounded memory.
+ *
+ * WHY  A list of sessions or the import of a large one must not need memory for
+ *      all of it. The walk keeps a window on the stream that begins with the
+ *      last event, and the kinds of the open containers; names, scalars and
+ *      values that are taken go through the reader for documents in memory, so
+ *      there is one set of rules.
+ *
+ *        stream ──►  [ ...... event ........ pos ........ ]  window
+ *                             `-- kept for take --'
+ *
+ *           '{' ─► NAME_OR_END ─► (name ':') ─► VALUE ─► COMMA_OR_END ─► …
+ *           '[' ─► VALUE_OR_END ─────────────► VALUE ─► COMMA_OR_END ─► …
+ *
+ * INVARIANTS
+ *   W1  event <= pos <= window.len; bytes before `event` may be dropped.
+ *   W2  After a failure nothing moves; every call gives the same failure.
+ *   W3  `path` is the printable pointer of the innermost open container.
+ */
+#include "codec.h"
+
+enum walk_state {
+    WANT_DOCUMENT,
+    WANT_NAME_OR_END,
+    WANT_NAME,
+    WANT_VALUE,
+    WANT_VALUE_OR_END,
+    WANT_COMMA_OR_END,
+    WANT_NOTHING
+};
+
+struct level {
+    bool object;
+    uint64_t children; /* begun so far */
+    size_t path_len;   /* of `path` when it is innermost */
+};
+
+struct pdr_json_walk {
+    struct json_limits limits;
+    bool sequence;
+    pdr_read_fn fn;
+    void *arg;
+    pdr_buf window;
+    size_t event, pos; /* W1 */
+    int64_t base;      /* offset of the window in the stream */
+    bool at_end;       /* the stream has no more */
+    bool started, spaced;
+    enum walk_state state;
+    struct level *levels; /* owned; limits.depth of them */
+    uint32_t depth;
+    pdr_buf path;       /* W3 */
+    pdr_value *current; /* owned; borrows the window */
+    pdr_json_event last;
+    pdr_rc rc; /* W2 */
+    pdr_err err;
+};
+
+pdr_rc pdr_json_walk_new(pdr_json_walk **out, const pdr_json_read_opts *opts,
+                         pdr_err *err, pdr_read_fn fn, void *arg)
+{
+    PDR_REQUIRE(out != NULL && fn != NULL);
+    *out = NULL;
+    struct json_limits limits;
+    pdr_rc rc = pdr__json_limits(&limits, opts, err);
+    if (rc != PDR_OK)
+        return rc;
+    if (limits.trailing)
+        return PDR_FAIL(err, BAD_OPTION,
+                        "a walk goes to the end: no trailing data");
+    pdr_json_walk *w = pdr__calloc(1, sizeof(*w));
+    if (w == NULL)
+        return pdr__nomem(err);
+    w->levels = pdr__calloc(limits.depth, sizeof(w->levels[0]));
+    if (w->levels == NULL) {
+        pdr__free(w);
+        return pdr__nomem(err);
+    }
+    w->limits = limits;
+    w->limits.trailing = true; /* tokens are cut out of the stream */
+    w->sequence = opts != NULL && (opts->flags & PDR_JSON_SEQUENCE) != 0;
+    w->fn = fn;
+    w->arg = arg;
+    w->window.max = SIZE_MAX;
+    w->path.max = SIZE_MAX;
+    w->spaced = true;
+    *out = w;
+    return PDR_OK;
+}
+
+void pdr_json_walk_free(pdr_json_walk *walk)
+{
+    if (walk == NULL)
+        return;
+    pdr_value_free(walk->current);
+    pdr_buf_dispose(&walk->window);
+    pdr_buf_dispose(&walk->path);
+    pdr__free(walk->levels);
+    pdr__free(walk);
+}
+
+const pdr_value *pdr_json_walk_value(const pdr_json_walk *walk)
+{
+    return walk->current;
+}
+
+size_t pdr_json_walk_depth(const pdr_json_walk *walk)
+{
+    return walk->depth;
+}
+
+int64_t pdr_json_walk_offset(const pdr_json_walk *walk)
+{
+    return walk->base + (int64_t)walk->event;
+}
+
+/* --- the window ---------------------------------------------------------- */
+
+/* Forget what lies before the last event. */
+static void slide(struct pdr_json_walk *w)
+{
+    if (w->event == 0)
+        return;
+    memmove(w->window.ptr, w->window.ptr + w->event, w->window.len - w->event);
+    w->window.len -= w->event;
+    w->pos -= w->event;
+    w->base += (int64_t)w->event;
+    w->event = 0;
+}
+
+/* More bytes behind the window, or at_end. */
+static pdr_rc fill(struct pdr_json_walk *w)
+{
+    size_t got = 0;
+
+    if (w->at_end)
+        return PDR_OK;
+    if (w->window.cap - w->window.len < PDR_WALK_WINDOW_BYTES / 2) {
+        slide(w);
+        pdr_rc rc = pdr_buf_reserve(&w->window, PDR_WALK_WINDOW_BYTES, &w->err);
+        if (rc != PDR_OK)
+            return rc;
+    }
+    size_t room = w->window.cap - w->window.len;
+    pdr_rc rc =
+        w->fn(&got, w->window.ptr + w->window.len, room, &w->err, w->arg);
+    if (rc != PDR_OK)
+        return rc;
+    if (got > room)
+        return PDR_FAIL(&w->err, BROKEN_CONTRACT,
+                        "the stream gave %zu bytes, asked for at most %zu", got,
+                        room);
+    w->at_end = got == 0;
+    w->window.len += got;
+    return PDR_OK;
+}
+
+/* Is there a byte at `at`, after reading as much as that takes? */
+static bool has_byte(struct pdr_json_walk *w, size_t *at)
+{
+    while (w->rc == PDR_OK && *at >= w->window.len && !w->at_end) {
+        size_t ahead = *at - w->event; /* the window may slide */
+        w->rc = fill(w);
+        *at = w->event + ahead;
+    }
+    return w->rc == PDR_OK && *at < w->window.len;
+}
+
+/* --- failures ------------------------------------------------------------ */
+
+/* Put the walk's own place into the detail: `at` in the window, and in front of
+ * the path what is open. `inside`: about the value that is being read. */
+static pdr_rc place_failure(struct pdr_json_walk *w, size_t at, bool inside)
+{
+    pdr_buf path = PDR_BUF_INIT(SIZE_MAX);
+    const struct level *level = w->depth > 0 ? &w->levels[w->depth - 1] : NULL;
+    pdr_rc rc = pdr_buf_append(&path, pdr_buf_str(&w->path), NULL);
+
+    w->err.offset = w->base + (int64_t)at;
+    if (inside && level != NULL && !level->object)
+        rc = rc != PDR_OK ? rc
+                          : pdr_buf_printf(&path, NULL, "/%llu",
+                                           (unsigned long long)level->children);
+    if (rc == PDR_OK && w->err.path[0] != '.')
+        rc = pdr_buf_append(&path, pdr_str_c(w->err.path), NULL);
+    if (rc == PDR_OK && w->err.path[0] != '.')
+        pdr__err_path(&w->err, pdr_buf_str(&path));
+    pdr_buf_dispose(&path);
+    return w->err.code;
+}
+
+#define WALK_FAIL(w, at, inside, reason, ...)            \
+    ((w)->rc = PDR_FAIL(&(w)->err, reason, __VA_ARGS__), \
+     place_failure((w), (at), (inside)))
+
+static pdr_rc unexpected(struct pdr_json_walk *w, size_t at, bool inside,
+                         const char *wanted)
+{
+    if (w->rc != PDR_OK)
+        return w->rc; /* the stream failed */
+    if (at >= w->window.len)
+        return WALK_FAIL(w, at, inside, UNEXPECTED_END,
+                         "the document ends before it is complete");
+    unsigned char c = (unsigned char)w->window.ptr[at];
+    if (c > 0x20 && c < 0x7F)
+        return WALK_FAIL(w, at, inside, UNEXPECTED_BYTE,
+                         "expected %s, found '%c'", wanted, c);
+    return WALK_FAIL(w, at, inside, UNEXPECTED_BYTE,
+                     "expected %s, found byte 0x%02X", wanted, c);
+}
+
+/* Keep a failure for ever (W2) and hand it out. */
+static pdr_rc give_failure(const struct pdr_json_walk *w, pdr_err *err)
+{
+    if (err != NULL)
+        *err = w->err;
+    return w->rc;
+}
+
+/* --- tokens -------------------------------------------------------------- */
+
+/* Pass white space; true if there is a byte behind it. */
+static bool pass_space(struct pdr_json_walk *w)
+{
+    while (w->event = w->pos, has_byte(w, &w->pos)) {
+        if (!json_is_space(w->window.ptr[w->pos]))
+            return true;
+        w->pos++;
+        w->spaced = true;
+    }
+    return false;
+}
+
+/* Refuse a token or value that grows over the limit while it is searched. */
+static bool within_limit(struct pdr_json_walk *w, size_t at)
+{
+    if (at - w->event <= w->limits.bytes)
+        return true;
+    WALK_FAIL(w, w->event, true, TOO_LARGE,
+              "a value of more than %zu bytes, which is the limit",
+              w->limits.bytes);
+    return false;
+}
+
+/* From a quote to behind the closing one, or to the end of the stream. */
+static size_t string_end(struct pdr_json_walk *w, size_t at)
+{
+    at++;
+    while (has_byte(w, &at) && within_limit(w, at)) {
+        char c = w->window.ptr[at];
+        if (c == '"')
+            return at + 1;
+        at += c == '\\' ? 2 : 1;
+    }
+    return at < w->window.len ? at : w->window.len;
+}
+
+static bool is_number_byte(char c)
+{
+    return (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.' ||
+           c == 'e' || c == 'E';
+}
+
+/* From a scalar to where it ends at the latest. */
+static size_t scalar_end(struct pdr_json_walk *w, size_t at)
+{
+    char c = w->window.ptr[at];
+    bool number = c == '-' || (c >= '0' && c <= '9');
+
+    if (c == '"')
+        return string_end(w, at);
+    if (number) {
+        while (has_byte(w, &at) && is_number_byte(w->window.ptr[at]) &&
+               within_limit(w, at))
+            at++;
+        if (w->rc != PDR_OK || at >= w->window.len || at - w->event > 1)
+            return at;
+    }
+    for (size_t i = 0; i < sizeof("-Infinity") && has_byte(w, &at); i++)
+        at++;
+    return at;
+}
+
+/* From a bracket to behind the one that closes it, or to the end of the
+ * stream. Only quotes and brackets count; the reader finds what is wrong. */
+static size_t container_end(struct pdr_json_walk *w, size_t at)
+{
+    uint64_t open = 0;
+
+    while (has_byte(w, &at) && within_limit(w, at)) {
+        char c = w->window.ptr[at];
+        if (c == '"') {
+            at = string_end(w, at);
+            continue;
+        }
+        at++;
+        if (c == '{' || c == '[')
+            open++;
+        else if ((c == '}' || c == ']') && --open == 0)
+            break;
+    }
+    return at < w->window.len ? at : w->window.len;
+}
+
+/* Read what lies from `event` to `end` as one value that borrows the window;
+ * pos goes behind it. */
+static pdr_rc read_token(struct pdr_json_walk *w, pdr_value **out, size_t end,
+                         uint32_t levels, bool inside)
+{
+    size_t used = 0;
+
+    if (w->rc != PDR_OK)
+        return w->rc;
+    pdr_str text = pdr_str_n(w->window.ptr + w->event, end - w->event);
+    w->rc = pdr__json_parse(out, &used, text, &w->limits, levels, &w->err);
+    if (w->rc != PDR_OK) {
+        if (w->rc != PDR_ENOMEM)
+            (void)place_failure(
+                w, w->event + (size_t)(w->err.offset < 0 ? 0 : w->err.offset),
+                inside);
+        return w->rc;
+    }
+    w->pos = w->event + used;
+    return PDR_OK;
+}
+
+/* --- events -------------------------------------------------------------- */
+
+/* A value was read or an open one was closed: what comes next? */
+static void after_value(struct pdr_json_walk *w)
+{
+    if (w->depth > 0) {
+        w->levels[w->depth - 1].children++;
+        w->state = WANT_COMMA_OR_END;
+        return;
+    }
+    w->state = w->sequence ? WANT_DOCUMENT : WANT_NOTHING;
+    w->spaced = false;
+}
+
+/* Put the place of the value that begins now behind the path. A name is there
+ * already; only its last bytes could ever be shown. */
+static pdr_rc push_place(struct pdr_json_walk *w)
+{
+    const struct level *level = w->depth > 0 ? &w->levels[w->depth - 1] : NULL;
+
+    if (level == NULL || level->object)
+        return PDR_OK;
+    return pdr_buf_printf(&w->path, &w->err, "/%llu",
+                          (unsigned long long)level->children);
+}
+
+static pdr_rc open_level(struct pdr_json_walk *w, bool object)
+{
+    if (w->depth == w->limits.depth)
+        return WALK_FAIL(w, w->pos, true, TOO_DEEP, "more than %u levels",
+                         w->limits.depth);
+    w->rc = push_place(w);
+    if (w->rc != PDR_OK)
+        return w->rc;
+    struct level *level = &w->levels[w->depth++];
+    level->object = object;
+    level->children = 0;
+    level->path_len = w->path.len;
+    w->pos++;
+    w->state = object ? WANT_NAME_OR_END : WANT_VALUE_OR_END;
+    w->last = object ? PDR_JSON_BEGIN_OBJECT : PDR_JSON_BEGIN_ARRAY;
+    return PDR_OK;
+}
+
+/* Forget the last level and its place in the path. */
+static void drop_level(struct pdr_json_walk *w)
+{
+    w->depth--;
+    w->path.len = w->depth > 0 ? w->levels[w->depth - 1].path_len : 0;
+    after_value(w);
+}
+
+static pdr_rc close_level(struct pdr_json_walk *w)
+{
+    w->pos++;
+    w->last = PDR_JSON_END;
+    drop_level(w);
+    return PDR_OK;
+}
+
+static pdr_rc begin_value(struct pdr_json_walk *w)
+{
+    char c = w->window.ptr[w->pos];
+
+    if (c == '{' || c == '[')
+        return open_level(w, c == '{');
+    if (c == '\0' || strchr("\"-0123456789tfnNI", c) == NULL)
+        return unexpected(w, w->pos, true, "a value");
+    size_t end = scalar_end(w, w->pos);
+    pdr_rc rc = read_token(w, &w->current, end, w->depth, true);
+    if (rc != PDR_OK)
+        return rc;
+    w->last = PDR_JSON_SCALAR;
+    if (w->depth > 0)
+        w->path.len = w->levels[w->depth - 1].path_len;
+    after_value(w);
+    return PDR_OK;
+}
+
+/* The last bytes of a name's token: more could never be shown. */
+static pdr_rc push_name(struct pdr_json_walk *w)
+{
+    pdr_str inner = string_inner(w->current);
+    pdr_buf token = PDR_BUF_INIT(SIZE_MAX);
+    size_t from = 0;
+
+    pdr_rc rc = pdr__json_push_token(&token, inner);
+    if (rc != PDR_OK) {
+        pdr_buf_dispose(&token);
+        return pdr__nomem(&w->err);
+    }
+    if (token.len > 2 * PDR_ERR_PATH)
+        from = token.len - 2 * PDR_ERR_PATH;
+    rc = pdr_buf_append(&w->path, pdr_str_n(token.ptr + from, token.len - from),
+                        &w->err);
+    pdr_buf_dispose(&token);
+    return rc;
+}
+
+static pdr_rc read_name(struct pdr_json_walk *w)
+{
+    if (w->window.ptr[w->pos] != '"')
+        return unexpected(w, w->pos, false, "a name in double quotes");
+    size_t end = string_end(w, w->pos);
+    pdr_rc rc = read_token(w, &w->current, end, w->depth, false);
+    if (rc != PDR_OK)
+        return rc;
+    w->last = PDR_JSON_NAME;
+    /* The name is kept in the window while the colon is looked for. */
+    size_t at = w->pos;
+    while (has_byte(w, &at) && json_is_space(w->window.ptr[at]))
+        at++;
+    if (w->rc != PDR_OK || at >= w->window.len || w->window.ptr[at] != ':')
+        return unexpected(w, at, false, "':'");
+    w->pos = at + 1;
+    w->state = WANT_VALUE;
+    return w->rc = push_name(w);
+}
+
+/* Behind a value in a container: a comma and what follows, or the end. */
+static pdr_rc after_comma(struct pdr_json_walk *w)
+{
+    bool object = w->levels[w->depth - 1].object;
+
+    if (w->window.ptr[w->pos] == (object ? '}' : ']'))
+        return close_level(w);
+    if (w->window.ptr[w->pos] != ',')
+        return unexpected(w, w->pos, false,
+                          object ? "',' or '}'" : "',' or ']'");
+    w->pos++;
+    if (!pass_space(w))
+        return unexpected(w, w->pos, !object, "a value");
+    return object ? read_name(w) : begin_value(w);
+}
+
+static pdr_rc begin_document(struct pdr_json_walk *w)
+{
+    if (!w->spaced)
+        return WALK_FAIL(w, w->pos, false, MISSING_SEPARATOR,
+                         "two documents need white space between them");
+    w->started = true;
+    return begin_value(w);
+}
+
+/* The first bytes tell what is no UTF-8. */
+static pdr_rc look_at_beginning(struct pdr_json_walk *w)
+{
+    size_t third = 2;
+
+    (void)has_byte(w, &third);
+    if (w->rc == PDR_OK)
+        w->rc = pdr__json_check_beginning(pdr_buf_str(&w->window), &w->err);
+    return w->rc;
+}
+
+static pdr_rc at_end_of_stream(struct pdr_json_walk *w)
+{
+    bool between = w->state == WANT_DOCUMENT || w->state == WANT_NOTHING;
+
+    if (w->rc != PDR_OK)
+        return w->rc;
+    if (!between)
+        return unexpected(
+            w, w->pos, w->state == WANT_VALUE || w->state == WANT_VALUE_OR_END,
+            "");
+    if (!w->started && !w->sequence)
+        return WALK_FAIL(w, w->pos, false, EMPTY_INPUT,
+                         "the document is empty");
+    w->last = PDR_JSON_END_OF_INPUT;
+    return PDR_OK;
+}
+
+static pdr_rc step(struct pdr_json_walk *w)
+{
+    if (w->base == 0 && w->pos == 0 && !w->started &&
+        look_at_beginning(w) != PDR_OK)
+        return w->rc;
+    if (!pass_space(w))
+        return at_end_of_stream(w);
+    char c = w->window.ptr[w->pos];
+    switch (w->state) {
+    case WANT_DOCUMENT:
+        return begin_document(w);
+    case WANT_NAME_OR_END:
+        return c == '}' ? close_level(w) : read_name(w);
+    case WANT_NAME:
+        return read_name(w);
+    case WANT_VALUE_OR_END:
+        return c == ']' ? close_level(w) : begin_value(w);
+    case WANT_VALUE:
+        return begin_value(w);
+    case WANT_COMMA_OR_END:
+        return after_comma(w);
+    case WANT_NOTHING:
+        break;
+    }
+    return WALK_FAIL(w, w->pos, false, TRAILING_DATA,
+                     "there is more behind the document");
+}
+
+pdr_rc pdr_json_walk_next(pdr_json_event *out, pdr_json_walk *walk,
+                          pdr_err *err)
+{
+    PDR_REQUIRE(out != NULL && walk != NULL);
+    pdr_value_free(walk->current);
+    walk->current = NULL;
+    if (walk->rc == PDR_OK)
+        walk->rc = step(walk);
+    if (walk->rc != PDR_OK)
+        return give_failure(walk, err);
+    *out = walk->last;
+    return PDR_OK;
+}
+
+/* --- whole values -------------------------------------------------------- */
+
+static pdr_rc wrong_place(pdr_err *err)
+{
+    return PDR_FAIL(err, WALK_ORDER,
+                    "a value is taken right after its beginning");
+}
+
+/* A value of its own from `text`, which lies in the window. */
+static pdr_rc own_value(pdr_value **out, size_t *used, struct pdr_json_walk *w,
+                        pdr_str text, uint32_t levels)
+{
+    pdr_buf copy = PDR_BUF_INIT(SIZE_MAX);
+
+    pdr_rc rc = pdr_buf_append(&copy, text, &w->err);
+    if (rc == PDR_OK)
+        rc = pdr__json_parse(out, used, pdr_buf_str(&copy), &w->limits, levels,
+                             &w->err);
+    if (rc != PDR_OK) {
+        pdr_buf_dispose(&copy);
+        return rc;
+    }
+    node_block(*out)->owned = copy.ptr;
+    return PDR_OK;
+}
+
+pdr_rc pdr_json_walk_take(pdr_value **out, pdr_json_walk *walk, pdr_err *err)
+{
+    struct pdr_json_walk *w = walk;
+    bool scalar = w->last == PDR_JSON_SCALAR && w->current != NULL;
+    size_t used = 0, end = 0;
+
+    PDR_REQUIRE(out != NULL && walk != NULL);
+    *out = NULL;
+    if (w->rc != PDR_OK)
+        return give_failure(w, err);
+    if (!scalar && w->last != PDR_JSON_BEGIN_OBJECT &&
+        w->last != PDR_JSON_BEGIN_ARRAY)
+        return wrong_place(err);
+    end = scalar ? w->event + w->current->len : container_end(w, w->event);
+    if (w->rc != PDR_OK)
+        return give_failure(w, err);
+    pdr_str text = pdr_str_n(w->window.ptr + w->event, end - w->event);
+    pdr_rc rc = own_value(out, &used, w, text, scalar ? 0 : w->depth - 1);
+    if (rc == PDR_ENOMEM)
+        return pdr__nomem(err); /* nothing was taken, it can be tried again */
+    if (rc != PDR_OK) {
+        w->rc = rc;
+        (void)place_failure(w, w->event + (size_t)w->err.offset, false);
+        return give_failure(w, err);
+    }
+    if (!scalar) {
+        w->pos = w->event + used;
+        w->last = PDR_JSON_END;
+        drop_level(w);
+    }
+    return PDR_OK;
+}
+
+pdr_rc pdr_json_walk_skip(pdr_json_walk *walk, pdr_err *err)
+{
+    PDR_REQUIRE(walk != NULL);
+    if (walk->rc != PDR_OK)
+        return give_failure(walk, err);
+    if (walk->last == PDR_JSON_SCALAR)
+        return PDR_OK;
+    if (walk->last != PDR_JSON_BEGIN_OBJECT &&
+        walk->last != PDR_JSON_BEGIN_ARRAY)
+        return wrong_place(err);
+    uint32_t outside = walk->depth - 1;
+    while (walk->depth > outside) {
+        pdr_json_event event;
+        pdr_rc rc = pdr_json_walk_next(&event, walk, err);
+        if (rc != PDR_OK)
+            return rc;
+    }
+    return PDR_OK;
+}

@@ -1,0 +1,317 @@
+/*
+ * json_write.c - values to JSON text.
+ *
+ * WHY  Every lexeme is written as it stands in memory, so nothing is respelled.
+ *      A part that nobody changed is one copy of its span, if the layout allows
+ *      it: always as it was read, and compact if it has no white space.
+ *
+ *      In the layout AS_READ a changed container keeps the white space of the
+ *      container that it began as:
+ *
+ *        [ 1,  2 , 3 ]      the gap in front of an item that was there is taken
+ *         ^ ^^^  ^^^^ ^     from the text around it, else the gap behind the
+ *         | gaps     |      item before it, else the first gap of the
+ *        lead       trail   container, else a bare comma.
+ */
+#include "codec.h"
+
+struct writer {
+    pdr_buf *out;
+    pdr_json_layout layout;
+    uint32_t indent;
+    bool bare;
+    const pdr_value *bad; /* the number that was refused, or NULL */
+    pdr_rc rc;
+    pdr_err *err;
+};
+
+static void put(struct writer *w, pdr_str text)
+{
+    if (w->rc == PDR_OK)
+        w->rc = pdr_buf_append(w->out, text, w->err);
+}
+
+static void put_char(struct writer *w, char c)
+{
+    put(w, pdr_str_n(&c, 1));
+}
+
+/* --- bare tokens --------------------------------------------------------- */
+
+static bool is_bare(const pdr_value *v)
+{
+    return node_kind(v) == NODE_NUMBER && (v->info & NODE_FLAG) != 0;
+}
+
+/* The first NaN or infinity in a flat value, or NULL. */
+static const pdr_value *find_bare(const pdr_value *v)
+{
+    const pdr_value *end = node_next(v);
+
+    if (!node_block(v)->has_bare)
+        return NULL;
+    for (; v < end; v++)
+        if (is_bare(v))
+            return v;
+    return NULL;
+}
+
+/* May this flat value be written? */
+static bool allowed(struct writer *w, const pdr_value *v)
+{
+    const pdr_value *bare = w->bare ? NULL : find_bare(v);
+
+    if (w->rc != PDR_OK)
+        return false;
+    if (bare == NULL)
+        return true;
+    pdr_str text = node_span(bare);
+    w->rc = PDR_FAIL_AT(w->err, bare->start, BARE_TOKEN,
+                        "%.*s is no JSON; it is written only when asked for",
+                        (int)text.len, text.ptr);
+    w->bad = bare;
+    return false;
+}
+
+/* Append the path from `v` to the flat node `target`; false if it is not in. */
+static bool path_to(pdr_buf *path, const pdr_value *v, const pdr_value *target)
+{
+    pdr_iter it;
+
+    if (v == target)
+        return true;
+    pdr_iter_init(&it, v);
+    while (pdr_iter_next(&it)) {
+        const pdr_value *child = it.value;
+        bool inside = node_is_changed(child) ||
+                      (target >= child && target < node_next(child));
+        size_t before = path->len;
+        if (!inside)
+            continue;
+        pdr_rc rc = it.name != NULL
+                        ? pdr__json_push_token(path, string_inner(it.name))
+                        : pdr_buf_printf(path, NULL, "/%zu", it.index);
+        if (rc == PDR_OK && path_to(path, child, target))
+            return true;
+        path->len = before;
+    }
+    return false;
+}
+
+/* Tell where the refused number stands. */
+static void place_bad(const struct writer *w, const pdr_value *root)
+{
+    pdr_buf path = PDR_BUF_INIT(SIZE_MAX);
+
+    if (path_to(&path, root, w->bad))
+        pdr__err_path(w->err, pdr_buf_str(&path));
+    pdr_buf_dispose(&path);
+}
+
+/* --- compact and pretty -------------------------------------------------- */
+
+static void write_value(struct writer *w, const pdr_value *v, uint32_t level);
+
+static void new_line(struct writer *w, uint32_t level)
+{
+    size_t spaces = (size_t)level * w->indent;
+
+    if (w->layout != PDR_JSON_PRETTY || w->rc != PDR_OK)
+        return;
+    w->rc = pdr_buf_reserve(w->out, spaces + 1, w->err);
+    if (w->rc != PDR_OK)
+        return;
+    w->out->ptr[w->out->len] = '\n';
+    memset(w->out->ptr + w->out->len + 1, ' ', spaces);
+    w->out->len += spaces + 1;
+}
+
+static void write_children(struct writer *w, const pdr_value *v, uint32_t level)
+{
+    bool object = pdr_value_kind(v) == PDR_OBJECT;
+    pdr_iter it;
+
+    put_char(w, object ? '{' : '[');
+    pdr_iter_init(&it, v);
+    while (w->rc == PDR_OK && pdr_iter_next(&it)) {
+        if (it.index > 0)
+            put_char(w, ',');
+        new_line(w, level + 1);
+        if (object) {
+            put(w, node_span(it.name));
+            put(w, w->layout == PDR_JSON_PRETTY ? PDR_LIT(": ") : PDR_LIT(":"));
+        }
+        write_value(w, it.value, level + 1);
+    }
+    if (pdr_value_count(v) > 0)
+        new_line(w, level);
+    put_char(w, object ? '}' : ']');
+}
+
+/* --- as read ------------------------------------------------------------- */
+
+/* The text around the children of a flat container. */
+struct gaps {
+    const struct block *block; /* NULL if there is nothing to take from */
+    pdr_str lead, trail;       /* behind and before the brackets */
+    pdr_str comma, colon;      /* what stands between, if nothing else says */
+};
+
+static bool is_gap(char c)
+{
+    return json_is_space(c) || c == ',' || c == ':';
+}
+
+/* The gap in front of / behind a flat node, up to the token next to it. */
+static pdr_str gap_before(const pdr_value *v)
+{
+    const char *text = node_block(v)->text;
+    uint32_t from = v->start;
+
+    while (from > 0 && is_gap(text[from - 1]))
+        from--;
+    return pdr_str_n(text + from, v->start - from);
+}
+
+static pdr_str gap_behind(const pdr_value *v)
+{
+    const struct block *block = node_block(v);
+    size_t from = (size_t)v->start + v->len, to = from;
+
+    while (to < block->text_len && is_gap(block->text[to]))
+        to++;
+    return pdr_str_n(block->text + from, to - from);
+}
+
+static struct gaps gaps_of(const pdr_value *base)
+{
+    struct gaps gaps = {NULL, {"", 0}, {"", 0}, {",", 1}, {":", 1}};
+    pdr_iter it;
+
+    if (base == NULL)
+        return gaps;
+    gaps.block = node_block(base);
+    pdr_str span = node_span(base);
+    const char *last = span.ptr + span.len - 1, *p = last;
+    while (json_is_space(p[-1]))
+        p--;
+    gaps.trail = pdr_str_n(p, (size_t)(last - p));
+    if (node_count(base) == 0) {
+        gaps.trail.len = 0; /* `[ ]` that got a child */
+        return gaps;
+    }
+    pdr_iter_init(&it, base);
+    (void)pdr_iter_next(&it);
+    gaps.lead = gap_before(it.name != NULL ? it.name : it.value);
+    if (it.name != NULL)
+        gaps.colon = gap_before(it.value);
+    if (pdr_iter_next(&it))
+        gaps.comma = gap_before(it.name != NULL ? it.name : it.value);
+    return gaps;
+}
+
+static bool is_base_child(const struct gaps *gaps, const pdr_value *v)
+{
+    return v != NULL && gaps->block != NULL && node_block(v) == gaps->block;
+}
+
+/* Does the gap separate two children, or is it next to a bracket? */
+static bool has_comma(pdr_str gap)
+{
+    return gap.len > 0 && memchr(gap.ptr, ',', gap.len) != NULL;
+}
+
+/* What to write between two neighbours; `before` is NULL in front of the
+ * first. Members are represented by name in front and by value behind. */
+static pdr_str gap_between(const struct gaps *gaps, const pdr_value *before,
+                           const pdr_value *after)
+{
+    if (before == NULL)
+        return gaps->lead;
+    if (is_base_child(gaps, after) && has_comma(gap_before(after)))
+        return gap_before(after);
+    if (is_base_child(gaps, before) && has_comma(gap_behind(before)))
+        return gap_behind(before);
+    return gaps->comma;
+}
+
+/* What stands between name and value. */
+static pdr_str colon_of(const struct gaps *gaps, const pdr_value *name)
+{
+    return is_base_child(gaps, name) ? gap_behind(name) : gaps->colon;
+}
+
+static void write_as_read(struct writer *w, const pdr_value *v, uint32_t level)
+{
+    bool object = pdr_value_kind(v) == PDR_OBJECT;
+    struct gaps gaps = gaps_of(pdr__changed_base(v));
+    const pdr_value *before = NULL;
+    pdr_iter it;
+
+    put_char(w, object ? '{' : '[');
+    pdr_iter_init(&it, v);
+    while (w->rc == PDR_OK && pdr_iter_next(&it)) {
+        put(w, gap_between(&gaps, before, object ? it.name : it.value));
+        if (object) {
+            put(w, node_span(it.name));
+            put(w, colon_of(&gaps, it.name));
+        }
+        write_value(w, it.value, level + 1);
+        before = it.value;
+    }
+    if (before != NULL)
+        put(w, gaps.trail);
+    put_char(w, object ? '}' : ']');
+}
+
+/* --- all layouts --------------------------------------------------------- */
+
+/* Is the span of this flat value what the layout wants? */
+static bool span_fits(const struct writer *w, const pdr_value *v)
+{
+    if (!node_is_container(v) || w->layout == PDR_JSON_AS_READ)
+        return true;
+    if (w->layout == PDR_JSON_PRETTY)
+        return node_count(v) == 0 && v->len == 2;
+    return (v->info & NODE_FLAG) == 0;
+}
+
+static void write_value(struct writer *w, const pdr_value *v, uint32_t level)
+{
+    if (node_is_changed(v)) {
+        if (w->layout == PDR_JSON_AS_READ)
+            write_as_read(w, v, level);
+        else
+            write_children(w, v, level);
+    } else if (span_fits(w, v)) {
+        if (allowed(w, v))
+            put(w, node_span(v));
+    } else {
+        write_children(w, v, level);
+    }
+}
+
+pdr_rc pdr_json_write(pdr_buf *out, const pdr_value *value,
+                      const pdr_json_write_opts *opts, pdr_err *err)
+{
+    static const pdr_json_write_opts none;
+    struct writer w = {.out = out, .rc = PDR_OK, .err = err};
+
+    PDR_REQUIRE(out != NULL && value != NULL);
+    if (opts == NULL)
+        opts = &none;
+    if ((opts->flags & ~PDR_JSON_BARE_TOKENS) != 0 ||
+        (unsigned)opts->layout > PDR_JSON_AS_READ ||
+        opts->indent > PDR_MAX_INDENT)
+        return PDR_FAIL(err, BAD_OPTION, "flags, layout or indent not known");
+    w.layout = opts->layout;
+    w.indent = opts->indent != 0 ? opts->indent : 2;
+    w.bare = (opts->flags & PDR_JSON_BARE_TOKENS) != 0;
+    size_t before = out->len;
+    write_value(&w, value, 0);
+    if (w.rc != PDR_OK)
+        out->len = before;
+    if (w.bad != NULL)
+        place_bad(&w, value);
+    return w.rc;
+}

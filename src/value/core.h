@@ -1,0 +1,293 @@
+/*
+ * core.h - how a value lies in memory. See README.md in this folder.
+ *
+ *   block ──► text   {"a":[1,2.50],"b":"x"}         counted or borrowed
+ *     │
+ *     └─ nodes   0 object  1 "a"  2 array  3 1  4 2.50  5 "b"  6 "x"
+ *
+ * A `pdr_value *` points at a node. Whatever was read or built is *flat*: the
+ * nodes of a document stand in document order, children behind their parent,
+ * each with the span of the text that it came from. An array or object that
+ * somebody changed is a node alone, in a block of its own kind (overlay.c).
+ *
+ * INVARIANTS, asserted by pdr__value_check()
+ *   N1  A scalar, an empty container and a changed container hold their own
+ *       index in `link`; a flat container with children holds the index behind
+ *       its last descendant. So the block of any node is found by going down
+ *       first children: a few steps, no pointer in the node.
+ *   N2  The span of a flat node lies inside the span of its parent, in order.
+ *   N3  NODE_FLAG of a flat container says that its span has white space
+ *       outside of strings; without it the span is the compact text.
+ *   N4  Nothing in a block changes once a second owner can see it, save the
+ *       count of owners and the indexes, which are atomic.
+ */
+#ifndef PDR_VALUE_CORE_H
+#define PDR_VALUE_CORE_H
+
+#include <perdure/value.h>
+
+#include "base.h"
+
+/* Kinds of a node: those of pdr_kind, and two for changed containers. */
+enum node_kind {
+    NODE_NULL = PDR_NULL,
+    NODE_BOOL = PDR_BOOL,
+    NODE_NUMBER = PDR_NUMBER,
+    NODE_STRING = PDR_STRING,
+    NODE_ARRAY = PDR_ARRAY,
+    NODE_OBJECT = PDR_OBJECT,
+    NODE_CHANGED_ARRAY = 6,
+    NODE_CHANGED_OBJECT = 7
+};
+
+#define NODE_KIND_MASK 7u
+/* BOOL: true. NUMBER: NaN or an infinity. STRING: has escapes. Flat container:
+ * has white space. */
+#define NODE_FLAG 8u
+/* STRING: has half a surrogate pair. */
+#define NODE_LONE 16u
+/* Containers: the number of elements or members stands above these bits. */
+#define NODE_COUNT_SHIFT 4
+
+struct pdr_value {
+    uint32_t start; /* first byte of the span in the block's text */
+    uint32_t len;   /* bytes of the span: quotes and brackets included */
+    uint32_t info;  /* kind, flags, number of children */
+    uint32_t link;  /* N1 */
+};
+
+enum block_kind { BLOCK_FLAT, BLOCK_CHANGED, BLOCK_STATIC };
+
+struct index_table;
+
+/* What is counted: the nodes follow behind it. 64 bytes. */
+struct block {
+    atomic_size_t refs;
+    const char *text; /* what the nodes point into */
+    char *owned;      /* the text, if it is freed with the block; else NULL */
+    _Atomic(struct index_table *) indexes; /* index.c; built when asked for */
+    size_t text_len;
+    uint32_t node_count;
+    uint32_t large;   /* containers that may get an index */
+    uint32_t height;  /* levels of containers, at most */
+    uint8_t kind;     /* enum block_kind */
+    uint8_t has_bare; /* some number is NaN or an infinity */
+    uint8_t pad[2];
+    uint64_t reserved;
+};
+
+static inline pdr_value *block_nodes(const struct block *block)
+{
+    return (pdr_value *)(void *)((char *)(uintptr_t)block + sizeof(*block));
+}
+
+static inline enum node_kind node_kind(const pdr_value *v)
+{
+    return (enum node_kind)(v->info & NODE_KIND_MASK);
+}
+
+static inline bool node_is_container(const pdr_value *v)
+{
+    return (v->info & NODE_KIND_MASK) >= NODE_ARRAY;
+}
+
+static inline bool node_is_changed(const pdr_value *v)
+{
+    return (v->info & NODE_KIND_MASK) >= NODE_CHANGED_ARRAY;
+}
+
+static inline uint32_t node_count(const pdr_value *v)
+{
+    return v->info >> NODE_COUNT_SHIFT;
+}
+
+/* A flat container with children: its link is an end, not its own index. */
+static inline bool node_is_filled(const pdr_value *v)
+{
+    uint32_t kind = v->info & NODE_KIND_MASK;
+
+    return (kind == NODE_ARRAY || kind == NODE_OBJECT) && node_count(v) > 0;
+}
+
+static inline struct block *node_block(const pdr_value *v)
+{
+    while (node_is_filled(v))
+        v++; /* the first child stands right behind */
+    return (struct block *)(void *)((char *)(uintptr_t)(v - v->link) -
+                                    sizeof(struct block));
+}
+
+static inline uint32_t node_index(const pdr_value *v)
+{
+    uint32_t down = 0;
+
+    while (node_is_filled(v)) {
+        v++;
+        down++;
+    }
+    return v->link - down;
+}
+
+/* The flat node behind `v` and all that is in it. */
+static inline const pdr_value *node_next(const pdr_value *v)
+{
+    if (!node_is_filled(v))
+        return v + 1;
+    return v + (v->link - node_index(v));
+}
+
+static inline pdr_str node_span(const pdr_value *v)
+{
+    return pdr_str_n(node_block(v)->text + v->start, v->len);
+}
+
+/* --- value.c ------------------------------------------------------------- */
+
+/* A flat block with room for `nodes` nodes and `inline_bytes` of text behind
+ * them; NULL without memory. The text is set by the caller. */
+struct block *pdr__block_new(uint32_t nodes, size_t inline_bytes);
+
+/* Grow or shrink the room for nodes; NULL without memory, then as it was. */
+struct block *pdr__block_resize(struct block *block, uint32_t nodes);
+
+/* Add or take away `n` owners at once. */
+void pdr__block_ref(struct block *block, size_t n);
+void pdr__block_unref(struct block *block, size_t n);
+
+/* Levels of containers in `v`, v included; 0 for a scalar. Not less than the
+ * truth, and exact when the block's own height would be over the limit. */
+uint32_t pdr__value_height(const pdr_value *v);
+
+/* Assert N1 to N3 for a whole value. */
+void pdr__value_check(const pdr_value *v);
+
+/* --- index.c ------------------------------------------------------------- */
+
+/* Child `position` of a flat array; member of that name of a flat object, its
+ * name node; NULL if there is none. Constant time from the second call on. */
+const pdr_value *pdr__index_element(const pdr_value *array, uint32_t position);
+const pdr_value *pdr__index_member(const pdr_value *object, pdr_str name);
+void pdr__index_free(struct block *block);
+size_t pdr__index_bytes(const struct block *block);
+
+/* Names and where they stand; for changed objects. A position may have been
+ * given up since it was put: the caller compares. */
+struct names;
+struct names *pdr__names_new(size_t expected);
+void pdr__names_free(struct names *names);
+/* Remember that a name of this hash stands at `position`; false without
+ * memory. */
+bool pdr__names_put(struct names **names, uint64_t hash, uint32_t position);
+/* The next candidate for a name of this hash; *probe is 0 at first. */
+bool pdr__names_next(uint32_t *position, size_t *probe,
+                     const struct names *names, uint64_t hash);
+/* Let the candidate that was given last stand at another position. */
+void pdr__names_move(struct names *names, size_t probe, uint64_t hash,
+                     uint32_t position);
+/* Hash of the decoded text of a string; false without memory. */
+bool pdr__names_hash(uint64_t *out, const pdr_value *name);
+size_t pdr__names_bytes(const struct names *names);
+
+/* --- overlay.c ----------------------------------------------------------- */
+
+/* A changed container; see overlay.c. */
+struct changed;
+
+size_t pdr__changed_count(const pdr_value *v);
+const pdr_value *pdr__changed_element(const pdr_value *v, size_t position);
+const pdr_value *pdr__changed_member(const pdr_value *v, pdr_str name);
+void pdr__changed_iter_init(pdr_iter *it, const pdr_value *v);
+bool pdr__changed_iter_next(pdr_iter *it);
+void pdr__changed_destroy(struct block *block);
+/* The flat container that a changed one began as, or NULL. */
+const pdr_value *pdr__changed_base(const pdr_value *v);
+size_t pdr__changed_bytes(const pdr_value *v);
+
+/* Make *parent a changed container that only its handle owns, and give the
+ * address of the owned handle of one child: element `index`, or the value of
+ * the last member called `name`. What is put there becomes the child; it must
+ * never be NULL. `levels` is the height that the child is going to have. */
+pdr_rc pdr__value_edit_element(pdr_value ***slot, pdr_value **parent,
+                               size_t index, uint32_t levels, pdr_err *err);
+pdr_rc pdr__value_edit_member(pdr_value ***slot, pdr_value **parent,
+                              pdr_str name, uint32_t levels, pdr_err *err);
+
+/* --- builder.c ----------------------------------------------------------- */
+
+/* A flat copy of a value or of a part of one, without white space. */
+pdr_rc pdr__value_copy(pdr_value **out, const pdr_value *v, pdr_err *err);
+
+/* --- text.c -------------------------------------------------------------- */
+
+/* What stands between the quotes of a string. */
+static inline pdr_str string_inner(const pdr_value *v)
+{
+    pdr_str span = node_span(v);
+
+    return pdr_str_n(span.ptr + 1, span.len - 2);
+}
+
+/* Result of looking over the inside of a JSON string. */
+enum text_stop {
+    TEXT_QUOTE,   /* at a quote */
+    TEXT_END,     /* at the end of the input */
+    TEXT_CONTROL, /* at a control character */
+    TEXT_ESCAPE,  /* at a backslash that begins no escape */
+    TEXT_UTF8     /* at a byte that begins no UTF-8 sequence */
+};
+
+/* Go on from *p to the closing quote; *info gets NODE_FLAG and NODE_LONE.
+ * Where it stops, *p stands. */
+enum text_stop pdr__text_scan(const char **p, const char *end, uint32_t *info);
+
+/* Bytes of the valid UTF-8 sequence at p (1 to 4), 0 if there is none. */
+static inline size_t text_utf8(const char *p, const char *end)
+{
+    const unsigned char *s = (const unsigned char *)p;
+    size_t left = (size_t)(end - p);
+    unsigned lead = s[0];
+
+    if (lead < 0x80)
+        return 1;
+    if (lead < 0xC2 || left < 2 || (s[1] & 0xC0u) != 0x80u)
+        return 0;
+    if (lead < 0xE0)
+        return 2;
+    if (left < 3 || (s[2] & 0xC0u) != 0x80u)
+        return 0;
+    if (lead < 0xF0) {
+        if ((lead == 0xE0 && s[1] < 0xA0) || (lead == 0xED && s[1] > 0x9F))
+            return 0; /* overlong; a surrogate */
+        return 3;
+    }
+    if (left < 4 || (s[3] & 0xC0u) != 0x80u || lead > 0xF4)
+        return 0;
+    if ((lead == 0xF0 && s[1] < 0x90) || (lead == 0xF4 && s[1] > 0x8F))
+        return 0; /* overlong; above U+10FFFF */
+    return 4;
+}
+
+/* Bytes of the escape at p, which is a backslash: 2, 6 or 12 (a pair); 0 if it
+ * is none. *info gets NODE_LONE for half a pair. */
+size_t pdr__text_escape_len(const char *p, const char *end, uint32_t *info);
+
+/* Decode what stands between quotes; `out` has room for inner.len bytes.
+ * Lone surrogates become three bytes. Returns the length. */
+size_t pdr__text_decode(char *out, pdr_str inner);
+
+/* Append `text` with JSON escapes, without quotes. It is UTF-8, or has lone
+ * surrogates as three bytes, which become escapes. */
+pdr_rc pdr__text_encode(pdr_buf *out, pdr_str text, pdr_err *err);
+
+/* Decoded text of a string; lone surrogates as three bytes. Borrowed from the
+ * value or from `scratch`. */
+pdr_rc pdr__value_name_bytes(pdr_str *out, const pdr_value *string,
+                             pdr_buf *scratch, pdr_err *err);
+
+/* Do two strings have the same code points? */
+bool pdr__value_same_text(const pdr_value *a, const pdr_value *b);
+
+/* Does the string have this decoded text (lone surrogates as three bytes)? */
+bool pdr__value_has_text(const pdr_value *string, pdr_str text);
+
+#endif
