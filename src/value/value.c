@@ -431,7 +431,9 @@ size_t pdr_value_memory(const pdr_value *value)
     if (value == NULL)
         return 0;
     collect(&owners, value);
-    qsort(owners.list, owners.count, sizeof(*owners.list), compare_blocks);
+    if (owners.count > 0)
+        qsort(owners.list, owners.count, sizeof(*owners.list),
+              compare_blocks);
     for (size_t i = 0; i < owners.count; i++)
         if (i == 0 || owners.list[i] != owners.list[i - 1])
             total += bytes_of_block(owners.list[i]);

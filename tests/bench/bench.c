@@ -1,0 +1,475 @@
+/*
+ * bench.c - times two calls in turn and prints one line of JSON per case.
+ *
+ * WHY  A figure from one machine says little; the ratio of two figures from the
+ *      same seconds says something. Other work on the machine, its frequency
+ *      and its caches disturb both sides alike, because the sides alternate
+ *      call by call; and the median drops what hits only a few calls.
+ *
+ * INVARIANTS
+ *   I1  Before the first timed call, everything that the call needs has been
+ *       allocated and touched once: both sides ran several times.
+ *   I2  Time is taken around one call, never around a loop, so that a call of
+ *       the other side lies between any two calls of one side.
+ *   I3  `ratio` is the baseline's median divided by ours: above 1, ours is
+ *       better.
+ *
+ * NOT HERE  Whether both sides computed the same: each program compares before
+ *           it calls bench_run().
+ */
+#include "bench.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <perdure.h>
+#include <perdure/sys/alloc.h>
+
+#define WARM_UP_CALLS   8
+#define MIN_CALLS       51 /* below it, p10 and p90 mean nothing */
+#define MAX_CALLS       4096
+#define CASE_NS         1000000000u /* both sides together */
+#define MAX_NOTES       12
+#define MAX_DATA_FOLDER 512
+
+static struct {
+    const char *bench;
+    const char *data;
+    const char *filter; /* NULL: all cases */
+    bool quick;
+    int core; /* -1: not pinned */
+    struct {
+        char key[32];
+        char value[160];
+    } notes[MAX_NOTES];
+    size_t note_count;
+} run = {.data = "build/bench", .core = -1};
+
+void bench_fail(const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    fprintf(stderr, "bench-%s: ", run.bench);
+    vfprintf(stderr, fmt, args);
+    fputc('\n', stderr);
+    va_end(args);
+    exit(1);
+}
+
+uint64_t bench_now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* --- memory -------------------------------------------------------------- */
+/*
+ * Blocks have a class: steps of 16 bytes up to 1 KiB, then four steps for each
+ * doubling. A freed block goes to the list of its class and never back to the
+ * system, as a reader that is used again keeps its memory. One thread only.
+ */
+#define SMALL_STEP    16u
+#define SMALL_MAX     1024u
+#define SMALL_CLASSES (SMALL_MAX / SMALL_STEP + 1)
+#define CLASSES       (SMALL_CLASSES + 4 * 54)
+#define MAX_ROOM      ((UINT64_C(1) << 48) - 1)
+
+struct block {
+    uint64_t size;       /* asked for */
+    uint64_t room : 48;  /* bytes that fit */
+    uint64_t class : 16; /* index into `cache` */
+};
+
+struct freed {
+    struct block head;
+    struct freed *next;
+};
+
+static struct freed *cache[CLASSES];
+static size_t live_bytes;
+
+/* Class of a size, and the bytes that its blocks have. */
+static size_t class_of(size_t size, size_t *room)
+{
+    if (size <= SMALL_MAX) {
+        size_t class = (size + SMALL_STEP - 1) / SMALL_STEP;
+        *room = class > 0 ? class * SMALL_STEP : SMALL_STEP;
+        return class > 0 ? class : 1;
+    }
+    unsigned top = 63u - (unsigned)__builtin_clzll(size - 1);
+    size_t step = (size_t)1 << (top - 2);
+    size_t quarter = (size - 1) / step; /* 4 to 7 */
+    *room = (quarter + 1) * step;
+    return SMALL_CLASSES + (size_t)(top - 10) * 4 + (quarter - 4);
+}
+
+void *bench_malloc(size_t size)
+{
+    size_t room = 0;
+    size_t class = class_of(size, &room);
+    struct block *head = NULL;
+
+    if (cache[class] != NULL) {
+        head = &cache[class]->head;
+        cache[class] = cache[class]->next;
+    } else {
+        head = malloc(sizeof(*head) + room);
+        if (head == NULL)
+            return NULL;
+        memset(head, 0xA5, sizeof(*head) + room);
+        head->room = room & MAX_ROOM;
+        head->class = (uint16_t) class;
+    }
+    head->size = size;
+    live_bytes += size;
+    return head + 1;
+}
+
+void bench_free(void *ptr)
+{
+    if (ptr == NULL)
+        return;
+    struct freed *freed = (struct freed *)(void *)((struct block *)ptr - 1);
+    live_bytes -= freed->head.size;
+    freed->next = cache[freed->head.class];
+    cache[freed->head.class] = freed;
+}
+
+void *bench_realloc(void *ptr, size_t size)
+{
+    if (ptr == NULL)
+        return bench_malloc(size);
+    struct block *head = (struct block *)ptr - 1;
+    if (size <= head->room) { /* as realloc: what shrinks is not moved */
+        live_bytes += size - head->size;
+        head->size = size;
+        return ptr;
+    }
+    void *moved = bench_malloc(size);
+    if (moved == NULL)
+        return NULL;
+    memcpy(moved, ptr, size < head->size ? size : head->size);
+    bench_free(ptr);
+    return moved;
+}
+
+size_t bench_live_bytes(void)
+{
+    return live_bytes;
+}
+
+char *bench_reserve(size_t size)
+{
+    char *ptr = malloc(size);
+
+    if (ptr == NULL)
+        bench_fail("no memory for %zu bytes", size);
+    memset(ptr, 0, size);
+    return ptr;
+}
+
+static void *ops_alloc(void *ctx, size_t size)
+{
+    (void)ctx;
+    return bench_malloc(size);
+}
+
+static void *ops_resize(void *ctx, void *ptr, size_t size)
+{
+    (void)ctx;
+    return bench_realloc(ptr, size);
+}
+
+static void ops_release(void *ctx, void *ptr)
+{
+    (void)ctx;
+    bench_free(ptr);
+}
+
+/* Baselines without a hook use malloc: it shall keep its memory too. */
+static void keep_memory(void)
+{
+    static const pdr_alloc_ops ops = {.version = PDR_ALLOC_OPS_VERSION,
+                                      .alloc = ops_alloc,
+                                      .resize = ops_resize,
+                                      .release = ops_release};
+
+    mallopt(M_MMAP_THRESHOLD, 1 << 30);
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
+    if (pdr_alloc_set(&ops, NULL) != PDR_OK)
+        bench_fail("cannot set the allocator");
+}
+
+/* --- start ---------------------------------------------------------------- */
+
+/* The last core that we may use: interrupts mostly go to the first. */
+static void stay_on_one_core(void)
+{
+    cpu_set_t cores;
+
+    if (sched_getaffinity(0, sizeof(cores), &cores) != 0)
+        return;
+    size_t core = CPU_SETSIZE - 1;
+    while (core > 0 && !CPU_ISSET(core, &cores))
+        core--;
+    CPU_ZERO(&cores);
+    CPU_SET(core, &cores);
+    if (sched_setaffinity(0, sizeof(cores), &cores) == 0)
+        run.core = (int)core;
+}
+
+void bench_start(int argc, char **argv, const char *bench)
+{
+    run.bench = bench;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--quick") == 0)
+            run.quick = true;
+        else if (strcmp(argv[i], "--data") == 0 && i + 1 < argc)
+            run.data = argv[++i];
+        else if (argv[i][0] != '-' && run.filter == NULL)
+            run.filter = argv[i];
+        else
+            bench_fail("usage: %s [--quick] [--data FOLDER] [CASE]", argv[0]);
+    }
+    stay_on_one_core();
+    keep_memory();
+    bench_note("perdure", pdr_version());
+}
+
+bool bench_is_quick(void)
+{
+    return run.quick;
+}
+
+bool bench_wants(const char *name)
+{
+    return run.filter == NULL || strstr(name, run.filter) != NULL;
+}
+
+static void copy_text(char *to, size_t cap, const char *from)
+{
+    if (strlen(from) >= cap || strpbrk(from, "\"\\") != NULL)
+        bench_fail("cannot note '%s'", from);
+    memcpy(to, from, strlen(from) + 1);
+}
+
+void bench_note(const char *key, const char *value)
+{
+    size_t i = 0;
+
+    while (i < run.note_count && strcmp(run.notes[i].key, key) != 0)
+        i++;
+    if (i == MAX_NOTES)
+        bench_fail("too many notes");
+    if (i == run.note_count)
+        run.note_count++;
+    copy_text(run.notes[i].key, sizeof(run.notes[i].key), key);
+    copy_text(run.notes[i].value, sizeof(run.notes[i].value), value);
+}
+
+struct bench_text bench_load(const char *name)
+{
+    struct bench_text text = {name, NULL, 0};
+    char path[MAX_DATA_FOLDER];
+
+    if (snprintf(path, sizeof(path), "%s/%s", run.data, name) >=
+        (int)sizeof(path))
+        bench_fail("the name of the data folder is too long");
+    FILE *file = fopen(path, "rb");
+    if (file == NULL)
+        bench_fail("%s: %s; tests/bench/golden.py makes it", path,
+                   strerror(errno));
+    fseek(file, 0, SEEK_END);
+    text.len = (size_t)ftell(file);
+    fseek(file, 0, SEEK_SET);
+    text.ptr = bench_reserve(text.len + BENCH_PADDING);
+    if (fread(text.ptr, 1, text.len, file) != text.len)
+        bench_fail("%s: cannot read", path);
+    fclose(file);
+    return text;
+}
+
+/* --- lines ---------------------------------------------------------------- */
+
+static void print_number(const char *key, bool known, double number)
+{
+    if (known)
+        printf("\"%s\":%.6g,", key, number);
+    else
+        printf("\"%s\":null,", key);
+}
+
+/* Everything up to the settings, which stay open for more members. */
+static void print_head(const struct bench_figure *f)
+{
+    bool compared = f->baseline != NULL;
+
+    printf("{\"bench\":\"%s\",\"case\":\"%s\",", run.bench, f->name);
+    print_number("value", true, f->value);
+    printf("\"unit\":\"%s\",", f->unit);
+    if (compared)
+        printf("\"baseline\":\"%s\",", f->baseline);
+    else
+        printf("\"baseline\":null,");
+    print_number("baseline_value", compared, f->baseline_value);
+    print_number("ratio", compared && f->value > 0,
+                 f->baseline_value / (f->value > 0 ? f->value : 1));
+    print_number("wanted", f->wanted > 0 && !run.quick, f->wanted);
+    printf("\"settings\":{\"core\":%d,", run.core);
+    if (f->text != NULL)
+        printf("\"document\":\"%s\",\"bytes\":%zu,", f->text->name,
+               f->text->len);
+}
+
+static void print_tail(size_t calls)
+{
+    for (size_t i = 0; i < run.note_count; i++)
+        printf("\"%s\":\"%s\",", run.notes[i].key, run.notes[i].value);
+    printf("\"repetitions\":%zu}}\n", calls);
+    fflush(stdout);
+}
+
+void bench_report(const struct bench_figure *figure)
+{
+    if (!bench_wants(figure->name))
+        return;
+    print_head(figure);
+    print_tail(1);
+}
+
+/* --- timing --------------------------------------------------------------- */
+
+static uint64_t time_call(void (*fn)(void *), void *arg)
+{
+    uint64_t begin = bench_now_ns();
+
+    fn(arg);
+    return bench_now_ns() - begin;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The element below which `part` of the sorted times lie, in microseconds. */
+static double quantile_us(const uint64_t *times, size_t calls, double part)
+{
+    return (double)times[(size_t)((double)(calls - 1) * part)] / 1000.0;
+}
+
+static void print_spread(const char *prefix, const uint64_t *times,
+                         size_t calls)
+{
+    printf("\"%smin\":%.6g,\"%sp10\":%.6g,\"%sp90\":%.6g,", prefix,
+           quantile_us(times, calls, 0), prefix, quantile_us(times, calls, 0.1),
+           prefix, quantile_us(times, calls, 0.9));
+}
+
+static void print_case(const struct bench_case *c, uint64_t *ours,
+                       uint64_t *theirs, size_t calls)
+{
+    struct bench_figure figure = {.name = c->name,
+                                  .unit = "us",
+                                  .baseline = c->baseline,
+                                  .text = c->text,
+                                  .wanted = c->wanted};
+
+    qsort(ours, calls, sizeof(*ours), by_size);
+    qsort(theirs, calls, sizeof(*theirs), by_size);
+    figure.value = quantile_us(ours, calls, 0.5);
+    figure.baseline_value = quantile_us(theirs, calls, 0.5);
+    print_head(&figure);
+    printf("\"mb_per_s\":%.6g,", (double)c->text->len / figure.value);
+    print_spread("", ours, calls);
+    print_spread("baseline_", theirs, calls);
+    print_tail(calls);
+}
+
+void bench_run(const struct bench_case *c)
+{
+    static uint64_t ours[MAX_CALLS], theirs[MAX_CALLS];
+    uint64_t spent = 0;
+    size_t calls = 0;
+
+    if (!bench_wants(c->name))
+        return;
+    for (size_t i = 0; i < (run.quick ? 0 : WARM_UP_CALLS); i++) {
+        c->ours(c->arg);
+        c->theirs(c->arg);
+    }
+    while (calls < MAX_CALLS) {
+        ours[calls] = time_call(c->ours, c->arg);
+        theirs[calls] = time_call(c->theirs, c->arg);
+        spent += ours[calls] + theirs[calls];
+        calls++;
+        if (run.quick || (calls >= MIN_CALLS && spent >= CASE_NS))
+            break;
+    }
+    print_case(c, ours, theirs, calls);
+}
+
+/* --- what a document holds -------------------------------------------------
+ */
+
+/* FNV-1a over the bytes, then over a byte that no UTF-8 holds, so that the
+ * border between two texts counts. */
+static uint64_t hash_text(uint64_t hash, const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        hash = (hash ^ (unsigned char)text[i]) * 0x100000001B3u;
+    return (hash ^ 0xFFu) * 0x100000001B3u;
+}
+
+void bench_sums_text(struct bench_sums *sums, const char *text, size_t len)
+{
+    sums->text_bytes += len;
+    sums->text_hash = hash_text(sums->text_hash, text, len);
+}
+
+void bench_sums_bool(struct bench_sums *sums, bool truth)
+{
+    sums->booleans++;
+    sums->trues += truth;
+}
+
+void bench_sums_number(struct bench_sums *sums, double number)
+{
+    sums->numbers++;
+    sums->number_sum += number;
+}
+
+static bool sums_are_equal(const struct bench_sums *a,
+                           const struct bench_sums *b)
+{
+    return a->objects == b->objects && a->arrays == b->arrays &&
+           a->names == b->names && a->strings == b->strings &&
+           a->numbers == b->numbers && a->booleans == b->booleans &&
+           a->trues == b->trues && a->nulls == b->nulls &&
+           a->text_bytes == b->text_bytes && a->text_hash == b->text_hash &&
+           !(a->number_sum < b->number_sum) && !(a->number_sum > b->number_sum);
+}
+
+void bench_sums_compare(const char *name, const struct bench_sums *ours,
+                        const struct bench_sums *theirs)
+{
+    if (sums_are_equal(ours, theirs))
+        return;
+    bench_fail("%s: not the same document: ours has %llu strings, %llu "
+               "numbers, sum %.17g; theirs %llu, %llu, %.17g",
+               name, (unsigned long long)ours->strings,
+               (unsigned long long)ours->numbers, ours->number_sum,
+               (unsigned long long)theirs->strings,
+               (unsigned long long)theirs->numbers, theirs->number_sum);
+}

@@ -1,0 +1,119 @@
+/*
+ * bench.h - what all benchmark programs share: documents, memory, the clock,
+ * and the line of JSON that each case prints. See README.md in this folder.
+ */
+#ifndef PDR_BENCH_H
+#define PDR_BENCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BENCH_PADDING 64 /* zero bytes behind a document; simdjson wants 32 */
+
+/* A document in memory: `len` bytes and BENCH_PADDING zeros. */
+struct bench_text {
+    const char *name; /* of the file */
+    char *ptr;
+    size_t len;
+};
+
+/* One case: two calls that do the same work, timed in turn. */
+struct bench_case {
+    const char *name;     /* as in "read/session" */
+    const char *baseline; /* what `theirs` is */
+    void (*ours)(void *arg);
+    void (*theirs)(void *arg);
+    void *arg;
+    const struct bench_text *text; /* for the settings */
+    double wanted; /* the least ratio that we want; 0 if there is none */
+};
+
+/* A figure that is not a time of two calls in turn. */
+struct bench_figure {
+    const char *name;
+    double value;
+    const char *unit;
+    const char *baseline;  /* NULL if there is none */
+    double baseline_value; /* in the same unit; less is better */
+    const struct bench_text *text;
+    double wanted;
+};
+
+/* Read the options, stay on one core, install the allocator. `program` is the
+ * bench that the lines name. Options: --quick (each case once, no threshold),
+ * --data FOLDER (default build/bench), and a word that chooses cases. */
+void bench_start(int argc, char **argv, const char *bench);
+
+bool bench_is_quick(void);
+
+/* Is this case asked for? bench_run() and bench_report() look themselves. */
+bool bench_wants(const char *name);
+
+/* Add a member to the settings of each line that follows. Both copied. */
+void bench_note(const char *key, const char *value);
+
+/* A file of the data folder; it lives until the program ends. */
+struct bench_text bench_load(const char *name);
+
+/* Warm up, time both sides in turn, print the line. */
+void bench_run(const struct bench_case *c);
+
+void bench_report(const struct bench_figure *figure);
+
+/* Monotonic time in nanoseconds. */
+uint64_t bench_now_ns(void);
+
+/* Say what is wrong and end the program with status 1. */
+void bench_fail(const char *fmt, ...)
+    __attribute__((format(printf, 1, 2), noreturn));
+
+/* --- memory -------------------------------------------------------------- */
+
+/* malloc and free that keep what was freed, touched, for the next call. The
+ * library uses them, and each baseline that has a hook. */
+void *bench_malloc(size_t size);
+void *bench_realloc(void *ptr, size_t size);
+void bench_free(void *ptr);
+
+/* Bytes asked for and not yet freed. */
+size_t bench_live_bytes(void);
+
+/* `size` bytes from the system, touched. Ends the program if there are none. */
+char *bench_reserve(size_t size);
+
+/* --- what a document holds ------------------------------------------------ */
+
+/* Everything that a reader found, in order. Equal sums, equal documents. */
+struct bench_sums {
+    uint64_t objects, arrays, names, strings, numbers, booleans, trues, nulls;
+    uint64_t text_bytes; /* of names and strings, decoded */
+    uint64_t text_hash;  /* of the same, in order */
+    double number_sum;
+};
+
+void bench_sums_text(struct bench_sums *sums, const char *text, size_t len);
+void bench_sums_bool(struct bench_sums *sums, bool truth);
+void bench_sums_number(struct bench_sums *sums, double number);
+
+/* Ends the program if they differ. */
+void bench_sums_compare(const char *name, const struct bench_sums *ours,
+                        const struct bench_sums *theirs);
+
+/* What a walk that touches everything leaves: the text of all names and
+ * strings, one after another, and the sum of all numbers. */
+struct bench_touch {
+    char *text; /* reserved for the whole document */
+    size_t len;
+    double number_sum;
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
