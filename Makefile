@@ -28,6 +28,8 @@ configure = test -f build/$(1)/build.ninja || \
             $($(1)_env) meson setup $($(1)_options) build/$(1)
 compile = $(call configure,$(1)) && ninja -C build/$(1)
 
+c_files := find $(wildcard src include tests examples) -name '*.[ch]'
+
 # A finding of a sanitizer ends the program, so that it cannot be overlooked.
 sanitizers := UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
               TSAN_OPTIONS=halt_on_error=1
@@ -38,8 +40,7 @@ sanitizers := UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 build: ## build the library and the optimised command, build/perdure (default)
 	@$(SETUP) build
 	@$(call compile,release)
-	@if test -x build/release/src/cli/perdure; then \
-	    cp build/release/src/cli/perdure build/perdure; fi
+	@cp -f build/release/src/cli/perdure build/perdure
 
 run: build ## show what perdure does with a sample document
 	@tools/tour build/perdure
@@ -96,21 +97,21 @@ interop: ## tests against third-party packages
 soak: ## the long versions of the tests (PERDURE_SOAK=1), without a time limit
 	@$(SETUP) build test
 	@$(call compile,asan)
+	@echo "soak: all tests under ASan with PERDURE_SOAK=1 and no time limit"
 	@$(sanitizers) PERDURE_SOAK=1 tools/run-tests --slow 0 build/asan
 
 format: ## format all C files
 	@$(SETUP) check
-	@git ls-files '*.c' '*.h' | xargs clang-format -i
+	@$(c_files) | xargs clang-format -i
 
 tidy: ## clang-tidy over the library and the command
 	@$(SETUP) build test tidy
 	@$(call compile,dev)
-	@git ls-files 'src/*.c' | xargs clang-tidy --quiet -p build/dev
+	@find src -name '*.c' | xargs clang-tidy --quiet -p build/dev
 
 check: ## format, layers, banned functions, public symbols, decision numbers
 	@$(SETUP) build check
-	@git ls-files -co --exclude-standard '*.c' '*.h' | \
-	    xargs clang-format --dry-run -Werror
+	@$(c_files) | xargs clang-format --dry-run -Werror
 	@tools/check-layers
 	@tools/check-source
 	@$(call compile,release)

@@ -295,8 +295,8 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_value_compact(pdr_value **io, pdr_err *err);
 /** Find a part by its pointer; "" is the whole.
  * @param[out] out  borrowed from `root`; NULL on failure.
  * @return PDR_OK; PDR_ENOTFOUND (reason "no_member" or "no_element", path set
- *         to the part that was not there); PDR_EINVALID (reason "bad_pointer").
- * @thread const @since 0.1 */
+ *         to the part that was not there); PDR_EINVALID (reason "bad_pointer");
+ *         PDR_ENOMEM, only for a name with "~". @thread const @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_pointer_get(const pdr_value **out,
                                               const pdr_value *root,
                                               pdr_str pointer, pdr_err *err);
@@ -304,7 +304,7 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_pointer_get(const pdr_value **out,
 /** Replace what the pointer names; a member that is not there is added, and the
  * index "-" or the count adds an element. What holds it must be there. "" puts
  * `value` in the place of the whole. Fails as pdr_pointer_get() and as the
- * changing calls. @thread owner @since 0.1 */
+ * changing calls, with the path. @thread owner @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_pointer_set(pdr_value **io, pdr_str pointer,
                                               const pdr_value *value,
                                               pdr_err *err);

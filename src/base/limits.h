@@ -9,8 +9,8 @@
  * writes (.NET stops at 64), shallow enough for every recursive reader. */
 #define PDR_DEFAULT_DEPTH 128
 
-/* Depth at most. Some walks over values recurse; at about 200 bytes a level
- * this stays below a quarter of the smallest usual thread stack (1 MB). */
+/* Depth at most. Some walks over values recurse; at up to 300 bytes a level
+ * this stays below a third of the smallest usual thread stack (1 MB). */
 #define PDR_MAX_DEPTH 1024
 
 /* Bytes of one document in memory at most. Offsets and lengths in a node have
@@ -44,8 +44,27 @@
 #define PDR_MAX_MAP_ENTRIES (UINT32_MAX / 2u)
 
 /* Array elements compared one by one while aligning two arrays: rows times
- * columns of the table that finds the best alignment. Larger rests are paired
- * by position. */
+ * columns of the table that finds the best alignment. Larger rests are aligned
+ * by anchors only. 2 MB, and a few milliseconds. */
 #define PDR_DIFF_TABLE_CELLS (1u << 20)
+
+/* Ranges up to this size get the table at once, without a look for anchors: 128
+ * by 128 cost less than a reader's doubt why a small diff is not the smallest.
+ */
+#define PDR_DIFF_EXACT_CELLS (1u << 14)
+
+/* Cells that each aligned element adds to what one diff may spend on tables,
+ * beside one full table. So the steps of a diff stay linear, however many
+ * arrays it aligns. */
+#define PDR_DIFF_CELLS_PER_ELEMENT 64u
+
+/* Times that a range between anchors is searched for anchors again. Real arrays
+ * need two or three; without an end, a hostile one could ask for a round per
+ * element. */
+#define PDR_DIFF_ROUNDS 8u
+
+/* Bytes of a JSON Pointer that is reported: enough for every level of the
+ * deepest document to have a name of 16 KB. */
+#define PDR_MAX_POINTER_BYTES (16u * 1024u * 1024u)
 
 #endif

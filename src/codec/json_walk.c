@@ -37,7 +37,8 @@ struct level {
 };
 
 struct pdr_json_walk {
-    struct json_limits limits;
+    struct json_limits limits; /* of tokens: trailing, no limit of bytes */
+    size_t max_bytes;          /* of a token or a value taken */
     bool sequence;
     pdr_read_fn fn;
     void *arg;
@@ -78,6 +79,8 @@ pdr_rc pdr_json_walk_new(pdr_json_walk **out, const pdr_json_read_opts *opts,
     }
     w->limits = limits;
     w->limits.trailing = true; /* tokens are cut out of the stream */
+    w->limits.bytes = PDR_MAX_TEXT_BYTES;
+    w->max_bytes = limits.bytes;
     w->sequence = opts != NULL && (opts->flags & PDR_JSON_SEQUENCE) != 0;
     w->fn = fn;
     w->arg = arg;
@@ -234,11 +237,12 @@ static bool pass_space(struct pdr_json_walk *w)
 /* Refuse a token or value that grows over the limit while it is searched. */
 static bool within_limit(struct pdr_json_walk *w, size_t at)
 {
-    if (at - w->event <= w->limits.bytes)
+    if (at - w->event <= w->max_bytes)
         return true;
-    WALK_FAIL(w, w->event, true, TOO_LARGE,
-              "a value of more than %zu bytes, which is the limit",
-              w->limits.bytes);
+    if (w->rc == PDR_OK)
+        WALK_FAIL(w, w->event, true, TOO_LARGE,
+                  "a value of more than %zu bytes, which is the limit",
+                  w->max_bytes);
     return false;
 }
 
@@ -261,20 +265,20 @@ static bool is_number_byte(char c)
            c == 'e' || c == 'E';
 }
 
-/* From a scalar to where it ends at the latest. */
+/* From a scalar to behind it, and a byte more if there is one: the reader shall
+ * see what ends it. */
 static size_t scalar_end(struct pdr_json_walk *w, size_t at)
 {
-    char c = w->window.ptr[at];
-    bool number = c == '-' || (c >= '0' && c <= '9');
+    char first = w->window.ptr[at];
 
-    if (c == '"')
+    if (first == '"')
         return string_end(w, at);
-    if (number) {
+    if (first == '-' || (first >= '0' && first <= '9')) {
         while (has_byte(w, &at) && is_number_byte(w->window.ptr[at]) &&
                within_limit(w, at))
             at++;
-        if (w->rc != PDR_OK || at >= w->window.len || at - w->event > 1)
-            return at;
+        if (first != '-' || at - w->event > 1)
+            return w->rc == PDR_OK && has_byte(w, &at) ? at + 1 : at;
     }
     for (size_t i = 0; i < sizeof("-Infinity") && has_byte(w, &at); i++)
         at++;
@@ -321,7 +325,11 @@ static pdr_rc read_token(struct pdr_json_walk *w, pdr_value **out, size_t end,
         return w->rc;
     }
     w->pos = w->event + used;
-    return PDR_OK;
+    if (within_limit(w, w->pos))
+        return PDR_OK;
+    pdr_value_free(*out);
+    *out = NULL;
+    return w->rc;
 }
 
 /* --- events -------------------------------------------------------------- */
@@ -578,7 +586,7 @@ pdr_rc pdr_json_walk_take(pdr_value **out, pdr_json_walk *walk, pdr_err *err)
         w->last != PDR_JSON_BEGIN_ARRAY)
         return wrong_place(err);
     end = scalar ? w->event + w->current->len : container_end(w, w->event);
-    if (w->rc != PDR_OK)
+    if (w->rc != PDR_OK || !within_limit(w, end))
         return give_failure(w, err);
     pdr_str text = pdr_str_n(w->window.ptr + w->event, end - w->event);
     pdr_rc rc = own_value(out, &used, w, text, scalar ? 0 : w->depth - 1);

@@ -193,7 +193,6 @@ size_t pdr__names_bytes(const struct names *names);
 /* A changed container; see overlay.c. */
 struct changed;
 
-size_t pdr__changed_count(const pdr_value *v);
 const pdr_value *pdr__changed_element(const pdr_value *v, size_t position);
 const pdr_value *pdr__changed_member(const pdr_value *v, pdr_str name);
 void pdr__changed_iter_init(pdr_iter *it, const pdr_value *v);

@@ -115,8 +115,7 @@ size_t pdr_value_count(const pdr_value *value)
 {
     if (value == NULL || !node_is_container(value))
         return 0;
-    return node_is_changed(value) ? pdr__changed_count(value)
-                                  : node_count(value);
+    return node_count(value);
 }
 
 /* --- walking ------------------------------------------------------------- */
@@ -431,7 +430,8 @@ size_t pdr_value_memory(const pdr_value *value)
     if (value == NULL)
         return 0;
     collect(&owners, value);
-    qsort(owners.list, owners.count, sizeof(*owners.list), compare_blocks);
+    if (owners.count > 0)
+        qsort(owners.list, owners.count, sizeof(*owners.list), compare_blocks);
     for (size_t i = 0; i < owners.count; i++)
         if (i == 0 || owners.list[i] != owners.list[i - 1])
             total += bytes_of_block(owners.list[i]);

@@ -54,6 +54,12 @@ finds("wide line behind a table", "src/base/a.c",
 finds("function of 71 lines", "src/base/a.c",
       FUNCTION.replace("{\n", "{\n    int x;\n"), "71 lines")
 lets("function of 70 lines", {"src/base/a.c": FUNCTION})
+lets("long function that says why",
+     {"src/base/a.c": "/* Long on purpose: one flat switch. */\n"
+                      + FUNCTION.replace("{\n", "{\n    int x;\n")})
+finds("long function behind one that says why", "src/base/a.c",
+      "/* Long on purpose: x. */\n" + FUNCTION
+      + FUNCTION.replace("{\n", "{\n    int x;\n"), "71 lines")
 finds("tab", "src/base/a.c", "\tint x;\n", "a tab")
 finds("space at the end of a line", "docs/a.md", "word \n", "docs/a.md:1:")
 finds("missing last newline", "docs/a.md", "word", "no newline")

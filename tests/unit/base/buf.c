@@ -58,6 +58,19 @@ TEST(buf_printf, appends_what_printf_prints)
     pdr_buf_dispose(&buf);
 }
 
+TEST(buf_printf, refuses_what_cannot_be_printed)
+{
+    static const wchar_t no_character[] = {0x7FFFFFFF, 0};
+    pdr_buf buf = PDR_BUF_INIT(100);
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_OK, pdr_buf_append(&buf, pdr_str_c("abc"), NULL));
+    ASSERT_RC(PDR_EINVALID, pdr_buf_printf(&buf, &err, "%ls", no_character));
+    ASSERT_STR("bad_format", err.reason);
+    ASSERT_TEXT("abc", pdr_buf_str(&buf));
+    pdr_buf_dispose(&buf);
+}
+
 TEST(buf_clear, keeps_the_memory)
 {
     pdr_buf buf = PDR_BUF_INIT(100);

@@ -1,0 +1,466 @@
+/*
+ * Changing values: against a plain model, under sharing, at the limits.
+ */
+#include "values.h"
+
+#include "core.h"
+
+/* --- tables -------------------------------------------------------------- */
+
+TEST(value_set, replaces_the_last_of_its_name_or_adds)
+{
+    pdr_value *v = value_of("{\"a\":1,\"b\":2,\"a\":3}"), *nine = number_of(9);
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_OK, pdr_value_set(&v, pdr_str_c("a"), nine, &err));
+    ASSERT_JSON("{\"a\":1,\"b\":2,\"a\":9}", v);
+    ASSERT_RC(PDR_OK, pdr_value_set(&v, pdr_str_c("c\n"), nine, &err));
+    ASSERT_JSON("{\"a\":1,\"b\":2,\"a\":9,\"c\\n\":9}", v);
+    ASSERT_RC(PDR_EINVALID, pdr_value_set(&v, pdr_str_c("\xFF"), nine, &err));
+    ASSERT_STR("bad_utf8", err.reason);
+    ASSERT_RC(PDR_EINVALID, pdr_value_set(&nine, pdr_str_c("a"), v, &err));
+    ASSERT_STR("wrong_kind", err.reason);
+    ASSERT_STR("expected an object, found number", err.message);
+    ASSERT_JSON("{\"a\":1,\"b\":2,\"a\":9,\"c\\n\":9}", v);
+    pdr_value_free(nine);
+    pdr_value_free(v);
+}
+
+TEST(value_remove, removes_all_of_a_name)
+{
+    pdr_value *v = value_of("{\"a\":1,\"b\":2,\"\\u0061\":3}");
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_OK, pdr_value_remove(&v, pdr_str_c("a"), &err));
+    ASSERT_JSON("{\"b\":2}", v);
+    ASSERT_RC(PDR_ENOTFOUND, pdr_value_remove(&v, pdr_str_c("a"), &err));
+    ASSERT_STR("no_member", err.reason);
+    ASSERT_STR("no member 'a'", err.message);
+    pdr_value_free(v);
+    v = value_of("[]");
+    ASSERT_RC(PDR_EINVALID, pdr_value_remove(&v, pdr_str_c("a"), &err));
+    ASSERT_STR("wrong_kind", err.reason);
+    pdr_value_free(v);
+}
+
+TEST(value_insert, refuses_what_is_not_there)
+{
+    pdr_value *v = value_of("[1,2]"), *nine = number_of(9);
+    pdr_value *object = value_of("{}");
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_ENOTFOUND, pdr_value_insert(&v, 3, nine, &err));
+    ASSERT_STR("no_element", err.reason);
+    ASSERT_STR("no element 3 in an array of 2", err.message);
+    ASSERT_RC(PDR_ENOTFOUND, pdr_value_replace(&v, 2, nine, &err));
+    ASSERT_RC(PDR_ENOTFOUND, pdr_value_erase(&v, 2, &err));
+    ASSERT_JSON("[1,2]", v);
+    ASSERT_RC(PDR_EINVALID, pdr_value_append(&object, nine, &err));
+    ASSERT_STR("wrong_kind", err.reason);
+    ASSERT_RC(PDR_EINVALID, pdr_value_insert(&object, 0, nine, &err));
+    ASSERT_RC(PDR_EINVALID, pdr_value_replace(&object, 0, nine, &err));
+    ASSERT_RC(PDR_EINVALID, pdr_value_erase(&object, 0, &err));
+    ASSERT_RC(PDR_EINVALID, pdr_value_append(&nine, v, &err));
+    pdr_value_free(object);
+    pdr_value_free(nine);
+    pdr_value_free(v);
+}
+
+TEST(value_set, of_a_part_of_itself_makes_no_circle)
+{
+    pdr_value *v = value_of("{\"a\":{\"b\":1}}");
+
+    ASSERT_RC(PDR_OK, pdr_value_set(&v, pdr_str_c("whole"), v, NULL));
+    ASSERT_JSON("{\"a\":{\"b\":1},\"whole\":{\"a\":{\"b\":1}}}", v);
+    ASSERT_RC(PDR_OK, pdr_value_set(&v, pdr_str_c("whole"), v, NULL));
+    ASSERT_JSON("{\"a\":{\"b\":1},\"whole\":{\"a\":{\"b\":1},"
+                "\"whole\":{\"a\":{\"b\":1}}}}",
+                v);
+    ASSERT_RC(PDR_OK, pdr_value_set(&v, pdr_str_c("part"),
+                                    pdr_value_get_c(v, "a"), NULL));
+    ASSERT_JSON("{\"b\":1}", pdr_value_get_c(v, "part"));
+    pdr_value_free(v);
+}
+
+TEST(value_edit, keeps_white_space_of_what_did_not_change)
+{
+    pdr_value *v = value_of("{ \"a\" : [ 1 ,\n 2 ] ,\t\"b\" :2 }");
+    pdr_value *nine = number_of(9), *list = NULL;
+
+    ASSERT_RC(PDR_OK, pdr_value_set(&v, pdr_str_c("b"), nine, NULL));
+    ASSERT_AS_READ("{ \"a\" : [ 1 ,\n 2 ] ,\t\"b\" :9 }", v);
+    list = pdr_value_ref(pdr_value_get_c(v, "a"));
+    ASSERT_RC(PDR_OK, pdr_value_replace(&list, 0, nine, NULL));
+    ASSERT_AS_READ("[ 9 ,\n 2 ]", list);
+    ASSERT_RC(PDR_OK, pdr_value_append(&list, nine, NULL));
+    ASSERT_AS_READ("[ 9 ,\n 2 ,\n 9 ]", list);
+    ASSERT_RC(PDR_OK, pdr_value_set(&v, pdr_str_c("a"), list, NULL));
+    ASSERT_AS_READ("{ \"a\" : [ 9 ,\n 2 ,\n 9 ] ,\t\"b\" :9 }", v);
+    ASSERT_RC(PDR_OK, pdr_value_set(&v, pdr_str_c("c"), nine, NULL));
+    ASSERT_AS_READ("{ \"a\" : [ 9 ,\n 2 ,\n 9 ] ,\t\"b\" :9 ,\t\"c\" : 9 }", v);
+    ASSERT_RC(PDR_OK, pdr_value_remove(&v, pdr_str_c("a"), NULL));
+    ASSERT_AS_READ("{ \"b\" :9 ,\t\"c\" : 9 }", v);
+    pdr_value_free(list);
+    pdr_value_free(nine);
+    pdr_value_free(v);
+}
+
+TEST(value_edit, takes_a_moved_part_without_its_old_surroundings)
+{
+    pdr_value *v = value_of("[ {\"x\" :   5 } ,  7 ]");
+    const pdr_value *five = pdr_value_get_c(pdr_value_at(v, 0), "x");
+
+    ASSERT_RC(PDR_OK, pdr_value_replace(&v, 1, five, NULL));
+    ASSERT_AS_READ("[ {\"x\" :   5 } ,  5 ]", v);
+    ASSERT_RC(PDR_OK, pdr_value_append(&v, pdr_value_at(v, 0), NULL));
+    ASSERT_AS_READ("[ {\"x\" :   5 } ,  5 ,  {\"x\":5} ]", v);
+    pdr_value_free(v);
+}
+
+TEST(value_edit, fills_and_empties_containers)
+{
+    pdr_value *v = value_of("[ ]"), *o = value_of("{ }"), *one = number_of(1);
+
+    ASSERT_RC(PDR_OK, pdr_value_append(&v, one, NULL));
+    ASSERT_AS_READ("[1]", v);
+    ASSERT_RC(PDR_OK, pdr_value_erase(&v, 0, NULL));
+    ASSERT_AS_READ("[]", v);
+    ASSERT_RC(PDR_OK, pdr_value_insert(&v, 0, one, NULL));
+    ASSERT_AS_READ("[1]", v);
+    ASSERT_RC(PDR_OK, pdr_value_set(&o, pdr_str_c("a"), one, NULL));
+    ASSERT_AS_READ("{\"a\":1}", o);
+    ASSERT_RC(PDR_OK, pdr_value_remove(&o, pdr_str_c("a"), NULL));
+    ASSERT_AS_READ("{}", o);
+    pdr_value_free(one);
+    pdr_value_free(o);
+    pdr_value_free(v);
+}
+
+/* --- depth --------------------------------------------------------------- */
+
+TEST(value_edit, has_a_limit_of_levels)
+{
+    pdr_value *v = pdr_value_new_array();
+    pdr_err err = PDR_ERR_INIT;
+
+    for (int level = 2; level <= PDR_MAX_DEPTH; level++) {
+        pdr_value *outer = pdr_value_new_array();
+        ASSERT_RC(PDR_OK, pdr_value_append(&outer, v, &err));
+        pdr_value_free(v);
+        v = outer;
+    }
+    pdr_value *array = pdr_value_new_array(), *object = pdr_value_new_object();
+    ASSERT_RC(PDR_ELIMIT, pdr_value_append(&array, v, &err));
+    ASSERT_STR("too_deep", err.reason);
+    ASSERT_RC(PDR_ELIMIT, pdr_value_set(&object, pdr_str_c("a"), v, &err));
+    ASSERT_JSON("[]", array);
+    ASSERT_RC(PDR_OK, pdr_value_compact(&v, &err));
+    ASSERT_RC(PDR_ELIMIT, pdr_value_append(&array, v, &err));
+    ASSERT_RC(PDR_OK, pdr_value_append(&array, pdr_value_at(v, 0), &err));
+    ASSERT(same_json(v, array));
+    pdr_value_free(object);
+    pdr_value_free(array);
+    pdr_value_free(v);
+}
+
+/* --- against a model ----------------------------------------------------- */
+
+static uint32_t next_random(uint64_t *state)
+{
+    *state =
+        *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(*state >> 33);
+}
+
+enum { MODEL_MAX = 3000, HELD = 4 };
+
+struct model {
+    int item[MODEL_MAX];
+    size_t count;
+};
+
+static void assert_array(const struct model *m, const pdr_value *v)
+{
+    pdr_iter it;
+
+    ASSERT_SIZE(m->count, pdr_value_count(v));
+    pdr_iter_init(&it, v);
+    while (pdr_iter_next(&it)) {
+        int64_t number = -1;
+        ASSERT_RC(PDR_OK, pdr_value_int64(&number, it.value, NULL));
+        ASSERT_INT(m->item[it.index], number);
+    }
+    for (size_t i = 0; i < m->count; i += 97) {
+        int64_t number = -1;
+        ASSERT_RC(PDR_OK, pdr_value_int64(&number, pdr_value_at(v, i), NULL));
+        ASSERT_INT(m->item[i], number);
+    }
+}
+
+static void edit_both(struct model *m, pdr_value **v, uint64_t *seed)
+{
+    uint32_t op = next_random(seed) % 10;
+    size_t at = m->count > 0 ? next_random(seed) % m->count : 0;
+    int n = (int)(next_random(seed) % 1000);
+    pdr_value *item = number_of(n);
+
+    if ((op < 5 && m->count < MODEL_MAX) || m->count == 0) {
+        if (op < 2)
+            at = m->count;
+        ASSERT_RC(PDR_OK, pdr_value_insert(v, at, item, NULL));
+        memmove(&m->item[at + 1], &m->item[at], (m->count - at) * sizeof(int));
+        m->item[at] = n;
+        m->count++;
+    } else if (op < 7) {
+        ASSERT_RC(PDR_OK, pdr_value_replace(v, at, item, NULL));
+        m->item[at] = n;
+    } else {
+        ASSERT_RC(PDR_OK, pdr_value_erase(v, at, NULL));
+        memmove(&m->item[at], &m->item[at + 1],
+                (m->count - at - 1) * sizeof(int));
+        m->count--;
+    }
+    pdr_value_free(item);
+}
+
+TEST(value_edit, of_arrays_does_what_a_plain_array_does_also_when_shared)
+{
+    static struct model now, held_model[HELD];
+    pdr_value *held[HELD] = {NULL};
+
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        uint64_t random = seed;
+        pdr_value *v = value_of(seed % 2 ? "[]" : "[ 1, 2, 3 ]");
+        now.count = seed % 2 ? 0 : 3;
+        for (int i = 0; i < 3; i++)
+            now.item[i] = i + 1;
+        for (int step = 0; step < 6000; step++) {
+            edit_both(&now, &v, &random);
+            size_t slot = next_random(&random) % 200;
+            if (slot < HELD) { /* hold this version for a while */
+                pdr_value_free(held[slot]);
+                held[slot] = pdr_value_ref(v);
+                held_model[slot] = now;
+            }
+            if (step % 500 == 0)
+                assert_array(&now, v);
+        }
+        assert_array(&now, v);
+        for (size_t i = 0; i < HELD; i++) {
+            if (held[i] != NULL)
+                assert_array(&held_model[i], held[i]);
+            pdr_value_free(held[i]);
+            held[i] = NULL;
+        }
+        pdr__value_check(v);
+        pdr_value_free(v);
+    }
+}
+
+enum { NAMES = 600 };
+
+/* An object as the value of each name, -1 if it is not there, and an order. */
+struct members {
+    int value[NAMES];
+    size_t count;
+};
+
+static void assert_object(const struct members *m, const pdr_value *v)
+{
+    char name[16];
+
+    ASSERT_SIZE(m->count, pdr_value_count(v));
+    for (int i = 0; i < NAMES; i++) {
+        snprintf(name, sizeof(name), "n%d", i);
+        const pdr_value *found = pdr_value_get_c(v, name);
+        ASSERT((found != NULL) == (m->value[i] >= 0));
+        if (found != NULL) {
+            int64_t number = -1;
+            ASSERT_RC(PDR_OK, pdr_value_int64(&number, found, NULL));
+            ASSERT_INT(m->value[i], number);
+        }
+    }
+}
+
+TEST(value_edit, of_objects_does_what_a_plain_table_does_also_when_shared)
+{
+    static struct members now, held_model;
+
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        uint64_t random = seed;
+        pdr_value *v = value_of("{}"), *held = NULL;
+        int span = seed % 2 ? NAMES : 12;
+        memset(now.value, -1, sizeof(now.value));
+        now.count = 0;
+        for (int step = 0; step < 8000; step++) {
+            int i = (int)(next_random(&random) % (uint32_t)span);
+            int n = (int)(next_random(&random) % 1000);
+            char name[16];
+            snprintf(name, sizeof(name), "n%d", i);
+            if (next_random(&random) % 3 > 0) {
+                pdr_value *item = number_of(n);
+                ASSERT_RC(PDR_OK,
+                          pdr_value_set(&v, pdr_str_c(name), item, NULL));
+                now.count += now.value[i] < 0;
+                now.value[i] = n;
+                pdr_value_free(item);
+            } else {
+                ASSERT_RC(now.value[i] < 0 ? PDR_ENOTFOUND : PDR_OK,
+                          pdr_value_remove(&v, pdr_str_c(name), NULL));
+                now.count -= now.value[i] >= 0;
+                now.value[i] = -1;
+            }
+            if (step % 777 == 0) {
+                if (held != NULL)
+                    assert_object(&held_model, held);
+                pdr_value_free(held);
+                held = pdr_value_ref(v);
+                held_model = now;
+                assert_object(&now, v);
+            }
+        }
+        assert_object(&now, v);
+        assert_object(&held_model, held);
+        pdr_value_free(held);
+        pdr_value_free(v);
+    }
+}
+
+/* --- cost ---------------------------------------------------------------- */
+
+static pdr_value *million(void)
+{
+    char *json = malloc(1000000 * 2 + 2);
+    pdr_value *v = NULL;
+
+    for (size_t i = 0; i < 1000000; i++)
+        memcpy(json + 2 * i, i == 0 ? "[1" : ",1", 2);
+    json[2000000] = ']';
+    ASSERT_RC(PDR_OK, pdr_json_read(&v, pdr_str_n(json, 2000001), NULL, NULL));
+    free(json);
+    return v;
+}
+
+TEST(value_edit, ten_thousand_times_leaves_memory_below_twice_the_document)
+{
+    pdr_value *v = million(), *nine = number_of(9);
+    size_t document = pdr_value_memory(v);
+    uint64_t random = 7;
+
+    test_reset_peak();
+    size_t before = test_live_bytes();
+    for (int i = 0; i < 10000; i++) {
+        size_t at = next_random(&random) % 1000000;
+        ASSERT_RC(PDR_OK, pdr_value_replace(&v, at, nine, NULL));
+        ASSERT_RC(PDR_OK, pdr_value_insert(&v, at / 2, nine, NULL));
+        ASSERT_RC(PDR_OK, pdr_value_erase(&v, at / 3, NULL));
+    }
+    ASSERT_SIZE(1000000, pdr_value_count(v));
+    ASSERT(pdr_value_memory(v) < 2 * document);
+    ASSERT(test_peak_bytes() < before + document);
+    ASSERT_RC(PDR_OK, pdr_value_compact(&v, NULL));
+    ASSERT(pdr_value_memory(v) <= document);
+    pdr_value_free(nine);
+    pdr_value_free(v);
+}
+
+TEST(value_append, to_a_shared_array_copies_no_more_than_a_chunk)
+{
+    pdr_value *v = million(), *nine = number_of(9), *old = NULL;
+
+    for (int i = 0; i < 2000; i++) {
+        pdr_value_free(old);
+        old =
+            pdr_value_ref(v); /* each version is held while the next is made */
+        size_t before = test_live_bytes();
+        ASSERT_RC(PDR_OK, pdr_value_append(&v, nine, NULL));
+        ASSERT(test_live_bytes() - before < 10000);
+        ASSERT_SIZE(1000000 + (size_t)i, pdr_value_count(old));
+    }
+    ASSERT_JSON("9", pdr_value_at(v, 1001999));
+    pdr_value_free(old);
+    pdr_value_free(nine);
+    pdr_value_free(v);
+}
+
+TEST(value_set, again_and_again_in_one_place_needs_no_more_memory)
+{
+    pdr_value *v = value_of("{\"a\":1,\"b\":2}");
+    size_t after_first = 0;
+
+    for (int i = 0; i < 10000; i++) {
+        pdr_value *n = number_of(i % 10);
+        ASSERT_RC(PDR_OK, pdr_value_set(&v, pdr_str_c("a"), n, NULL));
+        if (i % 3 == 0)
+            ASSERT_RC(PDR_OK, pdr_value_remove(&v, pdr_str_c("a"), NULL));
+        pdr_value_free(n);
+        if (i == 200)
+            after_first = test_live_bytes();
+    }
+    ASSERT(test_live_bytes() <= after_first + 2000);
+    pdr_value_free(v);
+}
+
+/* --- failures ------------------------------------------------------------ */
+
+TEST_OOM(value_edit, leaves_the_value_as_it_was_without_memory)
+{
+    static const char json[] = "{\"a\":[1,2,3],\"b\":{\"c\":1},\"b\":null}";
+    pdr_value *v = NULL, *n = NULL, *held = NULL, *list = NULL;
+
+    if (pdr_json_read(&v, pdr_str_c(json), NULL, NULL) != PDR_OK)
+        return;
+    if (pdr_value_new_int64(&n, 9, NULL) != PDR_OK) {
+        pdr_value_free(v);
+        return;
+    }
+    held = pdr_value_ref(v);
+    list = pdr_value_ref(pdr_value_get_c(v, "a"));
+    (void)!pdr_value_set(&v, pdr_str_c("a"), n, NULL);
+    (void)!pdr_value_set(&v, pdr_str_c("new"), n, NULL);
+    (void)!pdr_value_remove(&v, pdr_str_c("b"), NULL);
+    for (size_t i = 0; i < 3; i++) {
+        size_t count = pdr_value_count(list);
+        pdr_value *before = pdr_value_ref(list);
+        pdr_rc rc = i == 0   ? pdr_value_append(&list, n, NULL)
+                    : i == 1 ? pdr_value_insert(&list, 1, n, NULL)
+                             : pdr_value_erase(&list, 0, NULL);
+        ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
+        ASSERT_SIZE(rc != PDR_OK ? count
+                    : i < 2      ? count + 1
+                                 : count - 1,
+                    pdr_value_count(list));
+        ASSERT_SIZE(count, pdr_value_count(before));
+        pdr_value_free(before);
+    }
+    (void)!pdr_value_replace(&list, 0, n, NULL);
+    (void)!pdr_value_set(&v, pdr_str_c("a"), list, NULL);
+    (void)!pdr_value_compact(&v, NULL);
+    ASSERT(pdr_value_count(held) == 3);
+    pdr_value_free(list);
+    pdr_value_free(held);
+    pdr_value_free(n);
+    pdr_value_free(v);
+}
+
+TEST_OOM(value_edit, of_many_members_survives_any_failed_allocation)
+{
+    pdr_value *v = NULL, *n = NULL;
+    char name[16];
+
+    if (pdr_value_new_int64(&n, 9, NULL) != PDR_OK)
+        return;
+    v = pdr_value_new_object();
+    for (int i = 0; i < 24; i++) {
+        snprintf(name, sizeof(name), "n\n%d", i);
+        (void)!pdr_value_set(&v, pdr_str_c(name), n, NULL);
+    }
+    for (int i = 0; i < 24; i++) {
+        snprintf(name, sizeof(name), "n\n%d", i);
+        bool there = pdr_value_get_c(v, name) != NULL;
+        pdr_rc rc = pdr_value_remove(&v, pdr_str_c(name), NULL);
+        ASSERT(rc == PDR_ENOMEM || (rc == PDR_OK) == there);
+    }
+    pdr_value_free(n);
+    pdr_value_free(v);
+}
