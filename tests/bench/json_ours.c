@@ -44,43 +44,43 @@ void ours_read(const struct bench_text *text)
 
 /* --- touch ---------------------------------------------------------------- */
 
-/* What stays the same on the way through a document. */
-struct touching {
+/* One walk: what it leaves, and what its calls need. */
+struct walk {
     struct bench_touch *touch;
     pdr_buf scratch;
-    pdr_err err; /* one for all: it is only written to when a call fails */
+    pdr_err err;
 };
 
-static void touch_text(struct touching *t, const pdr_value *value)
+static void touch_text(struct walk *walk, const pdr_value *value)
 {
-    struct bench_touch *touch = t->touch;
+    struct bench_touch *touch = walk->touch;
     pdr_str text = {NULL, 0};
 
-    must(pdr_value_text(&text, value, &t->scratch, &t->err), &t->err);
+    must(pdr_value_text(&text, value, &walk->scratch, &walk->err), &walk->err);
     memcpy(touch->text + touch->len, text.ptr, text.len);
     touch->len += text.len;
 }
 
-static void touch_value(struct touching *t, const pdr_value *value)
+static void touch_value(struct walk *walk, const pdr_value *value)
 {
-    pdr_iter it;
     double number = 0;
+    pdr_iter it;
 
     switch (pdr_value_kind(value)) {
     case PDR_STRING:
-        touch_text(t, value);
+        touch_text(walk, value);
         break;
     case PDR_NUMBER:
-        must(pdr_value_double(&number, value, &t->err), &t->err);
-        t->touch->number_sum += number;
+        must(pdr_value_double(&number, value, &walk->err), &walk->err);
+        walk->touch->number_sum += number;
         break;
     case PDR_ARRAY:
     case PDR_OBJECT:
         pdr_iter_init(&it, value);
         while (pdr_iter_next(&it)) {
             if (it.name != NULL)
-                touch_text(t, it.name);
-            touch_value(t, it.value);
+                touch_text(walk, it.name);
+            touch_value(walk, it.value);
         }
         break;
     case PDR_NULL:
@@ -91,13 +91,13 @@ static void touch_value(struct touching *t, const pdr_value *value)
 
 void ours_touch(const struct bench_text *text, struct bench_touch *touch)
 {
-    struct touching t = {touch, PDR_BUF_INIT(text->len), PDR_ERR_INIT};
+    struct walk walk = {touch, PDR_BUF_INIT(text->len), PDR_ERR_INIT};
     pdr_value *value = ours_value(text);
 
     touch->len = 0;
     touch->number_sum = 0;
-    touch_value(&t, value);
-    pdr_buf_dispose(&t.scratch);
+    touch_value(&walk, value);
+    pdr_buf_dispose(&walk.scratch);
     pdr_value_free(value);
 }
 
