@@ -474,7 +474,7 @@ pdr_rc pdr__json_parse(pdr_value **out, size_t *used, pdr_str text,
     }
     struct block *block = fit_block(&r);
     block->text = text.ptr;
-    block->text_len = text.len;
+    block->text_len = limits->trailing ? r.used : text.len;
     block->node_count = r.count;
     block->height = r.height - levels;
     block->large = r.large;
