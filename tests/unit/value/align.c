@@ -371,3 +371,33 @@ TEST(likeness, sees_only_the_front_of_an_object_if_asked)
     check_alike(PDR__LIKE_LOOSE, true, "1", "2");
     check_alike(PDR__LIKE_LOOSE, false, "1", "\"1\"");
 }
+
+/* Steps cannot be counted, so the remembered hash is replaced: if it comes
+ * back, nothing was hashed again. */
+TEST(likeness, hashes_what_is_inside_an_element_only_once)
+{
+    pdr_buf scratch = PDR_BUF_INIT(1000);
+    struct pdr__likes likes;
+    uint64_t outer[1], inner[3], own = 0;
+    pdr_value *array = NULL;
+
+    ASSERT_RC(PDR_OK, pdr_json_read(&array, pdr_str_c("[[[1,2],{\"a\":1},3]]"),
+                                    NULL, NULL));
+    pdr__likes_init(&likes, &scratch);
+    ASSERT_RC(PDR_OK,
+              pdr__likes_hash(outer, &likes, array, PDR__LIKE_SAME, NULL));
+    ASSERT_SIZE(2, likes.count);
+    const pdr_value *element = pdr_value_at(array, 0);
+    for (size_t i = 0; i < likes.cap; i++)
+        if (likes.slot[i].container == pdr_value_at(element, 1)) {
+            own = likes.slot[i].hash;
+            likes.slot[i].hash = own + 1;
+        }
+    ASSERT_RC(PDR_OK,
+              pdr__likes_hash(inner, &likes, element, PDR__LIKE_SAME, NULL));
+    ASSERT(inner[1] == own + 1);
+    ASSERT_SIZE(2, likes.count);
+    pdr__likes_dispose(&likes);
+    pdr_buf_dispose(&scratch);
+    pdr_value_free(array);
+}
