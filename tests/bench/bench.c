@@ -213,7 +213,7 @@ static void keep_memory(void)
 
     if (mallopt(M_MMAP_THRESHOLD, 32 << 20) == 0 ||
         mallopt(M_TRIM_THRESHOLD, 1 << 30) == 0)
-        bench_fail("malloc does not keep its memory");
+        bench_note("malloc", "could not be told to keep its memory");
     if (pdr_alloc_set(&ops, NULL) != PDR_OK)
         bench_fail("cannot set the allocator");
 }
