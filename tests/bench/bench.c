@@ -11,8 +11,8 @@
  *       allocated and touched once: both sides ran several times.
  *   I2  Time is taken around one call, never around a loop, so that a call of
  *       the other side lies between any two calls of one side.
- *   I3  A pair of calls during which the system took the core away counts on
- *       neither side, as long as 51 undisturbed pairs can be had in time.
+ *   I3  A call during which the system took the core away is left out, if both
+ *       sides have others: it would measure the other work.
  *   I4  `ratio` is the baseline's median divided by ours: above 1, ours is
  *       better.
  *
@@ -36,6 +36,7 @@
 
 #define WARM_UP_CALLS   8
 #define MIN_CALLS       51 /* below it, p10 and p90 mean nothing */
+#define LEAST_CALM      15 /* below it, disturbed calls count too */
 #define MAX_CALLS       4096
 #define CASE_NS         1000000000u /* both sides together */
 #define MAX_CASE_NS     3000000000u /* the same, if too many were disturbed */
@@ -212,7 +213,7 @@ static void keep_memory(void)
 
     if (mallopt(M_MMAP_THRESHOLD, 32 << 20) == 0 ||
         mallopt(M_TRIM_THRESHOLD, 1 << 30) == 0)
-        bench_fail("malloc does not keep its memory");
+        bench_note("malloc", "could not be told to keep its memory");
     if (pdr_alloc_set(&ops, NULL) != PDR_OK)
         bench_fail("cannot set the allocator");
 }
@@ -356,19 +357,12 @@ void bench_report(const struct bench_figure *figure)
 
 /* --- timing --------------------------------------------------------------- */
 
-/* A pair of calls: nanoseconds of each side. */
-struct pair {
-    uint64_t ours, theirs;
-    bool preempted; /* the system gave the core to somebody else meanwhile */
+/* Times of one side in nanoseconds: the calls that kept the core all the time
+ * stand in front, the others at the end. */
+struct times {
+    uint64_t ns[MAX_CALLS];
+    size_t calm, preempted;
 };
-
-static uint64_t time_call(void (*fn)(void *), void *arg)
-{
-    uint64_t begin = bench_now_ns();
-
-    fn(arg);
-    return bench_now_ns() - begin;
-}
 
 /* How often the core was taken away so far. */
 static long preemptions(void)
@@ -378,15 +372,19 @@ static long preemptions(void)
     return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_nivcsw : 0;
 }
 
-static struct pair time_pair(const struct bench_case *c)
+/* Time one call; returns the nanoseconds. */
+static uint64_t time_call(struct times *times, void (*fn)(void *), void *arg)
 {
-    struct pair pair;
     long before = preemptions();
+    uint64_t begin = bench_now_ns();
 
-    pair.ours = time_call(c->ours, c->arg);
-    pair.theirs = time_call(c->theirs, c->arg);
-    pair.preempted = preemptions() != before;
-    return pair;
+    fn(arg);
+    uint64_t ns = bench_now_ns() - begin;
+    if (preemptions() == before)
+        times->ns[times->calm++] = ns;
+    else
+        times->ns[MAX_CALLS - ++times->preempted] = ns;
+    return ns;
 }
 
 static int by_size(const void *a, const void *b)
@@ -396,72 +394,80 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The element below which `part` of the sorted times lie, in microseconds. */
-static double quantile_us(const uint64_t *times, size_t calls, double part)
+/* Sort the calls that count, and tell how many these are (I3). */
+static size_t sort_times(struct times *times, bool with_preempted)
 {
-    return (double)times[(size_t)((double)(calls - 1) * part)] / 1000.0;
+    size_t calls = times->calm;
+
+    if (with_preempted) {
+        memmove(times->ns + calls, times->ns + MAX_CALLS - times->preempted,
+                times->preempted * sizeof(times->ns[0]));
+        calls += times->preempted;
+    }
+    qsort(times->ns, calls, sizeof(times->ns[0]), by_size);
+    return calls;
 }
 
-static void print_spread(const char *prefix, const uint64_t *times,
-                         size_t calls)
+/* The element below which `part` of the sorted times lie, in microseconds. */
+static double quantile_us(const struct times *times, size_t calls, double part)
+{
+    return (double)times->ns[(size_t)((double)(calls - 1) * part)] / 1000.0;
+}
+
+static void print_side(const char *prefix, const struct times *times,
+                       size_t calls)
 {
     printf("\"%smin\":%.6g,\"%sp10\":%.6g,\"%sp90\":%.6g,", prefix,
            quantile_us(times, calls, 0), prefix, quantile_us(times, calls, 0.1),
            prefix, quantile_us(times, calls, 0.9));
+    printf("\"%sleft_out\":%zu,", prefix,
+           times->calm + times->preempted - calls);
 }
 
-static void print_case(const struct bench_case *c, const struct pair *pairs,
-                       size_t count, bool with_preempted)
+static void print_case(const struct bench_case *c, struct times *ours,
+                       struct times *theirs)
 {
-    static uint64_t ours[MAX_CALLS], theirs[MAX_CALLS];
-    size_t calls = 0;
+    bool all = ours->calm < LEAST_CALM || theirs->calm < LEAST_CALM;
+    size_t our_calls = sort_times(ours, all);
+    size_t their_calls = sort_times(theirs, all);
     struct bench_figure figure = {.name = c->name,
+                                  .value = quantile_us(ours, our_calls, 0.5),
                                   .unit = "us",
                                   .baseline = c->baseline,
+                                  .baseline_value =
+                                      quantile_us(theirs, their_calls, 0.5),
                                   .text = c->text,
                                   .wanted = c->wanted};
 
-    for (size_t i = 0; i < count; i++) {
-        if (pairs[i].preempted && !with_preempted)
-            continue;
-        ours[calls] = pairs[i].ours;
-        theirs[calls++] = pairs[i].theirs;
-    }
-    qsort(ours, calls, sizeof(*ours), by_size);
-    qsort(theirs, calls, sizeof(*theirs), by_size);
-    figure.value = quantile_us(ours, calls, 0.5);
-    figure.baseline_value = quantile_us(theirs, calls, 0.5);
     print_head(&figure);
     printf("\"mb_per_s\":%.6g,", (double)c->text->len / figure.value);
-    print_spread("", ours, calls);
-    print_spread("baseline_", theirs, calls);
-    printf("\"left_out\":%zu,", count - calls);
-    print_tail(calls);
+    print_side("", ours, our_calls);
+    print_side("baseline_", theirs, their_calls);
+    print_tail(our_calls);
 }
 
-/* On a busy machine, pairs in which the core was taken away would measure the
- * other work. They are left out if enough others are there (I3). */
 void bench_run(const struct bench_case *c)
 {
-    static struct pair pairs[MAX_CALLS];
+    static struct times ours, theirs;
     uint64_t spent = 0;
-    size_t count = 0, calm = 0;
     bool done = false;
 
     if (!bench_wants(c->name))
         return;
+    ours.calm = ours.preempted = theirs.calm = theirs.preempted = 0;
     for (size_t i = 0; i < (run.quick ? 0 : WARM_UP_CALLS); i++) {
         c->ours(c->arg);
         c->theirs(c->arg);
     }
-    while (!done && count < MAX_CALLS) {
-        pairs[count] = time_pair(c);
-        spent += pairs[count].ours + pairs[count].theirs;
-        calm += !pairs[count++].preempted;
-        done = run.quick || (calm >= MIN_CALLS && spent >= CASE_NS) ||
-               (count >= MIN_CALLS && spent >= MAX_CASE_NS);
+    for (size_t calls = 1; !done; calls++) {
+        spent += time_call(&ours, c->ours, c->arg);
+        spent += time_call(&theirs, c->theirs, c->arg);
+        bool enough = ours.calm >= MIN_CALLS && theirs.calm >= MIN_CALLS;
+        done = run.quick || calls == MAX_CALLS ||
+               (enough && spent >= CASE_NS) ||
+               (calls >= MIN_CALLS && spent >= MAX_CASE_NS);
     }
-    print_case(c, pairs, count, calm < MIN_CALLS);
+    print_case(c, &ours, &theirs);
 }
 
 /* --- what a document holds -------------------------------------------------
