@@ -6,8 +6,7 @@
  * Reads the document IN, appends a request with TEXT to its conversation and
  * writes the result to OUT. What was there stays as it was, byte for byte:
  * members that this program never heard of, the spelling of numbers, even the
- * white space. What stands behind a document is no part of it; like any text
- * file, OUT ends with a line end.
+ * white space.
  */
 #include <perdure.h>
 #include <stdio.h>
@@ -101,8 +100,6 @@ static pdr_rc edit(const char *in, const char *out, const char *text,
         rc = pdr_pointer_set(&document, pdr_str_c(HISTORY "/-"), entry, err);
     if (rc == PDR_OK)
         rc = pdr_json_write(&bytes, document, &as_read, err);
-    if (rc == PDR_OK)
-        rc = pdr_buf_append(&bytes, pdr_str_c("\n"), err);
     if (rc == PDR_OK)
         rc = write_file(out, pdr_buf_str(&bytes), err);
     pdr_value_free(entry);

@@ -201,6 +201,8 @@ static inline void put_node(pdr_value *node, uint64_t span, uint64_t rest)
     memcpy((char *)node + 8, &rest, 8);
 }
 
+/* Long on purpose: a state machine whose states are labels. Cut into functions,
+ * its dozen variables would travel through memory at every token. */
 KERNEL_TARGET bool KERNEL(struct json_reader *r)
 {
     const char *const text = r->text, *const end = r->end;

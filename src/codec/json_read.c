@@ -137,11 +137,11 @@ bool pdr__json_grow(struct json_reader *r, uint32_t need)
     return true;
 }
 
-/* Nodes to begin with: documents of agents have one for every 12 bytes or
- * more; others grow. */
+/* Nodes to begin with: documents of agents have one for every 10 bytes or more;
+ * others grow, which copies. What is not used is given back. */
 static uint32_t first_nodes(size_t bytes, uint32_t max)
 {
-    size_t guess = bytes / 12 + 16;
+    size_t guess = bytes / 8 + 16;
 
     return guess < max ? (uint32_t)guess : max;
 }

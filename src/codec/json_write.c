@@ -227,13 +227,11 @@ static bool has_comma(pdr_str gap)
     return gap.len > 0 && memchr(gap.ptr, ',', gap.len) != NULL;
 }
 
-/* What to write between two neighbours; `before` is NULL in front of the
- * first. Members are represented by name in front and by value behind. */
+/* What to write between two neighbours. Members are represented by name in
+ * front and by value behind. */
 static pdr_str gap_between(const struct gaps *gaps, const pdr_value *before,
                            const pdr_value *after)
 {
-    if (before == NULL)
-        return gaps->lead;
     if (is_base_child(gaps, after) && has_comma(gap_before(after)))
         return gap_before(after);
     if (is_base_child(gaps, before) && has_comma(gap_behind(before)))
@@ -283,32 +281,96 @@ static void write_child(struct writer *w, const struct gaps *gaps,
     write_value(w, it->value, level + 1);
 }
 
+/* What stands before the suffix when it does not come first: the first child
+ * of the base has no comma in front. */
+static pdr_str suffix_gap(const struct gaps *gaps, const pdr_value *after)
+{
+    pdr_str gap = gap_before(after);
+
+    return has_comma(gap) ? gap : gaps->comma;
+}
+
+/* Bytes of the base's text. */
+static void put_base(struct writer *w, const struct gaps *gaps, size_t from,
+                     size_t to)
+{
+    put(w, pdr_str_n(gaps->block->text + from, to - from));
+}
+
+/* Where the last child of a flat container with children ends. */
+static size_t children_end(const struct gaps *gaps, const pdr_value *base)
+{
+    return (size_t)base->start + base->len - 1 - gaps->trail.len;
+}
+
+/* The elements before the chunks, without looking at them; gives the gap that
+ * follows them. */
+static pdr_str put_prefix(struct writer *w, const struct gaps *gaps,
+                          const pdr_value *base,
+                          const struct changed_parts *parts)
+{
+    pdr_str gap = gaps->comma;
+    size_t end = children_end(gaps, base);
+
+    put(w, gaps->lead);
+    if (parts->split != NULL) {
+        gap = gap_before(parts->split);
+        end = parts->split->start - gap.len;
+    }
+    put_base(w, gaps, base[1].start, end);
+    return gap;
+}
+
+/* Members or elements from `it` on; `gap` is what stands before the first.
+ * Returns whether there was any. */
+static bool write_items(struct writer *w, const struct gaps *gaps, pdr_iter *it,
+                        pdr_str gap, uint32_t level)
+{
+    struct together t = {NULL, NULL};
+    const pdr_value *before = NULL;
+
+    while (w->rc == PDR_OK && pdr_iter_next(it)) {
+        const pdr_value *first = it->name != NULL ? it->name : it->value;
+        bool copy = stands_in_base(w, gaps, it);
+        bool joins = copy && t.first != NULL && first == node_next(t.last);
+        if (!joins) {
+            put_together(w, gaps, &t);
+            put(w, before == NULL ? gap : gap_between(gaps, before, first));
+        }
+        if (!copy)
+            write_child(w, gaps, it, level);
+        else if (!joins)
+            t.first = first;
+        t.last = before = it->value;
+    }
+    put_together(w, gaps, &t);
+    return before != NULL;
+}
+
 static void write_changed(struct writer *w, const pdr_value *v, uint32_t level)
 {
     bool object = pdr_value_kind(v) == PDR_OBJECT;
-    struct gaps gaps = gaps_of(w, pdr__changed_base(v));
-    struct together t = {NULL, NULL};
-    const pdr_value *before = NULL;
+    const pdr_value *base = pdr__changed_base(v);
+    struct gaps gaps = gaps_of(w, base);
+    struct changed_parts parts = {0, 0, NULL, NULL};
+    pdr_str gap = gaps.lead;
     pdr_iter it;
 
     put_char(w, object ? '{' : '[');
     pdr_iter_init(&it, v);
-    while (w->rc == PDR_OK && pdr_iter_next(&it)) {
-        const pdr_value *first = object ? it.name : it.value;
-        bool copy = stands_in_base(w, &gaps, &it);
-        bool joins = copy && t.first != NULL && first == node_next(t.last);
-        if (!joins) {
-            put_together(w, &gaps, &t);
-            put(w, gap_between(&gaps, before, first));
-        }
-        if (!copy)
-            write_child(w, &gaps, &it, level);
-        else if (!joins)
-            t.first = first;
-        t.last = before = it.value;
+    if (gaps.block != NULL && (w->bare || !gaps.block->has_bare)) {
+        pdr__changed_parts(&parts, v);
+        if (parts.prefix + parts.suffix > 0)
+            pdr__changed_iter_chunks(&it, v);
     }
-    put_together(w, &gaps, &t);
-    if (before != NULL)
+    if (parts.prefix > 0)
+        gap = put_prefix(w, &gaps, base, &parts);
+    bool any = write_items(w, &gaps, &it, gap, level) || parts.prefix > 0;
+    if (parts.suffix > 0) {
+        put(w, any ? suffix_gap(&gaps, parts.after) : gaps.lead);
+        put_base(w, &gaps, parts.after->start, children_end(&gaps, base));
+    }
+    if (pdr_value_count(v) > 0)
         put(w, gaps.trail);
     put_char(w, object ? '}' : ']');
 }

@@ -1,5 +1,9 @@
 /*
  * array.c - changing the elements of an array.
+ *
+ * WHY  Most changes are one append, or one edit in one place. Neither visits
+ * the other elements: the first change splits the base in two around its place,
+ *      and only a change elsewhere puts all elements into chunks.
  */
 #include "overlay.h"
 
@@ -10,8 +14,68 @@ const pdr_value *pdr__changed_element(const pdr_value *v, size_t position)
 
     if (position < c->prefix)
         return pdr__index_element(c->base, (uint32_t)position);
-    uint32_t k = pdr__run_find(&c->run, position - c->prefix, &slot);
+    size_t at = position - c->prefix;
+    if (at >= run_items(c)) {
+        uint32_t first = node_count(c->base) - c->suffix;
+        return pdr__index_element(c->base,
+                                  first + (uint32_t)(at - run_items(c)));
+    }
+    uint32_t k = pdr__run_find(&c->run, at, &slot);
     return c->run.chunks[k]->item[slot];
+}
+
+/* Are all elements still the first ones of the base, so that it can be split?
+ */
+static bool is_whole(const struct changed *c)
+{
+    return c->prefix > 0 && c->suffix == 0 && run_items(c) == 0;
+}
+
+/* Let the prefix end before element `index`, which is `child`, and the suffix
+ * begin with it (`keep`) or behind it. */
+static void split_base(struct changed *c, size_t index, const pdr_value *child,
+                       bool keep)
+{
+    c->suffix = c->prefix - (uint32_t)index - (keep ? 0 : 1);
+    c->prefix = (uint32_t)index;
+    c->split = child;
+    c->after = c->suffix == 0 ? NULL : keep ? child : node_next(child);
+}
+
+/* Bring element `index` into a chunk; false without memory. */
+static bool expose(struct changed *c, size_t index)
+{
+    if (index >= c->prefix && index - c->prefix < run_items(c))
+        return true;
+    if (!is_whole(c))
+        return pdr__changed_unfold(c);
+    const pdr_value *child = pdr__index_element(c->base, (uint32_t)index);
+    struct chunk *chunk = pdr__run_room_at_end(&c->run, 1);
+    if (chunk == NULL)
+        return false;
+    chunk->item[chunk->count++] = pdr_value_ref(child);
+    split_base(c, index, child, false);
+    return true;
+}
+
+/* A chunk with room for a new element before `index`, which is below the
+ * count; NULL without memory. */
+static struct chunk *room_before(struct changed *c, size_t index,
+                                 uint32_t *place, uint32_t *slot)
+{
+    if (is_whole(c))
+        split_base(c, index, pdr__index_element(c->base, (uint32_t)index),
+                   true);
+    if ((index < c->prefix || index - c->prefix > run_items(c)) &&
+        !pdr__changed_unfold(c))
+        return NULL;
+    size_t at = index - c->prefix;
+    if (at < run_items(c))
+        return pdr__run_room_inside(&c->run, at, place, slot);
+    struct chunk *chunk = pdr__run_room_at_end(&c->run, 1);
+    *place = c->run.count - 1;
+    *slot = chunk != NULL ? chunk->count : 0;
+    return chunk;
 }
 
 /* Begin to change the array in *io: an owned handle of `value` and the changed
@@ -55,7 +119,9 @@ pdr_rc pdr_value_append(pdr_value **io, const pdr_value *value, pdr_err *err)
                       PDR_MAX_NODES);
         goto done;
     }
-    struct chunk *chunk = pdr__run_room_at_end(&c->run, 1);
+    struct chunk *chunk = c->suffix == 0 || pdr__changed_unfold(c)
+                              ? pdr__run_room_at_end(&c->run, 1)
+                              : NULL;
     if (chunk == NULL) {
         rc = pdr__nomem(err);
         goto done;
@@ -86,10 +152,9 @@ pdr_rc pdr_value_insert(pdr_value **io, size_t index, const pdr_value *value,
     pdr_rc rc = begin_element(&c, &item, io, value, err);
     if (rc != PDR_OK)
         return rc;
-    struct chunk *chunk =
-        node_count(&c->node) < PDR_MAX_NODES && pdr__changed_unfold(c)
-            ? pdr__run_room_inside(&c->run, index, &place, &slot)
-            : NULL;
+    struct chunk *chunk = node_count(&c->node) < PDR_MAX_NODES
+                              ? room_before(c, index, &place, &slot)
+                              : NULL;
     if (chunk == NULL) {
         pdr_value_free(item);
         return pdr__nomem(err);
@@ -110,7 +175,7 @@ static pdr_rc own_element(pdr_value ***out, struct changed *c, size_t index,
 {
     uint32_t slot = 0;
 
-    if (index < c->prefix && !pdr__changed_unfold(c))
+    if (!expose(c, index))
         return pdr__nomem(err);
     uint32_t k = pdr__run_find(&c->run, index - c->prefix, &slot);
     struct chunk *chunk = pdr__run_own(&c->run, k, 0);

@@ -197,6 +197,18 @@ const pdr_value *pdr__changed_element(const pdr_value *v, size_t position);
 const pdr_value *pdr__changed_member(const pdr_value *v, pdr_str name);
 void pdr__changed_iter_init(pdr_iter *it, const pdr_value *v);
 bool pdr__changed_iter_next(pdr_iter *it);
+
+/* What of a changed array still lies in its base: `prefix` children before and
+ * `suffix` children behind those in chunks. `split` is the child of the base
+ * that followed the prefix (NULL if none did), `after` the first of the suffix.
+ */
+struct changed_parts {
+    uint32_t prefix, suffix;
+    const pdr_value *split, *after;
+};
+void pdr__changed_parts(struct changed_parts *out, const pdr_value *v);
+/* Walk only over the elements in chunks. */
+void pdr__changed_iter_chunks(pdr_iter *it, const pdr_value *v);
 void pdr__changed_destroy(struct block *block);
 /* The flat container that a changed one began as, or NULL. */
 const pdr_value *pdr__changed_base(const pdr_value *v);

@@ -11,11 +11,13 @@
  *           └─► chunks ─► [ child child child … ] [ child … ] …
  *
  *      An array that only grew keeps its base as the first `prefix` children
- *      and has chunks for the rest. Any other change first puts all children
- *      into chunks. There is never a changed container on top of another one:
- *      a second edit changes the first one's chunks, in place if its handle is
- *      the only owner, else in a copy that shares all chunks but one. So an
- * edit costs at most a chunk and the list of chunks, in both cases.
+ *      and has chunks for the rest; one that was changed in one place keeps
+ * what stands before and behind that place in its base (prefix and suffix). Any
+ *      other change first puts all children into chunks. There is never a
+ * changed container on top of another one: a second edit changes the first
+ * one's chunks, in place if its handle is the only owner, else in a copy that
+ * shares all chunks but one. So an edit costs at most a chunk and the list of
+ * chunks, in both cases.
  *
  * INVARIANTS
  *   O1  A container with more than one owner never changes, nor does a chunk
@@ -23,10 +25,10 @@
  *   O2  An item that lies in the block of `base` is a child of `base`: values
  *       that come from elsewhere in that block are copied first. The writer
  *       relies on it to find the white space around an item.
- *   O3  In an object, `prefix` is 0 and all chunks but the last are full, so a
- *       position gives chunk and slot at once. A removed member leaves an empty
- *       slot; when these outnumber the members, all are packed anew.
- *   O5  A child's height is below PDR_MAX_DEPTH, so recursion is bounded.
+ *   O3  In an object, prefix and suffix are 0 and all chunks but the last are
+ * full, so a position gives chunk and slot at once. A removed member leaves an
+ * empty slot; when these outnumber the members, all are packed anew. O5  A
+ * child's height is below PDR_MAX_DEPTH, so recursion is bounded.
  *
  * NOT HERE  The changes themselves: object.c, array.c.
  */
@@ -71,33 +73,49 @@ static struct changed *changed_new(enum node_kind kind, uint32_t height)
     return c;
 }
 
+/* Put `count` children of the base, from `it` on, into a run that does not
+ * count them yet. */
+static bool collect(struct run *run, pdr_iter *it, uint32_t count)
+{
+    while (count-- > 0 && pdr_iter_next(it)) {
+        struct chunk *chunk =
+            pdr__run_room_at_end(run, it->name != NULL ? 2 : 1);
+        if (chunk == NULL)
+            return false;
+        if (it->name != NULL)
+            chunk->item[chunk->count++] = (pdr_value *)(uintptr_t)it->name;
+        chunk->item[chunk->count++] = (pdr_value *)(uintptr_t)it->value;
+    }
+    return true;
+}
+
 bool pdr__changed_unfold(struct changed *c)
 {
-    uint32_t pair = is_object(c) ? 2 : 1;
-    struct run run = {NULL, NULL, 0, 0};
+    uint32_t children = c->prefix + c->suffix;
+    struct run front = {NULL, NULL, 0, 0}, back = {NULL, NULL, 0, 0};
     pdr_iter it;
 
-    if (c->prefix == 0)
+    if (children == 0)
         return true;
     pdr_iter_init(&it, c->base);
-    while (pdr_iter_next(&it)) {
-        struct chunk *chunk = pdr__run_room_at_end(&run, pair);
-        if (chunk == NULL)
-            goto fail;
-        if (pair == 2)
-            chunk->item[chunk->count++] = (pdr_value *)(uintptr_t)it.name;
-        chunk->item[chunk->count++] = (pdr_value *)(uintptr_t)it.value;
+    bool fits = collect(&front, &it, c->prefix);
+    if (c->suffix > 0) {
+        it.cursor = c->after;
+        it.left = c->suffix;
+        fits = fits && collect(&back, &it, c->suffix);
     }
-    if (!pdr__run_join(&run, &c->run))
-        goto fail;
-    pdr__block_ref(node_block(c->base), (size_t)c->prefix * pair);
-    c->run = run;
-    c->slots = c->prefix;
-    c->prefix = 0;
+    if (!fits || !pdr__run_join(&front, &c->run, &back)) {
+        pdr__run_drop(&front, false); /* its items were not counted yet */
+        pdr__run_drop(&back, false);
+        return false;
+    }
+    pdr__block_ref(node_block(c->base),
+                   (size_t)children * (is_object(c) ? 2 : 1));
+    c->run = front;
+    c->slots = c->prefix; /* of an object; arrays have none */
+    c->prefix = c->suffix = 0;
+    c->split = c->after = NULL;
     return true;
-fail:
-    pdr__run_drop(&run, false); /* its items were not counted yet */
-    return false;
 }
 
 /* A changed container that begins as the flat one in *io. */
@@ -137,6 +155,9 @@ static struct changed *from_shared(pdr_value **io)
     }
     c->node.info = old->node.info;
     c->prefix = old->prefix;
+    c->suffix = old->suffix;
+    c->split = old->split;
+    c->after = old->after;
     c->slots = old->slots;
     c->empty = old->empty;
     c->base = old->base;
@@ -206,14 +227,37 @@ void pdr__changed_iter_init(pdr_iter *it, const pdr_value *v)
     it->cursor = c->prefix > 0 ? c->base + 1 : NULL;
 }
 
+void pdr__changed_iter_chunks(pdr_iter *it, const pdr_value *v)
+{
+    const struct changed *c = changed_of(v);
+
+    pdr_iter_init(it, v);
+    it->index = (size_t)c->prefix - 1; /* the next step makes it the prefix */
+    it->left = run_items(c);
+}
+
+void pdr__changed_parts(struct changed_parts *out, const pdr_value *v)
+{
+    const struct changed *c = changed_of(v);
+
+    out->prefix = c->prefix;
+    out->suffix = c->suffix;
+    out->split = c->split;
+    out->after = c->after;
+}
+
 bool pdr__changed_iter_next(pdr_iter *it)
 {
     const struct changed *c = changed_of(it->container);
 
     it->left--;
-    if (it->index < c->prefix) { /* only arrays have a prefix (O3) */
+    if (!is_object(c) &&
+        (it->index < c->prefix || it->index - c->prefix >= run_items(c))) {
+        if (it->index == c->prefix + run_items(c))
+            it->cursor = c->after;
         it->value = it->cursor;
-        it->cursor = node_next(it->cursor);
+        if (it->left > 0 && it->index + 1 != c->prefix)
+            it->cursor = node_next(it->cursor);
         return true;
     }
     for (;;) {

@@ -11,10 +11,14 @@ struct changed {
     pdr_value node;
     const pdr_value *base; /* owned; NULL if there is none */
     struct run run;
-    uint32_t prefix;  /* children of base that come before the chunks */
-    uint32_t slots;   /* object: members and empty slots */
-    uint32_t empty;   /* object: empty slots */
-    uint32_t doubles; /* object: what `names` saw more than once */
+    uint32_t prefix; /* array: children of base that come before the chunks */
+    uint32_t suffix; /* array: the last children of base, behind the chunks */
+    const pdr_value
+        *split; /* child of base that followed the prefix, or NULL */
+    const pdr_value *after; /* first child of the suffix; NULL if it is empty */
+    uint32_t slots;         /* object: members and empty slots */
+    uint32_t empty;         /* object: empty slots */
+    uint32_t doubles;       /* object: what `names` saw more than once */
     _Atomic(struct names *) names; /* object: built when it is large */
 };
 
@@ -36,6 +40,12 @@ static inline void set_count(struct changed *c, size_t count)
 {
     c->node.info =
         (c->node.info & NODE_KIND_MASK) | (uint32_t)(count << NODE_COUNT_SHIFT);
+}
+
+/* Elements of an array that lie in chunks. */
+static inline size_t run_items(const struct changed *c)
+{
+    return (size_t)node_count(&c->node) - c->prefix - c->suffix;
 }
 
 /* The changed container in *io, owned by that handle alone; NULL without

@@ -217,16 +217,22 @@ bool pdr__run_share(struct run *to, const struct run *from)
     return true;
 }
 
-bool pdr__run_join(struct run *run, struct run *more)
+static void move_chunks(struct run *to, struct run *from)
+{
+    for (uint32_t k = 0; k < from->count; k++)
+        to->chunks[to->count++] = from->chunks[k];
+    from->count = 0;
+    pdr__run_drop(from, true);
+}
+
+bool pdr__run_join(struct run *run, struct run *middle, struct run *back)
 {
     uint32_t first = run->count;
 
-    if (!reserve(run, more->count))
+    if (!reserve(run, middle->count + back->count))
         return false;
-    for (uint32_t k = 0; k < more->count; k++)
-        run->chunks[run->count++] = more->chunks[k];
-    more->count = 0;
-    pdr__run_drop(more, true);
+    move_chunks(run, middle);
+    move_chunks(run, back);
     pdr__run_renumber(run, first);
     return true;
 }

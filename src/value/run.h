@@ -52,9 +52,9 @@ void pdr__run_renumber(struct run *run, uint32_t from);
 /* Let `to`, which is empty, share all chunks of `from`. */
 bool pdr__run_share(struct run *to, const struct run *from);
 
-/* Put the chunks of `more` behind those of `run`; `more` is empty afterwards.
- */
-bool pdr__run_join(struct run *run, struct run *more);
+/* Put the chunks of `middle` and `back` behind those of `run`; both are empty
+ * afterwards. */
+bool pdr__run_join(struct run *run, struct run *middle, struct run *back);
 
 /* Add an owner to each item of each chunk. */
 void pdr__run_ref_items(const struct run *run);

@@ -146,7 +146,8 @@ bool pdr_iter_next(pdr_iter *it)
     if (node_kind(it->container) == NODE_OBJECT)
         it->name = it->cursor++;
     it->value = it->cursor;
-    it->cursor = node_next(it->cursor);
+    if (it->left > 0) /* behind a deep last child it would cost and be unused */
+        it->cursor = node_next(it->cursor);
     return true;
 }
 

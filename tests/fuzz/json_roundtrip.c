@@ -43,8 +43,8 @@ static void check_value(const pdr_value *value, pdr_str input)
     MUST(pdr_value_raw(&raw, value));
     MUST(start >= 0 && (size_t)start + raw.len <= input.len);
     write_value(&as_read, value, PDR_JSON_AS_READ);
-    MUST(pdr_str_equal(pdr_str_n(input.ptr + start, raw.len),
-                       pdr_buf_str(&as_read)));
+    MUST(pdr_str_equal(pdr_str_n(input.ptr + start, raw.len), raw));
+    MUST(pdr_str_equal(input, pdr_buf_str(&as_read)));
     write_value(&compact, value, PDR_JSON_COMPACT);
     check_layout(value, PDR_JSON_COMPACT, pdr_buf_str(&compact));
     check_layout(value, PDR_JSON_PRETTY, pdr_buf_str(&compact));

@@ -249,8 +249,8 @@ TEST(json_read, cuts_a_long_path_at_the_front)
     char *p = json;
 
     for (int i = 0; i < 300; i++)
-        p += sprintf(p, "[1,");
-    strcpy(p, "{\"last\":x");
+        p += snprintf(p, 64, "[1,");
+    memcpy(p, "{\"last\":x", sizeof("{\"last\":x"));
     ASSERT_RC(PDR_EINVALID, read_with(json, &opts, &err));
     ASSERT_SIZE(PDR_ERR_PATH - 1, strlen(err.path));
     ASSERT(strncmp(err.path, "...", 3) == 0);

@@ -52,7 +52,7 @@ static void letters(char *out, pdr_json_walk *w, pdr_err *err)
 
     do {
         if (pdr_json_walk_next(&event, w, err) != PDR_OK) {
-            strcpy(out, "!");
+            memcpy(out, "!", 2);
             return;
         }
         *out++ = letter[event];
@@ -479,12 +479,12 @@ TEST(json_walk, keeps_no_name_that_could_not_be_shown)
     char seen[100], *p = json;
 
     for (int i = 0; i < 3; i++) {
-        p += sprintf(p, "{\"");
+        p += snprintf(p, 64, "{\"");
         memset(p, 'a' + i, LEN);
         p += LEN;
-        p += sprintf(p, "\":");
+        p += snprintf(p, 64, "\":");
     }
-    strcpy(p, "x");
+    memcpy(p, "x", sizeof("x"));
     s = source_of(json, 1000);
     pdr_json_walk *w = walk_of(&s, 0);
     letters(seen, w, &err);

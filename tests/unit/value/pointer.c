@@ -399,8 +399,11 @@ TEST(pointer_set, does_not_copy_when_the_handle_is_the_only_owner)
 {
     pdr_value *root = json("{\"a\":[{\"b\":[1,2]}]}"), *value = json("9");
 
+    /* An edit in a second place is the last one that makes room. */
     ASSERT_RC(PDR_OK,
               pdr_pointer_set(&root, pdr_str_c("/a/0/b/0"), value, NULL));
+    ASSERT_RC(PDR_OK,
+              pdr_pointer_set(&root, pdr_str_c("/a/0/b/1"), value, NULL));
     size_t before = test_allocations();
     for (int i = 0; i < 1000; i++)
         ASSERT_RC(PDR_OK,
@@ -423,6 +426,7 @@ TEST(pointer_set, costs_little_in_an_array_of_a_million)
     PUT(&text, "]");
     pdr_value *root = json_take(&text);
     ASSERT_RC(PDR_OK, pdr_pointer_set(&root, pdr_str_c("/0"), value, NULL));
+    ASSERT_RC(PDR_OK, pdr_pointer_set(&root, pdr_str_c("/9"), value, NULL));
     size_t before = test_allocations();
     for (size_t i = 0; i < COUNT; i += 1000) {
         snprintf(pointer, sizeof(pointer), "/%zu", i);

@@ -318,7 +318,7 @@ static char *many_members(size_t count, bool same)
 
     *p++ = '{';
     for (size_t i = 0; i < count; i++)
-        p += sprintf(p, "%s\"k%zu\":%zu", i > 0 ? "," : "", same ? 0 : i, i);
+        p += snprintf(p, 64, "%s\"k%zu\":%zu", i > 0 ? "," : "", same ? 0 : i, i);
     *p++ = '}';
     *p = '\0';
     return json;
@@ -373,8 +373,8 @@ TEST(value_at, in_a_million_arrays_takes_one_index)
 
     *p++ = '[';
     for (size_t i = 0; i < COUNT; i++)
-        p += sprintf(p, "%s[%zu]", i > 0 ? "," : "", i);
-    strcpy(p, "]");
+        p += snprintf(p, 64, "%s[%zu]", i > 0 ? "," : "", i);
+    memcpy(p, "]", sizeof("]"));
     pdr_value *v = value_of(json);
     size_t before = test_allocations();
     for (size_t i = COUNT; i-- > 0;) {
