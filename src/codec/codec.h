@@ -34,6 +34,7 @@ struct json_reader {
     bool bare, has_bare;
     /* The result: where it stopped, and why. */
     const char *at;
+    size_t used;                      /* bytes up to there */
     enum pdr__reason reason;          /* if the kernel returned false */
     bool at_value, at_name, at_colon; /* what was to come there */
 };
@@ -48,8 +49,8 @@ bool pdr__json_kernel_portable(struct json_reader *r);
 bool pdr__json_kernel_sse2(struct json_reader *r);
 bool pdr__json_kernel_avx2(struct json_reader *r);
 
-/* More room for nodes; false with a reason set. */
-bool pdr__json_grow(struct json_reader *r);
+/* Room for `need` more nodes; false with a reason set. */
+bool pdr__json_grow(struct json_reader *r, uint32_t need);
 
 /* Check options and fill in the defaults. */
 pdr_rc pdr__json_limits(struct json_limits *out, const pdr_json_read_opts *opts,
@@ -63,10 +64,10 @@ pdr_rc pdr__json_check_beginning(pdr_str text, pdr_err *err);
 pdr_rc pdr__json_push_token(pdr_buf *path, pdr_str inner);
 
 /* Read one document; `levels` containers are open around it. The value borrows
- * `text`. *used is the end of it. */
+ * `text`. *used is the end of it. `has_nul`: a NUL stands behind the text. */
 pdr_rc pdr__json_parse(pdr_value **out, size_t *used, pdr_str text,
-                       const struct json_limits *limits, uint32_t levels,
-                       pdr_err *err);
+                       bool has_nul, const struct json_limits *limits,
+                       uint32_t levels, pdr_err *err);
 
 /* Bytes of the escape or of the UTF-8 sequences at p (inside a string, p < end,
  * no quote) in the lower 8 bits, NODE_FLAG and NODE_LONE from bit 8 on; 0 if it

@@ -19,30 +19,30 @@
  *        value ----------+-----'  '[' -> value
  *
  * INVARIANTS
- *   R1  `p` never passes `end`; a byte is read only after that was checked.
- *   R2  An open container's node keeps in `link` the container around it and in
- *       `info` the number of children before the one that is open now. So there
- *       is no stack, and an error can name its path from the nodes alone.
- *   R3  `mask` belongs to the 64 bytes at `block`. It is kept from one string
- * to the next: where the next quote stands then depends on a shift, not on
- *       loading and comparing again, which would make each string wait for the
- *       one before it.
- *   R4  `space` is the last white space between tokens that was passed; a
- *       container that began behind it has none inside (N3).
+ *   R1  `p` never passes `end`, and *p may be read without asking: either a NUL
+ *       stands at `end`, which no state takes, or the last byte of the text
+ *       closes a container, which only `close` passes, and that one asks.
+ * Inside of strings and literals the end is checked. R2  An open container's
+ * node keeps in `link` the container around it and in `info` the number of
+ * children before the one that is open now. So there is no stack, and an error
+ * can name its path from the nodes alone. R3  `mask` belongs to the 64 bytes at
+ * `block`. It is kept from one string to the next: where the next quote stands
+ * then depends on a shift, not on loading and comparing again, which would make
+ * each string wait for the one before it. R4  `space` is the last white space
+ * between tokens that was passed; a container that began behind it has none
+ * inside (N3).
  */
 
 /* Pass white space. Most often there is none, or one blank. */
-#define SKIP_SPACE()                                 \
-    do {                                             \
-        if (p < end && (unsigned char)*p <= ' ') {   \
-            const char *from_ = p;                   \
-            if (*p == ' ')                           \
-                p++;                                 \
-            if (p < end && (unsigned char)*p <= ' ') \
-                p = pass_space(p, end);              \
-            if (p != from_)                          \
-                space = p;                           \
-        }                                            \
+#define SKIP_SPACE()                                  \
+    do {                                              \
+        if (*p == ' ')                                \
+            space = ++p;                              \
+        if (PDR_UNLIKELY((unsigned char)*p <= ' ')) { \
+            const char *behind_ = pass_space(p, end); \
+            if (behind_ != p)                         \
+                space = p = behind_;                  \
+        }                                             \
     } while (0)
 
 #define FAIL_HERE(why)                                             \
@@ -57,18 +57,32 @@
         FAIL_HERE(why);     \
     } while (0)
 
-#define NEED_NODE(want_value)               \
-    do {                                    \
-        if (PDR_UNLIKELY(count == cap)) {   \
-            if (!pdr__json_grow(r)) {       \
-                r->at_value = (want_value); \
-                goto fail;                  \
-            }                               \
-            nodes = r->nodes;               \
-            cap = r->cap;                   \
-        }                                   \
+/* Room for `need` more nodes; `want_value` says what was to come. */
+#define NEED_NODES(need, want_value)                  \
+    do {                                              \
+        if (PDR_UNLIKELY(node > room_end - (need))) { \
+            r->count = (uint32_t)(own >> 32);         \
+            if (!pdr__json_grow(r, (need))) {         \
+                r->at_value = (want_value);           \
+                goto fail;                            \
+            }                                         \
+            nodes = r->nodes;                         \
+            node = nodes + r->count;                  \
+            room_end = nodes + r->cap;                \
+        }                                             \
     } while (0)
 
+/* The node of a scalar from `from` to `to`. */
+#define PUT_SCALAR(from, to, bits)                                          \
+    do {                                                                    \
+        put_node(node,                                                      \
+                 (uint64_t)((from)-text) | (uint64_t)((to) - (from)) << 32, \
+                 own | (bits));                                             \
+        node++;                                                             \
+        own += ONE_NODE;                                                    \
+    } while (0)
+
+#define ONE_NODE    (UINT64_C(1) << 32)
 #define BLOCK_BYTES 64
 
 /* The mask of a block of which the end of the input may be a part: bytes behind
@@ -76,10 +90,9 @@
 KERNEL_TARGET static inline uint64_t load_mask(const char *block,
                                                const char *end)
 {
-    char padded[BLOCK_BYTES] = {0};
-
     if (PDR_LIKELY(end - block >= BLOCK_BYTES))
         return block_mask(block);
+    char padded[BLOCK_BYTES] = {0};
     memcpy(padded, block, (size_t)(end - block));
     return block_mask(padded);
 }
@@ -100,7 +113,7 @@ KERNEL_TARGET static inline uint64_t load_mask(const char *block,
                 mask = load_mask(block, end);                              \
             }                                                              \
             uint64_t rest_ = mask >> off_;                                 \
-            if (rest_ == 0) {                                              \
+            if (PDR_UNLIKELY(rest_ == 0)) {                                \
                 p = block + BLOCK_BYTES;                                   \
                 continue;                                                  \
             }                                                              \
@@ -119,11 +132,18 @@ KERNEL_TARGET static inline uint64_t load_mask(const char *block,
         }                                                                  \
     } while (0)
 
-static const char *pass_space(const char *p, const char *end)
+static __attribute__((noinline)) const char *pass_space(const char *p,
+                                                        const char *end)
 {
-    while (p < end && json_is_space(*p))
+    static const char blanks[] = "        ";
+
+    for (;;) {
+        while (end - p >= 8 && memcmp(p, blanks, 8) == 0)
+            p += 8; /* the beginning of an indented line */
+        if (p == end || !json_is_space(*p))
+            return p;
         p++;
-    return p;
+    }
 }
 
 static inline bool is_digit(char c)
@@ -131,41 +151,28 @@ static inline bool is_digit(char c)
     return (unsigned char)(c - '0') < 10;
 }
 
-/* Behind the number at p; NULL if it is none, then *bad is what is wrong. */
-static inline const char *pass_number(const char *p, const char *end,
-                                      const char **bad)
+/* Behind the digits at p; NULL if there is none, then *bad is what is there. */
+static inline const char *pass_digits(const char *p, const char **bad)
 {
-    if (*p == '-')
-        p++;
-    if (p == end || !is_digit(*p)) {
+    if (PDR_UNLIKELY(!is_digit(*p))) {
         *bad = p;
         return NULL;
     }
-    if (*p == '0')
+    while (is_digit(*p))
         p++;
-    else
-        while (p < end && is_digit(*p))
-            p++;
-    if (p < end && *p == '.') {
+    return p;
+}
+
+/* Behind the number at p; NULL if it is none, then *bad is what is wrong. */
+static inline const char *pass_number(const char *p, const char **bad)
+{
+    if (*p == '-')
         p++;
-        if (p == end || !is_digit(*p)) {
-            *bad = p;
-            return NULL;
-        }
-        while (p < end && is_digit(*p))
-            p++;
-    }
-    if (p < end && (*p | 0x20) == 'e') {
-        p++;
-        if (p < end && (*p == '+' || *p == '-'))
-            p++;
-        if (p == end || !is_digit(*p)) {
-            *bad = p;
-            return NULL;
-        }
-        while (p < end && is_digit(*p))
-            p++;
-    }
+    p = *p == '0' ? p + 1 : pass_digits(p, bad);
+    if (p != NULL && *p == '.')
+        p = pass_digits(p + 1, bad);
+    if (p != NULL && (*p | 0x20) == 'e')
+        p = pass_digits(p[1] == '+' || p[1] == '-' ? p + 2 : p + 1, bad);
     return p;
 }
 
@@ -183,20 +190,15 @@ static inline size_t pass_literal(const char *p, const char *end,
     return same == len ? len : 0;
 }
 
-static inline void put_node(pdr_value *node, size_t start, size_t len,
-                            uint32_t info, uint32_t link)
+/* Two stores instead of four: start and length, flags and link. */
+static inline void put_node(pdr_value *node, uint64_t span, uint64_t rest)
 {
-    /* Two stores instead of four. */
-    struct {
-        uint64_t span, rest;
-    } both = {(uint64_t)start | (uint64_t)len << 32,
-              (uint64_t)info | (uint64_t)link << 32};
-
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    both.span = both.span << 32 | both.span >> 32;
-    both.rest = both.rest << 32 | both.rest >> 32;
+    span = span << 32 | span >> 32;
+    rest = rest << 32 | rest >> 32;
 #endif
-    memcpy(node, &both, sizeof(*node));
+    memcpy(node, &span, 8);
+    memcpy((char *)node + 8, &rest, 8);
 }
 
 KERNEL_TARGET bool KERNEL(struct json_reader *r)
@@ -206,11 +208,12 @@ KERNEL_TARGET bool KERNEL(struct json_reader *r)
     const char *space = text; /* R4 */
     const char *block = p;    /* R3 */
     uint64_t mask = load_mask(block, end);
-    pdr_value *nodes = r->nodes;
-    uint32_t cap = r->cap, count = 0;
+    pdr_value *nodes = r->nodes, *room_end = nodes + r->cap;
+    pdr_value *node = nodes; /* the next one to write */
+    uint64_t own = 0;        /* its index, where a node keeps it */
     uint32_t open = JSON_NONE, children = 0;
     uint32_t depth = r->depth;
-    bool in_object = false, name_next = false;
+    bool in_object = false, in_name = false;
     uint32_t info = 0;
     const char *start = NULL, *bad = NULL;
     size_t len = 0;
@@ -218,26 +221,24 @@ KERNEL_TARGET bool KERNEL(struct json_reader *r)
     SKIP_SPACE();
     space = text; /* around the root it is nobody's */
 
+element:
+    NEED_NODES(1, true);
 value:
-    if (PDR_UNLIKELY(p == end))
-        FAIL_VALUE(UNEXPECTED_END);
-    NEED_NODE(true);
     start = p;
     if (PDR_LIKELY(*p == '"')) {
         info = NODE_STRING;
+        in_name = false;
         p++;
-        name_next = false;
         SCAN_STRING();
         p++;
-        put_node(&nodes[count], (size_t)(start - text), (size_t)(p - start),
-                 info, count);
-        count++;
+        PUT_SCALAR(start, p, info);
         goto next;
     }
-    switch (*p) {
-    case '{':
-    case '[':
+    if (*p == '{' || *p == '[')
         goto container;
+    if (is_digit(*p))
+        goto number;
+    switch (*p) {
     case 't':
         len = pass_literal(p, end, "true", 4, &bad);
         info = NODE_BOOL | NODE_FLAG;
@@ -257,35 +258,21 @@ value:
         len = pass_literal(p, end, "NaN", 3, &bad);
         goto bare;
     case '-':
-        if (end - p > 1 && p[1] == 'I') {
-            len = pass_literal(p, end, "-Infinity", 9, &bad);
-            goto bare;
-        }
-        goto number;
-    case '0':
-    case '1':
-    case '2':
-    case '3':
-    case '4':
-    case '5':
-    case '6':
-    case '7':
-    case '8':
-    case '9':
-        goto number;
+        if (p[1] != 'I')
+            goto number;
+        len = pass_literal(p, end, "-Infinity", 9, &bad);
+        goto bare;
     default:
         FAIL_VALUE(UNEXPECTED_BYTE);
     }
 
 number:
-    p = pass_number(p, end, &bad);
+    p = pass_number(p, &bad);
     if (PDR_UNLIKELY(p == NULL)) {
         p = bad;
         FAIL_VALUE(BAD_NUMBER);
     }
-    put_node(&nodes[count], (size_t)(start - text), (size_t)(p - start),
-             NODE_NUMBER, count);
-    count++;
+    PUT_SCALAR(start, p, NODE_NUMBER);
     goto next;
 
 bare:
@@ -298,49 +285,75 @@ literal:
         p = bad;
         FAIL_VALUE(UNEXPECTED_BYTE);
     }
-    put_node(&nodes[count], (size_t)(start - text), len, info, count);
-    count++;
     p += len;
+    PUT_SCALAR(start, p, info);
     goto next;
 
 container:
     if (PDR_UNLIKELY(depth == r->max_depth))
         FAIL_VALUE(TOO_DEEP);
     depth++;
-    if (depth > r->height)
+    if (PDR_UNLIKELY(depth > r->height))
         r->height = depth;
     if (open != JSON_NONE) /* R2 */
         nodes[open].info = (in_object ? NODE_OBJECT : NODE_ARRAY) |
                            children << NODE_COUNT_SHIFT;
     in_object = *p == '{';
-    put_node(&nodes[count], (size_t)(p - text), 0,
-             in_object ? NODE_OBJECT : NODE_ARRAY, open);
-    open = count++;
+    put_node(node, (uint64_t)(p - text),
+             (in_object ? NODE_OBJECT : NODE_ARRAY) | (uint64_t)open << 32);
+    open = (uint32_t)(own >> 32);
+    node++;
+    own += ONE_NODE;
     children = 0;
     p++;
     SKIP_SPACE();
-    if (p < end && *p == (in_object ? '}' : ']'))
-        goto close;
-    if (!in_object)
-        goto value;
+    if (in_object) {
+        if (*p != '}')
+            goto name;
+    } else if (*p != ']') {
+        goto element;
+    }
+
+close : {
+    pdr_value *closed = &nodes[open];
+    uint32_t around = closed->link;
+    uint32_t from = closed->start;
+    uint32_t spaced = space > text + from ? NODE_FLAG : 0;
+
+    p++;
+    put_node(closed, from | (uint64_t)((size_t)(p - text) - from) << 32,
+             ((in_object ? NODE_OBJECT : NODE_ARRAY) | spaced |
+              children << NODE_COUNT_SHIFT) |
+                 (children > 0 ? own : (uint64_t)open << 32));
+    r->large += children >= PDR_INDEX_MIN;
+    depth--;
+    open = around;
+    if (open == JSON_NONE)
+        goto done;
+    in_object = node_kind(&nodes[open]) == NODE_OBJECT;
+    children = nodes[open].info >> NODE_COUNT_SHIFT;
+    if (PDR_UNLIKELY(p == end)) { /* R1 */
+        children++;
+        FAIL_HERE(UNEXPECTED_END);
+    }
+    goto next;
+}
 
 name:
-    if (PDR_UNLIKELY(p == end || *p != '"')) {
+    if (PDR_UNLIKELY(*p != '"')) {
         r->at_name = true;
         FAIL_HERE(UNEXPECTED_BYTE);
     }
-    NEED_NODE(false);
+    NEED_NODES(2, false);
     start = p;
     info = NODE_STRING;
+    in_name = true;
     p++;
-    name_next = true;
     SCAN_STRING();
     p++;
-    put_node(&nodes[count], (size_t)(start - text), (size_t)(p - start), info,
-             count);
-    count++;
+    PUT_SCALAR(start, p, info);
     SKIP_SPACE();
-    if (PDR_UNLIKELY(p == end || *p != ':')) {
+    if (PDR_UNLIKELY(*p != ':')) {
         r->at_colon = true;
         FAIL_HERE(UNEXPECTED_BYTE);
     }
@@ -353,48 +366,28 @@ next:
         goto done;
     children++;
     SKIP_SPACE();
-    if (PDR_LIKELY(p < end && *p == ',')) {
+    if (PDR_LIKELY(*p == ',')) {
         p++;
         SKIP_SPACE();
         if (in_object)
             goto name;
-        goto value;
+        goto element;
     }
-    if (PDR_UNLIKELY(p == end || *p != (in_object ? '}' : ']')))
-        FAIL_HERE(UNEXPECTED_BYTE);
-
-close : {
-    pdr_value *node = &nodes[open];
-    uint32_t around = node->link;
-    uint32_t spaced = space > text + node->start ? NODE_FLAG : 0;
-
-    p++;
-    put_node(node, node->start, (size_t)(p - text) - node->start,
-             (in_object ? NODE_OBJECT : NODE_ARRAY) | spaced |
-                 children << NODE_COUNT_SHIFT,
-             children > 0 ? count : open);
-    r->large += children >= PDR_INDEX_MIN;
-    depth--;
-    open = around;
-    if (open != JSON_NONE) {
-        in_object = node_kind(&nodes[open]) == NODE_OBJECT;
-        children = nodes[open].info >> NODE_COUNT_SHIFT;
-    }
-    goto next;
-}
+    if (PDR_LIKELY(*p == (in_object ? '}' : ']')))
+        goto close;
+    FAIL_HERE(UNEXPECTED_BYTE);
 
 done:
-    r->count = count;
+    r->count = (uint32_t)(own >> 32);
     r->at = p;
     return true;
 
 bad_string:
-    r->at_value = !name_next;
+    r->at_value = !in_name;
     r->reason = pdr__json_why(&bad, p, end);
     p = bad;
-
 fail:
-    r->count = count;
+    r->count = (uint32_t)(own >> 32);
     r->open = open;
     r->children = children;
     r->at = p;
@@ -404,7 +397,8 @@ fail:
 }
 
 #undef SKIP_SPACE
-#undef FAIL_HERE
 #undef SCAN_STRING
+#undef PUT_SCALAR
 #undef FAIL_VALUE
-#undef NEED_NODE
+#undef FAIL_HERE
+#undef NEED_NODES

@@ -12,6 +12,9 @@
 
 #include "codec.h"
 
+/* Texts that are copied onto the stack; most scalars are shorter. */
+#define SMALL_TEXT 256
+
 /* --- options ------------------------------------------------------------- */
 
 static bool has_kernel(pdr_json_kernel kernel)
@@ -116,9 +119,9 @@ uint32_t pdr__json_special(const char *p, const char *end)
 
 /* --- room ---------------------------------------------------------------- */
 
-bool pdr__json_grow(struct json_reader *r)
+bool pdr__json_grow(struct json_reader *r, uint32_t need)
 {
-    if (r->cap >= r->max_nodes) {
+    if (r->max_nodes - r->count < need) {
         r->reason = PDR_R_TOO_MANY_NODES;
         return false;
     }
@@ -320,12 +323,15 @@ static pdr_rc describe(const struct json_reader *r, pdr_err *err)
     }
 }
 
-static pdr_rc refuse(const struct json_reader *r, pdr_err *err)
+/* Tell the caller why a text of `len` bytes is refused. */
+static pdr_rc refuse(const struct json_reader *r, size_t len, pdr_err *err)
 {
     pdr_rc rc = describe(r, err);
 
     if (err != NULL && r->reason != PDR_R_NO_MEMORY) {
-        pdr__err_at(err, (size_t)(r->at - r->text));
+        size_t at =
+            r->reason == PDR_R_UNEXPECTED_END ? len : (size_t)(r->at - r->text);
+        pdr__err_at(err, at);
         put_path(err, r);
     }
     return rc;
@@ -365,16 +371,43 @@ static pdr_rc check_not_empty(pdr_str text, pdr_err *err)
 
 /* --- reading ------------------------------------------------------------- */
 
-static pdr_rc check_trailing(const struct json_reader *r, pdr_err *err)
+static pdr_rc check_trailing(pdr_str text, size_t used, pdr_err *err)
 {
-    const char *p = r->at;
-
-    while (p < r->end && json_is_space(*p))
-        p++;
-    if (p == r->end)
+    while (used < text.len && json_is_space(text.ptr[used]))
+        used++;
+    if (used == text.len)
         return PDR_OK;
-    return PDR_FAIL_AT(err, (size_t)(p - r->text), TRAILING_DATA,
+    return PDR_FAIL_AT(err, used, TRAILING_DATA,
                        "there is more behind the document");
+}
+
+/* The kernels want a byte at the end that stops them (R1). Almost every text
+ * has one: the last bracket. Else a NUL is put behind a copy, in *copy if it is
+ * large; nodes hold offsets, so they fit both. */
+static pdr_rc put_stop(struct json_reader *r, char small[SMALL_TEXT],
+                       pdr_buf *copy, pdr_err *err)
+{
+    const char *last = r->end;
+    size_t len = (size_t)(r->end - r->text);
+
+    while (last > r->text && json_is_space(last[-1]))
+        last--;
+    if (last > r->text && (last[-1] == '}' || last[-1] == ']')) {
+        r->end = last;
+        return PDR_OK;
+    }
+    char *to = small;
+    if (len >= SMALL_TEXT) {
+        pdr_rc rc = pdr_buf_reserve(copy, len + 1, err);
+        if (rc != PDR_OK)
+            return rc;
+        to = copy->ptr;
+    }
+    memcpy(to, r->text, len);
+    to[len] = '\0';
+    r->text = r->at = to;
+    r->end = to + len;
+    return PDR_OK;
 }
 
 /* Give the nodes that were not needed back, if that is worth it. */
@@ -396,19 +429,35 @@ static pdr_rc check_bytes(pdr_str text, const struct json_limits *limits,
                        "%zu bytes, the limit is %zu", text.len, limits->bytes);
 }
 
+/* Let the kernel read all of `text` into r->block. */
+static pdr_rc run_kernel(struct json_reader *r, pdr_str text, bool has_nul,
+                         const struct json_limits *limits, pdr_err *err)
+{
+    pdr_buf copy = PDR_BUF_INIT(SIZE_MAX);
+    char small[SMALL_TEXT];
+    pdr_rc rc = PDR_OK;
+
+    r->text = r->at = text.ptr;
+    r->end = text.ptr + text.len;
+    if (!has_nul)
+        rc = put_stop(r, small, &copy, err);
+    if (rc == PDR_OK && !kernels[limits->kernel].read(r))
+        rc = refuse(r, text.len, err);
+    r->used = (size_t)(r->at - r->text);
+    pdr_buf_dispose(&copy);
+    if (rc == PDR_OK && !limits->trailing)
+        rc = check_trailing(text, r->used, err);
+    return rc;
+}
+
 pdr_rc pdr__json_parse(pdr_value **out, size_t *used, pdr_str text,
-                       const struct json_limits *limits, uint32_t levels,
-                       pdr_err *err)
+                       bool has_nul, const struct json_limits *limits,
+                       uint32_t levels, pdr_err *err)
 {
     struct json_reader r;
 
     *out = NULL;
-    pdr_rc rc = check_bytes(text, limits, err);
-    if (rc != PDR_OK)
-        return rc;
     memset(&r, 0, sizeof(r));
-    r.text = r.at = text.ptr;
-    r.end = text.ptr + text.len;
     r.max_depth = limits->depth;
     r.max_nodes = limits->nodes;
     r.bare = limits->bare;
@@ -418,10 +467,7 @@ pdr_rc pdr__json_parse(pdr_value **out, size_t *used, pdr_str text,
     if (r.block == NULL)
         return pdr__nomem(err);
     r.nodes = block_nodes(r.block);
-    if (!kernels[limits->kernel].read(&r))
-        rc = refuse(&r, err);
-    else if (!limits->trailing)
-        rc = check_trailing(&r, err);
+    pdr_rc rc = run_kernel(&r, text, has_nul, limits, err);
     if (rc != PDR_OK) {
         pdr__free(r.block);
         return rc;
@@ -433,18 +479,18 @@ pdr_rc pdr__json_parse(pdr_value **out, size_t *used, pdr_str text,
     block->height = r.height - levels;
     block->large = r.large;
     block->has_bare = r.has_bare;
-    *used = (size_t)(r.at - r.text);
+    *used = r.used;
     *out = block_nodes(block);
     return PDR_OK;
 }
 
-pdr_rc pdr_json_read_borrowed(pdr_value **out, pdr_str text,
-                              const pdr_json_read_opts *opts, pdr_err *err)
+/* Everything that is checked before and while a document is read. */
+static pdr_rc read_document(pdr_value **out, pdr_str text, bool has_nul,
+                            const pdr_json_read_opts *opts, pdr_err *err)
 {
     struct json_limits limits;
     size_t used = 0;
 
-    PDR_REQUIRE(out != NULL && (text.ptr != NULL || text.len == 0));
     *out = NULL;
     pdr_rc rc = pdr__json_limits(&limits, opts, err);
     if (rc == PDR_OK)
@@ -454,17 +500,28 @@ pdr_rc pdr_json_read_borrowed(pdr_value **out, pdr_str text,
     if (rc == PDR_OK)
         rc = check_not_empty(text, err);
     if (rc == PDR_OK)
-        rc = pdr__json_parse(out, &used, text, &limits, 0, err);
+        rc = pdr__json_parse(out, &used, text, has_nul, &limits, 0, err);
     if (rc == PDR_OK && opts != NULL && opts->used != NULL)
         *opts->used = used;
     return rc;
+}
+
+pdr_rc pdr_json_read_borrowed(pdr_value **out, pdr_str text,
+                              const pdr_json_read_opts *opts, pdr_err *err)
+{
+    PDR_REQUIRE(out != NULL && (text.ptr != NULL || text.len == 0));
+    return read_document(out, text, false, opts, err);
 }
 
 pdr_rc pdr_json_read_take(pdr_value **out, pdr_buf *text,
                           const pdr_json_read_opts *opts, pdr_err *err)
 {
     PDR_REQUIRE(out != NULL && text != NULL);
-    pdr_rc rc = pdr_json_read_borrowed(out, pdr_buf_str(text), opts, err);
+    bool has_room = text->cap > text->len;
+
+    if (has_room)
+        text->ptr[text->len] = '\0';
+    pdr_rc rc = read_document(out, pdr_buf_str(text), has_room, opts, err);
     if (rc != PDR_OK) {
         pdr_buf_dispose(text);
         return rc;
@@ -486,6 +543,8 @@ pdr_rc pdr_json_read(pdr_value **out, pdr_str text,
     pdr_rc rc = pdr__json_limits(&limits, opts, err);
     if (rc == PDR_OK)
         rc = check_bytes(text, &limits, err); /* before it is copied */
+    if (rc == PDR_OK)
+        rc = pdr_buf_reserve(&copy, text.len + 1, err); /* and a NUL */
     if (rc == PDR_OK)
         rc = pdr_buf_append(&copy, text, err);
     if (rc != PDR_OK)

@@ -144,7 +144,7 @@ static pdr_rc fill(struct pdr_json_walk *w)
         if (rc != PDR_OK)
             return rc;
     }
-    size_t room = w->window.cap - w->window.len;
+    size_t room = w->window.cap - w->window.len - 1; /* see read_token() */
     pdr_rc rc =
         w->fn(&got, w->window.ptr + w->window.len, room, &w->err, w->arg);
     if (rc != PDR_OK)
@@ -316,7 +316,8 @@ static pdr_rc read_token(struct pdr_json_walk *w, pdr_value **out, size_t end,
     if (w->rc != PDR_OK)
         return w->rc;
     pdr_str text = pdr_str_n(w->window.ptr + w->event, end - w->event);
-    w->rc = pdr__json_parse(out, &used, text, &w->limits, levels, &w->err);
+    w->rc =
+        pdr__json_parse(out, &used, text, false, &w->limits, levels, &w->err);
     if (w->rc != PDR_OK) {
         if (w->rc != PDR_ENOMEM)
             (void)place_failure(
@@ -560,10 +561,14 @@ static pdr_rc own_value(pdr_value **out, size_t *used, struct pdr_json_walk *w,
 {
     pdr_buf copy = PDR_BUF_INIT(SIZE_MAX);
 
-    pdr_rc rc = pdr_buf_append(&copy, text, &w->err);
-    if (rc == PDR_OK)
-        rc = pdr__json_parse(out, used, pdr_buf_str(&copy), &w->limits, levels,
-                             &w->err);
+    pdr_rc rc = pdr_buf_reserve(&copy, text.len + 1, &w->err);
+    if (rc == PDR_OK) {
+        memcpy(copy.ptr, text.ptr, text.len);
+        copy.ptr[text.len] = '\0';
+        copy.len = text.len;
+        rc = pdr__json_parse(out, used, pdr_buf_str(&copy), true, &w->limits,
+                             levels, &w->err);
+    }
     if (rc != PDR_OK) {
         pdr_buf_dispose(&copy);
         return rc;

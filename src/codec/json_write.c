@@ -12,6 +12,10 @@
  *         ^ ^^^  ^^^^ ^     from the text around it, else the gap behind the
  *         | gaps     |      item before it, else the first gap of the
  *        lead       trail   container, else a bare comma.
+ *
+ *      Children that stand side by side as they were read are one copy, with
+ *      the gaps between them. So one edit in a large document costs little more
+ *      than copying it.
  */
 #include "codec.h"
 
@@ -148,7 +152,8 @@ static void write_children(struct writer *w, const pdr_value *v, uint32_t level)
     put_char(w, object ? '}' : ']');
 }
 
-/* --- as read ------------------------------------------------------------- */
+/* --- changed containers
+ * ------------------------------------------------------------- */
 
 /* The text around the children of a flat container. */
 struct gaps {
@@ -183,12 +188,13 @@ static pdr_str gap_behind(const pdr_value *v)
     return pdr_str_n(block->text + from, to - from);
 }
 
-static struct gaps gaps_of(const pdr_value *base)
+static struct gaps gaps_of(const struct writer *w, const pdr_value *base)
 {
     struct gaps gaps = {NULL, {"", 0}, {"", 0}, {",", 1}, {":", 1}};
     pdr_iter it;
 
-    if (base == NULL)
+    if (base == NULL ||
+        (w->layout == PDR_JSON_COMPACT && (base->info & NODE_FLAG) != 0))
         return gaps;
     gaps.block = node_block(base);
     pdr_str span = node_span(base);
@@ -241,24 +247,67 @@ static pdr_str colon_of(const struct gaps *gaps, const pdr_value *name)
     return is_base_child(gaps, name) ? gap_behind(name) : gaps->colon;
 }
 
-static void write_as_read(struct writer *w, const pdr_value *v, uint32_t level)
+/* Neighbours in the base that are written together. */
+struct together {
+    const pdr_value *first, *last; /* names and values; NULL if there is none */
+};
+
+static void put_together(struct writer *w, const struct gaps *gaps,
+                         struct together *t)
+{
+    if (t->first == NULL)
+        return;
+    size_t end = (size_t)t->last->start + t->last->len;
+    put(w,
+        pdr_str_n(gaps->block->text + t->first->start, end - t->first->start));
+    t->first = NULL;
+}
+
+/* Can this member or element be copied from the base as it is? */
+static bool stands_in_base(const struct writer *w, const struct gaps *gaps,
+                           const pdr_iter *it)
+{
+    return is_base_child(gaps, it->value) &&
+           (it->name == NULL || it->value == it->name + 1) &&
+           (w->bare || !gaps->block->has_bare);
+}
+
+/* One member or element, where it cannot be copied. */
+static void write_child(struct writer *w, const struct gaps *gaps,
+                        const pdr_iter *it, uint32_t level)
+{
+    if (it->name != NULL) {
+        put(w, node_span(it->name));
+        put(w, colon_of(gaps, it->name));
+    }
+    write_value(w, it->value, level + 1);
+}
+
+static void write_changed(struct writer *w, const pdr_value *v, uint32_t level)
 {
     bool object = pdr_value_kind(v) == PDR_OBJECT;
-    struct gaps gaps = gaps_of(pdr__changed_base(v));
+    struct gaps gaps = gaps_of(w, pdr__changed_base(v));
+    struct together t = {NULL, NULL};
     const pdr_value *before = NULL;
     pdr_iter it;
 
     put_char(w, object ? '{' : '[');
     pdr_iter_init(&it, v);
     while (w->rc == PDR_OK && pdr_iter_next(&it)) {
-        put(w, gap_between(&gaps, before, object ? it.name : it.value));
-        if (object) {
-            put(w, node_span(it.name));
-            put(w, colon_of(&gaps, it.name));
+        const pdr_value *first = object ? it.name : it.value;
+        bool copy = stands_in_base(w, &gaps, &it);
+        bool joins = copy && t.first != NULL && first == node_next(t.last);
+        if (!joins) {
+            put_together(w, &gaps, &t);
+            put(w, gap_between(&gaps, before, first));
         }
-        write_value(w, it.value, level + 1);
-        before = it.value;
+        if (!copy)
+            write_child(w, &gaps, &it, level);
+        else if (!joins)
+            t.first = first;
+        t.last = before = it.value;
     }
+    put_together(w, &gaps, &t);
     if (before != NULL)
         put(w, gaps.trail);
     put_char(w, object ? '}' : ']');
@@ -279,10 +328,10 @@ static bool span_fits(const struct writer *w, const pdr_value *v)
 static void write_value(struct writer *w, const pdr_value *v, uint32_t level)
 {
     if (node_is_changed(v)) {
-        if (w->layout == PDR_JSON_AS_READ)
-            write_as_read(w, v, level);
-        else
+        if (w->layout == PDR_JSON_PRETTY)
             write_children(w, v, level);
+        else
+            write_changed(w, v, level);
     } else if (span_fits(w, v)) {
         if (allowed(w, v))
             put(w, node_span(v));

@@ -44,39 +44,43 @@ void ours_read(const struct bench_text *text)
 
 /* --- touch ---------------------------------------------------------------- */
 
-static void touch_text(struct bench_touch *touch, const pdr_value *value,
-                       pdr_buf *scratch)
+/* One walk: what it leaves, and what its calls need. */
+struct walk {
+    struct bench_touch *touch;
+    pdr_buf scratch;
+    pdr_err err;
+};
+
+static void touch_text(struct walk *walk, const pdr_value *value)
 {
-    pdr_err err = PDR_ERR_INIT;
+    struct bench_touch *touch = walk->touch;
     pdr_str text = {NULL, 0};
 
-    must(pdr_value_text(&text, value, scratch, &err), &err);
+    must(pdr_value_text(&text, value, &walk->scratch, &walk->err), &walk->err);
     memcpy(touch->text + touch->len, text.ptr, text.len);
     touch->len += text.len;
 }
 
-static void touch_value(struct bench_touch *touch, const pdr_value *value,
-                        pdr_buf *scratch)
+static void touch_value(struct walk *walk, const pdr_value *value)
 {
-    pdr_err err = PDR_ERR_INIT;
-    pdr_iter it;
     double number = 0;
+    pdr_iter it;
 
     switch (pdr_value_kind(value)) {
     case PDR_STRING:
-        touch_text(touch, value, scratch);
+        touch_text(walk, value);
         break;
     case PDR_NUMBER:
-        must(pdr_value_double(&number, value, &err), &err);
-        touch->number_sum += number;
+        must(pdr_value_double(&number, value, &walk->err), &walk->err);
+        walk->touch->number_sum += number;
         break;
     case PDR_ARRAY:
     case PDR_OBJECT:
         pdr_iter_init(&it, value);
         while (pdr_iter_next(&it)) {
             if (it.name != NULL)
-                touch_text(touch, it.name, scratch);
-            touch_value(touch, it.value, scratch);
+                touch_text(walk, it.name);
+            touch_value(walk, it.value);
         }
         break;
     case PDR_NULL:
@@ -87,13 +91,13 @@ static void touch_value(struct bench_touch *touch, const pdr_value *value,
 
 void ours_touch(const struct bench_text *text, struct bench_touch *touch)
 {
-    pdr_buf scratch = PDR_BUF_INIT(text->len);
+    struct walk walk = {touch, PDR_BUF_INIT(text->len), PDR_ERR_INIT};
     pdr_value *value = ours_value(text);
 
     touch->len = 0;
     touch->number_sum = 0;
-    touch_value(touch, value, &scratch);
-    pdr_buf_dispose(&scratch);
+    touch_value(&walk, value);
+    pdr_buf_dispose(&walk.scratch);
     pdr_value_free(value);
 }
 

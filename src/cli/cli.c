@@ -1,0 +1,239 @@
+/*
+ * cli.c - output, colour and errors, alike for all commands.
+ *
+ * Data goes to standard output, everything else to standard error. A failure
+ * is one line that says what and why, and one that says what to do.
+ */
+#include "cli.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+/* --- streams ------------------------------------------------------------- */
+
+static bool is_set(const char *value)
+{
+    return value != NULL && value[0] != '\0';
+}
+
+static bool is_forced(const char *value)
+{
+    return is_set(value) && strcmp(value, "0") != 0;
+}
+
+bool cli_color_wanted(enum cli_when when, const struct cli_color_env *env,
+                      bool terminal)
+{
+    if (when != CLI_AUTO)
+        return when == CLI_ALWAYS;
+    if (is_set(env->no_color))
+        return false;
+    if (is_forced(env->force_color) || is_forced(env->clicolor_force))
+        return true;
+    if (env->clicolor != NULL && strcmp(env->clicolor, "0") == 0)
+        return false;
+    if (env->term != NULL && strcmp(env->term, "dumb") == 0)
+        return false;
+    return terminal;
+}
+
+static size_t terminal_width(void)
+{
+    struct winsize size = {.ws_col = 0};
+
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        return size.ws_col;
+    return 80;
+}
+
+void cli_setup_streams(struct cli *cli)
+{
+    const struct cli_color_env env = {getenv("NO_COLOR"), getenv("FORCE_COLOR"),
+                                      getenv("CLICOLOR_FORCE"),
+                                      getenv("CLICOLOR"), getenv("TERM")};
+    enum cli_when when = (enum cli_when)cli->color;
+    bool table = cli->output == CLI_OUTPUT_TABLE;
+
+    cli->tty_out = isatty(STDOUT_FILENO) == 1;
+    cli->tty_err = isatty(STDERR_FILENO) == 1;
+    cli->width = terminal_width();
+    /* JSON and raw bytes are for programs: colour would break them. */
+    cli->color_out = table && cli_color_wanted(when, &env, cli->tty_out);
+    cli->color_err =
+        !cli_is_json(cli) && cli_color_wanted(when, &env, cli->tty_err);
+}
+
+void cli_print(const struct cli *cli, pdr_str text)
+{
+    pdr_buf shown = PDR_BUF_INIT(SIZE_MAX);
+
+    if (!cli->tty_out || cli->output == CLI_OUTPUT_RAW) {
+        fwrite(text.ptr, 1, text.len, stdout);
+        return;
+    }
+    cli_show(&shown, text, CLI_TEXT_PAGE);
+    fwrite(shown.ptr, 1, shown.len, stdout);
+    pdr_buf_dispose(&shown);
+}
+
+void cli_print_json(const struct cli *cli, const pdr_value *value)
+{
+    const pdr_json_write_opts opts = {.flags = PDR_JSON_BARE_TOKENS};
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+    pdr_err err = PDR_ERR_INIT;
+
+    cli_must(pdr_json_write(&text, value, &opts, &err), &err);
+    cli_print(cli, pdr_buf_str(&text));
+    pdr_buf_dispose(&text);
+}
+
+int cli_finish(const struct cli *cli, int status)
+{
+    pdr_err err = PDR_ERR_INIT;
+    bool lost = ferror(stdout) != 0;
+
+    if (fflush(stdout) == 0 && !lost)
+        return status;
+    /* An earlier write may have set it, and nothing since. */
+    pdr_err_set(&err, PDR_EIO, "cannot_write", "%s", strerror(errno));
+    return cli_fail(cli, "standard output", pdr_str_n(NULL, 0), &err);
+}
+
+void cli_must(pdr_rc rc, const pdr_err *err)
+{
+    if (rc == PDR_OK)
+        return;
+    fprintf(stderr, "perdure: %s: %s\n",
+            rc == PDR_ENOMEM ? "memory" : "internal error",
+            err != NULL && err->message[0] != '\0' ? err->message
+                                                   : pdr_rc_text(rc));
+    exit(CLI_EXIT_INTERNAL);
+}
+
+/* --- failures ------------------------------------------------------------ */
+
+const char *cli_hint(const char *reason)
+{
+    static const struct {
+        const char *reason, *hint;
+    } hints[] = {
+        {"no_file", "check the name; '-' reads standard input"},
+        {"cannot_read", "name a file or a pipe that you may read"},
+        {"cannot_write", "what was printed is not complete"},
+        {"empty_input", "there is no value here, not even null"},
+        {"byte_order_mark", "'tail -c +4 FILE' gives the file without it"},
+        {"utf16_input", "'iconv -f UTF-16 -t UTF-8 FILE' does it"},
+        {"bad_utf8", "JSON is UTF-8; if this is Latin-1, "
+                     "'iconv -f LATIN1 -t UTF-8 FILE' converts it"},
+        {"unexpected_end",
+         "the end is missing: was the file cut off while it was written?"},
+        {"trailing_data", "a file holds one document; several, as in JSON "
+                          "Lines, need 'perdure check --lines'"},
+        {"missing_separator", "put a line end between two documents"},
+        {"control_in_string", "inside a string write it as an escape: \\n, "
+                              "\\t or \\u and four digits"},
+        {"bad_number", "digits stand before and after a point; no plus sign, "
+                       "no leading zeros"},
+        {"bare_token", "Python writes these; --bare-tokens accepts them"},
+        {"too_deep", "--max-depth sets the limit, 1024 is the highest"},
+        {"too_large", "--max-bytes sets the limit; for many documents in one "
+                      "file use 'perdure check --lines'"},
+        {"too_many_nodes", "--max-nodes sets the limit"},
+    };
+
+    for (size_t i = 0; i < CLI_COUNT(hints); i++)
+        if (strcmp(hints[i].reason, reason) == 0)
+            return hints[i].hint;
+    return "";
+}
+
+void cli_member_place(pdr_builder *to, const struct cli_place *place)
+{
+    /* A path is escaped already, see pdr_err. */
+    pdr_builder_name(to, pdr_str_c("pointer"));
+    pdr_builder_escaped(to, pdr_str_c(place->path));
+    cli_member_count(to, "offset", place->offset);
+    cli_member_count(to, "line", place->line);
+    cli_member_count(to, "column", place->column);
+}
+
+static void report_json(const char *what, const char *why, const char *hint,
+                        const struct cli_problem *problem)
+{
+    pdr_builder *to = NULL;
+    pdr_value *object = NULL;
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+    pdr_err err = PDR_ERR_INIT;
+
+    cli_must(pdr_builder_new(&to, &err), &err);
+    pdr_builder_object(to);
+    cli_member_text(to, "title", pdr_str_c(problem->title));
+    cli_putf(&text, "%s: %s", what, why);
+    cli_member_text(to, "detail", pdr_buf_str(&text));
+    cli_member_text(to, "code", pdr_str_c(problem->code));
+    cli_member_text(to, "reason", pdr_str_c(problem->reason));
+    cli_member_count(to, "exit", (uint64_t)problem->status);
+    if (problem->place != NULL)
+        cli_member_place(to, problem->place);
+    if (hint[0] != '\0')
+        cli_member_text(to, "hint", pdr_str_c(hint));
+    pdr_builder_end(to);
+    cli_must(pdr_builder_finish(&object, to, &err), &err);
+    pdr_buf_clear(&text);
+    cli_must(pdr_json_write(&text, object, NULL, &err), &err);
+    fprintf(stderr, "%.*s\n", (int)text.len, text.ptr);
+    pdr_value_free(object);
+    pdr_builder_free(to);
+    pdr_buf_dispose(&text);
+}
+
+void cli_report(const struct cli *cli, const char *what, const char *why,
+                const char *hint, const struct cli_problem *problem)
+{
+    pdr_buf line = PDR_BUF_INIT(SIZE_MAX);
+    bool colored = cli->color_err;
+
+    if (cli_is_json(cli)) {
+        report_json(what, why, hint, problem);
+        return;
+    }
+    cli_putf(&line, "%sperdure:%s ", cli_on(colored, CLI_RED),
+             cli_off(colored));
+    cli_show(&line, pdr_str_c(what), CLI_TEXT_LINE);
+    cli_put(&line, ": ");
+    cli_show(&line, pdr_str_c(why), CLI_TEXT_LINE);
+    if (hint[0] != '\0' && !cli->quiet)
+        cli_putf(&line, "\n%shint:%s %s", cli_on(colored, CLI_CYAN),
+                 cli_off(colored), hint);
+    fprintf(stderr, "%.*s\n", (int)line.len, line.ptr);
+    pdr_buf_dispose(&line);
+}
+
+int cli_fail(const struct cli *cli, const char *name, pdr_str input,
+             const pdr_err *err)
+{
+    struct cli_place place = {err->path, 0, 0, 0};
+    struct cli_problem problem = {pdr_rc_name(err->code),
+                                  pdr_rc_text(err->code), err->reason,
+                                  pdr_rc_exit_status(err->code), NULL};
+    pdr_buf what = PDR_BUF_INIT(SIZE_MAX), why = PDR_BUF_INIT(SIZE_MAX);
+
+    cli_put(&what, name);
+    cli_put(&why, err->message);
+    if (err->offset >= 0 && input.ptr != NULL) {
+        pdr_err_locate(&place.line, &place.column, input, err->offset);
+        place.offset = (uint64_t)err->offset;
+        problem.place = &place;
+        cli_putf(&what, ":%zu:%zu", place.line, place.column);
+    }
+    if (err->path[0] != '\0')
+        cli_putf(&why, " at %s", err->path);
+    cli_must(pdr_buf_append(&what, pdr_str_n("", 1), NULL), NULL);
+    cli_must(pdr_buf_append(&why, pdr_str_n("", 1), NULL), NULL);
+    cli_report(cli, what.ptr, why.ptr, cli_hint(err->reason), &problem);
+    pdr_buf_dispose(&why);
+    pdr_buf_dispose(&what);
+    return problem.status;
+}

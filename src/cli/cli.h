@@ -1,0 +1,351 @@
+/*
+ * cli.h - what the commands share. See README.md in this folder.
+ *
+ * Commands use <perdure.h> and the C library only: what they lack, the library
+ * lacks. A command that runs out of memory ends the process with 70, so the
+ * helpers here that build text cannot fail.
+ */
+#ifndef PDR_CLI_H
+#define PDR_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <perdure.h>
+
+#define CLI_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Exit statuses that no pdr_rc stands for. */
+#define CLI_EXIT_NEGATIVE    1
+#define CLI_EXIT_USAGE       2
+#define CLI_EXIT_INTERNAL    70
+#define CLI_EXIT_INTERRUPTED 130
+
+enum cli_output {
+    CLI_OUTPUT_TABLE,
+    CLI_OUTPUT_JSON,
+    CLI_OUTPUT_JSONL,
+    CLI_OUTPUT_RAW
+};
+
+enum cli_when { CLI_AUTO, CLI_ALWAYS, CLI_NEVER };
+
+/* One run of the command; lives in main(). */
+struct cli {
+    const struct cli_command *command; /* static; the one that runs */
+    uint64_t output;                   /* enum cli_output, by -o */
+    uint64_t color;                    /* enum cli_when, by --color */
+    bool quiet;                        /* -q */
+    bool help;                         /* --help was among the arguments */
+    bool describe; /* cli_parse() only prints the command's tables as JSON */
+    bool tty_out, tty_err;     /* is the stream a terminal? */
+    bool color_out, color_err; /* is it coloured? */
+    size_t width;              /* columns of the terminal on standard output */
+    int status; /* what run() returns when cli_parse() gave false */
+};
+
+/* One row in main.c for each command. */
+struct cli_command {
+    const char *name;
+    const char *summary; /* one line, for lists */
+    int (*run)(struct cli *cli, int argc, char **argv); /* exit status */
+};
+
+extern const struct cli_command cli_cmd_check, cli_cmd_diff, cli_cmd_fmt,
+    cli_cmd_help, cli_cmd_version;
+
+/* The table of main.c. */
+const struct cli_command *const *cli_commands(size_t *count);
+
+/* Run the command that argv[0] names (cmd_help.c); gives the exit status. */
+int cli_run(struct cli *cli, int argc, char **argv);
+/* There was no command. */
+int cli_no_command(struct cli *cli);
+
+/* --- options (opts.c) ---------------------------------------------------- */
+
+enum cli_opt_kind {
+    CLI_KIND_ARG,   /* positional, must be there; out is `const char **` */
+    CLI_KIND_MAY,   /* positional, may be missing; out is `const char **` */
+    CLI_KIND_ARGS,  /* one or more, the last row; out is `struct cli_args *` */
+    CLI_KIND_FLAG,  /* out is `bool *` */
+    CLI_KIND_U64,   /* out is `uint64_t *`; `min` to `max` */
+    CLI_KIND_BYTES, /* as U64, with K, M or G behind the digits */
+    CLI_KIND_WORD   /* one of `words`; out is `uint64_t *`, its position */
+};
+
+struct cli_args {
+    char **items; /* borrowed from argv, reordered */
+    size_t count;
+};
+
+/* A row of a command's table: parsing, help and the check of the man pages
+ * all read it. */
+struct cli_opt {
+    enum cli_opt_kind kind;
+    char letter;       /* 0 if it has none */
+    const char *name;  /* without "--"; the placeholder of a positional */
+    const char *value; /* placeholder of the value; NULL for a flag */
+    const char *help;
+    void *out; /* borrowed; see enum cli_opt_kind */
+    uint64_t min, max;
+    const char *const *words; /* NULL-terminated */
+};
+
+/* clang-format off */
+#define CLI_ARG(name, out, help) \
+    {CLI_KIND_ARG, 0, name, NULL, help, out, 0, 0, NULL}
+#define CLI_MAY(name, out, help) \
+    {CLI_KIND_MAY, 0, name, NULL, help, out, 0, 0, NULL}
+#define CLI_ARGS(name, out, help) \
+    {CLI_KIND_ARGS, 0, name, NULL, help, out, 0, 0, NULL}
+#define CLI_FLAG(letter, name, out, help) \
+    {CLI_KIND_FLAG, letter, name, NULL, help, out, 0, 0, NULL}
+#define CLI_U64(letter, name, value, out, min, max, help) \
+    {CLI_KIND_U64, letter, name, value, help, out, min, max, NULL}
+#define CLI_BYTES(letter, name, value, out, min, max, help) \
+    {CLI_KIND_BYTES, letter, name, value, help, out, min, max, NULL}
+#define CLI_WORD(letter, name, value, out, words, help) \
+    {CLI_KIND_WORD, letter, name, value, help, out, 0, 0, words}
+
+/* How to read a document: the same rows on every command that reads one. */
+#define CLI_READ_ROWS(limits) \
+    CLI_FLAG(0, "bare-tokens", &(limits)->bare_tokens, \
+             "accept NaN, Infinity and -Infinity"), \
+    CLI_U64(0, "max-depth", "N", &(limits)->max_depth, 1, 1024, \
+            "levels of arrays and objects, 1 to 1024 (default 128)"), \
+    CLI_BYTES(0, "max-bytes", "SIZE", &(limits)->max_bytes, 1, UINT32_MAX, \
+              "bytes of a document, as in 64M (default almost 4G)"), \
+    CLI_U64(0, "max-nodes", "N", &(limits)->max_nodes, 1, (1u << 28) - 1, \
+            "names and values of a document (default 268435455)")
+/* clang-format on */
+
+/* What was wrong with the arguments; `reason` is static, NULL if all is well.
+ */
+struct cli_usage {
+    const char *reason;
+    char what[160];
+    char why[160];
+    char hint[200];
+};
+
+/* Fill the outputs of a table. Goes on after the first mistake, so that -o and
+ * --color hold for the message about it. False if there was one. Arguments move
+ * to the front of argv. */
+bool cli_opts_parse(struct cli_usage *bad, const struct cli_opt *opts,
+                    size_t count, int argc, char **argv);
+
+/* The command's table together with the options of every command: parse, then
+ * set up output and colour. False if there is nothing left to do for the
+ * command (help was asked for, or a mistake was reported): return cli->status.
+ */
+bool cli_parse(struct cli *cli, const struct cli_opt *opts, size_t count,
+               int argc, char **argv);
+
+/* Options that may stand before the command, as in `perdure -o json check`.
+ * Gives the position of the command in argv, or argc. */
+int cli_parse_front(struct cli *cli, struct cli_usage *bad, int argc,
+                    char **argv);
+
+/* Only the options of every command, whatever else is there: so that -o holds
+ * for the message about an unknown command. */
+void cli_parse_rest(struct cli *cli, int argc, char **argv);
+
+/* Report a mistake of the caller; gives CLI_EXIT_USAGE. */
+int cli_usage_fail(struct cli *cli, const struct cli_usage *bad);
+
+/* The name nearest to `word`, or NULL if none is near. */
+const char *cli_nearest(const char *word, const char *const *names,
+                        size_t count);
+
+/* --- output, colour, errors (cli.c) -------------------------------------- */
+
+struct cli_color_env {
+    const char *no_color, *force_color, *clicolor_force, *clicolor, *term;
+};
+
+/* Is a stream coloured? First answer wins: --color, NO_COLOR, FORCE_COLOR or
+ * CLICOLOR_FORCE, CLICOLOR=0, TERM=dumb, whether it is a terminal. */
+bool cli_color_wanted(enum cli_when when, const struct cli_color_env *env,
+                      bool terminal);
+
+/* Look at environment and terminals. After options were parsed. */
+void cli_setup_streams(struct cli *cli);
+
+/* Begin of a coloured run and end of it; "" without colour. */
+#define CLI_BOLD   "\033[1m"
+#define CLI_DIM    "\033[2m"
+#define CLI_RED    "\033[1;31m"
+#define CLI_GREEN  "\033[32m"
+#define CLI_YELLOW "\033[33m"
+#define CLI_CYAN   "\033[36m"
+#define CLI_RESET  "\033[0m"
+static inline const char *cli_on(bool colored, const char *code)
+{
+    return colored ? code : "";
+}
+
+static inline const char *cli_off(bool colored)
+{
+    return colored ? CLI_RESET : "";
+}
+
+/* Text of a document to standard output. On a terminal, control characters
+ * other than LF and TAB are escaped, unless the output is raw. */
+void cli_print(const struct cli *cli, pdr_str text);
+
+/* A value as compact JSON to standard output, without a line end. */
+void cli_print_json(const struct cli *cli, const pdr_value *value);
+
+static inline bool cli_is_json(const struct cli *cli)
+{
+    return cli->output == CLI_OUTPUT_JSON || cli->output == CLI_OUTPUT_JSONL;
+}
+
+/* What the problem object has beside the texts. */
+struct cli_problem {
+    const char *code, *title;      /* of the kind of failure */
+    const char *reason;            /* slug of the exact cause */
+    int status;                    /* exit status */
+    const struct cli_place *place; /* NULL if it is not about a document */
+};
+
+/* A place in a document. */
+struct cli_place {
+    const char *path;    /* JSON Pointer, escaped as in pdr_err */
+    uint64_t offset;     /* byte, from 0 */
+    size_t line, column; /* from 1 */
+};
+
+/* A failure on standard error: `perdure: <what>: <why>` and a line with the
+ * hint, if there is one; or the problem object. */
+void cli_report(const struct cli *cli, const char *what, const char *why,
+                const char *hint, const struct cli_problem *problem);
+
+/* Members of a place in JSON output. */
+void cli_member_place(pdr_builder *to, const struct cli_place *place);
+
+/* Report a failure of the library, see cli_report(). `name` is the file it is
+ * about, `input` its text, so that a byte offset becomes a place. Gives the
+ * exit status. */
+int cli_fail(const struct cli *cli, const char *name, pdr_str input,
+             const pdr_err *err);
+
+/* What to do about a reason; "" if there is nothing to add. */
+const char *cli_hint(const char *reason);
+
+/* Flush standard output. `status`, or 9 if what was printed got lost. */
+int cli_finish(const struct cli *cli, int status);
+
+/* Out of memory, or a bug of ours: say so and end with 70. */
+void cli_must(pdr_rc rc, const pdr_err *err);
+
+/* --- text (text.c) ------------------------------------------------------- */
+
+enum cli_text_mode {
+    CLI_TEXT_LINE,   /* one line: LF and TAB are escaped too */
+    CLI_TEXT_JSON,   /* between the quotes of a JSON string */
+    CLI_TEXT_SOURCE, /* as LINE, but a TAB is four spaces */
+    CLI_TEXT_PAGE    /* LF and TAB stay */
+};
+
+/* How one character of a text is shown. */
+struct cli_glyph {
+    char text[12];   /* what to print */
+    size_t text_len; /* bytes of it */
+    size_t len;      /* bytes that it stands for */
+    size_t cells;    /* columns that it takes */
+};
+
+/* The character at byte `at` of `text`, which is below its length. */
+struct cli_glyph cli_glyph_at(pdr_str text, size_t at, enum cli_text_mode mode);
+
+/* Append `text` so that it can be shown. */
+void cli_show(pdr_buf *out, pdr_str text, enum cli_text_mode mode);
+
+/* As cli_show(), in at most `cells` columns: what is too long ends with "…". */
+void cli_show_cut(pdr_buf *out, pdr_str text, enum cli_text_mode mode,
+                  size_t cells);
+
+/* Columns that `text` takes when shown. */
+size_t cli_cells(pdr_str text, enum cli_text_mode mode);
+
+/* The line of `input` that has byte `offset`, cut to `cells` columns around it,
+ * and the column (from 0) of that byte in what is shown. */
+size_t cli_excerpt(pdr_buf *out, pdr_str input, size_t offset, size_t cells);
+
+/* Append bytes that are ours. */
+void cli_put(pdr_buf *out, const char *text);
+void cli_putf(pdr_buf *out, const char *fmt, ...) PDR_PRINTF(2, 3);
+
+/* 1234567 as "1,234,567"; 1234567 bytes as "1.2 MB". `out` has 32 bytes. */
+const char *cli_number(char *out, uint64_t number);
+const char *cli_size(char *out, uint64_t bytes);
+
+/* Parts of an object in JSON output. Texts of any bytes are fine. */
+void cli_member_text(pdr_builder *to, const char *name, pdr_str text);
+void cli_member_count(pdr_builder *to, const char *name, uint64_t number);
+void cli_member_bool(pdr_builder *to, const char *name, bool truth);
+
+/* --- reading (input.c) --------------------------------------------------- */
+
+/* Options of CLI_READ_ROWS; 0 is the default of the library. */
+struct cli_limits {
+    bool bare_tokens;
+    uint64_t max_depth, max_bytes, max_nodes;
+};
+
+pdr_json_read_opts cli_read_opts(const struct cli_limits *limits);
+
+/* Name to show for a path: "-" is "standard input". */
+const char *cli_input_name(const char *path);
+
+/* Open a file or, for "-", standard input. `size_out` gets the bytes that it
+ * is going to give, 0 if nobody knows. PDR_ENOTFOUND (reason "no_file") or
+ * PDR_EIO (reason "cannot_read"). Close with cli_input_close(). */
+pdr_rc cli_input_open(int *fd_out, uint64_t *size_out, const char *path,
+                      pdr_err *err);
+void cli_input_close(int fd);
+
+/* At most `cap` bytes; `*got` is 0 at the end. PDR_EIO. */
+pdr_rc cli_input_some(size_t *got, int fd, void *into, size_t cap,
+                      pdr_err *err);
+
+/* A whole file into `out`. Also PDR_ELIMIT (reason "too_large"). */
+pdr_rc cli_input_read(pdr_buf *out, const struct cli *cli, const char *path,
+                      const struct cli_limits *limits, pdr_err *err);
+
+/* A whole document. The value points into `text`: that stays with the caller,
+ * because an error shows the line that it is about. */
+pdr_rc cli_input_value(pdr_value **out, pdr_buf *text, const struct cli *cli,
+                       const char *path, const struct cli_limits *limits,
+                       pdr_err *err);
+
+/* --- progress (progress.c) ----------------------------------------------- */
+
+struct cli_progress {
+    const char *what; /* borrowed; NULL: shows nothing */
+    uint64_t total;   /* bytes; 0 if nobody knows */
+    uint64_t done;    /* bytes */
+    int64_t start_ms; /* when it began */
+    int64_t next_ms;  /* when to show it next */
+    int64_t every_ms; /* time between two lines or redraws */
+    bool terminal;    /* redraw one line, or add lines */
+};
+
+void cli_progress_begin(struct cli_progress *p, const struct cli *cli,
+                        const char *what, uint64_t total);
+void cli_progress_add(struct cli_progress *p, size_t bytes);
+/* Take the line from the terminal. */
+void cli_progress_end(struct cli_progress *p);
+
+/* The line for a state of things, without a line end. */
+void cli_progress_text(char *out, size_t cap, const struct cli_progress *p,
+                       int64_t elapsed_ms);
+
+/* Remove a progress line for a moment; also from inside a signal handler. */
+void cli_progress_wipe(void);
+
+#endif

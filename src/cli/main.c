@@ -1,0 +1,63 @@
+/*
+ * main.c - the table of commands, and the way to one of them.
+ *
+ * A command is one file and one row here. Nothing it does outlives it, so an
+ * interrupt ends the process at once; a reader that goes away ends it without a
+ * word.
+ */
+#include "cli.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+static const struct cli_command *const commands[] = {
+    &cli_cmd_check,   &cli_cmd_fmt,  &cli_cmd_diff,
+    &cli_cmd_version, &cli_cmd_help,
+};
+
+static void on_interrupt(int number)
+{
+    (void)number;
+    cli_progress_wipe();
+    _exit(CLI_EXIT_INTERRUPTED);
+}
+
+static void setup_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_interrupt};
+    struct sigaction old;
+
+    /* Whoever starts us in the background may have SIGINT ignored. */
+    if (sigaction(SIGINT, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+        sigaction(SIGINT, &action, NULL);
+    /* Some parents ignore it; then every write would fail instead. */
+    signal(SIGPIPE, SIG_DFL);
+}
+
+const struct cli_command *const *cli_commands(size_t *count)
+{
+    *count = CLI_COUNT(commands);
+    return commands;
+}
+
+int main(int argc, char **argv)
+{
+    static char version[] = "version", help[] = "help";
+    char *list[] = {help, NULL};
+    struct cli cli = {.command = NULL};
+    struct cli_usage bad;
+    int at = 0;
+
+    setup_signals();
+    if (argc == 2 && strcmp(argv[1], "--version") == 0)
+        argv[1] = version;
+    at = cli_parse_front(&cli, &bad, argc, argv);
+    if (bad.reason != NULL)
+        return cli_usage_fail(&cli, &bad);
+    if (at < argc)
+        return cli_finish(&cli, cli_run(&cli, argc - at, argv + at));
+    if (!cli.help)
+        return cli_no_command(&cli);
+    cli.help = false; /* `perdure --help` is `perdure help` */
+    return cli_finish(&cli, cli_run(&cli, 1, list));
+}

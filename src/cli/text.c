@@ -1,0 +1,368 @@
+/*
+ * text.c - text of strangers, made fit to be shown.
+ *
+ * WHY  Documents and file names come from anywhere. A control character in one
+ *      of them could move the cursor, colour the screen or fake a line of our
+ *      own output. So whatever is shown goes through cli_glyph_at(), which
+ *      escapes it the way JSON does, and knows how many columns it takes.
+ *
+ * INVARIANTS
+ *   T1  What cli_glyph_at() gives holds no C0 or C1 control, no DEL and no
+ *       bidirectional override, except LF and TAB in CLI_TEXT_PAGE.
+ *   T2  Escaping what stands in a JSON string does not change its meaning:
+ *       CLI_TEXT_JSON and CLI_TEXT_PAGE text of valid JSON is the same JSON.
+ */
+#include "cli.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+/* --- code points --------------------------------------------------------- */
+
+#define NOT_UTF8 UINT32_MAX
+
+static bool continues(pdr_str text, size_t at)
+{
+    return at < text.len && ((unsigned char)text.ptr[at] & 0xC0) == 0x80;
+}
+
+/* Bytes of the sequence that a lead byte announces; 0 for no lead byte. */
+static size_t sequence_len(unsigned char lead)
+{
+    if (lead < 0x80)
+        return 1;
+    if (lead >= 0xC2 && lead <= 0xDF)
+        return 2;
+    if (lead >= 0xE0 && lead <= 0xEF)
+        return 3;
+    return lead >= 0xF0 && lead <= 0xF4 ? 4 : 0;
+}
+
+/* Decode one code point. Surrogates pass: pointers hold them as three bytes.
+ * What is no UTF-8 is one byte long. */
+static uint32_t decode(size_t *len, pdr_str text, size_t at)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    unsigned char lead = (unsigned char)text.ptr[at];
+    size_t need = sequence_len(lead);
+    uint32_t point = need > 1 ? lead & (0x7Fu >> need) : lead;
+
+    *len = 1;
+    if (need == 0)
+        return NOT_UTF8;
+    for (size_t i = 1; i < need; i++) {
+        if (!continues(text, at + i))
+            return NOT_UTF8;
+        point = (point << 6) | ((unsigned char)text.ptr[at + i] & 0x3Fu);
+    }
+    if (point < least[need] || point > 0x10FFFF)
+        return NOT_UTF8;
+    *len = need;
+    return point;
+}
+
+struct range {
+    uint32_t first, last;
+};
+
+static bool is_in(const struct range *ranges, size_t count, uint32_t point)
+{
+    for (size_t i = 0; i < count; i++)
+        if (point >= ranges[i].first && point <= ranges[i].last)
+            return true;
+    return false;
+}
+
+/* Characters that take no column, or two. The broad blocks are enough: an
+ * error shifts a caret or cuts a line early, no more. */
+static size_t cells_of(uint32_t point)
+{
+    static const struct range none[] = {{0x0300, 0x036F}, {0x200B, 0x200F},
+                                        {0x20D0, 0x20FF}, {0xFE00, 0xFE0F},
+                                        {0xFEFF, 0xFEFF}, {0x1F3FB, 0x1F3FF}};
+    static const struct range two[] = {
+        {0x1100, 0x115F}, {0x2E80, 0xA4CF},   {0xAC00, 0xD7A3},
+        {0xF900, 0xFAFF}, {0xFE30, 0xFE6F},   {0xFF00, 0xFF60},
+        {0xFFE0, 0xFFE6}, {0x1F300, 0x1FAFF}, {0x20000, 0x3FFFD}};
+
+    if (point < 0x300)
+        return 1;
+    if (is_in(none, CLI_COUNT(none), point))
+        return 0;
+    return is_in(two, CLI_COUNT(two), point) ? 2 : 1;
+}
+
+/* T1: what must never reach a terminal as it is. */
+static bool is_unsafe(uint32_t point)
+{
+    static const struct range unsafe[] = {{0x00, 0x1F},
+                                          {0x7F, 0x9F},
+                                          {0x2028, 0x202E},
+                                          {0x2066, 0x2069},
+                                          {0xD800, 0xDFFF}};
+
+    return is_in(unsafe, CLI_COUNT(unsafe), point);
+}
+
+/* --- glyphs -------------------------------------------------------------- */
+
+static void glyph_set(struct cli_glyph *g, const char *text)
+{
+    g->text_len = strlen(text);
+    memcpy(g->text, text, g->text_len);
+    g->cells = g->text_len;
+}
+
+static void glyph_escape(struct cli_glyph *g, uint32_t point)
+{
+    static const char names[] = "\bb\ff\nn\rr\tt";
+    char text[12];
+
+    snprintf(text, sizeof(text), "\\u%04x", (unsigned)point & 0xFFFFu);
+    for (size_t i = 0; i + 1 < sizeof(names); i += 2)
+        if ((uint32_t)names[i] == point)
+            snprintf(text, sizeof(text), "\\%c", names[i + 1]);
+    glyph_set(g, text);
+}
+
+static void glyph_bad_byte(struct cli_glyph *g, unsigned char byte,
+                           enum cli_text_mode mode)
+{
+    char text[12];
+
+    snprintf(text, sizeof(text), "\\x%02x", byte);
+    glyph_set(g, mode == CLI_TEXT_JSON ? "\\ufffd" : text);
+}
+
+struct cli_glyph cli_glyph_at(pdr_str text, size_t at, enum cli_text_mode mode)
+{
+    struct cli_glyph g = {.text_len = 0};
+    uint32_t point = decode(&g.len, text, at);
+
+    if (point == NOT_UTF8) {
+        glyph_bad_byte(&g, (unsigned char)text.ptr[at], mode);
+    } else if (mode == CLI_TEXT_SOURCE && point == '\t') {
+        glyph_set(&g, "    ");
+    } else if (mode == CLI_TEXT_PAGE && (point == '\n' || point == '\t')) {
+        glyph_set(&g, point == '\n' ? "\n" : "\t");
+    } else if (is_unsafe(point)) {
+        glyph_escape(&g, point);
+    } else if (mode == CLI_TEXT_JSON && (point == '"' || point == '\\')) {
+        glyph_set(&g, point == '"' ? "\\\"" : "\\\\");
+    } else {
+        memcpy(g.text, text.ptr + at, g.len);
+        g.text_len = g.len;
+        g.cells = cells_of(point);
+    }
+    return g;
+}
+
+static void put_glyph(pdr_buf *out, const struct cli_glyph *g)
+{
+    pdr_err err = PDR_ERR_INIT;
+
+    cli_must(pdr_buf_append(out, pdr_str_n(g->text, g->text_len), &err), &err);
+}
+
+void cli_show(pdr_buf *out, pdr_str text, enum cli_text_mode mode)
+{
+    for (size_t at = 0; at < text.len;) {
+        struct cli_glyph g = cli_glyph_at(text, at, mode);
+        put_glyph(out, &g);
+        at += g.len;
+    }
+}
+
+size_t cli_cells(pdr_str text, enum cli_text_mode mode)
+{
+    size_t cells = 0;
+
+    for (size_t at = 0; at < text.len;) {
+        struct cli_glyph g = cli_glyph_at(text, at, mode);
+        cells += g.cells;
+        at += g.len;
+    }
+    return cells;
+}
+
+/* Is `text` shown in at most `cells` columns? Looks no further than needed. */
+static bool fits(pdr_str text, enum cli_text_mode mode, size_t cells)
+{
+    size_t used = 0;
+
+    for (size_t at = 0; at < text.len && used <= cells;) {
+        struct cli_glyph g = cli_glyph_at(text, at, mode);
+        used += g.cells;
+        at += g.len;
+    }
+    return used <= cells;
+}
+
+void cli_show_cut(pdr_buf *out, pdr_str text, enum cli_text_mode mode,
+                  size_t cells)
+{
+    size_t used = 0;
+
+    if (fits(text, mode, cells)) {
+        cli_show(out, text, mode);
+        return;
+    }
+    for (size_t at = 0; at < text.len;) {
+        struct cli_glyph g = cli_glyph_at(text, at, mode);
+        if (used + g.cells + 1 > cells)
+            break;
+        put_glyph(out, &g);
+        used += g.cells;
+        at += g.len;
+    }
+    cli_put(out, "…");
+}
+
+/* --- excerpts ------------------------------------------------------------ */
+
+/* A line may have gigabytes: look for its ends in this range only. */
+#define EXCERPT_REACH_BYTES 512
+
+static bool ends_line(char c)
+{
+    return c == '\n' || c == '\r';
+}
+
+/* The first byte that is looked at, and whether the line begins before it. */
+static size_t reach_back(bool *cut, pdr_str input, size_t offset)
+{
+    size_t at = offset;
+
+    while (at > 0 && offset - at < EXCERPT_REACH_BYTES &&
+           !ends_line(input.ptr[at - 1]))
+        at--;
+    *cut = at > 0 && !ends_line(input.ptr[at - 1]);
+    while (*cut && at < offset && continues(input, at))
+        at++;
+    return at;
+}
+
+/* First byte to show so that what stands before `offset` takes at most `cells`
+ * columns, one of them for the mark if the line is cut. */
+static size_t excerpt_start(bool *cut, pdr_str input, size_t offset,
+                            size_t cells)
+{
+    size_t at = reach_back(cut, input, offset);
+    size_t used =
+        cli_cells(pdr_str_n(input.ptr + at, offset - at), CLI_TEXT_SOURCE);
+
+    while (at < offset && used + *cut > cells) {
+        struct cli_glyph g = cli_glyph_at(input, at, CLI_TEXT_SOURCE);
+        used -= g.cells;
+        at += g.len;
+        *cut = true;
+    }
+    return at;
+}
+
+size_t cli_excerpt(pdr_buf *out, pdr_str input, size_t offset, size_t cells)
+{
+    bool cut = false;
+    size_t end = 0, start = 0, behind = 0;
+
+    if (offset > input.len)
+        offset = input.len;
+    end = offset;
+    while (end < input.len && end - offset < EXCERPT_REACH_BYTES &&
+           !ends_line(input.ptr[end]))
+        end++;
+    /* A third of the room is for what follows, if so much follows. */
+    behind =
+        cli_cells(pdr_str_n(input.ptr + offset, end - offset), CLI_TEXT_SOURCE);
+    if (behind > cells / 3)
+        behind = cells / 3;
+    start = excerpt_start(&cut, input, offset, cells - behind);
+    if (cut)
+        cli_put(out, "…");
+    cli_show_cut(out, pdr_str_n(input.ptr + start, end - start),
+                 CLI_TEXT_SOURCE, cells - cut);
+    return cut + cli_cells(pdr_str_n(input.ptr + start, offset - start),
+                           CLI_TEXT_SOURCE);
+}
+
+/* --- building ------------------------------------------------------------ */
+
+void cli_put(pdr_buf *out, const char *text)
+{
+    pdr_err err = PDR_ERR_INIT;
+
+    cli_must(pdr_buf_append(out, pdr_str_c(text), &err), &err);
+}
+
+void cli_putf(pdr_buf *out, const char *fmt, ...)
+{
+    pdr_err err = PDR_ERR_INIT;
+    char *text = NULL;
+    va_list args;
+    int len = 0;
+
+    va_start(args, fmt);
+    len = vasprintf(&text, fmt, args);
+    va_end(args);
+    if (len < 0)
+        cli_must(PDR_ENOMEM, NULL);
+    cli_must(pdr_buf_append(out, pdr_str_n(text, (size_t)len), &err), &err);
+    free(text);
+}
+
+const char *cli_number(char *out, uint64_t number)
+{
+    char digits[24];
+    size_t len =
+        (size_t)snprintf(digits, sizeof(digits), "%ju", (uintmax_t)number);
+    size_t at = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        if (i > 0 && (len - i) % 3 == 0)
+            out[at++] = ',';
+        out[at++] = digits[i];
+    }
+    out[at] = '\0';
+    return out;
+}
+
+const char *cli_size(char *out, uint64_t bytes)
+{
+    static const char *const units[] = {"kB", "MB", "GB", "TB"};
+    double size = (double)bytes / 1000;
+    size_t unit = 0;
+
+    if (bytes < 1000) {
+        snprintf(out, 32, "%u byte%s", (unsigned)bytes, bytes == 1 ? "" : "s");
+        return out;
+    }
+    /* 999.95 would be shown as "1000.0". */
+    while (size >= 999.95 && unit + 1 < CLI_COUNT(units)) {
+        size /= 1000;
+        unit++;
+    }
+    snprintf(out, 32, "%.1f %s", size, units[unit]);
+    return out;
+}
+
+void cli_member_text(pdr_builder *to, const char *name, pdr_str text)
+{
+    pdr_buf body = PDR_BUF_INIT(SIZE_MAX);
+
+    cli_show(&body, text, CLI_TEXT_JSON);
+    pdr_builder_name(to, pdr_str_c(name));
+    pdr_builder_escaped(to, pdr_buf_str(&body));
+    pdr_buf_dispose(&body);
+}
+
+void cli_member_count(pdr_builder *to, const char *name, uint64_t number)
+{
+    pdr_builder_name(to, pdr_str_c(name));
+    pdr_builder_uint64(to, number);
+}
+
+void cli_member_bool(pdr_builder *to, const char *name, bool truth)
+{
+    pdr_builder_name(to, pdr_str_c(name));
+    pdr_builder_bool(to, truth);
+}

@@ -1,0 +1,109 @@
+"""Runs the command as a user does: in pipes, on a terminal, with signals.
+
+Each test runs in an empty folder of its own.
+"""
+import fcntl
+import functools
+import os
+import pathlib
+import select
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+import record  # noqa: E402
+
+
+class Tests(record.Tests):
+    """Tests that begin in an empty folder, which goes away with them."""
+
+    def test(self, name, covers=()):
+        add = super().test(name, covers)
+
+        def wrap(function):
+            @functools.wraps(function)
+            def inside():
+                home = os.getcwd()
+                with tempfile.TemporaryDirectory() as folder:
+                    os.chdir(folder)
+                    try:
+                        function()
+                    finally:
+                        os.chdir(home)
+            return add(inside)
+        return wrap
+
+
+class Result:
+    def __init__(self, status, out, err):
+        self.status, self.out, self.err = status, out, err
+
+    def __repr__(self):
+        return "status %s\n--- out\n%s\n--- err\n%s" % (
+            self.status, self.out.decode(errors="replace"),
+            self.err.decode(errors="replace"))
+
+
+def environment(extra=None):
+    """Nothing of the caller's taste in colours, then what a test asks for."""
+    env = {"PATH": os.environ["PATH"], "TERM": "xterm", "LC_ALL": "C.UTF-8"}
+    for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LLVM_PROFILE_FILE"):
+        if name in os.environ:
+            env[name] = os.environ[name]
+    env.update(extra or {})
+    return env
+
+
+def run(command, stdin=b"", env=None, timeout=120, **kwargs):
+    done = subprocess.run(command, input=stdin, env=environment(env),
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          timeout=timeout, **kwargs)
+    return Result(done.returncode, done.stdout, done.stderr)
+
+
+def _open_terminal(columns):
+    master, slave = os.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ,
+                struct.pack("HHHH", 24, columns, 0, 0))
+    settings = termios.tcgetattr(slave)
+    settings[1] &= ~termios.OPOST  # LF stays LF
+    termios.tcsetattr(slave, termios.TCSANOW, settings)
+    return master, slave
+
+
+def _drain(masters):
+    """What arrives on each terminal until all are closed."""
+    got = {fd: b"" for fd in masters}
+    alive = list(masters)
+    while alive:
+        for fd in select.select(alive, [], [])[0]:
+            try:
+                chunk = os.read(fd, 65536)
+            except OSError:  # the last writer went away
+                chunk = b""
+            got[fd] += chunk
+            if not chunk:
+                alive.remove(fd)
+    return [got[fd] for fd in masters]
+
+
+def run_on_terminal(command, env=None, columns=80, feed=None, **kwargs):
+    """Standard output and standard error on a terminal each. `feed` is called
+    with the pipe to standard input."""
+    out, out_slave = _open_terminal(columns)
+    err, err_slave = _open_terminal(columns)
+    process = subprocess.Popen(command, env=environment(env), stdout=out_slave,
+                               stderr=err_slave, stdin=subprocess.PIPE,
+                               **kwargs)
+    os.close(out_slave)
+    os.close(err_slave)
+    if feed is not None:
+        feed(process.stdin)
+    process.stdin.close()
+    texts = _drain([out, err])
+    os.close(out)
+    os.close(err)
+    return Result(process.wait(), texts[0], texts[1])

@@ -1,0 +1,155 @@
+/* Text of strangers, made fit to be shown. */
+#include "test.h"
+
+#include "cli.h"
+
+static const char *shown(const char *text, size_t len, enum cli_text_mode mode)
+{
+    static char out[256];
+    pdr_buf buf = PDR_BUF_INIT(sizeof(out) - 1);
+
+    cli_show(&buf, pdr_str_n(text, len), mode);
+    snprintf(out, sizeof(out), "%.*s", (int)buf.len, buf.ptr);
+    pdr_buf_dispose(&buf);
+    return out;
+}
+
+#define SHOWN(text, mode) shown(text, sizeof(text) - 1, mode)
+
+TEST(show, keeps_text_and_escapes_controls)
+{
+    ASSERT_STR("Grüße 日本 😀", SHOWN("Grüße 日本 😀", CLI_TEXT_LINE));
+    ASSERT_STR("\\u001b[31m\\u0007\\u0000\\u007f",
+               SHOWN("\033[31m\a\0\177", CLI_TEXT_LINE));
+    /* C1 CSI does on some terminals what ESC [ does. */
+    ASSERT_STR("\\u009b31m", SHOWN("\xC2\x9B"
+                                   "31m",
+                                   CLI_TEXT_PAGE));
+    ASSERT_STR("\\u202eabc\\u2066", SHOWN("\u202Eabc\u2066", CLI_TEXT_PAGE));
+}
+
+TEST(show, treats_line_ends_and_tabs_by_mode)
+{
+    ASSERT_STR("a\\nb\\tc\\rd", SHOWN("a\nb\tc\rd", CLI_TEXT_LINE));
+    ASSERT_STR("a\nb\tc\\rd", SHOWN("a\nb\tc\rd", CLI_TEXT_PAGE));
+    ASSERT_STR("a\\nb    c", SHOWN("a\nb\tc", CLI_TEXT_SOURCE));
+    ASSERT_STR("a\\nb\\tc\\\"\\\\", SHOWN("a\nb\tc\"\\", CLI_TEXT_JSON));
+    ASSERT_STR("\"\\", SHOWN("\"\\", CLI_TEXT_LINE));
+}
+
+TEST(show, marks_what_is_no_utf8)
+{
+    ASSERT_STR("a\\xff\\xc3", SHOWN("a\xFF\xC3", CLI_TEXT_LINE));
+    ASSERT_STR("a\\ufffd", SHOWN("a\xFF", CLI_TEXT_JSON));
+    ASSERT_STR("\\xc0\\x80", SHOWN("\xC0\x80", CLI_TEXT_LINE));
+    ASSERT_STR("\\xe0\\x80\\x80", SHOWN("\xE0\x80\x80", CLI_TEXT_LINE));
+    ASSERT_STR("\\xf4\\x90\\x80\\x80",
+               SHOWN("\xF4\x90\x80\x80", CLI_TEXT_LINE));
+    /* A lone surrogate in a pointer has three bytes. */
+    ASSERT_STR("\\ud800", SHOWN("\xED\xA0\x80", CLI_TEXT_JSON));
+}
+
+static const char *cut(const char *text, size_t cells)
+{
+    static char out[256];
+    pdr_buf buf = PDR_BUF_INIT(sizeof(out) - 1);
+
+    cli_show_cut(&buf, pdr_str_c(text), CLI_TEXT_LINE, cells);
+    snprintf(out, sizeof(out), "%.*s", (int)buf.len, buf.ptr);
+    pdr_buf_dispose(&buf);
+    return out;
+}
+
+TEST(show_cut, counts_columns_and_not_bytes)
+{
+    ASSERT_STR("abcd", cut("abcd", 4));
+    ASSERT_STR("abc…", cut("abcde", 4));
+    ASSERT_STR("äöüß", cut("äöüß", 4));
+    ASSERT_STR("日本", cut("日本", 4));
+    ASSERT_STR("日…", cut("日本語", 4));
+    ASSERT_STR("e\u0301e\u0301", cut("e\u0301e\u0301", 2));
+    ASSERT_STR("a…", cut("a\001b", 4));
+    ASSERT_STR("…", cut("abc", 1));
+}
+
+/* The excerpt, then the line with the caret. */
+static const char *excerpt(const char *input, size_t offset, size_t cells)
+{
+    static char out[512];
+    pdr_buf buf = PDR_BUF_INIT(sizeof(out) - 1);
+    size_t caret = cli_excerpt(&buf, pdr_str_c(input), offset, cells);
+
+    snprintf(out, sizeof(out), "%.*s\n%*s^", (int)buf.len, buf.ptr, (int)caret,
+             "");
+    pdr_buf_dispose(&buf);
+    return out;
+}
+
+TEST(excerpt, shows_the_line_and_points_at_the_byte)
+{
+    ASSERT_STR("  bad,\n  ^", excerpt("{\n  bad,\n}", 4, 40));
+    ASSERT_STR("first\n^", excerpt("first\r\nsecond", 0, 40));
+    ASSERT_STR("second\n ^", excerpt("first\rsecond", 7, 40));
+    ASSERT_STR("last\n    ^", excerpt("one\nlast", 8, 40));
+    ASSERT_STR("last\n    ^", excerpt("one\nlast", 99, 40));
+    ASSERT_STR("\n^", excerpt("", 0, 40));
+    ASSERT_STR("    \"ü\": x\n         ^", excerpt("\t\"ü\": x", 7, 40));
+}
+
+TEST(excerpt, cuts_long_lines_around_the_byte)
+{
+    char line[4001];
+
+    memset(line, 'a', sizeof(line) - 1);
+    line[sizeof(line) - 1] = '\0';
+    line[2000] = 'X';
+    ASSERT_STR("…aaaaaaaaaaaaaaaaaaaXaaaaaaaa…\n                    ^",
+               excerpt(line, 2000, 30));
+    ASSERT_STR("aaaaaaaaaaaaaaaaaaaaaaaaaaaaa…\n^", excerpt(line, 0, 30));
+    ASSERT_STR(
+        "…aaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n                              ^",
+        excerpt(line, 4000, 30));
+}
+
+TEST(excerpt, cuts_no_line_that_fits)
+{
+    ASSERT_STR("012345678901234567890123456789\n                             ^",
+               excerpt("012345678901234567890123456789", 29, 30));
+    ASSERT_STR(
+        "012345678901234567890123456789\n                              ^",
+        excerpt("012345678901234567890123456789", 30, 30));
+}
+
+TEST(excerpt, never_begins_inside_a_character)
+{
+    char line[1501];
+
+    for (size_t i = 0; i < 1500; i += 3)
+        memcpy(line + i, "日", 3);
+    line[1500] = '\0';
+    for (size_t offset = 1200; offset < 1206; offset++)
+        ASSERT(strstr(excerpt(line, offset - offset % 3, 31), "\\x") == NULL);
+}
+
+TEST(number, is_grouped_by_thousands)
+{
+    char out[32];
+
+    ASSERT_STR("0", cli_number(out, 0));
+    ASSERT_STR("999", cli_number(out, 999));
+    ASSERT_STR("1,000", cli_number(out, 1000));
+    ASSERT_STR("12,345,678", cli_number(out, 12345678));
+    ASSERT_STR("18,446,744,073,709,551,615", cli_number(out, UINT64_MAX));
+}
+
+TEST(size, has_a_unit_and_one_digit)
+{
+    char out[32];
+
+    ASSERT_STR("1 byte", cli_size(out, 1));
+    ASSERT_STR("999 bytes", cli_size(out, 999));
+    ASSERT_STR("1.0 kB", cli_size(out, 1000));
+    ASSERT_STR("999.9 kB", cli_size(out, 999949));
+    ASSERT_STR("1.0 MB", cli_size(out, 999950));
+    ASSERT_STR("4.3 GB", cli_size(out, 4294967295));
+}
