@@ -68,8 +68,9 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_json_read_take(pdr_value **out, pdr_buf *text,
 typedef enum pdr_json_layout {
     PDR_JSON_COMPACT = 0, /* no white space */
     PDR_JSON_PRETTY = 1,  /* a line for each element and member */
-    PDR_JSON_AS_READ = 2  /* white space as it was read where nothing changed;
-                             what was built or added is compact */
+    PDR_JSON_AS_READ = 2  /* white space as it was read where nothing changed,
+                             around a whole document too; what was built or
+                             added is compact */
 } pdr_json_layout;
 
 /* How to write. Zero everywhere means the defaults. */

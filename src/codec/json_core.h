@@ -261,6 +261,8 @@ value:
         if (p[1] != 'I')
             goto number;
         len = pass_literal(p, end, "-Infinity", 9, &bad);
+        if (len == 0 && !r->bare)
+            goto number;
         goto bare;
     default:
         FAIL_VALUE(UNEXPECTED_BYTE);
@@ -276,8 +278,11 @@ number:
     goto next;
 
 bare:
-    if (len > 0 && !r->bare)
-        FAIL_VALUE(BARE_TOKEN);
+    if (PDR_UNLIKELY(!r->bare)) {
+        if (len > 0)
+            FAIL_VALUE(BARE_TOKEN);
+        FAIL_VALUE(UNEXPECTED_BYTE);
+    }
     info = NODE_NUMBER | NODE_FLAG;
     r->has_bare = true;
 literal:

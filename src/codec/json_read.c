@@ -208,7 +208,7 @@ static pdr_rc push_name(pdr_buf *path, const struct json_reader *r,
  * levels fit into a detail, so only these are put together. */
 static void put_path(pdr_err *err, const struct json_reader *r)
 {
-    uint32_t chain[PDR_ERR_PATH / 2]; /* inside first; a level has 2 bytes */
+    uint32_t chain[PDR_ERR_PATH]; /* inside first; a level has 1 byte or more */
     uint32_t levels = 0;
     pdr_buf path = PDR_BUF_INIT(SIZE_MAX);
     pdr_rc rc = PDR_OK;
@@ -474,7 +474,7 @@ pdr_rc pdr__json_parse(pdr_value **out, size_t *used, pdr_str text,
     }
     struct block *block = fit_block(&r);
     block->text = text.ptr;
-    block->text_len = text.len;
+    block->text_len = limits->trailing ? r.used : text.len;
     block->node_count = r.count;
     block->height = r.height - levels;
     block->large = r.large;

@@ -340,6 +340,19 @@ static void write_value(struct writer *w, const pdr_value *v, uint32_t level)
     }
 }
 
+/* The white space around a document, if `v` is a whole one or began as one. */
+static void put_around(struct writer *w, const pdr_value *v, bool behind)
+{
+    const pdr_value *root = node_is_changed(v) ? pdr__changed_base(v) : v;
+
+    if (w->layout != PDR_JSON_AS_READ || root == NULL || node_index(root) != 0)
+        return;
+    const struct block *block = node_block(root);
+    size_t end = (size_t)root->start + root->len;
+    put(w, behind ? pdr_str_n(block->text + end, block->text_len - end)
+                  : pdr_str_n(block->text, root->start));
+}
+
 pdr_rc pdr_json_write(pdr_buf *out, const pdr_value *value,
                       const pdr_json_write_opts *opts, pdr_err *err)
 {
@@ -357,7 +370,9 @@ pdr_rc pdr_json_write(pdr_buf *out, const pdr_value *value,
     w.indent = opts->indent != 0 ? opts->indent : 2;
     w.bare = (opts->flags & PDR_JSON_BARE_TOKENS) != 0;
     size_t before = out->len;
+    put_around(&w, value, false);
     write_value(&w, value, 0);
+    put_around(&w, value, true);
     if (w.rc != PDR_OK)
         out->len = before;
     if (w.bad != NULL)

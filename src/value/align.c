@@ -189,13 +189,12 @@ static pdr_rc search_init(struct search *s, const struct aligner *al,
     size_t most = s->count_a < s->count_b ? s->count_a : s->count_b;
     while (slots / 2 < s->count_b)
         slots *= 2; /* cannot overflow: the keys are in memory */
-    if (!pdr__mul_size(&words, s->count_b, 2) ||
-        !pdr__add_size(&words, words, slots) ||
-        !pdr__add_size(&words, words, 4 * most) ||
-        !pdr__mul_size(&bytes, words, sizeof(size_t)) ||
-        !pdr__add_size(&bytes, bytes, s->count_b))
-        return pdr__nomem(err);
-    s->block = pdr__alloc(bytes);
+    bool fits = pdr__mul_size(&words, s->count_b, 2) &&
+                pdr__add_size(&words, words, slots) &&
+                pdr__add_size(&words, words, 4 * most) &&
+                pdr__mul_size(&bytes, words, sizeof(size_t)) &&
+                pdr__add_size(&bytes, bytes, s->count_b);
+    s->block = fits ? pdr__alloc(bytes) : NULL;
     if (s->block == NULL)
         return pdr__nomem(err);
     s->slot = s->block;
@@ -302,7 +301,7 @@ static void pair_row(const struct aligner *al, struct range range,
         al->mate[range.a + s->at_a[c]] = range.b + s->at_b[c];
 }
 
-/* @param[out] found  number of pairs made. */
+/* @param[out] found  number of anchors; 0 if there is nothing left to find. */
 static pdr_rc align_by_anchors(size_t *found, const struct aligner *al,
                                struct range range, pdr_err *err)
 {
@@ -325,7 +324,10 @@ static pdr_rc align_by_anchors(size_t *found, const struct aligner *al,
     if (!has_table)
         pair_row(al, range, &s, *found);
     pdr__free(s.block);
-    return has_table ? align_by_table(al, range, err) : PDR_OK;
+    if (!has_table)
+        return PDR_OK;
+    *found = 0;
+    return align_by_table(al, range, err);
 }
 
 /* --- ranges -------------------------------------------------------------- */
@@ -341,11 +343,9 @@ static pdr_rc align_range(const struct aligner *al, struct range range,
     if (can_fill(al, range, PDR_DIFF_EXACT_CELLS))
         return align_by_table(al, range, err);
     if (rounds == 0)
-        return can_fill(al, range, PDR_DIFF_TABLE_CELLS)
-                   ? align_by_table(al, range, err)
-                   : PDR_OK;
+        return PDR_OK; /* what is left stays open */
     pdr_rc rc = align_by_anchors(&found, al, range, err);
-    if (rc != PDR_OK || found == 0) /* nothing in common */
+    if (rc != PDR_OK || found == 0)
         return rc;
     return align_gaps(al, range, rounds - 1, err);
 }

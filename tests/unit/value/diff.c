@@ -451,16 +451,16 @@ TEST(value_diff, ends_with_what_the_callback_returns)
 TEST_OOM(value_diff, reports_that_memory_ran_out)
 {
     pdr_value *a = json("{\"x\":[1,[2,3],{\"id\":1,\"a\":[\"\\u0061\"]}],"
-                        "\"\\u0062\":1,\"c\":2}");
+                        "\"\\u0062\":1,\"c\":2,\"y\":[[[1]],2]}");
     pdr_value *b = json("{\"x\":[[2,4],{\"id\":1,\"a\":[5,6]},7],\"c\":2,"
-                        "\"d\":1,\"b\":3}");
+                        "\"d\":1,\"b\":3,\"y\":[[[3]],2]}");
     struct count count = {.stop_at = 0};
 
     if (a != NULL && b != NULL) {
         pdr_rc rc = pdr_value_diff(a, b, NULL, count_changes, &count);
         ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
         if (rc == PDR_OK)
-            ASSERT_SIZE(8, count.calls);
+            ASSERT_SIZE(9, count.calls);
     }
     pdr_value_free(a);
     pdr_value_free(b);
