@@ -13,8 +13,8 @@ static char *shared_json(void)
 
     *p++ = '{';
     for (int i = 0; i < MEMBERS; i++)
-        p += snprintf(p, 64, "%s\"k\\u0030%d\":[[%d],[%d]]", i > 0 ? "," : "", i, i,
-                     i + 1);
+        p += snprintf(p, 64, "%s\"k\\u0030%d\":[[%d],[%d]]", i > 0 ? "," : "",
+                      i, i, i + 1);
     *p++ = '}';
     *p = '\0';
     return json;

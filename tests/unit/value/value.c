@@ -318,7 +318,8 @@ static char *many_members(size_t count, bool same)
 
     *p++ = '{';
     for (size_t i = 0; i < count; i++)
-        p += snprintf(p, 64, "%s\"k%zu\":%zu", i > 0 ? "," : "", same ? 0 : i, i);
+        p += snprintf(p, 64, "%s\"k%zu\":%zu", i > 0 ? "," : "", same ? 0 : i,
+                      i);
     *p++ = '}';
     *p = '\0';
     return json;
