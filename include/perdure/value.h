@@ -87,6 +87,7 @@ typedef struct pdr_iter {
     /* private */
     const pdr_value *container;
     const pdr_value *cursor;
+    const pdr_value *nodes;
     size_t left;
     uint32_t chunk;
     uint32_t slot;

@@ -136,6 +136,34 @@ static inline pdr_rc pdr__buf_room(pdr_buf *buf, size_t extra, pdr_err *err)
 #define PDR_UTF8_MAX      4         /* bytes of a code point */
 #define PDR_MAX_CODEPOINT 0x10FFFFu /* the last one that Unicode has */
 
+/* Bytes of the well-formed sequence at p, which is before `end`: 1 to 4; 0 if
+ * there is none. Inline for the readers. */
+static inline size_t pdr__utf8_len(const char *p, const char *end)
+{
+    const unsigned char *s = (const unsigned char *)p;
+    size_t left = (size_t)(end - p);
+    unsigned lead = s[0];
+
+    if (lead < 0x80)
+        return 1;
+    if (lead < 0xC2 || left < 2 || (s[1] & 0xC0u) != 0x80u)
+        return 0;
+    if (lead < 0xE0)
+        return 2;
+    if (left < 3 || (s[2] & 0xC0u) != 0x80u)
+        return 0;
+    if (lead < 0xF0) {
+        if ((lead == 0xE0 && s[1] < 0xA0) || (lead == 0xED && s[1] > 0x9F))
+            return 0; /* overlong; a surrogate */
+        return 3;
+    }
+    if (left < 4 || (s[3] & 0xC0u) != 0x80u || lead > 0xF4)
+        return 0;
+    if ((lead == 0xF0 && s[1] < 0x90) || (lead == 0xF4 && s[1] > 0x8F))
+        return 0; /* overlong; above U+10FFFF */
+    return 4;
+}
+
 /* Length of the longest well-formed beginning: `text.len` if all is. */
 size_t pdr__utf8_valid_len(pdr_str text);
 /* Fails with BAD_UTF8 at the first byte of the first ill-formed sequence. */

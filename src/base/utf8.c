@@ -7,11 +7,6 @@
  */
 #include "base.h"
 
-static bool is_continuation(unsigned char byte)
-{
-    return (byte & 0xC0u) == 0x80u;
-}
-
 /* Bytes at the beginning of `text` that are ASCII. */
 static size_t ascii_len(const unsigned char *text, size_t len)
 {
@@ -30,60 +25,18 @@ static size_t ascii_len(const unsigned char *text, size_t len)
     return at;
 }
 
-/* Bytes of the sequence that `lead` begins; 0 if it begins none. */
-static size_t sequence_len(unsigned char lead)
-{
-    if (lead < 0x80u)
-        return 1;
-    if (lead < 0xC2u) /* a continuation, or an overlong form */
-        return 0;
-    if (lead < 0xE0u)
-        return 2;
-    if (lead < 0xF0u)
-        return 3;
-    return lead < 0xF5u ? 4 : 0;
-}
-
-/* The second byte is the one that tells overlong forms, surrogates and what is
- * above U+10FFFF from the rest. */
-static bool second_is_allowed(unsigned char lead, unsigned char second)
-{
-    switch (lead) {
-    case 0xE0u:
-        return second >= 0xA0u;
-    case 0xEDu:
-        return second < 0xA0u;
-    case 0xF0u:
-        return second >= 0x90u;
-    case 0xF4u:
-        return second < 0x90u;
-    default:
-        return true;
-    }
-}
-
 size_t pdr__utf8_decode(uint32_t *out, pdr_str text)
 {
     const unsigned char *p = (const unsigned char *)text.ptr;
+    size_t len =
+        text.len > 0 ? pdr__utf8_len(text.ptr, text.ptr + text.len) : 0;
 
     *out = 0;
-    if (text.len == 0)
+    if (len == 0)
         return 0;
-    size_t len = sequence_len(p[0]);
-    if (len == 0 || len > text.len)
-        return 0;
-    if (len == 1) {
-        *out = p[0];
-        return 1;
-    }
-    uint32_t codepoint = p[0] & (0xFFu >> (len + 1));
-    for (size_t i = 1; i < len; i++) {
-        if (!is_continuation(p[i]))
-            return 0;
+    uint32_t codepoint = len == 1 ? p[0] : p[0] & (0xFFu >> (len + 1));
+    for (size_t i = 1; i < len; i++)
         codepoint = codepoint << 6 | (p[i] & 0x3Fu);
-    }
-    if (!second_is_allowed(p[0], p[1]))
-        return 0;
     *out = codepoint;
     return len;
 }
@@ -94,13 +47,11 @@ size_t pdr__utf8_valid_len(pdr_str text)
 
     while (at < text.len) {
         const char *rest = text.ptr + at;
-        uint32_t codepoint = 0;
 
         at += ascii_len((const unsigned char *)rest, text.len - at);
         if (at == text.len)
             break;
-        size_t len = pdr__utf8_decode(&codepoint,
-                                      pdr_str_n(text.ptr + at, text.len - at));
+        size_t len = pdr__utf8_len(text.ptr + at, text.ptr + text.len);
         if (len == 0)
             break;
         at += len;

@@ -109,7 +109,7 @@ uint32_t pdr__json_special(const char *p, const char *end)
     }
     /* Text in other scripts comes in runs: take what fits into 8 bits. */
     while (len < 240 && p + len < end && (unsigned char)p[len] >= 0x80) {
-        size_t one = text_utf8(p + len, end);
+        size_t one = pdr__utf8_len(p + len, end);
         if (one == 0)
             break; /* reported when it is met first */
         len += one;

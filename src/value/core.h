@@ -128,7 +128,14 @@ static inline uint32_t node_index(const pdr_value *v)
     return v->link - down;
 }
 
-/* The flat node behind `v` and all that is in it. */
+/* The flat node behind `v` and all that is in it, which is one of `nodes`. */
+static inline const pdr_value *node_behind(const pdr_value *v,
+                                           const pdr_value *nodes)
+{
+    return node_is_filled(v) ? nodes + v->link : v + 1;
+}
+
+/* The same, where the nodes have to be found first. */
 static inline const pdr_value *node_next(const pdr_value *v)
 {
     if (!node_is_filled(v))
@@ -250,33 +257,6 @@ enum text_stop {
 /* Go on from *p to the closing quote; *info gets NODE_FLAG and NODE_LONE.
  * Where it stops, *p stands. */
 enum text_stop pdr__text_scan(const char **p, const char *end, uint32_t *info);
-
-/* Bytes of the valid UTF-8 sequence at p (1 to 4), 0 if there is none. */
-static inline size_t text_utf8(const char *p, const char *end)
-{
-    const unsigned char *s = (const unsigned char *)p;
-    size_t left = (size_t)(end - p);
-    unsigned lead = s[0];
-
-    if (lead < 0x80)
-        return 1;
-    if (lead < 0xC2 || left < 2 || (s[1] & 0xC0u) != 0x80u)
-        return 0;
-    if (lead < 0xE0)
-        return 2;
-    if (left < 3 || (s[2] & 0xC0u) != 0x80u)
-        return 0;
-    if (lead < 0xF0) {
-        if ((lead == 0xE0 && s[1] < 0xA0) || (lead == 0xED && s[1] > 0x9F))
-            return 0; /* overlong; a surrogate */
-        return 3;
-    }
-    if (left < 4 || (s[3] & 0xC0u) != 0x80u || lead > 0xF4)
-        return 0;
-    if ((lead == 0xF0 && s[1] < 0x90) || (lead == 0xF4 && s[1] > 0x8F))
-        return 0; /* overlong; above U+10FFFF */
-    return 4;
-}
 
 /* Bytes of the escape at p, which is a backslash: 2, 6 or 12 (a pair); 0 if it
  * is none. *info gets NODE_LONE for half a pair. */

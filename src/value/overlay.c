@@ -224,7 +224,10 @@ void pdr__changed_iter_init(pdr_iter *it, const pdr_value *v)
     const struct changed *c = changed_of(v);
 
     it->left = node_count(v);
-    it->cursor = c->prefix > 0 ? c->base + 1 : NULL;
+    if (c->prefix + c->suffix > 0) {
+        it->cursor = c->base + 1;
+        it->nodes = block_nodes(node_block(c->base));
+    }
 }
 
 void pdr__changed_iter_chunks(pdr_iter *it, const pdr_value *v)
@@ -256,8 +259,7 @@ bool pdr__changed_iter_next(pdr_iter *it)
         if (it->index == c->prefix + run_items(c))
             it->cursor = c->after;
         it->value = it->cursor;
-        if (it->left > 0 && it->index + 1 != c->prefix)
-            it->cursor = node_next(it->cursor);
+        it->cursor = node_behind(it->cursor, it->nodes);
         return true;
     }
     for (;;) {

@@ -133,7 +133,7 @@ static size_t escape_code(char out[6], unsigned code)
 static size_t escape_unit(char out[6], size_t *len, pdr_str path)
 {
     const unsigned char *s = (const unsigned char *)path.ptr;
-    size_t taken = text_utf8(path.ptr, path.ptr + path.len);
+    size_t taken = pdr__utf8_len(path.ptr, path.ptr + path.len);
     bool is_lone = taken == 0 && path.len >= 3 && s[0] == 0xED &&
                    (s[1] & 0xE0u) == 0xA0u && (s[2] & 0xC0u) == 0x80u;
 

@@ -100,7 +100,7 @@ enum text_stop pdr__text_scan(const char **p, const char *end, uint32_t *info)
             stop = TEXT_CONTROL;
             break;
         } else if (c >= 0x80) {
-            len = text_utf8(at, end);
+            len = pdr__utf8_len(at, end);
             stop = TEXT_UTF8;
         }
         if (len == 0)
@@ -110,31 +110,6 @@ enum text_stop pdr__text_scan(const char **p, const char *end, uint32_t *info)
     }
     *p = at;
     return stop;
-}
-
-/* Encode a code point or a lone surrogate; returns the number of bytes. */
-static size_t put_utf8(char *out, uint32_t cp)
-{
-    if (cp < 0x80) {
-        out[0] = (char)cp;
-        return 1;
-    }
-    if (cp < 0x800) {
-        out[0] = (char)(0xC0 | cp >> 6);
-        out[1] = (char)(0x80 | (cp & 0x3F));
-        return 2;
-    }
-    if (cp < 0x10000) {
-        out[0] = (char)(0xE0 | cp >> 12);
-        out[1] = (char)(0x80 | (cp >> 6 & 0x3F));
-        out[2] = (char)(0x80 | (cp & 0x3F));
-        return 3;
-    }
-    out[0] = (char)(0xF0 | cp >> 18);
-    out[1] = (char)(0x80 | (cp >> 12 & 0x3F));
-    out[2] = (char)(0x80 | (cp >> 6 & 0x3F));
-    out[3] = (char)(0x80 | (cp & 0x3F));
-    return 4;
 }
 
 /* Decode the escape at *p, which was checked, into at most four bytes. */
@@ -159,7 +134,7 @@ static size_t decode_escape(char *out, const char **p, const char *end)
         at += 6;
     }
     *p = at;
-    return put_utf8(out, (uint32_t)unit);
+    return pdr__wtf8_encode(out, (uint32_t)unit);
 }
 
 size_t pdr__text_decode(char *out, pdr_str inner)

@@ -133,6 +133,7 @@ void pdr_iter_init(pdr_iter *it, const pdr_value *container)
     }
     it->left = node_count(container);
     it->cursor = container + 1;
+    it->nodes = block_nodes(node_block(container));
 }
 
 bool pdr_iter_next(pdr_iter *it)
@@ -146,8 +147,7 @@ bool pdr_iter_next(pdr_iter *it)
     if (node_kind(it->container) == NODE_OBJECT)
         it->name = it->cursor++;
     it->value = it->cursor;
-    if (it->left > 0) /* behind a deep last child it would cost and be unused */
-        it->cursor = node_next(it->cursor);
+    it->cursor = node_behind(it->cursor, it->nodes);
     return true;
 }
 
