@@ -46,12 +46,14 @@
     (pdr__fail((err), PDR_R_##reason, PDR__WHERE, __VA_ARGS__), \
      pdr__err_at((err), (at)), (pdr_rc)PDR_RC_##reason)
 
-/* A broken contract of the caller: stops a debug build, an error otherwise. */
+/* A broken contract of the caller: stops a debug build, an error otherwise. For
+ * functions that have an `err`. */
 #ifdef NDEBUG
-#define PDR_REQUIRE(condition)          \
-    do {                                \
-        if (PDR_UNLIKELY(!(condition))) \
-            return PDR_EMISUSE;         \
+#define PDR_REQUIRE(condition)                                            \
+    do {                                                                  \
+        if (PDR_UNLIKELY(!(condition)))                                   \
+            return PDR_FAIL(err, BROKEN_CONTRACT, "%s",                   \
+                            "the call breaks its contract: " #condition); \
     } while (0)
 #else
 #define PDR_REQUIRE(condition) assert(condition)
