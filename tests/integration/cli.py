@@ -903,21 +903,44 @@ def _():
     assert out.startswith(b"standard input: valid, 3 documents"), out
 
 
+def mask(process, name):
+    """A set of signals of a process, such as SigCgt, as bits."""
+    with open("/proc/%d/status" % process.pid) as file:
+        return int(re.search(name + r":\s*(\w+)", file.read()).group(1), 16)
+
+
+def start_listening(args, sigint):
+    """The command with an inherited SIGINT, once it has set up its signals:
+    SIGPIPE is set last, and is not ignored any more then."""
+    process = subprocess.Popen(
+        [PERDURE, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, env=environment(), restore_signals=False,
+        preexec_fn=lambda: (signal.signal(signal.SIGINT, sigint),
+                            signal.signal(signal.SIGPIPE, signal.SIG_IGN)))
+    for _ in range(2000):
+        if not mask(process, "SigIgn") & 1 << (signal.SIGPIPE - 1):
+            return process
+        time.sleep(0.01)
+    process.kill()
+    process.communicate()
+    raise AssertionError("signals are not set up")
+
+
 @tests.test("SIGINT: ends with 130 and says nothing")
 def _():
     for args in (["check", "-"], ["fmt"], ["check", "--lines", "-"]):
-        process = subprocess.Popen([PERDURE, *args], stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, env=environment())
-        for _ in range(500):  # until it listens
-            with open("/proc/%d/status" % process.pid) as file:
-                caught = re.search(r"SigCgt:\s*(\w+)", file.read()).group(1)
-            if int(caught, 16) & 1 << (signal.SIGINT - 1):
-                break
-            time.sleep(0.01)
+        process = start_listening(args, signal.SIG_DFL)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
         assert (process.returncode, out, err) == (130, b"", b""), args
+
+
+@tests.test("SIGINT: stays ignored if it was, as in the background of a shell")
+def _():
+    process = start_listening(["fmt"], signal.SIG_IGN)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(b"7", timeout=20)
+    assert (process.returncode, out, err) == (0, b"7\n", b""), process
 
 
 @tests.test("SIGPIPE: ends quietly when the reader goes away")
