@@ -350,7 +350,7 @@ static void print_excerpt(const struct report *r)
 /* The place in other words, and what to do. */
 static void print_advice(const struct report *r, const pdr_err *err)
 {
-    const char *hint = cli_hint(err->reason);
+    const char *hint = cli_hint(err, r->place.input, r->place.base);
     bool colored = r->check->cli->color_out;
 
     if (err->offset >= 0)
@@ -423,7 +423,7 @@ static void add_error(pdr_builder *to, const struct report *r,
 {
     const struct cli_place place = {err->path, (uint64_t)err->offset,
                                     r->place.line, r->place.column};
-    const char *hint = cli_hint(err->reason);
+    const char *hint = cli_hint(err, r->place.input, r->place.base);
 
     pdr_builder_name(to, pdr_str_c("error"));
     pdr_builder_object(to);

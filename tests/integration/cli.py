@@ -174,6 +174,37 @@ def _():
         assert error["hint"], error
 
 
+def hint_for(text, *args):
+    """The hint of the error in a document, "" if there is none."""
+    write("hinted", text)
+    result = perdure("check", *args, "-o", "jsonl", "hinted")
+    assert result.status == 6, result
+    return strict(result.out)["error"].get("hint", "")
+
+
+@tests.test("hint: the command that converts gives back the very document")
+def _():
+    text = '{"name": "Grüße 日本 😀"}\n'
+    mark = "\ufeff"
+    rows = [(name, lead) for lead in ("", mark)
+            for name in ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")]
+    for name, lead in rows:
+        for args in ([], ["--lines"]):
+            hint = hint_for((lead + text).encode(name), *args)
+            command = re.fullmatch("'(iconv .*) FILE' does it", hint)
+            assert command, (name, lead, hint)
+            result = run(command.group(1).split() + ["hinted"])
+            expect(result, 0, text)
+
+
+@tests.test("hint: no command for an encoding that cannot be told")
+def _():
+    for text in (b"1\0", b"\0001", b"\0\0\0\0", b"[\0]", b"1\0\0001",
+                 '"日"'.encode("utf-16-le"), b"{\0ab"):
+        hint = hint_for(text)
+        assert hint.startswith("its first bytes do not tell which"), (text, hint)
+
+
 @tests.test("check: reads bare tokens only when asked to")
 def _():
     write("a.json", "[NaN, -Infinity, 1]")

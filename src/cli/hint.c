@@ -1,0 +1,101 @@
+/*
+ * hint.c - what to do about a failure.
+ *
+ * WHY  A wrong hint is worse than none: `iconv -f UTF-16` on a text without a
+ *      byte order mark guesses the order of bytes, and the text is lost. So
+ *      where the reason does not decide alone, the bytes of the document do,
+ *      and where these do not decide either, no command is given.
+ */
+#include "cli.h"
+
+/* --- encodings ----------------------------------------------------------- */
+
+#define ICONV(from) "'iconv -f " from " -t UTF-8 FILE' does it"
+#define NO_ENCODING \
+    "its first bytes do not tell which; ask the program that wrote it"
+
+static bool begins_with(pdr_str text, const char *bytes, size_t len)
+{
+    return text.len >= len && memcmp(text.ptr, bytes, len) == 0;
+}
+
+/* With a byte order mark iconv finds the order itself, and drops the mark. The
+ * one of UTF-32 may begin like the one of UTF-16. NULL if there is none. */
+static const char *marked_encoding(pdr_str text)
+{
+    if (begins_with(text, "\xFF\xFE\0\0", 4) ||
+        begins_with(text, "\0\0\xFE\xFF", 4))
+        return ICONV("UTF-32");
+    if (begins_with(text, "\xFF\xFE", 2) || begins_with(text, "\xFE\xFF", 2))
+        return ICONV("UTF-16");
+    return NULL;
+}
+
+/* Most JSON begins with two characters of ASCII, and these have zero bytes in
+ * places that give the encoding away. */
+static const char *encoding_hint(pdr_str text)
+{
+    static const struct {
+        const char *zeros, *hint; /* 'z' is a zero byte, '-' another */
+    } patterns[] = {
+        {"-zzz", ICONV("UTF-32LE")},
+        {"zzz-", ICONV("UTF-32BE")},
+        {"-z-z", ICONV("UTF-16LE")},
+        {"z-z-", ICONV("UTF-16BE")},
+    };
+    const char *marked = marked_encoding(text);
+    char zeros[5] = "";
+
+    if (marked != NULL)
+        return marked;
+    for (size_t i = 0; i < 4 && i < text.len; i++)
+        zeros[i] = text.ptr[i] == '\0' ? 'z' : '-';
+    for (size_t i = 0; i < CLI_COUNT(patterns); i++)
+        if (strcmp(patterns[i].zeros, zeros) == 0)
+            return patterns[i].hint;
+    return NO_ENCODING;
+}
+
+/* --- reasons ------------------------------------------------------------- */
+
+/* For reasons that are enough to know. */
+static const char *reason_hint(const char *reason)
+{
+    static const struct {
+        const char *reason, *hint;
+    } hints[] = {
+        {"no_file", "check the name; '-' reads standard input"},
+        {"cannot_read", "name a file or a pipe that you may read"},
+        {"cannot_write", "what was printed is not complete"},
+        {"empty_input", "there is no value here, not even null"},
+        {"byte_order_mark", "'tail -c +4 FILE' gives the file without it"},
+        {"bad_utf8", "JSON is UTF-8; if this is Latin-1, "
+                     "'iconv -f LATIN1 -t UTF-8 FILE' converts it"},
+        {"unexpected_end",
+         "the end is missing: was the file cut off while it was written?"},
+        {"trailing_data", "a file holds one document; several, as in JSON "
+                          "Lines, need 'perdure check --lines'"},
+        {"missing_separator", "put a line end between two documents"},
+        {"control_in_string", "inside a string write it as an escape: \\n, "
+                              "\\t or \\u and four digits"},
+        {"bad_number", "digits stand before and after a point; no plus sign, "
+                       "no leading zeros"},
+        {"bare_token", "Python writes these; --bare-tokens accepts them"},
+        {"too_deep", "--max-depth sets the limit, 1024 is the highest"},
+        {"too_large", "--max-bytes sets the limit; for many documents in one "
+                      "file use 'perdure check --lines'"},
+        {"too_many_nodes", "--max-nodes sets the limit"},
+    };
+
+    for (size_t i = 0; i < CLI_COUNT(hints); i++)
+        if (strcmp(hints[i].reason, reason) == 0)
+            return hints[i].hint;
+    return "";
+}
+
+const char *cli_hint(const pdr_err *err, pdr_str input, int64_t base)
+{
+    if (strcmp(err->reason, "utf16_input") == 0)
+        return base == 0 ? encoding_hint(input) : NO_ENCODING;
+    return reason_hint(err->reason);
+}
