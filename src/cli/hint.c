@@ -56,6 +56,25 @@ static const char *encoding_hint(pdr_str text)
     return NO_ENCODING;
 }
 
+/* --- bytes --------------------------------------------------------------- */
+
+/* Three bytes as some programs write half of a surrogate pair. */
+static bool is_surrogate(pdr_str rest)
+{
+    const unsigned char *p = (const unsigned char *)rest.ptr;
+
+    return rest.len >= 3 && p[0] == 0xED && p[1] >= 0xA0 && p[1] <= 0xBF &&
+           (p[2] & 0xC0) == 0x80;
+}
+
+static const char *utf8_hint(pdr_str rest)
+{
+    if (is_surrogate(rest))
+        return "a surrogate written as three bytes is no UTF-8";
+    return "JSON is UTF-8; if this is Latin-1, "
+           "'iconv -f LATIN1 -t UTF-8 FILE' converts it";
+}
+
 /* --- reasons ------------------------------------------------------------- */
 
 /* For reasons that are enough to know. */
@@ -69,8 +88,6 @@ static const char *reason_hint(const char *reason)
         {"cannot_write", "what was printed is not complete"},
         {"empty_input", "there is no value here, not even null"},
         {"byte_order_mark", "'tail -c +4 FILE' gives the file without it"},
-        {"bad_utf8", "JSON is UTF-8; if this is Latin-1, "
-                     "'iconv -f LATIN1 -t UTF-8 FILE' converts it"},
         {"unexpected_end",
          "the end is missing: was the file cut off while it was written?"},
         {"trailing_data", "a file holds one document; several, as in JSON "
@@ -93,9 +110,21 @@ static const char *reason_hint(const char *reason)
     return "";
 }
 
+/* What stands at the place of the error and behind it. */
+static pdr_str from_offset(pdr_str input, int64_t at)
+{
+    if (at < 0 || (uint64_t)at >= input.len)
+        return pdr_str_n(NULL, 0);
+    return pdr_str_n(input.ptr + at, input.len - (size_t)at);
+}
+
 const char *cli_hint(const pdr_err *err, pdr_str input, int64_t base)
 {
+    pdr_str rest = from_offset(input, err->offset - base);
+
     if (strcmp(err->reason, "utf16_input") == 0)
         return base == 0 ? encoding_hint(input) : NO_ENCODING;
+    if (strcmp(err->reason, "bad_utf8") == 0)
+        return utf8_hint(rest);
     return reason_hint(err->reason);
 }

@@ -205,6 +205,22 @@ def _():
         assert hint.startswith("its first bytes do not tell which"), (text, hint)
 
 
+@tests.test("hint: tells a surrogate in three bytes from another encoding")
+def _():
+    write("a.json", b'["\xed\xa0\x80"]')
+    expect(perdure("check", "a.json"), 6, """\
+a.json:1:3: error: byte 0xED does not begin a UTF-8 sequence [bad_utf8]
+     1 | ["\\xed\\xa0\\x80"]
+       |   ^
+    byte 2, /0
+    hint: a surrogate written as three bytes is no UTF-8
+a.json: not valid
+""")
+    assert "surrogate" in hint_for(b'"\xed\xbf\xbf')
+    for text in (b'"\xed"', b'"\xed\xa0"', b'"\xed\xa0 "', b'"\xe4\xa0"'):
+        assert "LATIN1" in hint_for(text), text
+
+
 @tests.test("check: reads bare tokens only when asked to")
 def _():
     write("a.json", "[NaN, -Infinity, 1]")
