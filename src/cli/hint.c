@@ -75,6 +75,16 @@ static const char *utf8_hint(pdr_str rest)
            "'iconv -f LATIN1 -t UTF-8 FILE' converts it";
 }
 
+/* Several documents, or one and something else? */
+static const char *trailing_hint(pdr_str rest)
+{
+    if (rest.len == 0 || rest.ptr[0] == '\0' ||
+        strchr("{[\"-0123456789tfn", rest.ptr[0]) == NULL)
+        return "";
+    return "a file holds one document; several, as in JSON Lines, need "
+           "'perdure check --lines'";
+}
+
 /* --- reasons ------------------------------------------------------------- */
 
 /* For reasons that are enough to know. */
@@ -90,8 +100,6 @@ static const char *reason_hint(const char *reason)
         {"byte_order_mark", "'tail -c +4 FILE' gives the file without it"},
         {"unexpected_end",
          "the end is missing: was the file cut off while it was written?"},
-        {"trailing_data", "a file holds one document; several, as in JSON "
-                          "Lines, need 'perdure check --lines'"},
         {"missing_separator", "put a line end between two documents"},
         {"control_in_string", "inside a string write it as an escape: \\n, "
                               "\\t or \\u and four digits"},
@@ -126,5 +134,7 @@ const char *cli_hint(const pdr_err *err, pdr_str input, int64_t base)
         return base == 0 ? encoding_hint(input) : NO_ENCODING;
     if (strcmp(err->reason, "bad_utf8") == 0)
         return utf8_hint(rest);
+    if (strcmp(err->reason, "trailing_data") == 0)
+        return trailing_hint(rest);
     return reason_hint(err->reason);
 }

@@ -221,6 +221,14 @@ a.json: not valid
         assert "LATIN1" in hint_for(text), text
 
 
+@tests.test("hint: speaks of several documents only where a value may begin")
+def _():
+    for rest in ("{}", "[]", '"a"', "-1", "0", "9", "true", "false", "null"):
+        assert "--lines" in hint_for("[1]\n" + rest), rest
+    for rest in ("}", "]", "\0", ",", ":", "x", "'", "\u00e9", "//"):
+        assert hint_for("[1]" + rest) == "", rest
+
+
 @tests.test("check: reads bare tokens only when asked to")
 def _():
     write("a.json", "[NaN, -Infinity, 1]")
