@@ -262,7 +262,32 @@ def _():
     expect(perdure("check", "--max-bytes", "10", "a.json"), 6, """\
 a.json: error: the input has more than 10 bytes [too_large]
     hint: --max-bytes sets the limit; for many documents in one file use 'perdure check --lines'
-a.json: not valid
+a.json: not checked: a limit was reached
+""")
+
+
+@tests.test("check: calls nothing invalid that it did not look at")
+def _():
+    write("a.json", "[1,2]")
+    write("bad.json", "[")
+    args = ("check", "--max-bytes", "3", "bad.json", "a.json", "none.json")
+    lines = perdure(*args).out.decode().splitlines()
+    assert "bad.json: not valid" in lines, lines
+    assert lines[-2:] == [
+        "a.json: not checked: a limit was reached",
+        "3 files: 0 valid, 1 not valid, 1 not checked, 1 not read"], lines
+    found = strict(perdure(*args, "-o", "json").out)
+    assert [file["valid"] for file in found["files"]] == [False, None, None]
+    assert [found[name] for name in ("valid", "invalid", "unchecked",
+                                     "unread")] == [0, 1, 1, 1], found
+    expect(perdure("check", "-l", "--max-nodes", "2", "-",
+                   stdin=b"[1]\n[1,2]"), 6, """\
+standard input:2:4: error: more than 2 names and values [too_many_nodes]
+     2 | [1,2]
+       |    ^
+    byte 7, /1
+    hint: --max-nodes sets the limit
+standard input: not checked: a limit was reached, 2 documents
 """)
 
 
@@ -341,7 +366,8 @@ def _():
                        "message": "No such file or directory",
                        "hint": "check the name; '-' reads standard input"},
              "warningCount": 0, "warnings": []}],
-        "valid": 1, "invalid": 1, "unread": 1, "warningCount": 0, "exit": 6}, result
+        "valid": 1, "invalid": 1, "unchecked": 0, "unread": 1,
+        "warningCount": 0, "exit": 6}, result
     assert strict(result.err) == {
         "title": "no such thing",
         "detail": "none: No such file or directory", "code": "NOTFOUND",
