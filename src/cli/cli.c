@@ -116,9 +116,14 @@ void cli_must(pdr_rc rc, const pdr_err *err)
 
 void cli_member_place(pdr_builder *to, const struct cli_place *place)
 {
-    /* A path is escaped already, see pdr_err. */
-    pdr_builder_name(to, pdr_str_c("pointer"));
-    pdr_builder_escaped(to, pdr_str_c(place->path));
+    static const char mark[] = "...";
+    bool cut = strncmp(place->path, mark, sizeof(mark) - 1) == 0;
+    const char *path = cut ? place->path + sizeof(mark) - 1 : place->path;
+
+    /* A path is escaped already, see pdr_err; without its front it is no JSON
+     * Pointer and must not be taken for one. */
+    pdr_builder_name(to, pdr_str_c(cut ? "pointerEnd" : "pointer"));
+    pdr_builder_escaped(to, pdr_str_c(path));
     cli_member_count(to, "offset", place->offset);
     cli_member_count(to, "line", place->line);
     cli_member_count(to, "column", place->column);

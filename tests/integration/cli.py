@@ -229,6 +229,28 @@ def _():
         assert hint_for("[1]" + rest) == "", rest
 
 
+@tests.test("check: calls the end of a pointer no pointer")
+def _():
+    for name in ("name", 'q"', "\\", "\x1f", "ä", "日", "😀"):
+        for shift in range(7):
+            whole = "/" + name * 200 + "a" * shift + "/0"
+            inside = json.dumps(whole[1:-2], ensure_ascii=False)
+            write("a.json", "{%s:[?]}" % inside)
+            for args in ([], ["--lines"]):
+                result = perdure("check", "-o", "jsonl", *args, "a.json")
+                error = strict(result.out)["error"]
+                assert "pointer" not in error, error
+                end = error["pointerEnd"]
+                assert len(json.dumps(end, ensure_ascii=False)
+                           .encode()) > 100, end
+                assert whole.endswith(end), (whole, end)
+            failed = strict(perdure("fmt", "-o", "json", "a.json").err)
+            assert failed["pointerEnd"] == end, failed
+    write("a.json", '{"%s":{"a":1,"a":2}}' % ("n" * 300))
+    found = strict(perdure("check", "-o", "jsonl", "a.json").out)
+    assert found["warnings"][0]["pointer"] == "/" + "n" * 300 + "/a", found
+
+
 @tests.test("check: reads bare tokens only when asked to")
 def _():
     write("a.json", "[NaN, -Infinity, 1]")
