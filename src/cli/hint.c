@@ -58,6 +58,11 @@ static const char *encoding_hint(pdr_str text)
 
 /* --- bytes --------------------------------------------------------------- */
 
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
 /* Three bytes as some programs write half of a surrogate pair. */
 static bool is_surrogate(pdr_str rest)
 {
@@ -85,6 +90,57 @@ static const char *trailing_hint(pdr_str rest)
            "'perdure check --lines'";
 }
 
+#define LITERALS "the literals are true, false and null"
+
+/* Where the letters that end at byte `at` begin; further back than any literal
+ * goes does not matter. */
+static size_t word_begin(pdr_str input, size_t at)
+{
+    size_t begin = at;
+
+    while (begin > 0 && at - begin < 5 && input.ptr[begin - 1] >= 'a' &&
+           input.ptr[begin - 1] <= 'z')
+        begin--;
+    return begin;
+}
+
+/* Are the bytes from `begin` to `at` the front of a literal, and not all? */
+static bool is_literal_front(pdr_str input, size_t begin, size_t at)
+{
+    static const char *const literals[] = {"true", "false", "null"};
+    size_t len = at - begin;
+
+    for (size_t i = 0; len > 0 && i < CLI_COUNT(literals); i++)
+        if (len < strlen(literals[i]) &&
+            memcmp(input.ptr + begin, literals[i], len) == 0)
+            return true;
+    return false;
+}
+
+static const char *byte_hint(pdr_str input, int64_t at)
+{
+    if (at < 0 || (uint64_t)at > input.len)
+        return "";
+    return is_literal_front(input, word_begin(input, (size_t)at), (size_t)at)
+               ? LITERALS
+               : "";
+}
+
+/* A document that is nothing but the front of a literal was hardly cut off; in
+ * a longer one, the letters may as well belong to a string. */
+static const char *end_hint(pdr_str input, int64_t base)
+{
+    size_t end = input.len, begin = 0;
+
+    while (end > 0 && is_space(input.ptr[end - 1]))
+        end--;
+    while (begin < end && is_space(input.ptr[begin]))
+        begin++;
+    if (base == 0 && is_literal_front(input, begin, end))
+        return LITERALS;
+    return "the end is missing: was the file cut off while it was written?";
+}
+
 /* --- reasons ------------------------------------------------------------- */
 
 /* For reasons that are enough to know. */
@@ -98,8 +154,6 @@ static const char *reason_hint(const char *reason)
         {"cannot_write", "what was printed is not complete"},
         {"empty_input", "there is no value here, not even null"},
         {"byte_order_mark", "'tail -c +4 FILE' gives the file without it"},
-        {"unexpected_end",
-         "the end is missing: was the file cut off while it was written?"},
         {"missing_separator", "put a line end between two documents"},
         {"control_in_string", "inside a string write it as an escape: \\n, "
                               "\\t or \\u and four digits"},
@@ -136,5 +190,9 @@ const char *cli_hint(const pdr_err *err, pdr_str input, int64_t base)
         return utf8_hint(rest);
     if (strcmp(err->reason, "trailing_data") == 0)
         return trailing_hint(rest);
+    if (strcmp(err->reason, "unexpected_byte") == 0)
+        return byte_hint(input, err->offset - base);
+    if (strcmp(err->reason, "unexpected_end") == 0)
+        return end_hint(input, base);
     return reason_hint(err->reason);
 }

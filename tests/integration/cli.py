@@ -229,6 +229,20 @@ def _():
         assert hint_for("[1]" + rest) == "", rest
 
 
+@tests.test("hint: names the literals where one was begun")
+def _():
+    literals = "the literals are true, false and null"
+    for text in ("[nul]", "[truu]", "[f]", '{"a":fals}', "[1,n,2]", "tru",
+                 " fals", "t", "tru\n", "[nuLL]"):
+        for args in ([], ["--lines"]):
+            assert hint_for(text, *args) == literals, (text, args)
+    for text in ("[x]", "[true x]", "[nullx]", "[truex]", "[1 2]", "{a:1}",
+                 "[,]", "[unul]"):
+        assert hint_for(text) == "", text
+    for text in ('["some n', "[1", '{"a":"tru', "{", "[tru"):
+        assert hint_for(text).startswith("the end is missing"), text
+
+
 @tests.test("check: calls the end of a pointer no pointer")
 def _():
     for name in ("name", 'q"', "\\", "\x1f", "ä", "日", "😀"):
