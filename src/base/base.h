@@ -69,7 +69,8 @@ pdr_rc pdr__nomem(pdr_err *err);
 pdr_rc pdr__wrap(pdr_err *err, pdr_rc rc, const char *fmt, ...)
     PDR_PRINTF(3, 4);
 
-/* Put a path into `err`; one that is too long loses its front. */
+/* Put a path, escaped as in a JSON string, into `err`; one that is too long
+ * loses its front. */
 void pdr__err_path(pdr_err *err, pdr_str path);
 
 /* Slug and code of a reason. */

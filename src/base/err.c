@@ -8,7 +8,7 @@
  * INVARIANTS
  *   E1  On success nobody touches the caller's detail.
  *   E2  Message and path are always terminated and never cut inside a UTF-8
- *       sequence.
+ *       sequence, a path never inside an escape either.
  *   E3  A path that was cut begins with "...", any other with "/" or nothing.
  */
 #include <stdio.h>
@@ -177,6 +177,26 @@ pdr_rc pdr__wrap(pdr_err *err, pdr_rc rc, const char *fmt, ...)
     return rc;
 }
 
+/* Where the rest of a path that is cut begins: at `at` or behind it, between
+ * two characters (E2). Only from the front can it be told which backslash
+ * begins an escape. */
+static size_t rest_of_path(pdr_str path, size_t at)
+{
+    size_t begin = 0;
+
+    while (begin < at && begin < path.len) {
+        bool escape = path.ptr[begin] == '\\' && begin + 1 < path.len;
+
+        if (!escape)
+            begin++;
+        else
+            begin += path.ptr[begin + 1] == 'u' ? 6 : 2;
+    }
+    while (begin < path.len && is_continuation(path.ptr[begin]))
+        begin++;
+    return begin < path.len ? begin : path.len;
+}
+
 void pdr__err_path(pdr_err *err, pdr_str path)
 {
     static const char mark[] = "...";
@@ -190,12 +210,10 @@ void pdr__err_path(pdr_err *err, pdr_str path)
         err->path[path.len] = '\0';
         return;
     }
-    const char *rest = path.ptr + path.len - (room - (sizeof(mark) - 1));
-    while (rest < path.ptr + path.len && is_continuation(*rest))
-        rest++;
-    size_t len = (size_t)(path.ptr + path.len - rest);
+    size_t begin = rest_of_path(path, path.len - (room - (sizeof(mark) - 1)));
+    size_t len = path.len - begin;
     memcpy(err->path, mark, sizeof(mark) - 1);
-    memcpy(err->path + sizeof(mark) - 1, rest, len);
+    memcpy(err->path + sizeof(mark) - 1, path.ptr + begin, len);
     err->path[sizeof(mark) - 1 + len] = '\0';
 }
 

@@ -114,46 +114,16 @@ void cli_must(pdr_rc rc, const pdr_err *err)
 
 /* --- failures ------------------------------------------------------------ */
 
-const char *cli_hint(const char *reason)
-{
-    static const struct {
-        const char *reason, *hint;
-    } hints[] = {
-        {"no_file", "check the name; '-' reads standard input"},
-        {"cannot_read", "name a file or a pipe that you may read"},
-        {"cannot_write", "what was printed is not complete"},
-        {"empty_input", "there is no value here, not even null"},
-        {"byte_order_mark", "'tail -c +4 FILE' gives the file without it"},
-        {"utf16_input", "'iconv -f UTF-16 -t UTF-8 FILE' does it"},
-        {"bad_utf8", "JSON is UTF-8; if this is Latin-1, "
-                     "'iconv -f LATIN1 -t UTF-8 FILE' converts it"},
-        {"unexpected_end",
-         "the end is missing: was the file cut off while it was written?"},
-        {"trailing_data", "a file holds one document; several, as in JSON "
-                          "Lines, need 'perdure check --lines'"},
-        {"missing_separator", "put a line end between two documents"},
-        {"control_in_string", "inside a string write it as an escape: \\n, "
-                              "\\t or \\u and four digits"},
-        {"bad_number", "digits stand before and after a point; no plus sign, "
-                       "no leading zeros"},
-        {"bare_token", "Python writes these; --bare-tokens accepts them"},
-        {"too_deep", "--max-depth sets the limit, 1024 is the highest"},
-        {"too_large", "--max-bytes sets the limit; for many documents in one "
-                      "file use 'perdure check --lines'"},
-        {"too_many_nodes", "--max-nodes sets the limit"},
-    };
-
-    for (size_t i = 0; i < CLI_COUNT(hints); i++)
-        if (strcmp(hints[i].reason, reason) == 0)
-            return hints[i].hint;
-    return "";
-}
-
 void cli_member_place(pdr_builder *to, const struct cli_place *place)
 {
-    /* A path is escaped already, see pdr_err. */
-    pdr_builder_name(to, pdr_str_c("pointer"));
-    pdr_builder_escaped(to, pdr_str_c(place->path));
+    static const char mark[] = "...";
+    bool cut = strncmp(place->path, mark, sizeof(mark) - 1) == 0;
+    const char *path = cut ? place->path + sizeof(mark) - 1 : place->path;
+
+    /* A path is escaped already, see pdr_err; without its front it is no JSON
+     * Pointer and must not be taken for one. */
+    pdr_builder_name(to, pdr_str_c(cut ? "pointerEnd" : "pointer"));
+    pdr_builder_escaped(to, pdr_str_c(path));
     cli_member_count(to, "offset", place->offset);
     cli_member_count(to, "line", place->line);
     cli_member_count(to, "column", place->column);
@@ -232,7 +202,7 @@ int cli_fail(const struct cli *cli, const char *name, pdr_str input,
         cli_putf(&why, " at %s", err->path);
     cli_must(pdr_buf_append(&what, pdr_str_n("", 1), NULL), NULL);
     cli_must(pdr_buf_append(&why, pdr_str_n("", 1), NULL), NULL);
-    cli_report(cli, what.ptr, why.ptr, cli_hint(err->reason), &problem);
+    cli_report(cli, what.ptr, why.ptr, cli_hint(err, input, 0), &problem);
     pdr_buf_dispose(&why);
     pdr_buf_dispose(&what);
     return problem.status;

@@ -233,14 +233,17 @@ void cli_member_place(pdr_builder *to, const struct cli_place *place);
 int cli_fail(const struct cli *cli, const char *name, pdr_str input,
              const pdr_err *err);
 
-/* What to do about a reason; "" if there is nothing to add. */
-const char *cli_hint(const char *reason);
-
 /* Flush standard output. `status`, or 9 if what was printed got lost. */
 int cli_finish(const struct cli *cli, int status);
 
 /* Out of memory, or a bug of ours: say so and end with 70. */
 void cli_must(pdr_rc rc, const pdr_err *err);
+
+/* --- hints (hint.c) ------------------------------------------------------ */
+
+/* What to do about a failure; "" if there is nothing to add. `input` is what is
+ * known of the document, from its byte `base` on; it may be empty. */
+const char *cli_hint(const pdr_err *err, pdr_str input, int64_t base);
 
 /* --- text (text.c) ------------------------------------------------------- */
 

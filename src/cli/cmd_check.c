@@ -25,7 +25,7 @@ struct check {
     uint64_t max_warnings; /* shown per file; 0 is all */
     /* so far, over all files */
     size_t files;
-    size_t invalid, unread;
+    size_t invalid, unchecked, unread;
     uint64_t warnings;
     int status; /* the highest */
 };
@@ -51,10 +51,18 @@ struct report {
     uint64_t warnings;
 };
 
-/* Did the text decide? Else it could not be read. */
+/* Is it about the text? Else it could not be read. */
 static bool is_verdict(pdr_rc rc)
 {
     return rc == PDR_OK || rc == PDR_EINVALID || rc == PDR_ELIMIT;
+}
+
+/* The verdict in words. Behind a limit nobody looked. */
+static const char *verdict_text(pdr_rc rc)
+{
+    if (rc == PDR_OK)
+        return "valid";
+    return rc == PDR_ELIMIT ? "not checked: a limit was reached" : "not valid";
 }
 
 /* --- places -------------------------------------------------------------- */
@@ -350,7 +358,7 @@ static void print_excerpt(const struct report *r)
 /* The place in other words, and what to do. */
 static void print_advice(const struct report *r, const pdr_err *err)
 {
-    const char *hint = cli_hint(err->reason);
+    const char *hint = cli_hint(err, r->place.input, r->place.base);
     bool colored = r->check->cli->color_out;
 
     if (err->offset >= 0)
@@ -386,16 +394,17 @@ static const char *plural(uint64_t number)
     return number == 1 ? "" : "s";
 }
 
-static void print_summary(const struct report *r, bool valid)
+static void print_summary(const struct report *r, pdr_rc rc)
 {
     const struct check *c = r->check;
+    bool valid = rc == PDR_OK;
     bool colored = c->cli->color_out;
     char number[32];
     pdr_buf line = PDR_BUF_INIT(SIZE_MAX);
 
     cli_show(&line, pdr_str_c(r->name), CLI_TEXT_LINE);
     cli_putf(&line, ": %s%s%s", cli_on(colored, valid ? CLI_GREEN : CLI_RED),
-             valid ? "valid" : "not valid", cli_off(colored));
+             verdict_text(rc), cli_off(colored));
     if (c->lines)
         cli_putf(&line, ", %s document%s", cli_number(number, r->documents),
                  plural(r->documents));
@@ -423,7 +432,7 @@ static void add_error(pdr_builder *to, const struct report *r,
 {
     const struct cli_place place = {err->path, (uint64_t)err->offset,
                                     r->place.line, r->place.column};
-    const char *hint = cli_hint(err->reason);
+    const char *hint = cli_hint(err, r->place.input, r->place.base);
 
     pdr_builder_name(to, pdr_str_c("error"));
     pdr_builder_object(to);
@@ -458,7 +467,7 @@ static void print_object(struct report *r, pdr_rc rc, const pdr_err *err)
     pdr_builder_object(to);
     cli_member_text(to, "file", pdr_str_c(r->name));
     pdr_builder_name(to, pdr_str_c("valid"));
-    if (is_verdict(rc))
+    if (rc == PDR_OK || rc == PDR_EINVALID)
         pdr_builder_bool(to, rc == PDR_OK);
     else
         pdr_builder_null(to); /* nobody knows */
@@ -489,17 +498,17 @@ static void print_verdict(const struct report *r, pdr_rc rc, const pdr_err *err)
     if (rc != PDR_OK)
         print_invalid(r, err);
     if (!cli->quiet)
-        print_summary(r, rc == PDR_OK);
+        print_summary(r, rc);
 }
 
 static void conclude(struct check *c, struct report *r, pdr_rc rc,
                      const pdr_err *err)
 {
     const struct cli *cli = c->cli;
-    bool invalid = is_verdict(rc) && rc != PDR_OK;
+    bool refused = is_verdict(rc) && rc != PDR_OK;
     int status = pdr_rc_exit_status(rc);
 
-    if (invalid && err->offset >= 0)
+    if (refused && err->offset >= 0)
         place_move(&r->place, err->offset);
     if (cli->output == CLI_OUTPUT_JSON)
         fputs(c->files > 0 ? ",\n" : "{\"files\":[\n", stdout);
@@ -509,12 +518,13 @@ static void conclude(struct check *c, struct report *r, pdr_rc rc,
         puts("");
     print_verdict(r, rc, err);
     /* A verdict is data, a file that cannot be read is a failure. */
-    if (rc != PDR_OK && (!invalid || cli->output == CLI_OUTPUT_RAW)) {
+    if (rc != PDR_OK && (!refused || cli->output == CLI_OUTPUT_RAW)) {
         fflush(stdout); /* keep the order on a terminal */
         cli_fail(cli, r->name, r->place.input, err);
     }
     c->files++;
-    c->invalid += invalid;
+    c->invalid += rc == PDR_EINVALID;
+    c->unchecked += rc == PDR_ELIMIT;
     c->unread += !is_verdict(rc);
     c->warnings += r->warnings;
     c->status = status > c->status ? status : c->status;
@@ -544,15 +554,18 @@ static void check_file(struct check *c, const char *path)
 
 static void print_totals(const struct check *c)
 {
-    size_t valid = c->files - c->invalid - c->unread;
+    size_t valid = c->files - c->invalid - c->unchecked - c->unread;
 
     if (c->cli->output == CLI_OUTPUT_JSON)
-        printf("\n],\"valid\":%zu,\"invalid\":%zu,\"unread\":%zu,"
-               "\"warningCount\":%ju,\"exit\":%d}\n",
-               valid, c->invalid, c->unread, (uintmax_t)c->warnings, c->status);
+        printf("\n],\"valid\":%zu,\"invalid\":%zu,\"unchecked\":%zu,"
+               "\"unread\":%zu,\"warningCount\":%ju,\"exit\":%d}\n",
+               valid, c->invalid, c->unchecked, c->unread,
+               (uintmax_t)c->warnings, c->status);
     if (c->cli->output != CLI_OUTPUT_TABLE || c->files < 2 || c->cli->quiet)
         return;
     printf("%zu files: %zu valid, %zu not valid", c->files, valid, c->invalid);
+    if (c->unchecked > 0)
+        printf(", %zu not checked", c->unchecked);
     if (c->unread > 0)
         printf(", %zu not read", c->unread);
     puts("");

@@ -38,8 +38,8 @@ static size_t sequence_len(unsigned char lead)
     return lead >= 0xF0 && lead <= 0xF4 ? 4 : 0;
 }
 
-/* Decode one code point. Surrogates pass: pointers hold them as three bytes.
- * What is no UTF-8 is one byte long. */
+/* Decode one code point, a surrogate in three bytes included. What is no UTF-8
+ * is one byte long. */
 static uint32_t decode(size_t *len, pdr_str text, size_t at)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -134,11 +134,22 @@ static void glyph_bad_byte(struct cli_glyph *g, unsigned char byte,
     glyph_set(g, mode == CLI_TEXT_JSON ? "\\ufffd" : text);
 }
 
+static bool is_surrogate(uint32_t point)
+{
+    return point >= 0xD800 && point <= 0xDFFF;
+}
+
 struct cli_glyph cli_glyph_at(pdr_str text, size_t at, enum cli_text_mode mode)
 {
     struct cli_glyph g = {.text_len = 0};
     uint32_t point = decode(&g.len, text, at);
 
+    /* Pointers of the library hold surrogates as three bytes, and stand for an
+     * escape. In any other text these bytes are a mistake. */
+    if (is_surrogate(point) && mode != CLI_TEXT_JSON) {
+        point = NOT_UTF8;
+        g.len = 1;
+    }
     if (point == NOT_UTF8) {
         glyph_bad_byte(&g, (unsigned char)text.ptr[at], mode);
     } else if (mode == CLI_TEXT_SOURCE && point == '\t') {

@@ -72,6 +72,19 @@ def _():
     assert "libperdure" not in linked, linked
 
 
+@tests.test("manual: every page of the tree is installed, for this version")
+def _():
+    source = pathlib.Path(__file__).resolve().parents[2] / "docs/man"
+    wanted = {path.stem for path in source.glob("*.1.md")}
+    found = [path for path in root.rglob("man1/*") if path.is_file()]
+    assert wanted and wanted == {path.name for path in found}, found
+    version = pkg_config("--modversion")[0]
+    for path in found:
+        head = path.read_text(encoding="ascii").splitlines()[0]
+        assert head.startswith('.TH "PERDURE'), head
+        assert f'"perdure {version}"' in head, head
+
+
 @tests.test("library: holds no path of the machine that built it")
 def _():
     source = str(pathlib.Path(__file__).resolve().parents[2]).encode()

@@ -174,6 +174,97 @@ def _():
         assert error["hint"], error
 
 
+def hint_for(text, *args):
+    """The hint of the error in a document, "" if there is none."""
+    write("hinted", text)
+    result = perdure("check", *args, "-o", "jsonl", "hinted")
+    assert result.status == 6, result
+    return strict(result.out)["error"].get("hint", "")
+
+
+@tests.test("hint: the command that converts gives back the very document")
+def _():
+    text = '{"name": "Grüße 日本 😀"}\n'
+    mark = "\ufeff"
+    rows = [(name, lead) for lead in ("", mark)
+            for name in ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")]
+    for name, lead in rows:
+        for args in ([], ["--lines"]):
+            hint = hint_for((lead + text).encode(name), *args)
+            command = re.fullmatch("'(iconv .*) FILE' does it", hint)
+            assert command, (name, lead, hint)
+            result = run(command.group(1).split() + ["hinted"])
+            expect(result, 0, text)
+
+
+@tests.test("hint: no command for an encoding that cannot be told")
+def _():
+    for text in (b"1\0", b"\0001", b"\0\0\0\0", b"[\0]", b"1\0\0001",
+                 '"日"'.encode("utf-16-le"), b"{\0ab"):
+        hint = hint_for(text)
+        assert hint.startswith("its first bytes do not tell which"), (text, hint)
+
+
+@tests.test("hint: tells a surrogate in three bytes from another encoding")
+def _():
+    write("a.json", b'["\xed\xa0\x80"]')
+    expect(perdure("check", "a.json"), 6, """\
+a.json:1:3: error: byte 0xED does not begin a UTF-8 sequence [bad_utf8]
+     1 | ["\\xed\\xa0\\x80"]
+       |   ^
+    byte 2, /0
+    hint: a surrogate written as three bytes is no UTF-8
+a.json: not valid
+""")
+    assert "surrogate" in hint_for(b'"\xed\xbf\xbf')
+    for text in (b'"\xed"', b'"\xed\xa0"', b'"\xed\xa0 "', b'"\xe4\xa0"'):
+        assert "LATIN1" in hint_for(text), text
+
+
+@tests.test("hint: speaks of several documents only where a value may begin")
+def _():
+    for rest in ("{}", "[]", '"a"', "-1", "0", "9", "true", "false", "null"):
+        assert "--lines" in hint_for("[1]\n" + rest), rest
+    for rest in ("}", "]", "\0", ",", ":", "x", "'", "\u00e9", "//"):
+        assert hint_for("[1]" + rest) == "", rest
+
+
+@tests.test("hint: names the literals where one was begun")
+def _():
+    literals = "the literals are true, false and null"
+    for text in ("[nul]", "[truu]", "[f]", '{"a":fals}', "[1,n,2]", "tru",
+                 " fals", "t", "tru\n", "[nuLL]"):
+        for args in ([], ["--lines"]):
+            assert hint_for(text, *args) == literals, (text, args)
+    for text in ("[x]", "[true x]", "[nullx]", "[truex]", "[1 2]", "{a:1}",
+                 "[,]", "[unul]"):
+        assert hint_for(text) == "", text
+    for text in ('["some n', "[1", '{"a":"tru', "{", "[tru"):
+        assert hint_for(text).startswith("the end is missing"), text
+
+
+@tests.test("check: calls the end of a pointer no pointer")
+def _():
+    for name in ("name", 'q"', "\\", "\x1f", "ä", "日", "😀"):
+        for shift in range(7):
+            whole = "/" + name * 200 + "a" * shift + "/0"
+            inside = json.dumps(whole[1:-2], ensure_ascii=False)
+            write("a.json", "{%s:[?]}" % inside)
+            for args in ([], ["--lines"]):
+                result = perdure("check", "-o", "jsonl", *args, "a.json")
+                error = strict(result.out)["error"]
+                assert "pointer" not in error, error
+                end = error["pointerEnd"]
+                assert len(json.dumps(end, ensure_ascii=False)
+                           .encode()) > 100, end
+                assert whole.endswith(end), (whole, end)
+            failed = strict(perdure("fmt", "-o", "json", "a.json").err)
+            assert failed["pointerEnd"] == end, failed
+    write("a.json", '{"%s":{"a":1,"a":2}}' % ("n" * 300))
+    found = strict(perdure("check", "-o", "jsonl", "a.json").out)
+    assert found["warnings"][0]["pointer"] == "/" + "n" * 300 + "/a", found
+
+
 @tests.test("check: reads bare tokens only when asked to")
 def _():
     write("a.json", "[NaN, -Infinity, 1]")
@@ -207,7 +298,32 @@ def _():
     expect(perdure("check", "--max-bytes", "10", "a.json"), 6, """\
 a.json: error: the input has more than 10 bytes [too_large]
     hint: --max-bytes sets the limit; for many documents in one file use 'perdure check --lines'
-a.json: not valid
+a.json: not checked: a limit was reached
+""")
+
+
+@tests.test("check: calls nothing invalid that it did not look at")
+def _():
+    write("a.json", "[1,2]")
+    write("bad.json", "[")
+    args = ("check", "--max-bytes", "3", "bad.json", "a.json", "none.json")
+    lines = perdure(*args).out.decode().splitlines()
+    assert "bad.json: not valid" in lines, lines
+    assert lines[-2:] == [
+        "a.json: not checked: a limit was reached",
+        "3 files: 0 valid, 1 not valid, 1 not checked, 1 not read"], lines
+    found = strict(perdure(*args, "-o", "json").out)
+    assert [file["valid"] for file in found["files"]] == [False, None, None]
+    assert [found[name] for name in ("valid", "invalid", "unchecked",
+                                     "unread")] == [0, 1, 1, 1], found
+    expect(perdure("check", "-l", "--max-nodes", "2", "-",
+                   stdin=b"[1]\n[1,2]"), 6, """\
+standard input:2:4: error: more than 2 names and values [too_many_nodes]
+     2 | [1,2]
+       |    ^
+    byte 7, /1
+    hint: --max-nodes sets the limit
+standard input: not checked: a limit was reached, 2 documents
 """)
 
 
@@ -286,7 +402,8 @@ def _():
                        "message": "No such file or directory",
                        "hint": "check the name; '-' reads standard input"},
              "warningCount": 0, "warnings": []}],
-        "valid": 1, "invalid": 1, "unread": 1, "warningCount": 0, "exit": 6}, result
+        "valid": 1, "invalid": 1, "unchecked": 0, "unread": 1,
+        "warningCount": 0, "exit": 6}, result
     assert strict(result.err) == {
         "title": "no such thing",
         "detail": "none: No such file or directory", "code": "NOTFOUND",
@@ -903,21 +1020,44 @@ def _():
     assert out.startswith(b"standard input: valid, 3 documents"), out
 
 
+def mask(process, name):
+    """A set of signals of a process, such as SigCgt, as bits."""
+    with open("/proc/%d/status" % process.pid) as file:
+        return int(re.search(name + r":\s*(\w+)", file.read()).group(1), 16)
+
+
+def start_listening(args, sigint):
+    """The command with an inherited SIGINT, once it has set up its signals:
+    SIGPIPE is set last, and is not ignored any more then."""
+    process = subprocess.Popen(
+        [PERDURE, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, env=environment(), restore_signals=False,
+        preexec_fn=lambda: (signal.signal(signal.SIGINT, sigint),
+                            signal.signal(signal.SIGPIPE, signal.SIG_IGN)))
+    for _ in range(2000):
+        if not mask(process, "SigIgn") & 1 << (signal.SIGPIPE - 1):
+            return process
+        time.sleep(0.01)
+    process.kill()
+    process.communicate()
+    raise AssertionError("signals are not set up")
+
+
 @tests.test("SIGINT: ends with 130 and says nothing")
 def _():
     for args in (["check", "-"], ["fmt"], ["check", "--lines", "-"]):
-        process = subprocess.Popen([PERDURE, *args], stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, env=environment())
-        for _ in range(500):  # until it listens
-            with open("/proc/%d/status" % process.pid) as file:
-                caught = re.search(r"SigCgt:\s*(\w+)", file.read()).group(1)
-            if int(caught, 16) & 1 << (signal.SIGINT - 1):
-                break
-            time.sleep(0.01)
+        process = start_listening(args, signal.SIG_DFL)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
         assert (process.returncode, out, err) == (130, b"", b""), args
+
+
+@tests.test("SIGINT: stays ignored if it was, as in the background of a shell")
+def _():
+    process = start_listening(["fmt"], signal.SIG_IGN)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(b"7", timeout=20)
+    assert (process.returncode, out, err) == (0, b"7\n", b""), process
 
 
 @tests.test("SIGPIPE: ends quietly when the reader goes away")

@@ -140,6 +140,33 @@ TEST(err_path, that_is_too_long_loses_its_front_and_says_so)
     ASSERT(((unsigned char)err.path[3] & 0xC0) != 0x80);
 }
 
+TEST(err_path, is_never_cut_inside_an_escape)
+{
+    static const char *const escapes[] = {"\\\"", "\\\\", "\\n", "\\u001f"};
+    pdr_err err = PDR_ERR_INIT;
+    char path[300];
+
+    for (size_t i = 0; i < PDR_COUNT(escapes); i++) {
+        size_t len = strlen(escapes[i]);
+
+        for (size_t at = 0; at + len <= sizeof(path); at += len)
+            memcpy(path + at, escapes[i], len);
+        for (size_t tail = 0; tail < len; tail++) {
+            memset(path + 240, 'a', tail);
+            pdr__err_path(&err, pdr_str_n(path, 240 + tail));
+            ASSERT(strncmp(err.path, "...", 3) == 0);
+            ASSERT(strncmp(err.path + 3, escapes[i], len) == 0);
+            ASSERT_SIZE(tail, (strlen(err.path) - 3) % len);
+            ASSERT(strlen(err.path) + len >= PDR_ERR_PATH);
+        }
+    }
+    /* Half an escape at the end is no reason to read on. */
+    memset(path, 'a', sizeof(path));
+    path[199] = '\\';
+    pdr__err_path(&err, pdr_str_n(path, 200));
+    ASSERT_SIZE(PDR_ERR_PATH - 1, strlen(err.path));
+}
+
 TEST(err_locate, counts_lines_and_code_points_from_one)
 {
     static const struct {

@@ -47,6 +47,9 @@ TEST(show, marks_what_is_no_utf8)
                SHOWN("\xF4\x90\x80\x80", CLI_TEXT_LINE));
     /* A lone surrogate in a pointer has three bytes. */
     ASSERT_STR("\\ud800", SHOWN("\xED\xA0\x80", CLI_TEXT_JSON));
+    ASSERT_STR("\\xed\\xa0\\x80", SHOWN("\xED\xA0\x80", CLI_TEXT_SOURCE));
+    ASSERT_STR("\\xed\\xbf\\xbf", SHOWN("\xED\xBF\xBF", CLI_TEXT_LINE));
+    ASSERT_STR("\xED\x9F\xBF", SHOWN("\xED\x9F\xBF", CLI_TEXT_LINE));
 }
 
 static const char *cut(const char *text, size_t cells)
