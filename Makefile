@@ -6,10 +6,11 @@ PREFIX ?= /usr/local
 SECONDS ?= 60
 BENCH ?=
 QUICK ?=
+SHORT ?=
 
 # How each kind of build is configured.
 dev_options :=
-release_options := --buildtype=release -Doptimization=2 -Db_ndebug=true \
+release_options := -Doptimization=2 -Ddebug=false -Db_ndebug=true \
                    -Dtests=false --prefix=$(PREFIX)
 asan_options := -Db_sanitize=address,undefined -Db_lundef=false
 tsan_options := -Db_sanitize=thread -Db_lundef=false
@@ -22,11 +23,16 @@ gcc_env := CC=gcc CXX=g++
 fuzz_env := CC=clang CXX=clang++
 clang_env := CC=clang CXX=clang++
 
-# $(call configure,KIND): make build/KIND unless it is there. Meson itself
-# notices later changes of its files.
+# $(call compile,KIND): make build/KIND unless it is there, and build in it. Meson
+# itself notices later changes of its files. What both print goes to a log, which
+# is shown if they fail; warnings are shown in any case.
 configure = test -f build/$(1)/build.ninja || \
             $($(1)_env) meson setup $($(1)_options) build/$(1)
-compile = $(call configure,$(1)) && ninja -C build/$(1)
+compile = echo "building perdure ($(1)) ..." && mkdir -p build && \
+          if { $(call configure,$(1)) && $(2) ninja -C build/$(1); } \
+              >build/$(1).log 2>&1; \
+          then grep -A4 -e 'warning:' build/$(1).log >&2 || :; \
+          else cat build/$(1).log >&2; exit 1; fi
 
 c_files := find $(wildcard src include tests examples) -name '*.[ch]'
 
@@ -37,7 +43,7 @@ sanitizers := UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 .PHONY: build run test bench fuzz asan tsan warnings coverage conformance interop \
         soak format tidy check install clean help
 
-build: ## build the library and the optimised command, build/perdure (default)
+build: ## build the library and the command, build/perdure (default)
 	@$(SETUP) build
 	@$(call compile,release)
 	@cp -f build/release/src/cli/perdure build/perdure
@@ -52,9 +58,7 @@ test: ## run all tests; the last line is the count
 
 bench: ## measure; BENCH=name for one, QUICK=1 for each case once
 	@$(SETUP) build bench
-	@$(call configure,release)
-	@meson configure build/release -Dbench=true
-	@ninja -C build/release
+	@$(call compile,release,meson configure build/release -Dbench=true &&)
 	@tools/bench build/release $(if $(BENCH),--bench $(BENCH)) \
 	    $(if $(QUICK),--quick)
 
@@ -85,16 +89,16 @@ coverage: ## lines and branches that the tests reach, with a threshold
 	@tools/run-tests --slow 5 build/cov
 	@tools/coverage build/cov
 
-conformance: ## which numbered statements have a test, from the last make test
+conformance: ## which numbered statements have a test; SHORT=1 for a summary
 	@test -d build/dev/records || $(MAKE) --no-print-directory test
-	@tools/conformance build/dev/records
+	@tools/conformance $(if $(SHORT),--short) build/dev/records
 
 interop: ## tests against third-party packages
 	@$(SETUP) build test
 	@$(call compile,dev)
 	@tools/run-tests --suite interop --may-be-empty build/dev
 
-soak: ## the long versions of the tests (PERDURE_SOAK=1), without a time limit
+soak: ## the long versions of the tests, without a time limit
 	@$(SETUP) build test
 	@$(call compile,asan)
 	@echo "soak: all tests under ASan with PERDURE_SOAK=1 and no time limit"
@@ -109,15 +113,16 @@ tidy: ## clang-tidy over the library and the command
 	@$(call compile,dev)
 	@find src -name '*.c' | xargs clang-tidy --quiet -p build/dev
 
-check: ## format, layers, banned functions, public symbols, decision numbers
+check: ## format, layers, source rules, public symbols
 	@$(SETUP) build check
 	@$(c_files) | xargs clang-format --dry-run -Werror
 	@tools/check-layers
 	@tools/check-source
 	@$(call compile,release)
 	@tools/check-symbols build/release/libperdure.so
+	@echo "check: format, layers, source, symbols: good"
 
-install: build ## install under PREFIX (default /usr/local), DESTDIR is obeyed
+install: build ## install under PREFIX=/usr/local; DESTDIR is obeyed
 	@meson configure build/release --prefix=$(PREFIX) >/dev/null
 	@DESTDIR=$(DESTDIR) meson install -C build/release
 

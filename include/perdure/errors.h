@@ -2,8 +2,9 @@
  * perdure/errors.h - how calls fail: a code to react to, and a detail to show.
  *
  * Every call that can fail returns a pdr_rc and takes a `pdr_err *` as its last
- * argument, which may be NULL. The detail belongs to the caller and is plain
- * data: there is no hidden last error, and it may be copied to another thread.
+ * argument (before a callback or a format), which may be NULL. The detail
+ * belongs to the caller and is plain data: there is no hidden last error, and
+ * it may be copied to another thread.
  */
 #ifndef PERDURE_ERRORS_H
 #define PERDURE_ERRORS_H
@@ -69,8 +70,8 @@ PDR_API const char *pdr_rc_name(pdr_rc rc);
 /** Meaning of a code in a few words. Static text. @thread any @since 0.1 */
 PDR_API const char *pdr_rc_text(pdr_rc rc);
 
-/** Exit status that the command gives for a code: 0, 2 to 9, 70 or 130.
- * @thread any @since 0.1 */
+/** Exit status that the command gives for a code: 0, 2 to 9, 70 or 130; 1 for
+ * what is no code. @thread any @since 0.1 */
 PDR_API int pdr_rc_exit_status(pdr_rc rc);
 
 /**

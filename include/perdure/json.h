@@ -25,15 +25,15 @@ PDR_API const char *pdr_json_kernel_name(void);
 #define PDR_JSON_TRAILING    2u /* read: stop behind the document, see `used` */
 #define PDR_JSON_SEQUENCE    4u /* walk: documents one after another */
 
-/* How to read. Zero everywhere means the defaults; a limit of 0 is the default
- * of base/limits.h. */
+/* How to read. Zero everywhere means the defaults, also for each limit. */
 typedef struct pdr_json_read_opts {
     unsigned flags;         /* PDR_JSON_… */
     pdr_json_kernel kernel; /* normally PDR_JSON_KERNEL_BEST */
     uint32_t max_depth;     /* levels; default 128, at most 1,024 */
     uint64_t max_bytes;     /* of one document; default and at most 4 GiB - 1 */
     uint64_t max_nodes;     /* names and values; default and at most 2^28 - 1 */
-    size_t *used; /* out, may be NULL: bytes up to the end of the document */
+    size_t *used; /* out, may be NULL: bytes up to the end of the document;
+                     not written on failure, nor by a walk */
 } pdr_json_read_opts;
 
 /**
@@ -43,8 +43,10 @@ typedef struct pdr_json_read_opts {
  * @param text      copied.
  * @param opts      borrowed for the call; NULL means the defaults.
  * @param[out] err  with offset and path of what is wrong.
- * @return PDR_OK; PDR_EINVALID with one of the reasons in docs/formats/json.md;
- *         PDR_ELIMIT; PDR_ENOMEM; PDR_EUNSUPPORTED for a missing kernel.
+ * @return PDR_OK; PDR_EINVALID with one of the reasons that the format page
+ *         json.md lists; PDR_ELIMIT; PDR_ENOMEM; PDR_EUNSUPPORTED for a missing
+ *         kernel; PDR_EMISUSE (reason "bad_option") for unknown flags or a
+ *         limit above its maximum.
  * @thread any  @since 0.1
  */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_json_read(pdr_value **out, pdr_str text,
@@ -88,7 +90,9 @@ typedef struct pdr_json_write_opts {
  * @param value  borrowed for the call.
  * @param opts   borrowed for the call; NULL means the defaults.
  * @return PDR_OK; PDR_EINVALID (reason "bare_token") for a NaN or an infinity
- *         without PDR_JSON_BARE_TOKENS; PDR_ENOMEM; PDR_ELIMIT.
+ *         without PDR_JSON_BARE_TOKENS; PDR_ENOMEM; PDR_ELIMIT; PDR_EMISUSE
+ *         (reason "bad_option") for an unknown flag or layout, or an indent
+ *         above 16.
  * @thread any  @since 0.1
  */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_json_write(pdr_buf *out,
@@ -120,9 +124,11 @@ typedef enum pdr_json_event {
  */
 typedef struct pdr_json_walk pdr_json_walk;
 
-/** @param[out] out  owned; release with pdr_json_walk_free().
+/** @param[out] out  owned; release with pdr_json_walk_free(). NULL on failure.
  * @param opts  copied; NULL means the defaults; TRAILING is refused.
- * @param fn    borrowed with `arg`, must outlive the walk.
+ * @param fn    borrowed with `arg`, must outlive the walk; not NULL.
+ * @return PDR_OK; PDR_ENOMEM; PDR_EUNSUPPORTED for a missing kernel;
+ *         PDR_EMISUSE (reason "bad_option") as pdr_json_read().
  * @thread any @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_json_walk_new(pdr_json_walk **out,
                                                 const pdr_json_read_opts *opts,
@@ -153,7 +159,8 @@ PDR_API int64_t pdr_json_walk_offset(const pdr_json_walk *walk);
 
 /** After BEGIN_OBJECT, BEGIN_ARRAY or SCALAR: take the whole value that begins
  * there and go behind it. Levels above count for its depth.
- * @param[out] out  owned. @return also PDR_EMISUSE after another event.
+ * @param[out] out  owned; NULL on failure.
+ * @return also PDR_EMISUSE after another event.
  * @thread owner @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_json_walk_take(pdr_value **out,
                                                  pdr_json_walk *walk,

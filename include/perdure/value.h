@@ -11,6 +11,11 @@
  * there that shares the unchanged parts with the old one; whoever else holds
  * the old value sees no change. Pointers borrowed through that handle are no
  * longer valid afterwards.
+ *
+ * No pointer may be NULL but `err`, and what a function says may be: the
+ * functions that look something up take NULL for "not there" and give the same
+ * back, so that look-ups can be nested. Other NULLs break the contract:
+ * PDR_EMISUSE at best.
  */
 #ifndef PERDURE_VALUE_H
 #define PERDURE_VALUE_H
@@ -30,8 +35,8 @@ typedef enum pdr_kind {
     PDR_OBJECT = 5
 } pdr_kind;
 
-/** "null", "boolean", "number", "string", "array" or "object".
- * @thread any @since 0.1 */
+/** "null", "boolean", "number", "string", "array" or "object"; "?" for what is
+ * no kind. @thread any @since 0.1 */
 PDR_API const char *pdr_kind_name(pdr_kind kind);
 
 /* --- holding ------------------------------------------------------------- */
@@ -47,22 +52,23 @@ PDR_API void pdr_value_free(pdr_value *value);
 
 /* --- reading ------------------------------------------------------------- */
 
-/** @thread const @since 0.1 */
+/** What `value` is; not NULL. @thread const @since 0.1 */
 PDR_API pdr_kind pdr_value_kind(const pdr_value *value);
 
-/** Elements of an array, members of an object (duplicates count), else 0.
- * @thread const @since 0.1 */
+/** Elements of an array, members of an object (duplicates count), else 0,
+ * for NULL too. @thread const @since 0.1 */
 PDR_API size_t pdr_value_count(const pdr_value *value);
 
 /** Element `index` of an array. Takes constant time after the first call on a
- * large array. @return borrowed from `array`; NULL if it is no array or has no
- * such element. @thread const @since 0.1 */
+ * large array. @return borrowed from `array`; NULL if it is NULL, no array or
+ * has no such element. @thread const @since 0.1 */
 PDR_API const pdr_value *pdr_value_at(const pdr_value *array, size_t index);
 
 /** Member `name` of an object; of several with one name, the last. Takes
  * constant time after the first call on a large object. `name` is UTF-8 (lone
  * surrogates as three bytes are found too). @return borrowed from `object`;
- * NULL if it is no object or has no such member. @thread const @since 0.1 */
+ * NULL if it is NULL, no object or has no such member.
+ * @thread const @since 0.1 */
 PDR_API const pdr_value *pdr_value_get(const pdr_value *object, pdr_str name);
 
 /** As pdr_value_get(), for a name that is a C string.
@@ -93,13 +99,16 @@ typedef struct pdr_iter {
     uint32_t slot;
 } pdr_iter;
 
-/** Start before the first element or member; scalars have none.
+/** Start before the first element or member; scalars and NULL have none.
  * @param container  borrowed, must outlive the walk. @thread owner @since 0.1
  */
 PDR_API void pdr_iter_init(pdr_iter *it, const pdr_value *container);
 
 /** Go to the next one. @return false at the end. @thread owner @since 0.1 */
 PDR_API bool pdr_iter_next(pdr_iter *it);
+
+/* Typed reading. `value` is not NULL. After a failure *out holds no result and
+ * is not to be used. */
 
 /** @return PDR_OK, or PDR_EINVALID (reason "wrong_kind").
  * @thread const @since 0.1 */
@@ -141,30 +150,34 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_value_text(pdr_str *out,
                                              const pdr_value *value,
                                              pdr_buf *scratch, pdr_err *err);
 
-/** Is `value` a string with this text? Needs no memory.
+/** Is `value` a string with this text? Needs no memory. NULL is none.
  * @thread const @since 0.1 */
 PDR_API bool pdr_value_text_is(const pdr_value *value, pdr_str text);
 
 /** Does the string hold half a surrogate pair, so that it has no UTF-8 form?
- * @thread const @since 0.1 */
+ * False for what is no string, and for NULL. @thread const @since 0.1 */
 PDR_API bool pdr_value_has_lone_surrogate(const pdr_value *value);
 
 /** The JSON text of a scalar, or of an array or object that nobody changed, as
  * it was read or built: quotes, escapes and white space included.
  * @param[out] out  borrowed from `value`; empty if there is none.
+ * @param value     not NULL.
  * @return false for an array or object that was changed: write it instead.
  * @thread const @since 0.1 */
 PDR_API bool pdr_value_raw(pdr_str *out, const pdr_value *value);
 
-/** Where the value begins in the text it was read from, in bytes; -1 if it was
- * changed. @thread const @since 0.1 */
+/** Where the value begins in the text it was read from, in bytes; that of a
+ * built value is the place in its own text; -1 for an array or object that was
+ * changed. `value` is not NULL. @thread const @since 0.1 */
 PDR_API int64_t pdr_value_offset(const pdr_value *value);
 
 /** Bytes of memory that this value keeps alive, shared parts included once;
- * for reports. @thread const @since 0.1 */
+ * for reports. 0 for NULL. @thread const @since 0.1 */
 PDR_API size_t pdr_value_memory(const pdr_value *value);
 
 /* --- making -------------------------------------------------------------- */
+
+/* All that return a code set *out to an owned value, or to NULL on failure. */
 
 /** A string from UTF-8.
  * @return PDR_OK; PDR_EINVALID (reason "bad_utf8"); PDR_ENOMEM; PDR_ELIMIT.
@@ -186,7 +199,9 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_value_new_int64(pdr_value **out,
 PDR_API PDR_MUST_CHECK pdr_rc pdr_value_new_double(pdr_value **out,
                                                    double number, pdr_err *err);
 
-/** Cannot fail: these are static. @thread any @since 0.1 */
+/** null, a boolean, an empty array, an empty object. Cannot fail: they are
+ * static. They may be held, changed and freed like any other value.
+ * @thread any @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_value *pdr_value_new_null(void);
 PDR_API PDR_MUST_CHECK pdr_value *pdr_value_new_bool(bool truth);
 PDR_API PDR_MUST_CHECK pdr_value *pdr_value_new_array(void);
@@ -200,8 +215,8 @@ PDR_API PDR_MUST_CHECK pdr_value *pdr_value_new_object(void);
  */
 typedef struct pdr_builder pdr_builder;
 
-/** @param[out] out  owned; release with pdr_builder_free().
- * @thread any @since 0.1 */
+/** @param[out] out  owned; release with pdr_builder_free(). NULL on failure.
+ * @return PDR_OK or PDR_ENOMEM. @thread any @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_builder_new(pdr_builder **out, pdr_err *err);
 
 /** NULL is fine. @thread owner @since 0.1 */
@@ -240,14 +255,15 @@ PDR_API void pdr_builder_escaped(pdr_builder *builder, pdr_str json);
 PDR_API void pdr_builder_escaped_name(pdr_builder *builder, pdr_str json);
 
 /** A copy of a value or of a part of one, spelling kept, without white space.
- * @param value  copied. @thread owner @since 0.1 */
+ * @param value  copied; not NULL. @thread owner @since 0.1 */
 PDR_API void pdr_builder_value(pdr_builder *builder, const pdr_value *value);
 
 /* --- changing ------------------------------------------------------------ */
 /*
  * All: `io` holds an owned value and gets an owned value; on failure it is as
- * it was. `value` is shared, not copied, and stays the caller's. A handle that
- * is the only owner is changed in place, so a row of edits does not copy.
+ * it was. Neither is NULL. `value` is shared and stays the caller's; it may be
+ * a part of *io, or *io itself, and goes in as it was before the call. A handle
+ * that is the only owner is changed in place, so a row of edits does not copy.
  * Common failures: PDR_ENOMEM; PDR_EINVALID (reason "wrong_kind") if *io is not
  * an array or object as needed; PDR_ELIMIT (reason "too_deep").
  */
@@ -293,7 +309,9 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_value_compact(pdr_value **io, pdr_err *err);
 
 /* --- JSON Pointer (RFC 6901) --------------------------------------------- */
 
-/** Find a part by its pointer; "" is the whole.
+/** Find a part by its pointer; "" is the whole. An index has no leading zeros:
+ * what "/a/01" or "/a/-" names in an array is not there (reason "no_element").
+ * Below a string or another scalar there is nothing (reason "no_member").
  * @param[out] out  borrowed from `root`; NULL on failure.
  * @return PDR_OK; PDR_ENOTFOUND (reason "no_member" or "no_element", path set
  *         to the part that was not there); PDR_EINVALID (reason "bad_pointer");
@@ -303,9 +321,10 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_pointer_get(const pdr_value **out,
                                               pdr_str pointer, pdr_err *err);
 
 /** Replace what the pointer names; a member that is not there is added, and the
- * index "-" or the count adds an element. What holds it must be there. "" puts
- * `value` in the place of the whole. Fails as pdr_pointer_get() and as the
- * changing calls, with the path. @thread owner @since 0.1 */
+ * index "-" or the count adds an element. What holds it must be there, and be
+ * an array or object (else reason "wrong_kind"). "" puts `value` in the place
+ * of the whole. Fails as pdr_pointer_get() and as the changing calls, with the
+ * path. @thread owner @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_pointer_set(pdr_value **io, pdr_str pointer,
                                               const pdr_value *value,
                                               pdr_err *err);
@@ -330,11 +349,11 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_pointer_push(pdr_buf *pointer, pdr_str token,
 
 /** Same kinds, same members and elements in the same order, numbers spelled
  * alike, strings with the same code points however they are escaped.
- * @thread const @since 0.1 */
+ * NULL equals NULL only. @thread const @since 0.1 */
 PDR_API bool pdr_value_equal(const pdr_value *a, const pdr_value *b);
 
 /** As pdr_value_equal(), but members may stand in any order at every level; of
- * several with one name, first is compared with first, and so on.
+ * several with one name, first is compared with first, and so on. No NULL here.
  * @return PDR_OK or PDR_ENOMEM. @thread const @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_value_equal_unordered(bool *out,
                                                         const pdr_value *a,
@@ -362,7 +381,8 @@ typedef pdr_rc (*pdr_change_fn)(const pdr_change *change, pdr_err *err,
                                 void *arg);
 
 /** Report how b differs from a, in document order. Arrays are aligned, so that
- * an element put in front is one change. Takes n log n steps at most.
+ * an element put in front is one change. Takes n log n steps at most. Neither
+ * a, b nor `fn` is NULL.
  * @return PDR_OK, PDR_ENOMEM, PDR_ELIMIT, or what `fn` returned.
  * @thread const @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_value_diff(const pdr_value *a,

@@ -22,15 +22,16 @@
  *   R1  `p` never passes `end`, and *p may be read without asking: either a NUL
  *       stands at `end`, which no state takes, or the last byte of the text
  *       closes a container, which only `close` passes, and that one asks.
- * Inside of strings and literals the end is checked. R2  An open container's
- * node keeps in `link` the container around it and in `info` the number of
- * children before the one that is open now. So there is no stack, and an error
- * can name its path from the nodes alone. R3  `mask` belongs to the 64 bytes at
- * `block`. It is kept from one string to the next: where the next quote stands
- * then depends on a shift, not on loading and comparing again, which would make
- * each string wait for the one before it. R4  `space` is the last white space
- * between tokens that was passed; a container that began behind it has none
- * inside (N3).
+ *       Inside of strings and literals the end is checked.
+ *   R2  An open container's node keeps in `link` the container around it and in
+ *       `info` the number of children before the one that is open now. So
+ *       there is no stack, and an error can name its path from the nodes alone.
+ *   R3  `mask` belongs to the 64 bytes at `block`. It is kept from one string
+ *       to the next: where the next quote stands then depends on a shift, not
+ *       on loading and comparing again, which would make each string wait for
+ *       the one before it.
+ *   R4  `space` is the last white space between tokens that was passed; a
+ *       container that began behind it has none inside (N3).
  */
 
 /* Pass white space. Most often there is none, or one blank. */

@@ -87,6 +87,7 @@ pdr_rc pdr_json_walk_new(pdr_json_walk **out, const pdr_json_read_opts *opts,
     w->window.max = SIZE_MAX;
     w->path.max = SIZE_MAX;
     w->spaced = true;
+    w->err = (pdr_err)PDR_ERR_INIT;
     *out = w;
     return PDR_OK;
 }
@@ -147,8 +148,12 @@ static pdr_rc fill(struct pdr_json_walk *w)
     size_t room = w->window.cap - w->window.len - 1; /* see read_token() */
     pdr_rc rc =
         w->fn(&got, w->window.ptr + w->window.len, room, &w->err, w->arg);
-    if (rc != PDR_OK)
+    if (rc != PDR_OK) {
+        if (w->err.code != rc) /* it said nothing */
+            (void)pdr_err_set(&w->err, rc, "stream_failed",
+                              "the stream failed without saying why");
         return rc;
+    }
     if (got > room)
         return PDR_FAIL(&w->err, BROKEN_CONTRACT,
                         "the stream gave %zu bytes, asked for at most %zu", got,
@@ -265,11 +270,35 @@ static bool is_number_byte(char c)
            c == 'e' || c == 'E';
 }
 
-/* From a scalar to behind it, and a byte more if there is one: the reader shall
- * see what ends it. */
+/* Letters of the longest literal that begins with this one. */
+static size_t literal_len(char first)
+{
+    switch (first) {
+    case 'N':
+        return sizeof("NaN") - 1;
+    case 'I':
+        return sizeof("Infinity") - 1;
+    case '-':
+        return sizeof("-Infinity") - 1;
+    case 'f':
+        return sizeof("false") - 1;
+    default:
+        return sizeof("true") - 1;
+    }
+}
+
+static bool is_letter(char c)
+{
+    return (char)(c | 0x20) >= 'a' && (char)(c | 0x20) <= 'z';
+}
+
+/* From a scalar to behind it. Of one that is not complete, a byte more if there
+ * is one: the reader shall see what cut it off. A literal is complete with its
+ * last letter; nobody waits for what may follow on a stream. */
 static size_t scalar_end(struct pdr_json_walk *w, size_t at)
 {
     char first = w->window.ptr[at];
+    size_t letters = literal_len(first);
 
     if (first == '"')
         return string_end(w, at);
@@ -279,10 +308,13 @@ static size_t scalar_end(struct pdr_json_walk *w, size_t at)
             at++;
         if (first != '-' || at - w->event > 1)
             return w->rc == PDR_OK && has_byte(w, &at) ? at + 1 : at;
-    }
-    for (size_t i = 0; i < sizeof("-Infinity") && has_byte(w, &at); i++)
+    } else {
         at++;
-    return at;
+    }
+    while (at - w->event < letters && has_byte(w, &at) &&
+           is_letter(w->window.ptr[at]))
+        at++;
+    return at - w->event < letters && at < w->window.len ? at + 1 : at;
 }
 
 /* From a bracket to behind the one that closes it, or to the end of the
@@ -445,6 +477,8 @@ static pdr_rc read_name(struct pdr_json_walk *w)
     size_t at = w->pos;
     while (has_byte(w, &at) && json_is_space(w->window.ptr[at]))
         at++;
+    /* The window may have moved, and the name with it. */
+    node_block(w->current)->text = w->window.ptr + w->event;
     if (w->rc != PDR_OK || at >= w->window.len || w->window.ptr[at] != ':')
         return unexpected(w, at, false, "':'");
     w->pos = at + 1;
@@ -580,10 +614,10 @@ static pdr_rc own_value(pdr_value **out, size_t *used, struct pdr_json_walk *w,
 pdr_rc pdr_json_walk_take(pdr_value **out, pdr_json_walk *walk, pdr_err *err)
 {
     struct pdr_json_walk *w = walk;
-    bool scalar = w->last == PDR_JSON_SCALAR && w->current != NULL;
     size_t used = 0, end = 0;
 
     PDR_REQUIRE(out != NULL && walk != NULL);
+    bool scalar = w->last == PDR_JSON_SCALAR && w->current != NULL;
     *out = NULL;
     if (w->rc != PDR_OK)
         return give_failure(w, err);

@@ -24,11 +24,11 @@ const pdr_value *pdr__changed_element(const pdr_value *v, size_t position)
     return c->run.chunks[k]->item[slot];
 }
 
-/* Are all elements still the first ones of the base, so that it can be split?
- */
+/* Are the elements still just those of the base, so that it can be split? */
 static bool is_whole(const struct changed *c)
 {
-    return c->prefix > 0 && c->suffix == 0 && run_items(c) == 0;
+    return c->prefix > 0 && c->prefix == node_count(c->base) &&
+           run_items(c) == 0;
 }
 
 /* Let the prefix end before element `index`, which is `child`, and the suffix
@@ -105,20 +105,25 @@ static pdr_rc no_element(size_t index, const pdr_value *array, pdr_err *err)
                     pdr_value_count(array));
 }
 
+static pdr_rc check_room(const pdr_value *array, pdr_err *err)
+{
+    if (pdr_value_count(array) < PDR_MAX_NODES)
+        return PDR_OK;
+    return PDR_FAIL(err, TOO_MANY_NODES, "an array has at most %u elements",
+                    PDR_MAX_NODES);
+}
+
 pdr_rc pdr_value_append(pdr_value **io, const pdr_value *value, pdr_err *err)
 {
     struct changed *c = NULL;
     pdr_value *item = NULL;
 
     PDR_REQUIRE(io != NULL && *io != NULL && value != NULL);
-    pdr_rc rc = begin_element(&c, &item, io, value, err);
+    pdr_rc rc = check_room(*io, err);
+    if (rc == PDR_OK)
+        rc = begin_element(&c, &item, io, value, err);
     if (rc != PDR_OK)
         return rc;
-    if (node_count(&c->node) >= PDR_MAX_NODES) {
-        rc = PDR_FAIL(err, TOO_MANY_NODES, "an array has at most %u elements",
-                      PDR_MAX_NODES);
-        goto done;
-    }
     struct chunk *chunk = c->suffix == 0 || pdr__changed_unfold(c)
                               ? pdr__run_room_at_end(&c->run, 1)
                               : NULL;
@@ -149,12 +154,12 @@ pdr_rc pdr_value_insert(pdr_value **io, size_t index, const pdr_value *value,
         if (index > pdr_value_count(*io))
             return no_element(index, *io, err);
     }
-    pdr_rc rc = begin_element(&c, &item, io, value, err);
+    pdr_rc rc = check_room(*io, err);
+    if (rc == PDR_OK)
+        rc = begin_element(&c, &item, io, value, err);
     if (rc != PDR_OK)
         return rc;
-    struct chunk *chunk = node_count(&c->node) < PDR_MAX_NODES
-                              ? room_before(c, index, &place, &slot)
-                              : NULL;
+    struct chunk *chunk = room_before(c, index, &place, &slot);
     if (chunk == NULL) {
         pdr_value_free(item);
         return pdr__nomem(err);

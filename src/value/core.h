@@ -220,6 +220,7 @@ void pdr__changed_destroy(struct block *block);
 /* The flat container that a changed one began as, or NULL. */
 const pdr_value *pdr__changed_base(const pdr_value *v);
 size_t pdr__changed_bytes(const pdr_value *v);
+void pdr__changed_check(const pdr_value *v);
 
 /* Make *parent a changed container that only its handle owns, and give the
  * address of the owned handle of one child: element `index`, or the value of

@@ -11,24 +11,29 @@
  *           └─► chunks ─► [ child child child … ] [ child … ] …
  *
  *      An array that only grew keeps its base as the first `prefix` children
- *      and has chunks for the rest; one that was changed in one place keeps
- * what stands before and behind that place in its base (prefix and suffix). Any
- *      other change first puts all children into chunks. There is never a
- * changed container on top of another one: a second edit changes the first
- * one's chunks, in place if its handle is the only owner, else in a copy that
- * shares all chunks but one. So an edit costs at most a chunk and the list of
- * chunks, in both cases.
+ *      and has chunks for the rest. One that was changed in one place keeps
+ *      what stands before and behind that place in its base: prefix and
+ *      suffix. Any other change first puts all children into chunks. There is
+ *      never a changed container on top of another one: a second edit changes
+ *      the first one's chunks, in place if its handle is the only owner, else
+ *      in a copy that shares all chunks but one. So an edit costs at most a
+ *      chunk and the list of chunks. (Looking a name up in a large object that
+ *      was just copied builds its index of names anew.)
  *
- * INVARIANTS
+ * INVARIANTS, asserted by pdr__changed_check()
  *   O1  A container with more than one owner never changes, nor does a chunk
  *       (run.c).
  *   O2  An item that lies in the block of `base` is a child of `base`: values
  *       that come from elsewhere in that block are copied first. The writer
  *       relies on it to find the white space around an item.
  *   O3  In an object, prefix and suffix are 0 and all chunks but the last are
- * full, so a position gives chunk and slot at once. A removed member leaves an
- * empty slot; when these outnumber the members, all are packed anew. O5  A
- * child's height is below PDR_MAX_DEPTH, so recursion is bounded.
+ *       full, so a position gives chunk and slot at once. A removed member
+ *       leaves an empty slot; when these outnumber the members, all are packed
+ *       anew.
+ *   O4  In an array, the prefix are the first children of the base and the
+ *       suffix are its last; `after` is the first of the suffix, and `split`
+ *       the child that stands behind the prefix in the base.
+ *   O5  A child's height is below PDR_MAX_DEPTH, so recursion is bounded.
  *
  * NOT HERE  The changes themselves: object.c, array.c.
  */
@@ -279,6 +284,33 @@ bool pdr__changed_iter_next(pdr_iter *it)
         if (it->name != NULL)
             return true;
     }
+}
+
+/* --- invariants ---------------------------------------------------------- */
+
+/* O3 and O4. */
+void pdr__changed_check(const pdr_value *v)
+{
+    const struct changed *c = changed_of(v);
+    size_t items = 0;
+
+    for (uint32_t k = 0; k < c->run.count; k++) {
+        assert(c->run.starts[k] == items && c->run.chunks[k]->count > 0);
+        items += c->run.chunks[k]->count;
+    }
+    if (is_object(c)) {
+        assert(c->prefix == 0 && c->suffix == 0 && items == 2 * c->slots);
+        assert(node_count(v) == c->slots - c->empty);
+    } else {
+        assert(items == run_items(c));
+    }
+    assert((c->after != NULL) == (c->suffix > 0));
+    assert(c->suffix == 0 ||
+           c->after ==
+               pdr__index_element(c->base, node_count(c->base) - c->suffix));
+    assert(c->split == NULL ||
+           c->split == pdr__index_element(c->base, c->prefix));
+    (void)items;
 }
 
 /* --- memory -------------------------------------------------------------- */

@@ -9,8 +9,8 @@
  * INVARIANTS
  *   O1  A chunk owns one count for each of its items. A chunk with more than
  *       one owner never changes.
- *   O4  starts[k] is the number of items in the chunks before k.
- *   O6  What may fail comes before what changes something.
+ *   C1  starts[k] is the number of items in the chunks before k.
+ *   C2  What may fail comes before what changes something.
  */
 #include "run.h"
 
@@ -115,7 +115,7 @@ void pdr__run_renumber(struct run *run, uint32_t from)
             k == 0 ? 0 : run->starts[k - 1] + run->chunks[k - 1]->count;
 }
 
-/* Put a chunk into the list at place k; there is room (O6). */
+/* Put a chunk into the list at place k; there is room (C2). */
 static void insert_chunk(struct run *run, uint32_t k, struct chunk *chunk)
 {
     memmove(&run->chunks[k + 1], &run->chunks[k],

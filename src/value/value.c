@@ -475,6 +475,7 @@ void pdr__value_check(const pdr_value *v)
         (void)check_flat(v, node_block(v));
         return;
     }
+    pdr__changed_check(v);
     pdr_iter_init(&it, v);
     while (pdr_iter_next(&it)) {
         if (it.name != NULL)

@@ -1,4 +1,7 @@
 """make conformance counts what passed, and refuses claims that cannot be."""
+import os
+import subprocess
+
 from tree import TOP, record, run, tree
 
 tests = record.Tests("conformance")
@@ -26,6 +29,27 @@ def _():
     assert lines[:4] == ["S-1 none", "S-2 edition", "S-10 pass p/a",
                          "D-1 later not in this line"], lines
     assert lines[4:] == [TOTALS[0].format(1, 1)] + TOTALS[1:], lines
+
+
+@tests.test("short list: has the statements that pass, and the same totals")
+def _():
+    files = {**STATEMENTS, "r/x.rec": "pass\tp/a\tS-10\n"}
+    with tree(files) as root:
+        status, lines = run("conformance", "--short", root / "r", root / "s")
+    assert status == 0, lines
+    assert lines == ["S-10 pass p/a", TOTALS[0].format(1, 1)] + TOTALS[1:], lines
+
+
+@tests.test("reader that goes away: gets no traceback")
+def _():
+    with tree({"r/x.rec": "pass\tp/a\t\n", **STATEMENTS}) as root:
+        reader, writer = os.pipe()
+        os.close(reader)
+        with open(writer, "wb") as pipe:
+            result = subprocess.run(
+                [TOP / "tools/conformance", root / "r", root / "s"],
+                stdout=pipe, stderr=subprocess.PIPE, check=False)
+    assert (result.returncode, result.stderr) == (0, b""), result
 
 
 @tests.test("failing test: claims nothing")
