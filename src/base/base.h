@@ -73,6 +73,11 @@ pdr_rc pdr__wrap(pdr_err *err, pdr_rc rc, const char *fmt, ...)
  * loses its front. */
 void pdr__err_path(pdr_err *err, pdr_str path);
 
+/* A text from outside, made fit for a message: cut at a character to 60 bytes,
+ * with "?" for what cannot be printed. */
+#define PDR_SHOWN 64
+const char *pdr__shown(char out[PDR_SHOWN], pdr_str text);
+
 /* Slug and code of a reason. */
 const char *pdr__reason_slug(enum pdr__reason reason);
 pdr_rc pdr__reason_rc(enum pdr__reason reason);

@@ -73,6 +73,9 @@ pdr_rc pdr_buf_printf(pdr_buf *buf, pdr_err *err, const char *fmt, ...)
         rc = PDR_FAIL(err, BAD_FORMAT, "cannot print the format '%s'", fmt);
         goto done;
     }
+    rc = pdr_buf_reserve(buf, (size_t)len, err);
+    if (rc != PDR_OK)
+        goto done;
     /* vsnprintf() wants room for a NUL that is no part of the content. */
     pdr_buf grown = *buf;
     grown.max = buf->max < SIZE_MAX ? buf->max + 1 : buf->max;

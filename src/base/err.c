@@ -217,6 +217,28 @@ void pdr__err_path(pdr_err *err, pdr_str path)
     err->path[sizeof(mark) - 1 + len] = '\0';
 }
 
+const char *pdr__shown(char out[PDR_SHOWN], pdr_str text)
+{
+    size_t at = 0, len = 0;
+
+    while (at < text.len) {
+        size_t one = pdr__utf8_len(text.ptr + at, text.ptr + text.len);
+        unsigned char c = (unsigned char)text.ptr[at];
+        if (len + (one > 0 ? one : 1) > PDR_SHOWN - 4)
+            break;
+        if (one == 0 || c < 0x20 || c == 0x7F) {
+            out[len++] = '?';
+            at++;
+            continue;
+        }
+        memcpy(out + len, text.ptr + at, one);
+        len += one;
+        at += one;
+    }
+    memcpy(out + len, at < text.len ? "..." : "", at < text.len ? 4 : 1);
+    return out;
+}
+
 void pdr_err_locate(size_t *line, size_t *column, pdr_str input, int64_t offset)
 {
     size_t lines = 1, columns = 1;
@@ -224,15 +246,17 @@ void pdr_err_locate(size_t *line, size_t *column, pdr_str input, int64_t offset)
 
     if (end > input.len)
         end = input.len;
-    for (size_t i = 0; i < end; i++) {
+    for (size_t i = 0; i < end;) {
         char c = input.ptr[i];
         bool cr_before_lf =
             c == '\r' && i + 1 < input.len && input.ptr[i + 1] == '\n';
+        size_t len = pdr__utf8_len(input.ptr + i, input.ptr + input.len);
 
+        i += len > 0 ? len : 1;
         if (c == '\n' || (c == '\r' && !cr_before_lf)) {
             lines++;
             columns = 1;
-        } else if (!is_continuation(c)) {
+        } else if (i <= end) { /* not in the middle of a character */
             columns++;
         }
     }

@@ -14,6 +14,7 @@
 struct json_limits {
     bool bare;     /* NaN, Infinity, -Infinity are numbers */
     bool trailing; /* stop behind the document */
+    bool alone;    /* the text was cut to the document, as well as one can */
     uint32_t depth, nodes;
     size_t bytes;
     pdr_json_kernel kernel;
@@ -29,6 +30,7 @@ struct json_reader {
     uint32_t open;       /* innermost open container, or JSON_NONE */
     uint32_t children;   /* of it, so far */
     uint32_t depth, height;
+    uint32_t levels; /* open containers around the document */
     uint32_t large;
     uint32_t max_depth, max_nodes;
     bool bare, has_bare;

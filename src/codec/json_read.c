@@ -15,6 +15,10 @@
 /* Texts that are copied onto the stack; most scalars are shorter. */
 #define SMALL_TEXT 256
 
+/* Bytes that a document is guessed to have when more follows it: what follows
+ * must not cost memory each time. */
+#define TRAILING_GUESS 65536u
+
 /* --- options ------------------------------------------------------------- */
 
 static bool has_kernel(pdr_json_kernel kernel)
@@ -84,6 +88,7 @@ pdr_rc pdr__json_limits(struct json_limits *out, const pdr_json_read_opts *opts,
         return PDR_FAIL(err, BAD_OPTION, "a limit of nodes is at most %u",
                         PDR_MAX_NODES);
     out->bare = (opts->flags & PDR_JSON_BARE_TOKENS) != 0;
+    out->alone = false;
     out->trailing = (opts->flags & PDR_JSON_TRAILING) != 0;
     out->depth = (uint32_t)depth;
     out->bytes = (size_t)bytes;
@@ -137,13 +142,21 @@ bool pdr__json_grow(struct json_reader *r, uint32_t need)
     return true;
 }
 
-/* Nodes to begin with: documents of agents have one for every 10 bytes or more;
- * others grow, which copies. What is not used is given back. */
-static uint32_t first_nodes(size_t bytes, uint32_t max)
+/* Nodes to begin with: a scalar has one; documents of agents have one for every
+ * 10 bytes or more; others grow, which copies. What is not used is given back.
+ * What follows a document in the same text must not cost memory each time. */
+static uint32_t first_nodes(pdr_str text, const struct json_limits *limits)
 {
-    size_t guess = bytes / 8 + 16;
+    size_t at = 0, bytes = text.len;
 
-    return guess < max ? (uint32_t)guess : max;
+    while (at < text.len && json_is_space(text.ptr[at]))
+        at++;
+    if (at < text.len && text.ptr[at] != '{' && text.ptr[at] != '[')
+        return 1;
+    if (limits->trailing && !limits->alone && bytes > TRAILING_GUESS)
+        bytes = TRAILING_GUESS;
+    size_t guess = bytes / 8 + 16;
+    return guess < limits->nodes ? (uint32_t)guess : limits->nodes;
 }
 
 /* --- what went wrong ----------------------------------------------------- */
@@ -385,14 +398,14 @@ static pdr_rc check_trailing(pdr_str text, size_t used, pdr_err *err)
  * has one: the last bracket. Else a NUL is put behind a copy, in *copy if it is
  * large; nodes hold offsets, so they fit both. */
 static pdr_rc put_stop(struct json_reader *r, char small[SMALL_TEXT],
-                       pdr_buf *copy, pdr_err *err)
+                       pdr_buf *copy, bool must_copy, pdr_err *err)
 {
     const char *last = r->end;
     size_t len = (size_t)(r->end - r->text);
 
     while (last > r->text && json_is_space(last[-1]))
         last--;
-    if (last > r->text && (last[-1] == '}' || last[-1] == ']')) {
+    if (!must_copy && last > r->text && (last[-1] == '}' || last[-1] == ']')) {
         r->end = last;
         return PDR_OK;
     }
@@ -429,6 +442,26 @@ static pdr_rc check_bytes(pdr_str text, const struct json_limits *limits,
                        "%zu bytes, the limit is %zu", text.len, limits->bytes);
 }
 
+/* Put the reader before the first byte. */
+static void begin(struct json_reader *r, pdr_str text,
+                  const struct json_limits *limits)
+{
+    struct json_reader fresh = {.text = text.ptr,
+                                .at = text.ptr,
+                                .end = text.ptr + text.len,
+                                .block = r->block,
+                                .nodes = r->nodes,
+                                .cap = r->cap,
+                                .levels = r->levels,
+                                .depth = r->levels,
+                                .height = r->levels,
+                                .max_depth = limits->depth,
+                                .max_nodes = limits->nodes,
+                                .bare = limits->bare};
+
+    *r = fresh;
+}
+
 /* Let the kernel read all of `text` into r->block. */
 static pdr_rc run_kernel(struct json_reader *r, pdr_str text, bool has_nul,
                          const struct json_limits *limits, pdr_err *err)
@@ -437,11 +470,19 @@ static pdr_rc run_kernel(struct json_reader *r, pdr_str text, bool has_nul,
     char small[SMALL_TEXT];
     pdr_rc rc = PDR_OK;
 
-    r->text = r->at = text.ptr;
-    r->end = text.ptr + text.len;
+    begin(r, text, limits);
     if (!has_nul)
-        rc = put_stop(r, small, &copy, err);
-    if (rc == PDR_OK && !kernels[limits->kernel].read(r))
+        rc = put_stop(r, small, &copy, false, err);
+    bool good = rc == PDR_OK && kernels[limits->kernel].read(r);
+    if (rc == PDR_OK && !good && r->reason == PDR_R_UNEXPECTED_END &&
+        !has_nul && copy.ptr == NULL) {
+        /* White space behind the last bracket may be what is wrong, inside of
+         * a string that was not closed: look again with it. */
+        begin(r, text, limits);
+        rc = put_stop(r, small, &copy, true, err);
+        good = rc == PDR_OK && kernels[limits->kernel].read(r);
+    }
+    if (rc == PDR_OK && !good)
         rc = refuse(r, text.len, err);
     r->used = (size_t)(r->at - r->text);
     pdr_buf_dispose(&copy);
@@ -458,11 +499,8 @@ pdr_rc pdr__json_parse(pdr_value **out, size_t *used, pdr_str text,
 
     *out = NULL;
     memset(&r, 0, sizeof(r));
-    r.max_depth = limits->depth;
-    r.max_nodes = limits->nodes;
-    r.bare = limits->bare;
-    r.depth = r.height = levels;
-    r.cap = first_nodes(text.len, limits->nodes);
+    r.levels = levels;
+    r.cap = first_nodes(text, limits);
     r.block = pdr__block_new(r.cap, 0);
     if (r.block == NULL)
         return pdr__nomem(err);

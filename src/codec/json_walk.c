@@ -79,6 +79,7 @@ pdr_rc pdr_json_walk_new(pdr_json_walk **out, const pdr_json_read_opts *opts,
     }
     w->limits = limits;
     w->limits.trailing = true; /* tokens are cut out of the stream */
+    w->limits.alone = true;
     w->limits.bytes = PDR_MAX_TEXT_BYTES;
     w->max_bytes = limits.bytes;
     w->sequence = opts != NULL && (opts->flags & PDR_JSON_SEQUENCE) != 0;

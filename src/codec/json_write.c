@@ -213,6 +213,10 @@ static struct gaps gaps_of(const struct writer *w, const pdr_value *base)
         gaps.colon = gap_before(it.value);
     if (pdr_iter_next(&it))
         gaps.comma = gap_before(it.name != NULL ? it.name : it.value);
+    if (gaps.comma.len > PDR_MAX_GAP_BYTES)
+        gaps.comma = PDR_LIT(",");
+    if (gaps.colon.len > PDR_MAX_GAP_BYTES)
+        gaps.colon = PDR_LIT(":");
     return gaps;
 }
 
@@ -227,11 +231,22 @@ static bool has_comma(pdr_str gap)
     return gap.len > 0 && memchr(gap.ptr, ',', gap.len) != NULL;
 }
 
+/* Where a child stood in the base: a container that was changed there still
+ * knows. */
+static const pdr_value *anchor(const pdr_value *v)
+{
+    const pdr_value *base = node_is_changed(v) ? pdr__changed_base(v) : NULL;
+
+    return base != NULL ? base : v;
+}
+
 /* What to write between two neighbours. Members are represented by name in
  * front and by value behind. */
 static pdr_str gap_between(const struct gaps *gaps, const pdr_value *before,
                            const pdr_value *after)
 {
+    before = anchor(before);
+    after = anchor(after);
     if (is_base_child(gaps, after) && has_comma(gap_before(after)))
         return gap_before(after);
     if (is_base_child(gaps, before) && has_comma(gap_behind(before)))

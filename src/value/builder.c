@@ -235,11 +235,12 @@ static void put_text(struct pdr_builder *b, pdr_str text)
 /* Append a string from what stands between its quotes, and its node. */
 static void put_escaped(struct pdr_builder *b, pdr_str json)
 {
-    const char *p = json.ptr, *end = json.ptr + json.len;
+    const char *p = json.ptr;
     uint32_t info = NODE_STRING;
     size_t start = b->text.len;
 
-    if (json.len > 0 && pdr__text_scan(&p, end, &info) != TEXT_END) {
+    if (json.len > 0 &&
+        pdr__text_scan(&p, json.ptr + json.len, &info) != TEXT_END) {
         b->rc = PDR_FAIL_AT(&b->err, (size_t)(p - json.ptr), BAD_ESCAPE,
                             "not the inside of a JSON string at byte %zu",
                             (size_t)(p - json.ptr));
@@ -355,8 +356,8 @@ void pdr_builder_number(pdr_builder *builder, pdr_str text)
         return;
     if (!pdr__number_is_valid(text)) {
         builder->rc =
-            PDR_FAIL(&builder->err, BAD_NUMBER, "not a JSON number: '%.*s'",
-                     text.len < 40 ? (int)text.len : 40, text.ptr);
+            PDR_FAIL(&builder->err, BAD_NUMBER, "not a JSON number: '%s'",
+                     pdr__shown((char[PDR_SHOWN]){0}, text));
         return;
     }
     scalar(builder, text, NODE_NUMBER);

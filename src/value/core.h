@@ -162,7 +162,8 @@ void pdr__block_ref(struct block *block, size_t n);
 void pdr__block_unref(struct block *block, size_t n);
 
 /* Levels of containers in `v`, v included; 0 for a scalar. Not less than the
- * truth, and exact when the block's own height would be over the limit. */
+ * truth: exact in deep blocks, else the height of the block, and of a changed
+ * container the greatest it ever had. */
 uint32_t pdr__value_height(const pdr_value *v);
 
 /* Assert N1 to N3 for a whole value. */
@@ -188,9 +189,13 @@ bool pdr__names_put(struct names **names, uint64_t hash, uint32_t position);
 /* The next candidate for a name of this hash; *probe is 0 at first. */
 bool pdr__names_next(uint32_t *position, size_t *probe,
                      const struct names *names, uint64_t hash);
-/* Let the candidate that was given last stand at another position. */
+/* Let the candidate that was given last stand at another position; `repeated`:
+ * its name occurs more than once. */
 void pdr__names_move(struct names *names, size_t probe, uint64_t hash,
-                     uint32_t position);
+                     uint32_t position, bool repeated);
+/* Was the candidate that was given last marked so? */
+bool pdr__names_is_repeated(const struct names *names, size_t probe,
+                            uint64_t hash);
 /* Hash of the decoded text of a string; false without memory. */
 bool pdr__names_hash(uint64_t *out, const pdr_value *name);
 size_t pdr__names_bytes(const struct names *names);

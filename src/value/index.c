@@ -284,11 +284,14 @@ const pdr_value *pdr__index_member(const pdr_value *object, pdr_str name)
 
 /* --- names of changed objects -------------------------------------------- */
 
+/* A name that occurs more than once. Positions have 28 bits. */
+#define NAMES_REPEATED (1u << 31)
+
 struct names {
     size_t mask, used;
     struct spot {
         uint32_t hash;
-        uint32_t position; /* + 1; 0 means free */
+        uint32_t position; /* + 1; 0 means free; top bit: NAMES_REPEATED */
     } spot[];
 };
 
@@ -347,12 +350,20 @@ bool pdr__names_put(struct names **names, uint64_t hash, uint32_t position)
 }
 
 void pdr__names_move(struct names *names, size_t probe, uint64_t hash,
-                     uint32_t position)
+                     uint32_t position, bool repeated)
 {
     size_t i = ((uint32_t)(hash >> 32) + probe - 1) & names->mask;
 
     assert(names->spot[i].hash == (uint32_t)(hash >> 32));
-    names->spot[i].position = position + 1;
+    names->spot[i].position = (position + 1) | (repeated ? NAMES_REPEATED : 0);
+}
+
+bool pdr__names_is_repeated(const struct names *names, size_t probe,
+                            uint64_t hash)
+{
+    size_t i = ((uint32_t)(hash >> 32) + probe - 1) & names->mask;
+
+    return (names->spot[i].position & NAMES_REPEATED) != 0;
 }
 
 bool pdr__names_next(uint32_t *position, size_t *probe,
@@ -366,7 +377,7 @@ bool pdr__names_next(uint32_t *position, size_t *probe,
         if (spot->position == 0)
             return false;
         if (spot->hash == upper) {
-            *position = spot->position - 1;
+            *position = (spot->position & ~NAMES_REPEATED) - 1;
             return true;
         }
     }

@@ -18,31 +18,34 @@ static pdr_value **member_at(const struct changed *c, uint32_t position)
 
 /* Note that the member at `position` is the last of its name. */
 static bool note_name(const struct changed *c, struct names **names,
-                      uint32_t position, uint32_t *doubles)
+                      uint32_t position)
 {
     const pdr_value *name = member_at(c, position)[0];
     uint64_t hash = 0;
     uint32_t candidate = 0;
-    size_t probe = 0;
+    size_t probe = 0, free_probe = 0;
 
     if (!pdr__names_hash(&hash, name))
         return false;
     while (pdr__names_next(&candidate, &probe, *names, hash)) {
         const pdr_value *there = member_at(c, candidate)[0];
-        if (there != NULL && pdr__value_same_text(there, name)) {
-            pdr__names_move(*names, probe, hash, position);
-            ++*doubles;
+        if (there == NULL) {
+            free_probe = probe; /* of a member that was removed */
+        } else if (pdr__value_same_text(there, name)) {
+            pdr__names_move(*names, probe, hash, position, true);
             return true;
         }
     }
-    return pdr__names_put(names, hash, position);
+    if (free_probe == 0)
+        return pdr__names_put(names, hash, position);
+    pdr__names_move(*names, free_probe, hash, position, false);
+    return true;
 }
 
 /* The index of names, built now if there is none; NULL without memory. */
 static struct names *names_of(struct changed *c)
 {
     struct names *names = atomic_load_explicit(&c->names, memory_order_acquire);
-    uint32_t doubles = 0;
 
     if (names != NULL)
         return names;
@@ -50,7 +53,7 @@ static struct names *names_of(struct changed *c)
     if (names == NULL)
         return NULL;
     for (uint32_t i = 0; i < c->slots; i++)
-        if (member_at(c, i)[0] != NULL && !note_name(c, &names, i, &doubles)) {
+        if (member_at(c, i)[0] != NULL && !note_name(c, &names, i)) {
             pdr__names_free(names);
             return NULL;
         }
@@ -61,27 +64,29 @@ static struct names *names_of(struct changed *c)
         pdr__names_free(names); /* another reader was faster */
         return there;
     }
-    c->doubles = doubles;
     return names;
 }
 
-/* Position of the last member called `name`, or UINT32_MAX. */
-static uint32_t find_member(struct changed *c, pdr_str name)
+/* Position of the last member called `name`, or UINT32_MAX. *single gets true
+ * if there is surely no other of that name; may be NULL. */
+static uint32_t find_member(struct changed *c, pdr_str name, bool *single)
 {
     struct names *names = c->slots >= PDR_INDEX_MIN ? names_of(c) : NULL;
-    uint32_t position = 0;
+    uint64_t hash = names != NULL ? pdr__hash(name) : 0;
+    uint32_t position = names != NULL ? 0 : c->slots;
     size_t probe = 0;
 
-    if (names != NULL) {
-        uint64_t hash = pdr__hash(name);
-        while (pdr__names_next(&position, &probe, names, hash)) {
-            const pdr_value *there = member_at(c, position)[0];
-            if (there != NULL && pdr__value_has_text(there, name))
-                return position;
-        }
-        return UINT32_MAX;
+    if (single != NULL)
+        *single = false;
+    while (names != NULL && pdr__names_next(&position, &probe, names, hash)) {
+        const pdr_value *there = member_at(c, position)[0];
+        if (there == NULL || !pdr__value_has_text(there, name))
+            continue;
+        if (single != NULL)
+            *single = !pdr__names_is_repeated(names, probe, hash);
+        return position;
     }
-    for (position = c->slots; position-- > 0;) {
+    while (names == NULL && position-- > 0) {
         const pdr_value *there = member_at(c, position)[0];
         if (there != NULL && pdr__value_has_text(there, name))
             return position;
@@ -92,7 +97,7 @@ static uint32_t find_member(struct changed *c, pdr_str name)
 const pdr_value *pdr__changed_member(const pdr_value *v, pdr_str name)
 {
     struct changed *c = changed_of(v);
-    uint32_t position = find_member(c, name);
+    uint32_t position = find_member(c, name, NULL);
 
     return position != UINT32_MAX ? member_at(c, position)[1] : NULL;
 }
@@ -126,7 +131,7 @@ static pdr_rc add_member(struct changed *c, pdr_str name, pdr_value *value,
     chunk->item[chunk->count++] = value;
     set_count(c, node_count(&c->node) + 1);
     struct names *names = atomic_load_explicit(&c->names, memory_order_relaxed);
-    if (names != NULL && !note_name(c, &names, c->slots, &c->doubles)) {
+    if (names != NULL && !note_name(c, &names, c->slots)) {
         pdr__changed_drop_names(c); /* it is built again when it is wanted */
     } else {
         atomic_store_explicit(&c->names, names, memory_order_relaxed);
@@ -142,6 +147,9 @@ pdr_rc pdr_value_set(pdr_value **io, pdr_str name, const pdr_value *value,
 
     PDR_REQUIRE(io != NULL && *io != NULL && value != NULL);
     pdr_rc rc = pdr__changed_need(*io, PDR_OBJECT, err);
+    if (rc == PDR_OK && pdr__utf8_valid_len(name) != name.len &&
+        pdr_value_get(*io, name) == NULL)
+        rc = pdr__utf8_check(name, err); /* it can be found, not added */
     if (rc == PDR_OK)
         rc = pdr__changed_adopt(&item, *io, value, err);
     if (rc != PDR_OK)
@@ -151,7 +159,7 @@ pdr_rc pdr_value_set(pdr_value **io, pdr_str name, const pdr_value *value,
         rc = pdr__nomem(err);
         goto done;
     }
-    uint32_t position = find_member(c, name);
+    uint32_t position = find_member(c, name, NULL);
     uint32_t height = pdr__value_height(item);
     if (position == UINT32_MAX) {
         rc = add_member(c, name, item, err);
@@ -230,14 +238,13 @@ pdr_rc pdr_value_remove(pdr_value **io, pdr_str name, pdr_err *err)
     if (rc != PDR_OK)
         return rc;
     if (pdr_value_get(*io, name) == NULL)
-        return PDR_FAIL(err, NO_MEMBER, "no member '%.*s'",
-                        name.len < 60 ? (int)name.len : 60, name.ptr);
+        return PDR_FAIL(err, NO_MEMBER, "no member '%s'",
+                        pdr__shown((char[PDR_SHOWN]){0}, name));
     struct changed *c = pdr__changed_make(io);
     if (c == NULL)
         return pdr__nomem(err);
-    uint32_t last = find_member(c, name);
-    bool single = c->slots >= PDR_INDEX_MIN && c->doubles == 0 &&
-                  atomic_load_explicit(&c->names, memory_order_relaxed) != NULL;
+    bool single = false;
+    uint32_t last = find_member(c, name, &single);
     if (single ? own_member(c, last) == NULL : !own_members(c, name))
         return pdr__nomem(err);
     for (uint32_t i = single ? last : 0; i <= last; i++) {
@@ -259,12 +266,12 @@ pdr_rc pdr__value_edit_member(pdr_value ***slot, pdr_value **parent,
     if (rc != PDR_OK)
         return rc;
     if (pdr_value_get(*parent, name) == NULL)
-        return PDR_FAIL(err, NO_MEMBER, "no member '%.*s'",
-                        name.len < 60 ? (int)name.len : 60, name.ptr);
+        return PDR_FAIL(err, NO_MEMBER, "no member '%s'",
+                        pdr__shown((char[PDR_SHOWN]){0}, name));
     struct changed *c = pdr__changed_make(parent);
     if (c == NULL)
         return pdr__nomem(err);
-    pdr_value **member = own_member(c, find_member(c, name));
+    pdr_value **member = own_member(c, find_member(c, name, NULL));
     if (member == NULL)
         return pdr__nomem(err);
     pdr__changed_raise(c, levels);

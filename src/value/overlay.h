@@ -18,7 +18,6 @@ struct changed {
     const pdr_value *after; /* first child of the suffix; NULL if it is empty */
     uint32_t slots;         /* object: members and empty slots */
     uint32_t empty;         /* object: empty slots */
-    uint32_t doubles;       /* object: what `names` saw more than once */
     _Atomic(struct names *) names; /* object: built when it is large */
 };
 

@@ -310,8 +310,9 @@ static bool stands_as_it_is(unsigned char c)
 
 pdr_rc pdr__text_encode(pdr_buf *out, pdr_str text, pdr_err *err)
 {
+    if (text.len == 0)
+        return PDR_OK; /* its pointer may be NULL */
     const char *p = text.ptr, *end = text.ptr + text.len;
-
     while (p < end) {
         const char *plain = p;
         char escape[6];

@@ -8,8 +8,6 @@
  * NOT HERE  Look-ups in large containers (index.c), strings (text.c), numbers
  *           (number.c), changed containers (overlay.c).
  */
-#include <stdlib.h>
-
 #include "core.h"
 
 #include "number.h"
@@ -256,7 +254,7 @@ uint32_t pdr__value_height(const pdr_value *v)
     if (!node_is_container(v))
         return 0;
     struct block *block = node_block(v);
-    if (node_is_changed(v) || block->height < PDR_MAX_DEPTH / 2)
+    if (node_is_changed(v) || block->height <= PDR_DEFAULT_DEPTH)
         return block->height;
     return flat_height(v);
 }
@@ -327,8 +325,8 @@ pdr_rc pdr_value_new_number(pdr_value **out, pdr_str text, pdr_err *err)
     if (text.len > PDR_MAX_TEXT_BYTES)
         return PDR_FAIL(err, TOO_LARGE, "a number of %zu bytes", text.len);
     if (!pdr__number_is_valid(text))
-        return PDR_FAIL(err, BAD_NUMBER, "not a JSON number: '%.*s'",
-                        text.len < 40 ? (int)text.len : 40, text.ptr);
+        return PDR_FAIL(err, BAD_NUMBER, "not a JSON number: '%s'",
+                        pdr__shown((char[PDR_SHOWN]){0}, text));
     return new_scalar(out, text, NODE_NUMBER, err);
 }
 
@@ -356,54 +354,66 @@ pdr_rc pdr_value_new_double(pdr_value **out, double number, pdr_err *err)
 
 /* --- memory -------------------------------------------------------------- */
 
-/* The blocks that a value keeps alive, with repetitions. */
+/* The blocks that a value keeps alive: a set. */
 struct owners {
-    struct block **list;
+    struct block **slot; /* owned; cap of them, a power of two */
     size_t count, cap;
-    bool failed;
 };
 
-static void owners_add(struct owners *owners, struct block *block)
+static size_t owner_slot(const struct owners *owners, const struct block *block)
 {
-    if (owners->count > 0 && owners->list[owners->count - 1] == block)
-        return;
-    if (owners->count == owners->cap) {
-        size_t cap = owners->cap * 2 + 64;
-        struct block **list =
-            pdr__realloc(owners->list, cap * sizeof(*owners->list));
-        if (list == NULL) {
-            owners->failed = true;
-            return;
-        }
-        owners->list = list;
-        owners->cap = cap;
-    }
-    owners->list[owners->count++] = block;
+    size_t i = ((uintptr_t)block >> 4) * (size_t)0x9E3779B97F4A7C15u;
+
+    for (i = (i >> 20) & (owners->cap - 1);
+         owners->slot[i] != NULL && owners->slot[i] != block;
+         i = (i + 1) & (owners->cap - 1))
+        ;
+    return i;
+}
+
+static bool grow_owners(struct owners *owners)
+{
+    struct owners more = {NULL, owners->count,
+                          owners->cap > 0 ? 2 * owners->cap : 64};
+
+    more.slot = pdr__calloc(more.cap, sizeof(more.slot[0]));
+    if (more.slot == NULL)
+        return false;
+    for (size_t i = 0; i < owners->cap; i++)
+        if (owners->slot[i] != NULL)
+            more.slot[owner_slot(&more, owners->slot[i])] = owners->slot[i];
+    pdr__free(owners->slot);
+    *owners = more;
+    return true;
+}
+
+/* True if the block was not there yet; also false without memory. */
+static bool add_owner(struct owners *owners, struct block *block)
+{
+    if (2 * owners->count >= owners->cap && !grow_owners(owners))
+        return false;
+    size_t i = owner_slot(owners, block);
+    if (owners->slot[i] != NULL)
+        return false;
+    owners->slot[i] = block;
+    owners->count++;
+    return true;
 }
 
 static void collect(struct owners *owners, const pdr_value *v)
 {
     pdr_iter it;
 
-    owners_add(owners, node_block(v));
-    if (!node_is_changed(v))
+    if (!add_owner(owners, node_block(v)) || !node_is_changed(v))
         return;
     if (pdr__changed_base(v) != NULL)
-        owners_add(owners, node_block(pdr__changed_base(v)));
+        (void)add_owner(owners, node_block(pdr__changed_base(v)));
     pdr_iter_init(&it, v);
     while (pdr_iter_next(&it)) {
         if (it.name != NULL)
-            owners_add(owners, node_block(it.name));
+            (void)add_owner(owners, node_block(it.name));
         collect(owners, it.value);
     }
-}
-
-static int compare_blocks(const void *a, const void *b)
-{
-    uintptr_t x = (uintptr_t) * (struct block *const *)a;
-    uintptr_t y = (uintptr_t) * (struct block *const *)b;
-
-    return (x > y) - (x < y);
 }
 
 static size_t bytes_of_block(const struct block *block)
@@ -425,18 +435,16 @@ static size_t bytes_of_block(const struct block *block)
 
 size_t pdr_value_memory(const pdr_value *value)
 {
-    struct owners owners = {NULL, 0, 0, false};
+    struct owners owners = {NULL, 0, 0};
     size_t total = 0;
 
     if (value == NULL)
         return 0;
     collect(&owners, value);
-    if (owners.count > 0)
-        qsort(owners.list, owners.count, sizeof(*owners.list), compare_blocks);
-    for (size_t i = 0; i < owners.count; i++)
-        if (i == 0 || owners.list[i] != owners.list[i - 1])
-            total += bytes_of_block(owners.list[i]);
-    pdr__free(owners.list);
+    for (size_t i = 0; i < owners.cap; i++)
+        if (owners.slot[i] != NULL)
+            total += bytes_of_block(owners.slot[i]);
+    pdr__free(owners.slot);
     return total;
 }
 

@@ -167,17 +167,39 @@ TEST(err_path, is_never_cut_inside_an_escape)
     ASSERT_SIZE(PDR_ERR_PATH - 1, strlen(err.path));
 }
 
+TEST(shown, cuts_at_a_character_and_hides_what_cannot_be_printed)
+{
+    char out[PDR_SHOWN], text[100];
+
+    ASSERT_STR("", pdr__shown(out, pdr_str_n(NULL, 0)));
+    ASSERT_STR("a?b?c?", pdr__shown(out, pdr_str_c("a\nb\x1B"
+                                                   "c\xFF")));
+    memset(text, 'a', sizeof(text));
+    memcpy(text + 59, "\xC3\xA9", 2);
+    ASSERT_STR("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...",
+               pdr__shown(out, pdr_str_n(text, sizeof(text))));
+    ASSERT_SIZE(60, strlen(pdr__shown(out, pdr_str_n(text + 62, 30))) + 30);
+}
+
 TEST(err_locate, counts_lines_and_code_points_from_one)
 {
     static const struct {
         const char *text;
         int64_t offset;
         size_t line, column;
-    } rows[] = {
-        {"", 0, 1, 1},      {"", 5, 1, 1},         {"abc", -1, 1, 1},
-        {"abc", 2, 1, 3},   {"a\nb", 2, 2, 1},     {"a\r\nb", 3, 2, 1},
-        {"a\rb", 2, 2, 1},  {"a\r\rb\n", 3, 3, 1}, {"caf\xC3\xA9 x", 6, 1, 6},
-        {"\n\n\n", 3, 4, 1}};
+    } rows[] = {{"", 0, 1, 1},
+                {"", 5, 1, 1},
+                {"abc", -1, 1, 1},
+                {"abc", 2, 1, 3},
+                {"a\nb", 2, 2, 1},
+                {"a\r\nb", 3, 2, 1},
+                {"a\rb", 2, 2, 1},
+                {"a\r\rb\n", 3, 3, 1},
+                {"caf\xC3\xA9 x", 6, 1, 6},
+                {"\x80\x80x", 2, 1, 3},
+                {"\xE6\x9D\xB1x", 1, 1, 1},
+                {"\xE6\x9D\xB1x", 3, 1, 2},
+                {"\n\n\n", 3, 4, 1}};
 
     for (size_t i = 0; i < PDR_COUNT(rows); i++) {
         size_t line = 0, column = 0;

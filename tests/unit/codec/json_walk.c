@@ -395,6 +395,67 @@ TEST(json_walk, passes_failures_of_the_stream_on)
     pdr_json_walk_free(w);
 }
 
+TEST(json_walk, keeps_a_name_while_the_window_moves)
+{
+    enum { ROOM = 70000 };
+    static char json[ROOM + 100];
+
+    for (size_t blanks = PDR_WALK_WINDOW_BYTES / 2 - 40;
+         blanks < PDR_WALK_WINDOW_BYTES / 2 + 10; blanks += 3) {
+        char *p = json;
+        *p++ = '{';
+        memset(p, ' ', blanks);
+        p += blanks;
+        memcpy(p, "\"abcdefgh\"     :1}", 19);
+        struct source s = source_of(json, 1);
+        pdr_json_walk *w = walk_of(&s, 0);
+        pdr_json_event event;
+        ASSERT_RC(PDR_OK, pdr_json_walk_next(&event, w, NULL));
+        ASSERT_RC(PDR_OK, pdr_json_walk_next(&event, w, NULL));
+        ASSERT(
+            pdr_value_text_is(pdr_json_walk_value(w), pdr_str_c("abcdefgh")));
+        ASSERT_RC(PDR_OK, pdr_json_walk_next(&event, w, NULL));
+        ASSERT_JSON("1", pdr_json_walk_value(w));
+        pdr_json_walk_free(w);
+    }
+}
+
+TEST(json_walk, gives_a_literal_as_soon_as_it_is_complete)
+{
+    struct source s = source_of("true false null ", 4);
+    pdr_json_walk *w = walk_of(&s, PDR_JSON_SEQUENCE);
+    pdr_json_event event;
+
+    ASSERT_RC(PDR_OK, pdr_json_walk_next(&event, w, NULL));
+    ASSERT_JSON("true", pdr_json_walk_value(w));
+    ASSERT_SIZE(4, s.at);
+    pdr_json_walk_free(w);
+}
+
+static pdr_rc fail_silently(size_t *got, void *into, size_t cap, pdr_err *err,
+                            void *arg)
+{
+    (void)got;
+    (void)into;
+    (void)cap;
+    (void)err;
+    (void)arg;
+    return PDR_EIO;
+}
+
+TEST(json_walk, says_something_for_a_stream_that_says_nothing)
+{
+    pdr_json_walk *w = NULL;
+    pdr_err err = PDR_ERR_INIT;
+    pdr_json_event event;
+
+    ASSERT_RC(PDR_OK, pdr_json_walk_new(&w, NULL, NULL, fail_silently, NULL));
+    ASSERT_RC(PDR_EIO, pdr_json_walk_next(&event, w, &err));
+    ASSERT_RC(PDR_EIO, err.code);
+    ASSERT_STR("stream_failed", err.reason);
+    pdr_json_walk_free(w);
+}
+
 TEST(json_walk_new, refuses_options_that_cannot_be)
 {
     pdr_json_read_opts opts = {.flags = PDR_JSON_TRAILING};

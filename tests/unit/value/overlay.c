@@ -136,6 +136,113 @@ TEST(value_edit, fills_and_empties_containers)
     pdr_value_free(v);
 }
 
+TEST(value_edit, elsewhere_after_an_erase_brings_nothing_back)
+{
+    static const char *const bases[] = {"[1,2,3,4]", "[1, 2, 3, 4]"};
+
+    for (size_t i = 0; i < PDR_COUNT(bases); i++) {
+        pdr_value *v = value_of(bases[i]), *nine = number_of(9);
+        ASSERT_RC(PDR_OK, pdr_value_erase(&v, 3, NULL));
+        ASSERT_RC(PDR_OK, pdr_value_replace(&v, 0, nine, NULL));
+        ASSERT_JSON("[9,2,3]", v);
+        ASSERT_AS_READ(i == 0 ? "[9,2,3]" : "[9, 2, 3]", v);
+        ASSERT_JSON("3", pdr_value_at(v, 2));
+        ASSERT_RC(PDR_OK, pdr_value_erase(&v, 2, NULL));
+        ASSERT_RC(PDR_OK, pdr_value_insert(&v, 1, nine, NULL));
+        ASSERT_JSON("[9,9,2]", v);
+        pdr__value_check(v);
+        pdr_value_free(nine);
+        pdr_value_free(v);
+    }
+}
+
+TEST(value_edit, of_every_element_keeps_the_gaps_between_them)
+{
+    pdr_value *v = value_of("[ {\"a\":1},\n\n {\"a\":2},   {\"a\":3} ]");
+    pdr_value *nine = number_of(9);
+
+    for (char i = '0'; i < '3'; i++) {
+        char pointer[] = {'/', i, '/', 'a', '\0'};
+        ASSERT_RC(PDR_OK, pdr_pointer_set(&v, pdr_str_c(pointer), nine, NULL));
+    }
+    ASSERT_AS_READ("[ {\"a\":9},\n\n {\"a\":9},   {\"a\":9} ]", v);
+    pdr_value_free(nine);
+    pdr_value_free(v);
+}
+
+TEST(value_append, repeats_no_endless_white_space)
+{
+    static char json[5000];
+    pdr_value *v = NULL, *nine = number_of(9);
+    pdr_json_write_opts opts = {.layout = PDR_JSON_AS_READ};
+    pdr_buf out = PDR_BUF_INIT(SIZE_MAX);
+
+    memset(json, ' ', sizeof(json));
+    memcpy(json, "[1,", 3);
+    memcpy(json + 4990, "2]", 3);
+    v = value_of(json);
+    for (int i = 0; i < 100; i++)
+        ASSERT_RC(PDR_OK, pdr_value_append(&v, nine, NULL));
+    ASSERT_RC(PDR_OK, pdr_json_write(&out, v, &opts, NULL));
+    ASSERT_SIZE(4992 + 200, out.len);
+    pdr_buf_dispose(&out);
+    pdr_value_free(nine);
+    pdr_value_free(v);
+}
+
+TEST(value_set, and_remove_of_one_name_in_a_large_object_takes_steps_not_walks)
+{
+    pdr_value *v = value_of("{}"), *nine = number_of(9);
+    char name[16];
+
+    for (int i = 0; i < 50000; i++) {
+        snprintf(name, sizeof(name), "n%d", i);
+        ASSERT_RC(PDR_OK, pdr_value_set(&v, pdr_str_c(name), nine, NULL));
+    }
+    for (int i = 0; i < 50000; i++) {
+        ASSERT_RC(PDR_OK, pdr_value_set(&v, pdr_str_c("x"), nine, NULL));
+        ASSERT_RC(PDR_OK, pdr_value_remove(&v, pdr_str_c("x"), NULL));
+    }
+    ASSERT_SIZE(50000, pdr_value_count(v));
+    pdr__value_check(v);
+    pdr_value_free(nine);
+    pdr_value_free(v);
+}
+
+TEST(value_remove, of_all_members_is_not_slowed_by_one_duplicate)
+{
+    enum { COUNT = 50000 };
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+    pdr_value *v = NULL;
+    char name[16];
+
+    ASSERT_RC(PDR_OK, pdr_buf_printf(&text, NULL, "{\"d\":1,\"d\":2"));
+    for (int i = 0; i < COUNT; i++)
+        ASSERT_RC(PDR_OK, pdr_buf_printf(&text, NULL, ",\"n%d\":1", i));
+    ASSERT_RC(PDR_OK, pdr_buf_printf(&text, NULL, "}"));
+    ASSERT_RC(PDR_OK, pdr_json_read_take(&v, &text, NULL, NULL));
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(name, sizeof(name), "n%d", i);
+        ASSERT_RC(PDR_OK, pdr_value_remove(&v, pdr_str_c(name), NULL));
+    }
+    ASSERT_JSON("{\"d\":1,\"d\":2}", v);
+    ASSERT_RC(PDR_OK, pdr_value_remove(&v, pdr_str_c("d"), NULL));
+    ASSERT_JSON("{}", v);
+    pdr_value_free(v);
+}
+
+TEST(value_set, refuses_a_bad_name_before_anything_changes)
+{
+    pdr_value *v = value_of("{\"a\": 1}"), *nine = number_of(9);
+    pdr_value *before = v;
+    pdr_str raw;
+
+    ASSERT_RC(PDR_EINVALID, pdr_value_set(&v, pdr_str_c("\xFF"), nine, NULL));
+    ASSERT(v == before && pdr_value_raw(&raw, v));
+    pdr_value_free(nine);
+    pdr_value_free(v);
+}
+
 /* --- depth --------------------------------------------------------------- */
 
 TEST(value_edit, has_a_limit_of_levels)
