@@ -182,7 +182,11 @@ size_t pdr__index_bytes(const struct block *block);
  * given up since it was put: the caller compares. */
 struct names;
 struct names *pdr__names_new(size_t expected);
+/* One more owner; give up one. NULL is fine. */
+struct names *pdr__names_ref(struct names *names);
 void pdr__names_free(struct names *names);
+/* Make *names one that can be changed: a copy, if others own it too. */
+bool pdr__names_own(struct names **names);
 /* Remember that a name of this hash stands at `position`; false without
  * memory. */
 bool pdr__names_put(struct names **names, uint64_t hash, uint32_t position);

@@ -288,6 +288,7 @@ const pdr_value *pdr__index_member(const pdr_value *object, pdr_str name)
 #define NAMES_REPEATED (1u << 31)
 
 struct names {
+    atomic_size_t refs; /* one that is shared never changes */
     size_t mask, used;
     struct spot {
         uint32_t hash;
@@ -305,14 +306,25 @@ struct names *pdr__names_new(size_t expected)
         !pdr__add_size(&size, size, sizeof(struct names)))
         return NULL;
     struct names *names = pdr__calloc(1, size);
+    if (names == NULL)
+        return NULL;
+    atomic_init(&names->refs, 1);
+    names->mask = spots - 1;
+    return names;
+}
+
+struct names *pdr__names_ref(struct names *names)
+{
     if (names != NULL)
-        names->mask = spots - 1;
+        atomic_fetch_add_explicit(&names->refs, 1, memory_order_relaxed);
     return names;
 }
 
 void pdr__names_free(struct names *names)
 {
-    pdr__free(names);
+    if (names != NULL &&
+        atomic_fetch_sub_explicit(&names->refs, 1, memory_order_acq_rel) == 1)
+        pdr__free(names);
 }
 
 static void names_insert(struct names *names, uint32_t hash, uint32_t position)
@@ -324,6 +336,23 @@ static void names_insert(struct names *names, uint32_t hash, uint32_t position)
     names->spot[i].hash = hash;
     names->spot[i].position = position;
     names->used++;
+}
+
+bool pdr__names_own(struct names **names)
+{
+    struct names *old = *names;
+
+    if (atomic_load_explicit(&old->refs, memory_order_acquire) == 1)
+        return true;
+    struct names *copy = pdr__names_new(old->mask / 2);
+    if (copy == NULL)
+        return false;
+    assert(copy->mask == old->mask);
+    memcpy(copy->spot, old->spot, (old->mask + 1) * sizeof(old->spot[0]));
+    copy->used = old->used;
+    pdr__names_free(old);
+    *names = copy;
+    return true;
 }
 
 static bool names_grow(struct names **names)

@@ -131,10 +131,14 @@ static pdr_rc add_member(struct changed *c, pdr_str name, pdr_value *value,
     chunk->item[chunk->count++] = value;
     set_count(c, node_count(&c->node) + 1);
     struct names *names = atomic_load_explicit(&c->names, memory_order_relaxed);
-    if (names != NULL && !note_name(c, &names, c->slots)) {
-        pdr__changed_drop_names(c); /* it is built again when it is wanted */
-    } else {
+    if (names != NULL) {
+        /* Where it cannot be kept, it is built again when it is wanted. */
+        bool kept = pdr__names_own(&names);
         atomic_store_explicit(&c->names, names, memory_order_relaxed);
+        kept = kept && note_name(c, &names, c->slots);
+        atomic_store_explicit(&c->names, names, memory_order_relaxed);
+        if (!kept)
+            pdr__changed_drop_names(c);
     }
     c->slots++;
     return PDR_OK;

@@ -16,9 +16,9 @@
  *      suffix. Any other change first puts all children into chunks. There is
  *      never a changed container on top of another one: a second edit changes
  *      the first one's chunks, in place if its handle is the only owner, else
- *      in a copy that shares all chunks but one. So an edit costs at most a
- *      chunk and the list of chunks. (Looking a name up in a large object that
- *      was just copied builds its index of names anew.)
+ *      in a copy that shares all chunks but one, and the index of names. So an
+ *      edit costs at most a chunk and the list of chunks; a new name in a large
+ *      object that others hold also copies the index.
  *
  * INVARIANTS, asserted by pdr__changed_check()
  *   O1  A container with more than one owner never changes, nor does a chunk
@@ -165,6 +165,10 @@ static struct changed *from_shared(pdr_value **io)
     c->after = old->after;
     c->slots = old->slots;
     c->empty = old->empty;
+    atomic_store_explicit(
+        &c->names,
+        pdr__names_ref(atomic_load_explicit(&old->names, memory_order_acquire)),
+        memory_order_relaxed);
     c->base = old->base;
     if (c->base != NULL)
         pdr__block_ref(node_block(c->base), 1);

@@ -209,6 +209,30 @@ TEST(value_set, and_remove_of_one_name_in_a_large_object_takes_steps_not_walks)
     pdr_value_free(v);
 }
 
+TEST(value_set, of_a_new_name_is_not_seen_by_who_holds_the_old_value)
+{
+    pdr_value *v = value_of("{}"), *nine = number_of(9);
+    char name[16];
+
+    for (int i = 0; i < 40; i++) {
+        snprintf(name, sizeof(name), "n%d", i);
+        ASSERT_RC(PDR_OK, pdr_value_set(&v, pdr_str_c(name), nine, NULL));
+    }
+    pdr_value *old = pdr_value_ref(v);
+    ASSERT(pdr_value_get_c(old, "n39") != NULL); /* the index is there */
+    ASSERT_RC(PDR_OK, pdr_value_remove(&v, pdr_str_c("n7"), NULL));
+    ASSERT_RC(PDR_OK, pdr_value_set(&v, pdr_str_c("new"), nine, NULL));
+    ASSERT_RC(PDR_OK, pdr_value_set(&v, pdr_str_c("n7"), nine, NULL));
+    ASSERT(pdr_value_get_c(old, "new") == NULL);
+    ASSERT(pdr_value_get_c(old, "n7") != NULL);
+    ASSERT_SIZE(40, pdr_value_count(old));
+    ASSERT_SIZE(41, pdr_value_count(v));
+    ASSERT(pdr_value_get_c(v, "n7") != NULL && pdr_value_get_c(v, "new"));
+    pdr_value_free(old);
+    pdr_value_free(nine);
+    pdr_value_free(v);
+}
+
 TEST(value_remove, of_all_members_is_not_slowed_by_one_duplicate)
 {
     enum { COUNT = 50000 };
@@ -485,6 +509,31 @@ TEST(value_append, to_a_shared_array_copies_no_more_than_a_chunk)
         ASSERT_SIZE(1000000 + (size_t)i, pdr_value_count(old));
     }
     ASSERT_JSON("9", pdr_value_at(v, 1001999));
+    pdr_value_free(old);
+    pdr_value_free(nine);
+    pdr_value_free(v);
+}
+
+TEST(value_set, in_a_large_shared_object_copies_no_more_than_a_chunk)
+{
+    enum { COUNT = 50000 };
+    pdr_value *v = value_of("{}"), *nine = number_of(9), *old = NULL;
+    char name[16];
+
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(name, sizeof(name), "n%d", i);
+        ASSERT_RC(PDR_OK, pdr_value_set(&v, pdr_str_c(name), nine, NULL));
+    }
+    for (int i = 0; i < COUNT; i += 25) {
+        pdr_value_free(old);
+        old =
+            pdr_value_ref(v); /* each version is held while the next is made */
+        size_t before = test_live_bytes();
+        snprintf(name, sizeof(name), "n%d", i);
+        ASSERT_RC(PDR_OK, pdr_value_set(&v, pdr_str_c(name), nine, NULL));
+        ASSERT(test_live_bytes() - before < 20000);
+    }
+    ASSERT_SIZE(COUNT, pdr_value_count(v));
     pdr_value_free(old);
     pdr_value_free(nine);
     pdr_value_free(v);
