@@ -4,6 +4,7 @@
  *
  * Records go to the file that PERDURE_TEST_RECORD names, one line a test:
  *     pass|fail TAB program/noun: sentence TAB ids, comma-separated
+ *     skip TAB program/noun: sentence TAB reason
  */
 #include "test.h"
 
@@ -20,6 +21,7 @@ struct test {
     bool oom;
     const char *claims[MAX_CLAIMS];
     size_t claim_count;
+    const char *skipped; /* why; NULL if it ran */
 };
 
 static struct test tests[MAX_TESTS];
@@ -216,6 +218,12 @@ void test_covers(const char *id)
     current->claims[current->claim_count++] = id;
 }
 
+void test_skip(const char *reason)
+{
+    current->skipped = reason;
+    skip();
+}
+
 static void check_leaks(size_t before)
 {
     if (heap.live != before)
@@ -256,11 +264,16 @@ static void run_one(void **state)
 static void record(FILE *file, const char *program, const struct test *t,
                    bool passed)
 {
-    fprintf(file, "%s\t%s/%s\t", passed ? "pass" : "fail", program, t->name);
-    for (size_t i = 0; i < t->claim_count; i++)
+    const char *verdict = t->skipped != NULL ? "skip"
+                          : passed           ? "pass"
+                                             : "fail";
+
+    fprintf(file, "%s\t%s/%s\t", verdict, program, t->name);
+    if (t->skipped != NULL)
+        fprintf(file, "%s", t->skipped);
+    for (size_t i = 0; t->skipped == NULL && i < t->claim_count; i++)
         fprintf(file, "%s%s", i > 0 ? "," : "", t->claims[i]);
     fprintf(file, "\n");
-    fflush(file); /* a later test may crash */
 }
 
 static const char *program_name(const char *argv0)

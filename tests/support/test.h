@@ -26,6 +26,8 @@ typedef void (*test_fn)(void);
 void test_register(const char *noun, const char *sentence, test_fn fn,
                    bool oom);
 void test_covers(const char *id);
+/* Ends the test; whoever runs the tests gets to read the reason. */
+void test_skip(const char *reason);
 
 /* Allocations through the library that are alive, and all since the start. */
 size_t test_live_allocations(void);
