@@ -146,7 +146,8 @@ static pdr_rc fill(struct pdr_json_walk *w)
         if (rc != PDR_OK)
             return rc;
     }
-    size_t room = w->window.cap - w->window.len - 1; /* see read_token() */
+    /* One byte is left for the NUL of read_token(). */
+    size_t room = w->window.cap - w->window.len - 1;
     pdr_rc rc =
         w->fn(&got, w->window.ptr + w->window.len, room, &w->err, w->arg);
     if (rc != PDR_OK) {

@@ -2,8 +2,8 @@
  * array.c - changing the elements of an array.
  *
  * WHY  Most changes are one append, or one edit in one place. Neither visits
- * the other elements: the first change splits the base in two around its place,
- *      and only a change elsewhere puts all elements into chunks.
+ *      the other elements: the first change splits the base in two around its
+ *      place, and only a change elsewhere puts all elements into chunks.
  */
 #include "overlay.h"
 

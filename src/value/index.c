@@ -16,9 +16,9 @@
  *   X1  The table has at least twice as many places as the block has large
  *       containers, so there is always a free one and it never grows.
  *   X2  Table and indexes are published by compare-and-swap and never change
- *       afterwards. Two threads may build the same one; the loser frees its
- * own. X3  Without memory a look-up walks. It never fails. X4  Hashes are
- * seeded per process: nobody can choose names that collide.
+ *       afterwards. Two threads may build the same one; the loser frees it.
+ *   X3  Without memory a look-up walks. It never fails.
+ *   X4  Hashes are seeded per process: nobody can choose names that collide.
  */
 #include "core.h"
 

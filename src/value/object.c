@@ -3,8 +3,8 @@
  *
  * WHY  Members keep their place: a new value goes where the old one was, a new
  *      name goes to the end, and duplicates that were read stay. Removing
- * leaves an empty slot (O3 in overlay.c), so that positions, which the index of
- *      names holds, stay right.
+ *      leaves an empty slot (O3 in overlay.c), so that positions, which the
+ *      index of names holds, stay right.
  */
 #include "overlay.h"
 

@@ -7,10 +7,10 @@
  *      all chunks, and an edit copies the one that it changes.
  *
  * INVARIANTS
- *   O1  A chunk owns one count for each of its items. A chunk with more than
+ *   C1  A chunk owns one count for each of its items. A chunk with more than
  *       one owner never changes.
- *   C1  starts[k] is the number of items in the chunks before k.
- *   C2  What may fail comes before what changes something.
+ *   C2  starts[k] is the number of items in the chunks before k.
+ *   C3  What may fail comes before what changes something.
  */
 #include "run.h"
 
@@ -115,7 +115,7 @@ void pdr__run_renumber(struct run *run, uint32_t from)
             k == 0 ? 0 : run->starts[k - 1] + run->chunks[k - 1]->count;
 }
 
-/* Put a chunk into the list at place k; there is room (C2). */
+/* Put a chunk into the list at place k; there is room (C3). */
 static void insert_chunk(struct run *run, uint32_t k, struct chunk *chunk)
 {
     memmove(&run->chunks[k + 1], &run->chunks[k],

@@ -21,7 +21,7 @@ struct chunk {
 /* Chunks in a row. */
 struct run {
     struct chunk **chunks; /* owned */
-    uint32_t *starts;      /* owned; C1 in run.c */
+    uint32_t *starts;      /* owned; C2 in run.c */
     uint32_t count, cap;
 };
 
