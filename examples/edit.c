@@ -87,7 +87,7 @@ static pdr_rc build_request(pdr_value **out, const char *text, pdr_err *err)
 static pdr_rc edit(const char *in, const char *out, const char *text,
                    pdr_err *err)
 {
-    const pdr_json_write_opts as_read = {.layout = PDR_JSON_AS_READ};
+    const pdr_write_opts as_read = {.layout = PDR_AS_READ};
     pdr_buf bytes = PDR_BUF_INIT(64 * 1024 * 1024);
     pdr_value *document = NULL, *entry = NULL;
     pdr_rc rc = read_file(&bytes, in, err);

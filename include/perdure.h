@@ -5,6 +5,7 @@
 #define PERDURE_H
 
 #include <perdure/buf.h>
+#include <perdure/codec.h>
 #include <perdure/errors.h>
 #include <perdure/json.h>
 #include <perdure/types.h>

@@ -56,7 +56,27 @@
     X(BARE_TOKEN,         INVALID,     "bare_token")                           \
     X(NO_KERNEL,          UNSUPPORTED, "no_kernel")                            \
     X(BAD_OPTION,         MISUSE,      "bad_option")                           \
-    X(WALK_ORDER,         MISUSE,      "walk_order")
+    X(WALK_ORDER,         MISUSE,      "walk_order")                           \
+    X(WRITER_ORDER,       MISUSE,      "writer_order")                         \
+    /* choice of a format */                                                   \
+    X(NO_FORMAT,          NOTFOUND,    "no_format")                            \
+    X(UNKNOWN_FORMAT,     INVALID,     "unknown_format")                       \
+    X(AMBIGUOUS_FORMAT,   INVALID,     "ambiguous_format")                     \
+    /* MessagePack */                                                          \
+    X(RESERVED_BYTE,      INVALID,     "reserved_byte")                        \
+    X(BINARY_DATA,        INVALID,     "binary_data")                          \
+    X(TIMESTAMP,          INVALID,     "timestamp")                            \
+    X(UNKNOWN_EXTENSION,  INVALID,     "unknown_extension")                    \
+    X(NAME_NO_STRING,     INVALID,     "name_no_string")                       \
+    X(BAD_RECORD,         INVALID,     "bad_record")                           \
+    X(INEXACT_NUMBER,     INVALID,     "inexact_number")                       \
+    X(DUPLICATE_NAME,     INVALID,     "duplicate_name")                       \
+    /* XML */                                                                  \
+    X(BAD_XML,            INVALID,     "bad_xml")                              \
+    X(XML_FORBIDDEN,      INVALID,     "xml_forbidden")                        \
+    X(XML_ELEMENT,        INVALID,     "xml_element")                          \
+    X(XML_ATTRIBUTE,      INVALID,     "xml_attribute")                        \
+    X(XML_TEXT,           INVALID,     "xml_text")
 /* clang-format on */
 
 enum pdr__reason {

@@ -80,7 +80,7 @@ void cli_print(const struct cli *cli, pdr_str text)
 
 void cli_print_json(const struct cli *cli, const pdr_value *value)
 {
-    const pdr_json_write_opts opts = {.flags = PDR_JSON_BARE_TOKENS};
+    const pdr_write_opts opts = {.flags = PDR_BARE_TOKENS};
     pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
     pdr_err err = PDR_ERR_INIT;
 

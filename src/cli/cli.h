@@ -300,7 +300,7 @@ struct cli_limits {
     uint64_t max_depth, max_bytes, max_nodes;
 };
 
-pdr_json_read_opts cli_read_opts(const struct cli_limits *limits);
+pdr_read_opts cli_read_opts(const struct cli_limits *limits);
 
 /* Name to show for a path: "-" is "standard input". */
 const char *cli_input_name(const char *path);

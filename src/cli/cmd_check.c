@@ -278,18 +278,17 @@ static pdr_rc on_read(size_t *got, void *into, size_t cap, pdr_err *err,
 }
 
 /* The document that the walk has come to. */
-static pdr_rc check_document(struct stream *s, pdr_json_walk *walk,
-                             pdr_err *err)
+static pdr_rc check_document(struct stream *s, pdr_walk *walk, pdr_err *err)
 {
     struct report *r = s->report;
-    int64_t offset = pdr_json_walk_offset(walk);
+    int64_t offset = pdr_walk_offset(walk);
     pdr_value *value = NULL;
     pdr_str raw = {NULL, 0};
     pdr_rc rc = PDR_OK;
 
     r->documents++;
     s->begin = (size_t)(offset - s->base);
-    rc = pdr_json_walk_take(&value, walk, err);
+    rc = pdr_walk_take(&value, walk, err);
     if (rc != PDR_OK)
         return rc;
     stream_place(s, offset);
@@ -301,14 +300,14 @@ static pdr_rc check_document(struct stream *s, pdr_json_walk *walk,
     return rc;
 }
 
-static pdr_rc walk_all(struct stream *s, pdr_json_walk *walk, pdr_err *err)
+static pdr_rc walk_all(struct stream *s, pdr_walk *walk, pdr_err *err)
 {
     for (;;) {
-        pdr_json_event event = PDR_JSON_END_OF_INPUT;
-        pdr_rc rc = pdr_json_walk_next(&event, walk, err);
-        if (rc == PDR_OK && event != PDR_JSON_END_OF_INPUT)
+        pdr_event event = PDR_END_OF_INPUT;
+        pdr_rc rc = pdr_walk_next(&event, walk, err);
+        if (rc == PDR_OK && event != PDR_END_OF_INPUT)
             rc = check_document(s, walk, err);
-        if (rc != PDR_OK || event == PDR_JSON_END_OF_INPUT)
+        if (rc != PDR_OK || event == PDR_END_OF_INPUT)
             return rc;
     }
 }
@@ -317,22 +316,22 @@ static pdr_rc check_lines(struct report *r, pdr_buf *text, const char *path,
                           pdr_err *err)
 {
     struct stream s = {.report = r, .text = text, .fd = -1};
-    pdr_json_read_opts opts = cli_read_opts(&r->check->limits);
-    pdr_json_walk *walk = NULL;
+    pdr_read_opts opts = cli_read_opts(&r->check->limits);
+    pdr_walk *walk = NULL;
     uint64_t size = 0;
     pdr_rc rc = cli_input_open(&s.fd, &size, path, err);
 
     if (rc != PDR_OK)
         return rc;
-    opts.flags |= PDR_JSON_SEQUENCE;
+    opts.flags |= PDR_SEQUENCE;
     place_begin(&r->place, pdr_str_n(NULL, 0), 0);
     cli_progress_begin(&s.progress, r->check->cli, r->name, size);
-    rc = pdr_json_walk_new(&walk, &opts, err, on_read, &s);
+    rc = pdr_walk_new(&walk, pdr_json_codec(), &opts, err, on_read, &s);
     if (rc == PDR_OK)
         rc = walk_all(&s, walk, err);
     cli_progress_end(&s.progress);
     stream_place(&s, r->place.offset);
-    pdr_json_walk_free(walk);
+    pdr_walk_free(walk);
     cli_input_close(s.fd);
     return rc;
 }

@@ -30,7 +30,7 @@ static const struct {
 /* The text of a value in `d->value`: compact, or as it stands in raw output. */
 static pdr_str value_text(struct diff *d, const pdr_value *value)
 {
-    const pdr_json_write_opts opts = {.flags = PDR_JSON_BARE_TOKENS};
+    const pdr_write_opts opts = {.flags = PDR_BARE_TOKENS};
     pdr_err err = PDR_ERR_INIT;
     pdr_str raw = {NULL, 0};
 

@@ -65,7 +65,7 @@ static void print_colored(const struct cli *cli, pdr_str json)
 }
 
 static void print(const struct cli *cli, const pdr_value *value,
-                  const pdr_json_write_opts *opts)
+                  const pdr_write_opts *opts)
 {
     bool colored = cli->color_out && (cli->tty_out || cli->color == CLI_ALWAYS);
     pdr_buf out = PDR_BUF_INIT(SIZE_MAX);
@@ -81,8 +81,7 @@ static void print(const struct cli *cli, const pdr_value *value,
 }
 
 static int format(const struct cli *cli, const char *path,
-                  const struct cli_limits *limits,
-                  const pdr_json_write_opts *opts)
+                  const struct cli_limits *limits, const pdr_write_opts *opts)
 {
     pdr_value *value = NULL;
     pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
@@ -123,11 +122,11 @@ static int run(struct cli *cli, int argc, char **argv)
     compact = compact || cli->output == CLI_OUTPUT_JSONL;
     if (strcmp(path, "-") == 0 && isatty(STDIN_FILENO) && !cli->quiet)
         fputs("reading standard input; Ctrl-D ends it\n", stderr);
-    return format(cli, path, &limits,
-                  &(pdr_json_write_opts){
-                      .flags = limits.bare_tokens ? PDR_JSON_BARE_TOKENS : 0,
-                      .layout = compact ? PDR_JSON_COMPACT : PDR_JSON_PRETTY,
-                      .indent = (uint32_t)indent});
+    return format(
+        cli, path, &limits,
+        &(pdr_write_opts){.flags = limits.bare_tokens ? PDR_BARE_TOKENS : 0,
+                          .layout = compact ? PDR_COMPACT : PDR_PRETTY,
+                          .indent = (uint32_t)indent});
 }
 
 const struct cli_command cli_cmd_fmt = {

@@ -11,7 +11,7 @@ static void print_object(const struct cli *cli)
     pdr_builder_object(to);
     cli_member_text(to, "command", pdr_str_c(PDR_VERSION));
     cli_member_text(to, "library", pdr_str_c(pdr_version()));
-    cli_member_text(to, "kernel", pdr_str_c(pdr_json_kernel_name()));
+    cli_member_text(to, "kernel", pdr_str_c(pdr_kernel_name()));
     pdr_builder_end(to);
     cli_must(pdr_builder_finish(&object, to, &err), &err);
     cli_print_json(cli, object);
@@ -30,7 +30,7 @@ static int run(struct cli *cli, int argc, char **argv)
         puts(pdr_version());
     else
         printf("perdure %s\nlibrary %s\nkernel  %s\n", PDR_VERSION,
-               pdr_version(), pdr_json_kernel_name());
+               pdr_version(), pdr_kernel_name());
     return 0;
 }
 

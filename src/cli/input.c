@@ -13,13 +13,12 @@
 
 #define READ_BYTES ((size_t)1024 * 1024) /* between two looks at the clock */
 
-pdr_json_read_opts cli_read_opts(const struct cli_limits *limits)
+pdr_read_opts cli_read_opts(const struct cli_limits *limits)
 {
-    return (pdr_json_read_opts){
-        .flags = limits->bare_tokens ? PDR_JSON_BARE_TOKENS : 0,
-        .max_depth = (uint32_t)limits->max_depth,
-        .max_bytes = limits->max_bytes,
-        .max_nodes = limits->max_nodes};
+    return (pdr_read_opts){.flags = limits->bare_tokens ? PDR_BARE_TOKENS : 0,
+                           .max_depth = (uint32_t)limits->max_depth,
+                           .max_bytes = limits->max_bytes,
+                           .max_nodes = limits->max_nodes};
 }
 
 const char *cli_input_name(const char *path)
@@ -133,7 +132,7 @@ pdr_rc cli_input_value(pdr_value **out, pdr_buf *text, const struct cli *cli,
                        const char *path, const struct cli_limits *limits,
                        pdr_err *err)
 {
-    pdr_json_read_opts opts = cli_read_opts(limits);
+    pdr_read_opts opts = cli_read_opts(limits);
     pdr_rc rc = cli_input_read(text, cli, path, limits, err);
 
     *out = NULL;

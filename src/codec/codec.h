@@ -5,19 +5,56 @@
 #define PDR_CODEC_H
 
 #include <perdure/json.h>
+#include <perdure/sys/codec.h>
 
 #include "core.h"
+
+/* --- where a walk or a writer stands (route.c) --------------------------- */
+
+struct level {
+    bool object;
+    uint64_t children; /* complete ones */
+    size_t path_len;   /* of the text when it is innermost */
+};
+
+/* The open containers, and the pointer of the innermost one as it is printed.
+ * Behind a name, the text has that too. */
+struct route {
+    struct level *levels; /* owned; `max` of them */
+    uint32_t max, depth;
+    pdr_buf text;
+};
+
+pdr_rc pdr__route_init(struct route *route, uint32_t max, pdr_err *err);
+void pdr__route_dispose(struct route *route);
+
+static inline bool pdr__route_in_object(const struct route *route)
+{
+    return route->depth > 0 && route->levels[route->depth - 1].object;
+}
+
+/* A container begins; there must be room for it. */
+pdr_rc pdr__route_open(struct route *route, bool object, pdr_err *err);
+pdr_rc pdr__route_name(struct route *route, const pdr_value *name,
+                       pdr_err *err);
+/* A container ends, without counting for what is around it. */
+void pdr__route_close(struct route *route);
+/* A child is complete. */
+void pdr__route_child(struct route *route);
+/* Put the route in front of the path of `err`. `inside`: it is about the child
+ * that comes next, not about the container. */
+void pdr__route_put(pdr_err *err, const struct route *route, bool inside);
 
 /* --- reading JSON (json_read.c, json_core.h) ----------------------------- */
 
 /* Options with the defaults filled in. */
-struct json_limits {
+struct read_limits {
     bool bare;     /* NaN, Infinity, -Infinity are numbers */
     bool trailing; /* stop behind the document */
     bool alone;    /* the text was cut to the document, as well as one can */
     uint32_t depth, nodes;
     size_t bytes;
-    pdr_json_kernel kernel;
+    pdr_kernel kernel;
 };
 
 /* One document being read. A kernel fills nodes until it is done or fails. */
@@ -55,7 +92,7 @@ bool pdr__json_kernel_avx2(struct json_reader *r);
 bool pdr__json_grow(struct json_reader *r, uint32_t need);
 
 /* Check options and fill in the defaults. */
-pdr_rc pdr__json_limits(struct json_limits *out, const pdr_json_read_opts *opts,
+pdr_rc pdr__read_limits(struct read_limits *out, const pdr_read_opts *opts,
                         pdr_err *err);
 
 /* Refuse what is no UTF-8 by its first bytes: byte order marks, UTF-16. */
@@ -68,7 +105,7 @@ pdr_rc pdr__json_push_token(pdr_buf *path, pdr_str inner);
 /* Read one document; `levels` containers are open around it. The value borrows
  * `text`. *used is the end of it. `has_nul`: a NUL stands behind the text. */
 pdr_rc pdr__json_parse(pdr_value **out, size_t *used, pdr_str text,
-                       bool has_nul, const struct json_limits *limits,
+                       bool has_nul, const struct read_limits *limits,
                        uint32_t levels, pdr_err *err);
 
 /* Bytes of the escape or of the UTF-8 sequences at p (inside a string, p < end,
@@ -83,5 +120,56 @@ static inline bool json_is_space(char c)
 {
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
+
+/* --- slots of the JSON codec (json_walk.c, json_writer.c) ------------------
+ */
+
+pdr_rc pdr__json_walk_open(void **self, const pdr_read_opts *opts, pdr_err *err,
+                           pdr_read_fn fn, void *arg);
+pdr_rc pdr__json_walk_next(pdr_event *event, pdr_value **value, void *self,
+                           pdr_err *err);
+pdr_rc pdr__json_walk_take(pdr_value **out, void *self, pdr_err *err);
+int64_t pdr__json_walk_offset(const void *self);
+void pdr__json_walk_close(void *self);
+
+/* As pdr_json_write(), for a value that stands `level` containers deep; options
+ * are checked, the output may have a part of it after a failure. */
+pdr_rc pdr__json_write_at(pdr_buf *out, const pdr_value *value,
+                          const pdr_write_opts *opts, uint32_t level,
+                          pdr_err *err);
+
+extern const pdr_codec pdr__json_codec;
+
+/* --- all codecs (codec.c) --------------------------------------------------
+ */
+
+/* Is the table complete, and does it take these flags? */
+pdr_rc pdr__codec_check(const pdr_codec *codec, unsigned flags,
+                        unsigned allowed, pdr_err *err);
+/* Check layout and indent. */
+pdr_rc pdr__write_opts_check(const pdr_write_opts *opts, pdr_err *err);
+
+/* Put the path from `root` to a node in it into `err`. */
+void pdr__value_place(pdr_err *err, const pdr_value *root,
+                      const pdr_value *target);
+
+/* A stream failed: was it said why? */
+void pdr__stream_failed(pdr_err *err, pdr_rc rc);
+
+/* --- output to a stream (sink.c) ---------------------------------------------
+ */
+
+/* Bytes on their way to a stream; handed out when there are enough. */
+struct sink {
+    pdr_buf buf;
+    pdr_write_fn fn;
+    void *arg;
+};
+
+void pdr__sink_init(struct sink *sink, pdr_write_fn fn, void *arg);
+void pdr__sink_dispose(struct sink *sink);
+/* Hand out what is there if it is much, or in any case. */
+pdr_rc pdr__sink_ease(struct sink *sink, pdr_err *err);
+pdr_rc pdr__sink_flush(struct sink *sink, pdr_err *err);
 
 #endif

@@ -21,36 +21,36 @@
 
 /* --- options ------------------------------------------------------------- */
 
-static bool has_kernel(pdr_json_kernel kernel)
+static bool has_kernel(pdr_kernel kernel)
 {
 #if defined(__x86_64__)
-    if (kernel == PDR_JSON_KERNEL_AVX2)
+    if (kernel == PDR_KERNEL_AVX2)
         return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");
     return true;
 #else
-    return kernel == PDR_JSON_KERNEL_PORTABLE;
+    return kernel == PDR_KERNEL_PORTABLE;
 #endif
 }
 
-static pdr_json_kernel best_kernel(void)
+static pdr_kernel best_kernel(void)
 {
-    if (has_kernel(PDR_JSON_KERNEL_AVX2))
-        return PDR_JSON_KERNEL_AVX2;
-    if (has_kernel(PDR_JSON_KERNEL_SSE2))
-        return PDR_JSON_KERNEL_SSE2;
-    return PDR_JSON_KERNEL_PORTABLE;
+    if (has_kernel(PDR_KERNEL_AVX2))
+        return PDR_KERNEL_AVX2;
+    if (has_kernel(PDR_KERNEL_SSE2))
+        return PDR_KERNEL_SSE2;
+    return PDR_KERNEL_PORTABLE;
 }
 
 static const struct {
     const char *name;
     json_kernel_fn read;
 } kernels[] = {
-    [PDR_JSON_KERNEL_PORTABLE] = {"portable", pdr__json_kernel_portable},
-    [PDR_JSON_KERNEL_SSE2] = {"sse2", pdr__json_kernel_sse2},
-    [PDR_JSON_KERNEL_AVX2] = {"avx2", pdr__json_kernel_avx2},
+    [PDR_KERNEL_PORTABLE] = {"portable", pdr__json_kernel_portable},
+    [PDR_KERNEL_SSE2] = {"sse2", pdr__json_kernel_sse2},
+    [PDR_KERNEL_AVX2] = {"avx2", pdr__json_kernel_avx2},
 };
 
-const char *pdr_json_kernel_name(void)
+const char *pdr_kernel_name(void)
 {
     return kernels[best_kernel()].name;
 }
@@ -64,17 +64,14 @@ static bool take_limit(uint64_t *out, uint64_t given, uint64_t normal,
     return *out <= most;
 }
 
-pdr_rc pdr__json_limits(struct json_limits *out, const pdr_json_read_opts *opts,
+pdr_rc pdr__read_limits(struct read_limits *out, const pdr_read_opts *opts,
                         pdr_err *err)
 {
-    static const pdr_json_read_opts none;
+    static const pdr_read_opts none;
     uint64_t depth = 0, bytes = 0, nodes = 0;
 
     if (opts == NULL)
         opts = &none;
-    if ((opts->flags &
-         ~(PDR_JSON_BARE_TOKENS | PDR_JSON_TRAILING | PDR_JSON_SEQUENCE)) != 0)
-        return PDR_FAIL(err, BAD_OPTION, "unknown flags 0x%x", opts->flags);
     if ((unsigned)opts->kernel >= PDR_COUNT(kernels))
         return PDR_FAIL(err, BAD_OPTION, "no kernel %d", (int)opts->kernel);
     if (!take_limit(&depth, opts->max_depth, PDR_DEFAULT_DEPTH, PDR_MAX_DEPTH))
@@ -87,14 +84,14 @@ pdr_rc pdr__json_limits(struct json_limits *out, const pdr_json_read_opts *opts,
     if (!take_limit(&nodes, opts->max_nodes, PDR_MAX_NODES, PDR_MAX_NODES))
         return PDR_FAIL(err, BAD_OPTION, "a limit of nodes is at most %u",
                         PDR_MAX_NODES);
-    out->bare = (opts->flags & PDR_JSON_BARE_TOKENS) != 0;
+    out->bare = (opts->flags & PDR_BARE_TOKENS) != 0;
     out->alone = false;
-    out->trailing = (opts->flags & PDR_JSON_TRAILING) != 0;
+    out->trailing = (opts->flags & PDR_TRAILING) != 0;
     out->depth = (uint32_t)depth;
     out->bytes = (size_t)bytes;
     out->nodes = (uint32_t)nodes;
     out->kernel =
-        opts->kernel != PDR_JSON_KERNEL_BEST ? opts->kernel : best_kernel();
+        opts->kernel != PDR_KERNEL_BEST ? opts->kernel : best_kernel();
     if (!has_kernel(out->kernel))
         return PDR_FAIL(err, NO_KERNEL, "this processor has no %s",
                         kernels[out->kernel].name);
@@ -145,7 +142,7 @@ bool pdr__json_grow(struct json_reader *r, uint32_t need)
 /* Nodes to begin with: a scalar has one; documents of agents have one for every
  * 10 bytes or more; others grow, which copies. What is not used is given back.
  * What follows a document in the same text must not cost memory each time. */
-static uint32_t first_nodes(pdr_str text, const struct json_limits *limits)
+static uint32_t first_nodes(pdr_str text, const struct read_limits *limits)
 {
     size_t at = 0, bytes = text.len;
 
@@ -433,7 +430,7 @@ static struct block *fit_block(const struct json_reader *r)
     return fitting != NULL ? fitting : r->block;
 }
 
-static pdr_rc check_bytes(pdr_str text, const struct json_limits *limits,
+static pdr_rc check_bytes(pdr_str text, const struct read_limits *limits,
                           pdr_err *err)
 {
     if (text.len <= limits->bytes)
@@ -444,7 +441,7 @@ static pdr_rc check_bytes(pdr_str text, const struct json_limits *limits,
 
 /* Put the reader before the first byte. */
 static void begin(struct json_reader *r, pdr_str text,
-                  const struct json_limits *limits)
+                  const struct read_limits *limits)
 {
     struct json_reader fresh = {.text = text.ptr,
                                 .at = text.ptr,
@@ -464,7 +461,7 @@ static void begin(struct json_reader *r, pdr_str text,
 
 /* Let the kernel read all of `text` into r->block. */
 static pdr_rc run_kernel(struct json_reader *r, pdr_str text, bool has_nul,
-                         const struct json_limits *limits, pdr_err *err)
+                         const struct read_limits *limits, pdr_err *err)
 {
     pdr_buf copy = PDR_BUF_INIT(SIZE_MAX);
     char small[SMALL_TEXT];
@@ -492,7 +489,7 @@ static pdr_rc run_kernel(struct json_reader *r, pdr_str text, bool has_nul,
 }
 
 pdr_rc pdr__json_parse(pdr_value **out, size_t *used, pdr_str text,
-                       bool has_nul, const struct json_limits *limits,
+                       bool has_nul, const struct read_limits *limits,
                        uint32_t levels, pdr_err *err)
 {
     struct json_reader r;
@@ -524,13 +521,17 @@ pdr_rc pdr__json_parse(pdr_value **out, size_t *used, pdr_str text,
 
 /* Everything that is checked before and while a document is read. */
 static pdr_rc read_document(pdr_value **out, pdr_str text, bool has_nul,
-                            const pdr_json_read_opts *opts, pdr_err *err)
+                            const pdr_read_opts *opts, pdr_err *err)
 {
-    struct json_limits limits;
+    struct read_limits limits;
     size_t used = 0;
 
     *out = NULL;
-    pdr_rc rc = pdr__json_limits(&limits, opts, err);
+    pdr_rc rc =
+        pdr__codec_check(&pdr__json_codec, opts != NULL ? opts->flags : 0,
+                         pdr__json_codec.read_flags, err);
+    if (rc == PDR_OK)
+        rc = pdr__read_limits(&limits, opts, err);
     if (rc == PDR_OK)
         rc = check_bytes(text, &limits, err);
     if (rc == PDR_OK)
@@ -545,14 +546,14 @@ static pdr_rc read_document(pdr_value **out, pdr_str text, bool has_nul,
 }
 
 pdr_rc pdr_json_read_borrowed(pdr_value **out, pdr_str text,
-                              const pdr_json_read_opts *opts, pdr_err *err)
+                              const pdr_read_opts *opts, pdr_err *err)
 {
     PDR_REQUIRE(out != NULL && (text.ptr != NULL || text.len == 0));
     return read_document(out, text, false, opts, err);
 }
 
 pdr_rc pdr_json_read_take(pdr_value **out, pdr_buf *text,
-                          const pdr_json_read_opts *opts, pdr_err *err)
+                          const pdr_read_opts *opts, pdr_err *err)
 {
     PDR_REQUIRE(out != NULL && text != NULL);
     bool has_room = text->cap > text->len;
@@ -570,15 +571,15 @@ pdr_rc pdr_json_read_take(pdr_value **out, pdr_buf *text,
     return PDR_OK;
 }
 
-pdr_rc pdr_json_read(pdr_value **out, pdr_str text,
-                     const pdr_json_read_opts *opts, pdr_err *err)
+pdr_rc pdr_json_read(pdr_value **out, pdr_str text, const pdr_read_opts *opts,
+                     pdr_err *err)
 {
     pdr_buf copy = PDR_BUF_INIT(SIZE_MAX);
-    struct json_limits limits;
+    struct read_limits limits;
 
     PDR_REQUIRE(out != NULL && (text.ptr != NULL || text.len == 0));
     *out = NULL;
-    pdr_rc rc = pdr__json_limits(&limits, opts, err);
+    pdr_rc rc = pdr__read_limits(&limits, opts, err);
     if (rc == PDR_OK)
         rc = check_bytes(text, &limits, err); /* before it is copied */
     if (rc == PDR_OK)

@@ -16,7 +16,6 @@
  * INVARIANTS
  *   W1  event <= pos <= window.len; bytes before `event` may be dropped.
  *   W2  After a failure nothing moves; every call gives the same failure.
- *   W3  `path` is the printable pointer of the innermost open container.
  */
 #include "codec.h"
 
@@ -30,14 +29,8 @@ enum walk_state {
     WANT_NOTHING
 };
 
-struct level {
-    bool object;
-    uint64_t children; /* begun so far */
-    size_t path_len;   /* of `path` when it is innermost */
-};
-
-struct pdr_json_walk {
-    struct json_limits limits; /* of tokens: trailing, no limit of bytes */
+struct json_walk {
+    struct read_limits limits; /* of tokens: trailing, no limit of bytes */
     size_t max_bytes;          /* of a token or a value taken */
     bool sequence;
     pdr_read_fn fn;
@@ -48,81 +41,65 @@ struct pdr_json_walk {
     bool at_end;       /* the stream has no more */
     bool started, spaced;
     enum walk_state state;
-    struct level *levels; /* owned; limits.depth of them */
-    uint32_t depth;
-    pdr_buf path;       /* W3 */
+    struct route route; /* open containers */
     pdr_value *current; /* owned; borrows the window */
-    pdr_json_event last;
+    pdr_event last;
     pdr_rc rc; /* W2 */
     pdr_err err;
 };
 
-pdr_rc pdr_json_walk_new(pdr_json_walk **out, const pdr_json_read_opts *opts,
-                         pdr_err *err, pdr_read_fn fn, void *arg)
+pdr_rc pdr__json_walk_open(void **self, const pdr_read_opts *opts, pdr_err *err,
+                           pdr_read_fn fn, void *arg)
 {
-    PDR_REQUIRE(out != NULL && fn != NULL);
-    *out = NULL;
-    struct json_limits limits;
-    pdr_rc rc = pdr__json_limits(&limits, opts, err);
+    struct read_limits limits;
+    pdr_rc rc = pdr__read_limits(&limits, opts, err);
+
     if (rc != PDR_OK)
         return rc;
-    if (limits.trailing)
-        return PDR_FAIL(err, BAD_OPTION,
-                        "a walk goes to the end: no trailing data");
-    pdr_json_walk *w = pdr__calloc(1, sizeof(*w));
+    struct json_walk *w = pdr__calloc(1, sizeof(*w));
     if (w == NULL)
         return pdr__nomem(err);
-    w->levels = pdr__calloc(limits.depth, sizeof(w->levels[0]));
-    if (w->levels == NULL) {
+    rc = pdr__route_init(&w->route, limits.depth, err);
+    if (rc != PDR_OK) {
         pdr__free(w);
-        return pdr__nomem(err);
+        return rc;
     }
     w->limits = limits;
     w->limits.trailing = true; /* tokens are cut out of the stream */
     w->limits.alone = true;
     w->limits.bytes = PDR_MAX_TEXT_BYTES;
     w->max_bytes = limits.bytes;
-    w->sequence = opts != NULL && (opts->flags & PDR_JSON_SEQUENCE) != 0;
+    w->sequence = (opts->flags & PDR_SEQUENCE) != 0;
     w->fn = fn;
     w->arg = arg;
     w->window.max = SIZE_MAX;
-    w->path.max = SIZE_MAX;
     w->spaced = true;
     w->err = (pdr_err)PDR_ERR_INIT;
-    *out = w;
+    *self = w;
     return PDR_OK;
 }
 
-void pdr_json_walk_free(pdr_json_walk *walk)
+void pdr__json_walk_close(void *self)
 {
-    if (walk == NULL)
-        return;
-    pdr_value_free(walk->current);
-    pdr_buf_dispose(&walk->window);
-    pdr_buf_dispose(&walk->path);
-    pdr__free(walk->levels);
-    pdr__free(walk);
+    struct json_walk *w = self;
+
+    pdr_value_free(w->current);
+    pdr_buf_dispose(&w->window);
+    pdr__route_dispose(&w->route);
+    pdr__free(w);
 }
 
-const pdr_value *pdr_json_walk_value(const pdr_json_walk *walk)
+int64_t pdr__json_walk_offset(const void *self)
 {
-    return walk->current;
-}
+    const struct json_walk *w = self;
 
-size_t pdr_json_walk_depth(const pdr_json_walk *walk)
-{
-    return walk->depth;
-}
-
-int64_t pdr_json_walk_offset(const pdr_json_walk *walk)
-{
-    return walk->base + (int64_t)walk->event;
+    return w->base + (int64_t)w->event;
 }
 
 /* --- the window ---------------------------------------------------------- */
 
 /* Forget what lies before the last event. */
-static void slide(struct pdr_json_walk *w)
+static void slide(struct json_walk *w)
 {
     if (w->event == 0)
         return;
@@ -134,7 +111,7 @@ static void slide(struct pdr_json_walk *w)
 }
 
 /* More bytes behind the window, or at_end. */
-static pdr_rc fill(struct pdr_json_walk *w)
+static pdr_rc fill(struct json_walk *w)
 {
     size_t got = 0;
 
@@ -151,9 +128,7 @@ static pdr_rc fill(struct pdr_json_walk *w)
     pdr_rc rc =
         w->fn(&got, w->window.ptr + w->window.len, room, &w->err, w->arg);
     if (rc != PDR_OK) {
-        if (w->err.code != rc) /* it said nothing */
-            (void)pdr_err_set(&w->err, rc, "stream_failed",
-                              "the stream failed without saying why");
+        pdr__stream_failed(&w->err, rc);
         return rc;
     }
     if (got > room)
@@ -166,7 +141,7 @@ static pdr_rc fill(struct pdr_json_walk *w)
 }
 
 /* Is there a byte at `at`, after reading as much as that takes? */
-static bool has_byte(struct pdr_json_walk *w, size_t *at)
+static bool has_byte(struct json_walk *w, size_t *at)
 {
     while (w->rc == PDR_OK && *at >= w->window.len && !w->at_end) {
         size_t ahead = *at - w->event; /* the window may slide */
@@ -180,22 +155,10 @@ static bool has_byte(struct pdr_json_walk *w, size_t *at)
 
 /* Put the walk's own place into the detail: `at` in the window, and in front of
  * the path what is open. `inside`: about the value that is being read. */
-static pdr_rc place_failure(struct pdr_json_walk *w, size_t at, bool inside)
+static pdr_rc place_failure(struct json_walk *w, size_t at, bool inside)
 {
-    pdr_buf path = PDR_BUF_INIT(SIZE_MAX);
-    const struct level *level = w->depth > 0 ? &w->levels[w->depth - 1] : NULL;
-    pdr_rc rc = pdr_buf_append(&path, pdr_buf_str(&w->path), NULL);
-
     w->err.offset = w->base + (int64_t)at;
-    if (inside && level != NULL && !level->object)
-        rc = rc != PDR_OK ? rc
-                          : pdr_buf_printf(&path, NULL, "/%llu",
-                                           (unsigned long long)level->children);
-    if (rc == PDR_OK && w->err.path[0] != '.')
-        rc = pdr_buf_append(&path, pdr_str_c(w->err.path), NULL);
-    if (rc == PDR_OK && w->err.path[0] != '.')
-        pdr__err_path(&w->err, pdr_buf_str(&path));
-    pdr_buf_dispose(&path);
+    pdr__route_put(&w->err, &w->route, inside);
     return w->err.code;
 }
 
@@ -203,7 +166,7 @@ static pdr_rc place_failure(struct pdr_json_walk *w, size_t at, bool inside)
     ((w)->rc = PDR_FAIL(&(w)->err, reason, __VA_ARGS__), \
      place_failure((w), (at), (inside)))
 
-static pdr_rc unexpected(struct pdr_json_walk *w, size_t at, bool inside,
+static pdr_rc unexpected(struct json_walk *w, size_t at, bool inside,
                          const char *wanted)
 {
     if (w->rc != PDR_OK)
@@ -220,7 +183,7 @@ static pdr_rc unexpected(struct pdr_json_walk *w, size_t at, bool inside,
 }
 
 /* Keep a failure for ever (W2) and hand it out. */
-static pdr_rc give_failure(const struct pdr_json_walk *w, pdr_err *err)
+static pdr_rc give_failure(const struct json_walk *w, pdr_err *err)
 {
     if (err != NULL)
         *err = w->err;
@@ -230,7 +193,7 @@ static pdr_rc give_failure(const struct pdr_json_walk *w, pdr_err *err)
 /* --- tokens -------------------------------------------------------------- */
 
 /* Pass white space; true if there is a byte behind it. */
-static bool pass_space(struct pdr_json_walk *w)
+static bool pass_space(struct json_walk *w)
 {
     while (w->event = w->pos, has_byte(w, &w->pos)) {
         if (!json_is_space(w->window.ptr[w->pos]))
@@ -242,7 +205,7 @@ static bool pass_space(struct pdr_json_walk *w)
 }
 
 /* Refuse a token or value that grows over the limit while it is searched. */
-static bool within_limit(struct pdr_json_walk *w, size_t at)
+static bool within_limit(struct json_walk *w, size_t at)
 {
     if (at - w->event <= w->max_bytes)
         return true;
@@ -254,7 +217,7 @@ static bool within_limit(struct pdr_json_walk *w, size_t at)
 }
 
 /* From a quote to behind the closing one, or to the end of the stream. */
-static size_t string_end(struct pdr_json_walk *w, size_t at)
+static size_t string_end(struct json_walk *w, size_t at)
 {
     at++;
     while (has_byte(w, &at) && within_limit(w, at)) {
@@ -297,7 +260,7 @@ static bool is_letter(char c)
 /* From a scalar to behind it. Of one that is not complete, a byte more if there
  * is one: the reader shall see what cut it off. A literal is complete with its
  * last letter; nobody waits for what may follow on a stream. */
-static size_t scalar_end(struct pdr_json_walk *w, size_t at)
+static size_t scalar_end(struct json_walk *w, size_t at)
 {
     char first = w->window.ptr[at];
     size_t letters = literal_len(first);
@@ -321,7 +284,7 @@ static size_t scalar_end(struct pdr_json_walk *w, size_t at)
 
 /* From a bracket to behind the one that closes it, or to the end of the
  * stream. Only quotes and brackets count; the reader finds what is wrong. */
-static size_t container_end(struct pdr_json_walk *w, size_t at)
+static size_t container_end(struct json_walk *w, size_t at)
 {
     uint64_t open = 0;
 
@@ -342,7 +305,7 @@ static size_t container_end(struct pdr_json_walk *w, size_t at)
 
 /* Read what lies from `event` to `end` as one value that borrows the window;
  * pos goes behind it. */
-static pdr_rc read_token(struct pdr_json_walk *w, pdr_value **out, size_t end,
+static pdr_rc read_token(struct json_walk *w, pdr_value **out, size_t end,
                          uint32_t levels, bool inside)
 {
     size_t used = 0;
@@ -370,10 +333,10 @@ static pdr_rc read_token(struct pdr_json_walk *w, pdr_value **out, size_t end,
 /* --- events -------------------------------------------------------------- */
 
 /* A value was read or an open one was closed: what comes next? */
-static void after_value(struct pdr_json_walk *w)
+static void after_value(struct json_walk *w)
 {
-    if (w->depth > 0) {
-        w->levels[w->depth - 1].children++;
+    pdr__route_child(&w->route);
+    if (w->route.depth > 0) {
         w->state = WANT_COMMA_OR_END;
         return;
     }
@@ -381,53 +344,36 @@ static void after_value(struct pdr_json_walk *w)
     w->spaced = false;
 }
 
-/* Put the place of the value that begins now behind the path. A name is there
- * already; only its last bytes could ever be shown. */
-static pdr_rc push_place(struct pdr_json_walk *w)
+static pdr_rc open_level(struct json_walk *w, bool object)
 {
-    const struct level *level = w->depth > 0 ? &w->levels[w->depth - 1] : NULL;
-
-    if (level == NULL || level->object)
-        return PDR_OK;
-    return pdr_buf_printf(&w->path, &w->err, "/%llu",
-                          (unsigned long long)level->children);
-}
-
-static pdr_rc open_level(struct pdr_json_walk *w, bool object)
-{
-    if (w->depth == w->limits.depth)
+    if (w->route.depth == w->limits.depth)
         return WALK_FAIL(w, w->pos, true, TOO_DEEP, "more than %u levels",
                          w->limits.depth);
-    w->rc = push_place(w);
+    w->rc = pdr__route_open(&w->route, object, &w->err);
     if (w->rc != PDR_OK)
         return w->rc;
-    struct level *level = &w->levels[w->depth++];
-    level->object = object;
-    level->children = 0;
-    level->path_len = w->path.len;
     w->pos++;
     w->state = object ? WANT_NAME_OR_END : WANT_VALUE_OR_END;
-    w->last = object ? PDR_JSON_BEGIN_OBJECT : PDR_JSON_BEGIN_ARRAY;
+    w->last = object ? PDR_BEGIN_OBJECT : PDR_BEGIN_ARRAY;
     return PDR_OK;
 }
 
 /* Forget the last level and its place in the path. */
-static void drop_level(struct pdr_json_walk *w)
+static void drop_level(struct json_walk *w)
 {
-    w->depth--;
-    w->path.len = w->depth > 0 ? w->levels[w->depth - 1].path_len : 0;
+    pdr__route_close(&w->route);
     after_value(w);
 }
 
-static pdr_rc close_level(struct pdr_json_walk *w)
+static pdr_rc close_level(struct json_walk *w)
 {
     w->pos++;
-    w->last = PDR_JSON_END;
+    w->last = PDR_END;
     drop_level(w);
     return PDR_OK;
 }
 
-static pdr_rc begin_value(struct pdr_json_walk *w)
+static pdr_rc begin_value(struct json_walk *w)
 {
     char c = w->window.ptr[w->pos];
 
@@ -436,45 +382,23 @@ static pdr_rc begin_value(struct pdr_json_walk *w)
     if (c == '\0' || strchr("\"-0123456789tfnNI", c) == NULL)
         return unexpected(w, w->pos, true, "a value");
     size_t end = scalar_end(w, w->pos);
-    pdr_rc rc = read_token(w, &w->current, end, w->depth, true);
+    pdr_rc rc = read_token(w, &w->current, end, w->route.depth, true);
     if (rc != PDR_OK)
         return rc;
-    w->last = PDR_JSON_SCALAR;
-    if (w->depth > 0)
-        w->path.len = w->levels[w->depth - 1].path_len;
+    w->last = PDR_SCALAR;
     after_value(w);
     return PDR_OK;
 }
 
-/* The last bytes of a name's token: more could never be shown. */
-static pdr_rc push_name(struct pdr_json_walk *w)
-{
-    pdr_str inner = string_inner(w->current);
-    pdr_buf token = PDR_BUF_INIT(SIZE_MAX);
-    size_t from = 0;
-
-    pdr_rc rc = pdr__json_push_token(&token, inner);
-    if (rc != PDR_OK) {
-        pdr_buf_dispose(&token);
-        return pdr__nomem(&w->err);
-    }
-    if (token.len > 2 * PDR_ERR_PATH)
-        from = token.len - 2 * PDR_ERR_PATH;
-    rc = pdr_buf_append(&w->path, pdr_str_n(token.ptr + from, token.len - from),
-                        &w->err);
-    pdr_buf_dispose(&token);
-    return rc;
-}
-
-static pdr_rc read_name(struct pdr_json_walk *w)
+static pdr_rc read_name(struct json_walk *w)
 {
     if (w->window.ptr[w->pos] != '"')
         return unexpected(w, w->pos, false, "a name in double quotes");
     size_t end = string_end(w, w->pos);
-    pdr_rc rc = read_token(w, &w->current, end, w->depth, false);
+    pdr_rc rc = read_token(w, &w->current, end, w->route.depth, false);
     if (rc != PDR_OK)
         return rc;
-    w->last = PDR_JSON_NAME;
+    w->last = PDR_NAME;
     /* The name is kept in the window while the colon is looked for. */
     size_t at = w->pos;
     while (has_byte(w, &at) && json_is_space(w->window.ptr[at]))
@@ -485,13 +409,13 @@ static pdr_rc read_name(struct pdr_json_walk *w)
         return unexpected(w, at, false, "':'");
     w->pos = at + 1;
     w->state = WANT_VALUE;
-    return w->rc = push_name(w);
+    return w->rc = pdr__route_name(&w->route, w->current, &w->err);
 }
 
 /* Behind a value in a container: a comma and what follows, or the end. */
-static pdr_rc after_comma(struct pdr_json_walk *w)
+static pdr_rc after_comma(struct json_walk *w)
 {
-    bool object = w->levels[w->depth - 1].object;
+    bool object = pdr__route_in_object(&w->route);
 
     if (w->window.ptr[w->pos] == (object ? '}' : ']'))
         return close_level(w);
@@ -504,7 +428,7 @@ static pdr_rc after_comma(struct pdr_json_walk *w)
     return object ? read_name(w) : begin_value(w);
 }
 
-static pdr_rc begin_document(struct pdr_json_walk *w)
+static pdr_rc begin_document(struct json_walk *w)
 {
     if (!w->spaced)
         return WALK_FAIL(w, w->pos, false, MISSING_SEPARATOR,
@@ -514,7 +438,7 @@ static pdr_rc begin_document(struct pdr_json_walk *w)
 }
 
 /* The first bytes tell what is no UTF-8. */
-static pdr_rc look_at_beginning(struct pdr_json_walk *w)
+static pdr_rc look_at_beginning(struct json_walk *w)
 {
     size_t third = 2;
 
@@ -524,7 +448,7 @@ static pdr_rc look_at_beginning(struct pdr_json_walk *w)
     return w->rc;
 }
 
-static pdr_rc at_end_of_stream(struct pdr_json_walk *w)
+static pdr_rc at_end_of_stream(struct json_walk *w)
 {
     bool between = w->state == WANT_DOCUMENT || w->state == WANT_NOTHING;
 
@@ -537,11 +461,11 @@ static pdr_rc at_end_of_stream(struct pdr_json_walk *w)
     if (!w->started && !w->sequence)
         return WALK_FAIL(w, w->pos, false, EMPTY_INPUT,
                          "the document is empty");
-    w->last = PDR_JSON_END_OF_INPUT;
+    w->last = PDR_END_OF_INPUT;
     return PDR_OK;
 }
 
-static pdr_rc step(struct pdr_json_walk *w)
+static pdr_rc step(struct json_walk *w)
 {
     if (w->base == 0 && w->pos == 0 && !w->started &&
         look_at_beginning(w) != PDR_OK)
@@ -569,30 +493,25 @@ static pdr_rc step(struct pdr_json_walk *w)
                      "there is more behind the document");
 }
 
-pdr_rc pdr_json_walk_next(pdr_json_event *out, pdr_json_walk *walk,
-                          pdr_err *err)
+pdr_rc pdr__json_walk_next(pdr_event *event, pdr_value **value, void *self,
+                           pdr_err *err)
 {
-    PDR_REQUIRE(out != NULL && walk != NULL);
-    pdr_value_free(walk->current);
-    walk->current = NULL;
-    if (walk->rc == PDR_OK)
-        walk->rc = step(walk);
-    if (walk->rc != PDR_OK)
-        return give_failure(walk, err);
-    *out = walk->last;
+    struct json_walk *w = self;
+
+    if (w->rc == PDR_OK)
+        w->rc = step(w);
+    if (w->rc != PDR_OK)
+        return give_failure(w, err);
+    *event = w->last;
+    *value = w->current;
+    w->current = NULL;
     return PDR_OK;
 }
 
 /* --- whole values -------------------------------------------------------- */
 
-static pdr_rc wrong_place(pdr_err *err)
-{
-    return PDR_FAIL(err, WALK_ORDER,
-                    "a value is taken right after its beginning");
-}
-
 /* A value of its own from `text`, which lies in the window. */
-static pdr_rc own_value(pdr_value **out, size_t *used, struct pdr_json_walk *w,
+static pdr_rc own_value(pdr_value **out, size_t *used, struct json_walk *w,
                         pdr_str text, uint32_t levels)
 {
     pdr_buf copy = PDR_BUF_INIT(SIZE_MAX);
@@ -613,24 +532,17 @@ static pdr_rc own_value(pdr_value **out, size_t *used, struct pdr_json_walk *w,
     return PDR_OK;
 }
 
-pdr_rc pdr_json_walk_take(pdr_value **out, pdr_json_walk *walk, pdr_err *err)
+pdr_rc pdr__json_walk_take(pdr_value **out, void *self, pdr_err *err)
 {
-    struct pdr_json_walk *w = walk;
-    size_t used = 0, end = 0;
+    struct json_walk *w = self;
+    bool scalar = w->last == PDR_SCALAR;
+    size_t used = 0;
+    size_t end = scalar ? w->pos : container_end(w, w->event);
 
-    PDR_REQUIRE(out != NULL && walk != NULL);
-    bool scalar = w->last == PDR_JSON_SCALAR && w->current != NULL;
-    *out = NULL;
-    if (w->rc != PDR_OK)
-        return give_failure(w, err);
-    if (!scalar && w->last != PDR_JSON_BEGIN_OBJECT &&
-        w->last != PDR_JSON_BEGIN_ARRAY)
-        return wrong_place(err);
-    end = scalar ? w->event + w->current->len : container_end(w, w->event);
     if (w->rc != PDR_OK || !within_limit(w, end))
         return give_failure(w, err);
     pdr_str text = pdr_str_n(w->window.ptr + w->event, end - w->event);
-    pdr_rc rc = own_value(out, &used, w, text, scalar ? 0 : w->depth - 1);
+    pdr_rc rc = own_value(out, &used, w, text, scalar ? 0 : w->route.depth - 1);
     if (rc == PDR_ENOMEM)
         return pdr__nomem(err); /* nothing was taken, it can be tried again */
     if (rc != PDR_OK) {
@@ -640,28 +552,7 @@ pdr_rc pdr_json_walk_take(pdr_value **out, pdr_json_walk *walk, pdr_err *err)
     }
     if (!scalar) {
         w->pos = w->event + used;
-        w->last = PDR_JSON_END;
         drop_level(w);
-    }
-    return PDR_OK;
-}
-
-pdr_rc pdr_json_walk_skip(pdr_json_walk *walk, pdr_err *err)
-{
-    PDR_REQUIRE(walk != NULL);
-    if (walk->rc != PDR_OK)
-        return give_failure(walk, err);
-    if (walk->last == PDR_JSON_SCALAR)
-        return PDR_OK;
-    if (walk->last != PDR_JSON_BEGIN_OBJECT &&
-        walk->last != PDR_JSON_BEGIN_ARRAY)
-        return wrong_place(err);
-    uint32_t outside = walk->depth - 1;
-    while (walk->depth > outside) {
-        pdr_json_event event;
-        pdr_rc rc = pdr_json_walk_next(&event, walk, err);
-        if (rc != PDR_OK)
-            return rc;
     }
     return PDR_OK;
 }

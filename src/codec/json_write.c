@@ -21,7 +21,7 @@
 
 struct writer {
     pdr_buf *out;
-    pdr_json_layout layout;
+    pdr_layout layout;
     uint32_t indent;
     bool bare;
     const pdr_value *bad; /* the number that was refused, or NULL */
@@ -77,41 +77,6 @@ static bool allowed(struct writer *w, const pdr_value *v)
     return false;
 }
 
-/* Append the path from `v` to the flat node `target`; false if it is not in. */
-static bool path_to(pdr_buf *path, const pdr_value *v, const pdr_value *target)
-{
-    pdr_iter it;
-
-    if (v == target)
-        return true;
-    pdr_iter_init(&it, v);
-    while (pdr_iter_next(&it)) {
-        const pdr_value *child = it.value;
-        bool inside = node_is_changed(child) ||
-                      (target >= child && target < node_next(child));
-        size_t before = path->len;
-        if (!inside)
-            continue;
-        pdr_rc rc = it.name != NULL
-                        ? pdr__json_push_token(path, string_inner(it.name))
-                        : pdr_buf_printf(path, NULL, "/%zu", it.index);
-        if (rc == PDR_OK && path_to(path, child, target))
-            return true;
-        path->len = before;
-    }
-    return false;
-}
-
-/* Tell where the refused number stands. */
-static void place_bad(const struct writer *w, const pdr_value *root)
-{
-    pdr_buf path = PDR_BUF_INIT(SIZE_MAX);
-
-    if (path_to(&path, root, w->bad))
-        pdr__err_path(w->err, pdr_buf_str(&path));
-    pdr_buf_dispose(&path);
-}
-
 /* --- compact and pretty -------------------------------------------------- */
 
 static void write_value(struct writer *w, const pdr_value *v, uint32_t level);
@@ -120,7 +85,7 @@ static void new_line(struct writer *w, uint32_t level)
 {
     size_t spaces = (size_t)level * w->indent;
 
-    if (w->layout != PDR_JSON_PRETTY || w->rc != PDR_OK)
+    if (w->layout != PDR_PRETTY || w->rc != PDR_OK)
         return;
     w->rc = pdr_buf_reserve(w->out, spaces + 1, w->err);
     if (w->rc != PDR_OK)
@@ -143,7 +108,7 @@ static void write_children(struct writer *w, const pdr_value *v, uint32_t level)
         new_line(w, level + 1);
         if (object) {
             put(w, node_span(it.name));
-            put(w, w->layout == PDR_JSON_PRETTY ? PDR_LIT(": ") : PDR_LIT(":"));
+            put(w, w->layout == PDR_PRETTY ? PDR_LIT(": ") : PDR_LIT(":"));
         }
         write_value(w, it.value, level + 1);
     }
@@ -194,7 +159,7 @@ static struct gaps gaps_of(const struct writer *w, const pdr_value *base)
     pdr_iter it;
 
     if (base == NULL ||
-        (w->layout == PDR_JSON_COMPACT && (base->info & NODE_FLAG) != 0))
+        (w->layout == PDR_COMPACT && (base->info & NODE_FLAG) != 0))
         return gaps;
     gaps.block = node_block(base);
     pdr_str span = node_span(base);
@@ -395,9 +360,9 @@ static void write_changed(struct writer *w, const pdr_value *v, uint32_t level)
 /* Is the span of this flat value what the layout wants? */
 static bool span_fits(const struct writer *w, const pdr_value *v)
 {
-    if (!node_is_container(v) || w->layout == PDR_JSON_AS_READ)
+    if (!node_is_container(v) || w->layout == PDR_AS_READ)
         return true;
-    if (w->layout == PDR_JSON_PRETTY)
+    if (w->layout == PDR_PRETTY)
         return node_count(v) == 0 && v->len == 2;
     return (v->info & NODE_FLAG) == 0;
 }
@@ -405,7 +370,7 @@ static bool span_fits(const struct writer *w, const pdr_value *v)
 static void write_value(struct writer *w, const pdr_value *v, uint32_t level)
 {
     if (node_is_changed(v)) {
-        if (w->layout == PDR_JSON_PRETTY)
+        if (w->layout == PDR_PRETTY)
             write_children(w, v, level);
         else
             write_changed(w, v, level);
@@ -422,7 +387,7 @@ static void put_around(struct writer *w, const pdr_value *v, bool behind)
 {
     const pdr_value *root = node_is_changed(v) ? pdr__changed_base(v) : v;
 
-    if (w->layout != PDR_JSON_AS_READ || root == NULL || node_index(root) != 0)
+    if (w->layout != PDR_AS_READ || root == NULL || node_index(root) != 0)
         return;
     const struct block *block = node_block(root);
     size_t end = (size_t)root->start + root->len;
@@ -430,29 +395,40 @@ static void put_around(struct writer *w, const pdr_value *v, bool behind)
                   : pdr_str_n(block->text, root->start));
 }
 
-pdr_rc pdr_json_write(pdr_buf *out, const pdr_value *value,
-                      const pdr_json_write_opts *opts, pdr_err *err)
+pdr_rc pdr__json_write_at(pdr_buf *out, const pdr_value *value,
+                          const pdr_write_opts *opts, uint32_t level,
+                          pdr_err *err)
 {
-    static const pdr_json_write_opts none;
     struct writer w = {.out = out, .rc = PDR_OK, .err = err};
+
+    w.layout = opts->layout;
+    w.indent = opts->indent != 0 ? opts->indent : 2;
+    w.bare = (opts->flags & PDR_BARE_TOKENS) != 0;
+    put_around(&w, value, false);
+    write_value(&w, value, level);
+    put_around(&w, value, true);
+    if (w.bad != NULL)
+        pdr__value_place(err, value, w.bad);
+    return w.rc;
+}
+
+pdr_rc pdr_json_write(pdr_buf *out, const pdr_value *value,
+                      const pdr_write_opts *opts, pdr_err *err)
+{
+    static const pdr_write_opts none;
 
     PDR_REQUIRE(out != NULL && value != NULL);
     if (opts == NULL)
         opts = &none;
-    if ((opts->flags & ~PDR_JSON_BARE_TOKENS) != 0 ||
-        (unsigned)opts->layout > PDR_JSON_AS_READ ||
-        opts->indent > PDR_MAX_INDENT)
-        return PDR_FAIL(err, BAD_OPTION, "flags, layout or indent not known");
-    w.layout = opts->layout;
-    w.indent = opts->indent != 0 ? opts->indent : 2;
-    w.bare = (opts->flags & PDR_JSON_BARE_TOKENS) != 0;
+    pdr_rc rc =
+        pdr__codec_check(&pdr__json_codec, opts->flags, PDR_BARE_TOKENS, err);
+    if (rc == PDR_OK)
+        rc = pdr__write_opts_check(opts, err);
+    if (rc != PDR_OK)
+        return rc;
     size_t before = out->len;
-    put_around(&w, value, false);
-    write_value(&w, value, 0);
-    put_around(&w, value, true);
-    if (w.rc != PDR_OK)
+    rc = pdr__json_write_at(out, value, opts, 0, err);
+    if (rc != PDR_OK)
         out->len = before;
-    if (w.bad != NULL)
-        place_bad(&w, value);
-    return w.rc;
+    return rc;
 }

@@ -363,9 +363,30 @@ void pdr_builder_number(pdr_builder *builder, pdr_str text)
     scalar(builder, text, NODE_NUMBER);
 }
 
+void pdr__builder_bare(pdr_builder *builder, pdr_str token)
+{
+    assert(pdr__number_is_bare(token));
+    scalar(builder, token, NODE_NUMBER | NODE_FLAG);
+    builder->has_bare = true;
+}
+
 /* --- copies -------------------------------------------------------------- */
 
 static void copy_value(struct pdr_builder *b, const pdr_value *v);
+
+void pdr__builder_name_value(pdr_builder *builder, const pdr_value *name)
+{
+    struct pdr_builder *b = builder;
+
+    assert(node_kind(name) == NODE_STRING);
+    if (!begin_name(b))
+        return;
+    size_t start = b->text.len;
+    put(b, node_span(name));
+    if (b->rc == PDR_OK)
+        add_node(b, start, name->info);
+    end_name(b);
+}
 
 static void copy_children(struct pdr_builder *b, const pdr_value *v)
 {
@@ -375,13 +396,8 @@ static void copy_children(struct pdr_builder *b, const pdr_value *v)
                    pdr_value_kind(v) == PDR_OBJECT ? NODE_OBJECT : NODE_ARRAY);
     pdr_iter_init(&it, v);
     while (b->rc == PDR_OK && pdr_iter_next(&it)) {
-        if (it.name != NULL && begin_name(b)) {
-            size_t start = b->text.len;
-            put(b, node_span(it.name));
-            if (b->rc == PDR_OK)
-                add_node(b, start, it.name->info);
-            end_name(b);
-        }
+        if (it.name != NULL)
+            pdr__builder_name_value(b, it.name);
         copy_value(b, it.value);
     }
     pdr_builder_end(b);

@@ -245,6 +245,12 @@ pdr_rc pdr__value_edit_member(pdr_value ***slot, pdr_value **parent,
 /* A flat copy of a value or of a part of one, without white space. */
 pdr_rc pdr__value_copy(pdr_value **out, const pdr_value *v, pdr_err *err);
 
+/* The name of the next member, spelled as this string is. */
+void pdr__builder_name_value(pdr_builder *builder, const pdr_value *name);
+
+/* One of the bare tokens NaN, Infinity and -Infinity. */
+void pdr__builder_bare(pdr_builder *builder, pdr_str token);
+
 /* --- text.c -------------------------------------------------------------- */
 
 /* What stands between the quotes of a string. */

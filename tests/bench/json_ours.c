@@ -12,7 +12,7 @@
 void ours_start(int argc, char **argv)
 {
     bench_start(argc, argv, "json");
-    bench_note("kernel", pdr_json_kernel_name());
+    bench_note("kernel", pdr_kernel_name());
     bench_note("memory", "perdure: freed blocks are kept and used again");
 }
 

@@ -40,12 +40,12 @@ static uint32_t next_random(uint32_t *state)
 
 struct job {
     struct bench_text text;
-    pdr_json_kernel kernel;
+    pdr_kernel kernel;
 };
 
 static pdr_rc read_with(pdr_value **out, const struct job *job, pdr_err *err)
 {
-    pdr_json_read_opts opts = {.kernel = job->kernel};
+    pdr_read_opts opts = {.kernel = job->kernel};
 
     return pdr_json_read_borrowed(out, ours_str(&job->text), &opts, err);
 }
@@ -64,8 +64,7 @@ static void read_best(void *arg)
     ours_read(&((struct job *)arg)->text);
 }
 
-static void run_kernel(const char *name, const char *file,
-                       pdr_json_kernel kernel)
+static void run_kernel(const char *name, const char *file, pdr_kernel kernel)
 {
     struct job job = {bench_load(file), kernel};
     struct bench_case c = {.name = name,
@@ -91,14 +90,13 @@ static void run_kernel(const char *name, const char *file,
 static void run_kernels(void)
 {
     bench_note("kernel", "portable");
-    bench_note("baseline_kernel", pdr_json_kernel_name());
-    run_kernel("read-portable/session", "session.json",
-               PDR_JSON_KERNEL_PORTABLE);
-    run_kernel("read-portable/tools", "tools.json", PDR_JSON_KERNEL_PORTABLE);
+    bench_note("baseline_kernel", pdr_kernel_name());
+    run_kernel("read-portable/session", "session.json", PDR_KERNEL_PORTABLE);
+    run_kernel("read-portable/tools", "tools.json", PDR_KERNEL_PORTABLE);
     bench_note("kernel", "sse2");
-    run_kernel("read-sse2/session", "session.json", PDR_JSON_KERNEL_SSE2);
-    run_kernel("read-sse2/tools", "tools.json", PDR_JSON_KERNEL_SSE2);
-    bench_note("kernel", pdr_json_kernel_name());
+    run_kernel("read-sse2/session", "session.json", PDR_KERNEL_SSE2);
+    run_kernel("read-sse2/tools", "tools.json", PDR_KERNEL_SSE2);
+    bench_note("kernel", pdr_kernel_name());
 }
 
 /* --- memory --------------------------------------------------------------- */

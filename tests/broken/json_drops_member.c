@@ -7,7 +7,7 @@
 
 /* Reads, then removes the last member of a root object. */
 static pdr_rc read_dropping(pdr_value **out, pdr_str text,
-                            const pdr_json_read_opts *opts, pdr_err *err)
+                            const pdr_read_opts *opts, pdr_err *err)
 {
     pdr_buf scratch = PDR_BUF_INIT(1024);
     const pdr_value *last = NULL;

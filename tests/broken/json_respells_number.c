@@ -6,7 +6,7 @@
 #include "test.h"
 
 static pdr_rc write_respelling(pdr_buf *out, const pdr_value *value,
-                               const pdr_json_write_opts *opts, pdr_err *err)
+                               const pdr_write_opts *opts, pdr_err *err)
 {
     static const char from[] = "1.10";
     size_t start = out->len;

@@ -5,12 +5,12 @@
 #include <perdure.h>
 
 pdr_rc __real_pdr_json_read(pdr_value **out, pdr_str text,
-                            const pdr_json_read_opts *opts, pdr_err *err);
+                            const pdr_read_opts *opts, pdr_err *err);
 pdr_rc __wrap_pdr_json_read(pdr_value **out, pdr_str text,
-                            const pdr_json_read_opts *opts, pdr_err *err);
+                            const pdr_read_opts *opts, pdr_err *err);
 
 pdr_rc __wrap_pdr_json_read(pdr_value **out, pdr_str text,
-                            const pdr_json_read_opts *opts, pdr_err *err)
+                            const pdr_read_opts *opts, pdr_err *err)
 {
     pdr_rc rc = __real_pdr_json_read(out, text, opts, err);
 

@@ -6,14 +6,14 @@
 #include <perdure.h>
 
 pdr_rc __real_pdr_json_read(pdr_value **out, pdr_str text,
-                            const pdr_json_read_opts *opts, pdr_err *err);
+                            const pdr_read_opts *opts, pdr_err *err);
 pdr_rc __wrap_pdr_json_read(pdr_value **out, pdr_str text,
-                            const pdr_json_read_opts *opts, pdr_err *err);
+                            const pdr_read_opts *opts, pdr_err *err);
 
 pdr_rc __wrap_pdr_json_read(pdr_value **out, pdr_str text,
-                            const pdr_json_read_opts *opts, pdr_err *err)
+                            const pdr_read_opts *opts, pdr_err *err)
 {
-    pdr_json_read_opts loose = {.flags = PDR_JSON_TRAILING};
+    pdr_read_opts loose = {.flags = PDR_TRAILING};
 
     (void)opts;
     return __real_pdr_json_read(out, text, &loose, err);

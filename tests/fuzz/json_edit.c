@@ -103,7 +103,7 @@ static void expect(pdr_buf *out, pdr_str whole, bool is_root,
 static void edit(pdr_value **io, pdr_str document, pdr_str pointer,
                  unsigned choice)
 {
-    pdr_json_write_opts opts = {0, PDR_JSON_AS_READ, 0};
+    pdr_write_opts opts = {.layout = PDR_AS_READ};
     pdr_buf expected = PDR_BUF_INIT(UINT32_MAX);
     pdr_buf actual = PDR_BUF_INIT(UINT32_MAX);
     pdr_value *new = new_value(choice), *before = pdr_value_ref(*io);

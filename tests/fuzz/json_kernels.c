@@ -13,11 +13,11 @@ struct outcome {
     pdr_buf text;
 };
 
-static void read_with(struct outcome *out, pdr_json_kernel kernel, pdr_str text,
+static void read_with(struct outcome *out, pdr_kernel kernel, pdr_str text,
                       unsigned flags)
 {
-    pdr_json_read_opts opts = {.flags = flags, .kernel = kernel};
-    pdr_json_write_opts write = {flags, PDR_JSON_COMPACT, 0};
+    pdr_read_opts opts = {.flags = flags, .kernel = kernel};
+    pdr_write_opts write = {.flags = flags};
     pdr_err none = PDR_ERR_INIT;
 
     memset(out, 0, sizeof(*out));
@@ -59,16 +59,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     MUST(exact != NULL);
     if (size > 0)
         memcpy(exact, data, size);
-    for (unsigned flags = 0; flags <= PDR_JSON_BARE_TOKENS; flags++) {
+    for (unsigned flags = 0; flags <= PDR_BARE_TOKENS; flags++) {
         struct outcome portable;
 
-        read_with(&portable, PDR_JSON_KERNEL_PORTABLE, pdr_str_n(exact, size),
+        read_with(&portable, PDR_KERNEL_PORTABLE, pdr_str_n(exact, size),
                   flags);
-        for (int kernel = PDR_JSON_KERNEL_BEST; kernel <= PDR_JSON_KERNEL_AVX2;
+        for (int kernel = PDR_KERNEL_BEST; kernel <= PDR_KERNEL_AVX2;
              kernel++) {
             struct outcome other;
 
-            read_with(&other, (pdr_json_kernel)kernel, pdr_str_n(exact, size),
+            read_with(&other, (pdr_kernel)kernel, pdr_str_n(exact, size),
                       flags);
             compare(&portable, &other);
             release(&other);

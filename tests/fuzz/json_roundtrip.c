@@ -7,26 +7,25 @@
 
 #include "fuzz.h"
 
-static void write_value(pdr_buf *out, const pdr_value *value,
-                        pdr_json_layout layout)
+static void write_value(pdr_buf *out, const pdr_value *value, pdr_layout layout)
 {
-    pdr_json_write_opts opts = {PDR_JSON_BARE_TOKENS, layout, 0};
+    pdr_write_opts opts = {.flags = PDR_BARE_TOKENS, .layout = layout};
 
     MUST(pdr_json_write(out, value, &opts, NULL) == PDR_OK);
 }
 
 /* Read what was written in `layout`: the same value, the same compact text. */
-static void check_layout(const pdr_value *value, pdr_json_layout layout,
+static void check_layout(const pdr_value *value, pdr_layout layout,
                          pdr_str compact)
 {
-    pdr_json_read_opts opts = {.flags = PDR_JSON_BARE_TOKENS};
+    pdr_read_opts opts = {.flags = PDR_BARE_TOKENS};
     pdr_buf once = PDR_BUF_INIT(UINT32_MAX), twice = PDR_BUF_INIT(UINT32_MAX);
     pdr_value *back = NULL;
 
     write_value(&once, value, layout);
     MUST(pdr_json_read(&back, pdr_buf_str(&once), &opts, NULL) == PDR_OK);
     MUST(pdr_value_equal(value, back));
-    write_value(&twice, back, PDR_JSON_COMPACT);
+    write_value(&twice, back, PDR_COMPACT);
     MUST(pdr_str_equal(compact, pdr_buf_str(&twice)));
     pdr_buf_dispose(&twice);
     pdr_buf_dispose(&once);
@@ -42,13 +41,13 @@ static void check_value(const pdr_value *value, pdr_str input)
 
     MUST(pdr_value_raw(&raw, value));
     MUST(start >= 0 && (size_t)start + raw.len <= input.len);
-    write_value(&as_read, value, PDR_JSON_AS_READ);
+    write_value(&as_read, value, PDR_AS_READ);
     MUST(pdr_str_equal(pdr_str_n(input.ptr + start, raw.len), raw));
     MUST(pdr_str_equal(input, pdr_buf_str(&as_read)));
-    write_value(&compact, value, PDR_JSON_COMPACT);
-    check_layout(value, PDR_JSON_COMPACT, pdr_buf_str(&compact));
-    check_layout(value, PDR_JSON_PRETTY, pdr_buf_str(&compact));
-    check_layout(value, PDR_JSON_AS_READ, pdr_buf_str(&compact));
+    write_value(&compact, value, PDR_COMPACT);
+    check_layout(value, PDR_COMPACT, pdr_buf_str(&compact));
+    check_layout(value, PDR_PRETTY, pdr_buf_str(&compact));
+    check_layout(value, PDR_AS_READ, pdr_buf_str(&compact));
     pdr_buf_dispose(&as_read);
     pdr_buf_dispose(&compact);
 }
@@ -56,7 +55,7 @@ static void check_value(const pdr_value *value, pdr_str input)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     pdr_str input = {(const char *)data, size};
-    pdr_json_read_opts bare = {.flags = PDR_JSON_BARE_TOKENS};
+    pdr_read_opts bare = {.flags = PDR_BARE_TOKENS};
     pdr_value *plain = NULL, *value = NULL;
     pdr_err err = PDR_ERR_INIT;
     pdr_rc rc = pdr_json_read(&plain, input, NULL, &err);

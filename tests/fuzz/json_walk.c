@@ -33,30 +33,29 @@ static pdr_rc give(size_t *got, void *into, size_t cap, pdr_err *err, void *arg)
     return PDR_OK;
 }
 
-static void build(pdr_builder *builder, pdr_json_event event,
-                  const pdr_value *value)
+static void build(pdr_builder *builder, pdr_event event, const pdr_value *value)
 {
     pdr_str raw = {NULL, 0};
 
     switch (event) {
-    case PDR_JSON_BEGIN_OBJECT:
+    case PDR_BEGIN_OBJECT:
         pdr_builder_object(builder);
         return;
-    case PDR_JSON_BEGIN_ARRAY:
+    case PDR_BEGIN_ARRAY:
         pdr_builder_array(builder);
         return;
-    case PDR_JSON_END:
+    case PDR_END:
         pdr_builder_end(builder);
         return;
-    case PDR_JSON_NAME:
+    case PDR_NAME:
         MUST(value != NULL && pdr_value_raw(&raw, value) && raw.len >= 2);
         pdr_builder_escaped_name(builder, pdr_str_n(raw.ptr + 1, raw.len - 2));
         return;
-    case PDR_JSON_SCALAR:
+    case PDR_SCALAR:
         MUST(value != NULL);
         pdr_builder_value(builder, value);
         return;
-    case PDR_JSON_END_OF_INPUT:
+    case PDR_END_OF_INPUT:
         return;
     }
 }
@@ -65,32 +64,33 @@ static void build(pdr_builder *builder, pdr_json_event event,
 static pdr_rc walk(pdr_value **out, struct source *source, unsigned take_at,
                    pdr_err *err)
 {
-    pdr_json_walk *walk = NULL;
+    pdr_walk *walk = NULL;
     pdr_builder *builder = NULL;
-    pdr_json_event event = PDR_JSON_END_OF_INPUT;
+    pdr_event event = PDR_END_OF_INPUT;
     pdr_rc rc;
 
-    MUST(pdr_json_walk_new(&walk, NULL, NULL, give, source) == PDR_OK);
+    MUST(pdr_walk_new(&walk, pdr_json_codec(), NULL, NULL, give, source) ==
+         PDR_OK);
     MUST(pdr_builder_new(&builder, NULL) == PDR_OK);
     for (unsigned n = 0;; n++) {
-        rc = pdr_json_walk_next(&event, walk, err);
-        if (rc != PDR_OK || event == PDR_JSON_END_OF_INPUT)
+        rc = pdr_walk_next(&event, walk, err);
+        if (rc != PDR_OK || event == PDR_END_OF_INPUT)
             break;
-        if (n == take_at && event != PDR_JSON_END && event != PDR_JSON_NAME) {
+        if (n == take_at && event != PDR_END && event != PDR_NAME) {
             pdr_value *part = NULL;
-            rc = pdr_json_walk_take(&part, walk, err);
+            rc = pdr_walk_take(&part, walk, err);
             if (rc != PDR_OK)
                 break;
             pdr_builder_value(builder, part);
             pdr_value_free(part);
         } else {
-            build(builder, event, pdr_json_walk_value(walk));
+            build(builder, event, pdr_walk_value(walk));
         }
     }
     if (rc == PDR_OK)
         MUST(pdr_builder_finish(out, builder, NULL) == PDR_OK);
     pdr_builder_free(builder);
-    pdr_json_walk_free(walk);
+    pdr_walk_free(walk);
     return rc;
 }
 

@@ -70,7 +70,7 @@ static unsigned read_options(const char *folder, const char *name)
     if (strcmp(text, "bare_tokens\n") != 0)
         fail_msg("%s: unknown option %s", path, text);
     free(text);
-    return PDR_JSON_BARE_TOKENS;
+    return PDR_BARE_TOKENS;
 }
 
 static void load_case(struct corpus_case *out, const char *folder,
@@ -207,15 +207,15 @@ bool corpus_error_is(const struct corpus_case *c, const char *way,
 size_t corpus_kernels(struct corpus_kernel out[4])
 {
     static const struct corpus_kernel all[] = {
-        {PDR_JSON_KERNEL_BEST, "best"},
-        {PDR_JSON_KERNEL_PORTABLE, "portable"},
-        {PDR_JSON_KERNEL_SSE2, "sse2"},
-        {PDR_JSON_KERNEL_AVX2, "avx2"}};
+        {PDR_KERNEL_BEST, "best"},
+        {PDR_KERNEL_PORTABLE, "portable"},
+        {PDR_KERNEL_SSE2, "sse2"},
+        {PDR_KERNEL_AVX2, "avx2"}};
     static bool said[4];
     size_t count = 0;
 
     for (size_t i = 0; i < 4; i++) {
-        pdr_json_read_opts opts = {.kernel = all[i].kernel};
+        pdr_read_opts opts = {.kernel = all[i].kernel};
         pdr_value *value = NULL;
         pdr_rc rc = pdr_json_read(&value, pdr_str_c("1"), &opts, NULL);
 

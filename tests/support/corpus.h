@@ -46,7 +46,7 @@ void corpus_assert_no_complaint(void);
 
 /* Kernels that this processor has. What it lacks is said on stderr, once. */
 struct corpus_kernel {
-    pdr_json_kernel kernel;
+    pdr_kernel kernel;
     const char *name;
 };
 size_t corpus_kernels(struct corpus_kernel out[4]);

@@ -50,7 +50,7 @@ static inline PDR_PRINTF(2, 3) void put_text(pdr_buf *text, const char *fmt,
 
 static inline pdr_value *json_take(pdr_buf *text)
 {
-    pdr_json_read_opts opts = {.max_depth = 1024};
+    pdr_read_opts opts = {.max_depth = 1024};
     pdr_value *value = NULL;
 
     ASSERT_RC(PDR_OK, pdr_json_read_take(&value, text, &opts, NULL));

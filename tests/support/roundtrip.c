@@ -15,7 +15,7 @@ const struct roundtrip_codec roundtrip_ours = {pdr_json_read, pdr_json_write};
 struct trip {
     struct roundtrip_report *report;
     const struct roundtrip_codec *codec;
-    const pdr_json_read_opts *opts;
+    const pdr_read_opts *opts;
     pdr_value *first;  /* what `input` was read as */
     pdr_value *second; /* what our text was read back as */
     pdr_buf text;
@@ -74,14 +74,14 @@ static bool same_text(struct trip *trip, const char *what, pdr_str expected,
 }
 
 static bool write_text(struct trip *trip, const char *what, pdr_buf *out,
-                       const pdr_value *value, pdr_json_layout layout)
+                       const pdr_value *value, pdr_layout layout)
 {
-    pdr_json_write_opts opts = {0};
+    pdr_write_opts opts = {0};
     pdr_err err = PDR_ERR_INIT;
 
     opts.layout = layout;
     if (trip->opts != NULL)
-        opts.flags = trip->opts->flags & PDR_JSON_BARE_TOKENS;
+        opts.flags = trip->opts->flags & PDR_BARE_TOKENS;
     pdr_buf_clear(out);
     if (trip->codec->write(out, value, &opts, &err) == PDR_OK)
         return true;
@@ -101,8 +101,7 @@ static bool check_back(struct trip *trip, const char *what, pdr_str compact)
                      (long long)err.offset);
     if (!pdr_value_equal(trip->first, trip->second))
         return wrong(trip, "%s: reads back as another value", what);
-    return write_text(trip, what, &trip->again, trip->second,
-                      PDR_JSON_COMPACT) &&
+    return write_text(trip, what, &trip->again, trip->second, PDR_COMPACT) &&
            same_text(trip, what, compact, pdr_buf_str(&trip->again));
 }
 
@@ -125,11 +124,9 @@ static bool check_texts(struct trip *trip, pdr_str input, pdr_str compact)
 {
     return same_text(trip, "compact", compact, pdr_buf_str(&trip->text)) &&
            check_back(trip, "compact", compact) &&
-           write_text(trip, "as read", &trip->text, trip->first,
-                      PDR_JSON_AS_READ) &&
+           write_text(trip, "as read", &trip->text, trip->first, PDR_AS_READ) &&
            same_text(trip, "as read", input, pdr_buf_str(&trip->text)) &&
-           write_text(trip, "pretty", &trip->text, trip->first,
-                      PDR_JSON_PRETTY) &&
+           write_text(trip, "pretty", &trip->text, trip->first, PDR_PRETTY) &&
            check_back(trip, "pretty", compact) && check_raw(trip, input);
 }
 
@@ -143,8 +140,7 @@ static bool check_all(struct trip *trip, pdr_str input, const pdr_str *compact)
     if (trip->codec->read(&trip->first, input, trip->opts, &err) != PDR_OK)
         return wrong(trip, "refused: %s at %lld path '%s': %s", err.reason,
                      (long long)err.offset, err.path, err.message);
-    if (!write_text(trip, "compact", &trip->text, trip->first,
-                    PDR_JSON_COMPACT))
+    if (!write_text(trip, "compact", &trip->text, trip->first, PDR_COMPACT))
         return false;
     if (compact == NULL &&
         pdr_buf_append(&own, pdr_buf_str(&trip->text), &err) != PDR_OK)
@@ -157,7 +153,7 @@ static bool check_all(struct trip *trip, pdr_str input, const pdr_str *compact)
 
 static bool run(struct roundtrip_report *report,
                 const struct roundtrip_codec *codec, pdr_str input,
-                const pdr_str *compact, const pdr_json_read_opts *opts)
+                const pdr_str *compact, const pdr_read_opts *opts)
 {
     struct trip trip = {.report = report, .codec = codec, .opts = opts};
     bool good;
@@ -175,14 +171,14 @@ static bool run(struct roundtrip_report *report,
 
 bool roundtrip_check(struct roundtrip_report *report,
                      const struct roundtrip_codec *codec, pdr_str input,
-                     pdr_str compact, const pdr_json_read_opts *opts)
+                     pdr_str compact, const pdr_read_opts *opts)
 {
     return run(report, codec, input, &compact, opts);
 }
 
 bool roundtrip_check_as_read(struct roundtrip_report *report,
                              const struct roundtrip_codec *codec, pdr_str input,
-                             const pdr_json_read_opts *opts)
+                             const pdr_read_opts *opts)
 {
     return run(report, codec, input, NULL, opts);
 }

@@ -15,10 +15,10 @@
 #include <perdure.h>
 
 struct roundtrip_codec {
-    pdr_rc (*read)(pdr_value **out, pdr_str text,
-                   const pdr_json_read_opts *opts, pdr_err *err);
+    pdr_rc (*read)(pdr_value **out, pdr_str text, const pdr_read_opts *opts,
+                   pdr_err *err);
     pdr_rc (*write)(pdr_buf *out, const pdr_value *value,
-                    const pdr_json_write_opts *opts, pdr_err *err);
+                    const pdr_write_opts *opts, pdr_err *err);
 };
 
 /* The functions of <perdure/json.h>. */
@@ -40,11 +40,11 @@ pdr_str roundtrip_root(pdr_str input);
  */
 bool roundtrip_check(struct roundtrip_report *report,
                      const struct roundtrip_codec *codec, pdr_str input,
-                     pdr_str compact, const pdr_json_read_opts *opts);
+                     pdr_str compact, const pdr_read_opts *opts);
 
 /* As roundtrip_check(), for a document whose compact form nobody wrote down. */
 bool roundtrip_check_as_read(struct roundtrip_report *report,
                              const struct roundtrip_codec *codec, pdr_str input,
-                             const pdr_json_read_opts *opts);
+                             const pdr_read_opts *opts);
 
 #endif

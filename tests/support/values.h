@@ -29,16 +29,15 @@ static inline pdr_value *number_of(int64_t number)
 #define ASSERT_LAYOUT(expected, value, how)                               \
     do {                                                                  \
         pdr_buf text_ = PDR_BUF_INIT(SIZE_MAX);                           \
-        pdr_json_write_opts opts_ = {0};                                  \
+        pdr_write_opts opts_ = {0};                                       \
         opts_.layout = (how);                                             \
         ASSERT_RC(PDR_OK, pdr_json_write(&text_, (value), &opts_, NULL)); \
         ASSERT_TEXT(expected, pdr_buf_str(&text_));                       \
         pdr_buf_dispose(&text_);                                          \
     } while (0)
-#define ASSERT_JSON(expected, value) \
-    ASSERT_LAYOUT(expected, value, PDR_JSON_COMPACT)
+#define ASSERT_JSON(expected, value) ASSERT_LAYOUT(expected, value, PDR_COMPACT)
 #define ASSERT_AS_READ(expected, value) \
-    ASSERT_LAYOUT(expected, value, PDR_JSON_AS_READ)
+    ASSERT_LAYOUT(expected, value, PDR_AS_READ)
 
 /* Do both have the same compact text? */
 static inline bool same_json(const pdr_value *a, const pdr_value *b)

@@ -63,7 +63,7 @@ static void read_exact(const char *name, pdr_str text, const char *reason,
     assert_non_null(exact);
     memcpy(exact, text.ptr, text.len);
     for (size_t k = 0; k < kernel_count; k++) {
-        pdr_json_read_opts opts = {.kernel = kernels[k].kernel};
+        pdr_read_opts opts = {.kernel = kernels[k].kernel};
         pdr_value *value = NULL;
         pdr_err err = PDR_ERR_INIT;
         pdr_rc rc = pdr_json_read_borrowed(&value, pdr_str_n(exact, text.len),
@@ -224,7 +224,7 @@ TEST(json_borders, a_document_cut_at_any_byte_ends_too_early)
     kernel_count = corpus_kernels(kernels);
     for (size_t len = 1; len < sizeof(whole) - 1; len++)
         for (size_t k = 0; k < kernel_count; k++) {
-            pdr_json_read_opts opts = {.kernel = kernels[k].kernel};
+            pdr_read_opts opts = {.kernel = kernels[k].kernel};
             pdr_value *value = NULL;
             pdr_err err = PDR_ERR_INIT;
             char *exact = malloc(len);

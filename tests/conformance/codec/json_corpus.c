@@ -18,7 +18,7 @@ static void release_lent(void)
 }
 
 static pdr_rc read_borrowed(pdr_value **out, pdr_str text,
-                            const pdr_json_read_opts *opts, pdr_err *err)
+                            const pdr_read_opts *opts, pdr_err *err)
 {
     char *copy = malloc(text.len > 0 ? text.len : 1);
 
@@ -31,7 +31,7 @@ static pdr_rc read_borrowed(pdr_value **out, pdr_str text,
 }
 
 static pdr_rc read_take(pdr_value **out, pdr_str text,
-                        const pdr_json_read_opts *opts, pdr_err *err)
+                        const pdr_read_opts *opts, pdr_err *err)
 {
     pdr_buf buf = PDR_BUF_INIT(UINT32_MAX);
 
@@ -54,7 +54,7 @@ static const struct {
 /* Call `fn` for each case with each kernel and constructor. */
 typedef void (*case_fn)(const struct corpus_case *c, const char *way,
                         const struct roundtrip_codec *codec,
-                        const pdr_json_read_opts *opts);
+                        const pdr_read_opts *opts);
 
 static size_t each_way(const char *folder, const char *file, case_fn fn)
 {
@@ -67,8 +67,7 @@ static size_t each_way(const char *folder, const char *file, case_fn fn)
         const struct corpus_case *c = &corpus.cases[i];
         for (size_t k = 0; k < kernel_count * WAY_COUNT; k++) {
             const struct corpus_kernel *kernel = &kernels[k / WAY_COUNT];
-            pdr_json_read_opts opts = {.flags = c->flags,
-                                       .kernel = kernel->kernel};
+            pdr_read_opts opts = {.flags = c->flags, .kernel = kernel->kernel};
             char way[40];
 
             snprintf(way, sizeof(way), "%s, %s", kernel->name,
@@ -86,7 +85,7 @@ static size_t each_way(const char *folder, const char *file, case_fn fn)
 
 static void check_valid(const struct corpus_case *c, const char *way,
                         const struct roundtrip_codec *codec,
-                        const pdr_json_read_opts *opts)
+                        const pdr_read_opts *opts)
 {
     struct roundtrip_report report;
 
@@ -104,7 +103,7 @@ TEST(json_read, takes_every_valid_case_and_loses_nothing)
 
 static void check_invalid(const struct corpus_case *c, const char *way,
                           const struct roundtrip_codec *codec,
-                          const pdr_json_read_opts *opts)
+                          const pdr_read_opts *opts)
 {
     struct corpus_error expected = corpus_expected_error(c);
     pdr_value *value = NULL;
@@ -153,7 +152,7 @@ TEST(json_corpus, has_a_case_for_every_reason_a_document_can_give)
 /* Without the detail, the verdict is the same. */
 static void check_no_detail(const struct corpus_case *c, const char *way,
                             const struct roundtrip_codec *codec,
-                            const pdr_json_read_opts *opts)
+                            const pdr_read_opts *opts)
 {
     pdr_value *value = NULL;
     pdr_err err = PDR_ERR_INIT;
@@ -176,7 +175,7 @@ TEST(json_read, gives_the_same_code_when_nobody_wants_the_detail)
 
 static void check_bare_writing(const struct corpus_case *c, const char *way,
                                const struct roundtrip_codec *codec,
-                               const pdr_json_read_opts *opts)
+                               const pdr_read_opts *opts)
 {
     pdr_value *value = NULL;
     pdr_buf text = PDR_BUF_INIT(UINT32_MAX);
@@ -188,8 +187,8 @@ static void check_bare_writing(const struct corpus_case *c, const char *way,
         corpus_complain(c->name, way, "refused: %s", err.reason);
         return;
     }
-    for (int layout = PDR_JSON_COMPACT; layout <= PDR_JSON_AS_READ; layout++) {
-        pdr_json_write_opts plain = {.layout = (pdr_json_layout)layout};
+    for (int layout = PDR_COMPACT; layout <= PDR_AS_READ; layout++) {
+        pdr_write_opts plain = {.layout = (pdr_layout)layout};
         pdr_rc rc = codec->write(&text, value, &plain, &err);
 
         if ((rc == PDR_OK) == has_bare)

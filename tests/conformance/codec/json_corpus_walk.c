@@ -54,7 +54,7 @@ static void build_scalar(pdr_builder *builder, const pdr_value *value,
         pdr_builder_bool(builder, truth);
         return;
     case PDR_NUMBER:
-        if ((flags & PDR_JSON_BARE_TOKENS) != 0)
+        if ((flags & PDR_BARE_TOKENS) != 0)
             pdr_builder_value(builder, value);
         else
             pdr_builder_number(builder, raw);
@@ -70,47 +70,46 @@ static void build_scalar(pdr_builder *builder, const pdr_value *value,
     fail_msg("a scalar event with a container");
 }
 
-static void build_event(pdr_builder *builder, const pdr_json_walk *walk,
-                        pdr_json_event event, unsigned flags)
+static void build_event(pdr_builder *builder, const pdr_walk *walk,
+                        pdr_event event, unsigned flags)
 {
     switch (event) {
-    case PDR_JSON_BEGIN_OBJECT:
+    case PDR_BEGIN_OBJECT:
         pdr_builder_object(builder);
         return;
-    case PDR_JSON_BEGIN_ARRAY:
+    case PDR_BEGIN_ARRAY:
         pdr_builder_array(builder);
         return;
-    case PDR_JSON_END:
+    case PDR_END:
         pdr_builder_end(builder);
         return;
-    case PDR_JSON_NAME:
-        build_name(builder, pdr_json_walk_value(walk));
+    case PDR_NAME:
+        build_name(builder, pdr_walk_value(walk));
         return;
-    case PDR_JSON_SCALAR:
-        build_scalar(builder, pdr_json_walk_value(walk), flags);
+    case PDR_SCALAR:
+        build_scalar(builder, pdr_walk_value(walk), flags);
         return;
-    case PDR_JSON_END_OF_INPUT:
+    case PDR_END_OF_INPUT:
         return;
     }
 }
 
 /* Walk to the end. `builder` may be NULL. */
-static pdr_rc walk_events(pdr_builder *builder, pdr_json_walk *walk,
-                          unsigned flags, pdr_err *err)
+static pdr_rc walk_events(pdr_builder *builder, pdr_walk *walk, unsigned flags,
+                          pdr_err *err)
 {
     size_t depth = 0;
 
     for (;;) {
-        pdr_json_event event = PDR_JSON_END_OF_INPUT;
-        pdr_rc rc = pdr_json_walk_next(&event, walk, err);
+        pdr_event event = PDR_END_OF_INPUT;
+        pdr_rc rc = pdr_walk_next(&event, walk, err);
 
         if (rc != PDR_OK)
             return rc;
-        depth +=
-            event == PDR_JSON_BEGIN_OBJECT || event == PDR_JSON_BEGIN_ARRAY;
-        depth -= event == PDR_JSON_END;
-        assert_int_equal(depth, pdr_json_walk_depth(walk));
-        if (event == PDR_JSON_END_OF_INPUT)
+        depth += event == PDR_BEGIN_OBJECT || event == PDR_BEGIN_ARRAY;
+        depth -= event == PDR_END;
+        assert_int_equal(depth, pdr_walk_depth(walk));
+        if (event == PDR_END_OF_INPUT)
             return PDR_OK;
         if (builder != NULL)
             build_event(builder, walk, event, flags);
@@ -118,19 +117,18 @@ static pdr_rc walk_events(pdr_builder *builder, pdr_json_walk *walk,
 }
 
 /* The root taken or skipped at once, then the end. */
-static pdr_rc walk_whole(pdr_value **out, pdr_json_walk *walk, bool skip,
+static pdr_rc walk_whole(pdr_value **out, pdr_walk *walk, bool skip,
                          pdr_err *err)
 {
-    pdr_json_event event = PDR_JSON_END_OF_INPUT;
-    pdr_rc rc = pdr_json_walk_next(&event, walk, err);
+    pdr_event event = PDR_END_OF_INPUT;
+    pdr_rc rc = pdr_walk_next(&event, walk, err);
 
     if (rc == PDR_OK)
-        rc = skip ? pdr_json_walk_skip(walk, err)
-                  : pdr_json_walk_take(out, walk, err);
+        rc = skip ? pdr_walk_skip(walk, err) : pdr_walk_take(out, walk, err);
     if (rc == PDR_OK)
-        rc = pdr_json_walk_next(&event, walk, err);
+        rc = pdr_walk_next(&event, walk, err);
     if (rc == PDR_OK)
-        assert_int_equal(PDR_JSON_END_OF_INPUT, event);
+        assert_int_equal(PDR_END_OF_INPUT, event);
     return rc;
 }
 
@@ -142,7 +140,7 @@ struct way {
     char name[48];
     enum mode mode;
     size_t piece;
-    pdr_json_kernel kernel;
+    pdr_kernel kernel;
 };
 
 static size_t list_ways(struct way ways[64])
@@ -173,13 +171,13 @@ static pdr_rc walk_case(pdr_value **out, const struct corpus_case *c,
                         const struct way *way, pdr_err *err)
 {
     struct source source = {c->input, 0, way->piece};
-    pdr_json_read_opts opts = {.flags = c->flags, .kernel = way->kernel};
-    pdr_json_walk *walk = NULL;
+    pdr_read_opts opts = {.flags = c->flags, .kernel = way->kernel};
+    pdr_walk *walk = NULL;
     pdr_builder *builder = NULL;
     pdr_rc rc;
 
-    assert_int_equal(PDR_OK,
-                     pdr_json_walk_new(&walk, &opts, err, give, &source));
+    assert_int_equal(PDR_OK, pdr_walk_new(&walk, pdr_json_codec(), &opts, err,
+                                          give, &source));
     assert_int_equal(PDR_OK, pdr_builder_new(&builder, err));
     if (way->mode == EVENTS)
         rc = walk_events(builder, walk, c->flags, err);
@@ -188,24 +186,24 @@ static pdr_rc walk_case(pdr_value **out, const struct corpus_case *c,
     if (rc == PDR_OK && way->mode == EVENTS)
         assert_int_equal(PDR_OK, pdr_builder_finish(out, builder, err));
     if (rc != PDR_OK) {
-        pdr_json_event event = PDR_JSON_END_OF_INPUT;
+        pdr_event event = PDR_END_OF_INPUT;
         pdr_err second = PDR_ERR_INIT;
-        if (pdr_json_walk_next(&event, walk, &second) != rc ||
+        if (pdr_walk_next(&event, walk, &second) != rc ||
             second.offset != err->offset ||
             strcmp(second.reason, err->reason) != 0)
             corpus_complain(c->name, way->name, "a second call gives %s",
                             second.reason);
     }
     pdr_builder_free(builder);
-    pdr_json_walk_free(walk);
+    pdr_walk_free(walk);
     return rc;
 }
 
 static void check_valid(const struct corpus_case *c, const struct way *way)
 {
-    pdr_json_write_opts opts = {.flags = c->flags};
+    pdr_write_opts opts = {.flags = c->flags};
     pdr_value *walked = NULL, *read = NULL;
-    pdr_json_read_opts read_opts = {.flags = c->flags};
+    pdr_read_opts read_opts = {.flags = c->flags};
     pdr_buf text = PDR_BUF_INIT(UINT32_MAX);
     pdr_err err = PDR_ERR_INIT;
 
@@ -288,22 +286,22 @@ static void join_cases(pdr_buf *out, size_t *count, const struct corpus *corpus)
 
 static size_t take_all(const struct corpus *corpus, struct source *source)
 {
-    pdr_json_read_opts opts = {.flags = PDR_JSON_SEQUENCE};
-    pdr_json_walk *walk = NULL;
+    pdr_read_opts opts = {.flags = PDR_SEQUENCE};
+    pdr_walk *walk = NULL;
     pdr_err err = PDR_ERR_INIT;
     size_t at = 0, taken = 0;
 
-    assert_int_equal(PDR_OK,
-                     pdr_json_walk_new(&walk, &opts, &err, give, source));
+    assert_int_equal(PDR_OK, pdr_walk_new(&walk, pdr_json_codec(), &opts, &err,
+                                          give, source));
     for (;; taken++) {
-        pdr_json_event event = PDR_JSON_END_OF_INPUT;
+        pdr_event event = PDR_END_OF_INPUT;
         pdr_value *value = NULL;
         pdr_buf text = PDR_BUF_INIT(UINT32_MAX);
 
-        ASSERT_RC(PDR_OK, pdr_json_walk_next(&event, walk, &err));
-        if (event == PDR_JSON_END_OF_INPUT)
+        ASSERT_RC(PDR_OK, pdr_walk_next(&event, walk, &err));
+        if (event == PDR_END_OF_INPUT)
             break;
-        ASSERT_RC(PDR_OK, pdr_json_walk_take(&value, walk, &err));
+        ASSERT_RC(PDR_OK, pdr_walk_take(&value, walk, &err));
         while (corpus->cases[at].flags != 0)
             at++;
         ASSERT_RC(PDR_OK, pdr_json_write(&text, value, NULL, &err));
@@ -311,7 +309,7 @@ static size_t take_all(const struct corpus *corpus, struct source *source)
         pdr_buf_dispose(&text);
         pdr_value_free(value);
     }
-    pdr_json_walk_free(walk);
+    pdr_walk_free(walk);
     return taken;
 }
 
@@ -346,16 +344,16 @@ TEST(json_walk, wants_white_space_between_the_documents_of_a_sequence)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         for (size_t piece = 1; piece <= 8; piece++) {
             struct source source = {pdr_str_c(rows[i].text), 0, piece};
-            pdr_json_read_opts opts = {.flags = PDR_JSON_SEQUENCE};
-            pdr_json_walk *walk = NULL;
+            pdr_read_opts opts = {.flags = PDR_SEQUENCE};
+            pdr_walk *walk = NULL;
             pdr_err err = PDR_ERR_INIT;
 
-            ASSERT_RC(PDR_OK,
-                      pdr_json_walk_new(&walk, &opts, &err, give, &source));
+            ASSERT_RC(PDR_OK, pdr_walk_new(&walk, pdr_json_codec(), &opts, &err,
+                                           give, &source));
             ASSERT_RC(PDR_EINVALID, walk_events(NULL, walk, 0, &err));
             ASSERT_STR(rows[i].reason, err.reason);
             ASSERT_INT(rows[i].offset, err.offset);
-            pdr_json_walk_free(walk);
+            pdr_walk_free(walk);
         }
 }
 
@@ -365,13 +363,14 @@ TEST(json_walk, finds_no_document_in_a_sequence_of_white_space)
 
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         struct source source = {pdr_str_c(texts[i]), 0, 1};
-        pdr_json_read_opts opts = {.flags = PDR_JSON_SEQUENCE};
-        pdr_json_walk *walk = NULL;
-        pdr_json_event event = PDR_JSON_SCALAR;
+        pdr_read_opts opts = {.flags = PDR_SEQUENCE};
+        pdr_walk *walk = NULL;
+        pdr_event event = PDR_SCALAR;
 
-        ASSERT_RC(PDR_OK, pdr_json_walk_new(&walk, &opts, NULL, give, &source));
-        ASSERT_RC(PDR_OK, pdr_json_walk_next(&event, walk, NULL));
-        ASSERT_INT(PDR_JSON_END_OF_INPUT, event);
-        pdr_json_walk_free(walk);
+        ASSERT_RC(PDR_OK, pdr_walk_new(&walk, pdr_json_codec(), &opts, NULL,
+                                       give, &source));
+        ASSERT_RC(PDR_OK, pdr_walk_next(&event, walk, NULL));
+        ASSERT_INT(PDR_END_OF_INPUT, event);
+        pdr_walk_free(walk);
     }
 }

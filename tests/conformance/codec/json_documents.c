@@ -10,26 +10,25 @@
 static struct exception {
     const char *path;
     const char *reason;
-    pdr_json_read_opts opts;
+    pdr_read_opts opts;
     size_t used;
 } exceptions[] = {
     /* 1e400 became Infinity on its way through Python. */
     {"python/sessions/roundtrip-numbers.out.json",
      "bare_token",
-     {.flags = PDR_JSON_BARE_TOKENS},
+     {.flags = PDR_BARE_TOKENS},
      0},
     /* A history with NaN and -Infinity in its first line. */
     {"python/sessions/history/~session-jzuwo2duf5jwq2lgoq.jsonl",
      "bare_token",
-     {.flags = PDR_JSON_BARE_TOKENS},
+     {.flags = PDR_BARE_TOKENS},
      0},
     /* One verdict is about a document of many levels. */
     {"python/sessions/verdicts.jsonl", "too_deep", {.max_depth = 1024}, 0},
 };
 #define EXCEPTION_COUNT (sizeof(exceptions) / sizeof(exceptions[0]))
 
-static const pdr_json_read_opts *options_for(const char *path,
-                                             const pdr_err *err)
+static const pdr_read_opts *options_for(const char *path, const pdr_err *err)
 {
     for (size_t i = 0; i < EXCEPTION_COUNT; i++)
         if (strcmp(exceptions[i].path, path) == 0 &&
@@ -42,7 +41,7 @@ static const pdr_json_read_opts *options_for(const char *path,
 
 static void check_text(const char *path, pdr_str text)
 {
-    const pdr_json_read_opts *opts = NULL;
+    const pdr_read_opts *opts = NULL;
     struct roundtrip_report report;
     pdr_value *value = NULL;
     pdr_err err = PDR_ERR_INIT;

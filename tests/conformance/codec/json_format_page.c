@@ -83,7 +83,7 @@ static void parse_line(struct example *e, const char *line)
     const char *text = line + used + (line[used] == ' ' ? 1 : 0);
     if (strcmp(key, "options") == 0) {
         assert_string_equal("bare_tokens", text);
-        e->flags = PDR_JSON_BARE_TOKENS;
+        e->flags = PDR_BARE_TOKENS;
     } else if (strcmp(key, "input-hex") == 0) {
         e->input_len = decode_hex(e->input, text);
     } else {
@@ -97,9 +97,9 @@ static void parse_line(struct example *e, const char *line)
 /* --- checking ------------------------------------------------------------ */
 
 static void check_layout(const struct example *e, const pdr_value *value,
-                         pdr_json_layout layout, const char *expected)
+                         pdr_layout layout, const char *expected)
 {
-    pdr_json_write_opts opts = {.flags = e->flags, .layout = layout};
+    pdr_write_opts opts = {.flags = e->flags, .layout = layout};
     pdr_buf text = PDR_BUF_INIT(MAX_FIELD);
 
     if (expected[0] == '\0')
@@ -111,7 +111,7 @@ static void check_layout(const struct example *e, const pdr_value *value,
 
 static void check_example(struct example *e)
 {
-    pdr_json_read_opts opts = {.flags = e->flags};
+    pdr_read_opts opts = {.flags = e->flags};
     pdr_value *value = NULL;
     pdr_err err = PDR_ERR_INIT;
     size_t len = e->input_len > 0 ? e->input_len : strlen(e->input);
@@ -128,9 +128,9 @@ static void check_example(struct example *e)
     }
     if (rc != PDR_OK)
         fail_msg("line %d: refused: %s", e->line, err.reason);
-    check_layout(e, value, PDR_JSON_COMPACT, e->compact);
-    check_layout(e, value, PDR_JSON_PRETTY, e->pretty);
-    check_layout(e, value, PDR_JSON_AS_READ, e->as_read);
+    check_layout(e, value, PDR_COMPACT, e->compact);
+    check_layout(e, value, PDR_PRETTY, e->pretty);
+    check_layout(e, value, PDR_AS_READ, e->as_read);
     pdr_value_free(value);
 }
 

@@ -3,7 +3,7 @@
 
 #include "codec.h"
 
-static pdr_rc read_with(const char *json, const pdr_json_read_opts *opts,
+static pdr_rc read_with(const char *json, const pdr_read_opts *opts,
                         pdr_err *err)
 {
     pdr_value *v = NULL;
@@ -16,7 +16,7 @@ static pdr_rc read_with(const char *json, const pdr_json_read_opts *opts,
 
 TEST(json_read, stops_at_the_depth_that_was_set)
 {
-    pdr_json_read_opts opts = {.max_depth = 3};
+    pdr_read_opts opts = {.max_depth = 3};
     pdr_err err = PDR_ERR_INIT;
 
     ASSERT_RC(PDR_OK, read_with("[{\"a\":[1]}]", &opts, &err));
@@ -50,7 +50,7 @@ TEST(json_read, takes_128_levels_and_no_more_by_default)
                 {100000, 0, PDR_ELIMIT}};
 
     for (size_t i = 0; i < PDR_COUNT(rows); i++) {
-        pdr_json_read_opts opts = {.max_depth = rows[i].max};
+        pdr_read_opts opts = {.max_depth = rows[i].max};
         char *json = nested(rows[i].levels);
         ASSERT_RC(rows[i].rc, read_with(json, &opts, NULL));
         free(json);
@@ -59,7 +59,7 @@ TEST(json_read, takes_128_levels_and_no_more_by_default)
 
 TEST(json_read, stops_at_the_size_that_was_set)
 {
-    pdr_json_read_opts opts = {.max_bytes = 5};
+    pdr_read_opts opts = {.max_bytes = 5};
     pdr_err err = PDR_ERR_INIT;
     pdr_buf text = PDR_BUF_INIT(100);
     pdr_value *v = NULL;
@@ -77,7 +77,7 @@ TEST(json_read, stops_at_the_size_that_was_set)
 
 TEST(json_read, stops_at_the_number_of_nodes_that_was_set)
 {
-    pdr_json_read_opts opts = {.max_nodes = 5};
+    pdr_read_opts opts = {.max_nodes = 5};
     pdr_err err = PDR_ERR_INIT;
 
     ASSERT_RC(PDR_OK, read_with("{\"a\":1,\"b\":2}", &opts, &err));
@@ -106,9 +106,9 @@ TEST(json_read, grows_beyond_its_first_guess)
 
 TEST(json_read, refuses_options_that_cannot_be)
 {
-    static const pdr_json_read_opts rows[] = {
+    static const pdr_read_opts rows[] = {
         {.flags = 0x100},
-        {.kernel = (pdr_json_kernel)9},
+        {.kernel = (pdr_kernel)9},
         {.max_depth = PDR_MAX_DEPTH + 1},
         {.max_bytes = (uint64_t)PDR_MAX_TEXT_BYTES + 1},
         {.max_nodes = (uint64_t)PDR_MAX_NODES + 1}};
@@ -126,10 +126,10 @@ TEST(json_read, says_which_kernel_it_uses)
     bool known = false;
 
     for (size_t i = 0; i < PDR_COUNT(names); i++) {
-        pdr_json_read_opts opts = {.kernel = (pdr_json_kernel)(i + 1)};
+        pdr_read_opts opts = {.kernel = (pdr_kernel)(i + 1)};
         pdr_err err = PDR_ERR_INIT;
         pdr_rc rc = read_with("[1]", &opts, &err);
-        known = known || strcmp(names[i], pdr_json_kernel_name()) == 0;
+        known = known || strcmp(names[i], pdr_kernel_name()) == 0;
         ASSERT(rc == PDR_OK || rc == PDR_EUNSUPPORTED);
         if (rc == PDR_EUNSUPPORTED)
             ASSERT_STR("no_kernel", err.reason);
@@ -140,7 +140,7 @@ TEST(json_read, says_which_kernel_it_uses)
 TEST(json_read, tells_where_a_document_ended_when_more_follows)
 {
     size_t used = 0;
-    pdr_json_read_opts opts = {.flags = PDR_JSON_TRAILING, .used = &used};
+    pdr_read_opts opts = {.flags = PDR_TRAILING, .used = &used};
     pdr_err err = PDR_ERR_INIT;
 
     ASSERT_RC(PDR_OK, read_with(" [1] {}", &opts, &err));
@@ -157,7 +157,7 @@ TEST(json_read, tells_where_a_document_ended_when_more_follows)
 
 TEST(json_read, keeps_bare_tokens_when_asked)
 {
-    pdr_json_read_opts opts = {.flags = PDR_JSON_BARE_TOKENS};
+    pdr_read_opts opts = {.flags = PDR_BARE_TOKENS};
     pdr_value *v = NULL;
     double number = 0;
 
@@ -243,7 +243,7 @@ TEST(json_read, names_the_path_of_what_is_wrong)
 
 TEST(json_read, cuts_a_long_path_at_the_front)
 {
-    pdr_json_read_opts opts = {.max_depth = PDR_MAX_DEPTH};
+    pdr_read_opts opts = {.max_depth = PDR_MAX_DEPTH};
     pdr_err err = PDR_ERR_INIT;
     char json[2000] = "";
     char *p = json;

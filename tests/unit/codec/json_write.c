@@ -25,14 +25,14 @@ TEST(json_write, keeps_every_lexeme_in_every_layout)
                   "  \"a\": {},\n"
                   "  \"e\": []\n"
                   "}",
-                  v, PDR_JSON_PRETTY);
+                  v, PDR_PRETTY);
     pdr_value_free(v);
 }
 
 TEST(json_write, indents_as_asked)
 {
     pdr_value *v = value_of("[[1]]");
-    pdr_json_write_opts opts = {.layout = PDR_JSON_PRETTY, .indent = 1};
+    pdr_write_opts opts = {.layout = PDR_PRETTY, .indent = 1};
     pdr_buf out = PDR_BUF_INIT(1000);
 
     ASSERT_RC(PDR_OK, pdr_json_write(&out, v, &opts, NULL));
@@ -45,9 +45,9 @@ TEST(json_write, indents_as_asked)
 
 TEST(json_write, refuses_options_that_cannot_be)
 {
-    static const pdr_json_write_opts rows[] = {{.flags = PDR_JSON_TRAILING},
-                                               {.layout = (pdr_json_layout)3},
-                                               {.indent = PDR_MAX_INDENT + 1}};
+    static const pdr_write_opts rows[] = {{.flags = PDR_TRAILING},
+                                          {.layout = (pdr_layout)3},
+                                          {.indent = PDR_MAX_INDENT + 1}};
     pdr_value *v = value_of("1");
     pdr_buf out = PDR_BUF_INIT(10);
     pdr_err err = PDR_ERR_INIT;
@@ -61,10 +61,9 @@ TEST(json_write, refuses_options_that_cannot_be)
 
 TEST(json_write, needs_the_option_for_bare_tokens_and_names_the_place)
 {
-    pdr_json_read_opts opts = {.flags = PDR_JSON_BARE_TOKENS};
-    pdr_json_write_opts allow = {.flags = PDR_JSON_BARE_TOKENS};
-    static const pdr_json_layout layouts[] = {PDR_JSON_COMPACT, PDR_JSON_PRETTY,
-                                              PDR_JSON_AS_READ};
+    pdr_read_opts opts = {.flags = PDR_BARE_TOKENS};
+    pdr_write_opts allow = {.flags = PDR_BARE_TOKENS};
+    static const pdr_layout layouts[] = {PDR_COMPACT, PDR_PRETTY, PDR_AS_READ};
     pdr_value *v = NULL, *null = pdr_value_new_null();
     pdr_buf out = PDR_BUF_INIT(1000);
     pdr_err err = PDR_ERR_INIT;
@@ -75,7 +74,7 @@ TEST(json_write, needs_the_option_for_bare_tokens_and_names_the_place)
     ASSERT_RC(PDR_OK, pdr_buf_append(&out, pdr_str_c("before"), NULL));
     for (int changed = 0; changed < 2; changed++) {
         for (size_t i = 0; i < PDR_COUNT(layouts); i++) {
-            pdr_json_write_opts deny = {.layout = layouts[i]};
+            pdr_write_opts deny = {.layout = layouts[i]};
             ASSERT_RC(PDR_EINVALID, pdr_json_write(&out, v, &deny, &err));
             ASSERT_STR("bare_token", err.reason);
             ASSERT_STR(
@@ -102,12 +101,11 @@ TEST(json_write, needs_the_option_for_bare_tokens_and_names_the_place)
 TEST(json_write, leaves_the_buffer_as_it_was_when_it_is_full)
 {
     pdr_value *v = value_of("[1,[2,3],{\"a\": 4}]");
-    static const pdr_json_layout layouts[] = {PDR_JSON_COMPACT, PDR_JSON_PRETTY,
-                                              PDR_JSON_AS_READ};
+    static const pdr_layout layouts[] = {PDR_COMPACT, PDR_PRETTY, PDR_AS_READ};
 
     ASSERT_RC(PDR_OK, pdr_value_append(&v, pdr_value_at(v, 2), NULL));
     for (size_t i = 0; i < PDR_COUNT(layouts); i++) {
-        pdr_json_write_opts opts = {.layout = layouts[i]};
+        pdr_write_opts opts = {.layout = layouts[i]};
         for (size_t max = 1;; max++) {
             pdr_buf out = PDR_BUF_INIT(max);
             pdr_rc rc = pdr_json_write(&out, v, &opts, NULL);

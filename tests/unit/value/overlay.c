@@ -174,7 +174,7 @@ TEST(value_append, repeats_no_endless_white_space)
 {
     static char json[5000];
     pdr_value *v = NULL, *nine = number_of(9);
-    pdr_json_write_opts opts = {.layout = PDR_JSON_AS_READ};
+    pdr_write_opts opts = {.layout = PDR_AS_READ};
     pdr_buf out = PDR_BUF_INIT(SIZE_MAX);
 
     memset(json, ' ', sizeof(json));

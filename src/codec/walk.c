@@ -1,0 +1,301 @@
+/*
+ * walk.c - events from any codec: the part that all walks share.
+ *
+ * WHY  A codec knows how its bytes become events. Everything else is here,
+ * once: the order of calls, depth, paths of failures, whole values.
+ *
+ * INVARIANTS
+ *   W1  After a failure the codec is not asked again; every call gives the same
+ *       failure.
+ *   W2  `value` belongs to the last event and goes with it.
+ */
+#include "codec.h"
+
+struct pdr_walk {
+    const pdr_codec *codec; /* borrowed */
+    void *self;             /* owned; of the codec */
+    struct read_limits limits;
+    struct route route; /* used unless the codec has paths itself */
+    size_t depth;
+    pdr_event last;
+    bool can_take;
+    pdr_value *value; /* owned, W2 */
+    pdr_rc rc;        /* W1 */
+    pdr_err err;
+};
+
+static pdr_rc open_codec(pdr_walk *w, const pdr_read_opts *opts, pdr_err *err,
+                         pdr_read_fn fn, void *arg)
+{
+    pdr_rc rc = PDR_OK;
+
+    if (!w->codec->has_paths)
+        rc = pdr__route_init(&w->route, w->limits.depth, err);
+    if (rc == PDR_OK)
+        rc = w->codec->walk_open(&w->self, opts, err, fn, arg);
+    return rc;
+}
+
+pdr_rc pdr_walk_new(pdr_walk **out, const pdr_codec *codec,
+                    const pdr_read_opts *opts, pdr_err *err, pdr_read_fn fn,
+                    void *arg)
+{
+    static const pdr_read_opts none;
+    struct read_limits limits;
+
+    PDR_REQUIRE(out != NULL && codec != NULL && fn != NULL);
+    *out = NULL;
+    if (opts == NULL)
+        opts = &none;
+    pdr_rc rc = pdr__codec_check(codec, opts->flags, codec->walk_flags, err);
+    if (rc == PDR_OK)
+        rc = pdr__read_limits(&limits, opts, err);
+    if (rc != PDR_OK)
+        return rc;
+    pdr_walk *w = pdr__calloc(1, sizeof(*w));
+    if (w == NULL)
+        return pdr__nomem(err);
+    w->codec = codec;
+    w->limits = limits;
+    w->err = (pdr_err)PDR_ERR_INIT;
+    rc = open_codec(w, opts, err, fn, arg);
+    if (rc != PDR_OK) {
+        pdr_walk_free(w);
+        return rc;
+    }
+    *out = w;
+    return PDR_OK;
+}
+
+void pdr_walk_free(pdr_walk *walk)
+{
+    if (walk == NULL)
+        return;
+    pdr_value_free(walk->value);
+    if (walk->self != NULL)
+        walk->codec->walk_close(walk->self);
+    pdr__route_dispose(&walk->route);
+    pdr__free(walk);
+}
+
+const pdr_value *pdr_walk_value(const pdr_walk *walk)
+{
+    return walk->value;
+}
+
+size_t pdr_walk_depth(const pdr_walk *walk)
+{
+    return walk->depth;
+}
+
+int64_t pdr_walk_offset(const pdr_walk *walk)
+{
+    return walk->codec->walk_offset(walk->self);
+}
+
+/* Hand out the failure that is kept (W1). */
+static pdr_rc give_failure(const pdr_walk *w, pdr_err *err)
+{
+    if (err != NULL)
+        *err = w->err;
+    return w->rc;
+}
+
+/* --- events -------------------------------------------------------------- */
+
+static pdr_rc too_deep(pdr_walk *w)
+{
+    pdr_rc rc =
+        PDR_FAIL(&w->err, TOO_DEEP, "more than %u levels", w->limits.depth);
+
+    w->err.offset = pdr_walk_offset(w);
+    return rc;
+}
+
+/* Keep track of the place, for codecs that do not. */
+static pdr_rc follow(pdr_walk *w, pdr_event event)
+{
+    switch (event) {
+    case PDR_BEGIN_OBJECT:
+    case PDR_BEGIN_ARRAY:
+        if (w->route.depth == w->route.max)
+            return too_deep(w);
+        return pdr__route_open(&w->route, event == PDR_BEGIN_OBJECT, &w->err);
+    case PDR_NAME:
+        return pdr__route_name(&w->route, w->value, &w->err);
+    case PDR_END:
+        pdr__route_close(&w->route);
+        pdr__route_child(&w->route);
+        return PDR_OK;
+    case PDR_SCALAR:
+        pdr__route_child(&w->route);
+        return PDR_OK;
+    case PDR_END_OF_INPUT:
+        break;
+    }
+    return PDR_OK;
+}
+
+static pdr_rc next(pdr_walk *w)
+{
+    pdr_event event = PDR_END_OF_INPUT;
+    pdr_rc rc = w->codec->walk_next(&event, &w->value, w->self, &w->err);
+
+    if (rc == PDR_OK && !w->codec->has_paths)
+        rc = follow(w, event);
+    if (rc != PDR_OK) {
+        if (!w->codec->has_paths && w->err.path[0] == '\0')
+            pdr__route_put(&w->err, &w->route, true);
+        return rc;
+    }
+    bool begins = event == PDR_BEGIN_OBJECT || event == PDR_BEGIN_ARRAY;
+    w->depth = w->depth + begins - (event == PDR_END);
+    w->can_take = begins || event == PDR_SCALAR;
+    w->last = event;
+    return PDR_OK;
+}
+
+pdr_rc pdr_walk_next(pdr_event *out, pdr_walk *walk, pdr_err *err)
+{
+    PDR_REQUIRE(out != NULL && walk != NULL);
+    pdr_value_free(walk->value);
+    walk->value = NULL;
+    if (walk->rc == PDR_OK)
+        walk->rc = next(walk);
+    if (walk->rc != PDR_OK)
+        return give_failure(walk, err);
+    *out = walk->last;
+    return PDR_OK;
+}
+
+/* --- whole values -------------------------------------------------------- */
+
+/* The last event begins a value that was not taken yet. */
+static pdr_rc check_order(const pdr_walk *w, pdr_err *err)
+{
+    if (w->can_take)
+        return PDR_OK;
+    return PDR_FAIL(err, WALK_ORDER,
+                    "a value is taken right after its beginning");
+}
+
+static pdr_rc check_limits(pdr_walk *w, int64_t begin, uint64_t nodes)
+{
+    pdr_rc rc = PDR_OK;
+
+    if ((uint64_t)(pdr_walk_offset(w) - begin) > w->limits.bytes)
+        rc = PDR_FAIL(&w->err, TOO_LARGE,
+                      "a value of more than %zu bytes, which is the limit",
+                      w->limits.bytes);
+    else if (nodes > w->limits.nodes)
+        rc = PDR_FAIL(&w->err, TOO_MANY_NODES,
+                      "more than %u names and values, which is the limit",
+                      w->limits.nodes);
+    if (rc != PDR_OK)
+        w->err.offset = begin;
+    return rc;
+}
+
+static void build(pdr_builder *b, pdr_event event, const pdr_value *value)
+{
+    switch (event) {
+    case PDR_BEGIN_OBJECT:
+        pdr_builder_object(b);
+        break;
+    case PDR_BEGIN_ARRAY:
+        pdr_builder_array(b);
+        break;
+    case PDR_END:
+        pdr_builder_end(b);
+        break;
+    case PDR_NAME:
+        pdr__builder_name_value(b, value);
+        break;
+    case PDR_SCALAR:
+        pdr_builder_value(b, value);
+        break;
+    case PDR_END_OF_INPUT:
+        break;
+    }
+}
+
+/* Put the container that begins here together from events. */
+static pdr_rc take_by_events(pdr_value **out, pdr_walk *w)
+{
+    size_t outside = w->depth - 1;
+    int64_t begin = pdr_walk_offset(w);
+    uint64_t nodes = 1;
+    pdr_builder *b = NULL;
+
+    w->rc = pdr_builder_new(&b, &w->err);
+    if (w->rc != PDR_OK)
+        return w->rc;
+    build(b, w->last, NULL);
+    while (w->rc == PDR_OK && w->depth > outside) {
+        pdr_event event = PDR_END_OF_INPUT;
+        w->rc = pdr_walk_next(&event, w, &w->err);
+        if (w->rc != PDR_OK)
+            break;
+        build(b, event, w->value);
+        nodes += event != PDR_END;
+        w->rc = check_limits(w, begin, nodes);
+    }
+    if (w->rc == PDR_OK)
+        w->rc = pdr_builder_finish(out, b, &w->err);
+    pdr_builder_free(b);
+    return w->rc;
+}
+
+pdr_rc pdr_walk_take(pdr_value **out, pdr_walk *walk, pdr_err *err)
+{
+    pdr_walk *w = walk;
+
+    PDR_REQUIRE(out != NULL && walk != NULL);
+    *out = NULL;
+    if (w->rc != PDR_OK)
+        return give_failure(w, err);
+    pdr_rc rc = check_order(w, err);
+    if (rc != PDR_OK)
+        return rc;
+    bool scalar = w->last == PDR_SCALAR;
+    if (w->codec->walk_take != NULL) {
+        pdr_err detail = PDR_ERR_INIT;
+        rc = w->codec->walk_take(out, w->self, &detail);
+        if (rc == PDR_ENOMEM)
+            return pdr__nomem(err); /* it can be tried again */
+        if (rc != PDR_OK) {
+            w->rc = rc;
+            w->err = detail;
+            return give_failure(w, err);
+        }
+        if (!scalar) {
+            w->depth--;
+            w->last = PDR_END;
+        }
+    } else if (scalar) {
+        *out = w->value;
+        w->value = NULL;
+    } else if (take_by_events(out, w) != PDR_OK) {
+        return give_failure(w, err);
+    }
+    w->can_take = false;
+    return PDR_OK;
+}
+
+pdr_rc pdr_walk_skip(pdr_walk *walk, pdr_err *err)
+{
+    PDR_REQUIRE(walk != NULL);
+    if (walk->rc != PDR_OK)
+        return give_failure(walk, err);
+    pdr_rc rc = check_order(walk, err);
+    if (rc != PDR_OK || walk->last == PDR_SCALAR)
+        return rc;
+    size_t outside = walk->depth - 1;
+    while (walk->depth > outside) {
+        pdr_event event = PDR_END_OF_INPUT;
+        rc = pdr_walk_next(&event, walk, err);
+        if (rc != PDR_OK)
+            return rc;
+    }
+    return PDR_OK;
+}
