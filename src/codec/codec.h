@@ -156,6 +156,29 @@ void pdr__value_place(pdr_err *err, const pdr_value *root,
 /* A stream failed: was it said why? */
 void pdr__stream_failed(pdr_err *err, pdr_rc rc);
 
+/* --- input from a stream (window.c) ----------------------------------------
+ */
+
+/*
+ *   stream ──►  [ ...... event ........ pos ........ ]  buf
+ *                        `-- kept -----'
+ */
+struct window {
+    pdr_buf buf;
+    size_t event; /* in buf: where the last event begins; kept from there on */
+    size_t pos;   /* in buf: what was passed */
+    int64_t base; /* offset of buf in the stream */
+    bool at_end;  /* the stream has no more */
+    pdr_read_fn fn;
+    void *arg;
+};
+
+void pdr__window_init(struct window *window, pdr_read_fn fn, void *arg);
+void pdr__window_dispose(struct window *window);
+/* More bytes behind those in the window, or at_end. What lies before `event`
+ * may be dropped: then event, pos and base move. */
+pdr_rc pdr__window_fill(struct window *window, pdr_err *err);
+
 /* --- output to a stream (sink.c) ---------------------------------------------
  */
 

@@ -7,15 +7,11 @@
  *      values that are taken go through the reader for documents in memory, so
  *      there is one set of rules.
  *
- *        stream ──►  [ ...... event ........ pos ........ ]  window
- *                             `-- kept for take --'
- *
  *           '{' ─► NAME_OR_END ─► (name ':') ─► VALUE ─► COMMA_OR_END ─► …
  *           '[' ─► VALUE_OR_END ─────────────► VALUE ─► COMMA_OR_END ─► …
  *
  * INVARIANTS
- *   W1  event <= pos <= window.len; bytes before `event` may be dropped.
- *   W2  After a failure nothing moves; every call gives the same failure.
+ *   W1  After a failure nothing moves; every call gives the same failure.
  */
 #include "codec.h"
 
@@ -33,18 +29,13 @@ struct json_walk {
     struct read_limits limits; /* of tokens: trailing, no limit of bytes */
     size_t max_bytes;          /* of a token or a value taken */
     bool sequence;
-    pdr_read_fn fn;
-    void *arg;
-    pdr_buf window;
-    size_t event, pos; /* W1 */
-    int64_t base;      /* offset of the window in the stream */
-    bool at_end;       /* the stream has no more */
+    struct window in;
     bool started, spaced;
     enum walk_state state;
     struct route route; /* open containers */
     pdr_value *current; /* owned; borrows the window */
     pdr_event last;
-    pdr_rc rc; /* W2 */
+    pdr_rc rc; /* W1 */
     pdr_err err;
 };
 
@@ -70,9 +61,7 @@ pdr_rc pdr__json_walk_open(void **self, const pdr_read_opts *opts, pdr_err *err,
     w->limits.bytes = PDR_MAX_TEXT_BYTES;
     w->max_bytes = limits.bytes;
     w->sequence = (opts->flags & PDR_SEQUENCE) != 0;
-    w->fn = fn;
-    w->arg = arg;
-    w->window.max = SIZE_MAX;
+    pdr__window_init(&w->in, fn, arg);
     w->spaced = true;
     w->err = (pdr_err)PDR_ERR_INIT;
     *self = w;
@@ -84,7 +73,7 @@ void pdr__json_walk_close(void *self)
     struct json_walk *w = self;
 
     pdr_value_free(w->current);
-    pdr_buf_dispose(&w->window);
+    pdr__window_dispose(&w->in);
     pdr__route_dispose(&w->route);
     pdr__free(w);
 }
@@ -93,62 +82,18 @@ int64_t pdr__json_walk_offset(const void *self)
 {
     const struct json_walk *w = self;
 
-    return w->base + (int64_t)w->event;
-}
-
-/* --- the window ---------------------------------------------------------- */
-
-/* Forget what lies before the last event. */
-static void slide(struct json_walk *w)
-{
-    if (w->event == 0)
-        return;
-    memmove(w->window.ptr, w->window.ptr + w->event, w->window.len - w->event);
-    w->window.len -= w->event;
-    w->pos -= w->event;
-    w->base += (int64_t)w->event;
-    w->event = 0;
-}
-
-/* More bytes behind the window, or at_end. */
-static pdr_rc fill(struct json_walk *w)
-{
-    size_t got = 0;
-
-    if (w->at_end)
-        return PDR_OK;
-    if (w->window.cap - w->window.len < PDR_WALK_WINDOW_BYTES / 2) {
-        slide(w);
-        pdr_rc rc = pdr_buf_reserve(&w->window, PDR_WALK_WINDOW_BYTES, &w->err);
-        if (rc != PDR_OK)
-            return rc;
-    }
-    /* One byte is left for the NUL of read_token(). */
-    size_t room = w->window.cap - w->window.len - 1;
-    pdr_rc rc =
-        w->fn(&got, w->window.ptr + w->window.len, room, &w->err, w->arg);
-    if (rc != PDR_OK) {
-        pdr__stream_failed(&w->err, rc);
-        return rc;
-    }
-    if (got > room)
-        return PDR_FAIL(&w->err, BROKEN_CONTRACT,
-                        "the stream gave %zu bytes, asked for at most %zu", got,
-                        room);
-    w->at_end = got == 0;
-    w->window.len += got;
-    return PDR_OK;
+    return w->in.base + (int64_t)w->in.event;
 }
 
 /* Is there a byte at `at`, after reading as much as that takes? */
 static bool has_byte(struct json_walk *w, size_t *at)
 {
-    while (w->rc == PDR_OK && *at >= w->window.len && !w->at_end) {
-        size_t ahead = *at - w->event; /* the window may slide */
-        w->rc = fill(w);
-        *at = w->event + ahead;
+    while (w->rc == PDR_OK && *at >= w->in.buf.len && !w->in.at_end) {
+        size_t ahead = *at - w->in.event; /* the window may slide */
+        w->rc = pdr__window_fill(&w->in, &w->err);
+        *at = w->in.event + ahead;
     }
-    return w->rc == PDR_OK && *at < w->window.len;
+    return w->rc == PDR_OK && *at < w->in.buf.len;
 }
 
 /* --- failures ------------------------------------------------------------ */
@@ -157,7 +102,7 @@ static bool has_byte(struct json_walk *w, size_t *at)
  * the path what is open. `inside`: about the value that is being read. */
 static pdr_rc place_failure(struct json_walk *w, size_t at, bool inside)
 {
-    w->err.offset = w->base + (int64_t)at;
+    w->err.offset = w->in.base + (int64_t)at;
     pdr__route_put(&w->err, &w->route, inside);
     return w->err.code;
 }
@@ -171,10 +116,10 @@ static pdr_rc unexpected(struct json_walk *w, size_t at, bool inside,
 {
     if (w->rc != PDR_OK)
         return w->rc; /* the stream failed */
-    if (at >= w->window.len)
+    if (at >= w->in.buf.len)
         return WALK_FAIL(w, at, inside, UNEXPECTED_END,
                          "the document ends before it is complete");
-    unsigned char c = (unsigned char)w->window.ptr[at];
+    unsigned char c = (unsigned char)w->in.buf.ptr[at];
     if (c > 0x20 && c < 0x7F)
         return WALK_FAIL(w, at, inside, UNEXPECTED_BYTE,
                          "expected %s, found '%c'", wanted, c);
@@ -182,7 +127,7 @@ static pdr_rc unexpected(struct json_walk *w, size_t at, bool inside,
                      "expected %s, found byte 0x%02X", wanted, c);
 }
 
-/* Keep a failure for ever (W2) and hand it out. */
+/* Keep a failure for ever (W1) and hand it out. */
 static pdr_rc give_failure(const struct json_walk *w, pdr_err *err)
 {
     if (err != NULL)
@@ -195,10 +140,10 @@ static pdr_rc give_failure(const struct json_walk *w, pdr_err *err)
 /* Pass white space; true if there is a byte behind it. */
 static bool pass_space(struct json_walk *w)
 {
-    while (w->event = w->pos, has_byte(w, &w->pos)) {
-        if (!json_is_space(w->window.ptr[w->pos]))
+    while (w->in.event = w->in.pos, has_byte(w, &w->in.pos)) {
+        if (!json_is_space(w->in.buf.ptr[w->in.pos]))
             return true;
-        w->pos++;
+        w->in.pos++;
         w->spaced = true;
     }
     return false;
@@ -207,10 +152,10 @@ static bool pass_space(struct json_walk *w)
 /* Refuse a token or value that grows over the limit while it is searched. */
 static bool within_limit(struct json_walk *w, size_t at)
 {
-    if (at - w->event <= w->max_bytes)
+    if (at - w->in.event <= w->max_bytes)
         return true;
     if (w->rc == PDR_OK)
-        WALK_FAIL(w, w->event, true, TOO_LARGE,
+        WALK_FAIL(w, w->in.event, true, TOO_LARGE,
                   "a value of more than %zu bytes, which is the limit",
                   w->max_bytes);
     return false;
@@ -221,12 +166,12 @@ static size_t string_end(struct json_walk *w, size_t at)
 {
     at++;
     while (has_byte(w, &at) && within_limit(w, at)) {
-        char c = w->window.ptr[at];
+        char c = w->in.buf.ptr[at];
         if (c == '"')
             return at + 1;
         at += c == '\\' ? 2 : 1;
     }
-    return at < w->window.len ? at : w->window.len;
+    return at < w->in.buf.len ? at : w->in.buf.len;
 }
 
 static bool is_number_byte(char c)
@@ -262,24 +207,24 @@ static bool is_letter(char c)
  * last letter; nobody waits for what may follow on a stream. */
 static size_t scalar_end(struct json_walk *w, size_t at)
 {
-    char first = w->window.ptr[at];
+    char first = w->in.buf.ptr[at];
     size_t letters = literal_len(first);
 
     if (first == '"')
         return string_end(w, at);
     if (first == '-' || (first >= '0' && first <= '9')) {
-        while (has_byte(w, &at) && is_number_byte(w->window.ptr[at]) &&
+        while (has_byte(w, &at) && is_number_byte(w->in.buf.ptr[at]) &&
                within_limit(w, at))
             at++;
-        if (first != '-' || at - w->event > 1)
+        if (first != '-' || at - w->in.event > 1)
             return w->rc == PDR_OK && has_byte(w, &at) ? at + 1 : at;
     } else {
         at++;
     }
-    while (at - w->event < letters && has_byte(w, &at) &&
-           is_letter(w->window.ptr[at]))
+    while (at - w->in.event < letters && has_byte(w, &at) &&
+           is_letter(w->in.buf.ptr[at]))
         at++;
-    return at - w->event < letters && at < w->window.len ? at + 1 : at;
+    return at - w->in.event < letters && at < w->in.buf.len ? at + 1 : at;
 }
 
 /* From a bracket to behind the one that closes it, or to the end of the
@@ -289,7 +234,7 @@ static size_t container_end(struct json_walk *w, size_t at)
     uint64_t open = 0;
 
     while (has_byte(w, &at) && within_limit(w, at)) {
-        char c = w->window.ptr[at];
+        char c = w->in.buf.ptr[at];
         if (c == '"') {
             at = string_end(w, at);
             continue;
@@ -300,7 +245,7 @@ static size_t container_end(struct json_walk *w, size_t at)
         else if ((c == '}' || c == ']') && --open == 0)
             break;
     }
-    return at < w->window.len ? at : w->window.len;
+    return at < w->in.buf.len ? at : w->in.buf.len;
 }
 
 /* Read what lies from `event` to `end` as one value that borrows the window;
@@ -312,18 +257,19 @@ static pdr_rc read_token(struct json_walk *w, pdr_value **out, size_t end,
 
     if (w->rc != PDR_OK)
         return w->rc;
-    pdr_str text = pdr_str_n(w->window.ptr + w->event, end - w->event);
+    pdr_str text = pdr_str_n(w->in.buf.ptr + w->in.event, end - w->in.event);
     w->rc =
         pdr__json_parse(out, &used, text, false, &w->limits, levels, &w->err);
     if (w->rc != PDR_OK) {
         if (w->rc != PDR_ENOMEM)
             (void)place_failure(
-                w, w->event + (size_t)(w->err.offset < 0 ? 0 : w->err.offset),
+                w,
+                w->in.event + (size_t)(w->err.offset < 0 ? 0 : w->err.offset),
                 inside);
         return w->rc;
     }
-    w->pos = w->event + used;
-    if (within_limit(w, w->pos))
+    w->in.pos = w->in.event + used;
+    if (within_limit(w, w->in.pos))
         return PDR_OK;
     pdr_value_free(*out);
     *out = NULL;
@@ -347,12 +293,12 @@ static void after_value(struct json_walk *w)
 static pdr_rc open_level(struct json_walk *w, bool object)
 {
     if (w->route.depth == w->limits.depth)
-        return WALK_FAIL(w, w->pos, true, TOO_DEEP, "more than %u levels",
+        return WALK_FAIL(w, w->in.pos, true, TOO_DEEP, "more than %u levels",
                          w->limits.depth);
     w->rc = pdr__route_open(&w->route, object, &w->err);
     if (w->rc != PDR_OK)
         return w->rc;
-    w->pos++;
+    w->in.pos++;
     w->state = object ? WANT_NAME_OR_END : WANT_VALUE_OR_END;
     w->last = object ? PDR_BEGIN_OBJECT : PDR_BEGIN_ARRAY;
     return PDR_OK;
@@ -367,7 +313,7 @@ static void drop_level(struct json_walk *w)
 
 static pdr_rc close_level(struct json_walk *w)
 {
-    w->pos++;
+    w->in.pos++;
     w->last = PDR_END;
     drop_level(w);
     return PDR_OK;
@@ -375,13 +321,13 @@ static pdr_rc close_level(struct json_walk *w)
 
 static pdr_rc begin_value(struct json_walk *w)
 {
-    char c = w->window.ptr[w->pos];
+    char c = w->in.buf.ptr[w->in.pos];
 
     if (c == '{' || c == '[')
         return open_level(w, c == '{');
     if (c == '\0' || strchr("\"-0123456789tfnNI", c) == NULL)
-        return unexpected(w, w->pos, true, "a value");
-    size_t end = scalar_end(w, w->pos);
+        return unexpected(w, w->in.pos, true, "a value");
+    size_t end = scalar_end(w, w->in.pos);
     pdr_rc rc = read_token(w, &w->current, end, w->route.depth, true);
     if (rc != PDR_OK)
         return rc;
@@ -392,22 +338,22 @@ static pdr_rc begin_value(struct json_walk *w)
 
 static pdr_rc read_name(struct json_walk *w)
 {
-    if (w->window.ptr[w->pos] != '"')
-        return unexpected(w, w->pos, false, "a name in double quotes");
-    size_t end = string_end(w, w->pos);
+    if (w->in.buf.ptr[w->in.pos] != '"')
+        return unexpected(w, w->in.pos, false, "a name in double quotes");
+    size_t end = string_end(w, w->in.pos);
     pdr_rc rc = read_token(w, &w->current, end, w->route.depth, false);
     if (rc != PDR_OK)
         return rc;
     w->last = PDR_NAME;
     /* The name is kept in the window while the colon is looked for. */
-    size_t at = w->pos;
-    while (has_byte(w, &at) && json_is_space(w->window.ptr[at]))
+    size_t at = w->in.pos;
+    while (has_byte(w, &at) && json_is_space(w->in.buf.ptr[at]))
         at++;
     /* The window may have moved, and the name with it. */
-    node_block(w->current)->text = w->window.ptr + w->event;
-    if (w->rc != PDR_OK || at >= w->window.len || w->window.ptr[at] != ':')
+    node_block(w->current)->text = w->in.buf.ptr + w->in.event;
+    if (w->rc != PDR_OK || at >= w->in.buf.len || w->in.buf.ptr[at] != ':')
         return unexpected(w, at, false, "':'");
-    w->pos = at + 1;
+    w->in.pos = at + 1;
     w->state = WANT_VALUE;
     return w->rc = pdr__route_name(&w->route, w->current, &w->err);
 }
@@ -417,21 +363,21 @@ static pdr_rc after_comma(struct json_walk *w)
 {
     bool object = pdr__route_in_object(&w->route);
 
-    if (w->window.ptr[w->pos] == (object ? '}' : ']'))
+    if (w->in.buf.ptr[w->in.pos] == (object ? '}' : ']'))
         return close_level(w);
-    if (w->window.ptr[w->pos] != ',')
-        return unexpected(w, w->pos, false,
+    if (w->in.buf.ptr[w->in.pos] != ',')
+        return unexpected(w, w->in.pos, false,
                           object ? "',' or '}'" : "',' or ']'");
-    w->pos++;
+    w->in.pos++;
     if (!pass_space(w))
-        return unexpected(w, w->pos, !object, "a value");
+        return unexpected(w, w->in.pos, !object, "a value");
     return object ? read_name(w) : begin_value(w);
 }
 
 static pdr_rc begin_document(struct json_walk *w)
 {
     if (!w->spaced)
-        return WALK_FAIL(w, w->pos, false, MISSING_SEPARATOR,
+        return WALK_FAIL(w, w->in.pos, false, MISSING_SEPARATOR,
                          "two documents need white space between them");
     w->started = true;
     return begin_value(w);
@@ -444,7 +390,7 @@ static pdr_rc look_at_beginning(struct json_walk *w)
 
     (void)has_byte(w, &third);
     if (w->rc == PDR_OK)
-        w->rc = pdr__json_check_beginning(pdr_buf_str(&w->window), &w->err);
+        w->rc = pdr__json_check_beginning(pdr_buf_str(&w->in.buf), &w->err);
     return w->rc;
 }
 
@@ -456,10 +402,10 @@ static pdr_rc at_end_of_stream(struct json_walk *w)
         return w->rc;
     if (!between)
         return unexpected(
-            w, w->pos, w->state == WANT_VALUE || w->state == WANT_VALUE_OR_END,
-            "");
+            w, w->in.pos,
+            w->state == WANT_VALUE || w->state == WANT_VALUE_OR_END, "");
     if (!w->started && !w->sequence)
-        return WALK_FAIL(w, w->pos, false, EMPTY_INPUT,
+        return WALK_FAIL(w, w->in.pos, false, EMPTY_INPUT,
                          "the document is empty");
     w->last = PDR_END_OF_INPUT;
     return PDR_OK;
@@ -467,12 +413,12 @@ static pdr_rc at_end_of_stream(struct json_walk *w)
 
 static pdr_rc step(struct json_walk *w)
 {
-    if (w->base == 0 && w->pos == 0 && !w->started &&
+    if (w->in.base == 0 && w->in.pos == 0 && !w->started &&
         look_at_beginning(w) != PDR_OK)
         return w->rc;
     if (!pass_space(w))
         return at_end_of_stream(w);
-    char c = w->window.ptr[w->pos];
+    char c = w->in.buf.ptr[w->in.pos];
     switch (w->state) {
     case WANT_DOCUMENT:
         return begin_document(w);
@@ -489,7 +435,7 @@ static pdr_rc step(struct json_walk *w)
     case WANT_NOTHING:
         break;
     }
-    return WALK_FAIL(w, w->pos, false, TRAILING_DATA,
+    return WALK_FAIL(w, w->in.pos, false, TRAILING_DATA,
                      "there is more behind the document");
 }
 
@@ -537,21 +483,21 @@ pdr_rc pdr__json_walk_take(pdr_value **out, void *self, pdr_err *err)
     struct json_walk *w = self;
     bool scalar = w->last == PDR_SCALAR;
     size_t used = 0;
-    size_t end = scalar ? w->pos : container_end(w, w->event);
+    size_t end = scalar ? w->in.pos : container_end(w, w->in.event);
 
     if (w->rc != PDR_OK || !within_limit(w, end))
         return give_failure(w, err);
-    pdr_str text = pdr_str_n(w->window.ptr + w->event, end - w->event);
+    pdr_str text = pdr_str_n(w->in.buf.ptr + w->in.event, end - w->in.event);
     pdr_rc rc = own_value(out, &used, w, text, scalar ? 0 : w->route.depth - 1);
     if (rc == PDR_ENOMEM)
         return pdr__nomem(err); /* nothing was taken, it can be tried again */
     if (rc != PDR_OK) {
         w->rc = rc;
-        (void)place_failure(w, w->event + (size_t)w->err.offset, false);
+        (void)place_failure(w, w->in.event + (size_t)w->err.offset, false);
         return give_failure(w, err);
     }
     if (!scalar) {
-        w->pos = w->event + used;
+        w->in.pos = w->in.event + used;
         drop_level(w);
     }
     return PDR_OK;
