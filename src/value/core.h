@@ -286,6 +286,13 @@ size_t pdr__text_decode(char *out, pdr_str inner);
  * surrogates as three bytes, which become escapes. */
 pdr_rc pdr__text_encode(pdr_buf *out, pdr_str text, pdr_err *err);
 
+/* The escape of one byte that cannot stand in a string as it is; returns its
+ * length. */
+size_t pdr__text_encode_byte(char out[6], unsigned char c);
+
+/* Is what stands between the quotes spelled as pdr__text_encode() would? */
+bool pdr__text_is_ours(pdr_str inner);
+
 /* Decoded text of a string; lone surrogates as three bytes. Borrowed from the
  * value or from `scratch`. */
 pdr_rc pdr__value_name_bytes(pdr_str *out, const pdr_value *string,

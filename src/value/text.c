@@ -10,6 +10,8 @@
  */
 #include "core.h"
 
+#include "text_plain.h"
+
 static int hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
@@ -272,9 +274,7 @@ static bool is_wtf8_surrogate(const char *p, const char *end)
            (unsigned char)p[1] >= 0xA0;
 }
 
-/* The escape of one byte that cannot stand in a string as it is; returns its
- * length. */
-static size_t encode_byte(char out[6], unsigned char c)
+size_t pdr__text_encode_byte(char out[6], unsigned char c)
 {
     static const char digits[] = "0123456789abcdef";
     static const char letters[] = "\bb\tt\nn\ff\rr\"\"\\\\";
@@ -303,9 +303,10 @@ static size_t encode_surrogate(char out[6], const char *p)
     return 6;
 }
 
-static bool stands_as_it_is(unsigned char c)
+/* Bytes of other scripts: those that begin no surrogate. */
+static bool is_foreign(const char *p, const char *end)
 {
-    return c >= 0x20 && c != '"' && c != '\\' && c != 0xED;
+    return (unsigned char)*p >= 0x80 && !is_wtf8_surrogate(p, end);
 }
 
 pdr_rc pdr__text_encode(pdr_buf *out, pdr_str text, pdr_err *err)
@@ -314,31 +315,50 @@ pdr_rc pdr__text_encode(pdr_buf *out, pdr_str text, pdr_err *err)
         return PDR_OK; /* its pointer may be NULL */
     const char *p = text.ptr, *end = text.ptr + text.len;
     while (p < end) {
-        const char *plain = p;
         char escape[6];
-        size_t len = 0, used = 1;
+        size_t left = (size_t)(end - p), len = 0;
 
-        while (p < end && stands_as_it_is((unsigned char)*p))
-            p++;
-        pdr_rc rc =
-            pdr_buf_append(out, pdr_str_n(plain, (size_t)(p - plain)), err);
+        pdr_rc rc = pdr__buf_room(out, left, err);
         if (rc != PDR_OK)
             return rc;
-        if (p == end)
-            break;
+        char *to = out->ptr + out->len;
+        size_t plain = text_copy_plain_exactly(to, p, left);
+        to += plain;
+        p += plain;
+        while (p < end && is_foreign(p, end))
+            *to++ = *p++;
+        out->len = (size_t)(to - out->ptr);
+        if (p == end || text_is_plain(*p))
+            continue;
         if (is_wtf8_surrogate(p, end)) {
             len = encode_surrogate(escape, p);
-            used = 3;
-        } else if ((unsigned char)*p == 0xED) {
-            escape[0] = *p; /* U+D000 to U+D7FF: plain text */
-            len = 1;
+            p += 3;
         } else {
-            len = encode_byte(escape, (unsigned char)*p);
+            len = pdr__text_encode_byte(escape, (unsigned char)*p++);
         }
         rc = pdr_buf_append(out, pdr_str_n(escape, len), err);
         if (rc != PDR_OK)
             return rc;
-        p += used;
     }
     return PDR_OK;
+}
+
+bool pdr__text_is_ours(pdr_str inner)
+{
+    const char *p = inner.ptr, *end = inner.ptr + inner.len;
+
+    while (p < end) {
+        char meaning[4], ours[6];
+        const char *escape = memchr(p, '\\', (size_t)(end - p));
+        if (escape == NULL)
+            return true;
+        p = escape;
+        size_t len = decode_escape(meaning, &p, end);
+        if (len != 1 || text_is_plain(meaning[0]))
+            return false;
+        len = pdr__text_encode_byte(ours, (unsigned char)meaning[0]);
+        if (len != (size_t)(p - escape) || memcmp(ours, escape, len) != 0)
+            return false;
+    }
+    return true;
 }
