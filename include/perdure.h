@@ -8,6 +8,7 @@
 #include <perdure/codec.h>
 #include <perdure/errors.h>
 #include <perdure/json.h>
+#include <perdure/msgpack.h>
 #include <perdure/types.h>
 #include <perdure/value.h>
 #include <perdure/version.h>

@@ -34,6 +34,10 @@
  * Large enough that a read call costs little beside the parsing of it. */
 #define PDR_WALK_WINDOW_BYTES (64u * 1024u)
 
+/* Bytes of one record of a MessagePack history at most: what the Python edition
+ * reads. */
+#define PDR_MAX_RECORD_BYTES (64u * 1024u * 1024u)
+
 /* Spaces a level in pretty layout at most; more only fills disks. */
 #define PDR_MAX_INDENT 16
 

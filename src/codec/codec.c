@@ -48,6 +48,29 @@ void pdr__stream_failed(pdr_err *err, pdr_rc rc)
                           "the stream failed without saying why");
 }
 
+void pdr__builder_put(pdr_builder *b, pdr_event event, const pdr_value *value)
+{
+    switch (event) {
+    case PDR_BEGIN_OBJECT:
+        pdr_builder_object(b);
+        break;
+    case PDR_BEGIN_ARRAY:
+        pdr_builder_array(b);
+        break;
+    case PDR_END:
+        pdr_builder_end(b);
+        break;
+    case PDR_NAME:
+        pdr__builder_name_value(b, value);
+        break;
+    case PDR_SCALAR:
+        pdr_builder_value(b, value);
+        break;
+    case PDR_END_OF_INPUT:
+        break;
+    }
+}
+
 /* --- places -------------------------------------------------------------- */
 
 /* Append the path from `v` to the flat node `target`; false if it is not in. */
@@ -105,10 +128,9 @@ static pdr_rc give(size_t *got, void *into, size_t cap, pdr_err *err, void *arg)
     return PDR_OK;
 }
 
-/* Read by walking, for codecs without a reader of their own. */
-static pdr_rc read_by_walk(pdr_value **out, const pdr_codec *codec,
-                           pdr_str input, const pdr_read_opts *opts,
-                           pdr_err *err)
+pdr_rc pdr__codec_read_by_walk(pdr_value **out, const pdr_codec *codec,
+                               pdr_str input, const pdr_read_opts *opts,
+                               pdr_err *err)
 {
     struct source source = {input};
     pdr_walk *walk = NULL;
@@ -143,8 +165,9 @@ pdr_rc pdr_codec_read(pdr_value **out, const pdr_codec *codec, pdr_str input,
     pdr_rc rc = pdr__codec_check(codec, opts->flags, codec->read_flags, err);
     if (rc != PDR_OK)
         return rc;
-    return codec->read != NULL ? codec->read(out, input, opts, err)
-                               : read_by_walk(out, codec, input, opts, err);
+    return codec->read != NULL
+               ? codec->read(out, input, opts, err)
+               : pdr__codec_read_by_walk(out, codec, input, opts, err);
 }
 
 static pdr_rc take(pdr_str bytes, pdr_err *err, void *arg)
@@ -177,8 +200,9 @@ pdr_rc pdr_codec_write(pdr_buf *out, const pdr_codec *codec,
     PDR_REQUIRE(out != NULL && codec != NULL && value != NULL);
     if (opts == NULL)
         opts = &none;
-    pdr_rc rc = pdr__codec_check(codec, opts->flags,
-                                 codec->write_flags & ~PDR_SEQUENCE, err);
+    pdr_rc rc = pdr__codec_check(
+        codec, opts->flags, codec->write_flags & ~(PDR_SEQUENCE | PDR_RECORDS),
+        err);
     if (rc == PDR_OK)
         rc = pdr__write_opts_check(opts, err);
     if (rc != PDR_OK)
@@ -197,6 +221,7 @@ const pdr_codec *const *pdr_codecs(size_t *count)
 {
     static const pdr_codec *const list[] = {
         &pdr__json_codec,
+        &pdr__msgpack_codec,
     };
 
     *count = PDR_COUNT(list);

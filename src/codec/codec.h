@@ -139,6 +139,7 @@ pdr_rc pdr__json_write_at(pdr_buf *out, const pdr_value *value,
                           pdr_err *err);
 
 extern const pdr_codec pdr__json_codec;
+extern const pdr_codec pdr__msgpack_codec;
 
 /* --- all codecs (codec.c) --------------------------------------------------
  */
@@ -146,8 +147,15 @@ extern const pdr_codec pdr__json_codec;
 /* Is the table complete, and does it take these flags? */
 pdr_rc pdr__codec_check(const pdr_codec *codec, unsigned flags,
                         unsigned allowed, pdr_err *err);
+/* Read by walking. */
+pdr_rc pdr__codec_read_by_walk(pdr_value **out, const pdr_codec *codec,
+                               pdr_str input, const pdr_read_opts *opts,
+                               pdr_err *err);
 /* Check layout and indent. */
 pdr_rc pdr__write_opts_check(const pdr_write_opts *opts, pdr_err *err);
+
+/* Build what an event says. */
+void pdr__builder_put(pdr_builder *b, pdr_event event, const pdr_value *value);
 
 /* Put the path from `root` to a node in it into `err`. */
 void pdr__value_place(pdr_err *err, const pdr_value *root,

@@ -196,29 +196,6 @@ static pdr_rc check_limits(pdr_walk *w, int64_t begin, uint64_t nodes)
     return rc;
 }
 
-static void build(pdr_builder *b, pdr_event event, const pdr_value *value)
-{
-    switch (event) {
-    case PDR_BEGIN_OBJECT:
-        pdr_builder_object(b);
-        break;
-    case PDR_BEGIN_ARRAY:
-        pdr_builder_array(b);
-        break;
-    case PDR_END:
-        pdr_builder_end(b);
-        break;
-    case PDR_NAME:
-        pdr__builder_name_value(b, value);
-        break;
-    case PDR_SCALAR:
-        pdr_builder_value(b, value);
-        break;
-    case PDR_END_OF_INPUT:
-        break;
-    }
-}
-
 /* Put the container that begins here together from events. */
 static pdr_rc take_by_events(pdr_value **out, pdr_walk *w)
 {
@@ -230,13 +207,13 @@ static pdr_rc take_by_events(pdr_value **out, pdr_walk *w)
     w->rc = pdr_builder_new(&b, &w->err);
     if (w->rc != PDR_OK)
         return w->rc;
-    build(b, w->last, NULL);
+    pdr__builder_put(b, w->last, NULL);
     while (w->rc == PDR_OK && w->depth > outside) {
         pdr_event event = PDR_END_OF_INPUT;
         w->rc = pdr_walk_next(&event, w, &w->err);
         if (w->rc != PDR_OK)
             break;
-        build(b, event, w->value);
+        pdr__builder_put(b, event, w->value);
         nodes += event != PDR_END;
         w->rc = check_limits(w, begin, nodes);
     }

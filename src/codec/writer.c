@@ -44,7 +44,7 @@ pdr_rc pdr_writer_new(pdr_writer **out, const pdr_codec *codec,
     if (w == NULL)
         return pdr__nomem(err);
     w->codec = codec;
-    w->sequence = (opts->flags & PDR_SEQUENCE) != 0;
+    w->sequence = (opts->flags & (PDR_SEQUENCE | PDR_RECORDS)) != 0;
     w->err = (pdr_err)PDR_ERR_INIT;
     rc = pdr__route_init(&w->route, PDR_MAX_DEPTH, err);
     if (rc == PDR_OK)

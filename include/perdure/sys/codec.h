@@ -41,11 +41,12 @@ struct pdr_codec {
     bool
         has_paths; /* its walk puts paths into failures; else the caller does */
 
-    /* Required. Begin a walk; `opts` is not NULL, its flags are checked. */
+    /* Required. Begin a walk; `opts` is not NULL, its flags are checked. What is
+     * in *self is closed, also after a failure. */
     pdr_rc (*walk_open)(void **self, const pdr_read_opts *opts, pdr_err *err,
                         pdr_read_fn fn, void *arg);
     /* Required. The next event and, for NAME and SCALAR, an owned value; else
-     * it stays NULL. Not called again after a failure. */
+     * it stays NULL. No document where one must be is "empty_input". Not called again after a failure. */
     pdr_rc (*walk_next)(pdr_event *event, pdr_value **value, void *self,
                         pdr_err *err);
     /* Required. Byte of the stream at which the last event began. */
