@@ -76,7 +76,7 @@
 /* The node of a scalar from `from` to `to`. */
 #define PUT_SCALAR(from, to, bits)                                          \
     do {                                                                    \
-        put_node(node,                                                      \
+        node_put(node,                                                      \
                  (uint64_t)((from)-text) | (uint64_t)((to) - (from)) << 32, \
                  own | (bits));                                             \
         node++;                                                             \
@@ -191,17 +191,6 @@ static inline size_t pass_literal(const char *p, const char *end,
     return same == len ? len : 0;
 }
 
-/* Two stores instead of four: start and length, flags and link. */
-static inline void put_node(pdr_value *node, uint64_t span, uint64_t rest)
-{
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    span = span << 32 | span >> 32;
-    rest = rest << 32 | rest >> 32;
-#endif
-    memcpy(node, &span, 8);
-    memcpy((char *)node + 8, &rest, 8);
-}
-
 /* Long on purpose: a state machine whose states are labels. Cut into functions,
  * its dozen variables would travel through memory at every token. */
 KERNEL_TARGET bool KERNEL(struct json_reader *r)
@@ -307,7 +296,7 @@ container:
         nodes[open].info = (in_object ? NODE_OBJECT : NODE_ARRAY) |
                            children << NODE_COUNT_SHIFT;
     in_object = *p == '{';
-    put_node(node, (uint64_t)(p - text),
+    node_put(node, (uint64_t)(p - text),
              (in_object ? NODE_OBJECT : NODE_ARRAY) | (uint64_t)open << 32);
     open = (uint32_t)(own >> 32);
     node++;
@@ -329,7 +318,7 @@ close : {
     uint32_t spaced = space > text + from ? NODE_FLAG : 0;
 
     p++;
-    put_node(closed, from | (uint64_t)((size_t)(p - text) - from) << 32,
+    node_put(closed, from | (uint64_t)((size_t)(p - text) - from) << 32,
              ((in_object ? NODE_OBJECT : NODE_ARRAY) | spaced |
               children << NODE_COUNT_SHIFT) |
                  (children > 0 ? own : (uint64_t)open << 32));

@@ -138,7 +138,51 @@ static inline bool mp_is_finite(double x)
     return x - x == 0;
 }
 
-/* Slots of the codec. */
+/* --- reading a document in memory (msgpack_read.c, msgpack_core.h) ------- */
+
+#define MP_NONE       UINT32_MAX
+#define MP_TEXT_SLACK 128
+
+/* One document being read. */
+struct mp_reader {
+    const unsigned char *p, *end;
+    char *text;          /* owned */
+    char *to;            /* behind what was written */
+    char *room;          /* `to` may be here when an item begins (M1) */
+    struct block *block; /* owned */
+    pdr_value *nodes;    /* of block */
+    uint32_t cap, count;
+    uint32_t height, large;
+    struct read_limits limits;
+    bool has_bare;
+    bool no_memory;
+};
+
+/* Read the whole document; false if anything is wrong with it. */
+bool pdr__mp_kernel(struct mp_reader *r);
+bool pdr__mp_kernel_avx2(struct mp_reader *r);
+
+/* Room for `size` bytes of text behind `to`, and the slack. */
+bool pdr__mp_grow_text(struct mp_reader *r, size_t size);
+
+static inline bool mp_room_for_text(struct mp_reader *r, size_t size)
+{
+    return PDR_LIKELY(r->room - r->to >= (ptrdiff_t)size) ||
+           pdr__mp_grow_text(r, size);
+}
+
+/* Room for two more nodes: a name and its value. */
+bool pdr__mp_grow_nodes(struct mp_reader *r);
+
+/* A token that the loop does not handle where it meets it, and that is no name
+ * unless it is a string: its head, then its text and flags. Strings and
+ * containers are left to the loop, behind their head. */
+bool pdr__mp_put_token(struct mp_reader *r, struct mp_token *token,
+                       uint32_t *info, bool name);
+
+/* --- slots of the codec -----------------------------------------------------
+ */
+
 pdr_rc pdr__mp_read(pdr_value **out, pdr_str input, const pdr_read_opts *opts,
                     pdr_err *err);
 pdr_rc pdr__mp_write(pdr_buf *out, const pdr_value *value,

@@ -25,10 +25,118 @@ struct mp_writer {
     pdr_err *err;
 };
 
-/* --- bytes --------------------------------------------------------------- */
+/* --- heads --------------------------------------------------------------- */
 
-/* Longest head of a token. */
+/* All give the byte behind what they wrote. HEAD_ROOM bytes are there. */
 #define HEAD_ROOM 16
+
+static inline char *head8(char *to, unsigned first, unsigned n)
+{
+    to[0] = (char)first;
+    to[1] = (char)n;
+    return to + 2;
+}
+
+static inline char *head16(char *to, unsigned first, uint64_t n)
+{
+    to[0] = (char)first;
+    to[1] = (char)(n >> 8);
+    to[2] = (char)n;
+    return to + 3;
+}
+
+static inline char *head32(char *to, unsigned first, uint64_t n)
+{
+    to[0] = (char)first;
+    mp_store32(to + 1, (uint32_t)n);
+    return to + 5;
+}
+
+static char *head64(char *to, unsigned first, uint64_t n)
+{
+    to[0] = (char)first;
+    mp_store32(to + 1, (uint32_t)(n >> 32));
+    mp_store32(to + 5, (uint32_t)n);
+    return to + 9;
+}
+
+static inline char *uint_head(char *to, uint64_t n)
+{
+    if (n <= MP_FIXINT_MAX) {
+        *to = (char)n;
+        return to + 1;
+    }
+    if (n <= UINT8_MAX)
+        return head8(to, MP_UINT8, (unsigned)n);
+    if (n <= UINT16_MAX)
+        return head16(to, MP_UINT16, n);
+    return n <= UINT32_MAX ? head32(to, MP_UINT32, n)
+                           : head64(to, MP_UINT64, n);
+}
+
+static char *int_head(char *to, int64_t n)
+{
+    uint64_t bits = (uint64_t)n;
+
+    if (n >= 0)
+        return uint_head(to, bits);
+    if (n >= -32) {
+        *to = (char)bits;
+        return to + 1;
+    }
+    if (n >= INT8_MIN)
+        return head8(to, MP_INT8, (unsigned)bits & 0xFFu);
+    if (n >= INT16_MIN)
+        return head16(to, MP_INT16, bits);
+    return n >= INT32_MIN ? head32(to, MP_INT32, bits)
+                          : head64(to, MP_INT64, bits);
+}
+
+static char *double_head(char *to, double x)
+{
+    uint64_t bits = UINT64_C(0x7FF8000000000000); /* there is one NaN */
+
+    if (x == x)
+        memcpy(&bits, &x, 8);
+    return head64(to, MP_FLOAT64, bits);
+}
+
+static inline char *str_head(char *to, size_t len)
+{
+    if (len <= UINT8_MAX)
+        return head8(to, MP_STR8, (unsigned)len);
+    return len <= UINT16_MAX ? head16(to, MP_STR16, len)
+                             : head32(to, MP_STR32, len);
+}
+
+static char *ext_head(char *to, int type, size_t len)
+{
+    bool fixed = len > 0 && len <= 16 && (len & (len - 1)) == 0;
+
+    if (fixed)
+        *to++ = (char)(MP_FIXEXT1 + __builtin_ctzll(len));
+    else if (len <= UINT8_MAX)
+        to = head8(to, MP_EXT8, (unsigned)len);
+    else if (len <= UINT16_MAX)
+        to = head16(to, MP_EXT16, len);
+    else
+        to = head32(to, MP_EXT32, len);
+    *to = (char)type;
+    return to + 1;
+}
+
+static inline char *container_head(char *to, bool object, size_t count)
+{
+    if (count < 16) {
+        *to = (char)((object ? MP_FIXMAP : MP_FIXARRAY) | count);
+        return to + 1;
+    }
+    return count <= UINT16_MAX
+               ? head16(to, object ? MP_MAP16 : MP_ARRAY16, count)
+               : head32(to, object ? MP_MAP32 : MP_ARRAY32, count);
+}
+
+/* --- bytes --------------------------------------------------------------- */
 
 /* Room for a head and `size` bytes; where they go, or NULL. */
 static char *room_for(struct mp_writer *w, size_t size)
@@ -43,111 +151,58 @@ static void advance(struct mp_writer *w, const char *to)
     w->out->len = (size_t)(to - w->out->ptr);
 }
 
-static char *put_byte(char *to, unsigned byte)
+static void put_body(struct mp_writer *w, char *to, pdr_str body)
 {
-    *to = (char)byte;
-    return to + 1;
+    memcpy(to, body.ptr, body.len);
+    advance(w, to + body.len);
 }
 
-static char *put16(char *to, unsigned first, uint64_t n)
+static void put_str(struct mp_writer *w, pdr_str text)
 {
-    to[0] = (char)first;
-    to[1] = (char)(n >> 8);
-    to[2] = (char)n;
-    return to + 3;
-}
-
-static char *put32(char *to, unsigned first, uint64_t n)
-{
-    to[0] = (char)first;
-    mp_store32(to + 1, (uint32_t)n);
-    return to + 5;
-}
-
-static char *put64(char *to, unsigned first, uint64_t n)
-{
-    to[0] = (char)first;
-    mp_store32(to + 1, (uint32_t)(n >> 32));
-    mp_store32(to + 5, (uint32_t)n);
-    return to + 9;
-}
-
-/* --- numbers ------------------------------------------------------------- */
-
-static void put_uint(struct mp_writer *w, uint64_t n)
-{
-    char *to = room_for(w, 0);
+    char *to = room_for(w, text.len);
 
     if (to == NULL)
         return;
-    if (n <= MP_FIXINT_MAX)
-        to = put_byte(to, (unsigned)n);
-    else if (n <= UINT8_MAX)
-        to = put_byte(put_byte(to, MP_UINT8), (unsigned)n);
-    else if (n <= UINT16_MAX)
-        to = put16(to, MP_UINT16, n);
-    else if (n <= UINT32_MAX)
-        to = put32(to, MP_UINT32, n);
+    if (text.len >= 32)
+        to = str_head(to, text.len);
     else
-        to = put64(to, MP_UINT64, n);
-    advance(w, to);
-}
-
-static void put_int(struct mp_writer *w, int64_t n)
-{
-    if (n >= 0) {
-        put_uint(w, (uint64_t)n);
-        return;
-    }
-    char *to = room_for(w, 0);
-    if (to == NULL)
-        return;
-    if (n >= -32)
-        to = put_byte(to, (unsigned)n & 0xFFu);
-    else if (n >= INT8_MIN)
-        to = put_byte(put_byte(to, MP_INT8), (unsigned)n & 0xFFu);
-    else if (n >= INT16_MIN)
-        to = put16(to, MP_INT16, (uint64_t)n);
-    else if (n >= INT32_MIN)
-        to = put32(to, MP_INT32, (uint64_t)n);
-    else
-        to = put64(to, MP_INT64, (uint64_t)n);
-    advance(w, to);
-}
-
-static void put_double(struct mp_writer *w, double x)
-{
-    char *to = room_for(w, 0);
-    uint64_t bits = 0;
-
-    if (to == NULL)
-        return;
-    memcpy(&bits, &x, 8);
-    if (x != x)
-        bits = UINT64_C(0x7FF8000000000000); /* there is one NaN */
-    advance(w, put64(to, MP_FLOAT64, bits));
+        *to++ = (char)(MP_FIXSTR | text.len);
+    put_body(w, to, text);
 }
 
 static void put_ext(struct mp_writer *w, int type, pdr_str body)
 {
     char *to = room_for(w, body.len);
 
-    if (to == NULL)
-        return;
-    bool fixed =
-        body.len > 0 && body.len <= 16 && (body.len & (body.len - 1)) == 0;
-    if (fixed)
-        to = put_byte(to, MP_FIXEXT1 + (unsigned)__builtin_ctzll(body.len));
-    else if (body.len <= UINT8_MAX)
-        to = put_byte(put_byte(to, MP_EXT8), (unsigned)body.len);
-    else if (body.len <= UINT16_MAX)
-        to = put16(to, MP_EXT16, body.len);
-    else
-        to = put32(to, MP_EXT32, body.len);
-    to = put_byte(to, (unsigned)type);
-    memcpy(to, body.ptr, body.len);
-    advance(w, to + body.len);
+    if (to != NULL)
+        put_body(w, ext_head(to, type, body.len), body);
 }
+
+static void put_int(struct mp_writer *w, int64_t n)
+{
+    char *to = room_for(w, 0);
+
+    if (to != NULL)
+        advance(w, int_head(to, n));
+}
+
+static void put_uint(struct mp_writer *w, uint64_t n)
+{
+    char *to = room_for(w, 0);
+
+    if (to != NULL)
+        advance(w, uint_head(to, n));
+}
+
+static void put_double(struct mp_writer *w, double x)
+{
+    char *to = room_for(w, 0);
+
+    if (to != NULL)
+        advance(w, double_head(to, x));
+}
+
+/* --- numbers ------------------------------------------------------------- */
 
 static bool is_spelled_integer(pdr_str text)
 {
@@ -157,23 +212,20 @@ static bool is_spelled_integer(pdr_str text)
     return true;
 }
 
-/* An integer that is spelled as we would, with few enough digits. */
-static bool put_plain_integer(struct mp_writer *w, pdr_str text)
+/* A natural number of up to 18 digits. No text has leading zeros. */
+static inline bool read_natural(uint64_t *out, const char *text, size_t len)
 {
-    bool negative = text.ptr[0] == '-';
     uint64_t n = 0;
 
-    if (text.len - negative > 18)
+    if (len > 18)
         return false;
-    for (size_t i = negative; i < text.len; i++) {
-        unsigned digit = (unsigned)(text.ptr[i] - '0');
+    for (size_t i = 0; i < len; i++) {
+        unsigned digit = (unsigned)(text[i] - '0');
         if (digit > 9)
             return false;
         n = n * 10 + digit;
     }
-    if (negative && n == 0)
-        return false; /* -0 */
-    put_int(w, negative ? -(int64_t)n : (int64_t)n);
+    *out = n;
     return true;
 }
 
@@ -185,12 +237,9 @@ static bool put_as_spelled(struct mp_writer *w, pdr_str text)
     int64_t i = 0;
     double x = 0;
 
-    if (put_plain_integer(w, text))
-        return true;
     if (is_spelled_integer(text)) {
-        /* No text has leading zeros, and -0 is no integer here. */
         if (pdr_str_equal(text, PDR_LIT("-0")))
-            return false;
+            return false; /* no integer here */
         if (pdr__number_int64(&i, text, NULL) == PDR_OK)
             put_int(w, i);
         else if (pdr__number_uint64(&n, text, NULL) == PDR_OK)
@@ -281,24 +330,6 @@ static void put_number(struct mp_writer *w, const pdr_value *v)
 
 /* --- strings ------------------------------------------------------------- */
 
-static void put_str(struct mp_writer *w, pdr_str text)
-{
-    char *to = room_for(w, text.len);
-
-    if (to == NULL)
-        return;
-    if (text.len < 32)
-        to = put_byte(to, MP_FIXSTR | (unsigned)text.len);
-    else if (text.len <= UINT8_MAX)
-        to = put_byte(put_byte(to, MP_STR8), (unsigned)text.len);
-    else if (text.len <= UINT16_MAX)
-        to = put16(to, MP_STR16, text.len);
-    else
-        to = put32(to, MP_STR32, text.len);
-    memcpy(to, text.ptr, text.len);
-    advance(w, to + text.len);
-}
-
 /* A string with escapes. */
 static void put_escaped(struct mp_writer *w, const pdr_value *v, pdr_str inner)
 {
@@ -315,71 +346,90 @@ static void put_escaped(struct mp_writer *w, const pdr_value *v, pdr_str inner)
     w->report->strings += w->rc == PDR_OK && !ours;
 }
 
-/* `text` is that of the block. */
-static inline void put_string(struct mp_writer *w, const pdr_value *v,
-                              const char *text)
-{
-    pdr_str inner = pdr_str_n(text + v->start + 1, v->len - 2);
-
-    if (PDR_LIKELY((v->info & NODE_FLAG) == 0))
-        put_str(w, inner);
-    else
-        put_escaped(w, v, inner);
-}
-
 /* --- values -------------------------------------------------------------- */
 
-static void put_head(struct mp_writer *w, const pdr_value *v)
-{
-    size_t count = pdr_value_count(v);
-    bool object = pdr_value_kind(v) == PDR_OBJECT;
-    char *to = room_for(w, 0);
+/* Short bodies are copied in one piece of this size, whatever their length. */
+#define SHORT_COPY 32
 
-    if (to == NULL)
-        return;
-    if (count < 16)
-        to = put_byte(to, (object ? MP_FIXMAP : MP_FIXARRAY) | (unsigned)count);
-    else if (count <= UINT16_MAX)
-        to = put16(to, object ? MP_MAP16 : MP_ARRAY16, count);
+/* A node that the loop does not handle where it meets it. */
+static __attribute__((noinline)) void put_other(struct mp_writer *w,
+                                                const pdr_value *v,
+                                                pdr_str span)
+{
+    pdr_str inner = pdr_str_n(span.ptr + 1, span.len - 2);
+
+    if (node_kind(v) == NODE_NUMBER)
+        put_number(w, v);
+    else if (v->info & NODE_FLAG)
+        put_escaped(w, v, inner);
     else
-        to = put32(to, object ? MP_MAP32 : MP_ARRAY32, count);
-    advance(w, to);
+        put_str(w, inner);
 }
 
-static void put_one(struct mp_writer *w, unsigned byte)
+/* What the loop handles itself: scalars without a body, heads of containers,
+ * short strings and short integers. NULL if the node is none of these. Nodes
+ * that begin before `safe` have SHORT_COPY bytes of text behind them. */
+static inline char *put_quickly(char *to, const pdr_value *v, const char *text,
+                                size_t safe)
 {
-    char *to = room_for(w, 0);
+    const char *at = text + v->start;
+    size_t len = v->len;
+    uint64_t n = 0;
 
-    if (to != NULL)
-        advance(w, put_byte(to, byte));
+    switch (v->info & (NODE_KIND_MASK | NODE_FLAG)) {
+    case NODE_STRING:
+        if (PDR_UNLIKELY(len - 2 >= SHORT_COPY || v->start >= safe))
+            return NULL;
+        *to = (char)(MP_FIXSTR | (len - 2));
+        memcpy(to + 1, at + 1, SHORT_COPY);
+        return to + len - 1;
+    case NODE_NUMBER:
+        return read_natural(&n, at, len) ? uint_head(to, n) : NULL;
+    case NODE_NULL:
+        *to = (char)MP_NIL;
+        return to + 1;
+    case NODE_BOOL:
+        *to = (char)MP_FALSE;
+        return to + 1;
+    case NODE_BOOL | NODE_FLAG:
+        *to = (char)MP_TRUE;
+        return to + 1;
+    case NODE_ARRAY:
+    case NODE_ARRAY | NODE_FLAG:
+        return container_head(to, false, node_count(v));
+    case NODE_OBJECT:
+    case NODE_OBJECT | NODE_FLAG:
+        return container_head(to, true, node_count(v));
+    default:
+        return NULL;
+    }
 }
 
 /* All nodes of a flat value, one after the other. */
 static void put_flat(struct mp_writer *w, const pdr_value *v)
 {
-    const char *text = node_block(v)->text;
+    const struct block *block = node_block(v);
+    const pdr_value *end = node_next(v);
+    size_t safe =
+        block->text_len > SHORT_COPY + 1 ? block->text_len - SHORT_COPY - 1 : 0;
 
-    for (const pdr_value *end = node_next(v); v < end && w->rc == PDR_OK; v++) {
-        switch (node_kind(v)) {
-        case NODE_STRING:
-            put_string(w, v, text);
-            break;
-        case NODE_NUMBER:
-            put_number(w, v);
-            break;
-        case NODE_NULL:
-            put_one(w, MP_NIL);
-            break;
-        case NODE_BOOL:
-            put_one(w, (v->info & NODE_FLAG) != 0 ? MP_TRUE : MP_FALSE);
-            break;
-        case NODE_ARRAY:
-        case NODE_OBJECT:
-            put_head(w, v);
-            break;
-        case NODE_CHANGED_ARRAY:
-        case NODE_CHANGED_OBJECT:
-            assert(false); /* no node of a flat value */
+    while (v < end) {
+        char *to = room_for(w, SHORT_COPY), *behind = to;
+        if (to == NULL)
+            return;
+        char *room = w->out->ptr + w->out->cap - SHORT_COPY - HEAD_ROOM;
+
+        while (v < end && to <= room) {
+            behind = put_quickly(to, v, block->text, safe);
+            if (PDR_UNLIKELY(behind == NULL))
+                break;
+            to = behind;
+            v++;
+        }
+        advance(w, to);
+        if (behind == NULL) {
+            put_other(w, v, pdr_str_n(block->text + v->start, v->len));
+            v++;
         }
     }
 }
@@ -392,7 +442,10 @@ static void put_value(struct mp_writer *w, const pdr_value *v)
         put_flat(w, v);
         return;
     }
-    put_head(w, v);
+    char *to = room_for(w, 0);
+    if (to != NULL)
+        advance(w, container_head(to, pdr_value_kind(v) == PDR_OBJECT,
+                                  pdr_value_count(v)));
     pdr_iter_init(&it, v);
     while (w->rc == PDR_OK && pdr_iter_next(&it)) {
         if (it.name != NULL)

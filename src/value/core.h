@@ -148,6 +148,18 @@ static inline pdr_str node_span(const pdr_value *v)
     return pdr_str_n(node_block(v)->text + v->start, v->len);
 }
 
+/* Fill a node with two stores instead of four: start and length in `span`,
+ * flags and link in `rest`, the first of each in the lower half. */
+static inline void node_put(pdr_value *node, uint64_t span, uint64_t rest)
+{
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    span = span << 32 | span >> 32;
+    rest = rest << 32 | rest >> 32;
+#endif
+    memcpy(node, &span, 8);
+    memcpy((char *)node + 8, &rest, 8);
+}
+
 /* --- value.c ------------------------------------------------------------- */
 
 /* A flat block with room for `nodes` nodes and `inline_bytes` of text behind
