@@ -12,5 +12,6 @@
 #include <perdure/types.h>
 #include <perdure/value.h>
 #include <perdure/version.h>
+#include <perdure/xml.h>
 
 #endif

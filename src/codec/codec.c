@@ -222,6 +222,7 @@ const pdr_codec *const *pdr_codecs(size_t *count)
     static const pdr_codec *const list[] = {
         &pdr__json_codec,
         &pdr__msgpack_codec,
+        &pdr__xml_codec,
     };
 
     *count = PDR_COUNT(list);

@@ -140,6 +140,7 @@ pdr_rc pdr__json_write_at(pdr_buf *out, const pdr_value *value,
 
 extern const pdr_codec pdr__json_codec;
 extern const pdr_codec pdr__msgpack_codec;
+extern const pdr_codec pdr__xml_codec;
 
 /* --- all codecs (codec.c) --------------------------------------------------
  */

@@ -363,29 +363,40 @@ void pdr_builder_number(pdr_builder *builder, pdr_str text)
     scalar(builder, text, NODE_NUMBER);
 }
 
+void pdr__builder_span(pdr_builder *builder, pdr_str span, uint32_t info)
+{
+    scalar(builder, span, info);
+    if ((info & (NODE_KIND_MASK | NODE_FLAG)) == (NODE_NUMBER | NODE_FLAG))
+        builder->has_bare = true;
+}
+
 void pdr__builder_bare(pdr_builder *builder, pdr_str token)
 {
     assert(pdr__number_is_bare(token));
-    scalar(builder, token, NODE_NUMBER | NODE_FLAG);
-    builder->has_bare = true;
+    pdr__builder_span(builder, token, NODE_NUMBER | NODE_FLAG);
 }
 
 /* --- copies -------------------------------------------------------------- */
 
 static void copy_value(struct pdr_builder *b, const pdr_value *v);
 
-void pdr__builder_name_value(pdr_builder *builder, const pdr_value *name)
+void pdr__builder_name_span(pdr_builder *builder, pdr_str span, uint32_t info)
 {
     struct pdr_builder *b = builder;
 
-    assert(node_kind(name) == NODE_STRING);
     if (!begin_name(b))
         return;
     size_t start = b->text.len;
-    put(b, node_span(name));
+    put(b, span);
     if (b->rc == PDR_OK)
-        add_node(b, start, name->info);
+        add_node(b, start, info);
     end_name(b);
+}
+
+void pdr__builder_name_value(pdr_builder *builder, const pdr_value *name)
+{
+    assert(node_kind(name) == NODE_STRING);
+    pdr__builder_name_span(builder, node_span(name), name->info);
 }
 
 static void copy_children(struct pdr_builder *b, const pdr_value *v)

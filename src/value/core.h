@@ -178,6 +178,10 @@ void pdr__block_unref(struct block *block, size_t n);
  * container the greatest it ever had. */
 uint32_t pdr__value_height(const pdr_value *v);
 
+/* A scalar from a span that was checked, as pdr__builder_span(). */
+pdr_rc pdr__value_new_span(pdr_value **out, pdr_str span, uint32_t info,
+                           pdr_err *err);
+
 /* Assert N1 to N3 for a whole value. */
 void pdr__value_check(const pdr_value *v);
 
@@ -259,6 +263,11 @@ pdr_rc pdr__value_copy(pdr_value **out, const pdr_value *v, pdr_err *err);
 
 /* The name of the next member, spelled as this string is. */
 void pdr__builder_name_value(pdr_builder *builder, const pdr_value *name);
+
+/* A scalar, or the name of the next member, from a span that was checked: for a
+ * string with its quotes. `info` is that of its node. */
+void pdr__builder_span(pdr_builder *builder, pdr_str span, uint32_t info);
+void pdr__builder_name_span(pdr_builder *builder, pdr_str span, uint32_t info);
 
 /* One of the bare tokens NaN, Infinity and -Infinity. */
 void pdr__builder_bare(pdr_builder *builder, pdr_str token);

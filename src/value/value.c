@@ -302,16 +302,18 @@ pdr_value *pdr_value_new_object(void)
 }
 
 /* A block with one scalar and its text inside. */
-static pdr_rc new_scalar(pdr_value **out, pdr_str text, uint32_t info,
-                         pdr_err *err)
+pdr_rc pdr__value_new_span(pdr_value **out, pdr_str span, uint32_t info,
+                           pdr_err *err)
 {
-    struct block *block = pdr__block_new(1, text.len);
+    struct block *block = pdr__block_new(1, span.len);
     if (block == NULL)
         return pdr__nomem(err);
     pdr_value *node = block_nodes(block);
-    memcpy(node + 1, text.ptr, text.len);
+    memcpy(node + 1, span.ptr, span.len);
+    block->has_bare =
+        (info & (NODE_KIND_MASK | NODE_FLAG)) == (NODE_NUMBER | NODE_FLAG);
     node->start = 0;
-    node->len = (uint32_t)text.len;
+    node->len = (uint32_t)span.len;
     node->info = info;
     node->link = 0;
     *out = node;
@@ -327,7 +329,7 @@ pdr_rc pdr_value_new_number(pdr_value **out, pdr_str text, pdr_err *err)
     if (!pdr__number_is_valid(text))
         return PDR_FAIL(err, BAD_NUMBER, "not a JSON number: '%s'",
                         pdr__shown((char[PDR_SHOWN]){0}, text));
-    return new_scalar(out, text, NODE_NUMBER, err);
+    return pdr__value_new_span(out, text, NODE_NUMBER, err);
 }
 
 pdr_rc pdr_value_new_int64(pdr_value **out, int64_t number, pdr_err *err)
@@ -337,7 +339,7 @@ pdr_rc pdr_value_new_int64(pdr_value **out, int64_t number, pdr_err *err)
     PDR_REQUIRE(out != NULL);
     *out = NULL;
     size_t len = pdr__number_write_int64(text, number);
-    return new_scalar(out, pdr_str_n(text, len), NODE_NUMBER, err);
+    return pdr__value_new_span(out, pdr_str_n(text, len), NODE_NUMBER, err);
 }
 
 pdr_rc pdr_value_new_double(pdr_value **out, double number, pdr_err *err)
@@ -349,7 +351,7 @@ pdr_rc pdr_value_new_double(pdr_value **out, double number, pdr_err *err)
     if (number - number != 0)
         return PDR_FAIL(err, NOT_FINITE, "NaN and infinities are no JSON");
     size_t len = pdr__number_write_double(text, number);
-    return new_scalar(out, pdr_str_n(text, len), NODE_NUMBER, err);
+    return pdr__value_new_span(out, pdr_str_n(text, len), NODE_NUMBER, err);
 }
 
 /* --- memory -------------------------------------------------------------- */
