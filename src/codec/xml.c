@@ -187,9 +187,11 @@ static void refuse_xml(struct xml_parser *x)
 /* The beginning of each handler: is there anything to do? */
 static bool enter(struct xml_parser *x)
 {
-    x->moved = true;
     if (x->rc != PDR_OK)
         return false;
+    if (x->builder != NULL)
+        return true; /* the document has a limit */
+    x->moved = true;
     if ((size_t)XML_GetCurrentByteCount(x->expat) <= x->max_tag)
         return true;
     XML_FAIL(x, TOO_LARGE, "a tag or comment of more than %zu bytes",
@@ -542,7 +544,8 @@ static void on_start(void *data, const XML_Char *name, const XML_Char **pairs)
 
     if (!enter(x))
         return;
-    x->begin = here(x);
+    if (x->builder == NULL)
+        x->begin = here(x);
     x->seen = x->begun = true;
     if (x->scalar != ELEMENT_NONE) {
         XML_FAIL(x, XML_ELEMENT, "an element inside of a scalar");
@@ -793,7 +796,7 @@ static pdr_rc parser_init(struct xml_parser *x, const pdr_read_opts *opts,
     x->err = (pdr_err)PDR_ERR_INIT;
     x->line = 1;
     x->scalar = ELEMENT_NONE;
-    x->max_scalar = x->max_tag = PDR_MAX_TEXT_BYTES;
+    x->max_scalar = PDR_MAX_TEXT_BYTES;
     x->names.max = x->key.max = x->text.max = SIZE_MAX;
     x->raw.max = x->spelled.max = SIZE_MAX;
     x->levels = pdr__calloc(x->limits.depth, sizeof(x->levels[0]));
@@ -853,6 +856,19 @@ static pdr_rc parse_all(struct xml_parser *x, pdr_str input)
     return x->rc;
 }
 
+/* Documents of agents have a node for every 37 bytes of XML, and 0.7 bytes of
+ * JSON for each. Others grow, which copies. */
+static void expect(struct xml_parser *x, size_t bytes)
+{
+    size_t nodes = bytes / 32 + 4;
+
+    if (x->one)
+        return; /* who knows how much of it is wanted */
+    pdr__builder_expect(
+        x->builder, nodes < x->limits.nodes ? (uint32_t)nodes : x->limits.nodes,
+        bytes / 4 * 3);
+}
+
 static pdr_rc read_document(pdr_value **out, struct xml_parser *x,
                             pdr_str input, const pdr_read_opts *opts,
                             pdr_err *err)
@@ -861,6 +877,7 @@ static pdr_rc read_document(pdr_value **out, struct xml_parser *x,
     pdr_rc rc = pdr_builder_new(&x->builder, err);
     if (rc != PDR_OK)
         return rc;
+    expect(x, input.len);
     rc = parse_all(x, input);
     if (rc != PDR_OK)
         (void)give_failure(x, err);

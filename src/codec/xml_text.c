@@ -174,17 +174,24 @@ static pdr_rc keep_escapes(pdr_buf *out, uint32_t *info, pdr_str text,
 pdr_rc pdr__xml_read_text(pdr_buf *out, uint32_t *info, pdr_str text,
                           bool escaped, pdr_err *err)
 {
-    pdr_rc rc = pdr_buf_append(out, PDR_LIT("\""), err);
-    size_t before = out->len;
+    pdr_rc rc = pdr__buf_room(out, text.len + 2, err);
 
     *info = NODE_STRING;
-    if (rc == PDR_OK && escaped)
+    if (rc != PDR_OK)
+        return rc;
+    out->ptr[out->len++] = '"';
+    size_t before = out->len;
+    if (escaped)
         rc = keep_escapes(out, info, text, err);
-    else if (rc == PDR_OK)
+    else
         rc = pdr__text_encode(out, text, err);
     if (!escaped && out->len - before != text.len)
         *info |= NODE_FLAG;
-    return rc == PDR_OK ? pdr_buf_append(out, PDR_LIT("\""), err) : rc;
+    if (rc == PDR_OK)
+        rc = pdr__buf_room(out, 1, err);
+    if (rc == PDR_OK)
+        out->ptr[out->len++] = '"';
+    return rc;
 }
 
 /* Decoded text of the inside of a string. */

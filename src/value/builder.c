@@ -102,10 +102,15 @@ static bool room_for_nodes(struct pdr_builder *b, uint32_t nodes)
     return true;
 }
 
-static void put(struct pdr_builder *b, pdr_str text)
+static inline void put(struct pdr_builder *b, pdr_str text)
 {
-    if (b->rc == PDR_OK)
-        b->rc = pdr_buf_append(&b->text, text, &b->err);
+    if (b->rc != PDR_OK)
+        return;
+    b->rc = pdr__buf_room(&b->text, text.len, &b->err);
+    if (b->rc != PDR_OK || text.len == 0)
+        return;
+    memcpy(b->text.ptr + b->text.len, text.ptr, text.len);
+    b->text.len += text.len;
 }
 
 /* Before a value: is one expected here? Writes the comma. */
@@ -154,6 +159,17 @@ static void scalar(struct pdr_builder *b, pdr_str text, uint32_t info)
         return;
     add_node(b, start, info);
     end_value(b);
+}
+
+void pdr__builder_expect(pdr_builder *builder, uint32_t nodes, size_t bytes)
+{
+    struct pdr_builder *b = builder;
+
+    assert(b->block == NULL && nodes <= PDR_MAX_NODES);
+    if (pdr_buf_reserve(&b->text, bytes, NULL) != PDR_OK)
+        return;
+    b->block = pdr__block_new(nodes, 0);
+    b->cap = b->block != NULL ? nodes : 0;
 }
 
 /* --- containers ---------------------------------------------------------- */

@@ -264,6 +264,10 @@ pdr_rc pdr__value_copy(pdr_value **out, const pdr_value *v, pdr_err *err);
 /* The name of the next member, spelled as this string is. */
 void pdr__builder_name_value(pdr_builder *builder, const pdr_value *name);
 
+/* Before the first node: room for about as many nodes and bytes of text. Without
+ * memory nothing happens; it grows as it goes. */
+void pdr__builder_expect(pdr_builder *builder, uint32_t nodes, size_t bytes);
+
 /* A scalar, or the name of the next member, from a span that was checked: for a
  * string with its quotes. `info` is that of its node. */
 void pdr__builder_span(pdr_builder *builder, pdr_str span, uint32_t info);
