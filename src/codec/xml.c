@@ -143,9 +143,9 @@ static void refuse_at(struct xml_parser *x, size_t ahead)
     ((x)->rc = PDR_FAIL(&(x)->err, reason, __VA_ARGS__), refuse_at((x), 0))
 
 /* The input ends too early. */
-static void refuse_end(struct xml_parser *x)
+static void refuse_end(struct xml_parser *x, enum XML_Error code)
 {
-    if (!x->seen && !x->begun)
+    if (!x->seen && code == XML_ERROR_NO_ELEMENTS)
         x->rc = PDR_FAIL(&x->err, EMPTY_INPUT, "the document is empty");
     else
         x->rc = PDR_FAIL(&x->err, UNEXPECTED_END,
@@ -169,7 +169,7 @@ static void refuse_xml(struct xml_parser *x)
     case XML_ERROR_UNCLOSED_TOKEN:
     case XML_ERROR_PARTIAL_CHAR:
     case XML_ERROR_UNCLOSED_CDATA_SECTION:
-        refuse_end(x);
+        refuse_end(x, code);
         break;
     case XML_ERROR_JUNK_AFTER_DOC_ELEMENT:
         XML_FAIL(x, TRAILING_DATA, "there is more behind the document");
@@ -782,10 +782,46 @@ static void set_handlers(struct xml_parser *x)
 #endif
 }
 
+/* expat does not always tell that memory ran out: a prefix that it could not
+ * keep is as if it were not declared. Its allocator has no context to note that
+ * in, so each thread has a place for it, used within one call only. */
+static _Thread_local bool lacked_memory;
+
+static void *take_memory(size_t size)
+{
+    void *ptr = pdr__alloc(size);
+
+    lacked_memory = lacked_memory || ptr == NULL;
+    return ptr;
+}
+
+static void *resize_memory(void *ptr, size_t size)
+{
+    void *other = pdr__realloc(ptr, size);
+
+    lacked_memory = lacked_memory || other == NULL;
+    return other;
+}
+
+/* Let expat work on the next bytes, or on what it has. */
+static enum XML_Status run_expat(struct xml_parser *x, const char *from,
+                                 size_t len, bool last)
+{
+    lacked_memory = false;
+    enum XML_Status status =
+        from != NULL ? XML_Parse(x->expat, from, (int)len, last ? 1 : 0)
+                     : XML_ResumeParser(x->expat);
+    if (!lacked_memory)
+        return status;
+    x->rc = pdr__nomem(&x->err);
+    x->pending_count = 0;
+    return XML_STATUS_ERROR;
+}
+
 static pdr_rc parser_init(struct xml_parser *x, const pdr_read_opts *opts,
                           pdr_err *err)
 {
-    static const XML_Memory_Handling_Suite memory = {pdr__alloc, pdr__realloc,
+    static const XML_Memory_Handling_Suite memory = {take_memory, resize_memory,
                                                      pdr__free};
     static const XML_Char separator[] = {SEPARATOR, '\0'};
 
@@ -848,8 +884,7 @@ static pdr_rc parse_all(struct xml_parser *x, pdr_str input)
         last = len == left;
         const char *from = len > 0 ? input.ptr + x->fed : "";
         x->fed += len;
-        enum XML_Status status =
-            XML_Parse(x->expat, from, (int)len, last ? 1 : 0);
+        enum XML_Status status = run_expat(x, from, len, last);
         if (status == XML_STATUS_ERROR && !(x->one && x->done))
             refuse_xml(x);
     }
@@ -1058,7 +1093,7 @@ static enum XML_Status feed(struct xml_walk *w)
     w->in.pos += len;
     w->x.fed += len;
     w->unfinished += len;
-    return XML_Parse(w->x.expat, from, (int)len, last ? 1 : 0);
+    return run_expat(&w->x, from, len, last);
 }
 
 /* What expat could not finish gets a limit, too. */
@@ -1099,7 +1134,7 @@ static void advance(struct xml_walk *w)
     if (x->rc != PDR_OK || w->finished)
         return;
     if (w->suspended) {
-        status = XML_ResumeParser(x->expat);
+        status = run_expat(x, NULL, 0, false);
     } else {
         if (!collect(w))
             return;
