@@ -1058,22 +1058,29 @@ static void end_document(struct xml_walk *w)
         x->rc = pdr__nomem(&x->err);
 }
 
-/* Have as much as makes it worth while to try again: a tag may have an end only
- * if there is a new ">", and trying one that is long each time would take time
- * that grows with its square. */
+/* Bytes that expat gets at once: a window, or as many again as it could not
+ * finish. So no text or white space is ever longer than a tag may be. */
+static size_t slice_bytes(const struct xml_walk *w)
+{
+    if (w->unfinished <= PDR_WALK_WINDOW_BYTES)
+        return PDR_WALK_WINDOW_BYTES;
+    return w->unfinished < MAX_PIECE ? w->unfinished : MAX_PIECE;
+}
+
+/* Have as much as makes it worth while to try again. A tag can have its end
+ * only in bytes that have a ">"; but trying a long one for each of them would
+ * take time that grows with its square. */
 static bool collect(struct xml_walk *w)
 {
-    size_t want = w->unfinished < MAX_PIECE ? w->unfinished : MAX_PIECE;
+    bool eager = w->unfinished <= PDR_WALK_WINDOW_BYTES;
     size_t looked = 0;
 
     for (;;) {
         size_t left = left_in_window(w);
-        bool small = want < PDR_WALK_WINDOW_BYTES;
-        if (left > looked && small &&
-            memchr(w->in.buf.ptr + w->in.pos + looked, '>', left - looked) !=
-                NULL)
+        const char *fresh = w->in.buf.ptr + w->in.pos + looked;
+        if (eager && left > looked && memchr(fresh, '>', left - looked) != NULL)
             return true;
-        if (w->in.at_end || left >= (small ? PDR_WALK_WINDOW_BYTES : want))
+        if (w->in.at_end || left >= slice_bytes(w))
             return true;
         looked = left;
         if (!fill(w))
@@ -1083,17 +1090,15 @@ static bool collect(struct xml_walk *w)
 
 static enum XML_Status feed(struct xml_walk *w)
 {
-    size_t len = left_in_window(w);
-
-    if (len > MAX_PIECE)
-        len = MAX_PIECE;
+    size_t left = left_in_window(w), most = slice_bytes(w);
+    size_t len = left < most ? left : most;
     const char *from = len > 0 ? w->in.buf.ptr + w->in.pos : "";
-    bool last = w->in.at_end && len == left_in_window(w);
+
     w->in.event = w->in.pos;
     w->in.pos += len;
     w->x.fed += len;
     w->unfinished += len;
-    return run_expat(&w->x, from, len, last);
+    return run_expat(&w->x, from, len, w->in.at_end && len == left);
 }
 
 /* What expat could not finish gets a limit, too. */
