@@ -66,6 +66,7 @@ struct xml_parser {
     bool seen;        /* something but white space */
     bool begun, done; /* the root element */
     int64_t end;      /* behind the root element */
+    int64_t tail;     /* behind white space and comments after that */
     /* the element at hand */
     int64_t begin;           /* its first byte */
     enum xml_element scalar; /* X2 */
@@ -161,6 +162,13 @@ static void refuse_xml(struct xml_parser *x)
 
     if (x->rc != PDR_OK)
         return; /* because a handler did */
+    if (x->done && (code == XML_ERROR_JUNK_AFTER_DOC_ELEMENT ||
+                    code == XML_ERROR_INVALID_TOKEN)) {
+        /* Which one depends on how much expat has seen. */
+        XML_FAIL(x, TRAILING_DATA, "there is more behind the document");
+        x->err.offset = x->tail;
+        return;
+    }
     switch ((int)code) {
     case XML_ERROR_NO_MEMORY:
         x->rc = pdr__nomem(&x->err);
@@ -170,9 +178,6 @@ static void refuse_xml(struct xml_parser *x)
     case XML_ERROR_PARTIAL_CHAR:
     case XML_ERROR_UNCLOSED_CDATA_SECTION:
         refuse_end(x, code);
-        break;
-    case XML_ERROR_JUNK_AFTER_DOC_ELEMENT:
-        XML_FAIL(x, TRAILING_DATA, "there is more behind the document");
         break;
     case XML_ERROR_UNDEFINED_ENTITY:
         XML_FAIL(x, XML_FORBIDDEN,
@@ -207,16 +212,16 @@ static void on_other(void *data, const XML_Char *text, int len)
 
     (void)text;
     (void)len;
-    (void)enter(x);
+    if (enter(x))
+        x->tail = here(x) + XML_GetCurrentByteCount(x->expat);
 }
 
 static void on_comment(void *data, const XML_Char *text)
 {
     struct xml_parser *x = data;
 
-    (void)text;
-    if (enter(x))
-        x->seen = true;
+    x->seen = true;
+    on_other(data, text, 0);
 }
 
 static void on_declaration(void *data, const XML_Char *version,
@@ -758,7 +763,8 @@ static void on_end(void *data, const XML_Char *name)
         return;
     }
     x->done = true;
-    x->end = here(x) + XML_GetCurrentByteCount(x->expat);
+    x->end = x->tail = here(x) + XML_GetCurrentByteCount(x->expat);
+    XML_SetDefaultHandler(x->expat, on_other);
     if (x->one && x->builder != NULL)
         (void)XML_StopParser(x->expat, XML_FALSE);
 }
@@ -816,6 +822,30 @@ static enum XML_Status run_expat(struct xml_parser *x, const char *from,
     x->rc = pdr__nomem(&x->err);
     x->pending_count = 0;
     return XML_STATUS_ERROR;
+}
+
+/* How many of these bytes expat gets at once. It passes on what it has of a
+ * text at the end of its input, but nothing of one that has "]]>" in it. So
+ * that a document is refused for the same reason however it comes in, it is
+ * always cut around brackets before a ">". */
+static size_t piece_bytes(const struct xml_parser *x, const char *from,
+                          size_t len)
+{
+    size_t unit = x->wide ? 2 : 1;
+    const char *end = from + len;
+
+    for (const char *p = from; len > 0; p++) {
+        p = memchr(p, ']', (size_t)(end - p));
+        if (p == NULL || (size_t)(end - p) <= unit)
+            break;
+        if (p[unit] != '>')
+            continue;
+        const char *run = p;
+        while ((size_t)(run - from) >= unit && *(run - unit) == ']')
+            run -= unit;
+        return (size_t)((run > from ? run : p + unit) - from);
+    }
+    return len < MAX_PIECE ? len : MAX_PIECE;
 }
 
 static pdr_rc parser_init(struct xml_parser *x, const pdr_read_opts *opts,
@@ -880,9 +910,9 @@ static pdr_rc parse_all(struct xml_parser *x, pdr_str input)
     x->wide = is_wide(input.ptr, input.len);
     while (x->rc == PDR_OK && !last && !(x->one && x->done)) {
         size_t left = input.len - x->fed;
-        size_t len = left < MAX_PIECE ? left : MAX_PIECE;
+        const char *from = left > 0 ? input.ptr + x->fed : "";
+        size_t len = piece_bytes(x, from, left);
         last = len == left;
-        const char *from = len > 0 ? input.ptr + x->fed : "";
         x->fed += len;
         enum XML_Status status = run_expat(x, from, len, last);
         if (status == XML_STATUS_ERROR && !(x->one && x->done))
@@ -1091,8 +1121,8 @@ static bool collect(struct xml_walk *w)
 static enum XML_Status feed(struct xml_walk *w)
 {
     size_t left = left_in_window(w), most = slice_bytes(w);
-    size_t len = left < most ? left : most;
-    const char *from = len > 0 ? w->in.buf.ptr + w->in.pos : "";
+    const char *from = left > 0 ? w->in.buf.ptr + w->in.pos : "";
+    size_t len = piece_bytes(&w->x, from, left < most ? left : most);
 
     w->in.event = w->in.pos;
     w->in.pos += len;

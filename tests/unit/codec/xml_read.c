@@ -138,6 +138,11 @@ static const struct {
     {"<string " NS "><![CDATA[x", "unexpected_end", NULL, ""},
     {"<string " NS ">\xC3", "unexpected_end", NULL, ""},
     {"<null " NS "/>x", "trailing_data", "x", ""},
+    {"<null " NS "/>\n<!-- c -->\nname:/path", "trailing_data", "name", ""},
+    {"<null " NS "/> \x01", "trailing_data", "\x01", ""},
+    {"<array " NS ">\n x]]></array>", "xml_text", "x]", ""},
+    {"<array " NS ">\n ]]]></array>", "xml_text", "]]]", ""},
+    {"<array " NS ">\n ]]></array>", "bad_xml", "></array", ""},
     {"<null " NS "/><null " NS "/>", "trailing_data", "<null " NS "/>", ""},
     /* not well-formed */
     {"{}", "bad_xml", "{", ""},
