@@ -264,7 +264,7 @@ pdr_rc pdr__value_copy(pdr_value **out, const pdr_value *v, pdr_err *err);
 /* The name of the next member, spelled as this string is. */
 void pdr__builder_name_value(pdr_builder *builder, const pdr_value *name);
 
-/* Before the first node: room for about as many nodes and bytes of text. Without
+/* Before the first node: make room for so many nodes and bytes of text. Without
  * memory nothing happens; it grows as it goes. */
 void pdr__builder_expect(pdr_builder *builder, uint32_t nodes, size_t bytes);
 
