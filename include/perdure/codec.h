@@ -254,7 +254,8 @@ PDR_API const pdr_codec *const *pdr_codecs(size_t *count);
 
 /** The form called `name`.
  * @param codecs  borrowed for the call, `count` of them.
- * @return PDR_OK or PDR_ENOTFOUND (reason "no_format").
+ * @return PDR_OK; PDR_ENOTFOUND (reason "no_format"); PDR_EMISUSE (reason
+ *         "missing_slot") and PDR_EVERSION as pdr_codec_read().
  * @thread any @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_codec_find(pdr_format *out,
                                              const pdr_codec *const *codecs,
@@ -270,7 +271,8 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_codec_find(pdr_format *out,
  * @param beginning  borrowed for the call; a few hundred bytes are enough.
  * @param whole      are these all bytes that there are?
  * @return PDR_OK; PDR_EINVALID with reason "unknown_format" if no codec knows
- *         it, "ambiguous_format" if more than one could read it.
+ *         it, "ambiguous_format" if more than one could read it; PDR_EMISUSE
+ *         and PDR_EVERSION as pdr_codec_find().
  * @thread any  @since 0.1
  */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_codec_guess(pdr_format *out,

@@ -121,11 +121,44 @@ static pdr_rc give(size_t *got, void *into, size_t cap, pdr_err *err, void *arg)
 
     (void)err;
     *got = cap < source->rest.len ? cap : source->rest.len;
-    if (*got > 0)
-        memcpy(into, source->rest.ptr, *got);
+    if (*got == 0)
+        return PDR_OK;
+    memcpy(into, source->rest.ptr, *got);
     source->rest.ptr += *got;
     source->rest.len -= *got;
     return PDR_OK;
+}
+
+/* A walk counts what it takes from one event to the next; all bytes of the
+ * document can be counted here only. */
+static pdr_rc check_bytes(pdr_str input, const pdr_read_opts *opts,
+                          pdr_err *err)
+{
+    uint64_t limit =
+        opts->max_bytes != 0 ? opts->max_bytes : PDR_MAX_TEXT_BYTES;
+
+    if (input.len <= limit)
+        return PDR_OK;
+    return PDR_FAIL_AT(err, (size_t)limit, TOO_LARGE,
+                       "%zu bytes, the limit is %zu", input.len, (size_t)limit);
+}
+
+/* The one document of a walk, and nothing behind it. */
+static pdr_rc take_document(pdr_value **out, pdr_walk *walk, pdr_err *err)
+{
+    pdr_event event = PDR_END_OF_INPUT;
+    pdr_rc rc = pdr_walk_next(&event, walk, err);
+
+    if (rc == PDR_OK && event == PDR_END_OF_INPUT)
+        return PDR_FAIL_AT(err, 0, EMPTY_INPUT, "the document is empty");
+    if (rc == PDR_OK)
+        rc = pdr_walk_take(out, walk, err);
+    if (rc == PDR_OK)
+        rc = pdr_walk_next(&event, walk, err);
+    if (rc == PDR_OK && event != PDR_END_OF_INPUT)
+        rc = PDR_FAIL_AT(err, (size_t)pdr_walk_offset(walk), TRAILING_DATA,
+                         "there is more behind the document");
+    return rc;
 }
 
 pdr_rc pdr__codec_read_by_walk(pdr_value **out, const pdr_codec *codec,
@@ -134,15 +167,12 @@ pdr_rc pdr__codec_read_by_walk(pdr_value **out, const pdr_codec *codec,
 {
     struct source source = {input};
     pdr_walk *walk = NULL;
-    pdr_event event = PDR_END_OF_INPUT;
     pdr_rc rc = pdr_walk_new(&walk, codec, opts, err, give, &source);
 
     if (rc == PDR_OK)
-        rc = pdr_walk_next(&event, walk, err);
+        rc = check_bytes(input, opts, err);
     if (rc == PDR_OK)
-        rc = pdr_walk_take(out, walk, err);
-    if (rc == PDR_OK)
-        rc = pdr_walk_next(&event, walk, err);
+        rc = take_document(out, walk, err);
     if (rc == PDR_OK && opts->used != NULL)
         *opts->used = input.len;
     if (rc != PDR_OK) {
@@ -236,10 +266,23 @@ static pdr_format format_of(const pdr_codec *codec, const pdr_codec_form *form)
     return format;
 }
 
+static pdr_rc check_all(const pdr_codec *const *codecs, size_t count,
+                        pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    for (size_t i = 0; i < count && rc == PDR_OK; i++)
+        rc = pdr__codec_check(codecs[i], 0, 0, err);
+    return rc;
+}
+
 pdr_rc pdr_codec_find(pdr_format *out, const pdr_codec *const *codecs,
                       size_t count, const char *name, pdr_err *err)
 {
     PDR_REQUIRE(out != NULL && codecs != NULL && name != NULL);
+    pdr_rc rc = check_all(codecs, count, err);
+    if (rc != PDR_OK)
+        return rc;
     for (size_t i = 0; i < count; i++)
         for (const pdr_codec_form *f = codecs[i]->forms; f->name != NULL; f++)
             if (strcmp(f->name, name) == 0) {
@@ -310,6 +353,9 @@ pdr_rc pdr_codec_guess(pdr_format *out, const pdr_codec *const *codecs,
     const pdr_codec *first = NULL;
 
     PDR_REQUIRE(out != NULL && codecs != NULL);
+    pdr_rc rc = check_all(codecs, count, err);
+    if (rc != PDR_OK)
+        return rc;
     if (guess_by_path(out, codecs, count, path, beginning, whole))
         return PDR_OK;
     for (size_t i = 0; i < count; i++) {

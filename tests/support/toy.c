@@ -31,11 +31,17 @@ struct toy_walk {
     uint64_t documents;
 };
 
-static pdr_rc refuse(const struct toy_walk *t, pdr_err *err, const char *what)
+static pdr_rc refuse_for(const struct toy_walk *t, pdr_err *err,
+                         const char *reason, const char *what)
 {
-    (void)pdr_err_set(err, PDR_EINVALID, "toy_syntax", "%s", what);
+    (void)pdr_err_set(err, PDR_EINVALID, reason, "%s", what);
     err->offset = t->base + (int64_t)t->at;
     return PDR_EINVALID;
+}
+
+static pdr_rc refuse(const struct toy_walk *t, pdr_err *err, const char *what)
+{
+    return refuse_for(t, err, "toy_syntax", what);
 }
 
 static pdr_rc fill(struct toy_walk *t, pdr_err *err)
@@ -228,7 +234,7 @@ static pdr_rc begin_document(bool *at_end, struct toy_walk *t, pdr_err *err)
     if (*at_end)
         return t->documents > 0 || t->sequence
                    ? PDR_OK
-                   : refuse(t, err, "there is no document");
+                   : refuse_for(t, err, "empty_input", "there is no document");
     if (line.len != 1 || line.ptr[0] != BEGIN_BYTE)
         return refuse(t, err, "no document begins here");
     if (t->documents > 0 && !t->sequence)
