@@ -136,11 +136,26 @@ static pdr_rc follow(pdr_walk *w, pdr_event event)
     return PDR_OK;
 }
 
+/* A codec that miscounts would send those who wait for an end round for ever.
+ */
+static pdr_rc check_end(pdr_walk *w, pdr_event event)
+{
+    if (event == PDR_END && w->depth == 0)
+        return PDR_FAIL(&w->err, BROKEN_CONTRACT,
+                        "the codec ended what was not begun");
+    if (event == PDR_END_OF_INPUT && w->depth > 0)
+        return PDR_FAIL(&w->err, BROKEN_CONTRACT,
+                        "the codec found no end of what was begun");
+    return PDR_OK;
+}
+
 static pdr_rc next(pdr_walk *w)
 {
     pdr_event event = PDR_END_OF_INPUT;
     pdr_rc rc = w->codec->walk_next(&event, &w->value, w->self, &w->err);
 
+    if (rc == PDR_OK)
+        rc = check_end(w, event);
     if (rc == PDR_OK && !w->codec->has_paths)
         rc = follow(w, event);
     if (rc != PDR_OK) {
@@ -179,7 +194,9 @@ static pdr_rc check_order(const pdr_walk *w, pdr_err *err)
                     "a value is taken right after its beginning");
 }
 
-static pdr_rc check_limits(pdr_walk *w, int64_t begin, uint64_t nodes)
+/* The value began at `begin` and inside `outside` containers. */
+static pdr_rc check_limits(pdr_walk *w, int64_t begin, size_t outside,
+                           uint64_t nodes)
 {
     pdr_rc rc = PDR_OK;
 
@@ -191,8 +208,14 @@ static pdr_rc check_limits(pdr_walk *w, int64_t begin, uint64_t nodes)
         rc = PDR_FAIL(&w->err, TOO_MANY_NODES,
                       "more than %u names and values, which is the limit",
                       w->limits.nodes);
-    if (rc != PDR_OK)
-        w->err.offset = begin;
+    if (rc == PDR_OK)
+        return PDR_OK;
+    w->err.offset = begin;
+    /* What ended last may have been the value itself, but its level is still
+     * there. */
+    if (!w->codec->has_paths)
+        pdr__err_path(&w->err, pdr_str_n(w->route.text.ptr,
+                                         w->route.levels[outside].path_len));
     return rc;
 }
 
@@ -215,12 +238,34 @@ static pdr_rc take_by_events(pdr_value **out, pdr_walk *w)
             break;
         pdr__builder_put(b, event, w->value);
         nodes += event != PDR_END;
-        w->rc = check_limits(w, begin, nodes);
+        w->rc = check_limits(w, begin, outside, nodes);
     }
     if (w->rc == PDR_OK)
         w->rc = pdr_builder_finish(out, b, &w->err);
     pdr_builder_free(b);
     return w->rc;
+}
+
+/* Let the codec give the value, and follow it. */
+static pdr_rc take_by_codec(pdr_value **out, pdr_walk *w, pdr_err *err)
+{
+    pdr_err detail = PDR_ERR_INIT;
+    pdr_rc rc = w->codec->walk_take(out, w->self, &detail);
+
+    if (rc == PDR_ENOMEM)
+        return pdr__nomem(err); /* it can be tried again */
+    if (rc != PDR_OK) {
+        w->rc = rc;
+        w->err = detail;
+        if (!w->codec->has_paths && detail.path[0] == '\0')
+            pdr__route_put(&w->err, &w->route, false);
+        return give_failure(w, err);
+    }
+    if (w->last == PDR_SCALAR)
+        return PDR_OK;
+    w->depth--;
+    w->last = PDR_END;
+    return w->codec->has_paths ? PDR_OK : follow(w, PDR_END);
 }
 
 pdr_rc pdr_walk_take(pdr_value **out, pdr_walk *walk, pdr_err *err)
@@ -234,29 +279,17 @@ pdr_rc pdr_walk_take(pdr_value **out, pdr_walk *walk, pdr_err *err)
     pdr_rc rc = check_order(w, err);
     if (rc != PDR_OK)
         return rc;
-    bool scalar = w->last == PDR_SCALAR;
     if (w->codec->walk_take != NULL) {
-        pdr_err detail = PDR_ERR_INIT;
-        rc = w->codec->walk_take(out, w->self, &detail);
-        if (rc == PDR_ENOMEM)
-            return pdr__nomem(err); /* it can be tried again */
-        if (rc != PDR_OK) {
-            w->rc = rc;
-            w->err = detail;
-            return give_failure(w, err);
-        }
-        if (!scalar) {
-            w->depth--;
-            w->last = PDR_END;
-        }
-    } else if (scalar) {
+        rc = take_by_codec(out, w, err);
+    } else if (w->last == PDR_SCALAR) {
         *out = w->value;
         w->value = NULL;
     } else if (take_by_events(out, w) != PDR_OK) {
-        return give_failure(w, err);
+        rc = give_failure(w, err);
     }
-    w->can_take = false;
-    return PDR_OK;
+    if (rc == PDR_OK)
+        w->can_take = false;
+    return rc;
 }
 
 pdr_rc pdr_walk_skip(pdr_walk *walk, pdr_err *err)
