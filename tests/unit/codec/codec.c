@@ -282,6 +282,34 @@ TEST(codec_write, takes_the_largest_indent)
     pdr_value_free(value);
 }
 
+TEST(codec_write, says_where_a_bare_token_is_in_a_value_that_was_changed)
+{
+    pdr_read_opts bare = {.flags = PDR_BARE_TOKENS};
+    pdr_value *value = NULL, *one = value_of("1");
+    const pdr_codec *codecs[TRIP_MAX_CODECS];
+    size_t count = trip_codecs(codecs);
+
+    ASSERT_RC(PDR_OK, pdr_json_read(&value,
+                                    pdr_str_c("{\"a\":{\"x\":[0]},"
+                                              "\"b\":[[],{\"y\":NaN}]}"),
+                                    &bare, NULL));
+    ASSERT_RC(PDR_OK, pdr_pointer_set(&value, pdr_str_c("/a/x/0"), one, NULL));
+    ASSERT_RC(PDR_OK, pdr_pointer_set(&value, pdr_str_c("/b/1/z"), one, NULL));
+    for (size_t i = 0; i < count; i++) {
+        pdr_buf out = PDR_BUF_INIT(1000);
+        pdr_err err = PDR_ERR_INIT;
+
+        ASSERT_RC(PDR_EINVALID,
+                  pdr_codec_write(&out, codecs[i], value, NULL, &err));
+        ASSERT_STR("bare_token", err.reason);
+        ASSERT_STR("/b/1/y", err.path);
+        ASSERT_SIZE(0, out.len);
+        pdr_buf_dispose(&out);
+    }
+    pdr_value_free(one);
+    pdr_value_free(value);
+}
+
 /* --- memory -------------------------------------------------------------- */
 
 static const char sample[] =
