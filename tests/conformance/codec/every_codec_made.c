@@ -74,6 +74,30 @@ TEST(every_codec, gives_made_numbers_back)
     check_seeds(json_make_number);
 }
 
+TEST(every_codec, gives_made_documents_back_with_every_kernel)
+{
+    const pdr_codec *codecs[TRIP_MAX_CODECS];
+    struct corpus_kernel kernels[4];
+    size_t count = trip_codecs(codecs), kernel_count = corpus_kernels(kernels);
+    struct roundtrip_report report;
+    pdr_buf json = PDR_BUF_INIT(UINT32_MAX);
+
+    for (uint64_t seed = 1; seed <= seeds() / 5; seed++) {
+        pdr_buf_clear(&json);
+        json_make(&json, seed);
+        for (size_t i = 0; i < count * kernel_count; i++) {
+            pdr_read_opts opts = {.kernel = kernels[i / count].kernel};
+            if (!trip_check(&report, codecs[i % count], pdr_buf_str(&json),
+                            &opts))
+                corpus_complain(kernels[i / count].name, "round trip",
+                                "seed %llu: %s", (unsigned long long)seed,
+                                report.text);
+        }
+    }
+    pdr_buf_dispose(&json);
+    corpus_assert_no_complaint();
+}
+
 TEST(every_codec, gives_made_documents_to_every_other_codec)
 {
     const pdr_codec *codecs[TRIP_MAX_CODECS];
