@@ -339,7 +339,7 @@ static bool check_writer(struct trip *trip, pdr_str json, struct trip_way way)
     static const pdr_layout layouts[] = {PDR_PRETTY, PDR_COMPACT};
     pdr_err err = PDR_ERR_INIT;
 
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = json.len < LARGE_BYTES ? 0 : 1; i < 2; i++) {
         pdr_write_opts layout = {.layout = layouts[i]};
         pdr_buf_clear(&trip->scratch);
         if (trip_copy(&trip->scratch, to, &layout, from, json, way, &trip->opts,
@@ -397,7 +397,7 @@ static bool check_ways(struct trip *trip, pdr_str json)
         {SIZE_MAX, TRIP_EVENTS, 0}, {SIZE_MAX, TRIP_TAKE, 0},
         {SIZE_MAX, TRIP_SKIP, 0},   {SIZE_MAX, TRIP_TAKE, 1},
         {SIZE_MAX, TRIP_TAKE, 2},   {SIZE_MAX, TRIP_SKIP, 1}};
-    size_t count = json.len < LARGE_BYTES ? sizeof(ways) / sizeof(ways[0]) : 3;
+    size_t count = json.len < LARGE_BYTES ? sizeof(ways) / sizeof(ways[0]) : 2;
 
     for (size_t i = 0; i < count; i++)
         if (!check_mode(trip, json, ways[i]))
