@@ -45,7 +45,7 @@ PDR_API const char *pdr_kernel_name(void);
 /* How to read. Zero everywhere means the defaults, also for each limit. */
 typedef struct pdr_read_opts {
     unsigned flags;     /* PDR_… of above */
-    pdr_kernel kernel;  /* normally PDR_KERNEL_BEST; only JSON has a choice */
+    pdr_kernel kernel;  /* normally PDR_KERNEL_BEST; XML has no choice */
     uint32_t max_depth; /* levels; default 128, at most 1,024 */
     uint64_t max_bytes; /* of one document; default and at most 4 GiB - 1 */
     uint64_t max_nodes; /* names and values; default and at most 2^28 - 1 */
@@ -61,7 +61,8 @@ typedef enum pdr_layout {
                         compact. Elsewhere as PDR_COMPACT. */
 } pdr_layout;
 
-/* What writing with PDR_EXCHANGE gave up. */
+/* What writing with PDR_EXCHANGE gave up. A document that was refused counts
+ * nothing. */
 typedef struct pdr_write_report {
     uint64_t numbers; /* same value, another spelling */
     uint64_t strings; /* names too: same text, other escapes */

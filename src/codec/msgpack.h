@@ -159,7 +159,8 @@ struct mp_reader {
 };
 
 /* Read the whole document; false if anything is wrong with it. */
-bool pdr__mp_kernel(struct mp_reader *r);
+bool pdr__mp_kernel(struct mp_reader *r); /* SSE2 where it can be expected */
+bool pdr__mp_kernel_portable(struct mp_reader *r);
 bool pdr__mp_kernel_avx2(struct mp_reader *r);
 
 /* Room for `size` bytes of text behind `to`, and the slack. */

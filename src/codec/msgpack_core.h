@@ -6,6 +6,7 @@
  *
  *   KERNEL      the name of the function
  *   TEXT_AVX2   if it is called on processors with AVX2 only (text_plain.h)
+ *   TEXT_WORDS  if it is to use nothing but plain words
  */
 #include "number.h"
 #include "text_plain.h"
@@ -53,10 +54,10 @@ static __attribute__((noinline)) bool copy_special(struct mp_reader *r,
 
 /* --- the loop ------------------------------------------------------------ */
 
-#define SHORT_MAX 31 /* bytes of a string whose length is in its first byte */
-#define SHORT_ROOM                                            \
-    32 /* bytes behind its first byte when it is read quickly \
-        */
+/* Bytes of a string whose length is in its first byte, and bytes of input that
+ * lie behind that when it is read quickly. */
+#define SHORT_MAX  31
+#define SHORT_ROOM 32
 
 /* Hand the loop's variables to a function that works on `r`, and take them
  * back. */

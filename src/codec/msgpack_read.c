@@ -211,6 +211,14 @@ static pdr_value *finish(struct mp_reader *r)
     return block_nodes(block);
 }
 
+static bool run(struct mp_reader *r)
+{
+    if (r->limits.kernel == PDR_KERNEL_AVX2)
+        return pdr__mp_kernel_avx2(r);
+    return r->limits.kernel == PDR_KERNEL_PORTABLE ? pdr__mp_kernel_portable(r)
+                                                   : pdr__mp_kernel(r);
+}
+
 /* Let the walk say what is wrong. It is the one to judge: should it find
  * nothing, its value is as good. */
 static pdr_rc read_slowly(pdr_value **out, pdr_str input,
@@ -229,16 +237,14 @@ pdr_rc pdr__mp_read(pdr_value **out, pdr_str input, const pdr_read_opts *opts,
     if (rc != PDR_OK)
         return rc;
     if (input.len > r.limits.bytes)
-        return PDR_FAIL(err, TOO_LARGE,
-                        "the document has %zu bytes; the limit is %zu",
-                        input.len, r.limits.bytes);
+        return PDR_FAIL_AT(err, r.limits.bytes, TOO_LARGE,
+                           "%zu bytes, the limit is %zu", input.len,
+                           r.limits.bytes);
     if (!begin(&r, input)) {
         abandon(&r);
         return pdr__nomem(err);
     }
-    bool good = r.limits.kernel == PDR_KERNEL_AVX2 ? pdr__mp_kernel_avx2(&r)
-                                                   : pdr__mp_kernel(&r);
-    if (good) {
+    if (run(&r)) {
         *out = finish(&r);
         if (opts->used != NULL)
             *opts->used = input.len;

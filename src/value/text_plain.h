@@ -5,7 +5,7 @@
  * text is, so it is searched and copied in steps of 32, 16 or 8 bytes: with
  * AVX2 if the file that includes this says so (TEXT_AVX2, for functions that
  * are called on such processors only), with SSE2 where the compiler has it,
- * else with plain words.
+ * else, or with TEXT_WORDS, with plain words.
  */
 #ifndef PDR_VALUE_TEXT_PLAIN_H
 #define PDR_VALUE_TEXT_PLAIN_H
@@ -56,7 +56,7 @@ TEXT_TARGET static inline size_t text_count(text_mask mask)
     return (size_t)__builtin_ctz(mask);
 }
 
-#elif defined(__SSE2__)
+#elif defined(__SSE2__) && !defined(TEXT_WORDS)
 
 #include <emmintrin.h>
 
