@@ -92,7 +92,19 @@ static pdr_rc fetch(struct mp_walk *w, size_t *have, size_t count, pdr_err *err)
     return rc;
 }
 
-/* The same for bytes that must be there. */
+/* The input ends where more must come. */
+static pdr_rc cut_off(const struct mp_walk *w, pdr_err *err)
+{
+    size_t end = (size_t)w->in.base + w->in.buf.len;
+
+    if (w->records)
+        return PDR_FAIL_AT(err, end, UNEXPECTED_END, "record %llu is cut off",
+                           (unsigned long long)w->documents);
+    return PDR_FAIL_AT(err, end, UNEXPECTED_END,
+                       "the document ends before it is complete");
+}
+
+/* As fetch(), for bytes that must be there. */
 static pdr_rc need(struct mp_walk *w, size_t count, pdr_err *err)
 {
     size_t have = 0;
@@ -103,37 +115,25 @@ static pdr_rc need(struct mp_walk *w, size_t count, pdr_err *err)
                          "record %llu ends before its document does",
                          (unsigned long long)w->documents);
     pdr_rc rc = fetch(w, &have, count, err);
-    if (rc != PDR_OK || have >= count)
-        return rc;
-    rc = w->records
-             ? FAIL_HERE(w, UNEXPECTED_END, err, "record %llu is cut off",
-                         (unsigned long long)w->documents)
-             : FAIL_HERE(w, UNEXPECTED_END, err,
-                         "the document ends before it is complete");
-    if (err != NULL)
-        err->offset = w->in.base + (int64_t)w->in.buf.len;
-    return rc;
+    return rc != PDR_OK || have >= count ? rc : cut_off(w, err);
 }
 
 /* --- documents ----------------------------------------------------------- */
 
 static pdr_rc begin_record(struct mp_walk *w, pdr_err *err)
 {
-    unsigned long long number = (unsigned long long)w->documents;
     size_t have = 0;
     pdr_rc rc = fetch(w, &have, 4, err);
 
     if (rc != PDR_OK)
         return rc;
     if (have < 4)
-        return FAIL_HERE(w, UNEXPECTED_END, err,
-                         "record %llu has %zu of the 4 bytes of its length",
-                         number, have);
+        return cut_off(w, err);
     uint32_t len = mp_load32(at_event(w));
     if (len == 0 || len > PDR_MAX_RECORD_BYTES)
-        return FAIL_HERE(w, BAD_RECORD, err,
-                         "record %llu claims %u bytes; 1 to %u can be", number,
-                         len, PDR_MAX_RECORD_BYTES);
+        return FAIL_HERE(
+            w, BAD_RECORD, err, "record %llu claims %u bytes; 1 to %u can be",
+            (unsigned long long)w->documents, len, PDR_MAX_RECORD_BYTES);
     w->in.event = w->in.pos = w->in.event + 4;
     w->record_end = pdr__mp_walk_offset(w) + len;
     return PDR_OK;
@@ -143,8 +143,13 @@ static pdr_rc begin_record(struct mp_walk *w, pdr_err *err)
 static pdr_rc begin_document(bool *there, struct mp_walk *w, pdr_err *err)
 {
     size_t have = 0;
-    pdr_rc rc = fetch(w, &have, 1, err);
 
+    if (w->records && w->documents > 0 &&
+        pdr__mp_walk_offset(w) != w->record_end)
+        return FAIL_HERE(w, BAD_RECORD, err,
+                         "record %llu goes on behind its document",
+                         (unsigned long long)w->documents);
+    pdr_rc rc = fetch(w, &have, 1, err);
     *there = have > 0;
     if (rc != PDR_OK)
         return rc;
@@ -160,23 +165,13 @@ static pdr_rc begin_document(bool *there, struct mp_walk *w, pdr_err *err)
     return w->records ? begin_record(w, err) : PDR_OK;
 }
 
-static pdr_rc end_document(struct mp_walk *w, pdr_err *err)
-{
-    w->complete = true;
-    if (!w->records || w->in.base + (int64_t)w->in.pos == w->record_end)
-        return PDR_OK;
-    return PDR_FAIL_AT(err, (size_t)w->in.base + w->in.pos, BAD_RECORD,
-                       "record %llu goes on behind its document",
-                       (unsigned long long)w->documents);
-}
-
 /* A name, a scalar or a container is complete. */
-static pdr_rc end_item(struct mp_walk *w, pdr_err *err)
+static void end_item(struct mp_walk *w)
 {
     if (w->depth == 0)
-        return end_document(w, err);
-    w->levels[w->depth - 1].left--;
-    return PDR_OK;
+        w->complete = true;
+    else
+        w->levels[w->depth - 1].left--;
 }
 
 /* --- heads --------------------------------------------------------------- */
@@ -391,6 +386,34 @@ static pdr_rc make_double(struct mp_walk *w, double real, pdr_err *err)
     return PDR_OK;
 }
 
+/* The body of extension 2 is the inside of a JSON string; if not, why? */
+static pdr_rc check_raw(const struct mp_walk *w, size_t head, pdr_str body,
+                        pdr_err *err)
+{
+    const char *p = body.ptr;
+    uint32_t info = 0;
+    enum text_stop stop = pdr__text_scan(&p, body.ptr + body.len, &info);
+    size_t at = (size_t)pdr__mp_walk_offset(w) + head + (size_t)(p - body.ptr);
+
+    switch (stop) {
+    case TEXT_END:
+        return PDR_OK;
+    case TEXT_CONTROL:
+        return PDR_FAIL_AT(
+            err, at, CONTROL_IN_STRING,
+            "a control character without escape in a raw string");
+    case TEXT_UTF8:
+        return PDR_FAIL_AT(err, at, BAD_UTF8,
+                           "a raw string has a byte that is no UTF-8");
+    case TEXT_QUOTE:
+    case TEXT_ESCAPE:
+        break;
+    }
+    return PDR_FAIL_AT(err, at, BAD_ESCAPE, "a raw string has %s here",
+                       stop == TEXT_QUOTE ? "a quote without escape"
+                                          : "a backslash without escape");
+}
+
 /* A scalar whose bytes stand behind the head: str, or one of our extensions. */
 static pdr_rc make_from_body(struct mp_walk *w, const struct mp_token *token,
                              size_t head, pdr_err *err)
@@ -398,6 +421,9 @@ static pdr_rc make_from_body(struct mp_walk *w, const struct mp_token *token,
     pdr_str body = {NULL, 0};
     pdr_rc rc = load_body(&body, w, head, token->size, err);
 
+    if (rc == PDR_OK && token->kind == MP_KIND_EXT &&
+        token->type == MP_EXT_STRING)
+        rc = check_raw(w, head, body, err);
     if (rc != PDR_OK)
         return rc;
     if (token->kind == MP_KIND_STR)
@@ -511,7 +537,9 @@ static pdr_rc read_item(pdr_event *event, pdr_value **value, struct mp_walk *w,
     }
     *event = name ? PDR_NAME : PDR_SCALAR;
     rc = make_scalar(value, w, &token, head, err);
-    return rc == PDR_OK ? end_item(w, err) : rc;
+    if (rc == PDR_OK)
+        end_item(w);
+    return rc;
 }
 
 pdr_rc pdr__mp_walk_next(pdr_event *event, pdr_value **value, void *self,
@@ -525,7 +553,8 @@ pdr_rc pdr__mp_walk_next(pdr_event *event, pdr_value **value, void *self,
     if (w->depth > 0 && w->levels[w->depth - 1].left == 0) {
         *event = PDR_END;
         w->depth--;
-        return end_item(w, err);
+        end_item(w);
+        return PDR_OK;
     }
     if (w->complete)
         rc = begin_document(&there, w, err);
