@@ -18,9 +18,9 @@
 struct mp_writer {
     pdr_buf *out;
     bool bare, exchange;
-    pdr_write_report *report; /* not NULL */
-    pdr_buf scratch;          /* decoded text */
-    const pdr_value *bad;     /* what was refused, or NULL */
+    pdr_write_report report;
+    pdr_buf scratch;      /* decoded text */
+    const pdr_value *bad; /* what was refused, or NULL */
     pdr_rc rc;
     pdr_err *err;
 };
@@ -297,7 +297,7 @@ static void put_by_value(struct mp_writer *w, const pdr_value *v)
         else
             refuse_number(w, v, false);
     }
-    w->report->numbers += w->rc == PDR_OK;
+    w->report.numbers += w->rc == PDR_OK;
 }
 
 static void put_bare(struct mp_writer *w, const pdr_value *v)
@@ -343,13 +343,16 @@ static void put_escaped(struct mp_writer *w, const pdr_value *v, pdr_str inner)
     assert((v->info & NODE_LONE) == 0); /* not ours; refused for exchange */
     w->rc = pdr__value_name_bytes(&text, v, &w->scratch, w->err);
     put_str(w, text);
-    w->report->strings += w->rc == PDR_OK && !ours;
+    w->report.strings += w->rc == PDR_OK && !ours;
 }
 
 /* --- values -------------------------------------------------------------- */
 
 /* Short bodies are copied in one piece of this size, whatever their length. */
 #define SHORT_COPY 32
+
+/* Room that is asked for beyond what is filled, at most. */
+#define MAX_STEP (HEAD_ROOM + SHORT_COPY)
 
 /* A node that the loop does not handle where it meets it. */
 static __attribute__((noinline)) void put_other(struct mp_writer *w,
@@ -417,7 +420,7 @@ static void put_flat(struct mp_writer *w, const pdr_value *v)
         char *to = room_for(w, SHORT_COPY), *behind = to;
         if (to == NULL)
             return;
-        char *room = w->out->ptr + w->out->cap - SHORT_COPY - HEAD_ROOM;
+        char *room = w->out->ptr + w->out->cap - MAX_STEP;
 
         while (v < end && to <= room) {
             behind = put_quickly(to, v, block->text, safe);
@@ -476,12 +479,27 @@ static pdr_rc refuse_finding(const pdr_finding *finding, pdr_err *err,
     return rc;
 }
 
+/* --- the edge ------------------------------------------------------------ */
+
+/* All of it, in steps that take more room than they fill. */
+static void put_all(struct mp_writer *w, const pdr_value *value)
+{
+    pdr_buf *out = w->out;
+    size_t max = out->max;
+
+    out->max = max < SIZE_MAX - MAX_STEP ? max + MAX_STEP : SIZE_MAX;
+    put_value(w, value);
+    out->max = max;
+    out->cap = out->cap < max ? out->cap : max;
+    if (w->rc == PDR_OK && out->len > max)
+        w->rc = PDR_FAIL(w->err, BUFFER_FULL,
+                         "the document does not fit into %zu bytes", max);
+}
+
 pdr_rc pdr__mp_write(pdr_buf *out, const pdr_value *value,
                      const pdr_write_opts *opts, pdr_err *err)
 {
-    pdr_write_report none = {0, 0};
     struct mp_writer w = {.out = out,
-                          .report = opts->report ? opts->report : &none,
                           .scratch = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES),
                           .rc = PDR_OK,
                           .err = err};
@@ -491,9 +509,13 @@ pdr_rc pdr__mp_write(pdr_buf *out, const pdr_value *value,
     if (w.exchange)
         w.rc = pdr_value_inspect(value, err, refuse_finding, NULL);
     if (w.rc == PDR_OK)
-        put_value(&w, value);
+        put_all(&w, value);
     if (w.bad != NULL)
         pdr__value_place(err, value, w.bad);
+    if (w.rc == PDR_OK && opts->report != NULL) {
+        opts->report->numbers += w.report.numbers;
+        opts->report->strings += w.report.strings;
+    }
     pdr_buf_dispose(&w.scratch);
     return w.rc;
 }
