@@ -94,7 +94,8 @@ conformance: ## which numbered statements have a test; SHORT=1 for a summary
 	@tools/conformance $(if $(SHORT),--short) build/dev/records
 
 interop: ## tests against third-party packages
-	@$(SETUP) build test
+	@$(SETUP) build test interop
+	@tools/setup-python tests/interop/requirements.txt build/interop/venv
 	@$(call compile,dev)
 	@tools/run-tests --suite interop --may-be-empty build/dev
 
