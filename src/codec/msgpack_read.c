@@ -53,8 +53,8 @@ bool pdr__mp_grow_nodes(struct mp_reader *r)
 {
     uint32_t cap = r->cap < r->limits.nodes / 2 ? r->cap * 2 : r->limits.nodes;
 
-    if (r->limits.nodes - r->count < 2 && r->cap == r->limits.nodes)
-        return false;
+    if (r->limits.nodes - r->count < 2)
+        return false; /* one may still fit: the walk knows */
     struct block *block = pdr__block_resize(r->block, cap);
     r->no_memory = block == NULL;
     if (block == NULL)
