@@ -6,7 +6,7 @@
  *
  * cJSON gets our allocator through its hook. It checks no UTF-8.
  */
-#include "json_ours.h"
+#include "ours.h"
 
 #include <cJSON.h>
 #include <string.h>
@@ -77,7 +77,7 @@ int main(int argc, char **argv)
 {
     cJSON_Hooks hooks = {.malloc_fn = bench_malloc, .free_fn = bench_free};
 
-    ours_start(argc, argv);
+    ours_start(argc, argv, "json");
     cJSON_InitHooks(&hooks);
     bench_note("baseline_version", cJSON_Version());
     bench_note("baseline_memory", "the same allocator, by its hook");

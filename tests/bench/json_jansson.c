@@ -10,7 +10,7 @@
  * digits, so its text is read back and compared as values; ours has to be the
  * document, byte for byte.
  */
-#include "json_ours.h"
+#include "ours.h"
 
 #include <jansson.h>
 #include <string.h>
@@ -178,7 +178,7 @@ static void run_write(void)
 
 int main(int argc, char **argv)
 {
-    ours_start(argc, argv);
+    ours_start(argc, argv, "json");
     json_set_alloc_funcs(bench_malloc, bench_free);
     bench_note("baseline_version", jansson_version_str());
     bench_note("baseline_memory", "the same allocator, by its hook");

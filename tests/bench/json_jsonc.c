@@ -7,7 +7,7 @@
  * json-c has no hook for an allocator: it uses malloc, which the harness tells
  * to keep its memory. Its tokener is used again. It checks no UTF-8 by default.
  */
-#include "json_ours.h"
+#include "ours.h"
 
 #include <json.h>
 #include <string.h>
@@ -105,7 +105,7 @@ static void run_read(const char *name, const char *file)
 
 int main(int argc, char **argv)
 {
-    ours_start(argc, argv);
+    ours_start(argc, argv, "json");
     bench_note("baseline_version", json_c_version());
     bench_note("baseline_memory", "malloc, which keeps its memory; no hook");
     run_read("read/session", "session.json");

@@ -10,7 +10,7 @@
  * The baseline copies the bytes that our call wrote. That is the least that
  * any program has to do which cannot share the memory.
  */
-#include "json_ours.h"
+#include "ours.h"
 
 #include <string.h>
 
@@ -148,7 +148,7 @@ static void run_edit(void)
 
 int main(int argc, char **argv)
 {
-    ours_start(argc, argv);
+    ours_start(argc, argv, "json");
     bench_note("baseline_memory", "reserved and touched");
     run_unchanged();
     run_edit();

@@ -13,7 +13,7 @@
  * edits-memory/…                 what is held afterwards, against what the
  *                                document held before
  */
-#include "json_ours.h"
+#include "ours.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -301,7 +301,7 @@ static void run_session_edits(void)
 
 int main(int argc, char **argv)
 {
-    ours_start(argc, argv);
+    ours_start(argc, argv, "json");
     run_kernels();
     run_memory("memory/session", "session.json");
     run_memory("memory/tools", "tools.json");

@@ -13,7 +13,7 @@
  * simdjson runs as its authors recommend: one parser used again, padded input
  * that is not copied, the kernel that it chooses itself, -O3.
  */
-#include "json_ours.h"
+#include "ours.h"
 #include "simdjson_shim.h"
 
 #include <string.h>
@@ -117,7 +117,7 @@ static void run_touch(void)
 
 int main(int argc, char **argv)
 {
-    ours_start(argc, argv);
+    ours_start(argc, argv, "json");
     bench_note("baseline_version", shim_version());
     bench_note("baseline_kernel", shim_kernel());
     bench_note("baseline_memory", "the parser is used again");
