@@ -92,52 +92,37 @@ pdr_rc pdr__xml_spell(struct xml_spelling *out, const pdr_value *string,
     return rc;
 }
 
-/* What stands for a byte; NULL for most. */
-static const char *reference_of(char c, bool attribute)
-{
-    switch (c) {
-    case '&':
-        return "&amp;";
-    case '<':
-        return "&lt;";
-    case '>':
-        return "&gt;"; /* at least behind "]]" */
-    case '\r':
-        return "&#13;"; /* else it is read as a line feed */
-    case '"':
-        return attribute ? "&quot;" : NULL;
-    case '\t':
-        return attribute ? "&#9;" : NULL; /* else read as spaces */
-    case '\n':
-        return attribute ? "&#10;" : NULL;
-    default:
-        return NULL;
-    }
-}
+/* What stands for a byte in text, and in an attribute; NULL for most. */
+static const char *const in_text[256] = {
+    ['&'] = "&amp;",
+    ['<'] = "&lt;",
+    ['>'] = "&gt;",   /* at least behind "]]" */
+    ['\r'] = "&#13;", /* else it is read as a line feed */
+};
+static const char *const in_attribute[256] = {
+    ['&'] = "&amp;",  ['<'] = "&lt;",  ['>'] = "&gt;",   ['\r'] = "&#13;",
+    ['"'] = "&quot;", ['\t'] = "&#9;", ['\n'] = "&#10;", /* else spaces */
+};
 
 pdr_rc pdr__xml_put_text(pdr_buf *out, pdr_str text, bool attribute,
                          pdr_err *err)
 {
-    const char *const stops = attribute ? "&<>\r\"\t\n" : "&<>\r";
-    bool stop[256] = {false};
-    size_t from = 0;
-    pdr_rc rc = PDR_OK;
+    const char *const *references = attribute ? in_attribute : in_text;
+    size_t at = 0;
 
-    for (const char *s = stops; *s != '\0'; s++)
-        stop[(unsigned char)*s] = true;
-    for (size_t at = 0; at < text.len && rc == PDR_OK; at++) {
-        if (PDR_LIKELY(!stop[(unsigned char)text.ptr[at]]))
-            continue;
-        rc = pdr_buf_append(out, pdr_str_n(text.ptr + from, at - from), err);
-        if (rc == PDR_OK)
+    while (at < text.len) {
+        size_t from = at;
+        while (at < text.len && references[(unsigned char)text.ptr[at]] == NULL)
+            at++;
+        pdr_rc rc =
+            pdr_buf_append(out, pdr_str_n(text.ptr + from, at - from), err);
+        if (rc == PDR_OK && at < text.len)
             rc = pdr_buf_append(
-                out, pdr_str_c(reference_of(text.ptr[at], attribute)), err);
-        from = at + 1;
+                out, pdr_str_c(references[(unsigned char)text.ptr[at++]]), err);
+        if (rc != PDR_OK)
+            return rc;
     }
-    if (rc == PDR_OK && from < text.len)
-        rc = pdr_buf_append(out, pdr_str_n(text.ptr + from, text.len - from),
-                            err);
-    return rc;
+    return PDR_OK;
 }
 
 /* --- from XML ------------------------------------------------------------ */

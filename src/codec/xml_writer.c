@@ -69,11 +69,12 @@ static void new_line(struct xml_writer *w, size_t level)
         w->rc = pdr_buf_printf(&w->sink.buf, w->err, "\n%*s", spaces, "");
 }
 
-static void put_attribute(struct xml_writer *w, pdr_buf *to, const char *name,
+/* ` key="`, as `name` has it, the text, and the quote. */
+static void put_attribute(struct xml_writer *w, pdr_buf *to, pdr_str name,
                           pdr_str text)
 {
     if (w->rc == PDR_OK)
-        w->rc = pdr_buf_printf(to, w->err, " %s=\"", name);
+        w->rc = pdr_buf_append(to, name, w->err);
     if (w->rc == PDR_OK)
         w->rc = pdr__xml_put_text(to, text, true, w->err);
     if (w->rc == PDR_OK)
@@ -81,14 +82,15 @@ static void put_attribute(struct xml_writer *w, pdr_buf *to, const char *name,
 }
 
 /* The exact spelling, for what `text` of the spelling does not tell. */
-static void put_raw(struct xml_writer *w, pdr_buf *to, const char *name)
+static void put_raw(struct xml_writer *w, pdr_buf *to, pdr_str name)
 {
     pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
 
     if (w->spelling.raw.len == 0 || w->rc != PDR_OK)
         return;
     if (!w->declared)
-        put_attribute(w, to, "xmlns:p", PDR_LIT(XML_OWN_NAMESPACE));
+        put_attribute(w, to, PDR_LIT(" xmlns:p=\""),
+                      PDR_LIT(XML_OWN_NAMESPACE));
     w->declared = true;
     if (w->rc == PDR_OK)
         w->rc = pdr__base64_encode(&text, w->spelling.raw, PDR_BASE64, true,
@@ -103,10 +105,11 @@ static void put_name(struct xml_writer *w, const pdr_value *name)
     w->declared = false;
     if (w->rc == PDR_OK)
         w->rc = pdr__xml_spell(&w->spelling, name, w->err);
-    put_attribute(w, &w->attributes, "key", w->spelling.text);
+    put_attribute(w, &w->attributes, PDR_LIT(" key=\""), w->spelling.text);
     if (w->spelling.escaped)
-        put_attribute(w, &w->attributes, "escaped-key", PDR_LIT("true"));
-    put_raw(w, &w->attributes, "p:raw-key");
+        put_attribute(w, &w->attributes, PDR_LIT(" escaped-key=\""),
+                      PDR_LIT("true"));
+    put_raw(w, &w->attributes, PDR_LIT(" p:raw-key=\""));
 }
 
 /* A begin tag without its end (T1). */
@@ -165,8 +168,8 @@ static void put_string(struct xml_writer *w, const pdr_value *value)
     if (w->rc != PDR_OK)
         return;
     if (w->spelling.escaped)
-        put_attribute(w, &w->sink.buf, "escaped", PDR_LIT("true"));
-    put_raw(w, &w->sink.buf, "p:raw");
+        put_attribute(w, &w->sink.buf, PDR_LIT(" escaped=\""), PDR_LIT("true"));
+    put_raw(w, &w->sink.buf, PDR_LIT(" p:raw=\""));
     put_content(w, w->spelling.text);
 }
 
