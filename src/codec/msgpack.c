@@ -149,6 +149,7 @@ const pdr_codec pdr__msgpack_codec = {
     .guess = guess,
     .read = pdr__mp_read,
     .write = pdr__mp_write,
+    .walk_take = pdr__mp_walk_take,
 };
 
 const pdr_codec *pdr_msgpack_codec(void)

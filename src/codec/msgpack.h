@@ -158,6 +158,11 @@ struct mp_reader {
     bool no_memory;
 };
 
+/* Read one whole document; NULL if anything is wrong with it, or memory is
+ * lacking. */
+pdr_value *pdr__mp_read_quickly(pdr_str input, const struct read_limits *limits,
+                                bool *no_memory);
+
 /* Read the whole document; false if anything is wrong with it. */
 bool pdr__mp_kernel(struct mp_reader *r); /* SSE2 where it can be expected */
 bool pdr__mp_kernel_portable(struct mp_reader *r);
@@ -192,6 +197,7 @@ pdr_rc pdr__mp_walk_open(void **self, const pdr_read_opts *opts, pdr_err *err,
                          pdr_read_fn fn, void *arg);
 pdr_rc pdr__mp_walk_next(pdr_event *event, pdr_value **value, void *self,
                          pdr_err *err);
+pdr_rc pdr__mp_walk_take(pdr_value **out, void *self, pdr_err *err);
 int64_t pdr__mp_walk_offset(const void *self);
 void pdr__mp_walk_close(void *self);
 

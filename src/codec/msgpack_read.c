@@ -219,37 +219,40 @@ static bool run(struct mp_reader *r)
                                                    : pdr__mp_kernel(r);
 }
 
-/* Let the walk say what is wrong. It is the one to judge: should it find
- * nothing, its value is as good. */
-static pdr_rc read_slowly(pdr_value **out, pdr_str input,
-                          const pdr_read_opts *opts, pdr_err *err)
+pdr_value *pdr__mp_read_quickly(pdr_str input, const struct read_limits *limits,
+                                bool *no_memory)
 {
-    return pdr__codec_read_by_walk(out, &pdr__msgpack_codec, input, opts, err);
+    struct mp_reader r;
+
+    memset(&r, 0, sizeof(r));
+    r.limits = *limits;
+    *no_memory = !begin(&r, input);
+    if (!*no_memory && run(&r))
+        return finish(&r);
+    *no_memory |= r.no_memory;
+    abandon(&r);
+    return NULL;
 }
 
 pdr_rc pdr__mp_read(pdr_value **out, pdr_str input, const pdr_read_opts *opts,
                     pdr_err *err)
 {
-    struct mp_reader r;
+    struct read_limits limits;
+    bool no_memory = false;
+    pdr_rc rc = pdr__read_limits(&limits, opts, err);
 
-    memset(&r, 0, sizeof(r));
-    pdr_rc rc = pdr__read_limits(&r.limits, opts, err);
     if (rc != PDR_OK)
         return rc;
-    if (input.len > r.limits.bytes)
-        return PDR_FAIL_AT(err, r.limits.bytes, TOO_LARGE,
+    if (input.len > limits.bytes)
+        return PDR_FAIL_AT(err, limits.bytes, TOO_LARGE,
                            "%zu bytes, the limit is %zu", input.len,
-                           r.limits.bytes);
-    if (!begin(&r, input)) {
-        abandon(&r);
-        return pdr__nomem(err);
-    }
-    if (run(&r)) {
-        *out = finish(&r);
-        if (opts->used != NULL)
-            *opts->used = input.len;
-        return PDR_OK;
-    }
-    abandon(&r);
-    return r.no_memory ? pdr__nomem(err) : read_slowly(out, input, opts, err);
+                           limits.bytes);
+    *out = pdr__mp_read_quickly(input, &limits, &no_memory);
+    if (*out != NULL && opts->used != NULL)
+        *opts->used = input.len;
+    if (*out != NULL || no_memory)
+        return no_memory ? pdr__nomem(err) : PDR_OK;
+    /* Let the walk say what is wrong. It is the one to judge: should it find
+     * nothing, its value is as good. */
+    return pdr__codec_read_by_walk(out, &pdr__msgpack_codec, input, opts, err);
 }

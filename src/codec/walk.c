@@ -246,7 +246,7 @@ static pdr_rc take_by_events(pdr_value **out, pdr_walk *w)
     return w->rc;
 }
 
-/* Let the codec give the value, and follow it. */
+/* Let the codec give the value, and follow it. It may leave it to events. */
 static pdr_rc take_by_codec(pdr_value **out, pdr_walk *w, pdr_err *err)
 {
     pdr_err detail = PDR_ERR_INIT;
@@ -261,7 +261,7 @@ static pdr_rc take_by_codec(pdr_value **out, pdr_walk *w, pdr_err *err)
             pdr__route_put(&w->err, &w->route, false);
         return give_failure(w, err);
     }
-    if (w->last == PDR_SCALAR)
+    if (w->last == PDR_SCALAR || *out == NULL)
         return PDR_OK;
     w->depth--;
     w->last = PDR_END;
@@ -279,17 +279,18 @@ pdr_rc pdr_walk_take(pdr_value **out, pdr_walk *walk, pdr_err *err)
     pdr_rc rc = check_order(w, err);
     if (rc != PDR_OK)
         return rc;
-    if (w->codec->walk_take != NULL) {
+    if (w->codec->walk_take != NULL)
         rc = take_by_codec(out, w, err);
-    } else if (w->last == PDR_SCALAR) {
+    if (rc != PDR_OK)
+        return rc;
+    if (*out == NULL && w->last == PDR_SCALAR) {
         *out = w->value;
         w->value = NULL;
-    } else if (take_by_events(out, w) != PDR_OK) {
-        rc = give_failure(w, err);
+    } else if (*out == NULL && take_by_events(out, w) != PDR_OK) {
+        return give_failure(w, err);
     }
-    if (rc == PDR_OK)
-        w->can_take = false;
-    return rc;
+    w->can_take = false;
+    return PDR_OK;
 }
 
 pdr_rc pdr_walk_skip(pdr_walk *walk, pdr_err *err)

@@ -41,12 +41,13 @@ struct pdr_codec {
     bool
         has_paths; /* its walk puts paths into failures; else the caller does */
 
-    /* Required. Begin a walk; `opts` is not NULL, its flags are checked. What is
-     * in *self is closed, also after a failure. */
+    /* Required. Begin a walk; `opts` is not NULL, its flags are checked. What
+     * is in *self is closed, also after a failure. */
     pdr_rc (*walk_open)(void **self, const pdr_read_opts *opts, pdr_err *err,
                         pdr_read_fn fn, void *arg);
     /* Required. The next event and, for NAME and SCALAR, an owned value; else
-     * it stays NULL. No document where one must be is "empty_input". Not called again after a failure. */
+     * it stays NULL. No document where one must be is "empty_input". Not called
+     * again after a failure. */
     pdr_rc (*walk_next)(pdr_event *event, pdr_value **value, void *self,
                         pdr_err *err);
     /* Required. Byte of the stream at which the last event began. */
@@ -76,8 +77,9 @@ struct pdr_codec {
      * leave half of it in `out` when it fails. */
     pdr_rc (*write)(pdr_buf *out, const pdr_value *value,
                     const pdr_write_opts *opts, pdr_err *err);
-    /* Optional. The value that began with the last event, whole; else it is put
-     * together from events. After PDR_ENOMEM the walk stands where it was. */
+    /* Optional. The value that began with the last event, whole. Else, or where
+     * it leaves *out as NULL, the value is put together from events. After
+     * PDR_ENOMEM the walk stands where it was. */
     pdr_rc (*walk_take)(pdr_value **out, void *self, pdr_err *err);
     /* --- version 1 ends here; later operations go below this line --- */
 };
