@@ -98,7 +98,7 @@ int cli_finish(const struct cli *cli, int status)
         return status;
     /* An earlier write may have set it, and nothing since. */
     pdr_err_set(&err, PDR_EIO, "cannot_write", "%s", strerror(errno));
-    return cli_fail(cli, "standard output", pdr_str_n(NULL, 0), &err);
+    return cli_fail(cli, &(struct cli_about){.name = "standard output"}, &err);
 }
 
 void cli_must(pdr_rc rc, const pdr_err *err)
@@ -109,6 +109,7 @@ void cli_must(pdr_rc rc, const pdr_err *err)
             rc == PDR_ENOMEM ? "memory" : "internal error",
             err != NULL && err->message[0] != '\0' ? err->message
                                                    : pdr_rc_text(rc));
+    cli_output_discard();
     exit(CLI_EXIT_INTERNAL);
 }
 
@@ -124,7 +125,12 @@ void cli_member_place(pdr_builder *to, const struct cli_place *place)
      * Pointer and must not be taken for one. */
     pdr_builder_name(to, pdr_str_c(cut ? "pointerEnd" : "pointer"));
     pdr_builder_escaped(to, pdr_str_c(path));
-    cli_member_count(to, "offset", place->offset);
+    if (place->document > 0)
+        cli_member_count(to, "document", place->document);
+    if (place->offset >= 0)
+        cli_member_count(to, "offset", (uint64_t)place->offset);
+    if (place->line == 0)
+        return;
     cli_member_count(to, "line", place->line);
     cli_member_count(to, "column", place->column);
 }
@@ -181,28 +187,53 @@ void cli_report(const struct cli *cli, const char *what, const char *why,
     pdr_buf_dispose(&line);
 }
 
-int cli_fail(const struct cli *cli, const char *name, pdr_str input,
+/* Does the input reach to the place of the failure, and has it lines? */
+static bool has_line(const struct cli_about *about, const pdr_err *err)
+{
+    return about->input.ptr != NULL && err->offset >= 0 &&
+           (uint64_t)err->offset <= about->input.len &&
+           cli_is_text(about->input, err->offset);
+}
+
+/* "a.json:2:7", "a.msgpack: document 3, byte 17" */
+static void put_what(pdr_buf *out, struct cli_place *place,
+                     const struct cli_about *about, const pdr_err *err)
+{
+    bool line = has_line(about, err), byte = !line && err->offset >= 0;
+
+    cli_put(out, about->name);
+    if (line) {
+        pdr_err_locate(&place->line, &place->column, about->input, err->offset);
+        cli_putf(out, ":%zu:%zu", place->line, place->column);
+    }
+    if (about->document > 0)
+        cli_putf(out, ": document %ju", (uintmax_t)about->document);
+    if (byte)
+        cli_putf(out, "%s byte %jd", about->document > 0 ? "," : ":",
+                 (intmax_t)err->offset);
+    cli_must(pdr_buf_append(out, pdr_str_n("", 1), NULL), NULL);
+}
+
+int cli_fail(const struct cli *cli, const struct cli_about *about,
              const pdr_err *err)
 {
-    struct cli_place place = {err->path, 0, 0, 0};
+    struct cli_place place = {err->path, about->document, err->offset, 0, 0};
     struct cli_problem problem = {pdr_rc_name(err->code),
                                   pdr_rc_text(err->code), err->reason,
                                   pdr_rc_exit_status(err->code), NULL};
+    const char *hint = about->hint;
     pdr_buf what = PDR_BUF_INIT(SIZE_MAX), why = PDR_BUF_INIT(SIZE_MAX);
 
-    cli_put(&what, name);
-    cli_put(&why, err->message);
-    if (err->offset >= 0 && input.ptr != NULL) {
-        pdr_err_locate(&place.line, &place.column, input, err->offset);
-        place.offset = (uint64_t)err->offset;
+    put_what(&what, &place, about, err);
+    if (place.document > 0 || place.offset >= 0 || err->path[0] != '\0')
         problem.place = &place;
-        cli_putf(&what, ":%zu:%zu", place.line, place.column);
-    }
+    cli_put(&why, err->message);
     if (err->path[0] != '\0')
         cli_putf(&why, " at %s", err->path);
-    cli_must(pdr_buf_append(&what, pdr_str_n("", 1), NULL), NULL);
     cli_must(pdr_buf_append(&why, pdr_str_n("", 1), NULL), NULL);
-    cli_report(cli, what.ptr, why.ptr, cli_hint(err, input, 0), &problem);
+    if (hint == NULL)
+        hint = cli_hint(err, about->input, 0);
+    cli_report(cli, what.ptr, why.ptr, hint, &problem);
     pdr_buf_dispose(&why);
     pdr_buf_dispose(&what);
     return problem.status;

@@ -18,10 +18,10 @@
 #define CLI_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Exit statuses that no pdr_rc stands for. */
-#define CLI_EXIT_NEGATIVE    1
-#define CLI_EXIT_USAGE       2
-#define CLI_EXIT_INTERNAL    70
-#define CLI_EXIT_INTERRUPTED 130
+#define CLI_EXIT_NEGATIVE 1
+#define CLI_EXIT_USAGE    2
+#define CLI_EXIT_INTERNAL 70
+#define CLI_EXIT_SIGNAL   128 /* and the number of the signal */
 
 enum cli_output {
     CLI_OUTPUT_TABLE,
@@ -53,8 +53,8 @@ struct cli_command {
     int (*run)(struct cli *cli, int argc, char **argv); /* exit status */
 };
 
-extern const struct cli_command cli_cmd_check, cli_cmd_diff, cli_cmd_fmt,
-    cli_cmd_help, cli_cmd_version;
+extern const struct cli_command cli_cmd_check, cli_cmd_convert, cli_cmd_diff,
+    cli_cmd_fmt, cli_cmd_help, cli_cmd_version;
 
 /* The table of main.c. */
 const struct cli_command *const *cli_commands(size_t *count);
@@ -107,6 +107,9 @@ struct cli_opt {
     {CLI_KIND_U64, letter, name, value, help, out, min, max, NULL}
 #define CLI_BYTES(letter, name, value, out, min, max, help) \
     {CLI_KIND_BYTES, letter, name, value, help, out, min, max, NULL}
+/* The format of what is read; `help` comes from cli_form_list(). */
+#define CLI_FROM(word, help) \
+    CLI_WORD(0, "from", "FORMAT", word, cli_form_words(), help)
 #define CLI_WORD(letter, name, value, out, words, help) \
     {CLI_KIND_WORD, letter, name, value, help, out, 0, 0, words}
 
@@ -215,8 +218,9 @@ struct cli_problem {
 /* A place in a document. */
 struct cli_place {
     const char *path;    /* JSON Pointer, escaped as in pdr_err */
-    uint64_t offset;     /* byte, from 0 */
-    size_t line, column; /* from 1 */
+    uint64_t document;   /* of a sequence, from 1; 0 if it is none */
+    int64_t offset;      /* byte, from 0; -1 if nobody knows */
+    size_t line, column; /* from 1; 0 if it is no text */
 };
 
 /* A failure on standard error: `perdure: <what>: <why>` and a line with the
@@ -227,10 +231,17 @@ void cli_report(const struct cli *cli, const char *what, const char *why,
 /* Members of a place in JSON output. */
 void cli_member_place(pdr_builder *to, const struct cli_place *place);
 
-/* Report a failure of the library, see cli_report(). `name` is the file it is
- * about, `input` its text, so that a byte offset becomes a place. Gives the
- * exit status. */
-int cli_fail(const struct cli *cli, const char *name, pdr_str input,
+/* What a failure is about. */
+struct cli_about {
+    const char *name;  /* of the file */
+    pdr_str input;     /* its bytes from the first on, as far as known: so that
+                          an offset becomes a line, and for hints */
+    uint64_t document; /* of a sequence, from 1; else 0 */
+    const char *hint;  /* NULL: what cli_hint() gives */
+};
+
+/* Report a failure of the library, see cli_report(). Gives the exit status. */
+int cli_fail(const struct cli *cli, const struct cli_about *about,
              const pdr_err *err);
 
 /* Flush standard output. `status`, or 9 if what was printed got lost. */
@@ -279,6 +290,12 @@ size_t cli_cells(pdr_str text, enum cli_text_mode mode);
  * and the column (from 0) of that byte in what is shown. */
 size_t cli_excerpt(pdr_buf *out, pdr_str input, size_t offset, size_t cells);
 
+/* Is it text, as far as byte `at` shows? Else lines and columns say nothing. */
+bool cli_is_text(pdr_str input, int64_t at);
+
+/* Bytes at the end of `text` that are the front of a character. */
+size_t cli_cut_len(pdr_str text);
+
 /* Append bytes that are ours. */
 void cli_put(pdr_buf *out, const char *text);
 void cli_putf(pdr_buf *out, const char *fmt, ...) PDR_PRINTF(2, 3);
@@ -291,40 +308,6 @@ const char *cli_size(char *out, uint64_t bytes);
 void cli_member_text(pdr_builder *to, const char *name, pdr_str text);
 void cli_member_count(pdr_builder *to, const char *name, uint64_t number);
 void cli_member_bool(pdr_builder *to, const char *name, bool truth);
-
-/* --- reading (input.c) --------------------------------------------------- */
-
-/* Options of CLI_READ_ROWS; 0 is the default of the library. */
-struct cli_limits {
-    bool bare_tokens;
-    uint64_t max_depth, max_bytes, max_nodes;
-};
-
-pdr_read_opts cli_read_opts(const struct cli_limits *limits);
-
-/* Name to show for a path: "-" is "standard input". */
-const char *cli_input_name(const char *path);
-
-/* Open a file or, for "-", standard input. `size_out` gets the bytes that it
- * is going to give, 0 if nobody knows. PDR_ENOTFOUND (reason "no_file") or
- * PDR_EIO (reason "cannot_read"). Close with cli_input_close(). */
-pdr_rc cli_input_open(int *fd_out, uint64_t *size_out, const char *path,
-                      pdr_err *err);
-void cli_input_close(int fd);
-
-/* At most `cap` bytes; `*got` is 0 at the end. PDR_EIO. */
-pdr_rc cli_input_some(size_t *got, int fd, void *into, size_t cap,
-                      pdr_err *err);
-
-/* A whole file into `out`. Also PDR_ELIMIT (reason "too_large"). */
-pdr_rc cli_input_read(pdr_buf *out, const struct cli *cli, const char *path,
-                      const struct cli_limits *limits, pdr_err *err);
-
-/* A whole document. The value points into `text`: that stays with the caller,
- * because an error shows the line that it is about. */
-pdr_rc cli_input_value(pdr_value **out, pdr_buf *text, const struct cli *cli,
-                       const char *path, const struct cli_limits *limits,
-                       pdr_err *err);
 
 /* --- progress (progress.c) ----------------------------------------------- */
 
@@ -350,5 +333,146 @@ void cli_progress_text(char *out, size_t cap, const struct cli_progress *p,
 
 /* Remove a progress line for a moment; also from inside a signal handler. */
 void cli_progress_wipe(void);
+
+/* --- formats (formats.c, choice.c) --------------------------------------- */
+
+/* The formats of the command. Only formats.c knows them by name. */
+const pdr_codec *const *cli_codecs(size_t *count);
+/* The form that `check --lines` stands for. */
+const char *cli_lines_form(void);
+
+enum cli_by { CLI_BY_OPTION, CLI_BY_NAME, CLI_BY_BYTES, CLI_BY_BOTH };
+
+/* A form, and how it was found. */
+struct cli_form {
+    pdr_format format;
+    enum cli_by by;
+};
+
+/* How it was found, for people and for JSON output. Static. */
+const char *cli_by_text(enum cli_by by);
+const char *cli_by_slug(enum cli_by by);
+
+/* The names of all forms, for CLI_WORD; NULL-terminated, static. */
+const char *const *cli_form_words(void);
+#define CLI_NO_FORM UINT64_MAX /* no option said which */
+
+/* `lead`, then the names of the forms with `flags` whose codecs can write with
+ * `written`: "json, jsonl or xml". */
+#define CLI_LIST_MAX 160
+void cli_form_list(char *out, size_t cap, const char *lead, unsigned flags,
+                   unsigned written);
+
+/* The form that a word says or the extension of `path` names; false if there is
+ * none. */
+bool cli_form_of_name(struct cli_form *out, const char *path, uint64_t word);
+
+struct cli_input;
+/* The form that a word says, else what name and first bytes tell. PDR_EINVALID
+ * (reasons "unknown_format", "ambiguous_format"), PDR_EIO. */
+pdr_rc cli_form_of_input(struct cli_form *out, struct cli_input *in,
+                         uint64_t word, pdr_err *err);
+
+/* What people call the format. */
+const char *cli_form_title(const pdr_format *format);
+/* Does it hold any number of documents? */
+bool cli_form_is_sequence(const pdr_format *format);
+/* The form of the same codec that does; NULL if there is none. */
+const char *cli_form_for_many(const pdr_format *format);
+/* Can its codec write with these flags? */
+bool cli_form_can_write(const pdr_format *format, unsigned flags);
+
+struct cli_limits;
+/* Options to walk, or to read the whole of what is no sequence. */
+pdr_read_opts cli_form_walk_opts(const pdr_format *format,
+                                 const struct cli_limits *limits);
+pdr_read_opts cli_form_read_opts(const pdr_format *format,
+                                 const struct cli_limits *limits);
+
+/* --- reading (input.c) --------------------------------------------------- */
+
+/* Options of CLI_READ_ROWS; 0 is the default of the library. */
+struct cli_limits {
+    bool bare_tokens;
+    uint64_t max_depth, max_bytes, max_nodes;
+};
+
+pdr_read_opts cli_read_opts(const struct cli_limits *limits);
+
+#define CLI_PEEK_BYTES 4096 /* more than any codec needs to know its own */
+
+/* A file or standard input, being read. */
+struct cli_input {
+    const char *path; /* borrowed */
+    int fd;
+    uint64_t size;  /* bytes that it is going to give; 0 if nobody knows */
+    uint64_t bytes; /* handed out so far */
+    char first[CLI_PEEK_BYTES]; /* the first bytes, once they were read */
+    size_t first_len, given;    /* of `first`: there, handed out */
+    bool ended;                 /* there is nothing behind what was read */
+    struct cli_progress progress;
+};
+
+/* Name to show for a path: "-" is "standard input". */
+const char *cli_input_name(const char *path);
+
+/* Open a file or, for "-", standard input. PDR_ENOTFOUND (reason "no_file") or
+ * PDR_EIO (reason "cannot_read"). Close with cli_input_close(). */
+pdr_rc cli_input_open(struct cli_input *in, const struct cli *cli,
+                      const char *path, pdr_err *err);
+/* Takes the progress line away too. */
+void cli_input_close(struct cli_input *in);
+
+/* Fill `first` and keep what comes for later. PDR_EIO. */
+pdr_rc cli_input_peek(struct cli_input *in, pdr_err *err);
+
+/* At most `cap` bytes; `*got` is 0 at the end. `arg` is the struct cli_input: a
+ * walk can read from it. PDR_EIO. */
+pdr_rc cli_input_some(size_t *got, void *into, size_t cap, pdr_err *err,
+                      void *arg);
+
+/* All that is left into `out`. Also PDR_ELIMIT (reason "too_large"). */
+pdr_rc cli_input_rest(pdr_buf *out, struct cli_input *in,
+                      const struct cli_limits *limits, pdr_err *err);
+
+/* A whole file with one document, in any format. `text` gets its bytes, because
+ * an error shows the line that it is about. Also PDR_EINVALID (reasons
+ * "no_document", "several_documents" for a sequence). */
+pdr_rc cli_input_value(pdr_value **out, pdr_buf *text, const struct cli *cli,
+                       const char *path, uint64_t word,
+                       const struct cli_limits *limits, pdr_err *err);
+
+/* --- writing (output.c) -------------------------------------------------- */
+
+/* A file being written: it appears whole, or not at all. */
+struct cli_output_file {
+    int fd;
+    bool is_beside; /* a temporary file, until commit; else written through */
+    bool replaces;  /* there is a file of this name, which may go */
+    unsigned mode, owner, group; /* of that file */
+    char target[4096];           /* path that it gets in the end */
+    bool is_shown, is_raw;       /* on a terminal; as it is */
+    char cut[4];                 /* front of a character, for a terminal */
+    size_t cut_len;
+    uint64_t bytes; /* written so far */
+    char last;      /* of them */
+};
+
+/* Open `path`, or standard output for "-". A file that exists is replaced only
+ * if `replace` says so. PDR_EEXISTS (reason "file_exists"); PDR_ENOTFOUND
+ * (reason "no_folder"); PDR_EIO (reasons "cannot_create", "no_space"). */
+pdr_rc cli_output_open(struct cli_output_file *o, const struct cli *cli,
+                       const char *path, bool replace, pdr_err *err);
+/* A pdr_write_fn; `arg` is the file. PDR_EIO (reasons "no_space",
+ * "cannot_write"). */
+pdr_rc cli_output_write(pdr_str bytes, pdr_err *err, void *arg);
+/* All was written: bring it to the disk, give it its name, close it. On failure
+ * it is abandoned. As cli_output_open() and cli_output_write(). */
+pdr_rc cli_output_commit(struct cli_output_file *o, pdr_err *err);
+/* Leave everything as it was. Fine after a commit. */
+void cli_output_abandon(struct cli_output_file *o);
+
+/* Remove the temporary file, if there is one; also from a signal handler. */
+void cli_output_discard(void);
 
 #endif

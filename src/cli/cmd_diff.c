@@ -2,8 +2,9 @@
  * perdure diff - how two documents differ, by JSON Pointer.
  *
  * Compares what documents say, not how they are laid out: white space and
- * optional escapes make no difference, the spelling of a number does. A change
- * is printed when it is found, so memory does not grow with their number.
+ * optional escapes make no difference, the spelling of a number does; nor does
+ * the format, which is told for each of the two. A change is printed when it is
+ * found, so memory does not grow with their number.
  */
 #include "cli.h"
 
@@ -196,22 +197,37 @@ static int compare(struct diff *d, const pdr_value *a, const pdr_value *b)
         print_summary(d);
     pdr_buf_dispose(&d->value);
     pdr_buf_dispose(&d->line);
-    return rc == PDR_OK ? 0 : cli_fail(cli, "diff", pdr_str_n(NULL, 0), &err);
+    return rc == PDR_OK
+               ? 0
+               : cli_fail(cli, &(struct cli_about){.name = "diff"}, &err);
 }
+
+/* How to read the two. */
+struct reading {
+    struct cli_limits limits;
+    uint64_t from; /* place in cli_form_words(), or CLI_NO_FORM */
+};
 
 /* One of the two documents; the exit status of a failure, else 0. */
 static int load(pdr_value **out, pdr_buf *text, const struct cli *cli,
-                const char *path, const struct cli_limits *limits)
+                const char *path, const struct reading *how)
 {
     pdr_err err = PDR_ERR_INIT;
 
-    if (cli_input_value(out, text, cli, path, limits, &err) == PDR_OK)
+    if (cli_input_value(out, text, cli, path, how->from, &how->limits, &err) ==
+        PDR_OK)
         return 0;
-    return cli_fail(cli, cli_input_name(path), pdr_buf_str(text), &err);
+    struct cli_about about = {.name = cli_input_name(path),
+                              .input = pdr_buf_str(text)};
+    if (strcmp(err.reason, "trailing_data") == 0 ||
+        strcmp(err.reason, "several_documents") == 0)
+        about.hint = "diff takes one document a file; 'perdure convert "
+                     "--gather' makes one of several";
+    return cli_fail(cli, &about, &err);
 }
 
 static int diff_files(const struct cli *cli, const char *a_path,
-                      const char *b_path, const struct cli_limits *limits,
+                      const char *b_path, const struct reading *how,
                       bool exit_code)
 {
     struct diff d = {.cli = cli,
@@ -219,10 +235,10 @@ static int diff_files(const struct cli *cli, const char *a_path,
                      .value = PDR_BUF_INIT(SIZE_MAX)};
     pdr_value *a = NULL, *b = NULL;
     pdr_buf a_text = PDR_BUF_INIT(SIZE_MAX), b_text = PDR_BUF_INIT(SIZE_MAX);
-    int status = load(&a, &a_text, cli, a_path, limits);
+    int status = load(&a, &a_text, cli, a_path, how);
 
     if (status == 0)
-        status = load(&b, &b_text, cli, b_path, limits);
+        status = load(&b, &b_text, cli, b_path, how);
     if (status == 0)
         status = compare(&d, a, b);
     if (status == 0 && exit_code && d.total > 0)
@@ -238,22 +254,25 @@ static int run(struct cli *cli, int argc, char **argv)
 {
     const char *a = NULL, *b = NULL;
     bool exit_code = false;
-    struct cli_limits limits = {.bare_tokens = false};
+    struct reading how = {.from = CLI_NO_FORM};
+    char from_help[CLI_LIST_MAX];
     const struct cli_opt opts[] = {
         CLI_ARG("A", &a, "document before; - is standard input"),
         CLI_ARG("B", &b, "document after; - is standard input"),
         CLI_FLAG('e', "exit-code", &exit_code,
                  "exit with 1 if the documents differ"),
-        CLI_READ_ROWS(&limits),
+        CLI_FROM(&how.from, from_help),
+        CLI_READ_ROWS(&how.limits),
     };
     const struct cli_usage twice = {
         "bad_value", "-", "standard input can be only one of the two", ""};
 
+    cli_form_list(from_help, sizeof(from_help), "both are ", 0, 0);
     if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))
         return cli->status;
     if (strcmp(a, "-") == 0 && strcmp(b, "-") == 0)
         return cli_usage_fail(cli, &twice);
-    return diff_files(cli, a, b, &limits, exit_code);
+    return diff_files(cli, a, b, &how, exit_code);
 }
 
 const struct cli_command cli_cmd_diff = {

@@ -80,6 +80,24 @@ static void print(const struct cli *cli, const pdr_value *value,
     pdr_buf_dispose(&out);
 }
 
+/* Only JSON has a text to lay out; the value points into it. */
+static pdr_rc load(pdr_value **out, pdr_buf *text, const struct cli *cli,
+                   const char *path, const struct cli_limits *limits,
+                   pdr_err *err)
+{
+    pdr_read_opts opts = cli_read_opts(limits);
+    struct cli_input in;
+    pdr_rc rc = cli_input_open(&in, cli, path, err);
+
+    if (rc != PDR_OK)
+        return rc;
+    rc = cli_input_rest(text, &in, limits, err);
+    cli_input_close(&in);
+    if (rc == PDR_OK)
+        rc = pdr_json_read_borrowed(out, pdr_buf_str(text), &opts, err);
+    return rc;
+}
+
 static int format(const struct cli *cli, const char *path,
                   const struct cli_limits *limits, const pdr_write_opts *opts)
 {
@@ -88,12 +106,15 @@ static int format(const struct cli *cli, const char *path,
     pdr_err err = PDR_ERR_INIT;
     int status = 0;
 
-    if (cli_input_value(&value, &text, cli, path, limits, &err) != PDR_OK)
-        status = cli_fail(cli, cli_input_name(path), pdr_buf_str(&text), &err);
-    else if (cli->output == CLI_OUTPUT_RAW)
+    if (load(&value, &text, cli, path, limits, &err) != PDR_OK) {
+        const struct cli_about about = {.name = cli_input_name(path),
+                                        .input = pdr_buf_str(&text)};
+        status = cli_fail(cli, &about, &err);
+    } else if (cli->output == CLI_OUTPUT_RAW) {
         cli_print(cli, pdr_buf_str(&text));
-    else
+    } else {
         print(cli, value, opts);
+    }
     pdr_value_free(value);
     pdr_buf_dispose(&text);
     return status;

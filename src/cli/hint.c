@@ -63,6 +63,20 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
+/* No name told the format, and the first bytes did not either. */
+static const char *format_hint(pdr_str text)
+{
+    static char hint[CLI_LIST_MAX];
+    const char *encoding = encoding_hint(text);
+
+    if (text.len > 0 && strcmp(encoding, NO_ENCODING) != 0)
+        snprintf(hint, sizeof(hint), "if it is text that is not UTF-8, %s",
+                 encoding);
+    else
+        cli_form_list(hint, sizeof(hint), "choose one with --from: ", 0, 0);
+    return hint;
+}
+
 /* Three bytes as some programs write half of a surrogate pair. */
 static bool is_surrogate(pdr_str rest)
 {
@@ -72,11 +86,13 @@ static bool is_surrogate(pdr_str rest)
            (p[2] & 0xC0) == 0x80;
 }
 
-static const char *utf8_hint(pdr_str rest)
+static const char *utf8_hint(pdr_str rest, bool is_text)
 {
     if (is_surrogate(rest))
         return "a surrogate written as three bytes is no UTF-8";
-    return "JSON is UTF-8; if this is Latin-1, "
+    if (!is_text) /* iconv would break what is around the strings */
+        return "strings are UTF-8; have the program that wrote it encode them";
+    return "text is UTF-8 here; if this is Latin-1, "
            "'iconv -f LATIN1 -t UTF-8 FILE' converts it";
 }
 
@@ -143,6 +159,8 @@ static const char *end_hint(pdr_str input, int64_t base)
 
 /* --- reasons ------------------------------------------------------------- */
 
+#define WITHOUT_EXCHANGE "without --exchange it is kept as it is"
+
 /* For reasons that are enough to know. */
 static const char *reason_hint(const char *reason)
 {
@@ -161,9 +179,33 @@ static const char *reason_hint(const char *reason)
                        "no leading zeros"},
         {"bare_token", "Python writes these; --bare-tokens accepts them"},
         {"too_deep", "--max-depth sets the limit, 1024 is the highest"},
-        {"too_large", "--max-bytes sets the limit; for many documents in one "
-                      "file use 'perdure check --lines'"},
+        {"too_large", "--max-bytes sets the limit; of many documents in one "
+                      "file, as in JSON Lines, each may have as much"},
         {"too_many_nodes", "--max-nodes sets the limit"},
+        {"file_exists", "--yes replaces it"},
+        {"no_folder", "make the folder first, or name another OUT"},
+        {"no_space", "OUT is as it was; make room, or name another place"},
+        {"cannot_create", "OUT is as it was; name a file that you may write"},
+        {"not_an_array", "without --spread it stays one document"},
+        {"reserved_byte", "is the file damaged, or of another format? --from "
+                          "says which"},
+        {"binary_data", "have it written as a string, such as Base64"},
+        {"timestamp", "have it written as a string or a number"},
+        {"unknown_extension", "have it written in plain values"},
+        {"name_no_string", "have it written with strings as names"},
+        {"bad_record", "a length stands in front of each document; if this "
+                       "file has none, choose another --from"},
+        {"inexact_number", WITHOUT_EXCHANGE},
+        {"number_range", WITHOUT_EXCHANGE},
+        {"duplicate_name", WITHOUT_EXCHANGE},
+        {"lone_surrogate", WITHOUT_EXCHANGE},
+        {"bad_xml", "was it changed by hand, or put together from pieces?"},
+        {"xml_forbidden", "this is never read, for safety; have it written "
+                          "without"},
+        {"xml_element", "the elements are map, array, string, number, boolean "
+                        "and null"},
+        {"xml_attribute", "the attributes of XPath 3.1 are key, escaped-key "
+                          "and escaped"},
     };
 
     for (size_t i = 0; i < CLI_COUNT(hints); i++)
@@ -187,7 +229,10 @@ const char *cli_hint(const pdr_err *err, pdr_str input, int64_t base)
     if (strcmp(err->reason, "utf16_input") == 0)
         return base == 0 ? encoding_hint(input) : NO_ENCODING;
     if (strcmp(err->reason, "bad_utf8") == 0)
-        return utf8_hint(rest);
+        return utf8_hint(rest, cli_is_text(input, err->offset - base));
+    if (strcmp(err->reason, "unknown_format") == 0 ||
+        strcmp(err->reason, "ambiguous_format") == 0)
+        return format_hint(input);
     if (strcmp(err->reason, "trailing_data") == 0)
         return trailing_hint(rest);
     if (strcmp(err->reason, "unexpected_byte") == 0)

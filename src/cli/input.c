@@ -1,8 +1,13 @@
 /*
  * input.c - files and standard input.
  *
- * A document is read whole, because its value points into its text; a stream of
- * documents is read piece by piece (cmd_check.c). Both show progress.
+ * A document that is shown or compared is read whole; a stream of documents is
+ * read piece by piece. Both show progress, and both begin with the bytes that
+ * were looked at to tell the format: a pipe gives them only once.
+ *
+ *     stream   |--------|----------------------......
+ *     first    |--------|    what was peeked, or passed by, and stays
+ *              ^ given       what of it was handed out
  */
 #include "cli.h"
 
@@ -37,43 +42,94 @@ static pdr_rc open_failed(int number, pdr_err *err)
     return rc;
 }
 
-pdr_rc cli_input_open(int *fd_out, uint64_t *size_out, const char *path,
-                      pdr_err *err)
+pdr_rc cli_input_open(struct cli_input *in, const struct cli *cli,
+                      const char *path, pdr_err *err)
 {
     struct stat info = {.st_mode = 0};
-    int fd = STDIN_FILENO;
 
-    *fd_out = -1;
-    *size_out = 0;
+    memset(in, 0, sizeof(*in));
+    in->path = path;
+    in->fd = STDIN_FILENO;
     if (strcmp(path, "-") != 0)
-        fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+        in->fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (in->fd < 0)
         return open_failed(errno, err);
-    if (fstat(fd, &info) == 0 && S_ISDIR(info.st_mode)) {
-        cli_input_close(fd);
+    if (fstat(in->fd, &info) == 0 && S_ISDIR(info.st_mode)) {
+        cli_input_close(in);
         return open_failed(EISDIR, err);
     }
     if (S_ISREG(info.st_mode) && info.st_size > 0)
-        *size_out = (uint64_t)info.st_size;
-    *fd_out = fd;
+        in->size = (uint64_t)info.st_size;
+    cli_progress_begin(&in->progress, cli, cli_input_name(path), in->size);
     return PDR_OK;
 }
 
-void cli_input_close(int fd)
+void cli_input_close(struct cli_input *in)
 {
-    if (fd > STDIN_FILENO)
-        close(fd);
+    cli_progress_end(&in->progress);
+    if (in->fd > STDIN_FILENO)
+        close(in->fd);
+    in->fd = -1;
 }
 
-pdr_rc cli_input_some(size_t *got, int fd, void *into, size_t cap, pdr_err *err)
+static pdr_rc read_some(size_t *got, struct cli_input *in, void *into,
+                        size_t cap, pdr_err *err)
 {
     ssize_t count = 0;
 
     do
-        count = read(fd, into, cap);
+        count = read(in->fd, into, cap);
     while (count < 0 && errno == EINTR);
     *got = count > 0 ? (size_t)count : 0;
-    return count < 0 ? open_failed(errno, err) : PDR_OK;
+    if (count < 0)
+        return open_failed(errno, err);
+    in->ended = count == 0;
+    cli_progress_add(&in->progress, *got);
+    return PDR_OK;
+}
+
+pdr_rc cli_input_peek(struct cli_input *in, pdr_err *err)
+{
+    while (in->first_len < sizeof(in->first) && !in->ended) {
+        size_t got = 0;
+        pdr_rc rc = read_some(&got, in, in->first + in->first_len,
+                              sizeof(in->first) - in->first_len, err);
+        if (rc != PDR_OK)
+            return rc;
+        in->first_len += got;
+    }
+    return PDR_OK;
+}
+
+/* Keep the first bytes that pass by. */
+static void remember(struct cli_input *in, const void *bytes, size_t count)
+{
+    size_t room = sizeof(in->first) - in->first_len;
+    size_t kept = count < room ? count : room;
+
+    memcpy(in->first + in->first_len, bytes, kept);
+    in->first_len += kept;
+    in->given = in->first_len;
+}
+
+pdr_rc cli_input_some(size_t *got, void *into, size_t cap, pdr_err *err,
+                      void *arg)
+{
+    struct cli_input *in = arg;
+    size_t peeked = in->first_len - in->given;
+    pdr_rc rc = PDR_OK;
+
+    *got = 0;
+    if (peeked > 0) {
+        *got = peeked < cap ? peeked : cap;
+        memcpy(into, in->first + in->given, *got);
+        in->given += *got;
+    } else if (!in->ended) {
+        rc = read_some(got, in, into, cap, err);
+        remember(in, into, *got);
+    }
+    in->bytes += *got;
+    return rc;
 }
 
 static pdr_rc too_large(uint64_t max, pdr_err *err)
@@ -82,8 +138,8 @@ static pdr_rc too_large(uint64_t max, pdr_err *err)
                        "the input has more than %ju bytes", (uintmax_t)max);
 }
 
-static pdr_rc read_all(pdr_buf *out, int fd, uint64_t max,
-                       struct cli_progress *progress, pdr_err *err)
+static pdr_rc read_all(pdr_buf *out, struct cli_input *in, uint64_t max,
+                       pdr_err *err)
 {
     for (;;) {
         size_t got = 0;
@@ -93,50 +149,111 @@ static pdr_rc read_all(pdr_buf *out, int fd, uint64_t max,
             rc = pdr_buf_reserve(out, READ_BYTES, err);
         size_t room = out->cap - out->len;
         if (rc == PDR_OK)
-            rc = cli_input_some(&got, fd, out->ptr + out->len,
-                                room < READ_BYTES ? room : READ_BYTES, err);
+            rc = cli_input_some(&got, out->ptr + out->len,
+                                room < READ_BYTES ? room : READ_BYTES, err, in);
         if (rc != PDR_OK || got == 0)
             return rc;
         out->len += got;
         if (out->len > max)
             return too_large(max, err);
-        cli_progress_add(progress, got);
     }
 }
 
-pdr_rc cli_input_read(pdr_buf *out, const struct cli *cli, const char *path,
+pdr_rc cli_input_rest(pdr_buf *out, struct cli_input *in,
                       const struct cli_limits *limits, pdr_err *err)
 {
     uint64_t max = limits->max_bytes != 0 ? limits->max_bytes : UINT32_MAX;
-    struct cli_progress progress;
-    uint64_t size = 0;
-    int fd = -1;
-    pdr_rc rc = cli_input_open(&fd, &size, path, err);
+    pdr_rc rc = PDR_OK;
 
-    if (rc != PDR_OK)
+    if (in->size > max)
+        return too_large(max, err);
+    rc = pdr_buf_reserve(out, in->size > 0 ? (size_t)in->size + 2 : READ_BYTES,
+                         err);
+    return rc == PDR_OK ? read_all(out, in, max, err) : rc;
+}
+
+/* --- one document -------------------------------------------------------- */
+
+static pdr_rc give(size_t *got, void *into, size_t cap, pdr_err *err, void *arg)
+{
+    pdr_str *rest = arg;
+
+    (void)err;
+    *got = cap < rest->len ? cap : rest->len;
+    if (*got > 0)
+        memcpy(into, rest->ptr, *got);
+    rest->ptr += *got;
+    rest->len -= *got;
+    return PDR_OK;
+}
+
+/* Take the first document and find no other. */
+static pdr_rc take_only(pdr_value **out, pdr_walk *walk, pdr_err *err)
+{
+    pdr_event event = PDR_END_OF_INPUT;
+    pdr_rc rc = pdr_walk_next(&event, walk, err);
+
+    if (rc == PDR_OK && event == PDR_END_OF_INPUT)
+        return pdr_err_set(err, PDR_EINVALID, "no_document",
+                           "there is no document");
+    if (rc == PDR_OK)
+        rc = pdr_walk_take(out, walk, err);
+    if (rc == PDR_OK)
+        rc = pdr_walk_next(&event, walk, err);
+    if (rc != PDR_OK || event == PDR_END_OF_INPUT)
         return rc;
-    cli_progress_begin(&progress, cli, cli_input_name(path), size);
-    if (size > max)
-        rc = too_large(max, err);
-    if (rc == PDR_OK)
-        rc =
-            pdr_buf_reserve(out, size > 0 ? (size_t)size + 2 : READ_BYTES, err);
-    if (rc == PDR_OK)
-        rc = read_all(out, fd, max, &progress, err);
-    cli_progress_end(&progress);
-    cli_input_close(fd);
+    rc = pdr_err_set(err, PDR_EINVALID, "several_documents",
+                     "there is another document");
+    err->offset = pdr_walk_offset(walk);
     return rc;
 }
 
-pdr_rc cli_input_value(pdr_value **out, pdr_buf *text, const struct cli *cli,
-                       const char *path, const struct cli_limits *limits,
-                       pdr_err *err)
+static pdr_rc read_sequence(pdr_value **out, const pdr_format *format,
+                            pdr_str text, const struct cli_limits *limits,
+                            pdr_err *err)
 {
-    pdr_read_opts opts = cli_read_opts(limits);
-    pdr_rc rc = cli_input_read(text, cli, path, limits, err);
+    const pdr_read_opts opts = cli_form_walk_opts(format, limits);
+    pdr_walk *walk = NULL;
+    pdr_rc rc = pdr_walk_new(&walk, format->codec, &opts, err, give, &text);
+
+    if (rc == PDR_OK)
+        rc = take_only(out, walk, err);
+    if (rc != PDR_OK) {
+        pdr_value_free(*out);
+        *out = NULL;
+    }
+    pdr_walk_free(walk);
+    return rc;
+}
+
+static pdr_rc read_whole(pdr_value **out, const pdr_format *format,
+                         pdr_str text, const struct cli_limits *limits,
+                         pdr_err *err)
+{
+    const pdr_read_opts opts = cli_form_read_opts(format, limits);
+
+    return pdr_codec_read(out, format->codec, text, &opts, err);
+}
+
+pdr_rc cli_input_value(pdr_value **out, pdr_buf *text, const struct cli *cli,
+                       const char *path, uint64_t word,
+                       const struct cli_limits *limits, pdr_err *err)
+{
+    struct cli_input in;
+    struct cli_form form;
+    pdr_rc rc = cli_input_open(&in, cli, path, err);
 
     *out = NULL;
+    if (rc != PDR_OK)
+        return rc;
+    rc = cli_form_of_input(&form, &in, word, err);
     if (rc == PDR_OK)
-        rc = pdr_json_read_borrowed(out, pdr_buf_str(text), &opts, err);
-    return rc;
+        rc = cli_input_rest(text, &in, limits, err);
+    cli_input_close(&in);
+    if (rc != PDR_OK)
+        return rc;
+    return cli_form_is_sequence(&form.format)
+               ? read_sequence(out, &form.format, pdr_buf_str(text), limits,
+                               err)
+               : read_whole(out, &form.format, pdr_buf_str(text), limits, err);
 }

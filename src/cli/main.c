@@ -1,9 +1,9 @@
 /*
  * main.c - the table of commands, and the way to one of them.
  *
- * A command is one file and one row here. Nothing it does outlives it, so an
- * interrupt ends the process at once; a reader that goes away ends it without a
- * word.
+ * A command is one file and one row here. All that it leaves behind is a file
+ * that was written whole, so an interrupt removes what is not (output.c) and
+ * ends the process at once; a reader that goes away ends it without a word.
  */
 #include "cli.h"
 
@@ -11,27 +11,39 @@
 #include <unistd.h>
 
 static const struct cli_command *const commands[] = {
-    &cli_cmd_check,   &cli_cmd_fmt,  &cli_cmd_diff,
-    &cli_cmd_version, &cli_cmd_help,
+    &cli_cmd_check, &cli_cmd_convert, &cli_cmd_fmt,
+    &cli_cmd_diff,  &cli_cmd_version, &cli_cmd_help,
 };
 
 static void on_interrupt(int number)
 {
-    (void)number;
     cli_progress_wipe();
-    _exit(CLI_EXIT_INTERRUPTED);
+    cli_output_discard();
+    _exit(CLI_EXIT_SIGNAL + number);
+}
+
+/* Ends as if nobody had listened: it is pending until the handler returns. */
+static void on_pipe(int number)
+{
+    cli_output_discard();
+    signal(number, SIG_DFL);
+    raise(number);
 }
 
 static void setup_signals(void)
 {
+    static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction action = {.sa_handler = on_interrupt};
     struct sigaction old;
 
-    /* Whoever starts us in the background may have SIGINT ignored. */
-    if (sigaction(SIGINT, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-        sigaction(SIGINT, &action, NULL);
+    /* Whoever starts us in the background may have them ignored. */
+    for (size_t i = 0; i < CLI_COUNT(ending); i++)
+        if (sigaction(ending[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaction(ending[i], &action, NULL);
+    /* A file that gets too large is a failure to report, not an end. */
+    signal(SIGXFSZ, SIG_IGN);
     /* Some parents ignore it; then every write would fail instead. */
-    signal(SIGPIPE, SIG_DFL);
+    signal(SIGPIPE, on_pipe);
 }
 
 const struct cli_command *const *cli_commands(size_t *count)

@@ -175,6 +175,47 @@ static void put_glyph(pdr_buf *out, const struct cli_glyph *g)
     cli_must(pdr_buf_append(out, pdr_str_n(g->text, g->text_len), &err), &err);
 }
 
+/* --- text or not --------------------------------------------------------- */
+
+#define TEXT_BYTES                                                        \
+    ((size_t)4096)             /* what these show, the rest will not deny \
+                                */
+#define TEXT_LEAD ((size_t)16) /* to look at where nothing stands before */
+
+size_t cli_cut_len(pdr_str text)
+{
+    for (size_t back = 1; back <= 3 && back <= text.len; back++) {
+        unsigned char byte = (unsigned char)text.ptr[text.len - back];
+        if ((byte & 0xC0) != 0x80)
+            return sequence_len(byte) > back ? back : 0;
+    }
+    return 0;
+}
+
+/* What stands before a mistake tells more than what comes behind: a text with a
+ * wrong byte in it is a text. */
+bool cli_is_text(pdr_str input, int64_t at)
+{
+    size_t len = at > 0 && (uint64_t)at < input.len ? (size_t)at : input.len;
+    size_t max = at > 0 ? TEXT_BYTES : TEXT_LEAD;
+    pdr_str front = pdr_str_n(input.ptr, len < max ? len : max);
+
+    if (len > max)
+        front.len -= cli_cut_len(front);
+    for (size_t i = 0; i < front.len;) {
+        size_t step = 0;
+        uint32_t point = decode(&step, front, i);
+        bool control = point < 0x20 && point != '\t' && point != '\n' &&
+                       point != '\r' && point != '\f';
+        if (point == NOT_UTF8 || is_surrogate(point) || control)
+            return false;
+        i += step;
+    }
+    return true;
+}
+
+/* --- showing ------------------------------------------------------------- */
+
 void cli_show(pdr_buf *out, pdr_str text, enum cli_text_mode mode)
 {
     for (size_t at = 0; at < text.len;) {

@@ -134,6 +134,59 @@ TEST(excerpt, never_begins_inside_a_character)
         ASSERT(strstr(excerpt(line, offset - offset % 3, 31), "\\x") == NULL);
 }
 
+static bool is_text(const char *bytes, size_t len, int64_t at)
+{
+    return cli_is_text(pdr_str_n(bytes, len), at);
+}
+
+TEST(is_text, looks_at_what_stands_before_the_place)
+{
+    ASSERT(is_text("[1, x]", 6, 4));
+    ASSERT(is_text("\t\r\n\f \xC3\xA4", 7, 7));
+    ASSERT(is_text("[\"\x1B", 3, 2)); /* a text with a wrong byte */
+    ASSERT(is_text("[\"\xFF", 3, 2));
+    ASSERT(!is_text("[\"\x1B ?", 5, 4));
+    ASSERT(!is_text("\x92\x01\xC1", 3, 2));
+    ASSERT(!is_text("\xED\xA0\x80 ?", 5, 4)); /* a surrogate */
+    ASSERT(!is_text("\xC2\xC3", 2, 1));
+    ASSERT(!is_text("a\0b", 3, 2));
+}
+
+TEST(is_text, looks_at_the_beginning_if_nothing_stands_before)
+{
+    ASSERT(is_text("", 0, 0));
+    ASSERT(is_text("x]", 2, 0));
+    ASSERT(!is_text("\xC1", 1, 0));
+    ASSERT(is_text("0123456789abcdef\xFF", 17, 0)); /* far enough */
+    ASSERT(!is_text("0123456789abcde\xFF", 16, 0));
+    ASSERT(is_text("0123456789abcde\xC3\xA4", 17, 0)); /* cut by us */
+}
+
+TEST(is_text, does_not_look_further_than_it_needs)
+{
+    static char bytes[5001];
+
+    memset(bytes, 'a', sizeof(bytes) - 1);
+    bytes[4096] = '\xFF';
+    ASSERT(is_text(bytes, 5000, 5000));
+    bytes[4095] = '\xFF';
+    ASSERT(!is_text(bytes, 5000, 5000));
+    ASSERT(is_text(bytes, 5000, 4095));
+}
+
+TEST(cut_len, finds_the_front_of_a_character)
+{
+    ASSERT_SIZE(0, cli_cut_len(pdr_str_c("")));
+    ASSERT_SIZE(0, cli_cut_len(pdr_str_c("abc")));
+    ASSERT_SIZE(0, cli_cut_len(pdr_str_c("a\xC3\xA4")));
+    ASSERT_SIZE(1, cli_cut_len(pdr_str_c("a\xC3")));
+    ASSERT_SIZE(2, cli_cut_len(pdr_str_c("a\xE6\x97")));
+    ASSERT_SIZE(3, cli_cut_len(pdr_str_c("\xF0\x9F\x98")));
+    ASSERT_SIZE(0, cli_cut_len(pdr_str_c("\xF0\x9F\x98\x80")));
+    ASSERT_SIZE(0, cli_cut_len(pdr_str_c("\x80\x80\x80\x80"))); /* no front */
+    ASSERT_SIZE(0, cli_cut_len(pdr_str_c("\xFF")));
+}
+
 TEST(number, is_grouped_by_thousands)
 {
     char out[32];
