@@ -52,7 +52,8 @@ def corpus():
 def _integer(rng):
     """Around the places where the width changes, and anywhere."""
     bits = rng.choice((0, 5, 7, 8, 15, 16, 31, 32, 53, 63, 64))
-    value = rng.choice(((1 << bits) + rng.randint(-2, 2), rng.getrandbits(bits)))
+    value = rng.choice(((1 << bits) + rng.randint(-2, 2),
+                        rng.getrandbits(bits)))
     value = rng.choice((value, -value))
     return min(max(value, -(1 << 63)), (1 << 64) - 1)
 

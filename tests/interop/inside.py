@@ -2,8 +2,8 @@
 
     inside.py VENV TEST ARGUMENT...
 
-Meson knows the tests before there is such an environment, so it starts this with
-any Python. A package that is missing, or another version than the one that
+Meson knows the tests before there is such an environment, so it starts this
+with any Python. A package that is missing, or another version than the one that
 requirements.txt names, ends it without a record of a test, which the runner
 counts as a failure.
 """

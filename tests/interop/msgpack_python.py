@@ -212,14 +212,14 @@ def differences(packs):
 
 
 for _way in WAYS:
-    @tests.test(f"package: what it writes of the corpus is read, {name_of(_way)}")
+    @tests.test(f"package: its bytes of the corpus are read, {name_of(_way)}")
     def _(way=_way):
         packs = list(packed(((d.name, json.loads(d.data)) for d in CORPUS),
                             way))
         assert len(packs) > 600, len(packs)
         none_of(list(differences(packs)))
 
-    @tests.test(f"package: what it writes of any value is read, {name_of(_way)}")
+    @tests.test(f"package: its bytes of any value are read, {name_of(_way)}")
     def _(way=_way):
         packs = list(packed(enumerate(documents.values(50, 300)), way))
         assert len(packs) > 200, len(packs)

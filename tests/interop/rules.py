@@ -86,8 +86,8 @@ def as_double(text):
 
 
 def is_double(text):
-    """Does a double hold it, exactly or as its shortest text? A bare token is no
-    number of JSON."""
+    """Does a double hold it, exactly or as its shortest text? A bare token is
+    no number of JSON."""
     if text in BARE or math.isinf(float(text)):
         return False
     exact = format(fractional.Decimal(float(text)), "f")

@@ -183,9 +183,10 @@ def _():
         assert found is None, f"{document}: {found}"
 
 
-@tests.test("xml-to-json: escapes that we keep are the text that they stand for")
+@tests.test("xml-to-json: escapes that we keep are what they stand for")
 def _():
-    text = r'{"\u0000\u00e9\/":"\u0000\ud800\/\u007f\ufffe\uD83D\uDE00\r\u0085"}'
+    text = (r'{"\u0000\u00e9\/":'
+            r'"\u0000\ud800\/\u007f\ufffe\uD83D\uDE00\r\u0085"}')
     document = documents.Document("escapes", text.encode())
     got = json.loads(SAXON.xml_to_json(to_xml(document)))
     assert got == json.loads(text), ascii(got)
@@ -250,8 +251,9 @@ FORMS = {
         return serialize($prefix($prefix, $xml/*), map{{'indent': false(),
             'method': 'xml', 'omit-xml-declaration': true()}})""",
 }
-MARKS = {"indented, with a declaration": b"<?xml", "character references": b"&#",
-         "CDATA sections": b"<![CDATA[", "a prefix": b"<j:"}
+MARKS = {"indented, with a declaration": b"<?xml",
+         "character references": b"&#", "CDATA sections": b"<![CDATA[",
+         "a prefix": b"<j:"}
 
 for _form in FORMS:
     @tests.test(f"json-to-xml: may be written another way ({_form})")
