@@ -9,11 +9,12 @@ DATA = pathlib.Path(__file__).resolve().parents[1] / "data"
 
 
 class Document:
-    def __init__(self, name, data, options=()):
+    def __init__(self, name, data, options=(), is_line=False):
         self.name = name        # as people find it below tests/data
         self.data = data        # bytes, JSON
         self.text = data.decode("utf-8")
         self.options = options  # of the command, to read it
+        self.is_line = is_line  # of a file that has more of them
 
     def __repr__(self):
         return self.name
@@ -39,8 +40,9 @@ def editions():
             lines = data.split(b"\n") if path.suffix == ".jsonl" else [data]
             for number, line in enumerate(lines, 1):
                 if line.strip():
-                    place = f"{name}:{number}" if len(lines) > 1 else name
-                    yield Document(place, line, ("--bare-tokens", *DEEP))
+                    many = len(lines) > 1
+                    yield Document(f"{name}:{number}" if many else name, line,
+                                   ("--bare-tokens", *DEEP), many)
 
 
 def corpus():

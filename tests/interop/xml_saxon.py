@@ -89,6 +89,7 @@ class Saxon:
 
 SAXON = Saxon()
 CORPUS = documents.corpus()
+FILES = [d for d in CORPUS if not d.is_line]  # lines are many and much alike
 TREES = {document.name: rules.read(document.text) for document in CORPUS}
 
 
@@ -198,6 +199,8 @@ def json_to_xml_differences(options):
     """With escapes everything comes back; without, XML's characters only."""
     for document in CORPUS:
         tree = TREES[document.name]
+        if "retain" in options and not rules.has_duplicate_names(tree):
+            continue  # the option changes nothing
         try:
             xml = SAXON.json_to_xml(document.text, options)
         except Refused as code:
@@ -259,7 +262,7 @@ for _form in FORMS:
     @tests.test(f"json-to-xml: may be written another way ({_form})")
     def _(form=_form):
         marked = 0
-        for document in filter(is_plain, CORPUS):
+        for document in filter(is_plain, FILES):
             xml = SAXON.call(f"""(let $xml := json-to-xml($in,
                 map{{'escape': true()}}) return {FORMS[form]})""",
                              document.text).encode("utf-8")
