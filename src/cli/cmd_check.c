@@ -442,12 +442,24 @@ static void print_advice(const struct report *r, const pdr_err *err)
                cli_off(colored), hint);
 }
 
+/* The message without the place, if it begins with the one that is shown. */
+static const char *message_of(const struct report *r, const pdr_err *err)
+{
+    char place[64];
+    int len = snprintf(place, sizeof(place), "line %zu, column %zu: ",
+                       r->place.line, r->place.column);
+    bool repeats = r->has_line && len > 0 &&
+                   strncmp(err->message, place, (size_t)len) == 0;
+
+    return repeats ? err->message + len : err->message;
+}
+
 static void print_invalid(const struct report *r, const pdr_err *err)
 {
     pdr_buf line = PDR_BUF_INIT(SIZE_MAX);
 
     put_place(&line, r, CLI_RED, "error", r->has_line);
-    cli_show(&line, pdr_str_c(err->message), CLI_TEXT_LINE);
+    cli_show(&line, pdr_str_c(message_of(r, err)), CLI_TEXT_LINE);
     printf("%.*s [%s]\n", (int)line.len, line.ptr, err->reason);
     if (r->has_line)
         print_excerpt(r);
