@@ -92,6 +92,8 @@ static void add_options(struct example *e, const char *text)
         unsigned flag;
     } option_words[] = {{"bare_tokens", PDR_BARE_TOKENS},
                         {"trailing", PDR_TRAILING},
+                        {"sequence", PDR_SEQUENCE},
+                        {"records", PDR_RECORDS},
                         {"exchange", PDR_EXCHANGE}};
 
     for (size_t i = 0; i < PDR_COUNT(option_words); i++)
@@ -196,6 +198,62 @@ static pdr_value *read_example(const struct example *e, pdr_err *err)
     return value;
 }
 
+/* --- sequences ----------------------------------------------------------- */
+
+static pdr_rc give(size_t *got, void *into, size_t cap, pdr_err *err, void *arg)
+{
+    pdr_str *rest = arg;
+
+    (void)err;
+    *got = cap < rest->len ? cap : rest->len;
+    if (*got > 0)
+        memcpy(into, rest->ptr, *got);
+    rest->ptr += *got;
+    rest->len -= *got;
+    return PDR_OK;
+}
+
+/* The documents of a stream, a line each. */
+static pdr_rc walk_documents(pdr_buf *out, pdr_walk *walk, pdr_err *err)
+{
+    for (;;) {
+        pdr_event event = PDR_END_OF_INPUT;
+        pdr_value *value = NULL;
+        pdr_rc rc = pdr_walk_next(&event, walk, err);
+
+        if (rc != PDR_OK || event == PDR_END_OF_INPUT)
+            return rc;
+        rc = pdr_walk_take(&value, walk, err);
+        if (rc != PDR_OK)
+            return rc;
+        if (out->len > 0)
+            ASSERT_RC(PDR_OK, pdr_buf_append(out, PDR_LIT("\n"), NULL));
+        ASSERT_RC(PDR_OK, pdr_json_write(out, value, NULL, NULL));
+        pdr_value_free(value);
+    }
+}
+
+static void check_sequence(const struct example *e)
+{
+    pdr_read_opts opts = {.flags = e->flags};
+    pdr_str rest = field_text(e, INPUT);
+    pdr_buf text = PDR_BUF_INIT(MAX_FIELD);
+    pdr_walk *walk = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_OK, pdr_walk_new(&walk, codec_of(e->format), &opts, NULL,
+                                   give, &rest));
+    pdr_rc rc = walk_documents(&text, walk, &err);
+    if (e->given[ERROR])
+        check_error(e, rc, &err);
+    else
+        ASSERT_BYTES(field_text(e, JSON), pdr_buf_str(&text));
+    pdr_walk_free(walk);
+    pdr_buf_dispose(&text);
+}
+
+/* --- all ----------------------------------------------------------------- */
+
 static void check_example(const struct example *e)
 {
     const pdr_codec *codec = codec_of(e->format);
@@ -206,8 +264,11 @@ static void check_example(const struct example *e)
         says_something = says_something || e->given[i];
     if (!says_something)
         fail_msg("line %d: an example without a result", e->line);
+    if (e->flags & (PDR_SEQUENCE | PDR_RECORDS)) {
+        check_sequence(e);
+        return;
+    }
     pdr_value *value = read_example(e, &err);
-
     if (value == NULL)
         return;
     if (e->given[ERROR]) {
@@ -307,4 +368,25 @@ TEST(xml_page, lists_every_reason_with_its_code)
         PDR_R_TOO_LARGE,   PDR_R_TOO_MANY_NODES, PDR_R_BAD_OPTION};
 
     check_reasons("xml", listed, PDR_COUNT(listed));
+}
+
+TEST(msgpack_page, has_examples_that_hold)
+{
+    ASSERT(check_page("msgpack") >= 25);
+}
+
+TEST(msgpack_page, lists_every_reason_with_its_code)
+{
+    static const enum pdr__reason listed[] = {
+        PDR_R_EMPTY_INPUT,       PDR_R_UNEXPECTED_END, PDR_R_TRAILING_DATA,
+        PDR_R_RESERVED_BYTE,     PDR_R_BINARY_DATA,    PDR_R_TIMESTAMP,
+        PDR_R_UNKNOWN_EXTENSION, PDR_R_NAME_NO_STRING, PDR_R_BAD_UTF8,
+        PDR_R_BAD_NUMBER,        PDR_R_BAD_ESCAPE,     PDR_R_CONTROL_IN_STRING,
+        PDR_R_BARE_TOKEN,        PDR_R_BAD_RECORD,     PDR_R_NUMBER_RANGE,
+        PDR_R_INEXACT_NUMBER,    PDR_R_LONE_SURROGATE, PDR_R_DUPLICATE_NAME,
+        PDR_R_TOO_DEEP,          PDR_R_TOO_LARGE,      PDR_R_TOO_MANY_NODES,
+        PDR_R_BUFFER_FULL,       PDR_R_NO_KERNEL,      PDR_R_BAD_OPTION,
+        PDR_R_WALK_ORDER,        PDR_R_WRITER_ORDER};
+
+    check_reasons("msgpack", listed, PDR_COUNT(listed));
 }
