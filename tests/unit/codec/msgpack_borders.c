@@ -131,6 +131,31 @@ TEST(msgpack_read, keeps_to_its_nodes)
     }
 }
 
+/* Nodes are made room for in steps; no step may go over the limit. */
+TEST(msgpack_read, keeps_to_its_nodes_however_they_grow)
+{
+    static const size_t counts[] = {7, 16, 29, 31, 34, 50};
+
+    for (size_t i = 0; i < 2 * PDR_COUNT(counts); i++) {
+        pdr_buf input = PDR_BUF_INIT(1000);
+        bool object = i % 2 == 1;
+        size_t count = counts[i / 2], nodes = 1 + (object ? 2 : 1) * count;
+        mp_head(&input, object ? 0xDE : 0xDC, 2, count);
+        for (size_t k = 0; k < count; k++)
+            mp_hex(&input, object ? "a0 c0" : "c0");
+        for (size_t max = 1; max < nodes + 3; max++) {
+            pdr_read_opts opts = {.max_nodes = max};
+            char *actual = mp_read(pdr_buf_str(&input), &opts);
+            if (max < nodes)
+                ASSERT_STR("!too_many_nodes 0", actual);
+            else
+                ASSERT(actual[0] == (object ? '{' : '['));
+            free(actual);
+        }
+        pdr_buf_dispose(&input);
+    }
+}
+
 TEST(msgpack_read, takes_only_the_flags_that_it_knows)
 {
     static const unsigned others[] = {PDR_TRAILING, PDR_SEQUENCE, PDR_RECORDS,
