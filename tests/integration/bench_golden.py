@@ -2,8 +2,10 @@
 """The benchmark documents are the golden ones, and a wrong one is refused.
 
 Size and digest of the session are written here a second time, on purpose: a
-change of the builder must not be able to change what it is measured by. One
-line a test goes to the file that PERDURE_TEST_RECORD names.
+change of the builder must not be able to change what it is measured by. The
+command, given as the argument, must turn them into the MessagePack that other
+libraries write, and back. One line a test goes to the file that
+PERDURE_TEST_RECORD names.
 """
 
 import hashlib
@@ -11,6 +13,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 
@@ -24,6 +27,15 @@ SESSION = {
         1644796,
         "1c4fc8b165d563f1b6dc178b5b0ebd5b7910ed5655adc4a0df2daea71af2a00a"),
 }
+MSGPACK = {
+    "session.json": (
+        1516894,
+        "01e59564711f9b1ff07e31a2040174752f33e390ffb455264dc09e52331ab030"),
+    "session-older.json": (
+        1516094,
+        "5ad9d5c524bde3fa43f64dba910cd5fcd44dd05460bb9c75458b0666f8159b15"),
+}
+PERDURE = sys.argv[1] if len(sys.argv) > 1 else None
 
 
 def load():
@@ -75,10 +87,32 @@ def builder_refuses_a_document_that_differs(folder):
     return not build(golden, folder) and not os.listdir(folder)
 
 
+def convert(source, target, *options):
+    subprocess.run([PERDURE, "convert", "-q", *options, source, target],
+                   check=True)
+    return target.read_bytes()
+
+
+def session_becomes_the_published_messagepack_and_comes_back(folder):
+    if not build(load(), folder):
+        return False
+    folder = pathlib.Path(folder)
+    for name, expected in MSGPACK.items():
+        packed, back = folder / "packed.msgpack", folder / "back.json"
+        data = convert(folder / name, packed, "--yes")
+        if expected != (len(data), hashlib.sha256(data).hexdigest()):
+            return False
+        if convert(packed, back, "--yes").strip() != \
+                (folder / name).read_bytes().strip():
+            return False
+    return True
+
+
 def main():
     tests = (session_has_the_published_size_and_digest,
              tools_fill_the_size_with_ids_that_occur_once,
-             builder_refuses_a_document_that_differs)
+             builder_refuses_a_document_that_differs,
+             session_becomes_the_published_messagepack_and_comes_back)
     failed = 0
     record = open(os.environ.get("PERDURE_TEST_RECORD", os.devnull), "w",
                   encoding="utf-8")
