@@ -572,14 +572,45 @@ TEST(xml_read, refuses_100000_levels)
     pdr_buf_dispose(&xml);
 }
 
+/* Takes a day if a tag is tried again for each bracket in it. */
+TEST(xml_read, reads_brackets_in_long_tags_in_linear_time)
+{
+    static const char *const frames[][2] = {
+        {"<map " NS "><null key='", "'/></map>"},
+        {"<map " NS "><!--", "--><null key='x'/></map>"},
+        {"<map " NS "><string key='x'><![CDATA[", "]]></string></map>"}};
+    enum { COUNT = 4000000 };
+
+    for (size_t i = 0; i < PDR_COUNT(frames); i++) {
+        pdr_buf xml = PDR_BUF_INIT(SIZE_MAX);
+        pdr_value *v = NULL;
+        ASSERT_RC(PDR_OK, pdr_buf_append(&xml, pdr_str_c(frames[i][0]), NULL));
+        for (int n = 0; n < COUNT; n++)
+            ASSERT_RC(PDR_OK, pdr_buf_append(&xml, PDR_LIT("]>"), NULL));
+        ASSERT_RC(PDR_OK, pdr_buf_append(&xml, pdr_str_c(frames[i][1]), NULL));
+        ASSERT_RC(PDR_OK, pdr_codec_read(&v, pdr_xml_codec(), pdr_buf_str(&xml),
+                                         NULL, NULL));
+        pdr_value_free(v);
+        ASSERT_RC(PDR_OK, xml_read_by_walk(&v, pdr_buf_str(&xml), SIZE_MAX,
+                                           NULL, NULL));
+        pdr_value_free(v);
+        pdr_buf_dispose(&xml);
+    }
+}
+
 /* --- memory -------------------------------------------------------------- */
+
+/* More than a buffer has at first. */
+#define ZEROS "0000000000000000000000000000000000000000000000000000000000000000"
+#define LONG  ZEROS ZEROS "&amp;" ZEROS
 
 static const char everything[] =
     "<?xml version='1.0' encoding='UTF-8'?><j:map xmlns:j='"
     "http://www.w3.org/2005/xpath-functions' xmlns:p='urn:perdure:json'>"
     "<j:string key='a\"' >a\"b</j:string><!-- c --><j:string key='\\n' "
     "escaped-key='1' escaped='true'>\\u0000\"</j:string><j:map key='m'>"
-    "<j:array key='l'><j:number> 1 </j:number><j:boolean>0</j:boolean>"
+    "<j:string key='long'>" LONG "</j:string><j:number key='number'>1" ZEROS
+    "</j:number><j:array key='l'><j:number> 1 </j:number><j:boolean>0</j:boolean>"
     "<j:null/><j:string escaped='true' p:raw='77++'>\\uFFFE</j:string>"
     "</j:array></j:map><j:null key='\\uFFFF' escaped-key='true' "
     "p:raw-key='77+/'/></j:map>";

@@ -428,6 +428,20 @@ TEST(xml_walk, refuses_what_never_ends_in_bounded_memory)
     }
 }
 
+/* A tag or comment may have a window more than a value. */
+TEST(xml_walk, keeps_its_limit_of_tags)
+{
+    static const char before[] = "<null " NS "/><!--", after[] = "-->";
+    size_t around = strlen("<!---->"), most = 100 + PDR_WALK_WINDOW_BYTES;
+    struct flood f = {before, after, 'x', most - around, 0};
+    size_t peak = 0;
+
+    ASSERT_STR("", drown(&f, 100, &peak));
+    f.at = 0;
+    f.count++;
+    ASSERT_STR("too_large", drown(&f, 100, &peak));
+}
+
 /* Text that is no part of a value does not count. */
 TEST(xml_walk, passes_white_space_of_any_length)
 {
