@@ -446,8 +446,9 @@ static void print_advice(const struct report *r, const pdr_err *err)
 static const char *message_of(const struct report *r, const pdr_err *err)
 {
     char place[64];
-    int len = snprintf(place, sizeof(place), "line %zu, column %zu: ",
-                       r->place.line, r->place.column);
+    int len =
+        snprintf(place, sizeof(place), "line %zu, column %zu: ", r->place.line,
+                 r->place.column);
     bool repeats = r->has_line && len > 0 &&
                    strncmp(err->message, place, (size_t)len) == 0;
 
