@@ -569,39 +569,76 @@ pdr_rc pdr__mp_walk_next(pdr_event *event, pdr_value **value, void *self,
 
 /* --- whole values -------------------------------------------------------- */
 
+/* Looks for the end of the container whose head is the event. */
+struct mp_search {
+    struct mp_level now; /* the container that the search is in */
+    uint32_t depth;      /* levels that are open; those around `now` are kept in
+                            w->levels, behind the ones of the walk */
+    uint64_t nodes;      /* so far */
+    size_t at;           /* bytes from the event on */
+};
+
+/* Pass a token, a string with its bytes; false if it cannot stand here, so that
+ * no stream is kept for the sake of what is wrong already. */
+static bool pass(struct mp_search *s, struct mp_walk *w,
+                 const struct mp_token *token)
+{
+    bool object = token->kind == MP_KIND_MAP;
+    bool name = s->now.object && s->now.left % 2 == 0;
+
+    if (!fits(token, name) || ++s->nodes > w->limits.nodes)
+        return false;
+    s->now.left--;
+    if (!object && token->kind != MP_KIND_ARRAY) {
+        s->at += token->size;
+        return true;
+    }
+    if (s->depth == w->limits.depth)
+        return false;
+    w->levels[s->depth++] = s->now;
+    s->now.object = object;
+    s->now.left = (uint64_t)token->size << object;
+    return true;
+}
+
+/* Is a token to come? Leaves the containers that are complete. */
+static bool goes_on(struct mp_search *s, const struct mp_walk *w)
+{
+    while (s->now.left == 0 && s->depth > w->depth)
+        s->now = w->levels[--s->depth];
+    return s->now.left > 0;
+}
+
 /* Where the container ends whose head is the event, in bytes from there, and
- * all of them in the window; 0 if it does not end within limits. Only heads are
+ * all of them in the window; 0 if it does not end as it should. Only heads are
  * looked at. */
 static pdr_rc find_end(size_t *out, struct mp_walk *w, pdr_err *err)
 {
-    uint64_t left = w->levels[w->depth - 1].left;
-    size_t at = w->in.pos - w->in.event, have = 0;
-    size_t most = w->limits.bytes;
+    struct mp_search s = {w->levels[w->depth - 1], w->depth, 1,
+                          w->in.pos - w->in.event};
+    size_t most = w->limits.bytes, have = 0;
+    pdr_rc rc = PDR_OK;
 
     *out = 0;
     if (w->records && w->record_end - pdr__mp_walk_offset(w) < (int64_t)most)
         most = (size_t)(w->record_end - pdr__mp_walk_offset(w));
-    for (; left > 0; left--) {
+    while (goes_on(&s, w)) {
         struct mp_token token = {.size = 0};
-        pdr_rc rc = fetch(w, &have, at + 1, err);
-        if (rc != PDR_OK || have <= at)
+        rc = fetch(w, &have, s.at + 1, err);
+        if (rc != PDR_OK || have <= s.at)
             return rc;
-        size_t head = pdr__mp_head_len(at_event(w)[at]);
-        rc = fetch(w, &have, at + head, err);
-        if (rc != PDR_OK || have < at + head)
+        size_t head = pdr__mp_head_len(at_event(w)[s.at]);
+        rc = fetch(w, &have, s.at + head, err);
+        if (rc != PDR_OK || have < s.at + head)
             return rc;
-        pdr__mp_head(&token, at_event(w) + at);
-        at += head;
-        if (token.kind == MP_KIND_ARRAY || token.kind == MP_KIND_MAP)
-            left += (uint64_t)token.size << (token.kind == MP_KIND_MAP);
-        else
-            at += token.size;
-        if (at > most)
+        pdr__mp_head(&token, at_event(w) + s.at);
+        s.at += head;
+        if (!pass(&s, w, &token) || s.at > most)
             return PDR_OK;
     }
-    pdr_rc rc = fetch(w, &have, at, err);
-    if (rc == PDR_OK && have >= at)
-        *out = at;
+    rc = fetch(w, &have, s.at, err);
+    if (rc == PDR_OK && have >= s.at)
+        *out = s.at;
     return rc;
 }
 

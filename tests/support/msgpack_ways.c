@@ -116,18 +116,41 @@ static pdr_rc give(size_t *got, void *into, size_t cap, pdr_err *err, void *arg)
     return PDR_OK;
 }
 
-/* Build events until the walk ends; finished documents go to `out`. */
+/* The value that begins here, by its events or as a whole. */
+static pdr_rc put_part(pdr_builder *builder, pdr_walk *walk, pdr_event event,
+                       bool whole, pdr_err *err)
+{
+    pdr_value *part = NULL;
+
+    if (!whole) {
+        pdr__builder_put(builder, event, pdr_walk_value(walk));
+        return PDR_OK;
+    }
+    pdr_rc rc = pdr_walk_take(&part, walk, err);
+    if (rc == PDR_OK)
+        pdr_builder_value(builder, part);
+    pdr_value_free(part);
+    return rc;
+}
+
+/* Build events until the walk ends; finished documents go to `out`. Each
+ * `every`-th container is taken whole, none if it is 0. */
 static pdr_rc collect(pdr_buf *out, pdr_walk *walk, pdr_builder *builder,
-                      pdr_err *err)
+                      size_t every, pdr_err *err)
 {
     pdr_event event = PDR_END_OF_INPUT;
 
-    for (;;) {
+    for (size_t containers = 0;;) {
         pdr_value *document = NULL;
         pdr_rc rc = pdr_walk_next(&event, walk, err);
         if (rc != PDR_OK || event == PDR_END_OF_INPUT)
             return rc;
-        pdr__builder_put(builder, event, pdr_walk_value(walk));
+        bool begins = event == PDR_BEGIN_OBJECT || event == PDR_BEGIN_ARRAY;
+        containers += begins;
+        rc = put_part(builder, walk, event,
+                      begins && every > 0 && containers % every == 0, err);
+        if (rc != PDR_OK)
+            return rc;
         if (pdr_walk_depth(walk) > 0)
             continue;
         ASSERT_RC(PDR_OK, pdr_builder_finish(&document, builder, NULL));
@@ -148,7 +171,8 @@ static void assert_fails_again(pdr_walk *walk, const pdr_err *first)
     ASSERT_INT(first->offset, err.offset);
 }
 
-char *mp_walk(pdr_str input, const pdr_read_opts *opts, size_t piece)
+static char *walk_taking(pdr_str input, const pdr_read_opts *opts, size_t piece,
+                         size_t every)
 {
     struct pieces source = {input, piece};
     pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
@@ -159,7 +183,7 @@ char *mp_walk(pdr_str input, const pdr_read_opts *opts, size_t piece)
     ASSERT_RC(PDR_OK, pdr_builder_new(&builder, NULL));
     ASSERT_RC(PDR_OK, pdr_walk_new(&walk, pdr_msgpack_codec(), opts, NULL, give,
                                    &source));
-    if (collect(&text, walk, builder, &err) != PDR_OK) {
+    if (collect(&text, walk, builder, every, &err) != PDR_OK) {
         char *verdict = text_of_failure(&err);
         assert_fails_again(walk, &err);
         ASSERT_RC(PDR_OK, pdr_buf_append(&text, pdr_str_c(verdict), NULL));
@@ -170,6 +194,11 @@ char *mp_walk(pdr_str input, const pdr_read_opts *opts, size_t piece)
     pdr_walk_free(walk);
     pdr_builder_free(builder);
     return result;
+}
+
+char *mp_walk(pdr_str input, const pdr_read_opts *opts, size_t piece)
+{
+    return walk_taking(input, opts, piece, 0);
 }
 
 static void assert_same(const char *way, const char *expected, char *actual,
@@ -191,6 +220,17 @@ char *mp_walk_all(pdr_str input, const pdr_read_opts *opts)
     assert_same("bytes", whole, mp_walk(input, opts, 1), input);
     assert_same("pieces of 3", whole, mp_walk(input, opts, 3), input);
     return whole;
+}
+
+/* Values taken whole must be those that events give. */
+static void assert_takes_the_same(const char *expected, pdr_str input,
+                                  const pdr_read_opts *opts)
+{
+    assert_same("taking all", expected, walk_taking(input, opts, 3, 1), input);
+    assert_same("taking some", expected, walk_taking(input, opts, SIZE_MAX, 2),
+                input);
+    assert_same("taking a few", expected, walk_taking(input, opts, 1, 3),
+                input);
 }
 
 /* --- reading ------------------------------------------------------------- */
@@ -257,9 +297,11 @@ char *mp_read(pdr_str input, const pdr_read_opts *opts)
         assert_same(kernels[i].name, result,
                     read_with(input, opts, kernels[i].kernel), input);
     assert_same("the walk", result, read_by_walk(input, opts), input);
-    if (!is_about_the_whole(result))
-        assert_same("events", result, last_line(mp_walk_all(input, opts)),
-                    input);
+    if (!is_about_the_whole(result)) {
+        char *events = mp_walk_all(input, opts);
+        assert_takes_the_same(events, input, opts);
+        assert_same("events", result, last_line(events), input);
+    }
     free(exact);
     return result;
 }
@@ -292,6 +334,7 @@ void mp_assert_walks(const char *expected, const char *hex, unsigned flags,
 
     mp_hex(&input, hex);
     char *actual = mp_walk_all(pdr_buf_str(&input), &opts);
+    assert_takes_the_same(actual, pdr_buf_str(&input), &opts);
     pdr_buf_dispose(&input);
     mp_assert_text(expected, actual, file, line);
 }

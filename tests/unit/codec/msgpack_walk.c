@@ -154,6 +154,58 @@ TEST(msgpack_walk, goes_over_more_than_a_window)
     pdr_buf_dispose(&text);
 }
 
+/* A stream that goes on for ever. */
+struct flood {
+    unsigned char first, rest; /* bytes */
+    size_t given;
+};
+
+static pdr_rc give_flood(size_t *got, void *into, size_t cap, pdr_err *err,
+                         void *arg)
+{
+    struct flood *flood = arg;
+
+    (void)err;
+    memset(into, flood->rest, cap);
+    if (flood->given == 0)
+        *(unsigned char *)into = flood->first;
+    *got = cap;
+    flood->given += cap;
+    return flood->given < (1u << 28) ? PDR_OK : PDR_EIO;
+}
+
+static void check_flood(unsigned char first, unsigned char rest, uint64_t nodes,
+                        const char *reason)
+{
+    struct flood flood = {first, rest, 0};
+    pdr_read_opts opts = {.max_nodes = nodes};
+    pdr_walk *walk = NULL;
+    pdr_event event = PDR_END_OF_INPUT;
+    pdr_value *value = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_OK, pdr_walk_new(&walk, pdr_msgpack_codec(), &opts, NULL,
+                                   give_flood, &flood));
+    ASSERT_RC(PDR_OK, pdr_walk_next(&event, walk, NULL));
+    ASSERT(pdr_walk_take(&value, walk, &err) != PDR_OK);
+    ASSERT_STR(reason, err.reason);
+    ASSERT(value == NULL);
+    ASSERT(flood.given < (1u << 20));
+    pdr_walk_free(walk);
+}
+
+/* What is wrong early is not waited for. */
+TEST(msgpack_walk, takes_no_more_of_a_stream_than_shows_that_it_is_wrong)
+{
+    check_flood(0x91, 0x91, 0, "too_deep");
+    check_flood(0xDD, 0x81, 0, "name_no_string");
+    check_flood(0xDD, 0xC1, 0, "reserved_byte");
+    check_flood(0xDD, 0xC4, 0, "binary_data");
+    check_flood(0xDD, 0xD4, 0, "unknown_extension");
+    check_flood(0xDF, 0x01, 0, "name_no_string");
+    check_flood(0xDD, 0x01, 1000, "too_many_nodes");
+}
+
 /* --- limits -------------------------------------------------------------- */
 
 TEST(msgpack_walk, limits_one_name_or_scalar)
