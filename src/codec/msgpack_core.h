@@ -16,10 +16,9 @@
 /* The rest of a string from `from` on, which is not plain: UTF-8, and what
  * needs an escape. There is room for all of it as it is, and `slack` bytes of
  * input lie behind it. *info gets NODE_FLAG for an escape. */
-static __attribute__((noinline)) bool copy_special(struct mp_reader *r,
-                                                   const char *from,
-                                                   const char *end,
-                                                   size_t slack, uint32_t *info)
+TEXT_TARGET static __attribute__((noinline)) bool copy_special(
+    struct mp_reader *r, const char *from, const char *end, size_t slack,
+    uint32_t *info)
 {
     const char *p = from;
     char *to = r->to;
@@ -29,8 +28,10 @@ static __attribute__((noinline)) bool copy_special(struct mp_reader *r,
             size_t len = pdr__utf8_len(p, end);
             if (len == 0)
                 return false;
-            for (size_t i = 0; i < len; i++)
-                to[i] = p[i];
+            if (PDR_LIKELY(slack >= PDR_UTF8_MAX)) /* at once, whatever len */
+                memcpy(to, p, PDR_UTF8_MAX);
+            else
+                memcpy(to, p, len);
             to += len;
             p += len;
         } else if (text_is_plain(*p)) {
@@ -54,30 +55,30 @@ static __attribute__((noinline)) bool copy_special(struct mp_reader *r,
 
 /* --- the loop ------------------------------------------------------------ */
 
-/* Bytes of a string whose length is in its first byte, and bytes of input that
- * lie behind that when it is read quickly. */
+/* What one item takes at most, that is a name and a value, if both are read
+ * quickly: heads of one byte, strings of up to 31 bytes of which 32 are copied,
+ * with quotes and separators. */
+#define ITEM_INPUT 66
+#define ITEM_TEXT  70
 #define SHORT_MAX  31
-#define SHORT_ROOM 32
 
 /* Hand the loop's variables to a function that works on `r`, and take them
  * back. */
-#define SAVE() (r->p = p, r->to = to, r->count = (uint32_t)(own >> 32))
-#define LOAD()                                                               \
-    (p = r->p, to = r->to, text = r->text, room = r->room, nodes = r->nodes, \
-     node = nodes + (own >> 32), room_end = nodes + r->cap)
-
-#define ONE_NODE (UINT64_C(1) << 32)
+#define SAVE() (r->p = p, r->to = to, r->count = count)
+#define LOAD()                                               \
+    (p = r->p, to = r->to, text = r->text, nodes = r->nodes, \
+     node = nodes + count)
 
 #define PUT_NODE(start_, len_, bits_)                               \
     do {                                                            \
         node_put(node, (uint64_t)(start_) | (uint64_t)(len_) << 32, \
-                 own | (bits_));                                    \
+                 (uint64_t)(bits_) | (uint64_t)count << 32);        \
         node++;                                                     \
-        own += ONE_NODE;                                            \
+        count++;                                                    \
     } while (0)
 
-/* The short string at p, if it is one and plain: write it with two bytes behind
- * it, then go on at `then`. */
+/* The short string at p, if it is plain: write it with two bytes behind it,
+ * then go on at `then`. */
 #define TAKE_SHORT(behind_, then_)                                       \
     do {                                                                 \
         size_t short_ = *p & SHORT_MAX;                                  \
@@ -92,51 +93,74 @@ static __attribute__((noinline)) bool copy_special(struct mp_reader *r,
         }                                                                \
     } while (0)
 
+/* Items that can be read quickly before anything has to be looked at again. */
+static inline size_t budget_of(const struct mp_reader *r)
+{
+    size_t input = (size_t)(r->end - r->p) / ITEM_INPUT;
+    size_t text = r->to < r->room ? (size_t)(r->room - r->to) / ITEM_TEXT : 0;
+    size_t nodes = (r->cap - r->count) / 2;
+    size_t least = input < text ? input : text;
+
+    return least < nodes ? least : nodes;
+}
+
 /* Long on purpose: a state machine whose states are labels. Cut into functions,
  * its variables would travel through memory at every token, because what is
  * written could be any of them for all the compiler knows. */
 TEXT_TARGET bool KERNEL(struct mp_reader *r)
 {
     const unsigned char *p = r->p, *const end = r->end;
-    char *text = r->text, *to = text, *room = r->room;
-    pdr_value *nodes = r->nodes, *node = nodes, *room_end = nodes + r->cap;
-    uint64_t own = 0;        /* index of the next node, where a node keeps it */
-    uint32_t open = MP_NONE; /* innermost open container */
+    char *text = r->text, *to = text;
+    pdr_value *nodes = r->nodes, *node = nodes; /* the next one to write */
+    uint32_t count = 0;                         /* nodes so far */
+    uint32_t open = MP_NONE;                    /* innermost open container */
     uint32_t left = 1; /* its children that did not come yet; or the root */
-    uint32_t depth = 0, height = 0, large = 0, size = 0, info = 0;
+    uint32_t depth = 0, height = 0, size = 0, info = 0;
+    const uint32_t max_depth = r->limits.depth;
     bool in_object = false, is_name = false, object = false;
     struct mp_token token;
-    size_t start = 0;
+    size_t budget = 0, start = 0;
 
 item: /* the next one of a container, or the root */
-    if (PDR_UNLIKELY(room_end - node < 2 || to > room)) {
+    if (PDR_UNLIKELY(budget == 0)) {
         SAVE();
-        if ((room_end - node < 2 && !pdr__mp_grow_nodes(r)) ||
-            !mp_room_for_text(r, 0))
+        if (r->cap - count < 2 && !pdr__mp_grow_nodes(r))
             return false;
+        if (!mp_room_for_text(r, ITEM_TEXT))
+            return false;
+        budget = budget_of(r);
         LOAD();
+        if (budget == 0) { /* near the end of the input */
+            is_name = in_object;
+            goto any;
+        }
     }
-    if (!in_object)
-        goto value;
-    if (PDR_LIKELY(end - p > SHORT_ROOM && (*p & 0xE0u) == MP_FIXSTR))
-        TAKE_SHORT("\":", value);
-    is_name = true;
-    goto any;
-
-value:
-    if (PDR_UNLIKELY(end - p <= SHORT_ROOM)) {
-        is_name = false;
+    budget--;
+    if (in_object) {
+        if (PDR_LIKELY((*p & 0xE0u) == MP_FIXSTR))
+            TAKE_SHORT("\":", value);
+        is_name = true;
         goto any;
     }
-    if ((*p & 0xE0u) == MP_FIXSTR) {
+
+value: /* with as much left as the budget promised */
+    if ((*p & 0xE0u) == MP_FIXSTR)
         TAKE_SHORT("\",", next);
-    } else if (*p >= MP_FIXMAP && *p < MP_FIXSTR) {
-        object = *p < MP_FIXARRAY;
-        size = *p++ & 15u;
-        goto container;
-    }
     is_name = false;
     start = (size_t)(to - text);
+    if (*p >= MP_FIXMAP && *p < MP_FIXSTR) {
+        object = *p < MP_FIXARRAY;
+        size = *p++ & 15u;
+        if (PDR_UNLIKELY(depth == max_depth))
+            return false;
+        if (size > 0)
+            goto container;
+        height = depth >= height ? depth + 1 : height;
+        PUT_NODE(start, 2, object ? NODE_OBJECT : NODE_ARRAY);
+        memcpy(to, object ? "{}," : "[],", 3);
+        to += 3;
+        goto next;
+    }
     switch (*p) {
     case MP_FALSE:
         p++;
@@ -167,7 +191,7 @@ value:
         break;
     }
 
-any: /* a name or a value */
+any: /* a name or a value, with nothing promised but room for a scalar */
     if (PDR_UNLIKELY(p == end))
         return false;
     SAVE();
@@ -179,14 +203,27 @@ any: /* a name or a value */
     object = token.kind == MP_KIND_MAP;
     if (token.kind == MP_KIND_STR)
         goto string;
-    if (object || token.kind == MP_KIND_ARRAY)
+    if (token.kind == MP_KIND_EXT)
+        budget = 0;
+    if (!object && token.kind != MP_KIND_ARRAY)
+        goto scalar;
+    if (depth == max_depth || size > PDR_MAX_NODES ||
+        (size_t)size << object > (size_t)(end - p)) /* M3 */
+        return false;
+    r->large += size >= PDR_INDEX_MIN;
+    if (size > 0)
         goto container;
+    height = depth >= height ? depth + 1 : height;
+    info = object ? NODE_OBJECT : NODE_ARRAY;
+    memcpy(to, object ? "{}" : "[]", 2);
+    to += 2;
 
 scalar:
     PUT_NODE(start, (size_t)(to - text) - start, info);
     if (is_name) {
         *to++ = ':';
-        goto value;
+        is_name = false;
+        goto any; /* a long name may have used up what was promised */
     }
     *to++ = ',';
 next: /* behind a value and a comma */
@@ -202,32 +239,47 @@ close : {
 
     *to++ = in_object ? '}' : ']';
     closed->len = (uint32_t)((size_t)(to - text) - closed->start);
-    closed->link = (uint32_t)(own >> 32);
+    closed->link = count;
     depth--;
     open = around;
     if (PDR_UNLIKELY(open == MP_NONE))
         goto done;
-    left = nodes[open].len;
-    in_object = node_kind(&nodes[open]) == NODE_OBJECT;
-    if (left > 0) {
-        *to++ = ',';
-        goto item;
-    }
-    if (PDR_UNLIKELY(to > room)) { /* a row of brackets */
+    if (PDR_UNLIKELY(to > r->room)) { /* a row of brackets */
         SAVE();
         if (!pdr__mp_grow_text(r, 0))
             return false;
         LOAD();
+        budget = 0;
     }
-    goto close;
+    left = nodes[open].len;
+    in_object = node_kind(&nodes[open]) == NODE_OBJECT;
+    if (left == 0)
+        goto close;
+    *to++ = ',';
+    goto item;
 }
+
+container: /* that has children */
+    if (PDR_LIKELY(open != MP_NONE))
+        nodes[open].len = left - 1; /* M2 */
+    depth++;
+    height = depth > height ? depth : height;
+    node_put(node, start,
+             ((object ? NODE_OBJECT : NODE_ARRAY) | size << NODE_COUNT_SHIFT) |
+                 (uint64_t)open << 32);
+    *to++ = object ? '{' : '[';
+    open = count++;
+    node++;
+    left = size;
+    in_object = object;
+    goto item;
 
 string : {
     size_t rest = (size_t)(end - p), plain = 0;
 
     if (PDR_UNLIKELY(size > rest)) /* M3 */
         return false;
-    if (PDR_UNLIKELY(room - to < (ptrdiff_t)size)) {
+    if (PDR_UNLIKELY(r->room - to < (ptrdiff_t)size)) {
         SAVE();
         if (!pdr__mp_grow_text(r, size))
             return false;
@@ -241,7 +293,7 @@ string : {
     else
         plain = text_copy_plain_exactly(to, (const char *)p, size);
     to += plain;
-    if (PDR_UNLIKELY(plain < size)) {
+    if (plain < size) {
         SAVE();
         if (!copy_special(r, (const char *)p + plain, (const char *)p + size,
                           rest, &info))
@@ -250,38 +302,12 @@ string : {
     }
     p += size;
     *to++ = '"';
+    budget = 0;
     goto scalar;
 }
-
-container:
-    if (PDR_UNLIKELY(depth == r->limits.depth || size > PDR_MAX_NODES ||
-                     (size_t)size << object > (size_t)(end - p))) /* M3 */
-        return false;
-    height = depth >= height ? depth + 1 : height;
-    if (size == 0) {
-        PUT_NODE(to - text, 2, object ? NODE_OBJECT : NODE_ARRAY);
-        memcpy(to, object ? "{}," : "[],", 3);
-        to += 3;
-        goto next;
-    }
-    if (PDR_LIKELY(open != MP_NONE))
-        nodes[open].len = left - 1; /* M2 */
-    depth++;
-    large += size >= PDR_INDEX_MIN;
-    node_put(node, (uint64_t)(to - text),
-             ((object ? NODE_OBJECT : NODE_ARRAY) | size << NODE_COUNT_SHIFT) |
-                 (uint64_t)open << 32);
-    *to++ = object ? '{' : '[';
-    open = (uint32_t)(own >> 32);
-    node++;
-    own += ONE_NODE;
-    left = size;
-    in_object = object;
-    goto item;
 
 done:
     SAVE();
     r->height = height;
-    r->large = large;
     return p == end;
 }

@@ -11,14 +11,16 @@
  *       nodes  object "a" 1 "b" array true null
  *
  * INVARIANTS
- *   M1  Behind `to` there is room for MP_TEXT_SLACK bytes of text whenever an
- *       item begins: a short name and a short string fit, every other scalar,
- *       and what is written beside a longer string.
+ *   M1  Whenever an item begins there is room for ITEM_TEXT bytes of text, and
+ *       MP_TEXT_SLACK more: a name that is no short string, every scalar that
+ *       is no string, brackets, and what is written beside a longer string.
  *   M2  While a container is open, its node's `link` is the container around
  *       it, and its `len` the children that are still to come behind the one
  *       that is open now. So there is no stack.
  *   M3  Lengths and counts of the input are compared with the bytes that are
  *       left, before anything is done with them.
+ *   M4  As many items as `budget` says can be read quickly, without a look at
+ *       the ends of input, text and nodes.
  */
 #include "msgpack.h"
 

@@ -127,6 +127,13 @@ TEXT_TARGET static inline size_t text_copy_plain(char *to, const char *from,
 {
     size_t at = 0;
 
+    for (; len - at > 2 * TEXT_STEP; at += 2 * TEXT_STEP) {
+        text_mask one = text_step(to + at, from + at);
+        text_mask two = text_step(to + at + TEXT_STEP, from + at + TEXT_STEP);
+        if (PDR_UNLIKELY((one | two) != 0))
+            return at +
+                   (one != 0 ? text_count(one) : TEXT_STEP + text_count(two));
+    }
     for (; len - at > TEXT_STEP; at += TEXT_STEP) {
         text_mask mask = text_step(to + at, from + at);
         if (PDR_UNLIKELY(mask != 0))
