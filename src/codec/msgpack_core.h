@@ -11,97 +11,61 @@
 #include "number.h"
 #include "text_plain.h"
 
-/* --- text that is not plain ---------------------------------------------- */
-
-/* The rest of a string from `from` on, which is not plain: UTF-8, and what
- * needs an escape. There is room for all of it as it is, and `slack` bytes of
- * input lie behind it. *info gets NODE_FLAG for an escape. */
-TEXT_TARGET static __attribute__((noinline)) bool copy_special(
-    struct mp_reader *r, const char *from, const char *end, size_t slack,
-    uint32_t *info)
-{
-    const char *p = from;
-    char *to = r->to;
-
-    while (p < end) {
-        if ((unsigned char)*p >= 0x80) {
-            size_t len = pdr__utf8_len(p, end);
-            if (len == 0)
-                return false;
-            if (PDR_LIKELY(slack >= PDR_UTF8_MAX)) /* at once, whatever len */
-                memcpy(to, p, PDR_UTF8_MAX);
-            else
-                memcpy(to, p, len);
-            to += len;
-            p += len;
-        } else if (text_is_plain(*p)) {
-            size_t plain =
-                slack >= TEXT_STEP
-                    ? text_copy_plain(to, p, (size_t)(end - p))
-                    : text_copy_plain_exactly(to, p, (size_t)(end - p));
-            to += plain;
-            p += plain;
-        } else {
-            r->to = to; /* room for the escape and for the rest as it is */
-            if (!mp_room_for_text(r, 6 + (size_t)(end - p)))
-                return false;
-            to = r->to + pdr__text_encode_byte(r->to, (unsigned char)*p++);
-            *info |= NODE_FLAG;
-        }
-    }
-    r->to = to;
-    return true;
-}
-
 /* --- the loop ------------------------------------------------------------ */
 
 /* What one item takes at most, that is a name and a value, if both are read
  * quickly: heads of one byte, strings of up to 31 bytes of which 32 are copied,
  * with quotes and separators. */
-#define ITEM_INPUT 66
-#define ITEM_TEXT  70
-#define SHORT_MAX  31
+#define ITEM_INPUT_BITS 7 /* 66 bytes, as a power of two */
+#define ITEM_TEXT_BITS  7 /* 70 bytes, as a power of two */
+#define SHORT_MAX       31
 
 /* Hand the loop's variables to a function that works on `r`, and take them
  * back. */
-#define SAVE() (r->p = p, r->to = to, r->count = count)
-#define LOAD()                                               \
-    (p = r->p, to = r->to, text = r->text, nodes = r->nodes, \
+#define SAVE() (r->p = p, r->to = text + to, r->count = count)
+#define LOAD()                                                                \
+    (p = r->p, text = r->text, to = (size_t)(r->to - text), nodes = r->nodes, \
      node = nodes + count)
 
-#define PUT_NODE(start_, len_, bits_)                               \
-    do {                                                            \
-        node_put(node, (uint64_t)(start_) | (uint64_t)(len_) << 32, \
-                 (uint64_t)(bits_) | (uint64_t)count << 32);        \
-        node++;                                                     \
-        count++;                                                    \
+#define PUT_NODE(start_, len_, bits_)     \
+    do {                                  \
+        node->start = (uint32_t)(start_); \
+        node->len = (uint32_t)(len_);     \
+        node->info = (uint32_t)(bits_);   \
+        node->link = count;               \
+        node++;                           \
+        count++;                          \
     } while (0)
 
 /* The short string at p, if it is plain: write it with two bytes behind it,
  * then go on at `then`. */
-#define TAKE_SHORT(behind_, then_)                                       \
-    do {                                                                 \
-        size_t short_ = *p & SHORT_MAX;                                  \
-        if (PDR_LIKELY(                                                  \
-                text_copy_short(to + 1, (const char *)p + 1, short_))) { \
-            PUT_NODE(to - text, short_ + 2, NODE_STRING);                \
-            *to = '"';                                                   \
-            memcpy(to + 1 + short_, behind_, 2);                         \
-            p += 1 + short_;                                             \
-            to += 3 + short_;                                            \
-            goto then_;                                                  \
-        }                                                                \
+#define TAKE_SHORT(behind_, then_)                                         \
+    do {                                                                   \
+        uint32_t short_ = *p & SHORT_MAX;                                  \
+        if (PDR_LIKELY(text_copy_short(text + to + 1, (const char *)p + 1, \
+                                       short_))) {                         \
+            text[to] = '"';                                                \
+            PUT_NODE(to, short_ + 2, NODE_STRING);                         \
+            to += short_ + 3;                                              \
+            memcpy(text + to - 2, behind_, 2);                             \
+            p += short_ + 1;                                               \
+            goto then_;                                                    \
+        }                                                                  \
     } while (0)
 
-/* Items that can be read quickly before anything has to be looked at again. */
-static inline size_t budget_of(const struct mp_reader *r)
+/* A number of up to five digits; gives how many. */
+static inline size_t put_small(char *to, unsigned n)
 {
-    size_t input = (size_t)(r->end - r->p) / ITEM_INPUT;
-    size_t text = r->to < r->room ? (size_t)(r->room - r->to) / ITEM_TEXT : 0;
-    size_t nodes = (r->cap - r->count) / 2;
-    size_t least = input < text ? input : text;
+    size_t digits = 1u + (n >= 10) + (n >= 100) + (n >= 1000) + (n >= 10000);
 
-    return least < nodes ? least : nodes;
+    for (size_t at = digits; at-- > 0; n /= 10)
+        to[at] = (char)('0' + n % 10);
+    return digits;
+}
+
+static inline size_t least_of(size_t a, size_t b)
+{
+    return a < b ? a : b;
 }
 
 /* Long on purpose: a state machine whose states are labels. Cut into functions,
@@ -110,7 +74,8 @@ static inline size_t budget_of(const struct mp_reader *r)
 TEXT_TARGET bool KERNEL(struct mp_reader *r)
 {
     const unsigned char *p = r->p, *const end = r->end;
-    char *text = r->text, *to = text;
+    char *text = r->text;
+    size_t to = 0;                              /* bytes of text so far */
     pdr_value *nodes = r->nodes, *node = nodes; /* the next one to write */
     uint32_t count = 0;                         /* nodes so far */
     uint32_t open = MP_NONE;                    /* innermost open container */
@@ -123,14 +88,18 @@ TEXT_TARGET bool KERNEL(struct mp_reader *r)
 
 item: /* the next one of a container, or the root */
     if (PDR_UNLIKELY(budget == 0)) {
-        SAVE();
-        if (r->cap - count < 2 && !pdr__mp_grow_nodes(r))
-            return false;
-        if (!mp_room_for_text(r, ITEM_TEXT))
-            return false;
-        budget = budget_of(r);
-        LOAD();
-        if (budget == 0) { /* near the end of the input */
+        if (PDR_UNLIKELY(r->room - (text + to) < 1 << ITEM_TEXT_BITS ||
+                         r->cap - count < 2)) {
+            SAVE();
+            if ((r->cap - count < 2 && !pdr__mp_grow_nodes(r)) ||
+                !mp_room_for_text(r, 1 << ITEM_TEXT_BITS))
+                return false;
+            LOAD();
+        }
+        budget = least_of((size_t)(r->room - (text + to)) >> ITEM_TEXT_BITS,
+                          (r->cap - count) / 2);
+        budget = least_of(budget, (size_t)(end - p) >> ITEM_INPUT_BITS);
+        if (PDR_UNLIKELY(budget == 0)) { /* near the end of the input */
             is_name = in_object;
             goto any;
         }
@@ -147,8 +116,13 @@ value: /* with as much left as the budget promised */
     if ((*p & 0xE0u) == MP_FIXSTR)
         TAKE_SHORT("\",", next);
     is_name = false;
-    start = (size_t)(to - text);
-    if (*p >= MP_FIXMAP && *p < MP_FIXSTR) {
+    start = to;
+    if (*p <= MP_FIXINT_MAX) {
+        to += put_small(text + to, *p++);
+        info = NODE_NUMBER;
+        goto scalar;
+    }
+    if (*p < MP_FIXSTR) {
         object = *p < MP_FIXARRAY;
         size = *p++ & 15u;
         if (PDR_UNLIKELY(depth == max_depth))
@@ -157,28 +131,42 @@ value: /* with as much left as the budget promised */
             goto container;
         height = depth >= height ? depth + 1 : height;
         PUT_NODE(start, 2, object ? NODE_OBJECT : NODE_ARRAY);
-        memcpy(to, object ? "{}," : "[],", 3);
+        memcpy(text + to, object ? "{}," : "[],", 3);
         to += 3;
         goto next;
     }
     switch (*p) {
     case MP_FALSE:
         p++;
-        memcpy(to, "false,", 6);
+        memcpy(text + to, "false,", 6);
         to += 6;
         PUT_NODE(start, 5, NODE_BOOL);
         goto next;
     case MP_TRUE:
         p++;
-        memcpy(to, "true,", 5);
+        memcpy(text + to, "true,", 5);
         to += 5;
         PUT_NODE(start, 4, NODE_BOOL | NODE_FLAG);
         goto next;
+    case MP_UINT8:
+        to += put_small(text + to, p[1]);
+        p += 2;
+        info = NODE_NUMBER;
+        goto scalar;
     case MP_UINT16:
-        to += pdr__number_write_uint64(to, mp_load16(p + 1));
+        to += put_small(text + to, mp_load16(p + 1));
         p += 3;
         info = NODE_NUMBER;
         goto scalar;
+    case MP_FLOAT64: {
+        double real = mp_double(mp_load64(p + 1));
+        if (!mp_is_finite(real))
+            break;
+        to += pdr__number_write_double(text + to, real);
+        p += 9;
+        info = NODE_NUMBER;
+        goto scalar;
+    }
     case MP_STR8:
         size = p[1];
         p += 2;
@@ -195,7 +183,7 @@ any: /* a name or a value, with nothing promised but room for a scalar */
     if (PDR_UNLIKELY(p == end))
         return false;
     SAVE();
-    start = (size_t)(to - text);
+    start = to;
     if (!pdr__mp_put_token(r, &token, &info, is_name))
         return false;
     LOAD();
@@ -215,17 +203,17 @@ any: /* a name or a value, with nothing promised but room for a scalar */
         goto container;
     height = depth >= height ? depth + 1 : height;
     info = object ? NODE_OBJECT : NODE_ARRAY;
-    memcpy(to, object ? "{}" : "[]", 2);
+    memcpy(text + to, object ? "{}" : "[]", 2);
     to += 2;
 
 scalar:
-    PUT_NODE(start, (size_t)(to - text) - start, info);
+    PUT_NODE(start, to - start, info);
     if (is_name) {
-        *to++ = ':';
+        text[to++] = ':';
         is_name = false;
         goto any; /* a long name may have used up what was promised */
     }
-    *to++ = ',';
+    text[to++] = ',';
 next: /* behind a value and a comma */
     if (PDR_LIKELY(--left > 0))
         goto item;
@@ -235,16 +223,15 @@ next: /* behind a value and a comma */
 
 close : {
     pdr_value *closed = &nodes[open];
-    uint32_t around = closed->link;
 
-    *to++ = in_object ? '}' : ']';
-    closed->len = (uint32_t)((size_t)(to - text) - closed->start);
+    text[to++] = in_object ? '}' : ']';
+    closed->len = (uint32_t)to - closed->start;
+    open = closed->link;
     closed->link = count;
     depth--;
-    open = around;
     if (PDR_UNLIKELY(open == MP_NONE))
         goto done;
-    if (PDR_UNLIKELY(to > r->room)) { /* a row of brackets */
+    if (PDR_UNLIKELY(text + to > r->room)) { /* a row of brackets */
         SAVE();
         if (!pdr__mp_grow_text(r, 0))
             return false;
@@ -255,7 +242,7 @@ close : {
     in_object = node_kind(&nodes[open]) == NODE_OBJECT;
     if (left == 0)
         goto close;
-    *to++ = ',';
+    text[to++] = ',';
     goto item;
 }
 
@@ -264,44 +251,60 @@ container: /* that has children */
         nodes[open].len = left - 1; /* M2 */
     depth++;
     height = depth > height ? depth : height;
-    node_put(node, start,
-             ((object ? NODE_OBJECT : NODE_ARRAY) | size << NODE_COUNT_SHIFT) |
-                 (uint64_t)open << 32);
-    *to++ = object ? '{' : '[';
-    open = count++;
+    text[to++] = object ? '{' : '[';
+    node->start = (uint32_t)start;
+    node->info = (object ? NODE_OBJECT : NODE_ARRAY) | size << NODE_COUNT_SHIFT;
+    node->link = open; /* M2 */
     node++;
+    open = count++;
     left = size;
     in_object = object;
     goto item;
 
 string : {
-    size_t rest = (size_t)(end - p), plain = 0;
+    const char *from = (const char *)p, *const stop = from + size;
+    size_t rest = (size_t)(end - p);
 
     if (PDR_UNLIKELY(size > rest)) /* M3 */
         return false;
-    if (PDR_UNLIKELY(r->room - to < (ptrdiff_t)size)) {
+    if (PDR_UNLIKELY(r->room - (text + to) < (ptrdiff_t)size)) {
         SAVE();
         if (!pdr__mp_grow_text(r, size))
             return false;
         LOAD();
     }
     info = NODE_STRING;
-    *to++ = '"';
-    rest -= size;
-    if (PDR_LIKELY(rest >= TEXT_STEP))
-        plain = text_copy_plain(to, (const char *)p, size);
-    else
-        plain = text_copy_plain_exactly(to, (const char *)p, size);
-    to += plain;
-    if (plain < size) {
+    text[to++] = '"';
+    rest -= size; /* bytes behind it */
+    while (from < stop) {
+        size_t len = (size_t)(stop - from);
+        len = PDR_LIKELY(rest >= TEXT_STEP)
+                  ? text_copy_plain(text + to, from, len)
+                  : text_copy_plain_exactly(text + to, from, len);
+        to += len;
+        from += len;
+        while (from < stop && (unsigned char)*from >= 0x80) {
+            len = pdr__utf8_len(from, stop);
+            if (PDR_UNLIKELY(len == 0))
+                return false;
+            if (PDR_LIKELY(rest >= PDR_UTF8_MAX)) /* whatever its length */
+                memcpy(text + to, from, PDR_UTF8_MAX);
+            else
+                memcpy(text + to, from, len);
+            to += len;
+            from += len;
+        }
+        if (from == stop || text_is_plain(*from))
+            continue;
         SAVE();
-        if (!copy_special(r, (const char *)p + plain, (const char *)p + size,
-                          rest, &info))
+        if (!mp_room_for_text(r, 6 + (size_t)(stop - from)))
             return false;
         LOAD();
+        to += pdr__text_encode_byte(text + to, (unsigned char)*from++);
+        info |= NODE_FLAG;
     }
-    p += size;
-    *to++ = '"';
+    p = (const unsigned char *)stop;
+    text[to++] = '"';
     budget = 0;
     goto scalar;
 }

@@ -11,9 +11,10 @@
  *       nodes  object "a" 1 "b" array true null
  *
  * INVARIANTS
- *   M1  Whenever an item begins there is room for ITEM_TEXT bytes of text, and
- *       MP_TEXT_SLACK more: a name that is no short string, every scalar that
- *       is no string, brackets, and what is written beside a longer string.
+ *   M1  Whenever an item begins there is room for the text of one that is read
+ *       quickly (ITEM_TEXT_BITS), and behind `room` MP_TEXT_SLACK bytes more:
+ *       for every scalar that is no string, for brackets, and for what is
+ *       written beside and, in steps, behind a longer string.
  *   M2  While a container is open, its node's `link` is the container around
  *       it, and its `len` the children that are still to come behind the one
  *       that is open now. So there is no stack.
