@@ -22,6 +22,8 @@
  *       left, before anything is done with them.
  *   M4  As many items as `budget` says can be read quickly, without a look at
  *       the ends of input, text and nodes.
+ *   M5  There is never room for more text than a node can point at: input of
+ *       less can be text of more, because a byte becomes an escape of six.
  */
 #include "msgpack.h"
 
@@ -29,6 +31,15 @@
 #include "msgpack_core.h"
 
 /* --- room ---------------------------------------------------------------- */
+
+size_t pdr__mp_text_cap(size_t cap, size_t need)
+{
+    if (need > PDR_MAX_TEXT_BYTES)
+        return 0;
+    if (cap < need)
+        return need;
+    return cap < PDR_MAX_TEXT_BYTES ? cap : PDR_MAX_TEXT_BYTES;
+}
 
 /* Make room for `size` bytes of text behind `to`, and the slack. */
 bool pdr__mp_grow_text(struct mp_reader *r, size_t size)
@@ -38,9 +49,11 @@ bool pdr__mp_grow_text(struct mp_reader *r, size_t size)
     size_t need = 0;
 
     if (!pdr__add_size(&need, used, size) ||
-        !pdr__add_size(&need, need, MP_TEXT_SLACK) || need > PDR_MAX_TEXT_BYTES)
+        !pdr__add_size(&need, need, MP_TEXT_SLACK))
         return false;
-    cap = cap + cap / 2 > need ? cap + cap / 2 : need;
+    cap = pdr__mp_text_cap(cap + cap / 2, need);
+    if (cap == 0)
+        return false; /* too large: the walk says so */
     char *text = pdr__realloc(r->text, cap);
     r->no_memory = text == NULL;
     if (text == NULL)
@@ -174,7 +187,8 @@ bool pdr__mp_put_token(struct mp_reader *r, struct mp_token *token,
 static bool begin(struct mp_reader *r, pdr_str input)
 {
     size_t nodes = input.len / 12 + 16;
-    size_t cap = input.len + input.len / 8 + 2 * MP_TEXT_SLACK;
+    size_t cap = pdr__mp_text_cap(input.len + input.len / 8 + 2 * MP_TEXT_SLACK,
+                                  MP_TEXT_SLACK);
 
     r->p = (const unsigned char *)input.ptr;
     r->end = r->p + input.len;

@@ -7,6 +7,7 @@
 
 #include "base.h"
 #include "corpus.h"
+#include "msgpack.h"
 
 /* --- hostile lengths and depths ------------------------------------------ */
 
@@ -38,6 +39,19 @@ TEST(msgpack_read, believes_no_length)
         ASSERT(test_peak_bytes() - before < 256u * 1024u);
         pdr_buf_dispose(&input);
     }
+}
+
+/* 720 MB of control characters are 4.3 GB of text, which no node can hold. */
+TEST(msgpack_read, makes_room_for_no_more_text_than_a_node_can_point_at)
+{
+    const size_t most = PDR_MAX_TEXT_BYTES;
+
+    ASSERT_SIZE(300, pdr__mp_text_cap(300, 200));
+    ASSERT_SIZE(400, pdr__mp_text_cap(300, 400));
+    ASSERT_SIZE(most, pdr__mp_text_cap(most - 1 + most / 2, most - 1));
+    ASSERT_SIZE(most, pdr__mp_text_cap(most + 1, most));
+    ASSERT_SIZE(0, pdr__mp_text_cap(most + 1, most + 1));
+    ASSERT_SIZE(0, pdr__mp_text_cap(300, most + 1));
 }
 
 TEST(msgpack_read, stops_at_its_depth_in_100000_nested_arrays)
