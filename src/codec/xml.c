@@ -256,7 +256,7 @@ static void *resize_memory(void *ptr, size_t size)
 static enum xml_status status_of(struct xml_parser *x, enum XML_Status status)
 {
     if (x->moved)
-        x->unfinished = 0;
+        x->unfinished = x->retried = 0;
     x->moved = false;
     if (lacked_memory) {
         x->rc = pdr__nomem(&x->err);
@@ -273,6 +273,7 @@ enum xml_status pdr__xml_feed(struct xml_parser *x, const char *from,
 {
     lacked_memory = false;
     x->fed += len;
+    x->retried += x->unfinished;
     x->unfinished += len;
     return status_of(x, XML_Parse(x->expat, from, (int)len, last ? 1 : 0));
 }
@@ -376,7 +377,7 @@ void pdr__xml_reset(struct xml_parser *x)
     x->column = column + (line == 1 ? x->column : 0);
     x->line += line - 1;
     x->done = x->begun = x->seen = x->inside = false;
-    x->fed = x->unfinished = 0;
+    x->fed = x->unfinished = x->retried = 0;
     if (XML_ParserReset(x->expat, NULL) != XML_TRUE)
         x->rc = pdr__nomem(&x->err);
 }

@@ -62,6 +62,7 @@ struct xml_parser {
     int64_t base;             /* of the document in the stream */
     size_t fed;               /* bytes of it that expat got */
     size_t unfinished;        /* of these: a tag or comment without an end */
+    size_t retried;           /* bytes of it that expat went over again */
     size_t line, column;      /* where it begins, from 1 and from 0 */
     bool moved;               /* some handler ran */
     bool wide;                /* it is UTF-16 */

@@ -9,10 +9,15 @@
  * INVARIANTS
  *   W1  In the window, `event` is the first byte of the slice that expat works
  *       on and `pos` the one behind it.
- *   W2  A tag that is longer than the window is tried again only when it has
- *       doubled, so the time for it grows with its length and not faster.
+ *   W2  What expat goes over again of a tag stays within a few times its length
+ *       and a window, so the time for it grows with its length and not faster.
  */
 #include "xml_core.h"
+
+/* Times that each byte of a long tag is gone over because of a ">" in it. Few
+ * tags have any in an attribute; for one that does not end with the last of
+ * these, it has to double. */
+#define MAX_RETRIES 8
 
 struct xml_walk {
     struct xml_parser x;
@@ -125,12 +130,20 @@ static size_t slice_bytes(const struct xml_walk *w)
                                                    : PDR_WALK_WINDOW_BYTES;
 }
 
+/* May a tag be tried again for each ">" (W2)? */
+static bool is_eager(const struct xml_walk *w)
+{
+    return w->x.retried / MAX_RETRIES <=
+           w->x.unfinished + PDR_WALK_WINDOW_BYTES / MAX_RETRIES;
+}
+
 /* Have as much as makes it worth while to try again. A tag can have its end
- * only in bytes that have a ">"; but trying a long one for each of them would
- * take time that grows with its square. */
+ * only in bytes that have a ">", and who sends it may wait for an answer; but
+ * trying a long one for each of them would take time that grows with its
+ * square. */
 static bool collect(struct xml_walk *w)
 {
-    bool eager = w->x.unfinished <= PDR_WALK_WINDOW_BYTES;
+    bool eager = is_eager(w);
     size_t looked = 0;
 
     for (;;) {

@@ -473,6 +473,29 @@ TEST(xml_walk, reads_a_huge_attribute_in_linear_time)
     ASSERT(peak < 350 * MB);
 }
 
+/* Byte by byte, each ">" could be the end: to try them all would take minutes.
+ */
+TEST(xml_walk, reads_what_drips_in_linear_time)
+{
+    pdr_buf xml = PDR_BUF_INIT(SIZE_MAX);
+    pdr_event event = PDR_BEGIN_ARRAY;
+
+    ASSERT_RC(PDR_OK, pdr_buf_append(&xml, PDR_LIT("<array " NS ">"), NULL));
+    for (int i = 0; i < 60; i++) {
+        ASSERT_RC(PDR_OK, pdr_buf_append(&xml, PDR_LIT("<!--"), NULL));
+        for (int byte = 0; byte < 60000; byte++)
+            ASSERT_RC(PDR_OK, pdr_buf_append(&xml, PDR_LIT(">"), NULL));
+        ASSERT_RC(PDR_OK, pdr_buf_append(&xml, PDR_LIT("-->"), NULL));
+    }
+    ASSERT_RC(PDR_OK, pdr_buf_append(&xml, PDR_LIT("</array>"), NULL));
+    struct xml_source s = xml_source_of(pdr_buf_str(&xml), 1);
+    pdr_walk *w = walk_of(&s, 0);
+    while (event != PDR_END_OF_INPUT)
+        ASSERT_RC(PDR_OK, pdr_walk_next(&event, w, NULL));
+    pdr_walk_free(w);
+    pdr_buf_dispose(&xml);
+}
+
 TEST(xml_walk, holds_no_more_than_a_window)
 {
     /* 400,000 empty arrays, one after another. */
