@@ -149,13 +149,15 @@ static bool pass_space(struct json_walk *w)
     return false;
 }
 
-/* Refuse a token or value that grows over the limit while it is searched. */
+/* Refuse a token or value that grows over the limit while it is searched. The
+ * level of a container that is taken is open already. */
 static bool within_limit(struct json_walk *w, size_t at)
 {
     if (at - w->in.event <= w->max_bytes)
         return true;
+    char first = w->in.buf.ptr[w->in.event];
     if (w->rc == PDR_OK)
-        WALK_FAIL(w, w->in.event, true, TOO_LARGE,
+        WALK_FAIL(w, w->in.event, first != '{' && first != '[', TOO_LARGE,
                   "a value of more than %zu bytes, which is the limit",
                   w->max_bytes);
     return false;

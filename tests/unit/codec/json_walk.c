@@ -348,11 +348,11 @@ TEST(json_walk_take, counts_the_levels_around_and_the_size)
     static const struct {
         const char *text;
         pdr_rc rc;
-        const char *reason;
-    } rows[] = {{"[[[1]]]", PDR_OK, ""},
-                {"[[[[1]]]]", PDR_ELIMIT, "too_deep"},
-                {"[[1,2,3,4] ]", PDR_OK, ""},
-                {"[[1,2,3,4,56] ]", PDR_ELIMIT, "too_large"}};
+        const char *reason, *path;
+    } rows[] = {{"[[[1]]]", PDR_OK, "", ""},
+                {"[[[[1]]]]", PDR_ELIMIT, "too_deep", "/0/0/0"},
+                {"[[1,2,3,4] ]", PDR_OK, "", ""},
+                {"[[1,2,3,4,56] ]", PDR_ELIMIT, "too_large", "/0"}};
 
     for (size_t i = 0; i < PDR_COUNT(rows); i++) {
         struct source s = source_of(rows[i].text, 100);
@@ -366,6 +366,7 @@ TEST(json_walk_take, counts_the_levels_around_and_the_size)
         ASSERT_RC(PDR_OK, pdr_walk_next(&event, w, NULL));
         ASSERT_RC(rows[i].rc, pdr_walk_take(&v, w, &err));
         ASSERT_STR(rows[i].reason, err.reason);
+        ASSERT_STR(rows[i].path, err.path);
         pdr_value_free(v);
         pdr_walk_free(w);
     }
