@@ -15,7 +15,7 @@ struct pdr_walk {
     const pdr_codec *codec; /* borrowed */
     void *self;             /* owned; of the codec */
     struct read_limits limits;
-    struct route route; /* used unless the codec has paths itself */
+    struct route route; /* used if keeps_route() */
     size_t depth;
     pdr_event last;
     bool can_take;
@@ -24,12 +24,19 @@ struct pdr_walk {
     pdr_err err;
 };
 
+/* A codec that has paths itself needs none from here, unless whole values are
+ * put together here: then this is where their limits are. */
+static bool keeps_route(const pdr_codec *codec)
+{
+    return !codec->has_paths || codec->walk_take == NULL;
+}
+
 static pdr_rc open_codec(pdr_walk *w, const pdr_read_opts *opts, pdr_err *err,
                          pdr_read_fn fn, void *arg)
 {
     pdr_rc rc = PDR_OK;
 
-    if (!w->codec->has_paths)
+    if (keeps_route(w->codec))
         rc = pdr__route_init(&w->route, w->limits.depth, err);
     if (rc == PDR_OK)
         rc = w->codec->walk_open(&w->self, opts, err, fn, arg);
@@ -112,7 +119,7 @@ static pdr_rc too_deep(pdr_walk *w)
     return rc;
 }
 
-/* Keep track of the place, for codecs that do not. */
+/* Keep track of the place. */
 static pdr_rc follow(pdr_walk *w, pdr_event event)
 {
     switch (event) {
@@ -156,7 +163,7 @@ static pdr_rc next(pdr_walk *w)
 
     if (rc == PDR_OK)
         rc = check_end(w, event);
-    if (rc == PDR_OK && !w->codec->has_paths)
+    if (rc == PDR_OK && keeps_route(w->codec))
         rc = follow(w, event);
     if (rc != PDR_OK) {
         if (!w->codec->has_paths && w->err.path[0] == '\0')
@@ -213,7 +220,7 @@ static pdr_rc check_limits(pdr_walk *w, int64_t begin, size_t outside,
     w->err.offset = begin;
     /* What ended last may have been the value itself, but its level is still
      * there. */
-    if (!w->codec->has_paths)
+    if (keeps_route(w->codec))
         pdr__err_path(&w->err, pdr_str_n(w->route.text.ptr,
                                          w->route.levels[outside].path_len));
     return rc;
@@ -265,7 +272,7 @@ static pdr_rc take_by_codec(pdr_value **out, pdr_walk *w, pdr_err *err)
         return PDR_OK;
     w->depth--;
     w->last = PDR_END;
-    return w->codec->has_paths ? PDR_OK : follow(w, PDR_END);
+    return keeps_route(w->codec) ? follow(w, PDR_END) : PDR_OK;
 }
 
 pdr_rc pdr_walk_take(pdr_value **out, pdr_walk *walk, pdr_err *err)

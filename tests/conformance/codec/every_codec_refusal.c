@@ -320,6 +320,42 @@ TEST(every_codec, has_a_limit_of_bytes)
     pdr_buf_dispose(&bytes);
 }
 
+/* Take the value that is two levels deep; it is too large. */
+static void assert_untakeable(const char *reason, const pdr_codec *codec,
+                              const pdr_buf *bytes, const pdr_read_opts *opts)
+{
+    struct trip_way way = {SIZE_MAX, TRIP_TAKE, 2};
+    pdr_buf tape = PDR_BUF_INIT(UINT32_MAX);
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_ELIMIT,
+              trip_tape(&tape, codec, pdr_buf_str(bytes), opts, way, &err));
+    ASSERT_STR(reason, err.reason);
+    ASSERT(err.offset > 0);
+    err.path[strlen("/a/b")] = '\0'; /* or the place where it grew too large */
+    ASSERT_STR("/a/b", err.path);
+    pdr_buf_dispose(&tape);
+}
+
+TEST(every_codec, names_the_value_that_is_too_large_to_be_taken)
+{
+    pdr_buf json = PDR_BUF_INIT(UINT32_MAX), bytes = json;
+
+    ASSERT_RC(PDR_OK, pdr_buf_append(&json, pdr_str_c("{\"a\":{\"b\":"), NULL));
+    json_make_wide(&json, 100, false);
+    ASSERT_RC(PDR_OK, pdr_buf_append(&json, pdr_str_c("}}"), NULL));
+    EACH_CODEC(codec)
+    {
+        pdr_read_opts nodes = {.max_nodes = 50}, large = {.max_nodes = 0};
+        bytes_of(&bytes, codec, &json);
+        large.max_bytes = bytes.len / 2;
+        assert_untakeable("too_many_nodes", codec, &bytes, &nodes);
+        assert_untakeable("too_large", codec, &bytes, &large);
+    }
+    pdr_buf_dispose(&bytes);
+    pdr_buf_dispose(&json);
+}
+
 /* --- options ------------------------------------------------------------- */
 
 static void assert_bad_option(pdr_rc rc, const pdr_err *err)
