@@ -254,6 +254,7 @@ typedef struct pdr_format {
 PDR_API const pdr_codec *const *pdr_codecs(size_t *count);
 
 /** The form called `name`.
+ * @param[out] out  as it was on failure.
  * @param codecs  borrowed for the call, `count` of them.
  * @return PDR_OK; PDR_ENOTFOUND (reason "no_format"); PDR_EMISUSE (reason
  *         "missing_slot") and PDR_EVERSION as pdr_codec_read().
@@ -267,6 +268,7 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_codec_find(pdr_format *out,
  * The form of a file: by the extension of its name if that tells, else by its
  * first bytes.
  *
+ * @param[out] out   as it was on failure.
  * @param codecs     borrowed for the call, `count` of them.
  * @param path       borrowed for the call; NULL if there is no name.
  * @param beginning  borrowed for the call; a few hundred bytes are enough.

@@ -350,7 +350,7 @@ pdr_rc pdr_codec_guess(pdr_format *out, const pdr_codec *const *codecs,
                        size_t count, const char *path, pdr_str beginning,
                        bool whole, pdr_err *err)
 {
-    const pdr_codec *first = NULL;
+    pdr_format found = {NULL, NULL, 0};
 
     PDR_REQUIRE(out != NULL && codecs != NULL);
     pdr_rc rc = check_all(codecs, count, err);
@@ -362,17 +362,17 @@ pdr_rc pdr_codec_guess(pdr_format *out, const pdr_codec *const *codecs,
         const pdr_codec_form *form = codecs[i]->guess(beginning, whole);
         if (form == NULL)
             continue;
-        if (first != NULL)
+        if (found.codec != NULL)
             return PDR_FAIL(err, AMBIGUOUS_FORMAT,
                             "it could be %s or %s; say which one it is",
-                            first->title, codecs[i]->title);
-        first = codecs[i];
-        *out = format_of(codecs[i], form);
+                            found.codec->title, codecs[i]->title);
+        found = format_of(codecs[i], form);
     }
-    if (first == NULL)
+    if (found.codec == NULL)
         return PDR_FAIL(err, UNKNOWN_FORMAT,
                         beginning.len == 0
                             ? "it is empty, so its format cannot be told"
                             : "its first bytes are of no format known here");
+    *out = found;
     return PDR_OK;
 }

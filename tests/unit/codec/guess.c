@@ -233,7 +233,7 @@ TEST(codec_guess, refuses_what_two_codecs_claim_unless_an_extension_tells)
 {
     pdr_codec rival = script_codec();
     const pdr_codec *codecs[] = {pdr_json_codec(), toy_codec(), &rival};
-    pdr_format format;
+    pdr_format format = {NULL, NULL, 0};
     pdr_err err = PDR_ERR_INIT;
 
     rival.title = "Rival";
@@ -241,6 +241,7 @@ TEST(codec_guess, refuses_what_two_codecs_claim_unless_an_extension_tells)
     ASSERT_RC(PDR_EINVALID, pdr_codec_guess(&format, codecs, 3, "a.txt",
                                             pdr_str_c("[1]"), true, &err));
     ASSERT_STR("ambiguous_format", err.reason);
+    ASSERT(format.codec == NULL && format.name == NULL);
     ASSERT_STR("it could be JSON or Rival; say which one it is", err.message);
     ASSERT_RC(PDR_OK, pdr_codec_guess(&format, codecs, 3, "a.json",
                                       pdr_str_c("[1]"), true, NULL));
