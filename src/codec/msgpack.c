@@ -37,6 +37,18 @@ static pdr_rc writer_open(void **self, const pdr_write_opts *opts, pdr_err *err,
     return pdr_builder_new(&w->document, err);
 }
 
+/* The length of the record that begins at `before`. */
+static pdr_rc put_length(pdr_buf *out, size_t before, pdr_err *err)
+{
+    size_t len = out->len - before - 4;
+
+    if (len > PDR_MAX_RECORD_BYTES)
+        return PDR_FAIL(err, TOO_LARGE, "a record of %zu bytes; %u can be", len,
+                        PDR_MAX_RECORD_BYTES);
+    mp_store32(out->ptr + before, (uint32_t)len);
+    return PDR_OK;
+}
+
 /* One whole document, its length in front if there is to be one. */
 static pdr_rc put_document(struct mp_piecewise *w, const pdr_value *value,
                            pdr_err *err)
@@ -44,19 +56,23 @@ static pdr_rc put_document(struct mp_piecewise *w, const pdr_value *value,
     bool records = (w->opts.flags & PDR_RECORDS) != 0;
     pdr_buf *out = &w->sink.buf;
     size_t before = out->len;
+    pdr_write_report report = {0, 0};
+    pdr_write_opts opts = w->opts;
     pdr_rc rc = PDR_OK;
 
+    opts.report = &report; /* counts only if the length is fine, too */
     if (records)
         rc = pdr_buf_append(out, PDR_LIT("\0\0\0\0"), err);
     if (rc == PDR_OK)
-        rc = pdr__mp_write(out, value, &w->opts, err);
-    if (rc != PDR_OK || !records)
-        return rc == PDR_OK ? pdr__sink_ease(&w->sink, err) : rc;
-    size_t len = out->len - before - 4;
-    if (len > PDR_MAX_RECORD_BYTES)
-        return PDR_FAIL(err, TOO_LARGE, "a record of %zu bytes; %u can be", len,
-                        PDR_MAX_RECORD_BYTES);
-    mp_store32(out->ptr + before, (uint32_t)len);
+        rc = pdr__mp_write(out, value, &opts, err);
+    if (rc == PDR_OK && records)
+        rc = put_length(out, before, err);
+    if (rc != PDR_OK)
+        return rc;
+    if (w->opts.report != NULL) {
+        w->opts.report->numbers += report.numbers;
+        w->opts.report->strings += report.strings;
+    }
     return pdr__sink_ease(&w->sink, err);
 }
 

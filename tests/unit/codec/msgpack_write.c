@@ -576,6 +576,41 @@ TEST(msgpack_writer, writes_for_exchange_and_counts_all_documents)
     ASSERT_INT(12, report.numbers);
 }
 
+/* A record that a reader takes, and one that has a byte too many. */
+TEST(msgpack_writer, refuses_a_record_that_no_reader_takes)
+{
+    const size_t around = strlen("\"\\/\""), head = 1 + 2 + 5;
+
+    for (size_t more = 0; more < 2; more++) {
+        size_t len = PDR_MAX_RECORD_BYTES - head + more;
+        pdr_buf json = PDR_BUF_INIT(SIZE_MAX), bytes = PDR_BUF_INIT(SIZE_MAX);
+        pdr_write_report report = {0, 0};
+        pdr_write_opts opts = {.flags = PDR_RECORDS | PDR_EXCHANGE,
+                               .report = &report};
+        pdr_writer *writer = NULL;
+        pdr_value *value = NULL;
+        pdr_err err = PDR_ERR_INIT;
+
+        ASSERT_RC(PDR_OK, pdr_buf_reserve(&json, len + around + 5, NULL));
+        ASSERT_RC(PDR_OK,
+                  pdr_buf_append(&json, pdr_str_c("[\"\\/\",\""), NULL));
+        memset(json.ptr + json.len, 'x', len);
+        json.len += len;
+        ASSERT_RC(PDR_OK, pdr_buf_append(&json, pdr_str_c("\"]"), NULL));
+        ASSERT_RC(PDR_OK, pdr_json_read_take(&value, &json, NULL, NULL));
+        ASSERT_RC(PDR_OK, pdr_writer_new(&writer, pdr_msgpack_codec(), &opts,
+                                         NULL, collect, &bytes));
+        ASSERT_RC(more == 0 ? PDR_OK : PDR_ELIMIT,
+                  pdr_writer_put(writer, PDR_SCALAR, value, &err));
+        ASSERT_STR(more == 0 ? "" : "too_large", err.reason);
+        ASSERT_INT(more == 0 ? 1 : 0, report.strings);
+        ASSERT_SIZE(more == 0 ? PDR_MAX_RECORD_BYTES + 4 : 0, bytes.len);
+        pdr_writer_free(writer);
+        pdr_value_free(value);
+        pdr_buf_dispose(&bytes);
+    }
+}
+
 TEST(msgpack_writer, passes_on_what_the_stream_says)
 {
     pdr_buf full = PDR_BUF_INIT(0);
