@@ -628,7 +628,6 @@ static pdr_rc check_input(struct report *r, pdr_buf *text, pdr_err *err)
     pdr_rc rc = cli_form_of_input(&r->form, &r->in, c->from, err);
 
     if (rc != PDR_OK) {
-        r->form.format.codec = NULL;
         place_begin(&r->place, pdr_str_n(r->in.first, r->in.first_len), 0);
         return rc;
     }
