@@ -66,13 +66,43 @@ static struct result read_with(pdr_str input, unsigned flags, pdr_kernel kernel)
     return result;
 }
 
+/* Bytes one by one, so that each is seen at the end of what is there. */
+static pdr_rc give_byte(size_t *got, void *into, size_t cap, pdr_err *err,
+                        void *arg)
+{
+    pdr_str *rest = arg;
+
+    (void)cap;
+    (void)err;
+    *got = rest->len > 0;
+    if (*got == 0)
+        return PDR_OK;
+    memcpy(into, rest->ptr++, 1);
+    rest->len--;
+    return PDR_OK;
+}
+
+/* Event by event: values that are taken whole go through the reader again. */
 static struct result read_by_walk(pdr_str input, unsigned flags)
 {
     pdr_read_opts opts = {.flags = flags};
     struct result result = {PDR_OK, NULL, PDR_ERR_INIT};
+    pdr_event event = PDR_END;
+    pdr_walk *walk = NULL;
+    pdr_builder *b = NULL;
 
-    result.rc = pdr__codec_read_by_walk(&result.value, pdr_msgpack_codec(),
-                                        input, &opts, &result.err);
+    MUST(pdr_builder_new(&b, NULL) == PDR_OK);
+    MUST(pdr_walk_new(&walk, pdr_msgpack_codec(), &opts, NULL, give_byte,
+                      &input) == PDR_OK);
+    while (result.rc == PDR_OK && event != PDR_END_OF_INPUT) {
+        result.rc = pdr_walk_next(&event, walk, &result.err);
+        if (result.rc == PDR_OK)
+            pdr__builder_put(b, event, pdr_walk_value(walk));
+    }
+    if (result.rc == PDR_OK)
+        MUST(pdr_builder_finish(&result.value, b, NULL) == PDR_OK);
+    pdr_walk_free(walk);
+    pdr_builder_free(b);
     return result;
 }
 
