@@ -1,6 +1,6 @@
 /*
  * msgpack_core.h - the reader's loop, compiled once per kernel. See
- * msgpack_read.c for what it works on and for M1 to M4.
+ * msgpack_read.c for what it works on and for M1 to M5.
  *
  * The file that includes it defines
  *
