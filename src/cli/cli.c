@@ -229,7 +229,7 @@ int cli_fail(const struct cli *cli, const struct cli_about *about,
         problem.place = &place;
     cli_put(&why, err->message);
     if (err->path[0] != '\0')
-        cli_putf(&why, " at %s", err->path);
+        cli_putf(&why, ", at %s", err->path);
     cli_must(pdr_buf_append(&why, pdr_str_n("", 1), NULL), NULL);
     if (hint == NULL)
         hint = cli_hint(err, about->input, 0);

@@ -627,7 +627,7 @@ def _():
     assert perdure("fmt", "none.json").status == 3
     assert perdure("fmt", "/").status == 9
     expect(perdure("fmt", stdin=b"[NaN]"), 6, "", """\
-perdure: standard input:1:2: NaN and infinities are read only when asked for at /0
+perdure: standard input:1:2: NaN and infinities are read only when asked for, at /0
 hint: Python writes these; --bare-tokens accepts them
 """)
     expect(perdure("fmt", "-c", "--bare-tokens", stdin=b"[NaN, 1]"), 0,

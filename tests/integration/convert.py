@@ -372,7 +372,7 @@ def _():
     write("a.json", "[NaN,-Infinity]")
     expect(perdure("convert", "a.json", "x.msgpack"), 6, "", """\
 perdure: a.json: JSON (json), by its extension
-perdure: a.json: byte 1: NaN and infinities are read only when asked for at /0
+perdure: a.json: byte 1: NaN and infinities are read only when asked for, at /0
 hint: Python writes these; --bare-tokens accepts them
 """)
     assert perdure("convert", "-q", "--bare-tokens", "a.json",
@@ -426,7 +426,7 @@ def _():
     write("a.jsonl", '{"a":1}\n{"b":[1,2.5x]}\n')
     expect(perdure("convert", "a.jsonl", "x.msgpack"), 6, "", """\
 perdure: a.jsonl: JSON (jsonl), by its extension
-perdure: a.jsonl: document 2, byte 19: expected ',' or ']', found 'x' at /b
+perdure: a.jsonl: document 2, byte 19: expected ',' or ']', found 'x', at /b
 """)
     problem = json.loads(perdure("convert", "-o", "json", "a.jsonl",
                                  "x.msgpack").err)
@@ -435,7 +435,7 @@ perdure: a.jsonl: document 2, byte 19: expected ',' or ']', found 'x' at /b
     assert "line" not in problem, problem
     write("a.msgpack", b"\x01\x81\xa1a\x92\x01\xc1")
     expect(perdure("convert", "-q", "a.msgpack", "x.jsonl"), 6, "",
-           "perdure: a.msgpack: document 2, byte 6: %s at /a/1\n" % re.search(
+           "perdure: a.msgpack: document 2, byte 6: %s, at /a/1\n" % re.search(
                "error: (.*) \\[reserved_byte\\]",
                perdure("check", "a.msgpack").out.decode()).group(1))
     assert sorted(os.listdir(".")) == ["a.jsonl", "a.msgpack"]
