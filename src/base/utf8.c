@@ -66,8 +66,8 @@ pdr_rc pdr__utf8_check(pdr_str text, pdr_err *err)
     if (at == text.len)
         return PDR_OK;
     return PDR_FAIL_AT(err, at, BAD_UTF8,
-                       "byte 0x%02X at offset %zu begins no UTF-8 sequence",
-                       (unsigned)(unsigned char)text.ptr[at], at);
+                       "byte 0x%02X begins no UTF-8 sequence",
+                       (unsigned)(unsigned char)text.ptr[at]);
 }
 
 size_t pdr__wtf8_encode(char out[PDR_UTF8_MAX], uint32_t codepoint)
