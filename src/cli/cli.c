@@ -187,6 +187,16 @@ void cli_report(const struct cli *cli, const char *what, const char *why,
     pdr_buf_dispose(&line);
 }
 
+const char *cli_message(const pdr_err *err, size_t line, size_t column)
+{
+    char place[64];
+    int len =
+        snprintf(place, sizeof(place), "line %zu, column %zu: ", line, column);
+    bool repeats = len > 0 && strncmp(err->message, place, (size_t)len) == 0;
+
+    return repeats ? err->message + len : err->message;
+}
+
 /* Does the input reach to the place of the failure, and has it lines? */
 static bool has_line(const struct cli_about *about, const pdr_err *err)
 {
@@ -196,19 +206,15 @@ static bool has_line(const struct cli_about *about, const pdr_err *err)
 }
 
 /* "a.json:2:7", "a.msgpack: document 3, byte 17" */
-static void put_what(pdr_buf *out, struct cli_place *place,
+static void put_what(pdr_buf *out, const struct cli_place *place,
                      const struct cli_about *about, const pdr_err *err)
 {
-    bool line = has_line(about, err), byte = !line && err->offset >= 0;
-
-    cli_put(out, about->name);
-    if (line) {
-        pdr_err_locate(&place->line, &place->column, about->input, err->offset);
+    cli_put(out, about->name[0] != '\0' ? about->name : "''");
+    if (place->line > 0)
         cli_putf(out, ":%zu:%zu", place->line, place->column);
-    }
     if (about->document > 0)
         cli_putf(out, ": document %ju", (uintmax_t)about->document);
-    if (byte)
+    if (place->line == 0 && err->offset >= 0)
         cli_putf(out, "%s byte %jd", about->document > 0 ? "," : ":",
                  (intmax_t)err->offset);
     cli_must(pdr_buf_append(out, pdr_str_n("", 1), NULL), NULL);
@@ -217,17 +223,20 @@ static void put_what(pdr_buf *out, struct cli_place *place,
 int cli_fail(const struct cli *cli, const struct cli_about *about,
              const pdr_err *err)
 {
-    struct cli_place place = {err->path, about->document, err->offset, 0, 0};
+    struct cli_place place = {err->path, about->document, err->offset,
+                              about->line, about->column};
     struct cli_problem problem = {pdr_rc_name(err->code),
                                   pdr_rc_text(err->code), err->reason,
                                   pdr_rc_exit_status(err->code), NULL};
     const char *hint = about->hint;
     pdr_buf what = PDR_BUF_INIT(SIZE_MAX), why = PDR_BUF_INIT(SIZE_MAX);
 
+    if (place.line == 0 && has_line(about, err))
+        pdr_err_locate(&place.line, &place.column, about->input, err->offset);
     put_what(&what, &place, about, err);
     if (place.document > 0 || place.offset >= 0 || err->path[0] != '\0')
         problem.place = &place;
-    cli_put(&why, err->message);
+    cli_put(&why, cli_message(err, place.line, place.column));
     if (err->path[0] != '\0')
         cli_putf(&why, ", at %s", err->path);
     cli_must(pdr_buf_append(&why, pdr_str_n("", 1), NULL), NULL);

@@ -233,12 +233,17 @@ void cli_member_place(pdr_builder *to, const struct cli_place *place);
 
 /* What a failure is about. */
 struct cli_about {
-    const char *name;  /* of the file */
-    pdr_str input;     /* its bytes from the first on, as far as known: so that
-                          an offset becomes a line, and for hints */
-    uint64_t document; /* of a sequence, from 1; else 0 */
-    const char *hint;  /* NULL: what cli_hint() gives */
+    const char *name; /* of the file */
+    pdr_str input;    /* its bytes from the first on, as far as known: so that
+                         an offset becomes a line, and for hints */
+    size_t line, column; /* of the failure, if they are known without `input`;
+                            else 0 */
+    uint64_t document;   /* of a sequence, from 1; else 0 */
+    const char *hint;    /* NULL: what cli_hint() gives */
 };
+
+/* The message without the place, if it begins with the one that is shown. */
+const char *cli_message(const pdr_err *err, size_t line, size_t column);
 
 /* Report a failure of the library, see cli_report(). Gives the exit status. */
 int cli_fail(const struct cli *cli, const struct cli_about *about,
@@ -290,7 +295,8 @@ size_t cli_cells(pdr_str text, enum cli_text_mode mode);
  * and the column (from 0) of that byte in what is shown. */
 size_t cli_excerpt(pdr_buf *out, pdr_str input, size_t offset, size_t cells);
 
-/* Is it text, as far as byte `at` shows? Else lines and columns say nothing. */
+/* Is it text, as far as byte `at` shows, which may lie behind what is known of
+ * the input? Else lines and columns say nothing. */
 bool cli_is_text(pdr_str input, int64_t at);
 
 /* Bytes at the end of `text` that are the front of a character. */
@@ -430,6 +436,12 @@ pdr_rc cli_input_peek(struct cli_input *in, pdr_err *err);
  * walk can read from it. PDR_EIO. */
 pdr_rc cli_input_some(size_t *got, void *into, size_t cap, pdr_err *err,
                       void *arg);
+
+/* Line and column of a byte that was handed out, as pdr_err_locate() gives
+ * them: from the first bytes, or by reading a file once more. False if it is no
+ * text, or a pipe that has passed by. */
+bool cli_input_locate(size_t *line, size_t *column, const struct cli_input *in,
+                      int64_t offset);
 
 /* All that is left into `out`. Also PDR_ELIMIT (reason "too_large"). */
 pdr_rc cli_input_rest(pdr_buf *out, struct cli_input *in,

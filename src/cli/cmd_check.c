@@ -442,17 +442,10 @@ static void print_advice(const struct report *r, const pdr_err *err)
                cli_off(colored), hint);
 }
 
-/* The message without the place, if it begins with the one that is shown. */
 static const char *message_of(const struct report *r, const pdr_err *err)
 {
-    char place[64];
-    int len =
-        snprintf(place, sizeof(place), "line %zu, column %zu: ", r->place.line,
-                 r->place.column);
-    bool repeats = r->has_line && len > 0 &&
-                   strncmp(err->message, place, (size_t)len) == 0;
-
-    return repeats ? err->message + len : err->message;
+    return r->has_line ? cli_message(err, r->place.line, r->place.column)
+                       : err->message;
 }
 
 static void print_invalid(const struct report *r, const pdr_err *err)
@@ -519,7 +512,7 @@ static void add_error(pdr_builder *to, const struct report *r,
     pdr_builder_object(to);
     cli_member_text(to, "code", pdr_str_c(pdr_rc_name(err->code)));
     cli_member_text(to, "reason", pdr_str_c(err->reason));
-    cli_member_text(to, "message", pdr_str_c(err->message));
+    cli_member_text(to, "message", pdr_str_c(message_of(r, err)));
     if (err->offset >= 0 || err->path[0] != '\0')
         cli_member_place(to, &place);
     if (hint[0] != '\0')

@@ -383,6 +383,8 @@ static int fail(const struct convert *c, pdr_err *err)
     about.hint = hint;
     if (hint[0] == '\0')
         about.hint = cli_hint(err, pdr_str_n(c->in.first, c->in.first_len), 0);
+    if (!c->out_failed)
+        (void)cli_input_locate(&about.line, &about.column, &c->in, err->offset);
     return cli_fail(c->cli, &about, err);
 }
 
@@ -391,12 +393,16 @@ static int convert(struct convert *c)
     pdr_err err = PDR_ERR_INIT;
     pdr_rc rc = cli_input_open(&c->in, c->cli, c->in_path, &err);
 
-    if (rc == PDR_OK) {
+    int status = 0;
+
+    if (rc == PDR_OK)
         rc = convert_open(c, &err);
-        cli_input_close(&c->in);
-    }
+    cli_progress_end(&c->in.progress);
     if (rc != PDR_OK)
-        return fail(c, &err);
+        status = fail(c, &err);
+    cli_input_close(&c->in);
+    if (rc != PDR_OK)
+        return status;
     if (cli_is_json(c->cli))
         print_report(c);
     else if (!c->cli->quiet)

@@ -16,7 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define READ_BYTES ((size_t)1024 * 1024) /* between two looks at the clock */
+#define READ_BYTES   ((size_t)1024 * 1024) /* between two looks at the clock */
+#define LOCATE_BYTES 65536                 /* at once, to count lines */
 
 pdr_read_opts cli_read_opts(const struct cli_limits *limits)
 {
@@ -130,6 +131,57 @@ pdr_rc cli_input_some(size_t *got, void *into, size_t cap, pdr_err *err,
     }
     in->bytes += *got;
     return rc;
+}
+
+/* Move line and column behind `text`, and give the bytes of it that counted:
+ * not the front of a character or of a line end, which may go on. */
+static size_t count_lines(size_t *line, size_t *column, pdr_str text, bool last)
+{
+    size_t lines = 0, columns = 0, len = text.len;
+
+    if (!last && len > 0)
+        len -= text.ptr[len - 1] == '\r' ? 1 : cli_cut_len(text);
+    pdr_err_locate(&lines, &columns, pdr_str_n(text.ptr, len), (int64_t)len);
+    *column = lines == 1 ? *column + columns - 1 : columns;
+    *line += lines - 1;
+    return len;
+}
+
+/* As cli_input_locate(), by reading the file from its beginning to `end`. */
+static bool locate_in_file(size_t *line, size_t *column, int fd, int64_t end)
+{
+    char text[LOCATE_BYTES];
+    size_t len = 0;
+
+    *line = *column = 1;
+    for (int64_t at = 0; at < end;) {
+        size_t room = sizeof(text) - len;
+        size_t want = end - at < (int64_t)room ? (size_t)(end - at) : room;
+        ssize_t got = pread(fd, text + len, want, at);
+        if (got <= 0)
+            return false;
+        at += got;
+        len += (size_t)got;
+        size_t used =
+            count_lines(line, column, pdr_str_n(text, len), at == end);
+        len -= used;
+        memmove(text, text + used, len);
+    }
+    return true;
+}
+
+bool cli_input_locate(size_t *line, size_t *column, const struct cli_input *in,
+                      int64_t offset)
+{
+    pdr_str first = {in->first, in->first_len};
+
+    if (offset < 0 || !cli_is_text(first, offset))
+        return false;
+    if ((uint64_t)offset > first.len)
+        return in->size > 0 && in->fd > STDIN_FILENO &&
+               locate_in_file(line, column, in->fd, offset);
+    pdr_err_locate(line, column, first, offset);
+    return true;
 }
 
 static pdr_rc too_large(uint64_t max, pdr_err *err)

@@ -200,7 +200,7 @@ bool cli_is_text(pdr_str input, int64_t at)
     size_t max = at > 0 ? TEXT_BYTES : TEXT_LEAD;
     pdr_str front = pdr_str_n(input.ptr, len < max ? len : max);
 
-    if (len > max)
+    if (len > max || at > (int64_t)input.len)
         front.len -= cli_cut_len(front);
     for (size_t i = 0; i < front.len;) {
         size_t step = 0;

@@ -225,10 +225,10 @@ hint: --gather would make an empty array of it
     assert read("x.json") == b"1"
     write("two.json", "1\n2\n")
     expect(perdure("convert", "-q", "two.json", "y.json"), 6, "",
-           "perdure: two.json: byte 2: there is more behind the document\n")
+           "perdure: two.json:2:1: there is more behind the document\n")
     expect(perdure("convert", "two.json", "y.json"), 6, "", """\
 perdure: two.json: JSON (json), by its extension
-perdure: two.json: byte 2: there is more behind the document
+perdure: two.json:2:1: there is more behind the document
 hint: for several documents in one file say --from jsonl
 """)
 
@@ -372,7 +372,7 @@ def _():
     write("a.json", "[NaN,-Infinity]")
     expect(perdure("convert", "a.json", "x.msgpack"), 6, "", """\
 perdure: a.json: JSON (json), by its extension
-perdure: a.json: byte 1: NaN and infinities are read only when asked for, at /0
+perdure: a.json:1:2: NaN and infinities are read only when asked for, at /0
 hint: Python writes these; --bare-tokens accepts them
 """)
     assert perdure("convert", "-q", "--bare-tokens", "a.json",
@@ -421,18 +421,18 @@ def _():
 
 # --- mistakes in the input -----------------------------------------------
 
-@tests.test("convert: names file, document, byte and path of a mistake")
+@tests.test("convert: names file, line, document and path of a mistake")
 def _():
     write("a.jsonl", '{"a":1}\n{"b":[1,2.5x]}\n')
     expect(perdure("convert", "a.jsonl", "x.msgpack"), 6, "", """\
 perdure: a.jsonl: JSON (jsonl), by its extension
-perdure: a.jsonl: document 2, byte 19: expected ',' or ']', found 'x', at /b
+perdure: a.jsonl:2:12: document 2: expected ',' or ']', found 'x', at /b
 """)
     problem = json.loads(perdure("convert", "-o", "json", "a.jsonl",
                                  "x.msgpack").err)
     assert (problem["document"], problem["offset"], problem["pointer"]) == (
         2, 19, "/b"), problem
-    assert "line" not in problem, problem
+    assert (problem["line"], problem["column"]) == (2, 12), problem
     write("a.msgpack", b"\x01\x81\xa1a\x92\x01\xc1")
     expect(perdure("convert", "-q", "a.msgpack", "x.jsonl"), 6, "",
            "perdure: a.msgpack: document 2, byte 6: %s, at /a/1\n" % re.search(
@@ -441,6 +441,39 @@ perdure: a.jsonl: document 2, byte 19: expected ',' or ']', found 'x', at /b
     assert sorted(os.listdir(".")) == ["a.jsonl", "a.msgpack"]
     assert perdure("convert", "none.json", "x.json").status == 3
     assert perdure("convert", "--from", "json", ".", "x.json").status == 9
+
+
+@tests.test("convert: finds the line of a mistake deep in a file")
+def _():
+    # Characters and line ends of several bytes lie across every place at which
+    # a reader could cut.
+    for end in ("\n", "\r\n", "\r"):
+        for shift in range(5):
+            line = '"%s"' % ("x" * shift + "äöü€𝄞" * 7) + end
+            count = 300000 // len(line.encode())
+            write("a.jsonl", "1" + end + line * count + '["ä", x]' + end)
+            result = perdure("convert", "-q", "a.jsonl", "x.msgpack")
+            expect(result, 6, "", "perdure: a.jsonl:%d:7: document %d: expected "
+                   "a value, found 'x', at /1\n" % (count + 2, count + 2))
+            # A pipe has passed by.
+            piped = perdure("convert", "-q", "--from", "jsonl", "-", "x.msgpack",
+                            stdin=read("a.jsonl"))
+            assert b"standard input: document %d, byte " % (
+                count + 2) in piped.err, piped
+    piped = perdure("convert", "-q", "-", "x.xml", stdin=b"[1,\n?]")
+    assert piped.err.startswith(b"perdure: standard input:2:1: "), piped
+
+
+@tests.test("convert, check, diff: say the place of a mistake in XML once")
+def _():
+    write("a.xml", XML % '\n <number key="n">x</number>')
+    want = "a.xml:2:19: no JSON number, at /n\n"
+    for args in (("convert", "-q", "a.xml", "x.json"),
+                 ("diff", "-q", "a.xml", "a.xml")):
+        expect(perdure(*args), 6, "", "perdure: " + want)
+    error = json.loads(perdure("check", "-o", "jsonl", "a.xml").out)["error"]
+    assert (error["message"], error["line"], error["column"]) == (
+        "no JSON number", 2, 19), error
 
 
 @tests.test("hint: says what to do about each thing that JSON cannot hold")

@@ -162,6 +162,13 @@ TEST(is_text, looks_at_the_beginning_if_nothing_stands_before)
     ASSERT(is_text("0123456789abcde\xC3\xA4", 17, 0)); /* cut by us */
 }
 
+TEST(is_text, forgives_what_was_cut_before_the_place)
+{
+    ASSERT(is_text("a\xC3", 2, 3)); /* the rest is not known */
+    ASSERT(!is_text("a\xC3", 2, 2));
+    ASSERT(!is_text("\xFF\xC3", 2, 3));
+}
+
 TEST(is_text, does_not_look_further_than_it_needs)
 {
     static char bytes[5001];
