@@ -478,7 +478,10 @@ static void print_summary(const struct report *r, pdr_rc rc)
     cli_putf(&line, ": %s", cli_on(colored, valid ? CLI_GREEN : CLI_RED));
     put_verdict(&line, r, rc);
     cli_put(&line, cli_off(colored));
-    if (r->sequence)
+    if (r->sequence && !valid && r->document > 1)
+        cli_putf(&line, " behind %s valid document%s",
+                 cli_number(number, r->document - 1), plural(r->document - 1));
+    if (r->sequence && valid)
         cli_putf(&line, ", %s document%s", cli_number(number, r->documents),
                  plural(r->documents));
     if (valid) {

@@ -323,7 +323,7 @@ standard input:2:4: error: more than 2 names and values [too_many_nodes]
        |    ^
     document 2, byte 7, /1
     hint: --max-nodes sets the limit
-standard input: not checked: a limit was reached, 2 documents
+standard input: not checked: a limit was reached behind 1 valid document
 """)
 
 
@@ -469,7 +469,7 @@ a.jsonl:5:2: error: expected a value, found '?' [unexpected_byte]
      5 |  ?]
        |  ^
     document 3, byte 32, /1
-a.jsonl: not valid JSON, 3 documents, 1 warning
+a.jsonl: not valid JSON behind 2 valid documents, 1 warning
 """)
     found = strict(perdure("check", "--lines", "-o", "jsonl", "-",
                            stdin=text.encode()).out)

@@ -547,7 +547,8 @@ a.jsonl: valid JSON, 1 document, 23 bytes, 6 values, 3 levels deep
     assert shown.status == 6 and len(lines) == 4, lines
     assert re.fullmatch(r"b.msgpack: error: .* \[reserved_byte\]", lines[0])
     assert lines[1] == "    document 2, byte 4, /1", lines
-    assert lines[3] == "b.msgpack: not valid MessagePack, 2 documents", lines
+    assert lines[3] == (
+        "b.msgpack: not valid MessagePack behind 1 valid document"), lines
     write("b.xml", (XML % "\n <nul/>").replace("map", "array"))
     lines = perdure("check", "b.xml").out.decode().splitlines()
     assert lines[0].startswith("b.xml:2:2: error: "), lines
