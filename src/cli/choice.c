@@ -150,6 +150,32 @@ bool cli_form_of_name(struct cli_form *out, const char *path, uint64_t word)
                            false, NULL) == PDR_OK;
 }
 
+/* A form with flags that the other one lacks is another one: records are no
+ * sequence. One that lacks some of them only did not look as far: the first
+ * line of a sequence may be one document. */
+bool cli_form_differs(pdr_format *out, const pdr_format *used, pdr_str first,
+                      bool whole)
+{
+    size_t count = 0;
+    const pdr_codec *const *codecs = cli_codecs(&count);
+
+    return pdr_codec_guess(out, codecs, count, NULL, first, whole, NULL) ==
+               PDR_OK &&
+           (out->codec != used->codec || (out->flags & ~used->flags) != 0);
+}
+
+void cli_form_doubt(char *out, size_t cap, const pdr_format *used,
+                    pdr_str first, bool whole)
+{
+    pdr_format other;
+
+    out[0] = '\0';
+    if (used->codec == NULL || !cli_form_differs(&other, used, first, whole))
+        return;
+    snprintf(out, cap, "its first bytes look like %s; --from %s reads it so",
+             cli_form_title(&other), other.name);
+}
+
 pdr_rc cli_form_of_input(struct cli_form *out, struct cli_input *in,
                          uint64_t word, pdr_err *err)
 {

@@ -379,6 +379,14 @@ struct cli_input;
 pdr_rc cli_form_of_input(struct cli_form *out, struct cli_input *in,
                          uint64_t word, pdr_err *err);
 
+/* Do the first bytes of a file tell another form than the one that it is read
+ * as? `whole`: are these all bytes that there are? */
+bool cli_form_differs(pdr_format *out, const pdr_format *used, pdr_str first,
+                      bool whole);
+/* A hint about that; "" if they do not, or no form was found at all. */
+void cli_form_doubt(char *out, size_t cap, const pdr_format *used,
+                    pdr_str first, bool whole);
+
 /* What people call the format. */
 const char *cli_form_title(const pdr_format *format);
 /* Does it hold any number of documents? */
@@ -448,10 +456,11 @@ pdr_rc cli_input_rest(pdr_buf *out, struct cli_input *in,
                       const struct cli_limits *limits, pdr_err *err);
 
 /* A whole file with one document, in any format. `text` gets its bytes, because
- * an error shows the line that it is about. Also PDR_EINVALID (reasons
+ * an error shows the line that it is about, and `form` what it was read as,
+ * with no codec while that is not known. Also PDR_EINVALID (reasons
  * "no_document", "several_documents" for a sequence). */
-pdr_rc cli_input_value(pdr_value **out, pdr_buf *text, const struct cli *cli,
-                       const char *path, uint64_t word,
+pdr_rc cli_input_value(pdr_value **out, pdr_buf *text, struct cli_form *form,
+                       const struct cli *cli, const char *path, uint64_t word,
                        const struct cli_limits *limits, pdr_err *err);
 
 /* --- writing (output.c) -------------------------------------------------- */

@@ -48,7 +48,8 @@ struct report {
     const struct check *check;
     const char *name;
     struct cli_input in;
-    struct cli_form form; /* no codec while it is not known */
+    struct cli_form form;     /* no codec while it is not known */
+    char doubt[CLI_LIST_MAX]; /* hint that it looks like another; "" if not */
     bool sequence;
     struct place place;
     bool has_line;      /* the place of the error is one in a text */
@@ -427,19 +428,32 @@ static void print_excerpt(const struct report *r)
     pdr_buf_dispose(&line);
 }
 
+/* What to do. Read as the wrong format, nothing else helps. */
+static const char *hint_for(const struct report *r, const pdr_err *err)
+{
+    return err->code == PDR_EINVALID && r->doubt[0] != '\0'
+               ? r->doubt
+               : cli_hint(err, r->place.input, r->place.base);
+}
+
+static void print_hint(const struct report *r, const char *hint)
+{
+    bool colored = r->check->cli->color_out;
+
+    if (hint[0] != '\0' && !r->check->cli->quiet)
+        printf("    %shint:%s %s\n", cli_on(colored, CLI_CYAN),
+               cli_off(colored), hint);
+}
+
 /* The place in other words, and what to do. */
 static void print_advice(const struct report *r, const pdr_err *err)
 {
-    const char *hint = cli_hint(err, r->place.input, r->place.base);
-    bool colored = r->check->cli->color_out;
     pdr_buf line = PDR_BUF_INIT(SIZE_MAX);
 
     put_position(&line, r, err->offset, pdr_str_c(err->path));
     printf("%.*s", (int)line.len, line.ptr);
     pdr_buf_dispose(&line);
-    if (hint[0] != '\0' && !r->check->cli->quiet)
-        printf("    %shint:%s %s\n", cli_on(colored, CLI_CYAN),
-               cli_off(colored), hint);
+    print_hint(r, hint_for(r, err));
 }
 
 static const char *message_of(const struct report *r, const pdr_err *err)
@@ -509,7 +523,7 @@ static void add_error(pdr_builder *to, const struct report *r,
     const struct cli_place place = {err->path, r->document, err->offset,
                                     r->has_line ? r->place.line : 0,
                                     r->place.column};
-    const char *hint = cli_hint(err, r->place.input, r->place.base);
+    const char *hint = hint_for(r, err);
 
     pdr_builder_name(to, pdr_str_c("error"));
     pdr_builder_object(to);
@@ -521,6 +535,12 @@ static void add_error(pdr_builder *to, const struct report *r,
     if (hint[0] != '\0')
         cli_member_text(to, "hint", pdr_str_c(hint));
     pdr_builder_end(to);
+}
+
+/* Valid, and yet hardly what it was meant to be? Who said the format knows. */
+static bool has_doubt(const struct report *r)
+{
+    return r->form.by != CLI_BY_OPTION && r->doubt[0] != '\0';
 }
 
 static void add_sizes(pdr_builder *to, const struct report *r)
@@ -554,6 +574,8 @@ static void print_object(struct report *r, pdr_rc rc, const pdr_err *err)
         add_sizes(to, r);
     else
         add_error(to, r, err);
+    if (rc == PDR_OK && has_doubt(r))
+        cli_member_text(to, "hint", pdr_str_c(r->doubt));
     cli_member_count(to, "warningCount", r->warnings);
     pdr_builder_name(to, pdr_str_c("warnings"));
     pdr_builder_value(to, list);
@@ -578,6 +600,8 @@ static void print_verdict(const struct report *r, pdr_rc rc, const pdr_err *err)
         print_invalid(r, err);
     if (!cli->quiet)
         print_summary(r, rc);
+    if (rc == PDR_OK && has_doubt(r))
+        print_hint(r, r->doubt);
 }
 
 /* Is what stands before the offset a text? */
@@ -629,6 +653,9 @@ static pdr_rc check_input(struct report *r, pdr_buf *text, pdr_err *err)
     }
     r->sequence = cli_form_is_sequence(&r->form.format);
     rc = r->sequence ? check_sequence(r, text, err) : check_whole(r, text, err);
+    cli_form_doubt(r->doubt, sizeof(r->doubt), &r->form.format,
+                   pdr_str_n(r->in.first, r->in.first_len),
+                   r->in.bytes <= r->in.first_len);
     if (rc == PDR_OK && c->cli->output == CLI_OUTPUT_RAW)
         cli_print(c->cli, pdr_buf_str(text));
     return rc;

@@ -239,6 +239,15 @@ static pdr_rc convert_open(struct convert *c, pdr_err *err)
     return cli_output_commit(&c->out, err);
 }
 
+/* A hint if IN looks like another format than the one it is read as; else "".
+ */
+static void doubt(char *out, size_t cap, const struct convert *c)
+{
+    cli_form_doubt(out, cap, &c->from.format,
+                   pdr_str_n(c->in.first, c->in.first_len),
+                   c->in.bytes <= c->in.first_len);
+}
+
 /* --- what was done ------------------------------------------------------- */
 
 static void put_lost(pdr_buf *out, const struct convert *c)
@@ -268,7 +277,7 @@ static void put_documents(pdr_buf *out, const struct convert *c)
 
 static void print_summary(const struct convert *c)
 {
-    char number[32];
+    char number[32], hint[CLI_LIST_MAX] = "";
     pdr_buf name = PDR_BUF_INIT(SIZE_MAX), line = PDR_BUF_INIT(SIZE_MAX);
 
     cli_show(&name, pdr_str_c(out_name(c)), CLI_TEXT_LINE);
@@ -282,6 +291,12 @@ static void print_summary(const struct convert *c)
         put_lost(&line, c);
         cli_put(&line, "\n");
     }
+    /* Any text is valid MessagePack, number by number. */
+    if (c->from.by != CLI_BY_OPTION)
+        doubt(hint, sizeof(hint), c);
+    if (hint[0] != '\0')
+        cli_putf(&line, "%shint:%s %s\n", cli_on(c->cli->color_err, CLI_CYAN),
+                 cli_off(c->cli->color_err), hint);
     fwrite(line.ptr, 1, line.len, stderr);
     pdr_buf_dispose(&line);
     pdr_buf_dispose(&name);
@@ -378,7 +393,9 @@ static int fail(const struct convert *c, pdr_err *err)
         err->path[0] = '\0';
         err->offset = -1;
     }
-    if (!c->out_failed && c->from.format.codec != NULL)
+    if (!c->out_failed && err->code == PDR_EINVALID)
+        doubt(hint, sizeof(hint), c);
+    if (!c->out_failed && c->from.format.codec != NULL && hint[0] == '\0')
         advise(hint, sizeof(hint), c, err->reason);
     about.hint = hint;
     if (hint[0] == '\0')

@@ -213,16 +213,27 @@ static int load(pdr_value **out, pdr_buf *text, const struct cli *cli,
                 const char *path, const struct reading *how)
 {
     pdr_err err = PDR_ERR_INIT;
+    struct cli_form form;
+    pdr_format other;
+    char hint[CLI_LIST_MAX];
 
-    if (cli_input_value(out, text, cli, path, how->from, &how->limits, &err) ==
-        PDR_OK)
+    if (cli_input_value(out, text, &form, cli, path, how->from, &how->limits,
+                        &err) == PDR_OK)
         return 0;
     struct cli_about about = {.name = cli_input_name(path),
                               .input = pdr_buf_str(text)};
-    if (strcmp(err.reason, "trailing_data") == 0 ||
-        strcmp(err.reason, "several_documents") == 0)
+    if (err.code == PDR_EINVALID && form.format.codec != NULL &&
+        cli_form_differs(&other, &form.format, about.input, true)) {
+        /* --from would be for both. */
+        snprintf(hint, sizeof(hint),
+                 "it looks like %s: give it a name that says so, or convert it",
+                 cli_form_title(&other));
+        about.hint = hint;
+    } else if (strcmp(err.reason, "trailing_data") == 0 ||
+               strcmp(err.reason, "several_documents") == 0) {
         about.hint = "diff takes one document a file; 'perdure convert "
                      "--gather' makes one of several";
+    }
     return cli_fail(cli, &about, &err);
 }
 

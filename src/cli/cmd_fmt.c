@@ -98,6 +98,25 @@ static pdr_rc load(pdr_value **out, pdr_buf *text, const struct cli *cli,
     return rc;
 }
 
+static int fail(const struct cli *cli, const char *path, pdr_str text,
+                const pdr_err *err)
+{
+    const pdr_format json = {pdr_json_codec(), "json", PDR_SEQUENCE};
+    struct cli_about about = {.name = cli_input_name(path), .input = text};
+    pdr_format other;
+    char hint[CLI_LIST_MAX];
+
+    if (err->code == PDR_EINVALID &&
+        cli_form_differs(&other, &json, text, true)) {
+        snprintf(hint, sizeof(hint),
+                 "it looks like %s, and fmt takes JSON: 'perdure convert --to "
+                 "json FILE -' makes it",
+                 cli_form_title(&other));
+        about.hint = hint;
+    }
+    return cli_fail(cli, &about, err);
+}
+
 static int format(const struct cli *cli, const char *path,
                   const struct cli_limits *limits, const pdr_write_opts *opts)
 {
@@ -107,9 +126,7 @@ static int format(const struct cli *cli, const char *path,
     int status = 0;
 
     if (load(&value, &text, cli, path, limits, &err) != PDR_OK) {
-        const struct cli_about about = {.name = cli_input_name(path),
-                                        .input = pdr_buf_str(&text)};
-        status = cli_fail(cli, &about, &err);
+        status = fail(cli, path, pdr_buf_str(&text), &err);
     } else if (cli->output == CLI_OUTPUT_RAW) {
         cli_print(cli, pdr_buf_str(&text));
     } else {

@@ -287,25 +287,27 @@ static pdr_rc read_whole(pdr_value **out, const pdr_format *format,
     return pdr_codec_read(out, format->codec, text, &opts, err);
 }
 
-pdr_rc cli_input_value(pdr_value **out, pdr_buf *text, const struct cli *cli,
-                       const char *path, uint64_t word,
+pdr_rc cli_input_value(pdr_value **out, pdr_buf *text, struct cli_form *form,
+                       const struct cli *cli, const char *path, uint64_t word,
                        const struct cli_limits *limits, pdr_err *err)
 {
     struct cli_input in;
-    struct cli_form form;
     pdr_rc rc = cli_input_open(&in, cli, path, err);
 
     *out = NULL;
+    form->format.codec = NULL;
     if (rc != PDR_OK)
         return rc;
-    rc = cli_form_of_input(&form, &in, word, err);
+    rc = cli_form_of_input(form, &in, word, err);
     if (rc == PDR_OK)
         rc = cli_input_rest(text, &in, limits, err);
+    else
+        form->format.codec = NULL;
     cli_input_close(&in);
     if (rc != PDR_OK)
         return rc;
-    return cli_form_is_sequence(&form.format)
-               ? read_sequence(out, &form.format, pdr_buf_str(text), limits,
+    return cli_form_is_sequence(&form->format)
+               ? read_sequence(out, &form->format, pdr_buf_str(text), limits,
                                err)
-               : read_whole(out, &form.format, pdr_buf_str(text), limits, err);
+               : read_whole(out, &form->format, pdr_buf_str(text), limits, err);
 }

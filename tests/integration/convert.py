@@ -476,6 +476,61 @@ def _():
         "no JSON number", 2, 19), error
 
 
+@tests.test("hint: says so if a file looks like another format")
+def _():
+    write("a.json", '{"a":[1,2]}')
+    for name in ("msgpack", "xml"):
+        assert perdure("convert", "-q", "a.json", "a." + name).status == 0
+    titles = {"json": "JSON", "msgpack": "MessagePack", "xml": "XML"}
+    for is_, title in titles.items():
+        hint = ("its first bytes look like %s; --from %s reads it so" %
+                (title, is_))
+        for named in sorted(set(titles) - {is_}):
+            wrong = write("wrong." + named, read("a." + is_))
+            result = perdure("convert", "-y", wrong, "x.json")
+            assert result.status == 6, (is_, named, result)
+            assert result.err.decode().endswith("\nhint: " + hint + "\n"), result
+            shown = perdure("check", wrong)
+            # Each character of a text is a number in MessagePack.
+            assert shown.status == (0 if named == "msgpack" else 6), shown
+            assert "    hint: " + hint in shown.out.decode(), shown
+            found = json.loads(perdure("check", "-o", "jsonl", wrong).out)
+            assert found.get("error", found)["hint"] == hint, found
+            assert b"hint" not in perdure("check", "-q", wrong).out
+            result = perdure("diff", "a.json", wrong)
+            assert result.err.decode().endswith(
+                "\nhint: it looks like %s: give it a name that says so, or "
+                "convert it\n" % title), result
+            assert perdure("convert", "-yq", "--from", is_, wrong,
+                           "x.json").status == 0
+            assert read("x.json") == read("a.json")
+    result = perdure("convert", "--gather", "-y", "wrong.msgpack", "x.json")
+    assert result.status == 0 and b"\nhint: its first bytes " in result.err
+    result = perdure("convert", "--gather", "-y", "--from", "msgpack",
+                     "wrong.msgpack", "x.json")
+    assert result.status == 0 and b"hint" not in result.err, result
+    assert perdure("convert", "-q", "--to", "records", "a.json",
+                   "a.mpk").status == 0
+    assert b"hint" not in perdure("check", "a.mpk").out
+    assert b"--from records reads it so" in perdure(
+        "check", "--from", "jsonl", "a.mpk").out
+    expect(perdure("check", "--lines", "-", stdin=b"{}\n{}\n"), 0,
+           "standard input: valid JSON, 2 documents, 6 bytes, 2 values, 1 level "
+           "deep\n")
+
+
+@tests.test("hint: fmt says how to make JSON of another format")
+def _():
+    write("a.json", '{"a":1}')
+    for name, title in (("msgpack", "MessagePack"), ("xml", "XML")):
+        assert perdure("convert", "-q", "a.json", "a." + name).status == 0
+        result = perdure("fmt", "a." + name)
+        assert (result.status, result.out) == (6, b""), result
+        assert result.err.decode().endswith(
+            "\nhint: it looks like %s, and fmt takes JSON: 'perdure convert "
+            "--to json FILE -' makes it\n" % title), result
+
+
 @tests.test("hint: says what to do about each thing that JSON cannot hold")
 def _():
     rows = [(b"\x91\xc1", "reserved_byte", "of another format"),

@@ -99,6 +99,36 @@ TEST(form_of_input, refuses_what_stays_open)
     ASSERT_STR("unknown_format", guessed(&by, "-", pdr_str_c("")));
 }
 
+/* The hint for bytes that are read as the form `name`; static. */
+static const char *doubted(const char *name, pdr_str bytes)
+{
+    static char hint[CLI_LIST_MAX];
+    struct cli_form form;
+
+    ASSERT(cli_form_of_name(&form, "", word(name)));
+    cli_form_doubt(hint, sizeof(hint), &form.format, bytes, true);
+    return hint;
+}
+
+TEST(form_doubt, speaks_up_if_the_bytes_tell_another_form)
+{
+    const pdr_format none = {NULL, NULL, 0};
+    pdr_str records = pdr_str_n("\0\0\0\1\x80", 5);
+    char hint[CLI_LIST_MAX] = "?";
+
+    ASSERT_STR("its first bytes look like JSON; --from json reads it so",
+               doubted("msgpack", pdr_str_c("{\"a\":1}")));
+    ASSERT_STR("its first bytes look like MessagePack; --from records reads "
+               "it so",
+               doubted("msgpack", records));
+    ASSERT_STR("", doubted("records", records));
+    ASSERT_STR("", doubted("jsonl", pdr_str_c("{}\n{}\n")));
+    ASSERT_STR("", doubted("json", pdr_str_c("hello"))); /* nothing is told */
+    ASSERT_STR("", doubted("json", pdr_str_c("[")));
+    cli_form_doubt(hint, sizeof(hint), &none, records, true);
+    ASSERT_STR("", hint);
+}
+
 TEST(form_for_many, is_of_the_same_codec)
 {
     struct cli_form form;
