@@ -1,5 +1,5 @@
 """Formats as a user meets them: convert, and check and diff across formats.
-Usage: convert.py PERDURE PERDURE-TOY"""
+Usage: convert.py PERDURE PERDURE-TOY EXAMPLE-COPY"""
 import json
 import os
 import re
@@ -15,7 +15,7 @@ from harness import Tests, environment, record, run, run_on_terminal
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
-PERDURE, TOY = (os.path.abspath(path) for path in sys.argv[1:3])
+PERDURE, TOY, COPY = (os.path.abspath(path) for path in sys.argv[1:4])
 tests = Tests("convert")
 
 with open(PERDURE, "rb") as _file:
@@ -1102,6 +1102,39 @@ def _():
                    preexec_fn=limit), 70, "",
            "perdure: big.json: out of memory\n")
     assert os.listdir(".") == ["big.json"]
+
+
+# --- the example ---------------------------------------------------------
+
+@tests.test("example copy: writes what convert writes, event by event")
+def _():
+    write("one", ODD)
+    write("many", ODD + "\n[]\n1\n" + ODD + "\n")
+    for source, first, names in (
+            ("one", "json", forms()),
+            ("many", "jsonl", ("jsonl", "msgpack", "records"))):
+        for name in names:
+            want = perdure("convert", "-q", "--from", first, "--to", name,
+                           source, "-").out
+            there = run([COPY, first, name], stdin=read(source))
+            assert (there.status, there.out, there.err) == (0, want, b""), there
+            back = run([COPY, name, first], stdin=want)
+            assert (back.status, back.out) == (0, read(source)), back
+
+
+@tests.test("example copy: says what is wrong, and where")
+def _():
+    expect(run([COPY, "jsonl", "jsonl"], stdin=b'{"a":1}\n{"a":x}'), 6,
+           "", "copy: expected a value, found 'x' "
+           "(unexpected_byte at byte 13, /a)\n")
+    expect(run([COPY, "toml", "json"]), 3, "",
+           "copy: no format is called 'toml' (no_format)\n")
+    expect(run([COPY]), 2, "", "usage: copy FROM TO < IN > OUT\n")
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([COPY, "json", "xml"], input=b"[]", stdout=full,
+                              stderr=subprocess.PIPE, env=environment())
+    assert (done.returncode, done.stderr) == (
+        9, b"copy: cannot write (cannot_write)\n"), done
 
 
 tests.finish()
