@@ -18,8 +18,7 @@ PDR_BEGIN_DECLS
 
 typedef struct pdr_codec pdr_codec;
 
-/* --- options ---------------------------------------------------------------
- */
+/* --- options ------------------------------------------------------------- */
 
 /* Which code searches text. All give the same result; to rule one out in a hunt
  * for a bug, ask for another. One that the processor lacks is PDR_EUNSUPPORTED.
@@ -77,8 +76,7 @@ typedef struct pdr_write_opts {
                                  must outlive a writer */
 } pdr_write_opts;
 
-/* --- whole documents ---------------------------------------------------------
- */
+/* --- whole documents ----------------------------------------------------- */
 
 /**
  * Read one document. The value gets its own copy of what it needs.
@@ -119,8 +117,7 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_codec_write(pdr_buf *out,
                                               const pdr_write_opts *opts,
                                               pdr_err *err);
 
-/* --- walking a stream
- * ---------------------------------------------------------- */
+/* --- walking a stream ---------------------------------------------------- */
 
 typedef enum pdr_event {
     PDR_END_OF_INPUT = 0,
@@ -189,8 +186,7 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_walk_take(pdr_value **out, pdr_walk *walk,
  * @thread owner @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_walk_skip(pdr_walk *walk, pdr_err *err);
 
-/* --- writing piece by piece
- * ------------------------------------------------------ */
+/* --- writing piece by piece ---------------------------------------------- */
 
 /** Take the next bytes. Called on the thread that writes. */
 typedef pdr_rc (*pdr_write_fn)(pdr_str bytes, pdr_err *err, void *arg);
@@ -199,6 +195,15 @@ typedef pdr_rc (*pdr_write_fn)(pdr_str bytes, pdr_err *err, void *arg);
  * A writer takes the events that a walk gives. It holds no more in memory than
  * a window; but a format that needs to know the number of members before the
  * first one (MessagePack) keeps a document that comes in pieces until its end.
+ * So from any format to any other (examples/copy.c is the whole program):
+ *
+ *     do {
+ *         rc = pdr_walk_next(&event, walk, err);
+ *         if (rc == PDR_OK && event != PDR_END_OF_INPUT)
+ *             rc = pdr_writer_put(writer, event, pdr_walk_value(walk), err);
+ *     } while (rc == PDR_OK && event != PDR_END_OF_INPUT);
+ *     if (rc == PDR_OK)
+ *         rc = pdr_writer_finish(writer, err);
  */
 typedef struct pdr_writer pdr_writer;
 
@@ -239,8 +244,7 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_writer_put(pdr_writer *writer,
 PDR_API PDR_MUST_CHECK pdr_rc pdr_writer_finish(pdr_writer *writer,
                                                 pdr_err *err);
 
-/* --- which format?
- * ---------------------------------------------------------------- */
+/* --- which format? ------------------------------------------------------- */
 
 /* One form of a format, as people name it: "json", "jsonl", "msgpack", ... */
 typedef struct pdr_format {
