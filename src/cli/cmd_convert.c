@@ -443,7 +443,10 @@ static bool check_options(struct cli_usage *bad, struct convert *c)
     memset(bad, 0, sizeof(*bad));
     if (!cli_form_of_name(&c->to, c->out_path, c->to_word)) {
         cli_form_list(bad->hint, sizeof(bad->hint), "say --to ", 0, 0);
-        return usage(bad, out_name(c), "its name tells no format");
+        return usage(bad, out_name(c),
+                     strcmp(c->out_path, "-") == 0
+                         ? "it has no name that tells a format"
+                         : "its name tells no format");
     }
     if (c->gather && c->spread)
         return usage(bad, "--gather", "does not go with --spread");

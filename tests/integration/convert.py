@@ -289,7 +289,7 @@ def _():
     every = "%s or %s" % (", ".join(names[:-1]), names[-1])
     usual = "'perdure convert --help' shows what it takes"
     rows = [
-        (["a.json", "-"], "standard output: its name tells no format",
+        (["a.json", "-"], "standard output: it has no name that tells a format",
          "say --to " + every),
         (["a.json", "x.bin"], "x.bin: its name tells no format",
          "say --to " + every),
