@@ -440,6 +440,8 @@ perdure: a.jsonl:2:12: document 2: expected ',' or ']', found 'x', at /b
                perdure("check", "a.msgpack").out.decode()).group(1))
     assert sorted(os.listdir(".")) == ["a.jsonl", "a.msgpack"]
     assert perdure("convert", "none.json", "x.json").status == 3
+    expect(perdure("convert", "-q", "", "x.json"), 3, "",
+           "perdure: '': No such file or directory\n")
     assert perdure("convert", "--from", "json", ".", "x.json").status == 9
 
 
