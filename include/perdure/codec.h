@@ -182,7 +182,8 @@ PDR_API int64_t pdr_walk_offset(const pdr_walk *walk);
 PDR_API PDR_MUST_CHECK pdr_rc pdr_walk_take(pdr_value **out, pdr_walk *walk,
                                             pdr_err *err);
 
-/** As pdr_walk_take(), but the value is only checked.
+/** As pdr_walk_take(), but nothing is kept, so that the value may have any
+ * size: `max_bytes` and `max_nodes` hold for its names and scalars only.
  * @thread owner @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_walk_skip(pdr_walk *walk, pdr_err *err);
 

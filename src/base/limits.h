@@ -34,6 +34,11 @@
  * Large enough that a read call costs little beside the parsing of it. */
 #define PDR_WALK_WINDOW_BYTES (64u * 1024u)
 
+/* Bytes of one tag or comment of XML on a stream at most. expat counts in int
+ * and doubles its buffer, so beyond this it has no memory, and says only that.
+ */
+#define PDR_MAX_TAG_BYTES ((size_t)512 * 1024 * 1024)
+
 /* Bytes of one record of a MessagePack history at most: what the Python edition
  * reads. */
 #define PDR_MAX_RECORD_BYTES (64u * 1024u * 1024u)

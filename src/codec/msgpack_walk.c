@@ -131,9 +131,10 @@ static pdr_rc begin_record(struct mp_walk *w, pdr_err *err)
         return cut_off(w, err);
     uint32_t len = mp_load32(at_event(w));
     if (len == 0 || len > PDR_MAX_RECORD_BYTES)
-        return FAIL_HERE(
-            w, BAD_RECORD, err, "record %llu claims %u bytes; 1 to %u can be",
-            (unsigned long long)w->documents, len, PDR_MAX_RECORD_BYTES);
+        return FAIL_HERE(w, BAD_RECORD, err,
+                         "record %llu claims %u bytes; a record has 1 to %u",
+                         (unsigned long long)w->documents, len,
+                         PDR_MAX_RECORD_BYTES);
     w->in.event = w->in.pos = w->in.event + 4;
     w->record_end = pdr__mp_walk_offset(w) + len;
     return PDR_OK;
@@ -347,8 +348,8 @@ static pdr_rc refuse(struct mp_walk *w, const struct mp_token *token, bool name,
                          "the name of a member must be a string");
     if (token->kind == MP_KIND_BIN)
         return FAIL_HERE(w, BINARY_DATA, err,
-                         "%u bytes of binary data, which is no JSON value",
-                         token->size);
+                         "%u byte%s of binary data, which is no JSON value",
+                         token->size, token->size == 1 ? "" : "s");
     if (token->type == MP_EXT_TIMESTAMP)
         return FAIL_HERE(w, TIMESTAMP, err,
                          "a timestamp, which is no JSON value");

@@ -292,10 +292,12 @@ pdr_rc pdr_walk_take(pdr_value **out, pdr_walk *walk, pdr_err *err)
         return rc;
     if (*out == NULL && w->last == PDR_SCALAR) {
         *out = w->value;
-        w->value = NULL;
+        w->value = NULL; /* handed over */
     } else if (*out == NULL && take_by_events(out, w) != PDR_OK) {
         return give_failure(w, err);
     }
+    pdr_value_free(w->value);
+    w->value = NULL;
     w->can_take = false;
     return PDR_OK;
 }

@@ -88,7 +88,7 @@ void pdr__xml_refuse(struct xml_parser *x)
                  "an entity beyond &amp; &lt; &gt; &quot; and &apos;");
         break;
     default:
-        XML_FAIL(x, BAD_XML, "no well-formed XML: %s", XML_ErrorString(code));
+        XML_FAIL(x, BAD_XML, "no XML: %s", XML_ErrorString(code));
         break;
     }
 }

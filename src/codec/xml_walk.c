@@ -43,6 +43,8 @@ pdr_rc pdr__xml_walk_open(void **self, const pdr_read_opts *opts, pdr_err *err,
     w->sequence = w->x.one = (opts->flags & PDR_SEQUENCE) != 0;
     w->x.max_scalar = w->x.limits.bytes;
     w->x.max_tag = w->x.limits.bytes + PDR_WALK_WINDOW_BYTES;
+    if (w->x.max_tag > PDR_MAX_TAG_BYTES)
+        w->x.max_tag = PDR_MAX_TAG_BYTES;
     *self = w;
     return PDR_OK;
 }

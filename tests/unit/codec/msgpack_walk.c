@@ -360,7 +360,7 @@ TEST(msgpack_records, are_refused_with_their_number)
          "record 1 goes on behind its document"},
         {"7\n{}\n!bad_record 10", "00000001 07 00000002 80",
          "record 2 goes on behind its document"},
-        {"!binary_data 4", "00000003 c4 01 61", "1 bytes of binary data"},
+        {"!binary_data 4", "00000003 c4 01 61", "1 byte of binary data"},
     };
 
     for (size_t i = 0; i < PDR_COUNT(cases); i++) {
