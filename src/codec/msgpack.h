@@ -169,7 +169,7 @@ bool pdr__mp_kernel_portable(struct mp_reader *r);
 bool pdr__mp_kernel_avx2(struct mp_reader *r);
 
 /* Bytes to allocate where `need` must be and `cap` would be good, within what a
- * node can point at (M5); 0 if that is not enough. */
+ * node can point at (M6); 0 if that is not enough. */
 size_t pdr__mp_text_cap(size_t cap, size_t need);
 
 /* Room for `size` bytes of text behind `to`, and the slack. */

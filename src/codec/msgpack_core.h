@@ -1,6 +1,6 @@
 /*
  * msgpack_core.h - the reader's loop, compiled once per kernel. See
- * msgpack_read.c for what it works on and for M1 to M5.
+ * msgpack_read.c for what it works on and for M1 to M6.
  *
  * The file that includes it defines
  *
@@ -39,18 +39,16 @@
 
 /* The short string at p, if it is plain: write it with two bytes behind it,
  * then go on at `then`. */
-#define TAKE_SHORT(behind_, then_)                                         \
-    do {                                                                   \
-        uint32_t short_ = *p & SHORT_MAX;                                  \
-        if (PDR_LIKELY(text_copy_short(text + to + 1, (const char *)p + 1, \
-                                       short_))) {                         \
-            text[to] = '"';                                                \
-            PUT_NODE(to, short_ + 2, NODE_STRING);                         \
-            to += short_ + 3;                                              \
-            memcpy(text + to - 2, behind_, 2);                             \
-            p += short_ + 1;                                               \
-            goto then_;                                                    \
-        }                                                                  \
+#define TAKE_SHORT(behind_, then_)                                            \
+    do {                                                                      \
+        if (PDR_LIKELY(                                                       \
+                text_copy_short(text + to + 1, (const char *)p + 1, size))) { \
+            PUT_NODE(to, size + 2, NODE_STRING);                              \
+            to += size + 3;                                                   \
+            memcpy(text + to - 2, behind_, 4);                                \
+            p += size + 1;                                                    \
+            goto then_;                                                       \
+        }                                                                     \
     } while (0)
 
 /* A number of up to five digits; gives how many. */
@@ -86,7 +84,8 @@ TEXT_TARGET bool KERNEL(struct mp_reader *r)
     struct mp_token token;
     size_t budget = 0, start = 0;
 
-item: /* the next one of a container, or the root */
+    text[0] = '"';
+item: /* the next one of a container, or the root (M5) */
     if (PDR_UNLIKELY(budget == 0)) {
         if (PDR_UNLIKELY(r->room - (text + to) < 1 << ITEM_TEXT_BITS ||
                          r->cap - count < 2)) {
@@ -105,16 +104,18 @@ item: /* the next one of a container, or the root */
         }
     }
     budget--;
+    size = (uint32_t)*p - MP_FIXSTR;
     if (in_object) {
-        if (PDR_LIKELY((*p & 0xE0u) == MP_FIXSTR))
-            TAKE_SHORT("\":", value);
+        if (PDR_LIKELY(size <= SHORT_MAX))
+            TAKE_SHORT("\":\"", value);
         is_name = true;
         goto any;
     }
 
 value: /* with as much left as the budget promised */
-    if ((*p & 0xE0u) == MP_FIXSTR)
-        TAKE_SHORT("\",", next);
+    size = (uint32_t)*p - MP_FIXSTR;
+    if (size <= SHORT_MAX)
+        TAKE_SHORT("\",\"", next);
     is_name = false;
     start = to;
     if (*p <= MP_FIXINT_MAX) {
@@ -131,20 +132,20 @@ value: /* with as much left as the budget promised */
             goto container;
         height = depth >= height ? depth + 1 : height;
         PUT_NODE(start, 2, object ? NODE_OBJECT : NODE_ARRAY);
-        memcpy(text + to, object ? "{}," : "[],", 3);
+        memcpy(text + to, object ? "{},\"" : "[],\"", 4);
         to += 3;
         goto next;
     }
     switch (*p) {
     case MP_FALSE:
         p++;
-        memcpy(text + to, "false,", 6);
+        memcpy(text + to, "false,\"", 7);
         to += 6;
         PUT_NODE(start, 5, NODE_BOOL);
         goto next;
     case MP_TRUE:
         p++;
-        memcpy(text + to, "true,", 5);
+        memcpy(text + to, "true,\"", 6);
         to += 5;
         PUT_NODE(start, 4, NODE_BOOL | NODE_FLAG);
         goto next;
@@ -213,7 +214,7 @@ scalar:
         is_name = false;
         goto any; /* a long name may have used up what was promised */
     }
-    text[to++] = ',';
+    memcpy(text + to++, ",\"", 2);
 next: /* behind a value and a comma */
     if (PDR_LIKELY(--left > 0))
         goto item;
@@ -242,7 +243,7 @@ close : {
     in_object = node_kind(&nodes[open]) == NODE_OBJECT;
     if (left == 0)
         goto close;
-    text[to++] = ',';
+    memcpy(text + to++, ",\"", 2);
     goto item;
 }
 
@@ -251,7 +252,7 @@ container: /* that has children */
         nodes[open].len = left - 1; /* M2 */
     depth++;
     height = depth > height ? depth : height;
-    text[to++] = object ? '{' : '[';
+    memcpy(text + to++, object ? "{\"" : "[\"", 2);
     node->start = (uint32_t)start;
     node->info = (object ? NODE_OBJECT : NODE_ARRAY) | size << NODE_COUNT_SHIFT;
     node->link = open; /* M2 */

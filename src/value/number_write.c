@@ -256,6 +256,33 @@ static bool is_small_integer(uint64_t *out, uint64_t c, int e)
     return *out << -e == c;
 }
 
+/* One or two digits behind the point, which most decimals of people have. Of
+ * all multiples of 0.01 at most one is nearer to x than the middles, if these
+ * are less than 0.01 apart; and what has more digits behind the point has more
+ * digits. With u = 2^e: n / 100 - x is (n * 2^-e - 100 * c) hundredths of u,
+ * and the middles are u / 2 away, u / 4 below a power of two. */
+static bool is_short_fraction(uint64_t *out, uint64_t c, int e)
+{
+    if (e > -7 || e < -58)
+        return false;
+    const uint64_t hundred = 100 * c;
+    const uint64_t n = (hundred + (UINT64_C(1) << (-e - 1))) >> -e;
+    const uint64_t off = (n << -e) - hundred + 24; /* 0 to 48 is near enough */
+
+    *out = n;
+    return n > 0 && off <= 48;
+}
+
+/* n hundredths, of which there are fewer than 2^47 and no whole number. */
+static size_t put_hundredths(char *out, uint64_t n)
+{
+    size_t len = put_integer(out, n / 100);
+
+    out[len] = '.';
+    memcpy(out + len + 1, pairs + 2 * (n % 100), 2);
+    return len + 3 - (n % 10 == 0);
+}
+
 size_t pdr__number_write_double(char out[PDR__NUMBER_DOUBLE_BYTES], double x)
 {
     uint64_t bits = 0, integer = 0;
@@ -277,6 +304,8 @@ size_t pdr__number_write_double(char out[PDR__NUMBER_DOUBLE_BYTES], double x)
     struct decimal d = {0, 0};
     if (is_small_integer(&integer, c, e)) {
         d.digits = integer;
+    } else if (is_short_fraction(&integer, c, e)) {
+        return sign + put_hundredths(out, integer);
     } else {
         d = shortest(c, e);
         drop_zeros(&d);

@@ -35,12 +35,24 @@ static inline bool text_is_plain(char c)
 #define TEXT_TARGET __attribute__((target("avx2,bmi,bmi2")))
 typedef uint32_t text_mask;
 
+/* In memory and not as constants of the code: there they are operands, here the
+ * compiler would make them anew for each string. */
+extern const struct text_steps {
+    _Alignas(32) char two[32], low[32], slash[32];
+} pdr__text_steps;
+
+TEXT_TARGET static inline __m256i text_load(const char *bytes)
+{
+    return _mm256_load_si256((const __m256i *)(const void *)bytes);
+}
+
 TEXT_TARGET static inline text_mask text_step(char *to, const char *from)
 {
     __m256i bytes = _mm256_loadu_si256((const __m256i *)(const void *)from);
-    __m256i low = _mm256_subs_epi8(_mm256_xor_si256(bytes, _mm256_set1_epi8(2)),
-                                   _mm256_set1_epi8(0x21));
-    __m256i slash = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8('\\'));
+    __m256i low = _mm256_subs_epi8(
+        _mm256_xor_si256(bytes, text_load(pdr__text_steps.two)),
+        text_load(pdr__text_steps.low));
+    __m256i slash = _mm256_cmpeq_epi8(bytes, text_load(pdr__text_steps.slash));
 
     _mm256_storeu_si256((__m256i *)(void *)to, bytes);
     return (uint32_t)_mm256_movemask_epi8(_mm256_or_si256(low, slash));

@@ -12,7 +12,10 @@
  *   I2  Time is taken around one call, never around a loop, so that a call of
  *       the other side lies between any two calls of one side.
  *   I3  A call during which the system took the core away is left out, if both
- *       sides have others: it would measure the other work.
+ *       sides have others: it would measure the other work. So is one beside
+ *       which a yardstick, the same few microseconds of sums before and after
+ *       each call, took a tenth longer than it can: then somebody else used the
+ *       units of the core, as the neighbours of a virtual machine do.
  *   I4  `ratio` is the baseline's median divided by ours: above 1, ours is
  *       better.
  *
@@ -34,14 +37,15 @@
 #include <perdure.h>
 #include <perdure/sys/alloc.h>
 
-#define WARM_UP_CALLS   8
-#define MIN_CALLS       51 /* below it, p10 and p90 mean nothing */
-#define LEAST_CALM      15 /* below it, disturbed calls count too */
-#define MAX_CALLS       4096
-#define CASE_NS         1000000000u /* both sides together */
-#define MAX_CASE_NS     3000000000u /* the same, if too many were disturbed */
-#define MAX_NOTES       12
-#define MAX_DATA_FOLDER 512
+#define WARM_UP_CALLS    8
+#define MIN_CALLS        51 /* below it, p10 and p90 mean nothing */
+#define LEAST_CALM       15 /* below it, disturbed calls count too */
+#define MAX_CALLS        4096
+#define CASE_NS          1000000000u /* both sides together */
+#define MAX_CASE_NS      3000000000u /* the same, if too many were disturbed */
+#define YARDSTICK_ROUNDS 10000       /* some 10 us */
+#define MAX_NOTES        12
+#define MAX_DATA_FOLDER  512
 
 static struct {
     const char *bench;
@@ -54,7 +58,8 @@ static struct {
         char value[160];
     } notes[MAX_NOTES];
     size_t note_count;
-} run = {.data = "build/bench", .core = -1};
+    uint64_t yardstick_ns; /* its shortest time so far */
+} run = {.data = "build/bench", .core = -1, .yardstick_ns = UINT64_MAX / 2};
 
 void bench_fail(const char *fmt, ...)
 {
@@ -218,6 +223,33 @@ static void keep_memory(void)
         bench_fail("cannot set the allocator");
 }
 
+/* --- disturbance ---------------------------------------------------------- */
+
+/* The same work each time, a few microseconds of it: sums that do not wait for
+ * each other, so that they take longer when the core's units are shared. */
+static uint64_t yardstick_ns(void)
+{
+    uint64_t a = 1, b = 2, c = 3, d = 4, begin = bench_now_ns();
+
+    for (int i = 0; i < YARDSTICK_ROUNDS; i++) {
+        __asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d));
+        a += b ^ 5;
+        b += c ^ 6;
+        c += d ^ 7;
+        d += a ^ 8;
+    }
+    __asm__ volatile("" : : "r"(a), "r"(b), "r"(c), "r"(d));
+    return bench_now_ns() - begin;
+}
+
+/* Did the yardstick take as long as it does when nobody disturbs? */
+static bool is_calm(uint64_t ns)
+{
+    if (ns < run.yardstick_ns)
+        run.yardstick_ns = ns;
+    return ns <= run.yardstick_ns + run.yardstick_ns / 32;
+}
+
 /* --- start ---------------------------------------------------------------- */
 
 /* The last core that we may use: interrupts mostly go to the first. */
@@ -251,6 +283,8 @@ void bench_start(int argc, char **argv, const char *bench)
     }
     stay_on_one_core();
     keep_memory();
+    for (int i = 0; i < 1000 && !run.quick; i++)
+        (void)is_calm(yardstick_ns());
     bench_note("perdure", pdr_version());
 }
 
@@ -357,11 +391,11 @@ void bench_report(const struct bench_figure *figure)
 
 /* --- timing --------------------------------------------------------------- */
 
-/* Times of one side in nanoseconds: the calls that kept the core all the time
+/* Times of one side in nanoseconds: the calls that had the core to themselves
  * stand in front, the others at the end. */
 struct times {
     uint64_t ns[MAX_CALLS];
-    size_t calm, preempted;
+    size_t calm, disturbed;
 };
 
 /* How often the core was taken away so far. */
@@ -372,19 +406,20 @@ static long preemptions(void)
     return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_nivcsw : 0;
 }
 
-/* Time one call; returns the nanoseconds. */
-static uint64_t time_call(struct times *times, void (*fn)(void *), void *arg)
+/* Time one call. */
+static void time_call(struct times *times, void (*fn)(void *), void *arg)
 {
     long before = preemptions();
+    bool calm = is_calm(yardstick_ns());
     uint64_t begin = bench_now_ns();
 
     fn(arg);
     uint64_t ns = bench_now_ns() - begin;
-    if (preemptions() == before)
+    calm = is_calm(yardstick_ns()) && calm;
+    if (calm && preemptions() == before)
         times->ns[times->calm++] = ns;
     else
-        times->ns[MAX_CALLS - ++times->preempted] = ns;
-    return ns;
+        times->ns[MAX_CALLS - ++times->disturbed] = ns;
 }
 
 static int by_size(const void *a, const void *b)
@@ -395,14 +430,14 @@ static int by_size(const void *a, const void *b)
 }
 
 /* Sort the calls that count, and tell how many these are (I3). */
-static size_t sort_times(struct times *times, bool with_preempted)
+static size_t sort_times(struct times *times, bool with_disturbed)
 {
     size_t calls = times->calm;
 
-    if (with_preempted) {
-        memmove(times->ns + calls, times->ns + MAX_CALLS - times->preempted,
-                times->preempted * sizeof(times->ns[0]));
-        calls += times->preempted;
+    if (with_disturbed) {
+        memmove(times->ns + calls, times->ns + MAX_CALLS - times->disturbed,
+                times->disturbed * sizeof(times->ns[0]));
+        calls += times->disturbed;
     }
     qsort(times->ns, calls, sizeof(times->ns[0]), by_size);
     return calls;
@@ -421,7 +456,7 @@ static void print_side(const char *prefix, const struct times *times,
            quantile_us(times, calls, 0), prefix, quantile_us(times, calls, 0.1),
            prefix, quantile_us(times, calls, 0.9));
     printf("\"%sleft_out\":%zu,", prefix,
-           times->calm + times->preempted - calls);
+           times->calm + times->disturbed - calls);
 }
 
 static void print_case(const struct bench_case *c, struct times *ours,
@@ -449,19 +484,20 @@ static void print_case(const struct bench_case *c, struct times *ours,
 void bench_run(const struct bench_case *c)
 {
     static struct times ours, theirs;
-    uint64_t spent = 0;
     bool done = false;
 
     if (!bench_wants(c->name))
         return;
-    ours.calm = ours.preempted = theirs.calm = theirs.preempted = 0;
+    ours.calm = ours.disturbed = theirs.calm = theirs.disturbed = 0;
     for (size_t i = 0; i < (run.quick ? 0 : WARM_UP_CALLS); i++) {
         c->ours(c->arg);
         c->theirs(c->arg);
     }
+    uint64_t begin = bench_now_ns();
     for (size_t calls = 1; !done; calls++) {
-        spent += time_call(&ours, c->ours, c->arg);
-        spent += time_call(&theirs, c->theirs, c->arg);
+        time_call(&ours, c->ours, c->arg);
+        time_call(&theirs, c->theirs, c->arg);
+        uint64_t spent = bench_now_ns() - begin;
         bool enough = ours.calm >= MIN_CALLS && theirs.calm >= MIN_CALLS;
         done = run.quick || calls == MAX_CALLS ||
                (enough && spent >= CASE_NS) ||
