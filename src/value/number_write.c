@@ -273,7 +273,7 @@ static bool is_short_fraction(uint64_t *out, uint64_t c, int e)
     return n > 0 && off <= 48;
 }
 
-/* n hundredths, of which there are fewer than 2^47 and no whole number. */
+/* n hundredths: fewer than 2^53, and no whole number. */
 static size_t put_hundredths(char *out, uint64_t n)
 {
     size_t len = put_integer(out, n / 100);

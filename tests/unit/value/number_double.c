@@ -519,3 +519,66 @@ TEST(number_powers, are_the_first_128_bits_of_each)
         ASSERT_INT(1, big_compare(&above, &power));
     }
 }
+
+/* --- one or two digits behind the point ----------------------------------- */
+
+/* The text of n hundredths as people write it, without zeros at the end. */
+static size_t hundredths_text(char *out, size_t cap, uint64_t n)
+{
+    int len = snprintf(out, cap, "%llu.%02llu", (unsigned long long)(n / 100),
+                       (unsigned long long)(n % 100));
+
+    ASSERT(len > 0 && (size_t)len < cap);
+    return (size_t)len - (n % 10 == 0);
+}
+
+/* The next double of a positive one, above (1) or below (-1). */
+static double neighbour(double x, int side)
+{
+    uint64_t bits = 0;
+
+    memcpy(&bits, &x, sizeof(bits));
+    bits += (uint64_t)(int64_t)side;
+    memcpy(&x, &bits, sizeof(bits));
+    return x;
+}
+
+/* The double nearest to n hundredths has that text, its neighbours have others,
+ * and read back as themselves. */
+static void check_hundredths(uint64_t n)
+{
+    char text[40], written[PDR__NUMBER_DOUBLE_BYTES];
+    size_t len = hundredths_text(text, sizeof(text), n);
+    double x = 0, back = 0;
+
+    ASSERT_RC(PDR_OK, pdr__number_double(&x, pdr_str_n(text, len), NULL));
+    size_t got = pdr__number_write_double(written, x);
+    ASSERT_BYTES(pdr_str_n(text, len), pdr_str_n(written, got));
+    for (int side = -1; side <= 1; side += 2) {
+        double next = neighbour(x, side);
+        got = pdr__number_write_double(written, next);
+        ASSERT(!pdr_str_equal(pdr_str_n(text, len), pdr_str_n(written, got)));
+        ASSERT_RC(PDR_OK,
+                  pdr__number_double(&back, pdr_str_n(written, got), NULL));
+        ASSERT(memcmp(&back, &next, sizeof(back)) == 0);
+    }
+}
+
+TEST(number_write_double, has_one_or_two_digits_where_these_are_enough)
+{
+    uint64_t seed = 12345;
+
+    for (uint64_t n = 1; n < 100000; n++)
+        if (n % 100 != 0)
+            check_hundredths(n);
+    for (int i = 0; i < 200000; i++) {
+        seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+        uint64_t n = seed >> (12 + i % 50);
+        if (n % 100 != 0 && n < UINT64_C(1) << 51)
+            check_hundredths(n);
+    }
+    /* Around powers of two the neighbours below are nearer. */
+    for (int power = 0; power < 44; power++)
+        for (uint64_t n = 1; n < 100; n++)
+            check_hundredths((UINT64_C(100) << power) + n);
+}
