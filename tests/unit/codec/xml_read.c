@@ -307,8 +307,7 @@ TEST(xml_read, tells_line_and_column)
               read_xml(&v, "<map " NS ">\n <a></b></map>", 0, &err));
     ASSERT_STR("xml_element", err.reason);
     ASSERT_RC(PDR_EINVALID, read_xml(&v, "<map " NS ">\n</b></map>", 0, &err));
-    ASSERT_STR("line 2, column 3: no XML: mismatched tag",
-               err.message);
+    ASSERT_STR("line 2, column 3: no XML: mismatched tag", err.message);
 }
 
 TEST(xml_read, gives_paths_through_maps_and_arrays)
