@@ -133,6 +133,11 @@ typedef enum pdr_event {
 typedef pdr_rc (*pdr_read_fn)(size_t *got, void *into, size_t cap, pdr_err *err,
                               void *arg);
 
+/** A pdr_read_fn for bytes in memory. `arg` is a `pdr_str *`, whose view
+ * becomes what is left. Never fails. @thread owner @since 0.1 */
+PDR_API pdr_rc pdr_read_str(size_t *got, void *into, size_t cap, pdr_err *err,
+                            void *arg);
+
 /*
  * A walk goes over a document of any size, or with PDR_SEQUENCE over any number
  * of them, and holds no more in memory than the largest value that is taken,
@@ -191,6 +196,10 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_walk_skip(pdr_walk *walk, pdr_err *err);
 
 /** Take the next bytes. Called on the thread that writes. */
 typedef pdr_rc (*pdr_write_fn)(pdr_str bytes, pdr_err *err, void *arg);
+
+/** A pdr_write_fn that appends to a buffer. `arg` is a `pdr_buf *`. Fails as
+ * pdr_buf_append(). @thread owner @since 0.1 */
+PDR_API pdr_rc pdr_write_buf(pdr_str bytes, pdr_err *err, void *arg);
 
 /*
  * A writer takes the events that a walk gives. It holds no more in memory than

@@ -226,19 +226,6 @@ pdr_rc cli_input_rest(pdr_buf *out, struct cli_input *in,
 
 /* --- one document -------------------------------------------------------- */
 
-static pdr_rc give(size_t *got, void *into, size_t cap, pdr_err *err, void *arg)
-{
-    pdr_str *rest = arg;
-
-    (void)err;
-    *got = cap < rest->len ? cap : rest->len;
-    if (*got > 0)
-        memcpy(into, rest->ptr, *got);
-    rest->ptr += *got;
-    rest->len -= *got;
-    return PDR_OK;
-}
-
 /* Take the first document and find no other. */
 static pdr_rc take_only(pdr_value **out, pdr_walk *walk, pdr_err *err)
 {
@@ -266,7 +253,8 @@ static pdr_rc read_sequence(pdr_value **out, const pdr_format *format,
 {
     const pdr_read_opts opts = cli_form_walk_opts(format, limits);
     pdr_walk *walk = NULL;
-    pdr_rc rc = pdr_walk_new(&walk, format->codec, &opts, err, give, &text);
+    pdr_rc rc =
+        pdr_walk_new(&walk, format->codec, &opts, err, pdr_read_str, &text);
 
     if (rc == PDR_OK)
         rc = take_only(out, walk, err);

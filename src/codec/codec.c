@@ -110,22 +110,18 @@ void pdr__value_place(pdr_err *err, const pdr_value *root,
 
 /* --- whole documents ----------------------------------------------------- */
 
-/* A document in memory as a stream. */
-struct source {
-    pdr_str rest;
-};
-
-static pdr_rc give(size_t *got, void *into, size_t cap, pdr_err *err, void *arg)
+pdr_rc pdr_read_str(size_t *got, void *into, size_t cap, pdr_err *err,
+                    void *arg)
 {
-    struct source *source = arg;
+    pdr_str *rest = arg;
 
     (void)err;
-    *got = cap < source->rest.len ? cap : source->rest.len;
+    *got = cap < rest->len ? cap : rest->len;
     if (*got == 0)
-        return PDR_OK;
-    memcpy(into, source->rest.ptr, *got);
-    source->rest.ptr += *got;
-    source->rest.len -= *got;
+        return PDR_OK; /* its pointer may be NULL */
+    memcpy(into, rest->ptr, *got);
+    rest->ptr += *got;
+    rest->len -= *got;
     return PDR_OK;
 }
 
@@ -165,9 +161,9 @@ pdr_rc pdr__codec_read_by_walk(pdr_value **out, const pdr_codec *codec,
                                pdr_str input, const pdr_read_opts *opts,
                                pdr_err *err)
 {
-    struct source source = {input};
+    pdr_str rest = input;
     pdr_walk *walk = NULL;
-    pdr_rc rc = pdr_walk_new(&walk, codec, opts, err, give, &source);
+    pdr_rc rc = pdr_walk_new(&walk, codec, opts, err, pdr_read_str, &rest);
 
     if (rc == PDR_OK)
         rc = check_bytes(input, opts, err);
@@ -200,7 +196,7 @@ pdr_rc pdr_codec_read(pdr_value **out, const pdr_codec *codec, pdr_str input,
                : pdr__codec_read_by_walk(out, codec, input, opts, err);
 }
 
-static pdr_rc take(pdr_str bytes, pdr_err *err, void *arg)
+pdr_rc pdr_write_buf(pdr_str bytes, pdr_err *err, void *arg)
 {
     return pdr_buf_append(arg, bytes, err);
 }
@@ -211,7 +207,7 @@ static pdr_rc write_by_writer(pdr_buf *out, const pdr_codec *codec,
                               const pdr_write_opts *opts, pdr_err *err)
 {
     pdr_writer *writer = NULL;
-    pdr_rc rc = pdr_writer_new(&writer, codec, opts, err, take, out);
+    pdr_rc rc = pdr_writer_new(&writer, codec, opts, err, pdr_write_buf, out);
 
     if (rc == PDR_OK)
         rc = pdr_writer_put(writer, PDR_SCALAR, value, err);

@@ -6,23 +6,6 @@
 #include "corpus.h"
 #include "values.h"
 
-static pdr_rc give(size_t *got, void *into, size_t cap, pdr_err *err, void *arg)
-{
-    pdr_str *rest = arg;
-
-    (void)err;
-    *got = cap < rest->len ? cap : rest->len;
-    memcpy(into, rest->ptr, *got);
-    rest->ptr += *got;
-    rest->len -= *got;
-    return PDR_OK;
-}
-
-static pdr_rc keep(pdr_str bytes, pdr_err *err, void *arg)
-{
-    return pdr_buf_append(arg, bytes, err);
-}
-
 /* Read all documents of a file and write them again, in the same form. */
 static pdr_rc rewrite(pdr_buf *out, const pdr_format *format, pdr_str input,
                       pdr_err *err)
@@ -32,10 +15,12 @@ static pdr_rc rewrite(pdr_buf *out, const pdr_format *format, pdr_str input,
     pdr_event event = PDR_END_OF_INPUT;
     pdr_writer *writer = NULL;
     pdr_walk *walk = NULL;
-    pdr_rc rc = pdr_walk_new(&walk, format->codec, &read, err, give, &input);
+    pdr_rc rc =
+        pdr_walk_new(&walk, format->codec, &read, err, pdr_read_str, &input);
 
     if (rc == PDR_OK)
-        rc = pdr_writer_new(&writer, format->codec, &write, err, keep, out);
+        rc = pdr_writer_new(&writer, format->codec, &write, err, pdr_write_buf,
+                            out);
     if (rc == PDR_OK)
         rc = pdr_walk_next(&event, walk, err);
     while (rc == PDR_OK && event != PDR_END_OF_INPUT) {

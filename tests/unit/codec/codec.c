@@ -338,3 +338,35 @@ TEST_OOM(codec_read, cleans_up_after_any_failed_allocation)
         pdr_buf_dispose(&bytes);
     }
 }
+
+/* --- memory as a stream --------------------------------------------------- */
+
+TEST(read_str, gives_what_is_there_and_then_nothing)
+{
+    pdr_str rest = pdr_str_c("abcde");
+    char into[3] = "";
+    size_t got = 0;
+
+    ASSERT_RC(PDR_OK, pdr_read_str(&got, into, 3, NULL, &rest));
+    ASSERT_BYTES(pdr_str_c("abc"), pdr_str_n(into, got));
+    ASSERT_RC(PDR_OK, pdr_read_str(&got, into, 3, NULL, &rest));
+    ASSERT_BYTES(pdr_str_c("de"), pdr_str_n(into, got));
+    ASSERT_RC(PDR_OK, pdr_read_str(&got, into, 3, NULL, &rest));
+    ASSERT_SIZE(0, got);
+    rest = pdr_str_n(NULL, 0);
+    ASSERT_RC(PDR_OK, pdr_read_str(&got, into, 3, NULL, &rest));
+    ASSERT_SIZE(0, got);
+}
+
+TEST(write_buf, appends_up_to_the_maximum)
+{
+    pdr_buf out = PDR_BUF_INIT(5);
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_OK, pdr_write_buf(pdr_str_c("abc"), &err, &out));
+    ASSERT_RC(PDR_ELIMIT, pdr_write_buf(pdr_str_c("def"), &err, &out));
+    ASSERT_STR("buffer_full", err.reason);
+    ASSERT_RC(PDR_OK, pdr_write_buf(pdr_str_c("de"), &err, &out));
+    ASSERT_TEXT("abcde", pdr_buf_str(&out));
+    pdr_buf_dispose(&out);
+}
