@@ -152,7 +152,7 @@ struct mp_reader {
     struct block *block; /* owned */
     pdr_value *nodes;    /* of block */
     uint32_t cap, count;
-    uint32_t height, large;
+    uint32_t depth, height, large;
     struct read_limits limits;
     bool has_bare;
     bool no_memory;

@@ -78,8 +78,7 @@ TEXT_TARGET bool KERNEL(struct mp_reader *r)
     uint32_t count = 0;                         /* nodes so far */
     uint32_t open = MP_NONE;                    /* innermost open container */
     uint32_t left = 1; /* its children that did not come yet; or the root */
-    uint32_t depth = 0, height = 0, size = 0, info = 0;
-    const uint32_t max_depth = r->limits.depth;
+    uint32_t size = 0, info = 0;
     bool in_object = false, is_name = false, object = false;
     struct mp_token token;
     size_t budget = 0, start = 0;
@@ -126,11 +125,12 @@ value: /* with as much left as the budget promised */
     if (*p < MP_FIXSTR) {
         object = *p < MP_FIXARRAY;
         size = *p++ & 15u;
-        if (PDR_UNLIKELY(depth == max_depth))
+        if (PDR_UNLIKELY(r->depth == r->limits.depth))
             return false;
         if (size > 0)
             goto container;
-        height = depth >= height ? depth + 1 : height;
+        if (r->depth >= r->height)
+            r->height = r->depth + 1;
         PUT_NODE(start, 2, object ? NODE_OBJECT : NODE_ARRAY);
         memcpy(text + to, object ? "{},\"" : "[],\"", 4);
         to += 3;
@@ -196,13 +196,14 @@ any: /* a name or a value, with nothing promised but room for a scalar */
         budget = 0;
     if (!object && token.kind != MP_KIND_ARRAY)
         goto scalar;
-    if (depth == max_depth || size > PDR_MAX_NODES ||
+    if (r->depth == r->limits.depth || size > PDR_MAX_NODES ||
         (size_t)size << object > (size_t)(end - p)) /* M3 */
         return false;
     r->large += size >= PDR_INDEX_MIN;
     if (size > 0)
         goto container;
-    height = depth >= height ? depth + 1 : height;
+    if (r->depth >= r->height)
+        r->height = r->depth + 1;
     info = object ? NODE_OBJECT : NODE_ARRAY;
     memcpy(text + to, object ? "{}" : "[]", 2);
     to += 2;
@@ -229,7 +230,7 @@ close : {
     closed->len = (uint32_t)to - closed->start;
     open = closed->link;
     closed->link = count;
-    depth--;
+    r->depth--;
     if (PDR_UNLIKELY(open == MP_NONE))
         goto done;
     if (PDR_UNLIKELY(text + to > r->room)) { /* a row of brackets */
@@ -250,8 +251,9 @@ close : {
 container: /* that has children */
     if (PDR_LIKELY(open != MP_NONE))
         nodes[open].len = left - 1; /* M2 */
-    depth++;
-    height = depth > height ? depth : height;
+    r->depth++;
+    if (r->depth > r->height)
+        r->height = r->depth;
     memcpy(text + to++, object ? "{\"" : "[\"", 2);
     node->start = (uint32_t)start;
     node->info = (object ? NODE_OBJECT : NODE_ARRAY) | size << NODE_COUNT_SHIFT;
@@ -312,6 +314,5 @@ string : {
 
 done:
     SAVE();
-    r->height = height;
     return p == end;
 }

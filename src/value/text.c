@@ -12,6 +12,15 @@
 
 #include "text_plain.h"
 
+#define EIGHT(c)      c, c, c, c, c, c, c, c
+#define THIRTY_TWO(c) EIGHT(c), EIGHT(c), EIGHT(c), EIGHT(c)
+
+const struct text_steps pdr__text_steps = {
+    .two = {THIRTY_TWO(2)},
+    .low = {THIRTY_TWO(0x21)},
+    .slash = {THIRTY_TWO('\\')},
+};
+
 static int hex_digit(char c)
 {
     if (c >= '0' && c <= '9')

@@ -17,6 +17,14 @@ static inline bool text_is_plain(char c)
     return (signed char)c >= 0x20 && c != '"' && c != '\\';
 }
 
+/* Bytes that the search compares with, in memory and not as constants of the
+ * code: so they are operands, and are not made anew for each string. Defined in
+ * text.c, where no compiler sees both. */
+struct text_steps {
+    _Alignas(32) char two[32], low[32], slash[32];
+};
+extern const struct text_steps pdr__text_steps;
+
 /*
  * Each has TEXT_STEP, TEXT_TARGET, and
  *   text_step(to, from)  copy a step; a mask of what is not plain, 0 if all is.
@@ -34,12 +42,6 @@ static inline bool text_is_plain(char c)
 #define TEXT_STEP   32
 #define TEXT_TARGET __attribute__((target("avx2,bmi,bmi2")))
 typedef uint32_t text_mask;
-
-/* In memory and not as constants of the code: there they are operands, here the
- * compiler would make them anew for each string. */
-extern const struct text_steps {
-    _Alignas(32) char two[32], low[32], slash[32];
-} pdr__text_steps;
 
 TEXT_TARGET static inline __m256i text_load(const char *bytes)
 {
