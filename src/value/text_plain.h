@@ -36,102 +36,11 @@ extern const struct text_steps pdr__text_steps;
  * difference keeps its sign because it saturates.
  */
 #if defined(TEXT_AVX2)
-
-#include <immintrin.h>
-
-#define TEXT_STEP   32
-#define TEXT_TARGET __attribute__((target("avx2,bmi,bmi2")))
-typedef uint32_t text_mask;
-
-TEXT_TARGET static inline __m256i text_load(const char *bytes)
-{
-    return _mm256_load_si256((const __m256i *)(const void *)bytes);
-}
-
-TEXT_TARGET static inline text_mask text_step(char *to, const char *from)
-{
-    __m256i bytes = _mm256_loadu_si256((const __m256i *)(const void *)from);
-    __m256i low = _mm256_subs_epi8(
-        _mm256_xor_si256(bytes, text_load(pdr__text_steps.two)),
-        text_load(pdr__text_steps.low));
-    __m256i slash = _mm256_cmpeq_epi8(bytes, text_load(pdr__text_steps.slash));
-
-    _mm256_storeu_si256((__m256i *)(void *)to, bytes);
-    return (uint32_t)_mm256_movemask_epi8(_mm256_or_si256(low, slash));
-}
-
-TEXT_TARGET static inline text_mask text_first(text_mask mask, size_t count)
-{
-    return count < TEXT_STEP ? mask & ((1u << count) - 1u) : mask;
-}
-
-TEXT_TARGET static inline size_t text_count(text_mask mask)
-{
-    return (size_t)__builtin_ctz(mask);
-}
-
+#include "text_avx2.h"
 #elif defined(__SSE2__) && !defined(TEXT_WORDS)
-
-#include <emmintrin.h>
-
-#define TEXT_STEP 16
-#define TEXT_TARGET
-typedef uint32_t text_mask;
-
-static inline text_mask text_step(char *to, const char *from)
-{
-    __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)from);
-    __m128i low = _mm_subs_epi8(_mm_xor_si128(bytes, _mm_set1_epi8(2)),
-                                _mm_set1_epi8(0x21));
-    __m128i slash = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'));
-
-    _mm_storeu_si128((__m128i *)(void *)to, bytes);
-    return (uint32_t)_mm_movemask_epi8(_mm_or_si128(low, slash));
-}
-
-static inline text_mask text_first(text_mask mask, size_t count)
-{
-    return mask & ((1u << count) - 1u);
-}
-
-static inline size_t text_count(text_mask mask)
-{
-    return (size_t)__builtin_ctz(mask);
-}
-
+#include "text_sse2.h"
 #else
-
-#define TEXT_STEP 8
-#define TEXT_TARGET
-typedef uint64_t text_mask;
-
-/* The high bit of each byte that is not plain; behind the first one there may
- * be wrong ones. */
-static inline text_mask text_step(char *to, const char *from)
-{
-    const uint64_t ones = UINT64_C(0x0101010101010101);
-    uint64_t bytes = 0;
-
-    memcpy(&bytes, from, 8);
-    memcpy(to, &bytes, 8);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    bytes = __builtin_bswap64(bytes);
-#endif
-    uint64_t low = (bytes ^ ones * 2) - ones * 0x21;
-    uint64_t slash = (bytes ^ ones * '\\') - ones;
-    return (bytes | low | slash) & ones << 7;
-}
-
-static inline text_mask text_first(text_mask mask, size_t count)
-{
-    return count < TEXT_STEP ? mask & ((UINT64_C(1) << 8 * count) - 1) : mask;
-}
-
-static inline size_t text_count(text_mask mask)
-{
-    return (size_t)__builtin_ctzll(mask) / 8;
-}
-
+#include "text_words.h"
 #endif
 
 /* Copy the plain beginning of `len` bytes; gives its length. Up to TEXT_STEP
