@@ -14,7 +14,7 @@
  *   I3  A call during which the system took the core away is left out, if both
  *       sides have others: it would measure the other work. So is one beside
  *       which a yardstick, the same few microseconds of sums before and after
- *       each call, took a tenth longer than it can: then somebody else used the
+ *       each call, took 3 % longer than it can: then somebody else used the
  *       units of the core, as the neighbours of a virtual machine do.
  *   I4  `ratio` is the baseline's median divided by ours: above 1, ours is
  *       better.
