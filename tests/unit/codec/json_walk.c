@@ -1,39 +1,8 @@
 /* Walking streams: events, taking, skipping, memory, failures. */
+#include "pieces.h"
 #include "values.h"
 
 #include "codec.h"
-
-/* A stream over a text, some bytes at a time; fails at `fail_at`. */
-struct source {
-    pdr_str text;
-    size_t at, step;
-    size_t fail_at; /* SIZE_MAX: never */
-    bool lies;
-};
-
-static pdr_rc give(size_t *got, void *into, size_t cap, pdr_err *err, void *arg)
-{
-    struct source *s = arg;
-    size_t n = s->text.len - s->at;
-
-    if (s->at >= s->fail_at)
-        return pdr_err_set(err, PDR_EIO, "line_cut", "the line was cut");
-    if (n > s->step)
-        n = s->step;
-    if (n > cap)
-        n = cap;
-    memcpy(into, s->text.ptr + s->at, n);
-    s->at += n;
-    *got = s->lies ? cap + 1 : n;
-    return PDR_OK;
-}
-
-static struct source source_of(const char *text, size_t step)
-{
-    struct source s = {pdr_str_c(text), 0, step, SIZE_MAX, false};
-
-    return s;
-}
 
 static pdr_walk *walk_of(struct source *s, unsigned flags)
 {
@@ -44,29 +13,13 @@ static pdr_walk *walk_of(struct source *s, unsigned flags)
     return w;
 }
 
-/* All events as one letter each; the failure's reason at the end. */
-static void letters(char *out, pdr_walk *w, pdr_err *err)
-{
-    static const char letter[] = "${[)ns";
-    pdr_event event = PDR_END;
-
-    do {
-        if (pdr_walk_next(&event, w, err) != PDR_OK) {
-            memcpy(out, "!", 2);
-            return;
-        }
-        *out++ = letter[event];
-    } while (event != PDR_END_OF_INPUT);
-    *out = '\0';
-}
-
 TEST(json_walk, gives_the_same_events_for_any_cut_of_the_stream)
 {
     static const char json[] =
         " { \"a\" : [ 1 , -2.5e3, \"x\\\"y\" , true,null ] , \"b\":{} } ";
 
     for (size_t step = 1; step < sizeof(json); step++) {
-        struct source s = source_of(json, step);
+        struct source s = source_of(pdr_str_c(json), step);
         pdr_walk *w = walk_of(&s, 0);
         char seen[100];
         letters(seen, w, NULL);
@@ -80,7 +33,7 @@ TEST(json_walk, gives_the_same_events_for_any_cut_of_the_stream)
 
 TEST(json_walk, gives_names_scalars_depth_and_offset)
 {
-    struct source s = source_of("{\"a\\n\":[7]}", 3);
+    struct source s = source_of(pdr_str_c("{\"a\\n\":[7]}"), 3);
     pdr_walk *w = walk_of(&s, 0);
     pdr_event event;
     static const struct {
@@ -113,7 +66,7 @@ TEST(json_walk_take, gives_whole_values_and_goes_on_behind_them)
         "[ {\"a\": [1,\"]}\"]} , 5, \"s\", [[2]], {\"last\" : 1.10} ]";
 
     for (size_t step = 1; step < sizeof(json); step += 3) {
-        struct source s = source_of(json, step);
+        struct source s = source_of(pdr_str_c(json), step);
         pdr_walk *w = walk_of(&s, 0);
         static const char *const expected[] = {
             "{\"a\":[1,\"]}\"]}", "5", "\"s\"", "[[2]]", "{\"last\":1.10}"};
@@ -137,7 +90,7 @@ TEST(json_walk_take, gives_whole_values_and_goes_on_behind_them)
 
 TEST(json_walk_take, is_refused_after_other_events)
 {
-    struct source s = source_of("{\"a\":1}", 100);
+    struct source s = source_of(pdr_str_c("{\"a\":1}"), 100);
     pdr_walk *w = walk_of(&s, 0);
     pdr_err err = PDR_ERR_INIT;
     pdr_event event;
@@ -160,8 +113,8 @@ TEST(json_walk_take, is_refused_after_other_events)
 
 TEST(json_walk_skip, checks_what_it_skips)
 {
-    struct source good = source_of("[[1,[2,{\"a\":3}]],4]", 2);
-    struct source bad = source_of("[[1,[2,{\"a\":x}]],4]", 2);
+    struct source good = source_of(pdr_str_c("[[1,[2,{\"a\":3}]],4]"), 2);
+    struct source bad = source_of(pdr_str_c("[[1,[2,{\"a\":x}]],4]"), 2);
     pdr_event event;
     pdr_err err = PDR_ERR_INIT;
 
@@ -184,7 +137,7 @@ TEST(json_walk_skip, checks_what_it_skips)
 
 TEST(json_walk, reads_documents_one_after_another)
 {
-    struct source s = source_of("{\"a\":1}\n[2]\r\n\n3 \"x\"\n", 4);
+    struct source s = source_of(pdr_str_c("{\"a\":1}\n[2]\r\n\n3 \"x\"\n"), 4);
     pdr_walk *w = walk_of(&s, PDR_SEQUENCE);
     static const char *const expected[] = {"{\"a\":1}", "[2]", "3", "\"x\""};
     pdr_event event;
@@ -218,7 +171,7 @@ TEST(json_walk, tells_sequences_from_single_documents)
                 {"{\0}", 0, "{!", "unexpected_end"}};
 
     for (size_t i = 0; i < PDR_COUNT(rows); i++) {
-        struct source s = source_of(rows[i].text, 1);
+        struct source s = source_of(pdr_str_c(rows[i].text), 1);
         pdr_walk *w = walk_of(&s, rows[i].flags);
         pdr_err err = PDR_ERR_INIT;
         char seen[100];
@@ -279,7 +232,7 @@ TEST(json_walk, reports_place_and_path_as_the_reader_does)
         ASSERT_RC(PDR_EINVALID,
                   pdr_json_read(&v, pdr_str_c(rows[i]), NULL, &whole));
         for (size_t step = 1; step < 9; step++) {
-            struct source s = source_of(rows[i], step);
+            struct source s = source_of(pdr_str_c(rows[i]), step);
             pdr_walk *w = walk_of(&s, 0);
             letters(seen, w, &walked);
             ASSERT(seen[strlen(seen) - 1] == '!');
@@ -297,7 +250,7 @@ TEST(json_walk, reports_place_and_path_as_the_reader_does)
 
 TEST(json_walk_take, reports_place_and_path_in_the_stream)
 {
-    struct source s = source_of("{\"a\": [0, {\"b\" : [1, x]}]}", 5);
+    struct source s = source_of(pdr_str_c("{\"a\": [0, {\"b\" : [1, x]}]}"), 5);
     pdr_walk *w = walk_of(&s, 0);
     pdr_err err = PDR_ERR_INIT;
     pdr_event event;
@@ -328,7 +281,7 @@ TEST(json_walk, has_limits_of_depth_and_of_the_size_of_a_value)
                 {"[12345678901]", PDR_ELIMIT, "too_large"}};
 
     for (size_t i = 0; i < PDR_COUNT(rows); i++) {
-        struct source s = source_of(rows[i].text, 1);
+        struct source s = source_of(pdr_str_c(rows[i].text), 1);
         pdr_read_opts opts = {.max_depth = 3, .max_bytes = 10};
         pdr_walk *w = NULL;
         pdr_err err = PDR_ERR_INIT;
@@ -355,7 +308,7 @@ TEST(json_walk_take, counts_the_levels_around_and_the_size)
                 {"[[1,2,3,4,56] ]", PDR_ELIMIT, "too_large", "/0"}};
 
     for (size_t i = 0; i < PDR_COUNT(rows); i++) {
-        struct source s = source_of(rows[i].text, 100);
+        struct source s = source_of(pdr_str_c(rows[i].text), 100);
         pdr_walk *w = NULL;
         pdr_err err = PDR_ERR_INIT;
         pdr_event event;
@@ -377,7 +330,7 @@ TEST(json_walk, passes_failures_of_the_stream_on)
     static const char json[] = "{\"abc\":[1,2,\"x\"]}";
 
     for (size_t at = 0; at < sizeof(json) - 1; at++) {
-        struct source s = source_of(json, 1);
+        struct source s = source_of(pdr_str_c(json), 1);
         s.fail_at = at;
         pdr_walk *w = walk_of(&s, 0);
         pdr_err err = PDR_ERR_INIT;
@@ -388,7 +341,7 @@ TEST(json_walk, passes_failures_of_the_stream_on)
         ASSERT_STR("line_cut", err.reason);
         pdr_walk_free(w);
     }
-    struct source liar = source_of(json, 1);
+    struct source liar = source_of(pdr_str_c(json), 1);
     liar.lies = true;
     pdr_walk *w = walk_of(&liar, 0);
     pdr_err err = PDR_ERR_INIT;
@@ -410,7 +363,7 @@ TEST(json_walk, keeps_a_name_while_the_window_moves)
         memset(p, ' ', blanks);
         p += blanks;
         memcpy(p, "\"abcdefgh\"     :1}", 19);
-        struct source s = source_of(json, 1);
+        struct source s = source_of(pdr_str_c(json), 1);
         pdr_walk *w = walk_of(&s, 0);
         pdr_event event;
         ASSERT_RC(PDR_OK, pdr_walk_next(&event, w, NULL));
@@ -424,7 +377,7 @@ TEST(json_walk, keeps_a_name_while_the_window_moves)
 
 TEST(json_walk, gives_a_literal_as_soon_as_it_is_complete)
 {
-    struct source s = source_of("true false null ", 4);
+    struct source s = source_of(pdr_str_c("true false null "), 4);
     pdr_walk *w = walk_of(&s, PDR_SEQUENCE);
     pdr_event event;
 
@@ -462,7 +415,7 @@ TEST(json_walk, says_something_for_a_stream_that_says_nothing)
 TEST(json_walk_new, refuses_options_that_cannot_be)
 {
     pdr_read_opts opts = {.flags = PDR_TRAILING};
-    struct source s = source_of("", 1);
+    struct source s = source_of(pdr_str_c(""), 1);
     pdr_walk *w = NULL;
     pdr_err err = PDR_ERR_INIT;
 
@@ -552,7 +505,7 @@ TEST(json_walk, keeps_no_name_that_could_not_be_shown)
         p += snprintf(p, 64, "\":");
     }
     memcpy(p, "x", sizeof("x"));
-    s = source_of(json, 1000);
+    s = source_of(pdr_str_c(json), 1000);
     pdr_walk *w = walk_of(&s, 0);
     letters(seen, w, &err);
     ASSERT_STR("unexpected_byte", err.reason);
@@ -563,7 +516,7 @@ TEST(json_walk, keeps_no_name_that_could_not_be_shown)
 
 TEST_OOM(json_walk, cleans_up_after_any_failed_allocation)
 {
-    struct source s = source_of("{\"a\\n\":[1,{\"b\":[2]},x]}", 3);
+    struct source s = source_of(pdr_str_c("{\"a\\n\":[1,{\"b\":[2]},x]}"), 3);
     pdr_walk *w = NULL;
     pdr_err err = PDR_ERR_INIT;
     pdr_rc rc = pdr_walk_new(&w, pdr_json_codec(), NULL, &err, give, &s);

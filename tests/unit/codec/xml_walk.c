@@ -1,30 +1,13 @@
 /* Walking streams of XML: events, sequences, limits, memory. */
 #include "xml_text.h"
 
-static pdr_walk *walk_of(struct xml_source *s, unsigned flags)
+static pdr_walk *walk_of(struct source *s, unsigned flags)
 {
     pdr_read_opts opts = {.flags = flags};
     pdr_walk *w = NULL;
 
-    ASSERT_RC(PDR_OK,
-              pdr_walk_new(&w, pdr_xml_codec(), &opts, NULL, xml_give, s));
+    ASSERT_RC(PDR_OK, pdr_walk_new(&w, pdr_xml_codec(), &opts, NULL, give, s));
     return w;
-}
-
-/* All events as one letter each; "!" for a failure. */
-static void letters(char *out, pdr_walk *w, pdr_err *err)
-{
-    static const char letter[] = "${[)ns";
-    pdr_event event = PDR_END;
-
-    do {
-        if (pdr_walk_next(&event, w, err) != PDR_OK) {
-            memcpy(out, "!", 2);
-            return;
-        }
-        *out++ = letter[event];
-    } while (event != PDR_END_OF_INPUT);
-    *out = '\0';
 }
 
 TEST(xml_walk, gives_the_same_events_for_any_cut_of_the_stream)
@@ -35,7 +18,7 @@ TEST(xml_walk, gives_the_same_events_for_any_cut_of_the_stream)
         "<boolean key='c'>true</boolean></map> <!-- d --> ";
 
     for (size_t step = 1; step < sizeof(xml); step++) {
-        struct xml_source s = xml_source_of(pdr_str_c(xml), step);
+        struct source s = source_of(pdr_str_c(xml), step);
         pdr_walk *w = walk_of(&s, 0);
         char seen[100];
         letters(seen, w, NULL);
@@ -51,7 +34,7 @@ TEST(xml_walk, gives_names_scalars_depth_and_offset)
 {
     static const char xml[] =
         "<map " NS "><array key='a&#10;'><number>7</number></array></map>";
-    struct xml_source s = xml_source_of(pdr_str_c(xml), 3);
+    struct source s = source_of(pdr_str_c(xml), 3);
     pdr_walk *w = walk_of(&s, 0);
     int64_t array = strstr(xml, "<array") - xml;
     pdr_event event;
@@ -87,7 +70,7 @@ TEST(xml_walk, takes_and_skips_values)
     static const char xml[] =
         "<array " NS "><map><number key='a'>1.10</number></map><array><null/>"
         "</array><string>s</string></array>";
-    struct xml_source s = xml_source_of(pdr_str_c(xml), 5);
+    struct source s = source_of(pdr_str_c(xml), 5);
     pdr_walk *w = walk_of(&s, 0);
     pdr_value *v = NULL;
     pdr_event event;
@@ -111,8 +94,7 @@ TEST(xml_walk, takes_and_skips_values)
 
 TEST(xml_walk, takes_bare_tokens_when_asked_for)
 {
-    struct xml_source s =
-        xml_source_of(PDR_LIT("<number " NS ">NaN</number>"), 4);
+    struct source s = source_of(PDR_LIT("<number " NS ">NaN</number>"), 4);
     pdr_walk *w = walk_of(&s, PDR_BARE_TOKENS);
     pdr_buf json = PDR_BUF_INIT(SIZE_MAX);
     pdr_event event;
@@ -137,7 +119,7 @@ TEST(xml_walk, reads_documents_one_after_another)
                                            "\"\xC3\xA9\""};
 
     for (size_t step = 1; step < sizeof(xml); step++) {
-        struct xml_source s = xml_source_of(pdr_str_c(xml), step);
+        struct source s = source_of(pdr_str_c(xml), step);
         pdr_walk *w = walk_of(&s, PDR_SEQUENCE);
         pdr_event event;
         pdr_value *v = NULL;
@@ -160,7 +142,7 @@ TEST(xml_walk, takes_no_document_as_a_sequence)
     static const char *const none[] = {"", " \n", "<!-- x -->", "\xEF\xBB\xBF"};
 
     for (size_t i = 0; i < PDR_COUNT(none); i++) {
-        struct xml_source s = xml_source_of(pdr_str_c(none[i]), 1);
+        struct source s = source_of(pdr_str_c(none[i]), 1);
         pdr_walk *w = walk_of(&s, PDR_SEQUENCE);
         char seen[10];
         letters(seen, w, NULL);
@@ -181,8 +163,8 @@ TEST(xml_walk, reads_a_sequence_of_utf16)
             wide[2 * i + 1] = big ? text[i] : '\0';
         }
         for (size_t step = 1; step < 9; step++) {
-            struct xml_source s =
-                xml_source_of(pdr_str_n(wide, 2 * (sizeof(text) - 1)), step);
+            struct source s =
+                source_of(pdr_str_n(wide, 2 * (sizeof(text) - 1)), step);
             pdr_walk *w = walk_of(&s, PDR_SEQUENCE);
             char seen[10];
             letters(seen, w, NULL);
@@ -198,7 +180,7 @@ TEST(xml_walk, tells_where_in_a_sequence_something_is_wrong)
                               "<null " NS "/> <array " NS "><x/></array>";
 
     for (size_t step = 1; step < sizeof(xml); step += 5) {
-        struct xml_source s = xml_source_of(pdr_str_c(xml), step);
+        struct source s = source_of(pdr_str_c(xml), step);
         pdr_walk *w = walk_of(&s, PDR_SEQUENCE);
         pdr_err err = PDR_ERR_INIT;
         char seen[20], place[40];
@@ -224,7 +206,7 @@ TEST(xml_walk, refuses_a_document_of_a_sequence_that_is_cut)
                                          "bad_xml", "unexpected_end"};
 
     for (size_t i = 0; i < PDR_COUNT(cut); i++) {
-        struct xml_source s = xml_source_of(pdr_str_c(cut[i]), 2);
+        struct source s = source_of(pdr_str_c(cut[i]), 2);
         pdr_walk *w = walk_of(&s, PDR_SEQUENCE);
         pdr_err err = PDR_ERR_INIT;
         char seen[10];
@@ -241,7 +223,7 @@ TEST(xml_walk, does_not_wait_for_more_than_it_needs)
     static const char xml[] = "<array " NS "><string>abc</string>";
 
     for (size_t step = 1; step < sizeof(xml); step++) {
-        struct xml_source s = xml_source_of(pdr_str_c(xml), step);
+        struct source s = source_of(pdr_str_c(xml), step);
         s.fail_at = sizeof(xml) - 1;
         pdr_walk *w = walk_of(&s, PDR_SEQUENCE);
         pdr_err err = PDR_ERR_INIT;
@@ -257,7 +239,7 @@ TEST(xml_walk, does_not_wait_for_more_than_it_needs)
 
 TEST(xml_walk, gives_the_failure_of_the_stream)
 {
-    struct xml_source s = xml_source_of(PDR_LIT("<array " NS "><null/>"), 10);
+    struct source s = source_of(PDR_LIT("<array " NS "><null/>"), 10);
     pdr_walk *w = NULL;
     pdr_err err = PDR_ERR_INIT;
     pdr_event event;
@@ -272,13 +254,13 @@ TEST(xml_walk, gives_the_failure_of_the_stream)
 
 TEST(xml_walk, refuses_options)
 {
-    struct xml_source s = xml_source_of(PDR_LIT(""), 1);
+    struct source s = source_of(PDR_LIT(""), 1);
     pdr_read_opts opts = {.flags = PDR_TRAILING};
     pdr_walk *w = NULL;
     pdr_err err = PDR_ERR_INIT;
 
     ASSERT_RC(PDR_EMISUSE,
-              pdr_walk_new(&w, pdr_xml_codec(), &opts, &err, xml_give, &s));
+              pdr_walk_new(&w, pdr_xml_codec(), &opts, &err, give, &s));
     ASSERT_STR("bad_option", err.reason);
     ASSERT(w == NULL);
 }
@@ -309,20 +291,20 @@ TEST(xml_walk, keeps_its_limit_of_bytes)
 {
     for (size_t i = 0; i < PDR_COUNT(sizes); i++)
         for (size_t step = 1; step < 100; step += 3) {
-            struct xml_source s = xml_source_of(pdr_str_c(sizes[i].xml), step);
+            struct source s = source_of(pdr_str_c(sizes[i].xml), step);
             pdr_read_opts opts = {.max_bytes = sizes[i].bytes};
             pdr_walk *w = NULL;
             pdr_err err = PDR_ERR_INIT;
             char seen[20];
-            ASSERT_RC(PDR_OK, pdr_walk_new(&w, pdr_xml_codec(), &opts, NULL,
-                                           xml_give, &s));
+            ASSERT_RC(PDR_OK,
+                      pdr_walk_new(&w, pdr_xml_codec(), &opts, NULL, give, &s));
             letters(seen, w, &err);
             ASSERT(strchr(seen, '$') != NULL);
             pdr_walk_free(w);
             opts.max_bytes--;
             s.at = 0;
-            ASSERT_RC(PDR_OK, pdr_walk_new(&w, pdr_xml_codec(), &opts, NULL,
-                                           xml_give, &s));
+            ASSERT_RC(PDR_OK,
+                      pdr_walk_new(&w, pdr_xml_codec(), &opts, NULL, give, &s));
             letters(seen, w, &err);
             ASSERT(strchr(seen, '!') != NULL);
             ASSERT_STR("too_large", err.reason);
@@ -333,22 +315,19 @@ TEST(xml_walk, keeps_its_limit_of_bytes)
 
 TEST(xml_walk, keeps_its_limit_of_depth)
 {
-    struct xml_source s =
-        xml_source_of(PDR_LIT("<array " NS "><array/></array>"), 100);
+    struct source s = source_of(PDR_LIT("<array " NS "><array/></array>"), 100);
     pdr_read_opts opts = {.max_depth = 2};
     pdr_walk *w = NULL;
     pdr_err err = PDR_ERR_INIT;
     char seen[20];
 
-    ASSERT_RC(PDR_OK,
-              pdr_walk_new(&w, pdr_xml_codec(), &opts, NULL, xml_give, &s));
+    ASSERT_RC(PDR_OK, pdr_walk_new(&w, pdr_xml_codec(), &opts, NULL, give, &s));
     letters(seen, w, &err);
     ASSERT_STR("[[))$", seen);
     pdr_walk_free(w);
     s.at = 0;
     opts.max_depth = 1;
-    ASSERT_RC(PDR_OK,
-              pdr_walk_new(&w, pdr_xml_codec(), &opts, NULL, xml_give, &s));
+    ASSERT_RC(PDR_OK, pdr_walk_new(&w, pdr_xml_codec(), &opts, NULL, give, &s));
     letters(seen, w, &err);
     ASSERT_STR("[!", seen);
     ASSERT_STR("too_deep", err.reason);
@@ -488,7 +467,7 @@ TEST(xml_walk, reads_what_drips_in_linear_time)
         ASSERT_RC(PDR_OK, pdr_buf_append(&xml, PDR_LIT("-->"), NULL));
     }
     ASSERT_RC(PDR_OK, pdr_buf_append(&xml, PDR_LIT("</array>"), NULL));
-    struct xml_source s = xml_source_of(pdr_buf_str(&xml), 1);
+    struct source s = source_of(pdr_buf_str(&xml), 1);
     pdr_walk *w = walk_of(&s, 0);
     while (event != PDR_END_OF_INPUT)
         ASSERT_RC(PDR_OK, pdr_walk_next(&event, w, NULL));
@@ -506,7 +485,7 @@ TEST(xml_walk, holds_no_more_than_a_window)
     for (int i = 0; i < COUNT; i++)
         ASSERT_RC(PDR_OK, pdr_buf_append(&xml, PDR_LIT("<array/>"), NULL));
     ASSERT_RC(PDR_OK, pdr_buf_append(&xml, PDR_LIT("</array>"), NULL));
-    struct xml_source s = xml_source_of(pdr_buf_str(&xml), SIZE_MAX);
+    struct source s = source_of(pdr_buf_str(&xml), SIZE_MAX);
     test_reset_peak();
     size_t before = test_peak_bytes(), events = 0;
     pdr_walk *w = walk_of(&s, 0);
@@ -523,13 +502,13 @@ TEST(xml_walk, holds_no_more_than_a_window)
 
 TEST_OOM(xml_walk, of_a_sequence_cleans_up_after_any_failed_allocation)
 {
-    struct xml_source s = xml_source_of(
+    struct source s = source_of(
         PDR_LIT("<map " NS "><null key='a'/></map><string " NS ">x</string>"),
         20);
     pdr_read_opts opts = {.flags = PDR_SEQUENCE};
     pdr_walk *w = NULL;
     pdr_event event = PDR_END;
-    pdr_rc rc = pdr_walk_new(&w, pdr_xml_codec(), &opts, NULL, xml_give, &s);
+    pdr_rc rc = pdr_walk_new(&w, pdr_xml_codec(), &opts, NULL, give, &s);
 
     while (rc == PDR_OK && event != PDR_END_OF_INPUT)
         rc = pdr_walk_next(&event, w, NULL);
