@@ -38,8 +38,8 @@ struct pdr_codec {
     const pdr_codec_form *forms; /* static, ends with a NULL name; the first is
                                     the usual one */
     unsigned read_flags, walk_flags, write_flags; /* that it takes */
-    bool
-        has_paths; /* its walk puts paths into failures; else the caller does */
+    /* Its walk puts paths into failures; else the caller does. */
+    bool has_paths;
 
     /* Required. Begin a walk; `opts` is not NULL, its flags are checked. What
      * is in *self is closed, also after a failure. */
