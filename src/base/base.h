@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include <perdure/buf.h>
+#include <perdure/datetime.h>
 #include <perdure/errors.h>
 #include <perdure/sys/alloc.h>
 #include <perdure/types.h>
@@ -206,12 +207,6 @@ static inline pdr_rc pdr__rand_fill(void *out, const struct pdr__rand *source,
 /* --- time (clock.c) --------------------------------------------------------
  */
 
-/* A tick is 100 ns; ticks of an instant count from 0001-01-01T00:00:00Z. */
-#define PDR_TICKS_PER_MS     INT64_C(10000)
-#define PDR_TICKS_PER_SECOND (1000 * PDR_TICKS_PER_MS)
-#define PDR_TICKS_UNIX_EPOCH INT64_C(621355968000000000)  /* 1970-01-01 */
-#define PDR_MAX_TICKS        INT64_C(3155378975999999999) /* end of 9999 */
-
 /* Where the time comes from. Called from any thread. */
 struct pdr__clock {
     int64_t (*now_ticks)(void *ctx);    /* UTC, 0 to PDR_MAX_TICKS */
@@ -377,51 +372,5 @@ void pdr__uuid_write(char out[PDR_UUID_TEXT], const struct pdr__uuid *uuid);
  * and the offset. */
 PDR_MUST_CHECK pdr_rc pdr__uuid_read(struct pdr__uuid *out, pdr_str text,
                                      pdr_err *err);
-
-/* --- date-times (datetime.c) -----------------------------------------------
- */
-
-struct pdr__datetime {
-    int64_t ticks;      /* the instant, 0 to PDR_MAX_TICKS; see struct
-                           pdr__clock */
-    int16_t offset_min; /* minutes east of UTC; 0 without an offset */
-    bool has_offset;    /* false: none was written, taken for UTC */
-    bool has_time;      /* false: a date alone, taken for midnight */
-};
-
-/* Who wants to read the text. */
-enum pdr__datetime_form {
-    PDR_DATETIME_OURS,          /* UTC as +00:00, up to 6 digits, trimmed */
-    PDR_DATETIME_OURS_Z,        /* the same with Z */
-    PDR_DATETIME_DOTNET_OFFSET, /* DateTimeOffset: up to 7 digits, trimmed */
-    PDR_DATETIME_DOTNET_UTC,    /* DateTime in UTC: the same with Z */
-    PDR_DATETIME_PYTHON         /* isoformat(): 6 digits or none */
-};
-
-/* Read a date-time; all of `text` is used. Fails with BAD_DATETIME, or with
- * DATETIME_RANGE if the instant is not in the years 0001 to 9999; both with
- * the offset. */
-PDR_MUST_CHECK pdr_rc pdr__datetime_read(struct pdr__datetime *out,
-                                         pdr_str text, pdr_err *err);
-/* Append the text. Digits that the form has no room for are cut. Fails as
- * pdr_buf_reserve(), or with DATETIME_RANGE if the form cannot hold the value:
- * .NET has no offset beyond 14 hours. */
-PDR_MUST_CHECK pdr_rc pdr__datetime_write(pdr_buf *out,
-                                          const struct pdr__datetime *value,
-                                          enum pdr__datetime_form form,
-                                          pdr_err *err);
-
-/* An instant in UTC. */
-static inline struct pdr__datetime pdr__datetime_utc(int64_t ticks)
-{
-    return (struct pdr__datetime){ticks, 0, true, true};
-}
-
-/* Which instant comes first? Below, at or above 0; offsets play no part. */
-static inline int pdr__datetime_compare(const struct pdr__datetime *a,
-                                        const struct pdr__datetime *b)
-{
-    return (a->ticks > b->ticks) - (a->ticks < b->ticks);
-}
 
 #endif

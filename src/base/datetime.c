@@ -193,7 +193,7 @@ static pdr_rc read_time(int64_t *ticks, struct cursor *c)
     return rc;
 }
 
-static pdr_rc read_offset(struct pdr__datetime *out, struct cursor *c)
+static pdr_rc read_offset(pdr_datetime *out, struct cursor *c)
 {
     char sign = peek(c);
     int hours = 0, minutes = 0;
@@ -214,7 +214,7 @@ static pdr_rc read_offset(struct pdr__datetime *out, struct cursor *c)
     return rc;
 }
 
-static pdr_rc read_all(struct pdr__datetime *out, struct cursor *c)
+static pdr_rc read_all(pdr_datetime *out, struct cursor *c)
 {
     struct date date = {1, 1, 1};
     int64_t time = 0;
@@ -243,9 +243,9 @@ static pdr_rc read_all(struct pdr__datetime *out, struct cursor *c)
     return PDR_OK;
 }
 
-pdr_rc pdr__datetime_read(struct pdr__datetime *out, pdr_str text, pdr_err *err)
+pdr_rc pdr_datetime_read(pdr_datetime *out, pdr_str text, pdr_err *err)
 {
-    struct pdr__datetime value = {0, 0, false, false};
+    pdr_datetime value = {0, 0, false, false};
     struct cursor c = {text, 0, err};
 
     PDR_REQUIRE(out != NULL);
@@ -326,8 +326,8 @@ static char *put_offset(char *to, int offset_min)
     return put_number(to, 2, minutes % 60);
 }
 
-pdr_rc pdr__datetime_write(pdr_buf *out, const struct pdr__datetime *value,
-                           enum pdr__datetime_form form, pdr_err *err)
+pdr_rc pdr_datetime_write(pdr_buf *out, const pdr_datetime *value,
+                          pdr_datetime_form form, pdr_err *err)
 {
     char text[sizeof("9999-12-31T23:59:59.9999999+23:59")];
     const struct form *f = &forms[form];

@@ -11,30 +11,28 @@ static bool is_dotnet_offset(int offset_min)
 }
 
 /* Write and read back. `unit` is what the form keeps, in ticks. */
-static void check_form(const struct pdr__datetime *value,
-                       enum pdr__datetime_form form, int64_t unit,
-                       bool keeps_offset)
+static void check_form(const pdr_datetime *value, pdr_datetime_form form,
+                       int64_t unit, bool keeps_offset)
 {
     pdr_buf text = PDR_BUF_INIT(40), again = PDR_BUF_INIT(40);
-    struct pdr__datetime back;
+    pdr_datetime back;
 
-    MUST(pdr__datetime_write(&text, value, form, NULL) == PDR_OK);
-    MUST(pdr__datetime_read(&back, pdr_buf_str(&text), NULL) == PDR_OK);
+    MUST(pdr_datetime_write(&text, value, form, NULL) == PDR_OK);
+    MUST(pdr_datetime_read(&back, pdr_buf_str(&text), NULL) == PDR_OK);
     MUST(back.ticks == value->ticks - value->ticks % unit);
     MUST(back.offset_min == (keeps_offset ? value->offset_min : 0));
     MUST(back.has_time);
-    MUST(pdr__datetime_write(&again, &back, form, NULL) == PDR_OK);
+    MUST(pdr_datetime_write(&again, &back, form, NULL) == PDR_OK);
     MUST(pdr_str_equal(pdr_buf_str(&text), pdr_buf_str(&again)));
     pdr_buf_dispose(&again);
     pdr_buf_dispose(&text);
 }
 
-static void check_refused(const struct pdr__datetime *value,
-                          enum pdr__datetime_form form)
+static void check_refused(const pdr_datetime *value, pdr_datetime_form form)
 {
     pdr_buf text = PDR_BUF_INIT(40);
 
-    MUST(pdr__datetime_write(&text, value, form, NULL) == PDR_EINVALID);
+    MUST(pdr_datetime_write(&text, value, form, NULL) == PDR_EINVALID);
     MUST(text.len == 0);
     pdr_buf_dispose(&text);
 }
@@ -43,7 +41,7 @@ static void check_refused(const struct pdr__datetime *value,
  * so the reader has seen all of them. */
 static void check_all_bytes_count(const uint8_t *data, size_t size)
 {
-    struct pdr__datetime value;
+    pdr_datetime value;
     char copy[64];
 
     for (size_t at = 0; at <= size && size < sizeof(copy); at++) {
@@ -51,7 +49,7 @@ static void check_all_bytes_count(const uint8_t *data, size_t size)
         copy[at] = '?';
         memcpy(copy + at + 1, data + at, size - at);
         pdr_err err = PDR_ERR_INIT;
-        MUST(pdr__datetime_read(&value, pdr_str_n(copy, size + 1), &err) ==
+        MUST(pdr_datetime_read(&value, pdr_str_n(copy, size + 1), &err) ==
              PDR_EINVALID);
         MUST(err.offset >= 0 && err.offset <= (int64_t)at);
     }
@@ -60,10 +58,10 @@ static void check_all_bytes_count(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     pdr_str input = {(const char *)data, size};
-    struct pdr__datetime value;
+    pdr_datetime value;
     pdr_err err = PDR_ERR_INIT;
 
-    if (pdr__datetime_read(&value, input, &err) != PDR_OK) {
+    if (pdr_datetime_read(&value, input, &err) != PDR_OK) {
         MUST(err.offset >= 0 && err.offset <= (int64_t)size);
         return 0;
     }

@@ -4,23 +4,22 @@
 #include "base.h"
 #include "fake_rand.h"
 
-static void assert_written(const char *expected,
-                           const struct pdr__datetime *value,
-                           enum pdr__datetime_form form)
+static void assert_written(const char *expected, const pdr_datetime *value,
+                           pdr_datetime_form form)
 {
     pdr_buf text = PDR_BUF_INIT(40);
 
-    ASSERT_RC(PDR_OK, pdr__datetime_write(&text, value, form, NULL));
+    ASSERT_RC(PDR_OK, pdr_datetime_write(&text, value, form, NULL));
     ASSERT_TEXT(expected, pdr_buf_str(&text));
     pdr_buf_dispose(&text);
 }
 
-static struct pdr__datetime read_ok(const char *text)
+static pdr_datetime read_ok(const char *text)
 {
-    struct pdr__datetime value;
+    pdr_datetime value;
     pdr_err err = PDR_ERR_INIT;
 
-    if (pdr__datetime_read(&value, pdr_str_c(text), &err) != PDR_OK)
+    if (pdr_datetime_read(&value, pdr_str_c(text), &err) != PDR_OK)
         fail_msg("'%s': %s", text, err.message);
     return value;
 }
@@ -117,7 +116,7 @@ TEST(datetime_read, takes_every_form_of_the_table)
 {
     for (size_t i = 0; i < PDR_COUNT(good); i++) {
         const struct good *row = &good[i];
-        struct pdr__datetime value = read_ok(row->text);
+        pdr_datetime value = read_ok(row->text);
 
         assert_written(row->utc, &value, PDR_DATETIME_DOTNET_UTC);
         ASSERT_INT(row->offset_min, value.offset_min);
@@ -129,13 +128,13 @@ TEST(datetime_read, takes_every_form_of_the_table)
 TEST(datetime_read, takes_any_number_of_digits)
 {
     char text[2000] = "2026-02-03T08:15:00.";
-    struct pdr__datetime value;
+    pdr_datetime value;
     size_t len = strlen(text);
 
     memset(text + len, '1', sizeof(text) - len);
     text[sizeof(text) - 1] = 'Z';
     ASSERT_RC(PDR_OK,
-              pdr__datetime_read(&value, pdr_str_n(text, sizeof(text)), NULL));
+              pdr_datetime_read(&value, pdr_str_n(text, sizeof(text)), NULL));
     assert_written("2026-02-03T08:15:00.1111111Z", &value,
                    PDR_DATETIME_DOTNET_UTC);
 }
@@ -245,10 +244,10 @@ static const struct bad {
 TEST(datetime_read, refuses_every_form_of_the_table_and_says_where)
 {
     for (size_t i = 0; i < PDR_COUNT(bad); i++) {
-        struct pdr__datetime value;
+        pdr_datetime value;
         pdr_err err = PDR_ERR_INIT;
 
-        if (pdr__datetime_read(&value, pdr_str_c(bad[i].text), &err) == PDR_OK)
+        if (pdr_datetime_read(&value, pdr_str_c(bad[i].text), &err) == PDR_OK)
             fail_msg("'%s' was read", bad[i].text);
         ASSERT_STR(bad[i].message, err.message);
         ASSERT_STR("bad_datetime", err.reason);
@@ -270,11 +269,11 @@ TEST(datetime_read, refuses_instants_outside_of_its_years)
     };
 
     for (size_t i = 0; i < PDR_COUNT(rows); i++) {
-        struct pdr__datetime value;
+        pdr_datetime value;
         pdr_err err = PDR_ERR_INIT;
 
         ASSERT_RC(PDR_EINVALID,
-                  pdr__datetime_read(&value, pdr_str_c(rows[i][0]), &err));
+                  pdr_datetime_read(&value, pdr_str_c(rows[i][0]), &err));
         ASSERT_STR("datetime_range", err.reason);
         ASSERT_STR(rows[i][1], err.message);
         ASSERT_INT(0, err.offset);
@@ -283,15 +282,15 @@ TEST(datetime_read, refuses_instants_outside_of_its_years)
 
 TEST(datetime_read, sees_a_nul_as_a_byte_too_many)
 {
-    struct pdr__datetime value;
+    pdr_datetime value;
     pdr_err err = PDR_ERR_INIT;
 
     ASSERT_RC(PDR_EINVALID,
-              pdr__datetime_read(&value, pdr_str_n("2026-02-03\0", 11), &err));
+              pdr_datetime_read(&value, pdr_str_n("2026-02-03\0", 11), &err));
     ASSERT_INT(10, err.offset);
     ASSERT_RC(
         PDR_EINVALID,
-        pdr__datetime_read(&value, pdr_str_n("2026-02-03T08:15Z\0", 18), NULL));
+        pdr_datetime_read(&value, pdr_str_n("2026-02-03T08:15Z\0", 18), NULL));
 }
 
 TEST(datetime_read, counts_ticks_from_year_one)
@@ -331,11 +330,11 @@ TEST(datetime_write, gives_back_what_dotnet_wrote)
         "2026-03-10T08:00:00Z", "2026-11-29T20:35:32.1912469Z"};
 
     for (size_t i = 0; i < PDR_COUNT(offsets); i++) {
-        struct pdr__datetime value = read_ok(offsets[i]);
+        pdr_datetime value = read_ok(offsets[i]);
         assert_written(offsets[i], &value, PDR_DATETIME_DOTNET_OFFSET);
     }
     for (size_t i = 0; i < PDR_COUNT(utc); i++) {
-        struct pdr__datetime value = read_ok(utc[i]);
+        pdr_datetime value = read_ok(utc[i]);
         assert_written(utc[i], &value, PDR_DATETIME_DOTNET_UTC);
     }
 }
@@ -351,7 +350,7 @@ TEST(datetime_write, turns_other_spellings_into_what_dotnet_makes_of_them)
     };
 
     for (size_t i = 0; i < PDR_COUNT(rows); i++) {
-        struct pdr__datetime value = read_ok(rows[i][0]);
+        pdr_datetime value = read_ok(rows[i][0]);
         assert_written(rows[i][1], &value, PDR_DATETIME_DOTNET_OFFSET);
     }
 }
@@ -371,7 +370,7 @@ TEST(datetime_write, gives_back_what_python_wrote)
     };
 
     for (size_t i = 0; i < PDR_COUNT(rows); i++) {
-        struct pdr__datetime value = read_ok(rows[i]);
+        pdr_datetime value = read_ok(rows[i]);
         assert_written(rows[i], &value, PDR_DATETIME_PYTHON);
     }
 }
@@ -387,7 +386,7 @@ TEST(datetime_write, turns_other_spellings_into_what_python_makes_of_them)
     };
 
     for (size_t i = 0; i < PDR_COUNT(rows); i++) {
-        struct pdr__datetime value = read_ok(rows[i][0]);
+        pdr_datetime value = read_ok(rows[i][0]);
         assert_written(rows[i][1], &value, PDR_DATETIME_PYTHON);
     }
 }
@@ -404,7 +403,7 @@ TEST(datetime_write, writes_ours_in_utc_with_up_to_six_digits)
     };
 
     for (size_t i = 0; i < PDR_COUNT(rows); i++) {
-        struct pdr__datetime value = read_ok(rows[i][0]);
+        pdr_datetime value = read_ok(rows[i][0]);
         char expected[64];
 
         snprintf(expected, sizeof(expected), "%s+00:00", rows[i][1]);
@@ -425,13 +424,13 @@ TEST(datetime_write, refuses_an_offset_that_dotnet_cannot_read)
                 {"2026-02-03T08:15:00-14:01", PDR_EINVALID}};
 
     for (size_t i = 0; i < PDR_COUNT(rows); i++) {
-        struct pdr__datetime value = read_ok(rows[i].text);
+        pdr_datetime value = read_ok(rows[i].text);
         pdr_buf text = PDR_BUF_INIT(40);
         pdr_err err = PDR_ERR_INIT;
 
         ASSERT_RC(rows[i].rc,
-                  pdr__datetime_write(&text, &value, PDR_DATETIME_DOTNET_OFFSET,
-                                      &err));
+                  pdr_datetime_write(&text, &value, PDR_DATETIME_DOTNET_OFFSET,
+                                     &err));
         ASSERT_STR(rows[i].rc == PDR_OK ? "" : "datetime_range", err.reason);
         ASSERT_SIZE(rows[i].rc == PDR_OK ? 25 : 0, text.len);
         pdr_buf_dispose(&text);
@@ -440,7 +439,7 @@ TEST(datetime_write, refuses_an_offset_that_dotnet_cannot_read)
 
 TEST(datetime_write, refuses_what_lies_outside_of_its_years)
 {
-    const struct pdr__datetime rows[] = {
+    const pdr_datetime rows[] = {
         {-1, 0, true, true},         {PDR_MAX_TICKS + 1, 0, true, true},
         {INT64_MAX, 60, true, true}, {INT64_MIN, -60, true, true},
         {0, -1, true, true},         {PDR_MAX_TICKS, 1, true, true},
@@ -450,8 +449,8 @@ TEST(datetime_write, refuses_what_lies_outside_of_its_years)
         pdr_buf text = PDR_BUF_INIT(40);
         pdr_err err = PDR_ERR_INIT;
 
-        ASSERT_RC(PDR_EINVALID, pdr__datetime_write(&text, &rows[i],
-                                                    PDR_DATETIME_PYTHON, &err));
+        ASSERT_RC(PDR_EINVALID, pdr_datetime_write(&text, &rows[i],
+                                                   PDR_DATETIME_PYTHON, &err));
         ASSERT_STR("datetime_range", err.reason);
         ASSERT_SIZE(0, text.len);
         pdr_buf_dispose(&text);
@@ -460,14 +459,14 @@ TEST(datetime_write, refuses_what_lies_outside_of_its_years)
 
 TEST(datetime_write, keeps_to_the_maximum_of_the_buffer)
 {
-    struct pdr__datetime value = pdr__datetime_utc(PDR_TICKS_UNIX_EPOCH);
+    pdr_datetime value = pdr_datetime_utc(PDR_TICKS_UNIX_EPOCH);
     pdr_buf fits = PDR_BUF_INIT(20), small = PDR_BUF_INIT(19);
 
     ASSERT_RC(PDR_OK,
-              pdr__datetime_write(&fits, &value, PDR_DATETIME_OURS_Z, NULL));
+              pdr_datetime_write(&fits, &value, PDR_DATETIME_OURS_Z, NULL));
     ASSERT_TEXT("1970-01-01T00:00:00Z", pdr_buf_str(&fits));
     ASSERT_RC(PDR_ELIMIT,
-              pdr__datetime_write(&small, &value, PDR_DATETIME_OURS_Z, NULL));
+              pdr_datetime_write(&small, &value, PDR_DATETIME_OURS_Z, NULL));
     ASSERT_SIZE(0, small.len);
     pdr_buf_dispose(&fits);
     pdr_buf_dispose(&small);
@@ -475,15 +474,15 @@ TEST(datetime_write, keeps_to_the_maximum_of_the_buffer)
 
 TEST(datetime_compare, goes_by_the_instant)
 {
-    struct pdr__datetime a = read_ok("2026-02-03T08:15:00+05:30");
-    struct pdr__datetime b = read_ok("2026-02-03T02:45:00");
-    struct pdr__datetime c = read_ok("2026-02-03T02:45:00.0000001");
-    struct pdr__datetime d = read_ok("2026-02-03T02:45:00.00000019");
+    pdr_datetime a = read_ok("2026-02-03T08:15:00+05:30");
+    pdr_datetime b = read_ok("2026-02-03T02:45:00");
+    pdr_datetime c = read_ok("2026-02-03T02:45:00.0000001");
+    pdr_datetime d = read_ok("2026-02-03T02:45:00.00000019");
 
-    ASSERT_INT(0, pdr__datetime_compare(&a, &b));
-    ASSERT(pdr__datetime_compare(&b, &c) < 0);
-    ASSERT(pdr__datetime_compare(&c, &b) > 0);
-    ASSERT_INT(0, pdr__datetime_compare(&c, &d));
+    ASSERT_INT(0, pdr_datetime_compare(&a, &b));
+    ASSERT(pdr_datetime_compare(&b, &c) < 0);
+    ASSERT(pdr_datetime_compare(&c, &b) > 0);
+    ASSERT_INT(0, pdr_datetime_compare(&c, &d));
 }
 
 /* --- calendar ------------------------------------------------------------ */
@@ -504,12 +503,12 @@ TEST(datetime, every_day_of_all_years_comes_after_the_one_before)
                 if (all || day == 1 || day == days_of[month - 1]) {
                     snprintf(text, sizeof(text), "%04d-%02d-%02d", year, month,
                              day);
-                    struct pdr__datetime value = read_ok(text);
+                    pdr_datetime value = read_ok(text);
                     ASSERT_INT(ticks, value.ticks);
                     pdr_buf out = PDR_BUF_INIT(40);
                     ASSERT_RC(PDR_OK,
-                              pdr__datetime_write(&out, &value,
-                                                  PDR_DATETIME_PYTHON, NULL));
+                              pdr_datetime_write(&out, &value,
+                                                 PDR_DATETIME_PYTHON, NULL));
                     ASSERT_TEXT(text, pdr_str_n(out.ptr, 10));
                     pdr_buf_dispose(&out);
                 }
@@ -527,15 +526,14 @@ TEST(datetime, any_instant_and_offset_survive_writing_and_reading)
     for (int i = 0; i < 20000; i++) {
         int64_t day = INT64_C(864000000000);
         uint64_t span = (uint64_t)(PDR_MAX_TICKS - 2 * day);
-        struct pdr__datetime value, back;
+        pdr_datetime value, back;
         pdr_buf text = PDR_BUF_INIT(40);
 
-        value =
-            pdr__datetime_utc(day + (int64_t)(fake_rand_next(&rand) % span));
+        value = pdr_datetime_utc(day + (int64_t)(fake_rand_next(&rand) % span));
         value.offset_min = (int16_t)((int)(fake_rand_next(&rand) % 1681) - 840);
-        ASSERT_RC(PDR_OK, pdr__datetime_write(
-                              &text, &value, PDR_DATETIME_DOTNET_OFFSET, NULL));
-        ASSERT_RC(PDR_OK, pdr__datetime_read(&back, pdr_buf_str(&text), NULL));
+        ASSERT_RC(PDR_OK, pdr_datetime_write(&text, &value,
+                                             PDR_DATETIME_DOTNET_OFFSET, NULL));
+        ASSERT_RC(PDR_OK, pdr_datetime_read(&back, pdr_buf_str(&text), NULL));
         ASSERT_INT(value.ticks, back.ticks);
         ASSERT_INT(value.offset_min, back.offset_min);
         pdr_buf_dispose(&text);
@@ -544,9 +542,9 @@ TEST(datetime, any_instant_and_offset_survive_writing_and_reading)
 
 TEST_OOM(datetime_write, writes_nothing_without_memory)
 {
-    struct pdr__datetime value = pdr__datetime_utc(PDR_TICKS_UNIX_EPOCH);
+    pdr_datetime value = pdr_datetime_utc(PDR_TICKS_UNIX_EPOCH);
     pdr_buf text = PDR_BUF_INIT(40);
-    pdr_rc rc = pdr__datetime_write(&text, &value, PDR_DATETIME_OURS, NULL);
+    pdr_rc rc = pdr_datetime_write(&text, &value, PDR_DATETIME_OURS, NULL);
 
     ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
     ASSERT_SIZE(rc == PDR_OK ? 25 : 0, text.len);
