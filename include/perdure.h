@@ -6,8 +6,12 @@
 
 #include <perdure/buf.h>
 #include <perdure/codec.h>
+#include <perdure/content.h>
+#include <perdure/datetime.h>
+#include <perdure/doc.h>
 #include <perdure/errors.h>
 #include <perdure/json.h>
+#include <perdure/jsonschema.h>
 #include <perdure/msgpack.h>
 #include <perdure/types.h>
 #include <perdure/value.h>

@@ -76,7 +76,29 @@
     X(XML_FORBIDDEN,      INVALID,     "xml_forbidden")                        \
     X(XML_ELEMENT,        INVALID,     "xml_element")                          \
     X(XML_ATTRIBUTE,      INVALID,     "xml_attribute")                        \
-    X(XML_TEXT,           INVALID,     "xml_text")
+    X(XML_TEXT,           INVALID,     "xml_text")                             \
+    /* state documents */                                                      \
+    X(STATE_NOT_JSON,     INVALID,     "state_not_json")                       \
+    X(SCHEMA_VERSION_MISSING, INVALID, "schema_version_missing")               \
+    X(SCHEMA_VERSION_INVALID, INVALID, "schema_version_invalid")               \
+    X(SCHEMA_VERSION_UNSUPPORTED, VERSION, "schema_version_unsupported")       \
+    X(DATA_MISSING,       INVALID,     "data_missing")                         \
+    X(DATA_INVALID,       INVALID,     "data_invalid")                         \
+    X(BAD_ID,             INVALID,     "bad_id")                               \
+    X(NO_MIGRATION,       VERSION,     "no_migration")                         \
+    X(CANNOT_CARRY,       INVALID,     "cannot_carry")                         \
+    X(CANNOT_REPAIR,      INVALID,     "cannot_repair")                        \
+    /* messages and contents */                                                \
+    X(NO_SUCH_KIND,       INVALID,     "no_such_kind")                         \
+    X(NO_SUCH_FIELD,      INVALID,     "no_such_field")                        \
+    X(FIELD_MISSING,      INVALID,     "field_missing")                        \
+    /* JSON Schema, patterns */                                                \
+    X(UNKNOWN_KEYWORD,    INVALID,     "unknown_keyword")                      \
+    X(BAD_SCHEMA,         INVALID,     "bad_schema")                           \
+    X(NO_DEFINITION,      INVALID,     "no_definition")                        \
+    X(CHECK_LIMIT,        LIMIT,       "check_limit")                          \
+    X(BAD_PATTERN,        INVALID,     "bad_pattern")                          \
+    X(PATTERN_LIMIT,      LIMIT,       "pattern_limit")
 /* clang-format on */
 
 enum pdr__reason {

@@ -1,0 +1,70 @@
+/*
+ * doc.h - what the files of this folder share. See README.md.
+ */
+#ifndef PDR_DOC_H
+#define PDR_DOC_H
+
+#include <perdure/content.h>
+#include <perdure/doc.h>
+#include <perdure/json.h>
+#include <perdure/jsonschema.h>
+
+#include "core.h"
+
+/* --- members ------------------------------------------------------------- */
+
+/* Member `name` if it has this JSON kind, else NULL. */
+static inline const pdr_value *pdr__member(const pdr_value *object,
+                                           const char *name, pdr_kind kind)
+{
+    const pdr_value *member = pdr_value_get_c(object, name);
+
+    return member != NULL && pdr_value_kind(member) == kind ? member : NULL;
+}
+
+/* The date-time that member `name` holds; false if there is none. */
+bool pdr__member_datetime(pdr_datetime *out, const pdr_value *object,
+                          const char *name);
+
+/* Is it absent or null? */
+static inline bool pdr__is_nothing(const pdr_value *value)
+{
+    return value == NULL || pdr_value_kind(value) == PDR_NULL;
+}
+
+/* Levels of arrays and objects: 0 for a scalar, 1 for `[]`. Counted. */
+size_t pdr__levels(const pdr_value *value);
+
+/* --- findings (finding.c) ------------------------------------------------ */
+
+/* Who is told, and where in the document we are. Set up with
+ * PDR_FINDER_INIT(fn, arg); dispose in the end. */
+struct finder {
+    pdr_doc_finding_fn fn; /* NULL: nobody is told */
+    void *arg;
+    pdr_buf pointer; /* of the value that is looked at */
+    bool failed;     /* pushing failed: reported by the next finding */
+    uint64_t errors; /* findings of that severity so far */
+};
+
+/* clang-format off */
+#define PDR_FINDER_INIT(fn, arg) \
+    {(fn), (arg), PDR_BUF_INIT(PDR_MAX_POINTER_BYTES), false, 0}
+/* clang-format on */
+
+/* Go down to a member or an element; gives the mark for pdr__finder_up(). */
+size_t pdr__finder_name(struct finder *finder, pdr_str name);
+size_t pdr__finder_index(struct finder *finder, size_t index);
+void pdr__finder_up(struct finder *finder, size_t mark);
+/* Tell of the place that we are at. What the callback returns, or NOMEM. */
+pdr_rc pdr__finder_tell(struct finder *finder, const char *rule,
+                        pdr_severity severity, pdr_err *err, const char *fmt,
+                        ...) PDR_PRINTF(5, 6);
+void pdr__finder_dispose(struct finder *finder);
+
+/* --- versions (schema.c) ------------------------------------------------- */
+
+/* The version that brought `orchestrationId`. */
+extern const pdr_schema_version pdr__version_orchestration;
+
+#endif

@@ -1,0 +1,79 @@
+/*
+ * finding.c - telling what is strange about a document, and where.
+ *
+ * WHY  Checks, migrations and repairs walk over documents and speak of places
+ *      in them. The pointer grows and shrinks with the walk, so that a place
+ *      costs nothing until there is something to tell.
+ *
+ * Pushing a name cannot fail for its caller: what went wrong is kept and comes
+ * out with the next finding, or is no loss if there is none.
+ */
+#include <stdio.h>
+
+#include "doc.h"
+
+const char *pdr_severity_name(pdr_severity severity)
+{
+    switch (severity) {
+    case PDR_SEVERITY_INFO:
+        return "info";
+    case PDR_SEVERITY_WARNING:
+        return "warning";
+    case PDR_SEVERITY_ERROR:
+        return "error";
+    }
+    return "?";
+}
+
+size_t pdr__finder_name(struct finder *finder, pdr_str name)
+{
+    size_t mark = finder->pointer.len;
+
+    if (pdr_pointer_push(&finder->pointer, name, NULL) != PDR_OK)
+        finder->failed = true;
+    return mark;
+}
+
+size_t pdr__finder_index(struct finder *finder, size_t index)
+{
+    char digits[24];
+    int len = snprintf(digits, sizeof(digits), "%zu", index);
+
+    return pdr__finder_name(finder, pdr_str_n(digits, (size_t)len));
+}
+
+void pdr__finder_up(struct finder *finder, size_t mark)
+{
+    if (mark < finder->pointer.len)
+        finder->pointer.len = mark;
+}
+
+pdr_rc pdr__finder_tell(struct finder *finder, const char *rule,
+                        pdr_severity severity, pdr_err *err, const char *fmt,
+                        ...)
+{
+    pdr_doc_finding finding = {rule, severity, {NULL, 0}, {NULL, 0}};
+    va_list args;
+    char text[512]; /* longer than any text of ours; cut if not */
+    int len = 0;
+
+    if (severity == PDR_SEVERITY_ERROR)
+        finder->errors++;
+    if (finder->failed)
+        return pdr__nomem(err);
+    if (finder->fn == NULL)
+        return PDR_OK;
+    va_start(args, fmt);
+    len = vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    if (len < 0)
+        return PDR_FAIL(err, BAD_FORMAT, "%s", "no text for a finding");
+    finding.pointer = pdr_buf_str(&finder->pointer);
+    finding.text = pdr_str_c(text);
+    return finder->fn(&finding, err, finder->arg);
+}
+
+void pdr__finder_dispose(struct finder *finder)
+{
+    pdr_buf_dispose(&finder->pointer);
+}

@@ -1,0 +1,123 @@
+/*
+ * usage.c - how many tokens, by whatever name.
+ *
+ * WHY  Three names are everybody's. For the others .NET writes members beside
+ *      them or in "additionalCounts", Python writes them into "extensionData"
+ *      with names of its own. A reader who wants the cached tokens should not
+ *      have to know who wrote the document.
+ */
+#include "doc.h"
+
+/* The counts that both editions have, by either name. */
+static const struct {
+    const char *dotnet, *python;
+} names[] = {
+    {"inputTokenCount", "input_token_count"},
+    {"outputTokenCount", "output_token_count"},
+    {"totalTokenCount", "total_token_count"},
+    {"cachedInputTokenCount", "cache_read_input_token_count"},
+    {"reasoningTokenCount", "reasoning_output_token_count"},
+};
+
+/* Objects inside a usage object that hold further counts. */
+static const char *const nests[] = {"extensionData", "additionalCounts"};
+
+static bool is_nest(const pdr_value *name)
+{
+    for (size_t i = 0; i < PDR_COUNT(nests); i++) {
+        if (pdr_value_text_is(name, pdr_str_c(nests[i])))
+            return true;
+    }
+    return false;
+}
+
+/* The other edition's name of a count, "" if it has none. */
+static const char *other_name(pdr_str name)
+{
+    for (size_t i = 0; i < PDR_COUNT(names); i++) {
+        if (pdr_str_equal(name, pdr_str_c(names[i].dotnet)))
+            return names[i].python;
+    }
+    return "";
+}
+
+static bool count_in(int64_t *out, const pdr_value *object, pdr_str name)
+{
+    const pdr_value *member = pdr_value_get(object, name);
+
+    return member != NULL && pdr_value_int64(out, member, NULL) == PDR_OK;
+}
+
+bool pdr_usage_count(int64_t *out, const pdr_value *usage, pdr_str name)
+{
+    pdr_str python = pdr_str_c(other_name(name));
+
+    if (count_in(out, usage, name))
+        return true;
+    for (size_t i = 0; i < PDR_COUNT(nests); i++) {
+        const pdr_value *nest = pdr_value_get_c(usage, nests[i]);
+
+        if (count_in(out, nest, name) ||
+            (python.len > 0 && count_in(out, nest, python)))
+            return true;
+    }
+    return false;
+}
+
+/* --- all of them --------------------------------------------------------- */
+
+struct each {
+    pdr_usage_fn fn;
+    void *arg;
+    pdr_buf scratch;
+};
+
+/* The name to report: that of .NET if it is Python's of the same count. */
+static pdr_str told_name(pdr_str name)
+{
+    for (size_t i = 0; i < PDR_COUNT(names); i++) {
+        if (pdr_str_equal(name, pdr_str_c(names[i].python)))
+            return pdr_str_c(names[i].dotnet);
+    }
+    return name;
+}
+
+static pdr_rc each_in(struct each *each, const pdr_value *object, pdr_err *err)
+{
+    pdr_str name = {NULL, 0};
+    int64_t count = 0;
+    pdr_iter it;
+    pdr_rc rc = PDR_OK;
+
+    pdr_iter_init(&it, object);
+    while (rc == PDR_OK && pdr_iter_next(&it)) {
+        if (pdr_value_int64(&count, it.value, NULL) != PDR_OK)
+            continue;
+        rc = pdr_value_text(&name, it.name, &each->scratch, err);
+        if (rc == PDR_OK)
+            rc = each->fn(told_name(name), count, err, each->arg);
+        else if (rc == PDR_EINVALID)
+            rc = PDR_OK; /* a name without a UTF-8 form is no count's */
+    }
+    return rc;
+}
+
+pdr_rc pdr_usage_each(const pdr_value *usage, pdr_err *err, pdr_usage_fn fn,
+                      void *arg)
+{
+    struct each each = {fn, arg, PDR_BUF_INIT(PDR_MAX_TEXT_BYTES)};
+    pdr_iter it;
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(fn != NULL);
+    if (usage == NULL || pdr_value_kind(usage) != PDR_OBJECT)
+        return PDR_OK;
+    rc = each_in(&each, usage, err);
+    pdr_iter_init(&it, usage);
+    while (rc == PDR_OK && pdr_iter_next(&it)) {
+        if (is_nest(it.name) && pdr_value_kind(it.value) == PDR_OBJECT)
+            rc = each_in(&each, it.value, err);
+    }
+    pdr_buf_dispose(&each.scratch);
+    return rc;
+}
