@@ -22,6 +22,13 @@ static inline const pdr_value *pdr__member(const pdr_value *object,
     return member != NULL && pdr_value_kind(member) == kind ? member : NULL;
 }
 
+/* The text of a string that has to be short to mean something: a date, a
+ * version. Needs no memory but `scratch`. False if it is no string, has no
+ * UTF-8 form, or is longer in JSON than any of those can be. */
+#define PDR_SHORT_TEXT 256
+bool pdr__short_text(pdr_str *out, char scratch[PDR_SHORT_TEXT],
+                     const pdr_value *value);
+
 /* The date-time that member `name` holds; false if there is none. */
 bool pdr__member_datetime(pdr_datetime *out, const pdr_value *object,
                           const char *name);

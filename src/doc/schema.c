@@ -76,11 +76,12 @@ int pdr_schema_version_compare(const pdr_schema_version *a,
     return 0;
 }
 
-/* The text that stands where the version should. */
-static pdr_rc version_text(pdr_str *out, const pdr_value *state,
-                           pdr_buf *scratch, pdr_err *err)
+static pdr_rc read_version(pdr_schema_version *out, const pdr_value *state,
+                           pdr_err *err)
 {
+    char scratch[PDR_SHORT_TEXT];
     const pdr_value *version = NULL;
+    pdr_str text = {NULL, 0};
 
     if (pdr_value_kind(state) != PDR_OBJECT)
         return PDR_FAIL(err, STATE_NOT_JSON,
@@ -96,24 +97,11 @@ static pdr_rc version_text(pdr_str *out, const pdr_value *state,
         return PDR_FAIL(err, SCHEMA_VERSION_INVALID,
                         "the version is %s, not a string such as \"1.1.0\"",
                         pdr_kind_name(pdr_value_kind(version)));
-    return pdr_value_text(out, version, scratch, err);
-}
-
-static pdr_rc read_version(pdr_schema_version *out, const pdr_value *state,
-                           pdr_err *err)
-{
-    pdr_buf scratch = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
-    pdr_str text = {NULL, 0};
-    pdr_rc rc = version_text(&text, state, &scratch, err);
-
-    if (rc == PDR_OK)
-        rc = pdr_schema_version_read(out, text, err);
-    else if (rc == PDR_EINVALID && pdr_value_kind(state) == PDR_OBJECT &&
-             pdr_value_has_lone_surrogate(
-                 pdr_value_get_c(state, "schemaVersion")))
-        rc = bad_version(PDR_LIT("\\ud800"), err);
-    pdr_buf_dispose(&scratch);
-    return rc;
+    if (!pdr__short_text(&text, scratch, version))
+        return PDR_FAIL(err, SCHEMA_VERSION_INVALID, "%s",
+                        "the version is a text that no version can be; it "
+                        "must be like \"1.1.0\"");
+    return pdr_schema_version_read(out, text, err);
 }
 
 pdr_rc pdr_state_version(pdr_schema_version *out, const pdr_value *state,

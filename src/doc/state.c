@@ -22,18 +22,28 @@
 
 /* --- reading ------------------------------------------------------------- */
 
+bool pdr__short_text(pdr_str *out, char scratch[PDR_SHORT_TEXT],
+                     const pdr_value *value)
+{
+    pdr_str raw = {NULL, 0};
+
+    if (value == NULL || pdr_value_kind(value) != PDR_STRING ||
+        pdr_value_has_lone_surrogate(value) || !pdr_value_raw(&raw, value) ||
+        raw.len - 2 > PDR_SHORT_TEXT)
+        return false;
+    raw = pdr_str_n(raw.ptr + 1, raw.len - 2);
+    *out = pdr_str_n(scratch, pdr__text_decode(scratch, raw));
+    return true;
+}
+
 bool pdr__member_datetime(pdr_datetime *out, const pdr_value *object,
                           const char *name)
 {
-    const pdr_value *member = pdr__member(object, name, PDR_STRING);
-    pdr_buf scratch = PDR_BUF_INIT(256); /* a longer one is no date */
+    char scratch[PDR_SHORT_TEXT];
     pdr_str text = {NULL, 0};
-    bool good = member != NULL &&
-                pdr_value_text(&text, member, &scratch, NULL) == PDR_OK &&
-                pdr_datetime_read(out, text, NULL) == PDR_OK;
 
-    pdr_buf_dispose(&scratch);
-    return good;
+    return pdr__short_text(&text, scratch, pdr_value_get_c(object, name)) &&
+           pdr_datetime_read(out, text, NULL) == PDR_OK;
 }
 
 /* Levels of a value, counted. */
