@@ -312,6 +312,30 @@ PDR_MUST_CHECK pdr_rc pdr__base64_encode(pdr_buf *out, pdr_str bytes,
 PDR_MUST_CHECK pdr_rc pdr__base64_decode(pdr_buf *out, pdr_str text,
                                          enum pdr__base64 kind, pdr_err *err);
 
+/* --- regular expressions (regex.c) -----------------------------------------
+ */
+
+/* A pattern; shared by any number of threads. */
+struct pdr__regex;
+/* Memory and credit of one row of searches; for one thread. */
+struct pdr__searcher;
+
+/* Fails with BAD_PATTERN and the byte, or NO_MEMORY. `pattern` is UTF-8. */
+PDR_MUST_CHECK pdr_rc pdr__regex_new(struct pdr__regex **out, pdr_str pattern,
+                                     pdr_err *err);
+void pdr__regex_free(struct pdr__regex *regex);
+
+PDR_MUST_CHECK pdr_rc pdr__searcher_new(struct pdr__searcher **out,
+                                        pdr_err *err);
+void pdr__searcher_free(struct pdr__searcher *searcher);
+
+/* Does the pattern match anywhere in `text`, which must be UTF-8? Fails with
+ * PATTERN_LIMIT or NO_MEMORY. */
+PDR_MUST_CHECK pdr_rc pdr__regex_search(bool *found,
+                                        struct pdr__searcher *searcher,
+                                        const struct pdr__regex *regex,
+                                        pdr_str text, pdr_err *err);
+
 /* --- digests (digest.c) ----------------------------------------------------
  */
 

@@ -82,4 +82,43 @@
  * deepest document to have a name of 16 KB. */
 #define PDR_MAX_POINTER_BYTES (16u * 1024u * 1024u)
 
+/* Bytes of a regular expression at most, and how deep its brackets nest: PCRE2
+ * compiles with recursion, and nobody reads a longer one. */
+#define PDR_MAX_PATTERN_BYTES   (64u * 1024u)
+#define PDR_MAX_PATTERN_NESTING 100u
+
+/* Steps that a search takes from one position before it must pay: 30
+ * microseconds, and more than patterns of schemas need. */
+#define PDR_PATTERN_FIRST_STEPS 1000u
+
+/* Steps of one search that paid, and what a row of searches (one check of a
+ * document) can pay. 10 million steps are a third of a second. */
+#define PDR_PATTERN_STEPS  10000000u
+#define PDR_PATTERN_CREDIT (10u * PDR_PATTERN_STEPS)
+
+/* Backtracking points that a search keeps at once, and their memory: enough for
+ * `^(a|b)*$` on 100,000 characters. */
+#define PDR_PATTERN_DEPTH    250000u
+#define PDR_PATTERN_HEAP_KIB (64u * 1024u)
+
+/* Bytes of a text that is searched for a pattern which may begin anywhere. The
+ * time can grow with the square of it, and no step counter sees that. */
+#define PDR_MAX_SEARCHED_BYTES (256u * 1024u)
+
+/* Bytes of a loaded schema at most. A schema has some 60 bytes a keyword and
+ * 200 a schema in it; larger ones are data, not rules. */
+#define PDR_MAX_SCHEMA_BYTES (256u * 1024u * 1024u)
+
+/* Schemas inside each other, by nesting and by $ref, that one check goes
+ * through. It recurses, with up to 900 bytes a level (measured): 900 KB of
+ * stack. A document of 128 levels and three schemas a level needs 384. */
+#define PDR_MAX_CHECK_DEPTH 1000u
+
+/* Steps of one check: a schema applied to a value, or a value compared. Some
+ * for everybody, and some for each byte in memory of the value that is checked
+ * (a node has 16), so that an honest check of a document of any size ends well,
+ * and a schema whose references double at each level does not run for ever. */
+#define PDR_CHECK_STEPS          1000000u
+#define PDR_CHECK_STEPS_PER_BYTE 8u
+
 #endif
