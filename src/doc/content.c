@@ -5,7 +5,7 @@
  *      in three spellings. The table knows them all, so that nobody else has to
  *      know that a tool call is a `function_call` somewhere.
  */
-#include "doc.h"
+#include "content_table.h"
 
 /* Discriminators by kind and shape; "" where a shape has no such kind. */
 static const char *const type_names[][3] = {{"", "", ""},
@@ -14,29 +14,253 @@ static const char *const type_names[][3] = {{"", "", ""},
 #undef CONTENT_ROW
 };
 
-static const char *type_member(pdr_shape shape)
-{
-    return shape == PDR_SHAPE_PYTHON ? "type" : "$type";
-}
+#define KINDS PDR_COUNT(type_names)
 
-pdr_content_kind pdr_content_kind_of(const pdr_value *content, pdr_shape shape)
-{
-    const pdr_value *type = pdr_value_get_c(content, type_member(shape));
+/* Their lengths, one line of bytes per shape: finding a kind looks at these
+ * first, and compares one name as a rule. */
+#define STATE_LENGTH(name, state, dotnet, python)  sizeof(state) - 1,
+#define DOTNET_LENGTH(name, state, dotnet, python) sizeof(dotnet) - 1,
+#define PYTHON_LENGTH(name, state, dotnet, python) sizeof(python) - 1,
+static const uint8_t type_lengths[3][KINDS] = {
+    {0, PDR_CONTENT_MAP(STATE_LENGTH)},
+    {0, PDR_CONTENT_MAP(DOTNET_LENGTH)},
+    {0, PDR_CONTENT_MAP(PYTHON_LENGTH)},
+};
 
-    if (type == NULL)
+pdr_content_kind pdr__content_kind_named(pdr_str name, pdr_shape shape)
+{
+    const uint8_t *lengths = type_lengths[shape];
+
+    if (name.len == 0)
         return PDR_CONTENT_OTHER;
-    for (size_t i = 1; i < PDR_COUNT(type_names); i++) {
-        const char *name = type_names[i][shape];
-
-        if (name[0] != '\0' && pdr_value_text_is(type, pdr_str_c(name)))
+    for (size_t i = 1; i < KINDS; i++) {
+        if (lengths[i] == name.len &&
+            memcmp(type_names[i][shape], name.ptr, name.len) == 0)
             return (pdr_content_kind)i;
     }
     return PDR_CONTENT_OTHER;
 }
 
+/* A discriminator with escapes. Nobody writes one. */
+static pdr_content_kind kind_escaped(const pdr_value *type, pdr_shape shape)
+{
+    for (size_t i = 1; i < KINDS; i++) {
+        if (type_lengths[shape][i] > 0 &&
+            pdr_value_text_is(type, pdr_str_c(type_names[i][shape])))
+            return (pdr_content_kind)i;
+    }
+    return PDR_CONTENT_OTHER;
+}
+
+pdr_content_kind pdr_content_kind_of(const pdr_value *content, pdr_shape shape)
+{
+    const pdr_value *type =
+        pdr_value_get(content, shape == PDR_SHAPE_PYTHON ? PDR_LIT("type")
+                                                         : PDR_LIT("$type"));
+
+    if (type == NULL || node_kind(type) != NODE_STRING)
+        return PDR_CONTENT_OTHER;
+    if (PDR_UNLIKELY((type->info & NODE_FLAG) != 0))
+        return kind_escaped(type, shape);
+    return pdr__content_kind_named(string_inner(type), shape);
+}
+
 const char *pdr_content_kind_name(pdr_content_kind kind, pdr_shape shape)
 {
     return type_names[kind][shape];
+}
+
+const char *pdr__type_name(pdr_shape shape)
+{
+    return shape == PDR_SHAPE_PYTHON ? "type" : "$type";
+}
+
+const char *pdr__properties_name(pdr_shape shape)
+{
+    return shape == PDR_SHAPE_PYTHON ? "additional_properties"
+                                     : "additionalProperties";
+}
+
+const char *pdr__shape_name(pdr_shape shape)
+{
+    static const char *const names[] = {"state", "dotnet", "python"};
+
+    return names[shape];
+}
+
+/* --- fields -------------------------------------------------------------- */
+
+/* JSON kinds that a reader of this shape takes. */
+static unsigned readable(const struct content_member *row, pdr_shape shape)
+{
+    if (row->way == WAY_ARGUMENTS && shape == PDR_SHAPE_PYTHON)
+        return JSON_MAP | JSON_TEXT;
+    if (row->way == WAY_DETAILS && shape == PDR_SHAPE_DOTNET)
+        return JSON_TEXT;
+    return row->json;
+}
+
+const pdr_value *pdr_content_get(const pdr_value *content, pdr_shape shape,
+                                 pdr_field field)
+{
+    pdr_content_kind kind = pdr_content_kind_of(content, shape);
+    const struct content_member *row = NULL;
+    const pdr_value *member = NULL;
+
+    if (kind == PDR_CONTENT_OTHER && field != PDR_FIELD_ANNOTATIONS &&
+        field != PDR_FIELD_PROPERTIES)
+        return NULL;
+    row = pdr__content_member(kind, shape, field);
+    if (row == NULL)
+        return NULL;
+    member = pdr_value_get_c(content, row->names[shape]);
+    if (row->way == WAY_DETAILS && shape == PDR_SHAPE_STATE &&
+        pdr__is_nothing(member))
+        member = pdr_value_get_c(content, "detailsJson");
+    if (member == NULL ||
+        (readable(row, shape) & JSON_BIT(pdr_value_kind(member))) == 0)
+        return NULL;
+    return member;
+}
+
+/* --- media types --------------------------------------------------------- */
+
+#define DATA_SCHEME PDR_LIT("data:")
+
+static bool has_scheme(pdr_str uri, pdr_str scheme)
+{
+    if (uri.len < scheme.len)
+        return false;
+    for (size_t i = 0; i < scheme.len; i++) {
+        char c = uri.ptr[i];
+
+        if (c >= 'A' && c <= 'Z')
+            c = (char)(c - 'A' + 'a');
+        if (c != scheme.ptr[i])
+            return false;
+    }
+    return true;
+}
+
+pdr_str pdr__data_uri_media(pdr_str uri)
+{
+    static const char mark[] = ";base64";
+    pdr_str scheme = DATA_SCHEME;
+    const char *comma = NULL;
+    pdr_str media = {NULL, 0};
+
+    if (!has_scheme(uri, scheme))
+        return media;
+    comma = memchr(uri.ptr, ',', uri.len);
+    if (comma == NULL)
+        return media;
+    media =
+        pdr_str_n(uri.ptr + scheme.len, (size_t)(comma - uri.ptr) - scheme.len);
+    if (media.len >= sizeof(mark) - 1 &&
+        has_scheme(pdr_str_n(comma - (sizeof(mark) - 1), sizeof(mark) - 1),
+                   PDR_LIT(";base64")))
+        media.len -= sizeof(mark) - 1;
+    /* Parameters alone say nothing of the type. */
+    if (memchr(media.ptr, '/', media.len) == NULL)
+        media.len = 0;
+    return media;
+}
+
+bool pdr__is_data_uri(const pdr_value *uri)
+{
+    pdr_str inner = {NULL, 0};
+
+    if (uri == NULL || pdr_value_kind(uri) != PDR_STRING)
+        return false;
+    inner = string_inner(uri); /* escapes change neither scheme nor comma */
+    return has_scheme(inner, DATA_SCHEME) &&
+           memchr(inner.ptr, ',', inner.len) != NULL;
+}
+
+pdr_rc pdr_content_media_type(pdr_str *out, const pdr_value *content,
+                              pdr_shape shape, pdr_buf *scratch, pdr_err *err)
+{
+    const pdr_value *own =
+        pdr_content_get(content, shape, PDR_FIELD_MEDIA_TYPE);
+    const pdr_value *uri = NULL;
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(out != NULL && scratch != NULL);
+    *out = pdr_str_n("", 0);
+    if (own != NULL && !pdr_value_text_is(own, pdr_str_n("", 0)))
+        return pdr_value_text(out, own, scratch, err);
+    if (pdr_content_kind_of(content, shape) != PDR_CONTENT_DATA)
+        return PDR_OK;
+    uri = pdr_content_get(content, shape, PDR_FIELD_URI);
+    if (uri == NULL)
+        return PDR_OK;
+    rc = pdr_value_text(out, uri, scratch, err);
+    if (rc == PDR_OK)
+        *out = pdr__data_uri_media(*out);
+    return rc;
+}
+
+/* --- arguments ----------------------------------------------------------- */
+
+const pdr_value *pdr__perdure_member(const pdr_value *object, pdr_shape shape,
+                                     const char *name, pdr_kind kind)
+{
+    const pdr_value *properties =
+        pdr_value_get_c(object, pdr__properties_name(shape));
+
+    return pdr__member(pdr_value_get_c(properties, "perdure"), name, kind);
+}
+
+/* The text of arguments that were no object, wherever a conversion put it. */
+static const pdr_value *kept_text(const pdr_value *call, pdr_shape shape)
+{
+    const pdr_value *text = NULL;
+
+    if (shape == PDR_SHAPE_STATE)
+        text = pdr__member(call, "argumentsText", PDR_STRING);
+    if (text == NULL)
+        text =
+            pdr__member(pdr__perdure_member(call, shape, "state", PDR_OBJECT),
+                        "argumentsText", PDR_STRING);
+    if (text == NULL)
+        text =
+            pdr__member(pdr__perdure_member(call, shape, "python", PDR_OBJECT),
+                        "arguments", PDR_STRING);
+    return text;
+}
+
+static pdr_rc append_text(pdr_buf *out, const pdr_value *string, pdr_err *err)
+{
+    pdr_buf scratch = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
+    pdr_str text = {NULL, 0};
+    pdr_rc rc = pdr_value_text(&text, string, &scratch, err);
+
+    if (rc == PDR_OK)
+        rc = pdr_buf_append(out, text, err);
+    pdr_buf_dispose(&scratch);
+    return rc;
+}
+
+pdr_rc pdr_content_arguments(pdr_buf *out, const pdr_value *content,
+                             pdr_shape shape, pdr_err *err)
+{
+    pdr_content_kind kind = pdr_content_kind_of(content, shape);
+    const pdr_value *arguments = NULL, *text = NULL;
+
+    PDR_REQUIRE(out != NULL);
+    if (kind != PDR_CONTENT_CALL && kind != PDR_CONTENT_MCP_CALL)
+        return PDR_FAIL(err, WRONG_KIND, "%s",
+                        "only a tool call has arguments; this is none");
+    arguments = pdr_value_get_c(content, "arguments");
+    if (shape == PDR_SHAPE_PYTHON && arguments != NULL &&
+        pdr_value_kind(arguments) == PDR_STRING)
+        return append_text(out, arguments, err);
+    text = kept_text(content, shape);
+    if (text != NULL && pdr_value_count(arguments) == 0)
+        return append_text(out, text, err);
+    if (pdr__is_nothing(arguments))
+        return pdr_buf_append(out, PDR_LIT("{}"), err);
+    return pdr_json_write(out, arguments, NULL, err);
 }
 
 /* --- messages ------------------------------------------------------------ */

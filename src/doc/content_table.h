@@ -1,0 +1,138 @@
+/*
+ * content_table.h - what each kind of content holds, in the three shapes.
+ *
+ * WHY  Accessors, builders, conversion and the page docs/formats/contents.md
+ *      all need the same facts. They stand here once; a new kind is a row in
+ *      PDR_CONTENT_MAP and a few rows here.
+ *
+ * The rows of a kind stand in the order in which .NET writes the members. The
+ * order of a state document is a number of the row, that of Python is one list
+ * for all kinds (pdr__python_place()).
+ */
+#ifndef PDR_DOC_CONTENT_TABLE_H
+#define PDR_DOC_CONTENT_TABLE_H
+
+#include "doc.h"
+
+/* JSON kinds that a member may have, as bits. */
+#define JSON_BIT(kind) (1u << (kind))
+#define JSON_TEXT      JSON_BIT(PDR_STRING)
+#define JSON_BOOL      JSON_BIT(PDR_BOOL)
+#define JSON_NUMBER    JSON_BIT(PDR_NUMBER)
+#define JSON_LIST      JSON_BIT(PDR_ARRAY)
+#define JSON_MAP       JSON_BIT(PDR_OBJECT)
+#define JSON_ANY       0x3Eu /* all but null */
+
+/* How a member becomes that of another shape. */
+enum content_way {
+    WAY_PLAIN,     /* the same value */
+    WAY_ARGUMENTS, /* an object, or a text that is none */
+    WAY_RESULT,    /* any JSON; Python: a text and the same as contents */
+    WAY_DETAILS,   /* a text, or any JSON beside it */
+    WAY_MEDIA,     /* of a data URI: what the URI says, unless it is said */
+    WAY_USAGE,     /* counts */
+    WAY_CONTENT,   /* a content */
+    WAY_CONTENTS,  /* a list of contents; Python: or one */
+    WAY_SILENT     /* whether somebody else runs the call */
+};
+
+/* In `made`: the member must be there, and nothing can stand for it. */
+#define MADE_NEVER "!"
+
+struct content_member {
+    uint8_t field;        /* pdr_field; 0: conversion only */
+    uint8_t way;          /* enum content_way */
+    uint8_t json;         /* JSON kinds */
+    uint8_t state_place;  /* order in a state document; 9: extra, behind them */
+    const char *names[3]; /* by shape; NULL: the shape has no such member */
+    const char *made[3];  /* by shape: JSON that stands there if nothing was
+                             given; NULL: the member is left out then */
+};
+
+/* The members of a kind but annotations and properties, which all have. */
+struct content_members {
+    const struct content_member *rows;
+    size_t count;
+};
+struct content_members pdr__content_members(pdr_content_kind kind);
+
+/* The row of a field; NULL if the kind has no such field in that shape. */
+const struct content_member *pdr__content_member(pdr_content_kind kind,
+                                                 pdr_shape shape,
+                                                 pdr_field field);
+
+/* "$type" or "type"; the names of the members that all kinds have. */
+const char *pdr__type_name(pdr_shape shape);
+const char *pdr__properties_name(pdr_shape shape);
+
+/* Where Python writes a member of that name; a large number for others. */
+size_t pdr__python_place(const char *name);
+extern const char *const pdr__python_order[];
+extern const size_t pdr__python_order_count;
+
+/* What kind a name is in a shape; PDR_CONTENT_OTHER for none. */
+pdr_content_kind pdr__content_kind_named(pdr_str name, pdr_shape shape);
+
+/* The media type in a data URI, with its parameters; empty if there is none, or
+ * it is no data URI. `uri` is the text of a URI. */
+pdr_str pdr__data_uri_media(pdr_str uri);
+
+/* Is it the text of a data URI, as far as the readers look? */
+bool pdr__is_data_uri(const pdr_value *uri);
+
+/* Read what may be a JSON object. PDR_OK with *out NULL if it is none. */
+pdr_rc pdr__arguments_read(pdr_value **out, pdr_str text, pdr_err *err);
+
+/* What Python has for the result of a tool: a text, and the same as a list of
+ * one text content. Both are owned. */
+pdr_rc pdr__python_result(pdr_value **text, pdr_value **items,
+                          const pdr_value *value, pdr_err *err);
+
+/* The member `name` of "perdure" in the additional properties; NULL if it is
+ * not there or has another JSON kind. */
+const pdr_value *pdr__perdure_member(const pdr_value *object, pdr_shape shape,
+                                     const char *name, pdr_kind kind);
+
+/* Media types need a slash: without one, the strictest reader fails. */
+bool pdr__is_media_type(const pdr_value *value);
+
+/* --- members of an object that is being made (content_items.c) ----------- */
+
+struct content_item {
+    const char *name;         /* static; NULL if it is `spelled` */
+    const pdr_value *spelled; /* borrowed: a name as somebody wrote it */
+    pdr_value *value;         /* owned */
+    size_t place;             /* order; equal ones stay as they were added */
+};
+
+/* Set up with {0}. */
+struct content_items {
+    struct content_item *at; /* owned */
+    size_t count, room;
+};
+
+/* Add a member. `value` is taken, also on failure; NULL adds nothing. */
+pdr_rc pdr__items_add(struct content_items *items, const char *name,
+                      size_t place, pdr_value *value, pdr_err *err);
+pdr_rc pdr__items_add_spelled(struct content_items *items,
+                              const pdr_value *name, size_t place,
+                              pdr_value *value, pdr_err *err);
+/* Remove all members of that name. */
+void pdr__items_drop(struct content_items *items, const pdr_value *name);
+void pdr__items_sort(struct content_items *items);
+/* Write them as members of the object that was begun. */
+void pdr__items_put(pdr_builder *to, const struct content_items *items);
+/* Sort, and make an object of them. */
+pdr_rc pdr__items_object(pdr_value **out, struct content_items *items,
+                         pdr_err *err);
+void pdr__items_dispose(struct content_items *items);
+
+/* Where a member stands in a content of this kind: of the discriminator 0, of
+ * what nobody knows behind all others. */
+size_t pdr__content_place(pdr_content_kind kind, pdr_shape shape,
+                          const char *name);
+
+/* How the notes call a shape: "state", "dotnet", "python". */
+const char *pdr__shape_name(pdr_shape shape);
+
+#endif
