@@ -51,6 +51,7 @@ void pdr__tools_dispose(struct tools *tools);
 struct turn {
     size_t requests, responses;           /* how many */
     size_t first_request, first_response; /* their places, or PDR_NONE */
+    size_t last_request;
 };
 
 /* One entry of the list, whatever it is. */

@@ -7,10 +7,11 @@
  *      repair have to agree on what is whose, so it is decided here, once.
  *
  * How: the contents are taken in the order in which a model sees them. A result
- * answers the oldest open call with its id that stands before it, in any entry:
- * a client that runs the tools itself sends the results with its next request.
- * What is left open in the end is alone. Items without an id go with each
- * other.
+ * answers a call with its id that stands before it, in any entry: a client that
+ * runs the tools itself sends the results with its next request. When a later
+ * message uses an id again, results go to that message from then on. Within a
+ * message the oldest open call comes first. What is left open is alone. Items
+ * without an id go with each other.
  *
  * COST  One look-up per item, in a map; entries of a kind that no model sees
  *       are left out.
@@ -51,21 +52,15 @@ static bool grow(void **items, size_t *cap, size_t size)
     return true;
 }
 
-/* Append the id to the key: what is no text is one id of its own. */
+/* Append the id to the key. What is no text counts as an empty one. */
 static pdr_rc add_id(struct pairing *p, const pdr_value *id)
 {
     pdr_str text = PDR_LIT("");
-    bool is_text = id != NULL && pdr_value_kind(id) == PDR_STRING;
     pdr_rc rc = PDR_OK;
 
-    if (is_text)
+    if (id != NULL && pdr_value_kind(id) == PDR_STRING)
         rc = pdr__value_name_bytes(&text, id, &p->scratch, p->err);
-    if (rc == PDR_OK)
-        rc = pdr_buf_append(&p->key, is_text ? PDR_LIT("s") : PDR_LIT("n"),
-                            p->err);
-    if (rc == PDR_OK)
-        rc = pdr_buf_append(&p->key, text, p->err);
-    return rc;
+    return rc == PDR_OK ? pdr_buf_append(&p->key, text, p->err) : rc;
 }
 
 /* The record of an id, a new one if there is none. */
@@ -109,12 +104,17 @@ static pdr_rc approval_key(struct pairing *p, size_t entry, size_t message,
 }
 
 /* The id of the call that the item inside an unknown content asks approval
- * for; NULL if it is no such request. */
+ * for; NULL if it is no such request. A repair may have put a member "item"
+ * around it. */
 static const pdr_value *approval_call_id(const pdr_value *inner)
 {
-    pdr_content_kind dotnet = pdr_content_kind_of(inner, PDR_SHAPE_DOTNET);
+    const pdr_value *item = pdr__member(inner, "item", PDR_OBJECT);
     const char *call = "function_call", *id = "call_id";
+    pdr_content_kind dotnet = PDR_CONTENT_OTHER;
 
+    if (pdr_value_count(inner) == 1 && item != NULL)
+        inner = item;
+    dotnet = pdr_content_kind_of(inner, PDR_SHAPE_DOTNET);
     if (dotnet == PDR_CONTENT_APPROVAL_REQUEST ||
         dotnet == PDR_CONTENT_OLD_APPROVAL_REQUEST) {
         call = dotnet == PDR_CONTENT_APPROVAL_REQUEST ? "toolCall"
@@ -143,6 +143,12 @@ static pdr_rc add_approval(struct pairing *p, const pdr_value *content)
 
 /* --- items --------------------------------------------------------------- */
 
+static bool is_same_message(const struct tool_item *a,
+                            const struct tool_item *b)
+{
+    return a->entry == b->entry && a->message == b->message;
+}
+
 static void add_call(struct pairing *p, struct id *id, size_t at)
 {
     struct tool_item *items = p->tools->items, *call = &items[at];
@@ -151,6 +157,9 @@ static void add_call(struct pairing *p, struct id *id, size_t at)
         call->is_reused = true;
     if (id->lone != PDR_NONE && items[id->lone].entry == call->entry)
         call->partner = id->lone; /* unless a result follows */
+    if (id->last_open != PDR_NONE &&
+        !is_same_message(call, &items[id->last_open]))
+        id->first_open = id->last_open = PDR_NONE; /* those stay alone */
     id->lone = PDR_NONE;
     id->last_call = at;
     if (id->last_open == PDR_NONE)

@@ -23,7 +23,7 @@ static pdr_rc turn_key(pdr_str *out, const pdr_value *entry, pdr_buf *scratch,
 static pdr_rc find_turn(size_t *out, struct turns *turns, struct pdr__map *ids,
                         pdr_str key, pdr_err *err)
 {
-    struct turn none = {0, 0, PDR_NONE, PDR_NONE};
+    struct turn none = {0, 0, PDR_NONE, PDR_NONE, PDR_NONE};
     void *known = NULL;
     pdr_rc rc = PDR_OK;
 
@@ -54,6 +54,7 @@ static void count_in_turn(struct turns *turns, size_t index)
     if (entry->kind == PDR_ENTRY_REQUEST) {
         if (turn->requests++ == 0)
             turn->first_request = index;
+        turn->last_request = index;
     } else if (turn->responses++ == 0) {
         turn->first_response = index;
     }

@@ -374,6 +374,20 @@ TEST(state_check_meaning, reports_names_in_the_order_of_the_document)
                    "{'contents':[{'$type':'text','text':'\\udc00'}]}");
 }
 
+TEST(state_check_meaning, gives_results_to_the_message_that_used_an_id_last)
+{
+    check_messages("error call-without-result " AT "/1/messages/0/contents/0\n",
+                   SAYS("assistant", CALL("1")) "," SAYS(
+                       "assistant",
+                       CALL("2") "," CALL(
+                           "3")) "," SAYS("tool", RESULT("3") "," RESULT("2")));
+    check_entries(
+        "error call-without-result " AT "/1/messages/0/contents/0\n"
+        "info entries-out-of-order " AT "/2/createdAt\n",
+        TURN("a", SAYS("assistant", CALL("1"))) "," TURN(
+            "b", SAYS("assistant", CALL("1")) "," SAYS("tool", RESULT("1"))));
+}
+
 static pdr_rc stop(const pdr_doc_finding *finding, pdr_err *err, void *arg)
 {
     (void)finding, (void)err, (void)arg;
