@@ -252,13 +252,14 @@ static struct index *build_names(const pdr_value *object)
 
 static const pdr_value *walk_names(const pdr_value *object, pdr_str name)
 {
-    const pdr_value *found = NULL;
-    pdr_iter it;
+    const pdr_value *found = NULL, *at = object + 1;
+    const pdr_value *nodes = block_nodes(node_block(object));
 
-    pdr_iter_init(&it, object);
-    while (pdr_iter_next(&it))
-        if (pdr__value_has_text(it.name, name))
-            found = it.name;
+    for (uint32_t left = node_count(object); left > 0; left--) {
+        if (string_is(at, name))
+            found = at;
+        at = node_behind(at + 1, nodes);
+    }
     return found;
 }
 

@@ -67,37 +67,52 @@ static struct names *names_of(struct changed *c)
     return names;
 }
 
-/* Position of the last member called `name`, or UINT32_MAX. *single gets true
- * if there is surely no other of that name; may be NULL. */
-static uint32_t find_member(struct changed *c, pdr_str name, bool *single)
+/* Position of the last member called `name`, or UINT32_MAX: without an index.
+ */
+static uint32_t search_member(const struct changed *c, pdr_str name)
 {
-    struct names *names = c->slots >= PDR_INDEX_MIN ? names_of(c) : NULL;
-    uint64_t hash = names != NULL ? pdr__hash(name) : 0;
-    uint32_t position = names != NULL ? 0 : c->slots;
-    size_t probe = 0;
-
-    if (single != NULL)
-        *single = false;
-    while (names != NULL && pdr__names_next(&position, &probe, names, hash)) {
+    for (uint32_t position = c->slots; position-- > 0;) {
         const pdr_value *there = member_at(c, position)[0];
-        if (there == NULL || !pdr__value_has_text(there, name))
-            continue;
-        if (single != NULL)
-            *single = !pdr__names_is_repeated(names, probe, hash);
-        return position;
-    }
-    while (names == NULL && position-- > 0) {
-        const pdr_value *there = member_at(c, position)[0];
-        if (there != NULL && pdr__value_has_text(there, name))
+        if (there != NULL && string_is(there, name))
             return position;
     }
     return UINT32_MAX;
 }
 
+/* The same with the index, if there is memory for it. *single gets true if
+ * there is surely no other of that name. */
+static uint32_t find_indexed(struct changed *c, pdr_str name, bool *single)
+{
+    struct names *names = names_of(c);
+    uint32_t position = 0;
+    size_t probe = 0;
+
+    *single = false;
+    if (names == NULL)
+        return search_member(c, name);
+    uint64_t hash = pdr__hash(name);
+    while (pdr__names_next(&position, &probe, names, hash)) {
+        const pdr_value *there = member_at(c, position)[0];
+        if (there == NULL || !pdr__value_has_text(there, name))
+            continue;
+        *single = !pdr__names_is_repeated(names, probe, hash);
+        return position;
+    }
+    return UINT32_MAX;
+}
+
+static uint32_t find_member(struct changed *c, pdr_str name)
+{
+    bool single = false;
+
+    return c->slots < PDR_INDEX_MIN ? search_member(c, name)
+                                    : find_indexed(c, name, &single);
+}
+
 const pdr_value *pdr__changed_member(const pdr_value *v, pdr_str name)
 {
     struct changed *c = changed_of(v);
-    uint32_t position = find_member(c, name, NULL);
+    uint32_t position = find_member(c, name);
 
     return position != UINT32_MAX ? member_at(c, position)[1] : NULL;
 }
@@ -163,7 +178,7 @@ pdr_rc pdr_value_set(pdr_value **io, pdr_str name, const pdr_value *value,
         rc = pdr__nomem(err);
         goto done;
     }
-    uint32_t position = find_member(c, name, NULL);
+    uint32_t position = find_member(c, name);
     uint32_t height = pdr__value_height(item);
     if (position == UINT32_MAX) {
         rc = add_member(c, name, item, err);
@@ -248,7 +263,8 @@ pdr_rc pdr_value_remove(pdr_value **io, pdr_str name, pdr_err *err)
     if (c == NULL)
         return pdr__nomem(err);
     bool single = false;
-    uint32_t last = find_member(c, name, &single);
+    uint32_t last = c->slots < PDR_INDEX_MIN ? search_member(c, name)
+                                             : find_indexed(c, name, &single);
     if (single ? own_member(c, last) == NULL : !own_members(c, name))
         return pdr__nomem(err);
     for (uint32_t i = single ? last : 0; i <= last; i++) {
@@ -264,18 +280,26 @@ pdr_rc pdr_value_remove(pdr_value **io, pdr_str name, pdr_err *err)
 pdr_rc pdr__value_edit_member(pdr_value ***slot, pdr_value **parent,
                               pdr_str name, uint32_t levels, pdr_err *err)
 {
+    uint32_t position = UINT32_MAX;
+
     pdr_rc rc = pdr__changed_check_levels(levels, err);
     if (rc == PDR_OK)
         rc = pdr__changed_need(*parent, PDR_OBJECT, err);
     if (rc != PDR_OK)
         return rc;
-    if (pdr_value_get(*parent, name) == NULL)
+    /* A changed object is searched once: its copy has the same positions. */
+    bool changed = node_is_changed(*parent);
+    if (changed)
+        position = find_member(changed_of(*parent), name);
+    if (changed ? position == UINT32_MAX : pdr_value_get(*parent, name) == NULL)
         return PDR_FAIL(err, NO_MEMBER, "no member '%s'",
                         pdr__shown((char[PDR_SHOWN]){0}, name));
     struct changed *c = pdr__changed_make(parent);
     if (c == NULL)
         return pdr__nomem(err);
-    pdr_value **member = own_member(c, find_member(c, name, NULL));
+    if (!changed)
+        position = find_member(c, name);
+    pdr_value **member = own_member(c, position);
     if (member == NULL)
         return pdr__nomem(err);
     pdr__changed_raise(c, levels);

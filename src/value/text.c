@@ -227,7 +227,7 @@ bool pdr__value_has_text(const pdr_value *string, pdr_str text)
 bool pdr_value_text_is(const pdr_value *value, pdr_str text)
 {
     return value != NULL && node_kind(value) == NODE_STRING &&
-           pdr__value_has_text(value, text);
+           string_is(value, text);
 }
 
 /* --- decoding ------------------------------------------------------------ */
