@@ -71,6 +71,11 @@ void pdr__finder_dispose(struct finder *finder);
 
 /* --- versions (schema.c) ------------------------------------------------- */
 
+/* As pdr_state_gate(), with what it found: the version, and the object `data`,
+ * NULL if it is null. */
+pdr_rc pdr__state_gate(pdr_schema_version *version, const pdr_value **data,
+                       const pdr_value *value, pdr_err *err);
+
 /* The version that brought `orchestrationId`. */
 extern const pdr_schema_version pdr__version_orchestration;
 

@@ -97,6 +97,10 @@ static pdr_rc read_version(pdr_schema_version *out, const pdr_value *state,
         return PDR_FAIL(err, SCHEMA_VERSION_INVALID,
                         "the version is %s, not a string such as \"1.1.0\"",
                         pdr_kind_name(pdr_value_kind(version)));
+    if (pdr_value_text_is(version, PDR_LIT(PDR_STATE_VERSION))) {
+        *out = pdr__version_orchestration; /* nearly always: no need to parse */
+        return PDR_OK;
+    }
     if (!pdr__short_text(&text, scratch, version))
         return PDR_FAIL(err, SCHEMA_VERSION_INVALID, "%s",
                         "the version is a text that no version can be; it "
@@ -121,26 +125,36 @@ pdr_rc pdr_state_version(pdr_schema_version *out, const pdr_value *state,
     return rc;
 }
 
+pdr_rc pdr__state_gate(pdr_schema_version *version, const pdr_value **data,
+                       const pdr_value *value, pdr_err *err)
+{
+    pdr_rc rc = pdr_state_version(version, value, err);
+
+    if (rc != PDR_OK)
+        return rc;
+    *data = pdr_value_get_c(value, "data");
+    if (*data == NULL)
+        return PDR_FAIL(err, DATA_MISSING, "%s",
+                        "no member data: the conversation is missing; a new "
+                        "document has \"data\":{\"conversationHistory\":[]}");
+    if (pdr_value_kind(*data) == PDR_OBJECT)
+        return PDR_OK;
+    if (pdr_value_kind(*data) == PDR_NULL) {
+        *data = NULL;
+        return PDR_OK;
+    }
+    rc = PDR_FAIL(err, DATA_INVALID,
+                  "the member data is %s; it must be an object or null",
+                  pdr_kind_name(pdr_value_kind(*data)));
+    pdr__err_path(err, PDR_LIT("/data"));
+    return rc;
+}
+
 pdr_rc pdr_state_gate(const pdr_value *value, pdr_err *err)
 {
     pdr_schema_version version;
     const pdr_value *data = NULL;
-    pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(value != NULL);
-    rc = pdr_state_version(&version, value, err);
-    if (rc != PDR_OK)
-        return rc;
-    data = pdr_value_get_c(value, "data");
-    if (data == NULL)
-        return PDR_FAIL(err, DATA_MISSING, "%s",
-                        "no member data: the conversation is missing; a new "
-                        "document has \"data\":{\"conversationHistory\":[]}");
-    if (pdr_value_kind(data) == PDR_OBJECT || pdr_value_kind(data) == PDR_NULL)
-        return PDR_OK;
-    rc = PDR_FAIL(err, DATA_INVALID,
-                  "the member data is %s; it must be an object or null",
-                  pdr_kind_name(pdr_value_kind(data)));
-    pdr__err_path(err, PDR_LIT("/data"));
-    return rc;
+    return pdr__state_gate(&version, &data, value, err);
 }

@@ -220,15 +220,15 @@ static pdr_rc ensure_history(pdr_value **io, pdr_err *err)
         err, PDR_LIT("/data/" HISTORY));
 }
 
-/* Does the entry have a member that the document's version does not know? */
-static bool raises_version(const pdr_value *state, const pdr_value *entry)
+/* Does the entry have a member that a document of this version does not know?
+ * The version comes first: most documents are not older, and then the entry
+ * need not be looked at. */
+static bool raises_version(const pdr_schema_version *version,
+                           const pdr_value *entry)
 {
-    pdr_schema_version version;
-
-    return pdr_entry_orchestration_id(entry) != NULL &&
-           pdr_state_version(&version, state, NULL) == PDR_OK &&
-           pdr_schema_version_compare(&version, &pdr__version_orchestration) <
-               0;
+    return pdr_schema_version_compare(version, &pdr__version_orchestration) <
+               0 &&
+           pdr_entry_orchestration_id(entry) != NULL;
 }
 
 static pdr_rc raise_version(pdr_value **io, pdr_err *err)
@@ -242,17 +242,37 @@ static pdr_rc raise_version(pdr_value **io, pdr_err *err)
     return rc;
 }
 
+/* Put the entry behind the others; there is a list. It goes down by name: this
+ * is the one change that every turn makes, and a pointer would have to be
+ * taken apart each time. */
+static pdr_rc add_entry(pdr_value **io, const pdr_value *entry, pdr_err *err)
+{
+    pdr_value *held = pdr_value_ref(entry); /* it may be a part of *io */
+    uint32_t levels = pdr__value_height(entry) + 1;
+    pdr_value **data = NULL, **history = NULL;
+    pdr_rc rc =
+        pdr__value_edit_member(&data, io, PDR_LIT("data"), levels + 1, err);
+
+    if (rc == PDR_OK)
+        rc = pdr__value_edit_member(&history, data, PDR_LIT(HISTORY), levels,
+                                    err);
+    if (rc == PDR_OK)
+        rc = pdr_value_append(history, entry, err);
+    pdr_value_free(held);
+    return name_path(rc, err, PDR_LIT("/data/" HISTORY));
+}
+
 /* What an append needs beside the entry, on a handle of our own (S2). */
-static pdr_rc prepare(pdr_value **io, const pdr_value *entry, pdr_err *err)
+static pdr_rc prepare(pdr_value **io, const pdr_value *entry, bool raise,
+                      pdr_err *err)
 {
     pdr_value *state = pdr_value_ref(*io);
     pdr_rc rc = ensure_history(&state, err);
 
-    if (rc == PDR_OK && raises_version(state, entry))
+    if (rc == PDR_OK && raise)
         rc = raise_version(&state, err);
     if (rc == PDR_OK)
-        rc =
-            pdr_pointer_set(&state, PDR_LIT("/data/" HISTORY "/-"), entry, err);
+        rc = add_entry(&state, entry, err);
     if (rc == PDR_OK) {
         pdr_value_free(*io);
         *io = state;
@@ -264,10 +284,13 @@ static pdr_rc prepare(pdr_value **io, const pdr_value *entry, pdr_err *err)
 
 pdr_rc pdr_state_append(pdr_value **io, const pdr_value *entry, pdr_err *err)
 {
+    pdr_schema_version version;
+    const pdr_value *data = NULL;
+    bool raise = false;
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(io != NULL && *io != NULL && entry != NULL);
-    rc = pdr_state_gate(*io, err);
+    rc = pdr__state_gate(&version, &data, *io, err);
     if (rc != PDR_OK)
         return rc;
     if (pdr_value_kind(entry) != PDR_OBJECT)
@@ -278,9 +301,10 @@ pdr_rc pdr_state_append(pdr_value **io, const pdr_value *entry, pdr_err *err)
                         "an entry may have %d levels, so that its document "
                         "has no more than %d",
                         PDR_DEFAULT_DEPTH - ENTRY_LEVEL + 1, PDR_DEFAULT_DEPTH);
-    if (pdr_state_entries(*io) == NULL || raises_version(*io, entry))
-        return prepare(io, entry, err);
-    return pdr_pointer_set(io, PDR_LIT("/data/" HISTORY "/-"), entry, err);
+    raise = raises_version(&version, entry);
+    if (raise || pdr__member(data, HISTORY, PDR_ARRAY) == NULL)
+        return prepare(io, entry, raise, err);
+    return add_entry(io, entry, err);
 }
 
 pdr_rc pdr_state_set_expiration(pdr_value **io, int64_t ticks, pdr_err *err)
