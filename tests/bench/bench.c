@@ -319,14 +319,18 @@ void bench_note(const char *key, const char *value)
     copy_text(run.notes[i].value, sizeof(run.notes[i].value), value);
 }
 
+void bench_path(char *out, size_t cap, const char *name)
+{
+    if (snprintf(out, cap, "%s/%s", run.data, name) >= (int)cap)
+        bench_fail("the name of the data folder is too long");
+}
+
 struct bench_text bench_load(const char *name)
 {
     struct bench_text text = {name, NULL, 0};
     char path[MAX_DATA_FOLDER];
 
-    if (snprintf(path, sizeof(path), "%s/%s", run.data, name) >=
-        (int)sizeof(path))
-        bench_fail("the name of the data folder is too long");
+    bench_path(path, sizeof(path), name);
     FILE *file = fopen(path, "rb");
     if (file == NULL)
         bench_fail("%s: %s; tests/bench/golden.py makes it", path,
@@ -481,6 +485,12 @@ static void print_case(const struct bench_case *c, struct times *ours,
     print_tail(our_calls);
 }
 
+static void clean_up(const struct bench_case *c)
+{
+    if (c->after != NULL)
+        c->after(c->arg);
+}
+
 void bench_run(const struct bench_case *c)
 {
     static struct times ours, theirs;
@@ -491,11 +501,13 @@ void bench_run(const struct bench_case *c)
     ours.calm = ours.disturbed = theirs.calm = theirs.disturbed = 0;
     for (size_t i = 0; i < (run.quick ? 0 : WARM_UP_CALLS); i++) {
         c->ours(c->arg);
+        clean_up(c);
         c->theirs(c->arg);
     }
     uint64_t begin = bench_now_ns();
     for (size_t calls = 1; !done; calls++) {
         time_call(&ours, c->ours, c->arg);
+        clean_up(c);
         time_call(&theirs, c->theirs, c->arg);
         uint64_t spent = bench_now_ns() - begin;
         bool enough = ours.calm >= MIN_CALLS && theirs.calm >= MIN_CALLS;

@@ -28,6 +28,7 @@ struct bench_case {
     const char *baseline; /* what `theirs` is */
     void (*ours)(void *arg);
     void (*theirs)(void *arg);
+    void (*after)(void *arg); /* behind each call of ours, not timed, or NULL */
     void *arg;
     const struct bench_text *text; /* for the settings */
     double wanted; /* the least ratio that we want; 0 if there is none */
@@ -56,6 +57,9 @@ bool bench_wants(const char *name);
 
 /* Add a member to the settings of each line that follows. Both copied. */
 void bench_note(const char *key, const char *value);
+
+/* Where a file of the data folder is. */
+void bench_path(char *out, size_t cap, const char *name);
 
 /* A file of the data folder; it lives until the program ends. */
 struct bench_text bench_load(const char *name);

@@ -3,7 +3,7 @@
 
     golden.py [OUT]        default: build/bench in this tree
 
-Three files, each compared with the size and SHA-256 below. A document that
+Four files, each compared with the size and SHA-256 below. A document that
 differs is not written, and the script fails: figures from another document
 could not be compared with anything.
 
@@ -27,6 +27,10 @@ tools.json
                          call_d{k}, in calls and in their results
         orchestrationId  o-1 becomes o-{k}
     So group 1 is the original, and no two turns or calls share an id.
+
+tools-short.json
+    The same with as many groups as fit into 200,000 bytes, for baselines that
+    take a hundred times as long.
 """
 
 import hashlib
@@ -42,6 +46,7 @@ MESSAGES = 2000
 OBJECTS = 500
 TEXT_BUDGET = 512
 TOOLS_MAX_BYTES = 1_600_000
+SHORT_MAX_BYTES = 200_000
 
 GOLDEN = {
     "session.json": (
@@ -53,6 +58,9 @@ GOLDEN = {
     "tools.json": (
         1599271,
         "63bb1bd7fc3eb117876ba89df7827e6ab89bd6fb9a1f7e2b1261563dc870d79b"),
+    "tools-short.json": (
+        198463,
+        "5189876a797ff1c2e82626f0d54c3feef086969b961c27a9db40d5eae3de3e5f"),
 }
 
 
@@ -141,7 +149,7 @@ def number_ids(node, k):
     return node
 
 
-def tools():
+def tools(most):
     original = TURNS.read_text(encoding="utf-8")
     tree = json.loads(original)
     turns = tree["data"]["conversationHistory"]
@@ -152,7 +160,7 @@ def tools():
     while True:
         group = json.dumps(number_ids(turns, k))[1:-1]
         size += len(group) + (len(", ") if groups else 0)
-        if size > TOOLS_MAX_BYTES:
+        if size > most:
             return head + ", ".join(groups) + tail
         groups.append(group)
         k += 1
@@ -171,7 +179,9 @@ def main():
                        ROOT / "build/bench")
     out.mkdir(parents=True, exist_ok=True)
     texts = {"session.json": session(True),
-             "session-older.json": session(False), "tools.json": tools()}
+             "session-older.json": session(False),
+             "tools.json": tools(TOOLS_MAX_BYTES),
+             "tools-short.json": tools(SHORT_MAX_BYTES)}
     for name, text in texts.items():
         data = text.encode()
         check(name, data)
