@@ -82,9 +82,10 @@
  * deepest document to have a name of 16 KB. */
 #define PDR_MAX_POINTER_BYTES (16u * 1024u * 1024u)
 
-/* Bytes of a regular expression at most, and how deep its brackets nest: PCRE2
- * compiles with recursion, and nobody reads a longer one. */
-#define PDR_MAX_PATTERN_BYTES   (64u * 1024u)
+/* Bytes of a regular expression at most, and how deep its brackets nest. PCRE2
+ * compiles with recursion, has no room for the code of much longer ones, and
+ * nobody reads them. */
+#define PDR_MAX_PATTERN_BYTES   (16u * 1024u)
 #define PDR_MAX_PATTERN_NESTING 100u
 
 /* Steps that a search takes from one position before it must pay: 30

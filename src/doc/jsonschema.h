@@ -195,6 +195,10 @@ PDR_MUST_CHECK pdr_rc pdr__schema_load(pdr_schema *schema, pdr_err *err);
 PDR_MUST_CHECK pdr_rc pdr__schema_link(struct schema_loader *loader,
                                        pdr_err *err);
 
+/* A JSON Pointer, as it is, becomes the path of `err`. Without memory the path
+ * stays empty (jsonschema_tell.c). */
+void pdr__schema_err_path(pdr_err *err, pdr_str pointer);
+
 /* --- comparing (jsonschema_equal.c) -------------------------------------- */
 
 /* Work that a check may still do. */

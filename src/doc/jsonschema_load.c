@@ -44,7 +44,7 @@ static pdr_rc fail_at(struct schema_loader *loader, struct pdr__place *at,
 
     if (err != NULL && pdr__trail_pointer(&pointer, &loader->trail, PDR__SIDE_A,
                                           at, NULL) == PDR_OK)
-        pdr__err_path(err, pointer);
+        pdr__schema_err_path(err, pointer);
     return rc;
 }
 

@@ -22,7 +22,7 @@ static pdr_rc no_definition(const struct pending_ref *ref, const char *why,
 {
     pdr_rc rc = PDR_FAIL(err, NO_DEFINITION, "%s", why);
 
-    pdr__err_path(err, ref->path);
+    pdr__schema_err_path(err, ref->path);
     return rc;
 }
 

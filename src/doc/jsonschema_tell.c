@@ -11,6 +11,15 @@
 
 #include "jsonschema_check.h"
 
+void pdr__schema_err_path(pdr_err *err, pdr_str pointer)
+{
+    pdr_buf path = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
+
+    if (err != NULL && pdr__text_encode(&path, pointer, NULL) == PDR_OK)
+        pdr__err_path(err, pdr_buf_str(&path));
+    pdr_buf_dispose(&path);
+}
+
 static pdr_rc push_name(pdr_buf *to, struct schema_check *check,
                         const pdr_value *name, pdr_err *err)
 {
@@ -58,7 +67,7 @@ pdr_rc pdr__check_place(struct schema_check *check, const struct frame *frame,
 {
     pdr_buf_clear(&check->instance);
     if (err != NULL && write_instance(check, frame, NULL) == PDR_OK)
-        pdr__err_path(err, pdr_buf_str(&check->instance));
+        pdr__schema_err_path(err, pdr_buf_str(&check->instance));
     return rc;
 }
 
