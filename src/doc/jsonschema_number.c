@@ -109,6 +109,17 @@ bool pdr__schema_is_multiple(pdr_str number, const struct divisor *divisor)
     return rest == 0;
 }
 
+/* An exponent for a hash. One that was cut is not exact, and equal numbers may
+ * have been cut in different places. */
+static uint64_t hashed_exponent(int64_t exponent)
+{
+    const int64_t far = PDR__MAX_EXPONENT / 2;
+
+    if (exponent > far || exponent < -far)
+        return exponent > 0 ? (uint64_t)far : (uint64_t)-far;
+    return (uint64_t)exponent;
+}
+
 uint64_t pdr__schema_hash_number(pdr_str number)
 {
     struct decimal n;
@@ -122,7 +133,7 @@ uint64_t pdr__schema_hash_number(pdr_str number)
         p = n.digits.first;
         left = n.digits.count;
         mixed[1] = n.parts.negative;
-        mixed[2] = (uint64_t)n.exponent;
+        mixed[2] = hashed_exponent(n.exponent);
     }
     while (left > 0) {
         uint64_t room = 0;

@@ -1,0 +1,335 @@
+/* JSON Schema: schemas and values that somebody wrote to keep us busy. */
+#include <pthread.h>
+
+#include "test.h"
+
+#include "base.h"
+
+static pdr_value *read_deep(pdr_str text)
+{
+    pdr_value *value = NULL;
+    pdr_read_opts opts = {.max_depth = PDR_MAX_DEPTH};
+
+    ASSERT_RC(PDR_OK, pdr_json_read(&value, text, &opts, NULL));
+    return value;
+}
+
+static pdr_schema *load(const char *text)
+{
+    pdr_value *source = read_deep(pdr_str_c(text));
+    pdr_schema *schema = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    if (pdr_schema_new(&schema, source, &err) != PDR_OK)
+        fail_msg("%s", err.message);
+    pdr_value_free(source);
+    return schema;
+}
+
+/* Check `text`; the verdict goes to *valid. */
+static pdr_rc check(bool *valid, const char *schema_text, pdr_str text,
+                    pdr_err *err)
+{
+    pdr_schema *schema = load(schema_text);
+    pdr_value *value = read_deep(text);
+    pdr_rc rc = pdr_schema_check(valid, schema, value, err, NULL, NULL);
+
+    pdr_value_free(value);
+    pdr_schema_free(schema);
+    return rc;
+}
+
+static void repeat(pdr_buf *out, const char *text, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        ASSERT_RC(PDR_OK, pdr_buf_append(out, pdr_str_c(text), NULL));
+}
+
+/* --- depth --------------------------------------------------------------- */
+
+/* [[[...]]] against a schema that takes `frames` steps a level. */
+static pdr_rc check_nested(bool *valid, const char *schema, size_t levels,
+                           pdr_err *err)
+{
+    pdr_buf text = PDR_BUF_INIT(10000);
+
+    repeat(&text, "[", levels);
+    repeat(&text, "]", levels);
+    pdr_rc rc = check(valid, schema, pdr_buf_str(&text), err);
+    pdr_buf_dispose(&text);
+    return rc;
+}
+
+TEST(schema_check, goes_as_deep_as_the_limit_and_no_deeper)
+{
+    const char *schema = "{\"type\":\"array\",\"items\":{\"$ref\":\"#\"}}";
+    pdr_err err = PDR_ERR_INIT;
+    bool valid = false;
+
+    ASSERT_RC(PDR_OK,
+              check_nested(&valid, schema, PDR_MAX_CHECK_DEPTH / 2 + 1, &err));
+    ASSERT(valid);
+    ASSERT_RC(PDR_ELIMIT,
+              check_nested(&valid, schema, PDR_MAX_CHECK_DEPTH / 2 + 2, &err));
+    ASSERT_STR("too_deep", err.reason);
+    ASSERT(strstr(err.path, "/0/0/0") != NULL);
+    ASSERT(!valid);
+}
+
+TEST(schema_new, loads_a_schema_of_any_depth)
+{
+    pdr_buf text = PDR_BUF_INIT(100000);
+    pdr_schema *schema = NULL;
+    pdr_err err = PDR_ERR_INIT;
+    pdr_value *source = NULL, *one = read_deep(PDR_LIT("1"));
+    bool valid = false;
+
+    repeat(&text, "{\"not\":", PDR_MAX_DEPTH - 1);
+    repeat(&text, "{}", 1);
+    repeat(&text, "}", PDR_MAX_DEPTH - 1);
+    source = read_deep(pdr_buf_str(&text));
+    ASSERT_RC(PDR_OK, pdr_schema_new(&schema, source, &err));
+    ASSERT_RC(PDR_ELIMIT,
+              pdr_schema_check(&valid, schema, one, &err, NULL, NULL));
+    ASSERT_STR("too_deep", err.reason);
+    pdr_schema_free(schema);
+    pdr_value_free(one);
+    pdr_value_free(source);
+    pdr_buf_dispose(&text);
+}
+
+/* d0 -> d1 -> ... -> d<count-1>, which is true. */
+static void write_chain(pdr_buf *text, size_t count)
+{
+    repeat(text, "{\"$defs\":{", 1);
+    for (size_t i = 0; i + 1 < count; i++)
+        ASSERT_RC(PDR_OK,
+                  pdr_buf_printf(text, NULL,
+                                 "\"d%zu\":{\"$ref\":\"#/$defs/d%zu\"},", i,
+                                 i + 1));
+    ASSERT_RC(PDR_OK, pdr_buf_printf(text, NULL, "\"d%zu\":{}}}", count - 1));
+}
+
+TEST(schema_new, refuses_a_row_of_references_that_no_check_could_follow)
+{
+    for (size_t more = 0; more < 2; more++) {
+        pdr_buf text = PDR_BUF_INIT(1000000);
+        pdr_schema *schema = NULL;
+        pdr_err err = PDR_ERR_INIT;
+
+        write_chain(&text, PDR_MAX_CHECK_DEPTH + more);
+        pdr_value *source = read_deep(pdr_buf_str(&text));
+        pdr_rc rc = pdr_schema_new(&schema, source, &err);
+        ASSERT_RC(more == 0 ? PDR_OK : PDR_ELIMIT, rc);
+        if (more == 1)
+            ASSERT_STR("too_deep", err.reason);
+        pdr_schema_free(schema);
+        pdr_value_free(source);
+        pdr_buf_dispose(&text);
+    }
+}
+
+/* --- steps --------------------------------------------------------------- */
+
+TEST(schema_check, ends_when_references_double_at_each_level)
+{
+    pdr_buf text = PDR_BUF_INIT(100000);
+    pdr_err err = PDR_ERR_INIT;
+    bool valid = true;
+
+    repeat(&text, "{\"items\":{\"$ref\":\"#/$defs/d0\"},\"$defs\":{", 1);
+    for (int i = 0; i < 40; i++)
+        ASSERT_RC(PDR_OK,
+                  pdr_buf_printf(&text, NULL,
+                                 "\"d%d\":{\"allOf\":[{\"$ref\":\"#/$defs/"
+                                 "d%d\"},{\"$ref\":\"#/$defs/d%d\"}]},",
+                                 i, i + 1, i + 1));
+    repeat(&text, "\"d40\":{\"type\":\"integer\"}}}", 1);
+    ASSERT_RC(PDR_OK, pdr_buf_append(&text, pdr_str_n("", 1), NULL));
+    ASSERT_RC(PDR_ELIMIT, check(&valid, text.ptr, PDR_LIT("[7]"), &err));
+    ASSERT_STR("check_limit", err.reason);
+    ASSERT(strcmp("/0", err.path) == 0);
+    ASSERT(!valid);
+    /* Nothing to apply it to: nothing to do. */
+    ASSERT_RC(PDR_OK, check(&valid, text.ptr, PDR_LIT("[]"), &err));
+    ASSERT(valid);
+    pdr_buf_dispose(&text);
+}
+
+TEST(schema_check, ends_when_large_values_are_compared_again_and_again)
+{
+    pdr_buf schema = PDR_BUF_INIT(1000000), value = PDR_BUF_INIT(1000000);
+    pdr_err err = PDR_ERR_INIT;
+    bool valid = true;
+
+    /* 10,000 steps to see that they differ at their end, 400 times. */
+    repeat(&schema, "{\"$defs\":{\"e\":{\"const\":[", 1);
+    repeat(&schema, "0,", 10000);
+    repeat(&schema, "1]}},\"anyOf\":[{\"$ref\":\"#/$defs/e\"}", 1);
+    repeat(&schema, ",{\"$ref\":\"#/$defs/e\"}", 399);
+    repeat(&schema, "]}", 1);
+    ASSERT_RC(PDR_OK, pdr_buf_append(&schema, pdr_str_n("", 1), NULL));
+    repeat(&value, "[", 1);
+    repeat(&value, "0,", 10000);
+    repeat(&value, "2]", 1);
+    ASSERT_RC(PDR_ELIMIT, check(&valid, schema.ptr, pdr_buf_str(&value), &err));
+    ASSERT_STR("check_limit", err.reason);
+    ASSERT(!valid);
+    ASSERT_RC(PDR_OK, check(&valid, schema.ptr, PDR_LIT("[0]"), &err));
+    ASSERT(!valid);
+    pdr_buf_dispose(&value);
+    pdr_buf_dispose(&schema);
+}
+
+/* `count` elements written by `format`, which takes the index. */
+static void write_array(pdr_buf *out, size_t count, const char *before,
+                        const char *behind)
+{
+    repeat(out, "[", 1);
+    for (size_t i = 0; i < count; i++)
+        ASSERT_RC(PDR_OK, pdr_buf_printf(out, NULL, "%s%s%zu%s",
+                                         i > 0 ? "," : "", before, i, behind));
+    repeat(out, "]", 1);
+}
+
+TEST(unique_items, of_a_large_array_takes_no_square_of_time)
+{
+    static const char *const forms[][2] = {
+        {"", ""}, {"\"", "\""}, {"{\"a\":[", "]}"}, {"1e", ""}, {"[1,", "]"}};
+
+    for (size_t i = 0; i < PDR_COUNT(forms); i++) {
+        pdr_buf text = PDR_BUF_INIT(10000000);
+        bool valid = false;
+
+        write_array(&text, 100000, forms[i][0], forms[i][1]);
+        ASSERT_RC(PDR_OK, check(&valid, "{\"uniqueItems\":true}",
+                                pdr_buf_str(&text), NULL));
+        ASSERT(valid);
+        pdr_buf_dispose(&text);
+    }
+}
+
+TEST(unique_items, ends_where_numbers_share_their_hash)
+{
+    pdr_buf text = PDR_BUF_INIT(10000000);
+    pdr_err err = PDR_ERR_INIT;
+    bool valid = false;
+
+    /* Exponents beyond all machine numbers are one for a hash. */
+    write_array(&text, 20000, "1e99999999999999999999", "");
+    ASSERT_RC(PDR_ELIMIT, check(&valid, "{\"uniqueItems\":true}",
+                                pdr_buf_str(&text), &err));
+    ASSERT_STR("check_limit", err.reason);
+    pdr_buf_dispose(&text);
+}
+
+TEST(schema_check, takes_a_large_object_with_many_rules)
+{
+    pdr_buf schema = PDR_BUF_INIT(10000000), value = PDR_BUF_INIT(10000000);
+    bool valid = false;
+
+    repeat(&schema, "{\"additionalProperties\":false,\"properties\":{", 1);
+    repeat(&value, "{", 1);
+    for (int i = 0; i < 20000; i++) {
+        const char *between = i > 0 ? "," : "";
+        ASSERT_RC(PDR_OK,
+                  pdr_buf_printf(&schema, NULL,
+                                 "%s\"m%d\":{\"const\":"
+                                 "%d}",
+                                 between, i * 7919 % 20000, i * 7919 % 20000));
+        ASSERT_RC(PDR_OK,
+                  pdr_buf_printf(&value, NULL, "%s\"m%d\":%d", between, i, i));
+    }
+    repeat(&schema, "}}", 1);
+    repeat(&value, "}", 1);
+    ASSERT_RC(PDR_OK, pdr_buf_append(&schema, pdr_str_n("", 1), NULL));
+    ASSERT_RC(PDR_OK, check(&valid, schema.ptr, pdr_buf_str(&value), NULL));
+    ASSERT(valid);
+    pdr_buf_dispose(&value);
+    pdr_buf_dispose(&schema);
+}
+
+/* --- patterns ------------------------------------------------------------ */
+
+TEST(schema_check, ends_where_a_pattern_explodes)
+{
+    static const char *const schemas[] = {
+        "{\"items\":{\"pattern\":\"^(a|aa)+$\"}}",
+        "{\"items\":{\"patternProperties\":{\"^(a|aa)+$\":true}}}",
+        "{\"items\":{\"propertyNames\":{\"pattern\":\"^(a|aa)+$\"}}}"};
+    char text[200];
+
+    for (size_t i = 0; i < PDR_COUNT(schemas); i++) {
+        pdr_err err = PDR_ERR_INIT;
+        bool valid = true;
+
+        snprintf(text, sizeof(text), i == 0 ? "[0,\"%s!\"]" : "[0,{\"%s!\":1}]",
+                 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+        ASSERT_RC(PDR_ELIMIT, check(&valid, schemas[i], pdr_str_c(text), &err));
+        ASSERT_STR("pattern_limit", err.reason);
+        ASSERT(strncmp("/1", err.path, 2) == 0);
+        ASSERT(!valid);
+    }
+}
+
+TEST(schema_check, searches_many_texts_for_a_cheap_pattern)
+{
+    pdr_buf text = PDR_BUF_INIT(10000000);
+    bool valid = false;
+
+    write_array(&text, 100000, "\"item-", "\"");
+    ASSERT_RC(PDR_OK,
+              check(&valid, "{\"items\":{\"pattern\":\"^item-[0-9]+$\"}}",
+                    pdr_buf_str(&text), NULL));
+    ASSERT(valid);
+    pdr_buf_dispose(&text);
+}
+
+/* --- threads ------------------------------------------------------------- */
+
+struct job {
+    const pdr_schema *schema;
+    const pdr_value *good, *bad;
+    bool right;
+};
+
+static void *check_often(void *arg)
+{
+    struct job *job = arg;
+
+    job->right = true;
+    for (int i = 0; i < 200; i++) {
+        bool good = false, bad = true;
+
+        job->right = job->right &&
+                     pdr_schema_check(&good, job->schema, job->good, NULL, NULL,
+                                      NULL) == PDR_OK &&
+                     pdr_schema_check(&bad, job->schema, job->bad, NULL, NULL,
+                                      NULL) == PDR_OK &&
+                     good && !bad;
+    }
+    return NULL;
+}
+
+TEST(schema_check, is_for_any_number_of_threads)
+{
+    pdr_schema *schema =
+        load("{\"items\":{\"pattern\":\"^[a-z]+$\",\"enum\":[\"ab\",\"c\"]},"
+             "\"uniqueItems\":true}");
+    pdr_value *good = read_deep(PDR_LIT("[\"ab\",\"c\"]"));
+    pdr_value *bad = read_deep(PDR_LIT("[\"ab\",\"d\"]"));
+    struct job jobs[4];
+    pthread_t threads[4];
+
+    for (size_t i = 0; i < PDR_COUNT(jobs); i++) {
+        jobs[i] = (struct job){schema, good, bad, false};
+        ASSERT_INT(0, pthread_create(&threads[i], NULL, check_often, &jobs[i]));
+    }
+    for (size_t i = 0; i < PDR_COUNT(jobs); i++) {
+        ASSERT_INT(0, pthread_join(threads[i], NULL));
+        ASSERT(jobs[i].right);
+    }
+    pdr_value_free(bad);
+    pdr_value_free(good);
+    pdr_schema_free(schema);
+}
