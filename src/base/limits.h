@@ -93,8 +93,8 @@
 #define PDR_PATTERN_FIRST_STEPS 1000u
 
 /* Steps of one search that paid, and what a row of searches (one check of a
- * document) can pay. 10 million steps are a third of a second. */
-#define PDR_PATTERN_STEPS  10000000u
+ * document) can pay: ten of them, half a second. */
+#define PDR_PATTERN_STEPS  2000000u
 #define PDR_PATTERN_CREDIT (10u * PDR_PATTERN_STEPS)
 
 /* Backtracking points that a search keeps at once, and their memory: enough for

@@ -73,6 +73,7 @@ static bool matches(const char *schema_text, const char *value_text)
 
 /* --- what is told -------------------------------------------------------- */
 
+/* Long on purpose: a row per keyword. */
 TEST(schema_findings, say_what_is_wrong_and_what_to_do)
 {
     static const char *const rows[][3] = {
@@ -362,16 +363,20 @@ TEST(schema_check, sees_what_was_changed_in_a_value)
 /* --- allocation failures ------------------------------------------------- */
 
 /* Has everything that needs memory: escapes, patterns, refs, anchors, lists. */
-#define LARGE_SCHEMA                                                                 \
-    "{\"$defs\":{\"a\\n\":{\"$anchor\":\"x\",\"pattern\":\"^a(b|c)\"}},"             \
-    "\"properties\":{\"k\\u0041\":{\"$ref\":\"#x\"},\"l\":{\"uniqueItems\":true},"   \
-    "\"m\":{\"$ref\":\"#/$defs/a%0A\"},\"n\":{\"enum\":[{\"\\u0061\":1,\"b\":2}]}}," \
-    "\"patternProperties\":{\"^\\\\w\":{\"not\":false}},"                            \
-    "\"required\":[\"k\\u0041\",\"q\"],\"dependentRequired\":{\"l\":[\"z\"]},"       \
+/* clang-format off */
+#define LARGE_SCHEMA                                                         \
+    "{\"$defs\":{\"a\\n\":{\"$anchor\":\"x\",\"pattern\":\"^a(b|c)\"}},"     \
+    "\"properties\":{\"k\\u0041\":{\"$ref\":\"#x\"},"                        \
+    "\"l\":{\"uniqueItems\":true},\"m\":{\"$ref\":\"#/$defs/a%0A\"},"        \
+    "\"n\":{\"enum\":[{\"\\u0061\":1,\"b\":2}]}},"                           \
+    "\"patternProperties\":{\"^\\\\w\":{\"not\":false}},"                    \
+    "\"required\":[\"k\\u0041\",\"q\"],"                                     \
+    "\"dependentRequired\":{\"l\":[\"z\"]},"                                 \
     "\"maxProperties\":1,\"propertyNames\":{\"maxLength\":2}}"
 #define LARGE_VALUE                                                          \
     "{\"k\\u0041\":\"ad\\u0061\",\"l\":[\"\\u0061\",{\"\\u0061\":1},\"a\"]," \
     "\"m\":\"\\ud800\",\"n\":{\"b\":2,\"\\u0061\":3},\"long\":1}"
+/* clang-format on */
 
 TEST_OOM(schema_new, cleans_up_after_any_failed_allocation)
 {
