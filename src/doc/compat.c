@@ -108,10 +108,13 @@ void pdr__compat_spelling(struct compat *walk, pdr_str text,
 {
     pdr_buf own = PDR_BUF_INIT(64);
     pdr_datetime date;
+    pdr_rc rc = pdr_datetime_read(&date, text, NULL);
 
-    if (pdr_datetime_read(&date, text, NULL) == PDR_OK &&
-        pdr_datetime_write(&own, &date, form, NULL) == PDR_OK &&
-        !pdr_str_equal(pdr_buf_str(&own), text))
+    if (rc == PDR_OK)
+        rc = pdr_datetime_write(&own, &date, form, walk->err);
+    if (rc == PDR_ENOMEM && walk->rc == PDR_OK)
+        walk->rc = rc;
+    if (rc == PDR_OK && !pdr_str_equal(pdr_buf_str(&own), text))
         pdr__compat_tell(walk, rule, NULL);
     pdr_buf_dispose(&own);
 }

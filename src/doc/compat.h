@@ -81,7 +81,7 @@ struct compat_rule {
     X(DN_BLANK_MEMBER, "dotnet-blank-member", FAILS_RUN, \
       "is blank: the document loads in .NET, but every run fails; give it a value") \
     X(DN_DATA_URI, "dotnet-data-uri", FAILS_RUN, \
-      "no valid data: URI: the document loads in .NET, but every run fails; write data:<media type>;base64,<data>, or a uri item") \
+      "no valid data: URI: the document loads in .NET, but every run fails; write data:TYPE;base64,DATA, or a uri item") \
     X(DN_MEDIA_TYPE, "dotnet-media-type", FAILS_RUN, \
       "no valid media type: the document loads in .NET, but every run fails; write it as type/subtype, or leave it out of a data item") \
     X(DN_UNKNOWN_CONTENT, "dotnet-unknown-content", FAILS_RUN, \
