@@ -288,7 +288,7 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_state_check_meaning(const pdr_value *value,
                                                       pdr_doc_finding_fn fn,
                                                       void *arg);
 
-/* Who reads it, beside us. The packages and versions are in state.md. */
+/* Who reads it, beside us. Packages and versions are in readers.md. */
 typedef enum pdr_reader {
     PDR_READER_ANY = 0,
     PDR_READER_DOTNET = 1,
@@ -301,7 +301,7 @@ typedef struct pdr_reader_verdict {
 } pdr_reader_verdict;
 
 /** Compatibility: what will another program do with this text, as it is, also
- * if we would refuse it or it is no JSON?
+ * if we would refuse it or it is no JSON? Rules and effects are in readers.md.
  * @param reader  not PDR_READER_ANY.
  * @return as pdr_state_check_structure(). @thread any @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_rc
