@@ -90,13 +90,14 @@ const char *pdr__shape_name(pdr_shape shape)
 
 /* --- fields -------------------------------------------------------------- */
 
-/* JSON kinds that a reader of this shape takes. */
-static unsigned readable(const struct content_member *row, pdr_shape shape)
+unsigned pdr__readable(const struct content_member *row, pdr_shape shape)
 {
     if (row->way == WAY_ARGUMENTS && shape == PDR_SHAPE_PYTHON)
         return JSON_MAP | JSON_TEXT;
     if (row->way == WAY_DETAILS && shape == PDR_SHAPE_DOTNET)
         return JSON_TEXT;
+    if (row->way == WAY_ROLE && shape == PDR_SHAPE_PYTHON)
+        return JSON_TEXT | JSON_MAP;
     return row->json;
 }
 
@@ -118,7 +119,7 @@ const pdr_value *pdr_content_get(const pdr_value *content, pdr_shape shape,
         pdr__is_nothing(member))
         member = pdr_value_get_c(content, "detailsJson");
     if (member == NULL ||
-        (readable(row, shape) & JSON_BIT(pdr_value_kind(member))) == 0)
+        (pdr__readable(row, shape) & JSON_BIT(pdr_value_kind(member))) == 0)
         return NULL;
     return member;
 }
@@ -211,6 +212,16 @@ const pdr_value *pdr__perdure_member(const pdr_value *object, pdr_shape shape,
     return pdr__member(pdr_value_get_c(properties, "perdure"), name, kind);
 }
 
+/* A member that a conversion from `shape` could not place. */
+static const pdr_value *noted(const pdr_value *object, pdr_shape shape,
+                              const char *from, const char *name)
+{
+    const pdr_value *note =
+        pdr__perdure_member(object, shape, from, PDR_OBJECT);
+
+    return pdr__member(pdr_value_get_c(note, "members"), name, PDR_STRING);
+}
+
 /* The text of arguments that were no object, wherever a conversion put it. */
 static const pdr_value *kept_text(const pdr_value *call, pdr_shape shape)
 {
@@ -219,13 +230,9 @@ static const pdr_value *kept_text(const pdr_value *call, pdr_shape shape)
     if (shape == PDR_SHAPE_STATE)
         text = pdr__member(call, "argumentsText", PDR_STRING);
     if (text == NULL)
-        text =
-            pdr__member(pdr__perdure_member(call, shape, "state", PDR_OBJECT),
-                        "argumentsText", PDR_STRING);
+        text = noted(call, shape, "state", "argumentsText");
     if (text == NULL)
-        text =
-            pdr__member(pdr__perdure_member(call, shape, "python", PDR_OBJECT),
-                        "arguments", PDR_STRING);
+        text = noted(call, shape, "python", "arguments");
     return text;
 }
 

@@ -21,8 +21,7 @@ bool pdr__is_media_type(const pdr_value *value)
     return memchr(inner.ptr, '/', inner.len) != NULL;
 }
 
-/* Is it a text with nothing but white space? */
-static bool is_blank(const pdr_value *value)
+bool pdr__is_blank(const pdr_value *value)
 {
     pdr_str inner = {NULL, 0};
     size_t i = 0;
@@ -48,27 +47,21 @@ static pdr_rc wrong(const char *member, pdr_content_kind kind, pdr_shape shape,
         kind_text(kind, shape), pdr_kind_name(pdr_value_kind(value)), wanted);
 }
 
-/* JSON kinds that may be given for a field. */
-static unsigned buildable(const struct content_member *row, pdr_shape shape)
-{
-    if (row->way == WAY_ARGUMENTS && shape == PDR_SHAPE_PYTHON)
-        return JSON_MAP | JSON_TEXT;
-    return row->json;
-}
-
 static pdr_rc check_part(const struct content_member *row, pdr_shape shape,
                          pdr_content_kind kind, const pdr_value *value,
                          pdr_err *err)
 {
     const char *name = row->names[shape];
 
-    if ((buildable(row, shape) & JSON_BIT(pdr_value_kind(value))) == 0)
+    if (((row->way == WAY_DETAILS ? JSON_ANY : pdr__readable(row, shape)) &
+         JSON_BIT(pdr_value_kind(value))) == 0)
         return wrong(name, kind, shape, value, "the table has another kind",
                      err);
     if (row->field == PDR_FIELD_MEDIA_TYPE && !pdr__is_media_type(value))
         return wrong(name, kind, shape, value, "a media type must stand", err);
-    if (row->field != PDR_FIELD_URI && row->made[shape] != NULL &&
-        strcmp(row->made[shape], MADE_NEVER) == 0 && is_blank(value))
+    if ((row->field == PDR_FIELD_FILE_ID ||
+         row->field == PDR_FIELD_VECTOR_STORE_ID) &&
+        pdr__is_blank(value))
         return PDR_FAIL(err, FIELD_MISSING,
                         "member '%s' of a %s content is blank; no reader "
                         "takes that",
@@ -82,11 +75,12 @@ static pdr_rc check_part(const struct content_member *row, pdr_shape shape,
 /* Fields that a caller has to give, though a reader takes an empty text. */
 static bool is_needed(const struct content_member *row, pdr_shape shape)
 {
-    if (row->made[shape] == NULL)
-        return false;
-    return strcmp(row->made[shape], MADE_NEVER) == 0 ||
-           row->field == PDR_FIELD_CALL_ID || row->field == PDR_FIELD_NAME ||
-           row->field == PDR_FIELD_REQUEST_ID;
+    if (row->made[PDR_SHAPE_DOTNET] != NULL &&
+        strcmp(row->made[PDR_SHAPE_DOTNET], MADE_NEVER) == 0)
+        return true;
+    return row->made[shape] != NULL &&
+           (row->field == PDR_FIELD_CALL_ID || row->field == PDR_FIELD_NAME ||
+            row->field == PDR_FIELD_REQUEST_ID);
 }
 
 static const pdr_value *part_of(const pdr_content_part *parts, size_t count,
@@ -201,11 +195,12 @@ static pdr_rc noted_properties(pdr_value **out, const pdr_value *given,
     pdr_builder_object(to);
     pdr_builder_name(to, PDR_LIT("state"));
     pdr_builder_object(to);
+    pdr_builder_name(to, PDR_LIT("members"));
+    pdr_builder_object(to);
     pdr_builder_name(to, pdr_str_c(name));
     pdr_builder_value(to, value);
-    pdr_builder_end(to);
-    pdr_builder_end(to);
-    pdr_builder_end(to);
+    for (int level = 0; level < 4; level++)
+        pdr_builder_end(to);
     rc = pdr_builder_finish(out, to, err);
     pdr_builder_free(to);
     return rc;
@@ -549,9 +544,11 @@ static void put_properties(pdr_builder *to, pdr_shape shape,
         pdr_builder_object(to);
         pdr_builder_name(to, PDR_LIT("state"));
         pdr_builder_object(to);
+        pdr_builder_name(to, PDR_LIT("members"));
+        pdr_builder_object(to);
         put_text(to, "createdAt", time);
-        pdr_builder_end(to);
-        pdr_builder_end(to);
+        for (int level = 0; level < 3; level++)
+            pdr_builder_end(to);
     }
     pdr_builder_end(to);
 }

@@ -13,6 +13,8 @@
 #define SAME(state_and_dotnet, python) \
     {state_and_dotnet, state_and_dotnet, python}
 #define EVERYWHERE(text) {text, text, text}
+/* Python takes a content without it. */
+#define NEEDED {MADE_NEVER, MADE_NEVER, NULL}
 #define EMPTY "\"\""
 #define OCTETS "\"application/octet-stream\""
 #define SEARCH "\"web_search\""
@@ -58,14 +60,14 @@ static const struct content_member reasoning_rows[] = {
 };
 static const struct content_member data_rows[] = {
     {PDR_FIELD_URI, WAY_PLAIN, JSON_TEXT, 1, SAME("uri", "uri"),
-     EVERYWHERE(MADE_NEVER)},
+     NEEDED},
     {PDR_FIELD_MEDIA_TYPE, WAY_MEDIA, JSON_TEXT, 2,
      {"mediaType", NULL, "media_type"}, NONE},
     {PDR_FIELD_NAME, WAY_PLAIN, JSON_TEXT, 9, SAME("name", "name"), NONE},
 };
 static const struct content_member uri_rows[] = {
     {PDR_FIELD_URI, WAY_PLAIN, JSON_TEXT, 1, SAME("uri", "uri"),
-     EVERYWHERE(MADE_NEVER)},
+     NEEDED},
     {PDR_FIELD_MEDIA_TYPE, WAY_PLAIN, JSON_TEXT, 2,
      SAME("mediaType", "media_type"), {OCTETS, OCTETS, NULL}},
 };
@@ -93,7 +95,7 @@ static const struct content_member result_rows[] = {
 };
 static const struct content_member file_rows[] = {
     {PDR_FIELD_FILE_ID, WAY_PLAIN, JSON_TEXT, 1, SAME("fileId", "file_id"),
-     EVERYWHERE(MADE_NEVER)},
+     NEEDED},
     {PDR_FIELD_MEDIA_TYPE, WAY_PLAIN, JSON_TEXT, 9,
      SAME("mediaType", "media_type"), NONE},
     {PDR_FIELD_NAME, WAY_PLAIN, JSON_TEXT, 9, SAME("name", "name"), NONE},
@@ -104,15 +106,15 @@ static const struct content_member file_rows[] = {
 };
 static const struct content_member vector_store_rows[] = {
     {PDR_FIELD_VECTOR_STORE_ID, WAY_PLAIN, JSON_TEXT, 1,
-     SAME("vectorStoreId", "vector_store_id"), EVERYWHERE(MADE_NEVER)},
+     SAME("vectorStoreId", "vector_store_id"), NEEDED},
 };
 static const struct content_member usage_rows[] = {
     {PDR_FIELD_USAGE, WAY_USAGE, JSON_MAP, 1,
-     {"usage", "details", "usage_details"}, EVERYWHERE(MADE_NEVER)},
+     {"usage", "details", "usage_details"}, NEEDED},
 };
 static const struct content_member unknown_rows[] = {
     {PDR_FIELD_CONTENT, WAY_PLAIN, JSON_ANY, 1, {"content", NULL, NULL},
-     EVERYWHERE(MADE_NEVER)},
+     NEEDED},
 };
 static const struct content_member approval_request_rows[] = {
     TOOL_CALL("toolCall"),

@@ -33,7 +33,10 @@ enum content_way {
     WAY_USAGE,     /* counts */
     WAY_CONTENT,   /* a content */
     WAY_CONTENTS,  /* a list of contents; Python: or one */
-    WAY_SILENT     /* whether somebody else runs the call */
+    WAY_SILENT,    /* whether somebody else runs the call */
+    WAY_CITATIONS, /* annotations */
+    WAY_REGIONS,   /* where a citation belongs in the text */
+    WAY_ROLE       /* of a message; old Python: an object */
 };
 
 /* In `made`: the member must be there, and nothing can stand for it. */
@@ -92,6 +95,12 @@ pdr_rc pdr__python_result(pdr_value **text, pdr_value **items,
  * not there or has another JSON kind. */
 const pdr_value *pdr__perdure_member(const pdr_value *object, pdr_shape shape,
                                      const char *name, pdr_kind kind);
+
+/* JSON kinds that a reader of this shape takes. */
+unsigned pdr__readable(const struct content_member *row, pdr_shape shape);
+
+/* Is it a text with nothing but spaces? */
+bool pdr__is_blank(const pdr_value *value);
 
 /* Media types need a slash: without one, the strictest reader fails. */
 bool pdr__is_media_type(const pdr_value *value);
