@@ -1,0 +1,475 @@
+/*
+ * convert.c - contents and messages from shape to shape, without loss.
+ *
+ * WHY  A session moves between .NET, Python and state documents, and each of
+ *      them knows kinds and members that the others do not. Whoever moves it
+ *      there and back must find what was there.
+ *
+ *      known kind          converted member by member (convert_form.c)
+ *      no such kind there  wrapped:
+ *          state   {"$type":"unknown","content":ITEM}
+ *          .NET {"additionalProperties":{"perdure":{"shape":S,"content":ITEM}}}
+ *          Python  {"type":"unknown","additional_properties":{"perdure":…}}
+ *      wrapped here        unwrapped, and converted if the kind is known there
+ *
+ * INVARIANTS
+ *   V1  A wrapper is unwrapped only if wrapping the item again would give the
+ *       same wrapper. An item that only looks like one is wrapped once more.
+ *   V2  pdr_content_convert() and pdr_message_convert() go back for real. If
+ *       the source would not come back, the result carries it as a whole, in
+ *       the note of its shape. That is for the odd cases: duplicate members in
+ *       the wrong place, notes that somebody forged or broke.
+ *   V3  Inside of contents V2 does not happen, or the time would double with
+ *       every level; the outermost content answers for all that it holds.
+ */
+#include "convert.h"
+
+static bool is_string(const pdr_value *value)
+{
+    return value != NULL && pdr_value_kind(value) == PDR_STRING;
+}
+
+/* The discriminator of a kind in a shape; of what .NET renamed, that of today.
+ */
+static const char *type_in(pdr_content_kind kind, pdr_shape shape)
+{
+    if (shape == PDR_SHAPE_PYTHON) {
+        if (kind == PDR_CONTENT_OLD_APPROVAL_REQUEST ||
+            kind == PDR_CONTENT_OLD_MCP_APPROVAL_REQUEST)
+            kind = PDR_CONTENT_APPROVAL_REQUEST;
+        if (kind == PDR_CONTENT_OLD_APPROVAL_RESPONSE ||
+            kind == PDR_CONTENT_OLD_MCP_APPROVAL_RESPONSE)
+            kind = PDR_CONTENT_APPROVAL_RESPONSE;
+    }
+    return pdr_content_kind_name(kind, shape);
+}
+
+static bool exists_in(pdr_content_kind kind, pdr_shape shape)
+{
+    return type_in(kind, shape)[0] != '\0';
+}
+
+static pdr_rc convert(pdr_value **out, const pdr_value *content,
+                      struct trip trip, pdr_err *err);
+
+/* --- notes --------------------------------------------------------------- */
+
+/* What the note for `shape` says under `name`, or NULL. */
+static const pdr_value *note_of(const pdr_value *object, struct trip trip,
+                                const char *name)
+{
+    return pdr_value_get_c(pdr__perdure_member(object, trip.from,
+                                               pdr__shape_name(trip.to),
+                                               PDR_OBJECT),
+                           name);
+}
+
+/* Set, in the note for `shape`, `name` to `value`; NULL removes the whole note.
+ * *out is NULL, with PDR_OK, if the object has no place for it. */
+static pdr_rc set_note(pdr_value **out, const pdr_value *object, pdr_shape own,
+                       pdr_shape shape, const char *name,
+                       const pdr_value *value, pdr_err *err)
+{
+    pdr_str properties_name = pdr_str_c(pdr__properties_name(own));
+    pdr_str shape_name = pdr_str_c(pdr__shape_name(shape));
+    const pdr_value *has = pdr_value_get(object, properties_name);
+    const pdr_value *had = pdr_value_get_c(has, "perdure");
+    pdr_value *properties = NULL, *perdure = NULL, *note = NULL;
+    pdr_value *made = NULL;
+    pdr_rc rc = PDR_OK;
+
+    *out = NULL;
+    if (pdr_value_kind(object) != PDR_OBJECT ||
+        (has != NULL && pdr_value_kind(has) != PDR_OBJECT) ||
+        (had != NULL && pdr_value_kind(had) != PDR_OBJECT))
+        return PDR_OK;
+    made = pdr_value_ref(object);
+    properties = has != NULL ? pdr_value_ref(has) : pdr_value_new_object();
+    perdure = had != NULL ? pdr_value_ref(had) : pdr_value_new_object();
+    note = pdr_value_new_object();
+    if (value != NULL) {
+        rc = pdr_value_set(&note, pdr_str_c(name), value, err);
+        if (rc == PDR_OK)
+            rc = pdr_value_set(&perdure, shape_name, note, err);
+    } else if (pdr_value_get(perdure, shape_name) != NULL) {
+        rc = pdr_value_remove(&perdure, shape_name, err);
+    }
+    if (rc == PDR_OK && pdr_value_count(perdure) > 0)
+        rc = pdr_value_set(&properties, PDR_LIT("perdure"), perdure, err);
+    else if (rc == PDR_OK && had != NULL)
+        rc = pdr_value_remove(&properties, PDR_LIT("perdure"), err);
+    if (rc == PDR_OK &&
+        (pdr_value_count(properties) > 0 || own == PDR_SHAPE_PYTHON))
+        rc = pdr_value_set(&made, properties_name, properties, err);
+    else if (rc == PDR_OK && has != NULL)
+        rc = pdr_value_remove(&made, properties_name, err);
+    if (rc == PDR_OK)
+        rc = pdr_value_compact(&made, err);
+    pdr_value_free(note);
+    pdr_value_free(perdure);
+    pdr_value_free(properties);
+    if (rc != PDR_OK) {
+        pdr_value_free(made);
+        made = NULL;
+    }
+    *out = made;
+    return rc;
+}
+
+/* --- wrapping ------------------------------------------------------------ */
+
+/* What an item in an "unknown" content says of its own shape. */
+static pdr_shape shape_of(const pdr_value *item)
+{
+    if (!is_string(pdr_value_get_c(item, "$type")) &&
+        is_string(pdr_value_get_c(item, "type")))
+        return PDR_SHAPE_PYTHON;
+    return PDR_SHAPE_DOTNET;
+}
+
+static void put_properties(pdr_builder *to, pdr_shape own, pdr_shape shape,
+                           const pdr_value *content)
+{
+    pdr_builder_name(to, pdr_str_c(pdr__properties_name(own)));
+    pdr_builder_object(to);
+    pdr_builder_name(to, PDR_LIT("perdure"));
+    pdr_builder_object(to);
+    pdr_builder_name(to, PDR_LIT("shape"));
+    pdr_builder_string(to, pdr_str_c(pdr__shape_name(shape)));
+    if (content != NULL) {
+        pdr_builder_name(to, PDR_LIT("content"));
+        pdr_builder_value(to, content);
+    }
+    pdr_builder_end(to);
+    pdr_builder_end(to);
+}
+
+/* An item of `trip.from` that has no place in `trip.to`. */
+static pdr_rc wrap(pdr_value **out, const pdr_value *item, struct trip trip,
+                   pdr_err *err)
+{
+    pdr_builder *to = NULL;
+    pdr_rc rc = pdr_builder_new(&to, err);
+
+    if (rc != PDR_OK)
+        return rc;
+    pdr_builder_object(to);
+    if (trip.to == PDR_SHAPE_STATE) {
+        pdr_builder_name(to, PDR_LIT("$type"));
+        pdr_builder_string(to, PDR_LIT("unknown"));
+        pdr_builder_name(to, PDR_LIT("content"));
+        pdr_builder_value(to, item);
+        if (shape_of(item) != trip.from)
+            put_properties(to, trip.to, trip.from, NULL);
+    } else {
+        if (trip.to == PDR_SHAPE_PYTHON) {
+            pdr_builder_name(to, PDR_LIT("type"));
+            pdr_builder_string(to, PDR_LIT("unknown"));
+        }
+        put_properties(to, trip.to, trip.from, item);
+    }
+    pdr_builder_end(to);
+    rc = pdr_builder_finish(out, to, err);
+    pdr_builder_free(to);
+    return rc;
+}
+
+struct wrapped {
+    const pdr_value *item; /* borrowed */
+    pdr_shape shape;
+};
+
+static bool read_shape(pdr_shape *out, const pdr_value *name)
+{
+    for (int i = PDR_SHAPE_STATE; i <= PDR_SHAPE_PYTHON; i++) {
+        *out = (pdr_shape)i;
+        if (pdr_value_text_is(name, pdr_str_c(pdr__shape_name(*out))))
+            return true;
+    }
+    return false;
+}
+
+/* Has the object the members that wrap() gives it and nothing else? */
+static bool unwrap(struct wrapped *out, const pdr_value *content,
+                   pdr_shape shape)
+{
+    const pdr_value *properties =
+        pdr_value_get_c(content, pdr__properties_name(shape));
+    const pdr_value *perdure = pdr_value_get_c(properties, "perdure");
+    bool state = shape == PDR_SHAPE_STATE;
+    size_t most = state ? 1 : 2;
+    size_t members = shape == PDR_SHAPE_DOTNET ? 1 : state ? 3 : 2;
+
+    if (state) {
+        out->item = pdr_value_get_c(content, "content");
+        if (pdr_content_kind_of(content, shape) != PDR_CONTENT_UNKNOWN ||
+            out->item == NULL)
+            return false;
+        out->shape = shape_of(out->item);
+        if (pdr_value_count(content) == 2)
+            return true;
+    } else {
+        out->item = pdr_value_get_c(perdure, "content");
+        if (shape == PDR_SHAPE_PYTHON &&
+            !pdr_value_text_is(pdr_value_get_c(content, "type"),
+                               PDR_LIT("unknown")))
+            return false;
+    }
+    return out->item != NULL && pdr_value_count(content) == members &&
+           pdr_value_count(properties) == 1 &&
+           pdr_value_count(perdure) == most &&
+           read_shape(&out->shape, pdr_value_get_c(perdure, "shape")) &&
+           out->shape != shape;
+}
+
+/* V1: would the item be wrapped again? */
+static bool is_homeless(const struct wrapped *wrapped, pdr_shape in)
+{
+    return !exists_in(pdr_content_kind_of(wrapped->item, wrapped->shape), in);
+}
+
+/* An item of an "unknown" content that its state document had a place for: it
+ * is remembered that it was wrapped all the same. */
+static pdr_rc convert_marked(pdr_value **out, const struct wrapped *wrapped,
+                             pdr_shape to, pdr_err *err)
+{
+    struct trip trip = {wrapped->shape, to};
+    pdr_value *item = NULL, *mark = NULL;
+    pdr_rc rc = convert(&item, wrapped->item, trip, err);
+
+    if (rc == PDR_OK)
+        rc = pdr_value_new_string(
+            &mark, pdr_str_c(pdr__shape_name(wrapped->shape)), err);
+    if (rc == PDR_OK)
+        rc = set_note(out, item, to, PDR_SHAPE_STATE, "wrapped", mark, err);
+    pdr_value_free(mark);
+    pdr_value_free(item);
+    return rc;
+}
+
+/* *out stays NULL, with PDR_OK, if it has to be wrapped once more. */
+static pdr_rc convert_wrapped(pdr_value **out, const pdr_value *content,
+                              struct trip trip, pdr_err *err)
+{
+    struct wrapped wrapped = {NULL, trip.from};
+    struct trip inner = {trip.from, trip.to};
+    bool homeless = false, known = false;
+
+    if (!unwrap(&wrapped, content, trip.from))
+        return PDR_OK;
+    inner.from = wrapped.shape;
+    homeless = is_homeless(&wrapped, trip.from);
+    known =
+        exists_in(pdr_content_kind_of(wrapped.item, wrapped.shape), trip.to);
+    if (wrapped.shape == trip.to && homeless) {
+        *out = pdr_value_ref(wrapped.item);
+        return PDR_OK;
+    }
+    if (homeless && (trip.from != PDR_SHAPE_STATE || !known))
+        return convert(out, wrapped.item, inner, err);
+    return trip.from == PDR_SHAPE_STATE && known
+               ? convert_marked(out, &wrapped, trip.to, err)
+               : PDR_OK;
+}
+
+/* The way back of convert_marked(). *out stays NULL if there was no mark. */
+static pdr_rc convert_mark(pdr_value **out, const pdr_value *content,
+                           struct trip trip, pdr_err *err)
+{
+    struct trip inner = {trip.from, PDR_SHAPE_STATE};
+    const pdr_value *mark = note_of(content, trip, "wrapped");
+    pdr_value *plain = NULL, *item = NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (trip.to != PDR_SHAPE_STATE || mark == NULL ||
+        !read_shape(&inner.to, mark) || inner.to == PDR_SHAPE_STATE)
+        return PDR_OK;
+    rc = set_note(&plain, content, trip.from, PDR_SHAPE_STATE, "", NULL, err);
+    if (rc == PDR_OK && plain != NULL)
+        rc = convert(&item, plain, inner, err);
+    inner.from = inner.to;
+    inner.to = PDR_SHAPE_STATE;
+    if (rc == PDR_OK && item != NULL)
+        rc = wrap(out, item, inner, err);
+    pdr_value_free(item);
+    pdr_value_free(plain);
+    return rc;
+}
+
+/* --- contents ------------------------------------------------------------ */
+
+/* The kind, by the name that an older .NET had for it if the note has one. */
+static pdr_content_kind kind_for(const pdr_value *content, struct trip trip)
+{
+    pdr_content_kind kind = pdr_content_kind_of(content, trip.from);
+    const pdr_value *old = note_of(content, trip, "type");
+
+    if (trip.to != PDR_SHAPE_DOTNET || !is_string(old))
+        return kind;
+    for (int i = PDR_CONTENT_OLD_APPROVAL_REQUEST;
+         i <= PDR_CONTENT_OLD_MCP_APPROVAL_RESPONSE; i++) {
+        const char *name = type_in((pdr_content_kind)i, trip.from);
+
+        if (pdr_value_text_is(
+                old, pdr_str_c(type_in((pdr_content_kind)i, trip.to))) &&
+            strcmp(name, type_in(kind, trip.from)) == 0)
+            return (pdr_content_kind)i;
+    }
+    return kind;
+}
+
+static pdr_rc convert_known(pdr_value **out, const pdr_value *content,
+                            struct trip trip, pdr_err *err)
+{
+    pdr_content_kind kind = kind_for(content, trip);
+    struct form form = {FORM_CONTENT,
+                        kind,
+                        pdr__content_members(kind),
+                        {type_in(kind, PDR_SHAPE_STATE),
+                         type_in(kind, PDR_SHAPE_DOTNET),
+                         type_in(kind, PDR_SHAPE_PYTHON)}};
+
+    if (!exists_in(kind, trip.to))
+        return PDR_OK;
+    return pdr__form_convert(out, &form, content, trip, err);
+}
+
+/* A text that stands where Python takes it for a content. */
+static pdr_rc convert_text(pdr_value **out, const pdr_value *text,
+                           struct trip trip, pdr_err *err)
+{
+    pdr_content_part part = {PDR_FIELD_TEXT, text};
+
+    return pdr_content_new(out, trip.to, PDR_CONTENT_TEXT, &part, 1, err);
+}
+
+static pdr_rc convert(pdr_value **out, const pdr_value *content,
+                      struct trip trip, pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    *out = NULL;
+    if (trip.from == trip.to || pdr_value_kind(content) == PDR_NULL) {
+        *out = pdr_value_ref(content);
+        return PDR_OK;
+    }
+    if (trip.from == PDR_SHAPE_PYTHON && is_string(content))
+        return convert_text(out, content, trip, err);
+    rc = convert_mark(out, content, trip, err);
+    if (rc == PDR_OK && *out == NULL)
+        rc = convert_wrapped(out, content, trip, err);
+    if (rc == PDR_OK && *out == NULL)
+        rc = convert_known(out, content, trip, err);
+    if (rc == PDR_OK && *out == NULL)
+        rc = wrap(out, content, trip, err);
+    return rc;
+}
+
+pdr_rc pdr__nested_convert(pdr_value **out, const pdr_value *content,
+                           struct trip trip, pdr_err *err)
+{
+    return convert(out, content, trip, err);
+}
+
+/* --- without loss -------------------------------------------------------- */
+
+typedef pdr_rc (*convert_fn)(pdr_value **out, const pdr_value *value,
+                             struct trip trip, pdr_err *err);
+
+static pdr_rc convert_surely(pdr_value **out, const pdr_value *value,
+                             struct trip trip, convert_fn fn, pdr_err *err);
+
+/* The source that was kept as a whole, if converting it again gives this value.
+ * *out stays NULL otherwise. */
+static pdr_rc take_whole(pdr_value **out, const pdr_value *value,
+                         struct trip trip, convert_fn fn, pdr_err *err)
+{
+    const pdr_value *whole = note_of(value, trip, "whole");
+    pdr_value *again = NULL;
+    bool same = false;
+    pdr_rc rc = PDR_OK;
+
+    if (whole == NULL)
+        return PDR_OK;
+    rc = convert_surely(&again, whole, trip_back(trip), fn, err);
+    if (rc == PDR_OK)
+        rc = pdr_value_equal_unordered(&same, again, value, err);
+    pdr_value_free(again);
+    if (rc == PDR_OK && same)
+        *out = pdr_value_ref(whole);
+    return rc;
+}
+
+/* V2: does the source come back? */
+static pdr_rc comes_back(bool *out, const pdr_value *made,
+                         const pdr_value *value, struct trip trip,
+                         convert_fn fn, pdr_err *err)
+{
+    pdr_value *back = NULL;
+    pdr_rc rc = fn(&back, made, trip_back(trip), err);
+
+    if (rc == PDR_OK)
+        rc = pdr_value_equal_unordered(out, back, value, err);
+    pdr_value_free(back);
+    return rc;
+}
+
+static pdr_rc convert_surely(pdr_value **out, const pdr_value *value,
+                             struct trip trip, convert_fn fn, pdr_err *err)
+{
+    pdr_value *made = NULL, *noted = NULL;
+    bool same = false;
+    pdr_rc rc = take_whole(out, value, trip, fn, err);
+
+    if (rc != PDR_OK || *out != NULL)
+        return rc;
+    rc = fn(&made, value, trip, err);
+    if (rc == PDR_OK)
+        rc = comes_back(&same, made, value, trip, fn, err);
+    if (rc == PDR_OK && !same) {
+        rc = set_note(&noted, made, trip.to, trip.from, "whole", value, err);
+        if (rc == PDR_OK && noted == NULL)
+            rc = wrap(&noted, value, trip, err);
+    }
+    if (rc == PDR_OK)
+        *out = pdr_value_ref(noted != NULL ? noted : made);
+    pdr_value_free(noted);
+    pdr_value_free(made);
+    return rc;
+}
+
+pdr_rc pdr_content_convert(pdr_value **out, const pdr_value *content,
+                           pdr_shape from, pdr_shape to, pdr_err *err)
+{
+    struct trip trip = {from, to};
+
+    PDR_REQUIRE(out != NULL && content != NULL);
+    *out = NULL;
+    if (from == to || pdr_value_kind(content) == PDR_NULL) {
+        *out = pdr_value_ref(content);
+        return PDR_OK;
+    }
+    return convert_surely(out, content, trip, convert, err);
+}
+
+/* --- messages ------------------------------------------------------------ */
+
+static pdr_rc convert_message(pdr_value **out, const pdr_value *message,
+                              struct trip trip, pdr_err *err)
+{
+    return pdr__form_convert(out, &pdr__form_message, message, trip, err);
+}
+
+pdr_rc pdr_message_convert(pdr_value **out, const pdr_value *message,
+                           pdr_shape from, pdr_shape to, pdr_err *err)
+{
+    struct trip trip = {from, to};
+
+    PDR_REQUIRE(out != NULL && message != NULL);
+    *out = NULL;
+    if (from == to || pdr_value_kind(message) != PDR_OBJECT) {
+        *out = pdr_value_ref(message); /* what is no message stays what it is */
+        return PDR_OK;
+    }
+    return convert_surely(out, message, trip, convert_message, err);
+}

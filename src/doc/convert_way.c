@@ -1,0 +1,647 @@
+/*
+ * convert_way.c - members of one shape as members of another.
+ *
+ * WHY  Most members only change their name. The few that change their value do
+ *      so in one of the ways of content_table.h, and each way is a function
+ *      here. They may lose something: convert_form.c finds out by going back.
+ */
+#include "convert.h"
+
+/* clang-format off */
+static const struct content_member message_rows[] = {
+    {0, WAY_PLAIN, JSON_TEXT, 1, {"authorName", "authorName", "author_name"},
+     {NULL, NULL, NULL}},
+    {0, WAY_PLAIN, JSON_TEXT, 2, {"createdAt", "createdAt", NULL},
+     {NULL, NULL, NULL}},
+    {0, WAY_ROLE, JSON_TEXT, 4, {"role", "role", "role"},
+     {"\"user\"", "\"user\"", "\"user\""}},
+    {0, WAY_CONTENTS, JSON_LIST, 3, {"contents", "contents", "contents"},
+     {"[]", "[]", "[]"}},
+    {0, WAY_PLAIN, JSON_TEXT, 9, {"messageId", "messageId", "message_id"},
+     {NULL, NULL, NULL}},
+    {0, WAY_PLAIN, JSON_TEXT, 9, {NULL, NULL, "type"},
+     {NULL, NULL, "\"message\""}},
+};
+static const struct content_member citation_rows[] = {
+    {0, WAY_PLAIN, JSON_TEXT, 1, {"title", "title", "title"},
+     {NULL, NULL, NULL}},
+    {0, WAY_PLAIN, JSON_TEXT, 1, {"url", "url", "url"}, {NULL, NULL, NULL}},
+    {0, WAY_PLAIN, JSON_TEXT, 1, {"fileId", "fileId", "file_id"},
+     {NULL, NULL, NULL}},
+    {0, WAY_PLAIN, JSON_TEXT, 1, {"toolName", "toolName", "tool_name"},
+     {NULL, NULL, NULL}},
+    {0, WAY_PLAIN, JSON_TEXT, 1, {"snippet", "snippet", "snippet"},
+     {NULL, NULL, NULL}},
+    {0, WAY_REGIONS, JSON_LIST, 1,
+     {"annotatedRegions", "annotatedRegions", "annotated_regions"},
+     {NULL, NULL, NULL}},
+};
+static const struct content_member annotations_row =
+    {PDR_FIELD_ANNOTATIONS, WAY_CITATIONS, JSON_LIST, 9,
+     {"annotations", "annotations", "annotations"}, {NULL, NULL, NULL}};
+/* clang-format on */
+
+const struct form pdr__form_message = {FORM_MESSAGE,
+                                       PDR_CONTENT_OTHER,
+                                       {message_rows, PDR_COUNT(message_rows)},
+                                       {NULL, NULL, NULL}};
+const struct form pdr__form_citation = {
+    FORM_CITATION,
+    PDR_CONTENT_OTHER,
+    {citation_rows, PDR_COUNT(citation_rows)},
+    {"citation", "citation", "citation"}};
+
+/* Python writes the members of a message in this order. */
+static const char *const python_message[] = {
+    "role", "contents", "author_name", "message_id", "additional_properties",
+    "type",
+};
+
+#define PLACE_PROPERTIES 1000
+#define PLACE_UNKNOWN    1001
+
+static size_t place_in_message(const char *name)
+{
+    size_t i = 0;
+
+    while (i < PDR_COUNT(python_message) &&
+           strcmp(python_message[i], name) != 0)
+        i++;
+    return i;
+}
+
+size_t pdr__form_place(const struct form *form, pdr_shape shape,
+                       const char *name)
+{
+    if (form->what == FORM_CONTENT)
+        return pdr__content_place(form->kind, shape, name);
+    if (form->what == FORM_MESSAGE && shape == PDR_SHAPE_PYTHON)
+        return place_in_message(name);
+    if (form->what == FORM_CITATION && strcmp(name, pdr__type_name(shape)) == 0)
+        return 0;
+    for (size_t i = 0; i < form->rows.count; i++) {
+        const char *own = form->rows.rows[i].names[shape];
+
+        if (own != NULL && strcmp(own, name) == 0)
+            return shape == PDR_SHAPE_STATE
+                       ? form->rows.rows[i].state_place * 16u + i
+                       : i + 1;
+    }
+    return strcmp(name, pdr__properties_name(shape)) == 0 ? PLACE_PROPERTIES
+                                                          : PLACE_UNKNOWN;
+}
+
+size_t pdr__form_rows(const struct form *form)
+{
+    return form->rows.count + (form->what == FORM_CONTENT);
+}
+
+const struct content_member *pdr__form_row(const struct form *form, size_t i)
+{
+    return i < form->rows.count ? &form->rows.rows[i] : &annotations_row;
+}
+
+bool pdr__is_nested(const struct content_member *row)
+{
+    return row->way == WAY_CONTENT || row->way == WAY_CONTENTS ||
+           row->way == WAY_CITATIONS;
+}
+
+struct projecting {
+    struct content_items *out;
+    const struct form *form;
+    const pdr_value *object;
+    struct trip trip;
+    bool shallow;
+    bool possible;
+};
+
+/* --- reading ------------------------------------------------------------- */
+
+static size_t occurrences(const pdr_value *object, const char *name)
+{
+    size_t count = 0;
+    pdr_iter it;
+
+    pdr_iter_init(&it, object);
+    while (pdr_iter_next(&it))
+        count += pdr_value_text_is(it.name, pdr_str_c(name));
+    return count;
+}
+
+/* Would the strictest reader take it? */
+static bool is_sound(const struct form *form, const struct content_member *row,
+                     const pdr_value *value)
+{
+    if (form->what != FORM_CONTENT)
+        return true;
+    switch (row->field) {
+    case PDR_FIELD_URI:
+        return form->kind != PDR_CONTENT_DATA || pdr__is_data_uri(value);
+    case PDR_FIELD_MEDIA_TYPE:
+        return pdr__is_media_type(value);
+    case PDR_FIELD_FILE_ID:
+    case PDR_FIELD_VECTOR_STORE_ID:
+        return !pdr__is_blank(value);
+    default:
+        return true;
+    }
+}
+
+static bool may_be_single(const struct projecting *p,
+                          const struct content_member *row)
+{
+    return row->way == WAY_CONTENTS && p->form->what == FORM_CONTENT &&
+           p->trip.from == PDR_SHAPE_PYTHON;
+}
+
+/* The member as the table wants it, else NULL. */
+static const pdr_value *typed(const struct projecting *p,
+                              const struct content_member *row)
+{
+    const char *name = row->names[p->trip.from];
+    const pdr_value *value =
+        name == NULL ? NULL : pdr_value_get_c(p->object, name);
+    unsigned json = pdr__readable(row, p->trip.from);
+
+    if (value == NULL)
+        return NULL;
+    if (may_be_single(p, row))
+        json |= JSON_MAP;
+    if ((json & JSON_BIT(pdr_value_kind(value))) == 0 ||
+        !is_sound(p->form, row, value))
+        return NULL;
+    /* What is nested is not compared later, so it must be the only one. */
+    if (pdr__is_nested(row) && occurrences(p->object, name) > 1)
+        return NULL;
+    return value;
+}
+
+static bool is_true(const pdr_value *object, const char *name)
+{
+    const pdr_value *value = pdr__member(object, name, PDR_BOOL);
+    bool truth = false;
+
+    return value != NULL && pdr_value_bool(&truth, value, NULL) == PDR_OK &&
+           truth;
+}
+
+/* --- writing ------------------------------------------------------------- */
+
+/* `value` is taken. */
+static pdr_rc put(struct projecting *p, const char *name, pdr_value *value,
+                  pdr_err *err)
+{
+    return pdr__items_add(
+        p->out, name, pdr__form_place(p->form, p->trip.to, name), value, err);
+}
+
+static pdr_rc put_string(struct projecting *p, const char *name, pdr_str text,
+                         pdr_err *err)
+{
+    pdr_value *value = NULL;
+    pdr_rc rc = pdr_value_new_string(&value, text, err);
+
+    return rc == PDR_OK ? put(p, name, value, err) : rc;
+}
+
+/* The value, or what stands there without one. `value` is taken. */
+static pdr_rc put_row(struct projecting *p, const struct content_member *row,
+                      pdr_value *value, pdr_err *err)
+{
+    const char *name = row->names[p->trip.to];
+    const char *made = row->made[p->trip.to];
+    pdr_value *stand_in = NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (name == NULL) {
+        pdr_value_free(value);
+        return PDR_OK;
+    }
+    if (value != NULL)
+        return put(p, name, value, err);
+    if (made == NULL)
+        return PDR_OK;
+    if (strcmp(made, MADE_NEVER) == 0) {
+        p->possible = false;
+        return PDR_OK;
+    }
+    rc = pdr_json_read_borrowed(&stand_in, pdr_str_c(made), NULL, err);
+    return rc == PDR_OK ? put(p, name, stand_in, err) : rc;
+}
+
+/* --- the ways ------------------------------------------------------------ */
+
+#define SCHEME_BYTES 5 /* of "data:" */
+
+static pdr_rc join_data_uri(pdr_buf *out, pdr_str uri, pdr_str media,
+                            pdr_err *err)
+{
+    pdr_rc rc = pdr_buf_append(out, pdr_str_n(uri.ptr, SCHEME_BYTES), err);
+
+    if (rc == PDR_OK)
+        rc = pdr_buf_append(out, media, err);
+    if (rc == PDR_OK)
+        rc = pdr_buf_append(
+            out, pdr_str_n(uri.ptr + SCHEME_BYTES, uri.len - SCHEME_BYTES),
+            err);
+    return rc;
+}
+
+/* .NET knows the media type of data from the URI alone: put it there. */
+static pdr_rc put_data_uri(struct projecting *p,
+                           const struct content_member *row, pdr_err *err)
+{
+    const pdr_value *uri = typed(p, row);
+    const pdr_value *media =
+        pdr_content_get(p->object, p->trip.from, PDR_FIELD_MEDIA_TYPE);
+    pdr_buf uri_text = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
+    pdr_buf media_text = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
+    pdr_buf whole = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
+    pdr_str u = {NULL, 0}, m = {NULL, 0};
+    pdr_rc rc = PDR_OK;
+
+    if (uri == NULL || !pdr__is_media_type(media) ||
+        pdr_value_has_lone_surrogate(uri) ||
+        pdr_value_has_lone_surrogate(media))
+        return put_row(p, row, pdr_value_ref(uri), err);
+    rc = pdr_value_text(&u, uri, &uri_text, err);
+    if (rc == PDR_OK)
+        rc = pdr_value_text(&m, media, &media_text, err);
+    if (rc == PDR_OK && pdr__data_uri_media(u).len > 0)
+        rc = put_row(p, row, pdr_value_ref(uri), err);
+    else if (rc == PDR_OK)
+        rc = join_data_uri(&whole, u, m, err);
+    if (rc == PDR_OK && whole.len > 0)
+        rc = put_string(p, row->names[p->trip.to], pdr_buf_str(&whole), err);
+    pdr_buf_dispose(&whole);
+    pdr_buf_dispose(&media_text);
+    pdr_buf_dispose(&uri_text);
+    return rc;
+}
+
+static pdr_rc put_plain(struct projecting *p, const struct content_member *row,
+                        pdr_err *err)
+{
+    if (row->field == PDR_FIELD_URI && p->form->kind == PDR_CONTENT_DATA &&
+        p->trip.to == PDR_SHAPE_DOTNET)
+        return put_data_uri(p, row, err);
+    return put_row(p, row, pdr_value_ref(typed(p, row)), err);
+}
+
+/* Of data: its own member, else what the URI says. Python leaves out the
+ * parameters. */
+static pdr_rc put_media(struct projecting *p, const struct content_member *row,
+                        pdr_err *err)
+{
+    const pdr_value *media = typed(p, row);
+    const pdr_value *uri = pdr__member(p->object, "uri", PDR_STRING);
+    const char *name = row->names[p->trip.to];
+    pdr_buf scratch = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
+    const char *parameters = NULL;
+    pdr_str text = {NULL, 0};
+    pdr_rc rc = PDR_OK;
+
+    if (name == NULL || media != NULL || !pdr__is_data_uri(uri) ||
+        pdr_value_has_lone_surrogate(uri))
+        return put_row(p, row, pdr_value_ref(media), err);
+    rc = pdr_value_text(&text, uri, &scratch, err);
+    if (rc == PDR_OK)
+        text = pdr__data_uri_media(text);
+    if (p->trip.to == PDR_SHAPE_PYTHON && text.len > 0)
+        parameters = memchr(text.ptr, ';', text.len);
+    if (parameters != NULL)
+        text.len = (size_t)(parameters - text.ptr);
+    if (rc == PDR_OK && text.len > 0)
+        rc = put_string(p, name, text, err);
+    pdr_buf_dispose(&scratch);
+    return rc;
+}
+
+/* An object, or the text of what is none: one of both, or neither; owned. */
+static pdr_rc read_arguments(pdr_value **object, pdr_value **text,
+                             const struct projecting *p,
+                             const struct content_member *row, pdr_err *err)
+{
+    const pdr_value *value = typed(p, row), *kept = NULL;
+    pdr_buf scratch = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
+    pdr_str decoded = {NULL, 0};
+    pdr_rc rc = PDR_OK;
+
+    if (p->trip.from == PDR_SHAPE_STATE && pdr_value_count(value) == 0)
+        kept = pdr__member(p->object, "argumentsText", PDR_STRING);
+    if (value != NULL && pdr_value_kind(value) == PDR_STRING)
+        kept = value;
+    if (kept == NULL) {
+        *object = pdr_value_ref(value);
+        return PDR_OK;
+    }
+    if (!pdr_value_has_lone_surrogate(kept)) {
+        rc = pdr_value_text(&decoded, kept, &scratch, err);
+        if (rc == PDR_OK)
+            rc = pdr__arguments_read(object, decoded, err);
+    }
+    if (rc == PDR_OK && *object == NULL)
+        *text = pdr_value_ref(kept);
+    pdr_buf_dispose(&scratch);
+    return rc;
+}
+
+static pdr_rc put_arguments(struct projecting *p,
+                            const struct content_member *row, pdr_err *err)
+{
+    pdr_value *object = NULL, *text = NULL;
+    pdr_rc rc = read_arguments(&object, &text, p, row, err);
+
+    if (rc != PDR_OK)
+        return rc;
+    if (text == NULL || p->trip.to == PDR_SHAPE_PYTHON)
+        return put_row(p, row, text != NULL ? text : object, err);
+    rc = put_row(p, row, pdr_value_new_object(), err);
+    if (rc == PDR_OK && p->trip.to == PDR_SHAPE_STATE)
+        return put(p, "argumentsText", text, err);
+    pdr_value_free(text);
+    return rc;
+}
+
+static pdr_rc put_result(struct projecting *p, const struct content_member *row,
+                         pdr_err *err)
+{
+    const pdr_value *value = typed(p, row);
+    pdr_value *text = NULL, *items = NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (value == NULL || p->trip.to != PDR_SHAPE_PYTHON)
+        return put_row(p, row, pdr_value_ref(value), err);
+    rc = pdr__python_result(&text, &items, value, err);
+    if (rc != PDR_OK)
+        return rc;
+    rc = put(p, "result", text, err);
+    if (rc == PDR_OK)
+        return put(p, "items", items, err);
+    pdr_value_free(items);
+    return rc;
+}
+
+static pdr_rc put_details(struct projecting *p,
+                          const struct content_member *row, pdr_err *err)
+{
+    const pdr_value *value =
+        pdr_content_get(p->object, p->trip.from, PDR_FIELD_DETAILS);
+    bool text = value != NULL && pdr_value_kind(value) == PDR_STRING;
+
+    if (value == NULL || text || p->trip.to == PDR_SHAPE_PYTHON)
+        return put_row(p, row, pdr_value_ref(value), err);
+    return p->trip.to == PDR_SHAPE_STATE
+               ? put(p, "detailsJson", pdr_value_ref(value), err)
+               : PDR_OK;
+}
+
+/* Python has two words for a call that somebody else runs, .NET one. */
+static pdr_rc put_silent(struct projecting *p, const struct content_member *row,
+                         pdr_err *err)
+{
+    bool silent =
+        is_true(p->object, row->names[p->trip.from]) ||
+        (p->trip.from == PDR_SHAPE_PYTHON && is_true(p->object, "hosted"));
+
+    return put_row(p, row, silent ? pdr_value_new_bool(true) : NULL, err);
+}
+
+static pdr_rc put_usage(struct projecting *p, const struct content_member *row,
+                        pdr_err *err)
+{
+    const pdr_value *value = typed(p, row);
+    pdr_value *usage = NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (value != NULL)
+        rc = pdr__usage_convert(&usage, value, p->trip, err);
+    return rc == PDR_OK ? put_row(p, row, usage, err) : rc;
+}
+
+static pdr_rc put_role(struct projecting *p, const struct content_member *row,
+                       pdr_err *err)
+{
+    const pdr_value *role = pdr_message_role(p->object, p->trip.from);
+
+    return put_row(p, row, pdr_value_ref(role), err);
+}
+
+/* --- what is nested ------------------------------------------------------ */
+
+static pdr_rc convert_one(pdr_value **out, const struct projecting *p,
+                          const struct content_member *row,
+                          const pdr_value *value, pdr_err *err)
+{
+    if (row->way == WAY_CITATIONS)
+        return pdr__form_convert(out, &pdr__form_citation, value, p->trip, err);
+    /* The contents of a message stand on their own. */
+    if (p->form->what == FORM_MESSAGE)
+        return pdr_content_convert(out, value, p->trip.from, p->trip.to, err);
+    return pdr__nested_convert(out, value, p->trip, err);
+}
+
+static pdr_rc convert_list(pdr_value **out, const struct projecting *p,
+                           const struct content_member *row,
+                           const pdr_value *list, pdr_err *err)
+{
+    pdr_builder *to = NULL;
+    pdr_value *one = NULL;
+    pdr_iter it;
+    pdr_rc rc = pdr_builder_new(&to, err);
+
+    if (rc != PDR_OK)
+        return rc;
+    pdr_builder_array(to);
+    pdr_iter_init(&it, list);
+    while (rc == PDR_OK && pdr_iter_next(&it)) {
+        rc = convert_one(&one, p, row, it.value, err);
+        if (rc == PDR_OK)
+            pdr_builder_value(to, one);
+        pdr_value_free(one);
+        one = NULL;
+    }
+    pdr_builder_end(to);
+    if (rc == PDR_OK)
+        rc = pdr_builder_finish(out, to, err);
+    pdr_builder_free(to);
+    return rc;
+}
+
+/* One content where a list may stand, as a list. */
+static pdr_rc convert_single(pdr_value **out, const struct projecting *p,
+                             const struct content_member *row,
+                             const pdr_value *content, pdr_err *err)
+{
+    pdr_value *list = pdr_value_new_array(), *made = NULL;
+    pdr_rc rc = convert_one(&made, p, row, content, err);
+
+    if (rc == PDR_OK)
+        rc = pdr_value_append(&list, made, err);
+    pdr_value_free(made);
+    if (rc == PDR_OK) {
+        *out = list;
+        return PDR_OK;
+    }
+    pdr_value_free(list);
+    return rc;
+}
+
+/* Annotations are converted if all of them are citations. */
+static bool are_citations(const pdr_value *list, pdr_shape shape)
+{
+    pdr_iter it;
+
+    pdr_iter_init(&it, list);
+    while (pdr_iter_next(&it)) {
+        if (!pdr_value_text_is(pdr_value_get_c(it.value, pdr__type_name(shape)),
+                               PDR_LIT("citation")))
+            return false;
+    }
+    return true;
+}
+
+static pdr_rc put_nested(struct projecting *p, const struct content_member *row,
+                         pdr_err *err)
+{
+    const pdr_value *value = typed(p, row);
+    pdr_value *made = NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (p->shallow)
+        return PDR_OK;
+    if (value != NULL && row->way == WAY_CITATIONS &&
+        !are_citations(value, p->trip.from))
+        value = NULL;
+    if (value == NULL || row->names[p->trip.to] == NULL)
+        return put_row(p, row, NULL, err);
+    if (row->way == WAY_CONTENT)
+        rc = convert_one(&made, p, row, value, err);
+    else if (pdr_value_kind(value) == PDR_ARRAY)
+        rc = convert_list(&made, p, row, value, err);
+    else
+        rc = convert_single(&made, p, row, value, err);
+    return rc == PDR_OK ? put_row(p, row, made, err) : rc;
+}
+
+/* --- regions of a citation ----------------------------------------------- */
+
+static const struct {
+    const char *type, *start, *end;
+} region_names[] = {{"textSpan", "start", "end"},
+                    {"textSpan", "start", "end"},
+                    {"text_span", "start_index", "end_index"}};
+
+/* A span of text and nothing else? */
+static bool is_region(const pdr_value *region, pdr_shape shape)
+{
+    const pdr_value *type = pdr_value_get_c(region, pdr__type_name(shape));
+    size_t known = 1;
+
+    if (pdr__member(region, region_names[shape].start, PDR_NUMBER) != NULL)
+        known++;
+    if (pdr__member(region, region_names[shape].end, PDR_NUMBER) != NULL)
+        known++;
+    return pdr_value_text_is(type, pdr_str_c(region_names[shape].type)) &&
+           pdr_value_count(region) == known;
+}
+
+static void put_number(pdr_builder *to, const char *name,
+                       const pdr_value *number)
+{
+    if (number == NULL)
+        return;
+    pdr_builder_name(to, pdr_str_c(name));
+    pdr_builder_value(to, number);
+}
+
+static pdr_rc convert_regions(pdr_value **out, const pdr_value *list,
+                              struct trip trip, pdr_err *err)
+{
+    pdr_builder *to = NULL;
+    pdr_iter it;
+    pdr_rc rc = pdr_builder_new(&to, err);
+
+    if (rc != PDR_OK)
+        return rc;
+    pdr_builder_array(to);
+    pdr_iter_init(&it, list);
+    while (pdr_iter_next(&it)) {
+        pdr_builder_object(to);
+        pdr_builder_name(to, pdr_str_c(pdr__type_name(trip.to)));
+        pdr_builder_string(to, pdr_str_c(region_names[trip.to].type));
+        put_number(to, region_names[trip.to].start,
+                   pdr_value_get_c(it.value, region_names[trip.from].start));
+        put_number(to, region_names[trip.to].end,
+                   pdr_value_get_c(it.value, region_names[trip.from].end));
+        pdr_builder_end(to);
+    }
+    pdr_builder_end(to);
+    rc = pdr_builder_finish(out, to, err);
+    pdr_builder_free(to);
+    return rc;
+}
+
+static pdr_rc put_regions(struct projecting *p,
+                          const struct content_member *row, pdr_err *err)
+{
+    const pdr_value *value = typed(p, row);
+    pdr_value *made = NULL;
+    pdr_iter it;
+    pdr_rc rc = PDR_OK;
+
+    pdr_iter_init(&it, value);
+    while (pdr_iter_next(&it)) {
+        if (!is_region(it.value, p->trip.from))
+            return PDR_OK;
+    }
+    if (value != NULL)
+        rc = convert_regions(&made, value, p->trip, err);
+    return rc == PDR_OK ? put_row(p, row, made, err) : rc;
+}
+
+/* --- all of them --------------------------------------------------------- */
+
+static pdr_rc project_row(struct projecting *p,
+                          const struct content_member *row, pdr_err *err)
+{
+    switch ((enum content_way)row->way) {
+    case WAY_ARGUMENTS:
+        return put_arguments(p, row, err);
+    case WAY_RESULT:
+        return put_result(p, row, err);
+    case WAY_DETAILS:
+        return put_details(p, row, err);
+    case WAY_MEDIA:
+        return put_media(p, row, err);
+    case WAY_USAGE:
+        return put_usage(p, row, err);
+    case WAY_SILENT:
+        return put_silent(p, row, err);
+    case WAY_REGIONS:
+        return put_regions(p, row, err);
+    case WAY_ROLE:
+        return put_role(p, row, err);
+    case WAY_CONTENT:
+    case WAY_CONTENTS:
+    case WAY_CITATIONS:
+        return put_nested(p, row, err);
+    case WAY_PLAIN:
+        break;
+    }
+    return put_plain(p, row, err);
+}
+
+pdr_rc pdr__project(struct content_items *out, bool *possible,
+                    const struct form *form, const pdr_value *object,
+                    struct trip trip, bool shallow, pdr_err *err)
+{
+    struct projecting p = {out, form, object, trip, shallow, true};
+    pdr_rc rc = PDR_OK;
+
+    for (size_t i = 0; rc == PDR_OK && i < pdr__form_rows(form); i++)
+        rc = project_row(&p, pdr__form_row(form, i), err);
+    *possible = p.possible;
+    return rc;
+}
