@@ -64,55 +64,61 @@ static const pdr_value *note_of(const pdr_value *object, struct trip trip,
                            name);
 }
 
-/* Set, in the note for `shape`, `name` to `value`; NULL removes the whole note.
- * *out is NULL, with PDR_OK, if the object has no place for it. */
+/* A part of an object that can be changed; a new one if it is no object. */
+static pdr_value *object_or_new(const pdr_value *value)
+{
+    if (value != NULL && pdr_value_kind(value) == PDR_OBJECT)
+        return pdr_value_ref(value);
+    return pdr_value_new_object();
+}
+
+/* Put `child` into *parent, or take it out if nothing is in it. */
+static pdr_rc set_or_remove(pdr_value **parent, const char *name,
+                            const pdr_value *child, bool always, pdr_err *err)
+{
+    pdr_str text = pdr_str_c(name);
+
+    if (always || pdr_value_count(child) > 0)
+        return pdr_value_set(parent, text, child, err);
+    return pdr_value_get(*parent, text) == NULL
+               ? PDR_OK
+               : pdr_value_remove(parent, text, err);
+}
+
+/* The object with a note for `shape` that only says `name`: `value`; NULL
+ * removes that note. What stands in the way of a note is given up: the source
+ * is in the note, or convert_surely() will find out. */
 static pdr_rc set_note(pdr_value **out, const pdr_value *object, pdr_shape own,
                        pdr_shape shape, const char *name,
                        const pdr_value *value, pdr_err *err)
 {
-    pdr_str properties_name = pdr_str_c(pdr__properties_name(own));
-    pdr_str shape_name = pdr_str_c(pdr__shape_name(shape));
-    const pdr_value *has = pdr_value_get(object, properties_name);
-    const pdr_value *had = pdr_value_get_c(has, "perdure");
-    pdr_value *properties = NULL, *perdure = NULL, *note = NULL;
-    pdr_value *made = NULL;
+    const char *properties_name = pdr__properties_name(own);
+    const pdr_value *has = pdr_value_get_c(object, properties_name);
+    pdr_value *made = pdr_value_ref(object);
+    pdr_value *properties = object_or_new(has);
+    pdr_value *perdure = object_or_new(pdr_value_get_c(has, "perdure"));
+    pdr_value *note = pdr_value_new_object();
     pdr_rc rc = PDR_OK;
 
     *out = NULL;
-    if (pdr_value_kind(object) != PDR_OBJECT ||
-        (has != NULL && pdr_value_kind(has) != PDR_OBJECT) ||
-        (had != NULL && pdr_value_kind(had) != PDR_OBJECT))
-        return PDR_OK;
-    made = pdr_value_ref(object);
-    properties = has != NULL ? pdr_value_ref(has) : pdr_value_new_object();
-    perdure = had != NULL ? pdr_value_ref(had) : pdr_value_new_object();
-    note = pdr_value_new_object();
-    if (value != NULL) {
+    if (value != NULL)
         rc = pdr_value_set(&note, pdr_str_c(name), value, err);
-        if (rc == PDR_OK)
-            rc = pdr_value_set(&perdure, shape_name, note, err);
-    } else if (pdr_value_get(perdure, shape_name) != NULL) {
-        rc = pdr_value_remove(&perdure, shape_name, err);
-    }
-    if (rc == PDR_OK && pdr_value_count(perdure) > 0)
-        rc = pdr_value_set(&properties, PDR_LIT("perdure"), perdure, err);
-    else if (rc == PDR_OK && had != NULL)
-        rc = pdr_value_remove(&properties, PDR_LIT("perdure"), err);
-    if (rc == PDR_OK &&
-        (pdr_value_count(properties) > 0 || own == PDR_SHAPE_PYTHON))
-        rc = pdr_value_set(&made, properties_name, properties, err);
-    else if (rc == PDR_OK && has != NULL)
-        rc = pdr_value_remove(&made, properties_name, err);
+    if (rc == PDR_OK)
+        rc = set_or_remove(&perdure, pdr__shape_name(shape), note, false, err);
+    if (rc == PDR_OK)
+        rc = set_or_remove(&properties, "perdure", perdure, false, err);
+    if (rc == PDR_OK)
+        rc = set_or_remove(&made, properties_name, properties,
+                           own == PDR_SHAPE_PYTHON, err);
     if (rc == PDR_OK)
         rc = pdr_value_compact(&made, err);
     pdr_value_free(note);
     pdr_value_free(perdure);
     pdr_value_free(properties);
-    if (rc != PDR_OK) {
+    if (rc == PDR_OK)
+        *out = made;
+    else
         pdr_value_free(made);
-        made = NULL;
-    }
-    *out = made;
     return rc;
 }
 
@@ -203,7 +209,7 @@ static bool unwrap(struct wrapped *out, const pdr_value *content,
     if (state) {
         out->item = pdr_value_get_c(content, "content");
         if (pdr_content_kind_of(content, shape) != PDR_CONTENT_UNKNOWN ||
-            out->item == NULL)
+            pdr__is_nothing(out->item))
             return false;
         out->shape = shape_of(out->item);
         if (pdr_value_count(content) == 2)
@@ -222,10 +228,32 @@ static bool unwrap(struct wrapped *out, const pdr_value *content,
            out->shape != shape;
 }
 
-/* V1: would the item be wrapped again? */
-static bool is_homeless(const struct wrapped *wrapped, pdr_shape in)
+static struct form form_of(pdr_content_kind kind)
 {
-    return !exists_in(pdr_content_kind_of(wrapped->item, wrapped->shape), in);
+    struct form form = {FORM_CONTENT,
+                        kind,
+                        pdr__content_members(kind),
+                        {type_in(kind, PDR_SHAPE_STATE),
+                         type_in(kind, PDR_SHAPE_DOTNET),
+                         type_in(kind, PDR_SHAPE_PYTHON)}};
+
+    return form;
+}
+
+/* Can the item be one in `trip.to`? */
+static pdr_rc has_home(bool *out, const pdr_value *item, struct trip trip,
+                       pdr_err *err)
+{
+    pdr_content_kind kind = pdr_content_kind_of(item, trip.from);
+    struct content_items ignored = {NULL, 0, 0};
+    struct form form = form_of(kind);
+    pdr_rc rc = PDR_OK;
+
+    *out = exists_in(kind, trip.to);
+    if (*out && trip.from != trip.to)
+        rc = pdr__project(&ignored, out, &form, item, trip, true, err);
+    pdr__items_dispose(&ignored);
+    return rc;
 }
 
 /* An item of an "unknown" content that its state document had a place for: it
@@ -252,24 +280,26 @@ static pdr_rc convert_wrapped(pdr_value **out, const pdr_value *content,
                               struct trip trip, pdr_err *err)
 {
     struct wrapped wrapped = {NULL, trip.from};
-    struct trip inner = {trip.from, trip.to};
-    bool homeless = false, known = false;
+    struct trip again, on;
+    bool here = false, there = false;
+    pdr_rc rc = PDR_OK;
 
     if (!unwrap(&wrapped, content, trip.from))
         return PDR_OK;
-    inner.from = wrapped.shape;
-    homeless = is_homeless(&wrapped, trip.from);
-    known =
-        exists_in(pdr_content_kind_of(wrapped.item, wrapped.shape), trip.to);
-    if (wrapped.shape == trip.to && homeless) {
+    again = (struct trip){wrapped.shape, trip.from};
+    on = (struct trip){wrapped.shape, trip.to};
+    rc = has_home(&here, wrapped.item, again, err);
+    if (rc == PDR_OK)
+        rc = has_home(&there, wrapped.item, on, err);
+    if (rc != PDR_OK)
+        return rc;
+    if (!here && wrapped.shape == trip.to) {
         *out = pdr_value_ref(wrapped.item);
         return PDR_OK;
     }
-    if (homeless && (trip.from != PDR_SHAPE_STATE || !known))
-        return convert(out, wrapped.item, inner, err);
-    return trip.from == PDR_SHAPE_STATE && known
-               ? convert_marked(out, &wrapped, trip.to, err)
-               : PDR_OK;
+    if (trip.from == PDR_SHAPE_STATE && there)
+        return convert_marked(out, &wrapped, trip.to, err);
+    return here ? PDR_OK : convert(out, wrapped.item, on, err); /* V1 */
 }
 
 /* The way back of convert_marked(). *out stays NULL if there was no mark. */
@@ -285,11 +315,11 @@ static pdr_rc convert_mark(pdr_value **out, const pdr_value *content,
         !read_shape(&inner.to, mark) || inner.to == PDR_SHAPE_STATE)
         return PDR_OK;
     rc = set_note(&plain, content, trip.from, PDR_SHAPE_STATE, "", NULL, err);
-    if (rc == PDR_OK && plain != NULL)
+    if (rc == PDR_OK)
         rc = convert(&item, plain, inner, err);
     inner.from = inner.to;
     inner.to = PDR_SHAPE_STATE;
-    if (rc == PDR_OK && item != NULL)
+    if (rc == PDR_OK)
         rc = wrap(out, item, inner, err);
     pdr_value_free(item);
     pdr_value_free(plain);
@@ -322,12 +352,7 @@ static pdr_rc convert_known(pdr_value **out, const pdr_value *content,
                             struct trip trip, pdr_err *err)
 {
     pdr_content_kind kind = kind_for(content, trip);
-    struct form form = {FORM_CONTENT,
-                        kind,
-                        pdr__content_members(kind),
-                        {type_in(kind, PDR_SHAPE_STATE),
-                         type_in(kind, PDR_SHAPE_DOTNET),
-                         type_in(kind, PDR_SHAPE_PYTHON)}};
+    struct form form = form_of(kind);
 
     if (!exists_in(kind, trip.to))
         return PDR_OK;
@@ -426,11 +451,11 @@ static pdr_rc convert_surely(pdr_value **out, const pdr_value *value,
     rc = fn(&made, value, trip, err);
     if (rc == PDR_OK)
         rc = comes_back(&same, made, value, trip, fn, err);
-    if (rc == PDR_OK && !same) {
-        rc = set_note(&noted, made, trip.to, trip.from, "whole", value, err);
-        if (rc == PDR_OK && noted == NULL)
-            rc = wrap(&noted, value, trip, err);
-    }
+    if (rc == PDR_OK && !same)
+        rc = pdr_value_kind(made) == PDR_OBJECT
+                 ? set_note(&noted, made, trip.to, trip.from, "whole", value,
+                            err)
+                 : wrap(&noted, value, trip, err);
     if (rc == PDR_OK)
         *out = pdr_value_ref(noted != NULL ? noted : made);
     pdr_value_free(noted);

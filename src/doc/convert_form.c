@@ -128,14 +128,22 @@ static bool is_known(const struct form *form, pdr_shape shape,
     return row_of(form, shape, name) != NULL;
 }
 
-static bool result_has(const struct forming *f, const char *name)
+/* A member that was made, not restored; NULL if there is none. */
+static const pdr_value *result_of(const struct forming *f, const char *name)
 {
     for (size_t i = 0; i < f->result.count; i++) {
         if (f->result.at[i].name != NULL &&
             strcmp(f->result.at[i].name, name) == 0)
-            return true;
+            return f->result.at[i].value;
     }
-    return false;
+    return NULL;
+}
+
+/* A noted list of contents gives way to contents that are there. */
+static bool gives_way(const struct forming *f, const struct content_member *row)
+{
+    return row != NULL && pdr__is_nested(row) &&
+           pdr_value_count(result_of(f, row->names[f->trip.to])) > 0;
 }
 
 /* Where a member with the name that somebody wrote belongs. */
@@ -169,19 +177,17 @@ static pdr_rc restore_members(struct forming *f, bool all, pdr_err *err)
     while (pdr_iter_next(&it)) {
         const struct content_member *row = row_of(f->form, to, it.name);
 
-        if (all && (row == NULL || !pdr__is_nested(row)))
+        if (all && !gives_way(f, row))
             pdr__items_drop(&f->result, it.name);
     }
     pdr_iter_init(&it, members);
     while (rc == PDR_OK && pdr_iter_next(&it)) {
         const struct content_member *row = row_of(f->form, to, it.name);
-        bool nested = row != NULL && pdr__is_nested(row);
 
         if (same_name(it.name, properties) ||
             (f->form->types[to] != NULL &&
              same_name(it.name, pdr__type_name(to))) ||
-            (!all && is_known(f->form, to, it.name)) ||
-            (nested && result_has(f, row->names[to])))
+            (!all && is_known(f->form, to, it.name)) || gives_way(f, row))
             continue;
         rc = pdr__items_add_spelled(&f->result, it.name,
                                     place_of(f->form, to, it.name),
@@ -311,10 +317,15 @@ static pdr_rc note_nested(struct forming *f, const struct content_member *row,
                           pdr_err *err)
 {
     const char *to = row->names[f->trip.to];
-    bool kept = to != NULL && result_has(f, to) &&
+    bool kept = to != NULL && result_of(f, to) != NULL &&
                 sole(f->source, row->names[f->trip.from],
                      pdr_value_kind(value)) != NULL;
 
+    /* An empty list that only stands there because it must. */
+    if (row->way == WAY_CONTENTS && row->made[f->trip.from] != NULL &&
+        to != NULL && result_of(f, to) == NULL &&
+        pdr_value_kind(value) == PDR_ARRAY && pdr_value_count(value) == 0)
+        return PDR_OK;
     if (kept && row->way == WAY_CITATIONS)
         kept = pdr_value_kind(value) == PDR_ARRAY;
     if (kept && row->made[f->trip.to] != NULL)
@@ -391,7 +402,8 @@ static pdr_rc note_missing(struct forming *f, pdr_err *err)
         const char *to = row->names[f->trip.to];
 
         if (pdr__is_nested(row) && from != NULL && to != NULL &&
-            pdr_value_get_c(f->source, from) == NULL && result_has(f, to))
+            pdr_value_get_c(f->source, from) == NULL &&
+            result_of(f, to) != NULL)
             rc = note_absent(f, from, err);
     }
     return rc;

@@ -502,6 +502,15 @@ static bool are_citations(const pdr_value *list, pdr_shape shape)
     return true;
 }
 
+/* Is the object impossible without it? */
+static bool is_needed(const struct projecting *p,
+                      const struct content_member *row)
+{
+    const char *made = row->made[p->trip.to];
+
+    return made != NULL && strcmp(made, MADE_NEVER) == 0;
+}
+
 static pdr_rc put_nested(struct projecting *p, const struct content_member *row,
                          pdr_err *err)
 {
@@ -510,7 +519,8 @@ static pdr_rc put_nested(struct projecting *p, const struct content_member *row,
     pdr_rc rc = PDR_OK;
 
     if (p->shallow)
-        return PDR_OK;
+        return value == NULL && is_needed(p, row) ? put_row(p, row, NULL, err)
+                                                  : PDR_OK;
     if (value != NULL && row->way == WAY_CITATIONS &&
         !are_citations(value, p->trip.from))
         value = NULL;
