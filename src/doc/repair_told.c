@@ -1,0 +1,174 @@
+/*
+ * repair_told.c - the list of what a repair changed.
+ *
+ * WHY  A repair that is refused in the end has changed nothing and tells of
+ *      nothing, so changes are kept until it is sure. The list also knows how
+ *      the indexes of the document after differ from those before: the refusal
+ *      has to name a place of the document that the caller has.
+ */
+#include <string.h>
+
+#include "repair.h"
+
+#define HISTORY "/data/conversationHistory"
+
+static const struct {
+    const char *name;
+    enum repair_effect effect;
+    const char *text;
+} rules[REPAIR_COUNT] = {
+#define RULE_ROW(id, name, effect, text) {name, REPAIR_IS_##effect, text},
+    PDR_REPAIR_MAP(RULE_ROW)
+#undef RULE_ROW
+};
+
+static pdr_rc put_pointer(pdr_buf *out, struct place at, const char *below,
+                          pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    if (at.entry != PDR_NONE)
+        rc = pdr_buf_printf(out, err, HISTORY "/%zu", at.entry);
+    if (rc == PDR_OK && at.message != PDR_NONE)
+        rc = pdr_buf_printf(out, err, "/messages/%zu", at.message);
+    if (rc == PDR_OK && at.content != PDR_NONE)
+        rc = pdr_buf_printf(out, err, "/contents/%zu", at.content);
+    if (rc == PDR_OK)
+        rc = pdr_buf_append(out, pdr_str_c(below), err);
+    return rc;
+}
+
+pdr_rc pdr__told_add(struct told_list *list, enum repair_rule rule,
+                     struct place at, const char *below, pdr_err *err)
+{
+    size_t mark = list->pointers.len;
+    pdr_rc rc = PDR_OK;
+
+    if (list->count == list->cap) {
+        size_t cap = list->cap == 0 ? 16 : 2 * list->cap, bytes = 0;
+        struct told *more = NULL;
+
+        if (pdr__mul_size(&bytes, cap, sizeof(*more)))
+            more = pdr__realloc(list->items, bytes);
+        if (more == NULL)
+            return pdr__nomem(err);
+        list->items = more;
+        list->cap = cap;
+    }
+    rc = put_pointer(&list->pointers, at, below, err);
+    if (rc != PDR_OK)
+        return rc;
+    list->items[list->count++] = (struct told){rule, at, below[0] == '\0', mark,
+                                               list->pointers.len - mark};
+    return PDR_OK;
+}
+
+pdr_rc pdr__told_report(const struct told_list *list, pdr_err *err,
+                        pdr_doc_finding_fn fn, void *arg)
+{
+    pdr_rc rc = PDR_OK;
+
+    for (size_t i = 0; fn != NULL && rc == PDR_OK && i < list->count; i++) {
+        const struct told *told = &list->items[i];
+        pdr_doc_finding finding = {
+            rules[told->rule].name, PDR_SEVERITY_INFO,
+            pdr_str_n(list->pointers.ptr + told->pointer, told->len),
+            pdr_str_c(rules[told->rule].text)};
+
+        rc = fn(&finding, err, arg);
+    }
+    return rc;
+}
+
+void pdr__told_dispose(struct told_list *list)
+{
+    pdr__free(list->items);
+    pdr_buf_dispose(&list->pointers);
+}
+
+/* --- from after to before ------------------------------------------------ */
+
+/* The levels of a place, for loops. */
+enum level { LEVEL_ENTRY, LEVEL_MESSAGE, LEVEL_CONTENT, LEVEL_COUNT };
+
+static const char *const lists[LEVEL_COUNT] = {HISTORY, "/messages",
+                                               "/contents"};
+
+static size_t level_of(struct place at, enum level level)
+{
+    if (level == LEVEL_ENTRY)
+        return at.entry;
+    return level == LEVEL_MESSAGE ? at.message : at.content;
+}
+
+/* Is this an element of the list at `level` inside `parent`? */
+static bool is_in_list(const struct told *told, enum repair_effect effect,
+                       enum level level, struct place parent)
+{
+    struct place at = told->at;
+
+    if (!told->is_part || rules[told->rule].effect != effect)
+        return false;
+    if (level_of(at, level) == PDR_NONE ||
+        (level < LEVEL_CONTENT && level_of(at, level + 1) != PDR_NONE))
+        return false;
+    return (level == LEVEL_ENTRY || at.entry == parent.entry) &&
+           (level < LEVEL_CONTENT || at.message == parent.message);
+}
+
+/* The index that element `after` of a list had before. What was added and what
+ * was removed is in the order of the list. */
+static size_t index_before(const struct told_list *list, enum level level,
+                           size_t after, struct place was, struct place is)
+{
+    size_t before = after;
+
+    for (size_t i = 0; i < list->count; i++) {
+        if (is_in_list(&list->items[i], REPAIR_IS_ADDED, level, is) &&
+            level_of(list->items[i].at, level) <= after && before > 0)
+            before--;
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        if (is_in_list(&list->items[i], REPAIR_IS_REMOVED, level, was) &&
+            level_of(list->items[i].at, level) <= before)
+            before++;
+    }
+    return before;
+}
+
+/* Take `prefix` and an index from the front of a pointer. */
+static bool take_index(size_t *out, pdr_str *pointer, const char *prefix)
+{
+    size_t len = strlen(prefix), at = len + 1;
+
+    if (pointer->len <= at || memcmp(pointer->ptr, prefix, len) != 0 ||
+        pointer->ptr[len] != '/')
+        return false;
+    *out = 0;
+    for (; at < pointer->len && pointer->ptr[at] != '/'; at++) {
+        if (pointer->ptr[at] < '0' || pointer->ptr[at] > '9')
+            return false;
+        *out = *out * 10 + (size_t)(pointer->ptr[at] - '0');
+    }
+    *pointer = pdr_str_n(pointer->ptr + at, pointer->len - at);
+    return true;
+}
+
+pdr_rc pdr__told_pointer_before(pdr_buf *out, const struct told_list *list,
+                                pdr_str after, pdr_err *err)
+{
+    struct place was = {PDR_NONE, PDR_NONE, PDR_NONE}, is = was;
+    size_t *const was_at[] = {&was.entry, &was.message, &was.content};
+    size_t *const is_at[] = {&is.entry, &is.message, &is.content};
+    size_t index = 0;
+    pdr_rc rc = PDR_OK;
+
+    for (int level = 0; level < LEVEL_COUNT; level++) {
+        if (!take_index(&index, &after, lists[level]))
+            break;
+        *was_at[level] = index_before(list, (enum level)level, index, was, is);
+        *is_at[level] = index;
+    }
+    rc = put_pointer(out, was, "", err);
+    return rc == PDR_OK ? pdr_buf_append(out, after, err) : rc;
+}

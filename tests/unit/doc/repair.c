@@ -1,0 +1,388 @@
+/* Repair: calls, results and turns; and what must hold for every repair. */
+#include "doc_text.h"
+#include "repair_check.h"
+
+#include "repair.h"
+
+#define AT  "/data/conversationHistory"
+#define NOW (PDR_TICKS_UNIX_EPOCH + 1770106500 * PDR_TICKS_PER_SECOND)
+
+#define UNKNOWN                                                     \
+    "'Error: the outcome of this call is unknown, because the run " \
+    "ended before its result was recorded.'"
+#define REQUEST(id)                           \
+    "{'$type':'request','correlationId':'" id \
+    "','createdAt':'2026-02-03T08:15:00Z','messages':[]}"
+#define RESPONSE(id, messages)                 \
+    "{'$type':'response','correlationId':'" id \
+    "','createdAt':'2026-02-03T08:15:01Z','messages':[" messages "]}"
+#define TURN(id, messages)   REQUEST(id) "," RESPONSE(id, messages)
+#define SAYS(role, contents) "{'role':'" role "','contents':[" contents "]}"
+#define TOOL(contents)       "{'contents':[" contents "],'role':'tool'}"
+#define CALL(id) \
+    "{'$type':'functionCall','callId':'" id "','name':'f','arguments':{}}"
+#define RESULT(id) "{'$type':'functionResult','callId':'" id "','result':1}"
+#define LOST(id) \
+    "{'$type':'functionResult','callId':'" id "','result':" UNKNOWN "}"
+#define FAILED(id)                                                        \
+    "{'$type':'response','correlationId':'" id                            \
+    "','createdAt':'2026-02-03T08:15:00+00:00','messages':[{'contents':[" \
+    "{'$type':'error','message':'The run did not finish','errorCode':"    \
+    "'run_not_finished'}],'role':'assistant'}],'isError':true}"
+#define DOC(entries) \
+    "{'schemaVersion':'1.1.0','data':{'conversationHistory':[" entries "]}}"
+
+static void check(const char *findings, const char *after, const char *before)
+{
+    static struct repair_report report;
+    pdr_value *value = doc_value(before), *out = NULL, *again = NULL;
+    pdr_buf found = PDR_BUF_INIT(1u << 16);
+    const char *untold = NULL;
+
+    ASSERT_RC(PDR_OK, pdr_state_repair(&out, value, PDR_READER_ANY, NOW, NULL,
+                                       note_finding, &found));
+    ASSERT_TEXT(findings, pdr_buf_str(&found));
+    assert_written(after, out);
+    assert_written(before, value);
+    /* A dry run tells the same. */
+    ASSERT_RC(PDR_OK, pdr_state_repair(NULL, value, PDR_READER_ANY, NOW, NULL,
+                                       repair_note, &report));
+    untold = repair_untold(value, out, &report);
+    if (untold != NULL)
+        fail_msg("%s", untold);
+    repair_report_clear(&report);
+    /* A second repair changes nothing. */
+    pdr_buf_clear(&found);
+    ASSERT_RC(PDR_OK, pdr_state_repair(&again, out, PDR_READER_ANY, NOW, NULL,
+                                       note_finding, &found));
+    ASSERT_TEXT("", pdr_buf_str(&found));
+    assert_written(after, again);
+    pdr_buf_dispose(&found);
+    pdr_value_free(again);
+    pdr_value_free(out);
+    pdr_value_free(value);
+}
+
+TEST(state_repair, changes_nothing_where_nothing_is_wrong)
+{
+    check("", "{'schemaVersion':'1.1.0', 'data':null }",
+          "{'schemaVersion':'1.1.0', 'data':null }");
+    check("", "{'schemaVersion':'1.9','data':{ 'conversationHistory':7 }}",
+          "{'schemaVersion':'1.9','data':{ 'conversationHistory':7 }}");
+    check(
+        "",
+        DOC("null, {'$type':'note'}, " TURN(
+            "a", SAYS("assistant", CALL("1")) " , " SAYS("tool", RESULT("1")))),
+        DOC("null, {'$type':'note'}, " TURN(
+            "a",
+            SAYS("assistant", CALL("1")) " , " SAYS("tool", RESULT("1")))));
+}
+
+TEST(state_repair, answers_calls_without_a_result)
+{
+    check("info tool-message-added " AT "/1/messages/1\n",
+          DOC(TURN("a", SAYS("assistant", CALL("1")) "," TOOL(LOST("1")))),
+          DOC(TURN("a", SAYS("assistant", CALL("1")))));
+    check(
+        "info tool-message-added " AT "/1/messages/1\n"
+        "info tool-message-added " AT "/1/messages/4\n",
+        DOC(TURN(
+            "a",
+            SAYS("assistant", CALL("1") "," CALL("2") "," CALL("3")) "," TOOL(
+                LOST("1") "," LOST(
+                    "3")) "," SAYS("tool",
+                                   RESULT(
+                                       "2")) "," SAYS("assistant",
+                                                      CALL(
+                                                          "4")) "," TOOL(LOST("4")))),
+        DOC(TURN(
+            "a",
+            SAYS("assistant", CALL("1") "," CALL("2") "," CALL("3")) "," SAYS(
+                "tool", RESULT("2")) "," SAYS("assistant", CALL("4")))));
+    /* The id is copied as it is spelled; one that is none becomes empty. */
+    check(
+        "info tool-message-added " AT "/1/messages/1\n",
+        DOC(TURN(
+            "a",
+            SAYS("assistant", CALL("\\u0041") ",{'$type':'functionCall'}") "," TOOL(
+                LOST("\\u0041") "," LOST("")))),
+        DOC(TURN("a", SAYS("assistant",
+                           CALL("\\u0041") ",{'$type':'functionCall'}"))));
+}
+
+TEST(state_repair, leaves_calls_alone_that_wait_for_approval)
+{
+#define WAITS                                                           \
+    DOC(TURN("a", SAYS("assistant",                                     \
+                       CALL("1") ",{'$type':'unknown','content':"       \
+                                 "{'type':'function_approval_request'," \
+                                 "'function_call':{'call_id':'1'}}}")))
+    check("", WAITS, WAITS);
+}
+
+TEST(state_repair, keeps_results_that_no_call_waits_for)
+{
+    check(
+        "info result-removed " AT "/1/messages/0/contents/0\n"
+        "info result-removed " AT "/1/messages/0/contents/2\n"
+        "info orphan-results-added " AT "/1/messages/0/orphanResults\n",
+        DOC(TURN("a", "{'role':'tool','contents':[{'$type':'text','text':"
+                      "'x'}],'k':1,'orphanResults':[" RESULT("1") "," RESULT(
+                          "2") "]}")),
+        DOC(TURN("a", "{'role':'tool','contents':[" RESULT(
+                          "1") ",{'$type':"
+                               "'text','text':'x'}," RESULT("2") "],'k':1}")));
+    check("info result-removed " AT "/1/messages/1/contents/1\n"
+          "info orphan-results-extended " AT "/1/messages/1/orphanResults\n",
+          DOC(TURN("a",
+                   SAYS("assistant", CALL("1")) ",{'orphanResults':[7," RESULT(
+                       "1") "],'role':'tool','contents':[" RESULT("1") "]}")),
+          DOC(TURN("a", SAYS("assistant",
+                             CALL("1")) ",{'orphanResults':[7],"
+                                        "'role':'tool','contents':[" RESULT(
+                                            "1") "," RESULT("1") "]}")));
+}
+
+TEST(state_repair, moves_a_result_behind_its_call)
+{
+    check("info result-moved " AT "/1/messages/0/contents/0\n"
+          "info tool-message-added " AT "/1/messages/2\n",
+          DOC(TURN("a", SAYS("tool", "") "," SAYS(
+                            "assistant",
+                            CALL("1") "," CALL(
+                                "2")) "," TOOL(RESULT("1") "," LOST("2")))),
+          DOC(TURN("a", SAYS("tool", RESULT("1")) "," SAYS(
+                            "assistant", CALL("1") "," CALL("2")))));
+}
+
+TEST(state_repair, ends_turns_that_did_not_finish)
+{
+    check("info response-added " AT "/1\ninfo response-added " AT "/5\n",
+          DOC(REQUEST("a") "," FAILED("a") ",{'$type':'note'}," REQUEST(
+              "b") "," REQUEST("b") "," FAILED("b") "," TURN("c", "")),
+          DOC(REQUEST("a") ",{'$type':'note'}," REQUEST("b") "," REQUEST(
+              "b") "," TURN("c", "")));
+    /* A request without an id cannot be answered. */
+    check("", DOC("{'$type':'request','correlationId':null}"),
+          DOC("{'$type':'request','correlationId':null}"));
+}
+
+TEST(state_repair, keeps_every_other_byte)
+{
+    check(
+        "info tool-message-added " AT "/1/messages/1\n"
+        "info response-added " AT "/3\n",
+        "{ 'x' : 1.0, 'schemaVersion':'1.1.0' ,\n 'data' : {\n"
+        "  'conversationHistory' : [\n    " REQUEST(
+            "a") ",\n"
+                 "    { 'k':1e2,'$type':'response', 'correlationId':'a', 'messages': "
+                 "[ {'role':'assistant', 'contents':[ " CALL("1") " ] }," TOOL(LOST(
+                     "1")) " ] },\n    " REQUEST("b") ",\n    " FAILED("b") "\n"
+                                                                            "  ],'z':-0 } }",
+        "{ 'x' : 1.0, 'schemaVersion':'1.1.0' ,\n 'data' : {\n"
+        "  'conversationHistory' : [\n    " REQUEST(
+            "a") ",\n"
+                 "    { 'k':1e2,'$type':'response', 'correlationId':'a', 'messages': "
+                 "[ {'role':'assistant', 'contents':[ " CALL(
+                     "1") " ] } ] },\n    " REQUEST("b") "\n  ],'z':-0 } }");
+}
+
+static void refused(pdr_rc code, const char *reason, const char *path,
+                    const char *document)
+{
+    pdr_value *value = doc_value(document), *out = NULL;
+    pdr_buf found = PDR_BUF_INIT(1u << 16);
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(code, pdr_state_repair(&out, value, PDR_READER_ANY, NOW, &err,
+                                     note_finding, &found));
+    ASSERT(out == NULL);
+    ASSERT_STR(reason, err.reason);
+    ASSERT_STR(path, err.path);
+    ASSERT_TEXT("", pdr_buf_str(&found));
+    assert_written(document, value);
+    pdr_buf_dispose(&found);
+    pdr_value_free(value);
+}
+
+TEST(state_repair, refuses_cleanly)
+{
+    refused(PDR_EINVALID, "schema_version_missing", "", "{'data':null}");
+    refused(PDR_EVERSION, "schema_version_unsupported", "/schemaVersion",
+            "{'schemaVersion':'2.0.0','data':null}");
+    refused(PDR_EINVALID, "cannot_repair", AT "/1/messages/0/orphanResults",
+            DOC(TURN("a", "{'role':'tool','contents':[" RESULT(
+                              "1") "],"
+                                   "'orphanResults':'mine'}")));
+}
+
+TEST(state_repair, refuses_a_time_out_of_range)
+{
+    pdr_value *value = doc_value(DOC("")), *out = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_EINVALID, pdr_state_repair(&out, value, PDR_READER_ANY, -1,
+                                             &err, NULL, NULL));
+    ASSERT_STR("datetime_range", err.reason);
+    pdr_value_free(value);
+}
+
+static pdr_rc stop(const pdr_doc_finding *finding, pdr_err *err, void *arg)
+{
+    (void)finding, (void)err, (void)arg;
+    return PDR_ECONFLICT;
+}
+
+TEST(state_repair, ends_with_what_the_callback_returns)
+{
+    pdr_value *value = doc_value(DOC(REQUEST("a"))), *out = NULL;
+
+    ASSERT_RC(PDR_ECONFLICT, pdr_state_repair(&out, value, PDR_READER_ANY, NOW,
+                                              NULL, stop, NULL));
+    ASSERT(out == NULL);
+    pdr_value_free(value);
+}
+
+TEST(state_repair, stays_fast_on_hostile_sizes)
+{
+    pdr_value *state = NULL, *out = NULL;
+    size_t count = 0;
+
+    ASSERT_RC(PDR_OK, pdr_state_new(&state, NULL));
+    for (int i = 0; i < 50000; i++) {
+        char entry[300];
+        char *text = NULL;
+        pdr_value *value = NULL;
+
+        (void)snprintf(entry, sizeof(entry),
+                       "{'$type':'request','correlationId':'c%d','createdAt':"
+                       "'2026-01-01','messages':[{'role':'a','contents':["
+                       "{'$type':'functionCall','callId':'%d','name':'f'}]}]}",
+                       i, i);
+        text = quoted(entry);
+        ASSERT_RC(PDR_OK, pdr_json_read(&value, pdr_str_c(text), NULL, NULL));
+        ASSERT_RC(PDR_OK, pdr_state_append(&state, value, NULL));
+        pdr_value_free(value);
+        free(text);
+    }
+    pdr_buf found = PDR_BUF_INIT(UINT32_MAX);
+    ASSERT_RC(PDR_OK, pdr_state_repair(&out, state, PDR_READER_ANY, NOW, NULL,
+                                       note_finding, &found));
+    for (size_t i = 0; i < found.len; i++)
+        count += found.ptr[i] == '\n';
+    ASSERT_SIZE(100000, count);
+    ASSERT_SIZE(100000, pdr_value_count(pdr_state_entries(out)));
+    pdr_buf_dispose(&found);
+    pdr_value_free(out);
+    pdr_value_free(state);
+}
+
+/* --- the list of changes ------------------------------------------------- */
+
+static void check_before(const char *expected, const struct told_list *told,
+                         const char *after)
+{
+    pdr_buf out = PDR_BUF_INIT(1000);
+
+    ASSERT_RC(PDR_OK,
+              pdr__told_pointer_before(&out, told, pdr_str_c(after), NULL));
+    ASSERT_TEXT(expected, pdr_buf_str(&out));
+    pdr_buf_dispose(&out);
+}
+
+TEST(told_list, finds_where_a_place_was_before)
+{
+    struct told_list told = PDR_TOLD_INIT;
+    size_t none = PDR_NONE;
+
+    ASSERT_RC(PDR_OK, pdr__told_add(&told, REPAIR_NULL_REMOVED,
+                                    (struct place){0, none, none}, "", NULL));
+    ASSERT_RC(PDR_OK, pdr__told_add(&told, REPAIR_RESPONSE_ADDED,
+                                    (struct place){1, none, none}, "", NULL));
+    ASSERT_RC(PDR_OK, pdr__told_add(&told, REPAIR_NULL_REMOVED,
+                                    (struct place){2, 1, none}, "", NULL));
+    ASSERT_RC(PDR_OK, pdr__told_add(&told, REPAIR_MESSAGE_ADDED,
+                                    (struct place){2, 1, none}, "", NULL));
+    ASSERT_RC(PDR_OK, pdr__told_add(&told, REPAIR_RESULT_REMOVED,
+                                    (struct place){2, 2, 0}, "", NULL));
+    ASSERT_RC(PDR_OK, pdr__told_add(&told, REPAIR_MEMBER_ADDED,
+                                    (struct place){2, 0, 0}, "/x", NULL));
+    check_before("/schemaVersion", &told, "/schemaVersion");
+    check_before("/data/conversationHistory", &told,
+                 "/data/conversationHistory");
+    check_before("/data/conversationHistory/x", &told,
+                 "/data/conversationHistory/x");
+    check_before(AT "/1/a", &told, AT "/0/a");
+    check_before(AT "/2", &told, AT "/2");
+    check_before(AT "/2/messages/0/contents/3/x", &told,
+                 AT "/2/messages/0/contents/3/x");
+    check_before(AT "/2/messages/2/contents/1", &told,
+                 AT "/2/messages/2/contents/0");
+    check_before(AT "/3/messages/1", &told, AT "/3/messages/1");
+    pdr__told_dispose(&told);
+}
+
+/* --- the page of findings ------------------------------------------------ */
+
+static const struct {
+    const char *name, *effect, *text;
+} rules[] = {
+#define ROW(id, name, effect, text) {name, #effect, text},
+    PDR_REPAIR_MAP(ROW)
+#undef ROW
+};
+
+TEST(findings_page, has_a_row_for_each_change_of_a_repair)
+{
+    char path[4096];
+    char *page = calloc(1, 1u << 20);
+    const char *from = NULL;
+    size_t rows = 0;
+    FILE *file = NULL;
+
+    (void)snprintf(path, sizeof(path), "%s/../../docs/formats/findings.md",
+                   test_data_folder());
+    file = fopen(path, "rb");
+    ASSERT(file != NULL && page != NULL);
+    ASSERT(fread(page, 1, (1u << 20) - 1, file) > 0);
+    (void)fclose(file);
+    from = strstr(page, "<!-- repair -->");
+    ASSERT(from != NULL);
+    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+        const char *where =
+            strcmp(rules[i].effect, "ADDED") == 0 ? "result" : "original";
+        char row[400];
+
+        (void)snprintf(row, sizeof(row), "\n| `%s` | %s | %s |", rules[i].name,
+                       where, rules[i].text);
+        if (strstr(from, row) == NULL)
+            fail_msg("findings.md has no row %s", row);
+        /* The name says in which document the pointer is. */
+        ASSERT((strstr(rules[i].name, "-added") != NULL) ==
+               (strcmp(where, "result") == 0));
+    }
+    for (const char *at = from; (at = strstr(at, "\n| `")) != NULL; at++)
+        rows += at < strstr(from, "<!-- end -->");
+    ASSERT_SIZE(sizeof(rules) / sizeof(rules[0]), rows);
+    free(page);
+}
+
+/* --- failures ------------------------------------------------------------ */
+
+TEST_OOM(state_repair, cleans_up_after_any_failed_allocation)
+{
+    char *text = quoted(DOC(
+        TURN("a", SAYS("tool", RESULT("1") "," RESULT("9")) "," SAYS(
+                      "assistant", CALL("1") "," CALL("2"))) "," REQUEST("b")));
+    pdr_value *value = NULL, *out = NULL;
+    pdr_rc rc = pdr_json_read(&value, pdr_str_c(text), NULL, NULL);
+
+    free(text);
+    if (rc == PDR_OK)
+        rc = pdr_state_repair(&out, value, PDR_READER_ANY, NOW, NULL, NULL,
+                              NULL);
+    ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
+    ASSERT((out != NULL) == (rc == PDR_OK));
+    pdr_value_free(out);
+    pdr_value_free(value);
+}
