@@ -1,15 +1,8 @@
 /* Repair: calls, results and turns; and what must hold for every repair. */
-#include "doc_text.h"
-#include "repair_check.h"
+#include "repair_text.h"
 
 #include "repair.h"
 
-#define AT  "/data/conversationHistory"
-#define NOW (PDR_TICKS_UNIX_EPOCH + 1770106500 * PDR_TICKS_PER_SECOND)
-
-#define UNKNOWN                                                     \
-    "'Error: the outcome of this call is unknown, because the run " \
-    "ended before its result was recorded.'"
 #define REQUEST(id)                           \
     "{'$type':'request','correlationId':'" id \
     "','createdAt':'2026-02-03T08:15:00Z','messages':[]}"
@@ -23,44 +16,15 @@
     "{'$type':'functionCall','callId':'" id "','name':'f','arguments':{}}"
 #define RESULT(id) "{'$type':'functionResult','callId':'" id "','result':1}"
 #define LOST(id) \
-    "{'$type':'functionResult','callId':'" id "','result':" UNKNOWN "}"
+    "{'$type':'functionResult','callId':'" id "','result':" UNKNOWN_OUTCOME "}"
 #define FAILED(id)                                                        \
     "{'$type':'response','correlationId':'" id                            \
     "','createdAt':'2026-02-03T08:15:00+00:00','messages':[{'contents':[" \
     "{'$type':'error','message':'The run did not finish','errorCode':"    \
     "'run_not_finished'}],'role':'assistant'}],'isError':true}"
-#define DOC(entries) \
-    "{'schemaVersion':'1.1.0','data':{'conversationHistory':[" entries "]}}"
-
 static void check(const char *findings, const char *after, const char *before)
 {
-    static struct repair_report report;
-    pdr_value *value = doc_value(before), *out = NULL, *again = NULL;
-    pdr_buf found = PDR_BUF_INIT(1u << 16);
-    const char *untold = NULL;
-
-    ASSERT_RC(PDR_OK, pdr_state_repair(&out, value, PDR_READER_ANY, NOW, NULL,
-                                       note_finding, &found));
-    ASSERT_TEXT(findings, pdr_buf_str(&found));
-    assert_written(after, out);
-    assert_written(before, value);
-    /* A dry run tells the same. */
-    ASSERT_RC(PDR_OK, pdr_state_repair(NULL, value, PDR_READER_ANY, NOW, NULL,
-                                       repair_note, &report));
-    untold = repair_untold(value, out, &report);
-    if (untold != NULL)
-        fail_msg("%s", untold);
-    repair_report_clear(&report);
-    /* A second repair changes nothing. */
-    pdr_buf_clear(&found);
-    ASSERT_RC(PDR_OK, pdr_state_repair(&again, out, PDR_READER_ANY, NOW, NULL,
-                                       note_finding, &found));
-    ASSERT_TEXT("", pdr_buf_str(&found));
-    assert_written(after, again);
-    pdr_buf_dispose(&found);
-    pdr_value_free(again);
-    pdr_value_free(out);
-    pdr_value_free(value);
+    check_repair(PDR_READER_ANY, findings, after, before);
 }
 
 TEST(state_repair, changes_nothing_where_nothing_is_wrong)
@@ -187,33 +151,17 @@ TEST(state_repair, keeps_every_other_byte)
                      "1") " ] } ] },\n    " REQUEST("b") "\n  ],'z':-0 } }");
 }
 
-static void refused(pdr_rc code, const char *reason, const char *path,
-                    const char *document)
-{
-    pdr_value *value = doc_value(document), *out = NULL;
-    pdr_buf found = PDR_BUF_INIT(1u << 16);
-    pdr_err err = PDR_ERR_INIT;
-
-    ASSERT_RC(code, pdr_state_repair(&out, value, PDR_READER_ANY, NOW, &err,
-                                     note_finding, &found));
-    ASSERT(out == NULL);
-    ASSERT_STR(reason, err.reason);
-    ASSERT_STR(path, err.path);
-    ASSERT_TEXT("", pdr_buf_str(&found));
-    assert_written(document, value);
-    pdr_buf_dispose(&found);
-    pdr_value_free(value);
-}
-
 TEST(state_repair, refuses_cleanly)
 {
-    refused(PDR_EINVALID, "schema_version_missing", "", "{'data':null}");
-    refused(PDR_EVERSION, "schema_version_unsupported", "/schemaVersion",
-            "{'schemaVersion':'2.0.0','data':null}");
-    refused(PDR_EINVALID, "cannot_repair", AT "/1/messages/0/orphanResults",
-            DOC(TURN("a", "{'role':'tool','contents':[" RESULT(
-                              "1") "],"
-                                   "'orphanResults':'mine'}")));
+    check_refused(PDR_READER_ANY, PDR_EINVALID, "schema_version_missing", "",
+                  "{'data':null}");
+    check_refused(PDR_READER_ANY, PDR_EVERSION, "schema_version_unsupported",
+                  "/schemaVersion", "{'schemaVersion':'2.0.0','data':null}");
+    check_refused(PDR_READER_ANY, PDR_EINVALID, "cannot_repair",
+                  AT "/1/messages/0/orphanResults",
+                  DOC(TURN("a", "{'role':'tool','contents':[" RESULT(
+                                    "1") "],"
+                                         "'orphanResults':'mine'}")));
 }
 
 TEST(state_repair, refuses_a_time_out_of_range)
@@ -371,18 +319,9 @@ TEST(findings_page, has_a_row_for_each_change_of_a_repair)
 
 TEST_OOM(state_repair, cleans_up_after_any_failed_allocation)
 {
-    char *text = quoted(DOC(
-        TURN("a", SAYS("tool", RESULT("1") "," RESULT("9")) "," SAYS(
-                      "assistant", CALL("1") "," CALL("2"))) "," REQUEST("b")));
-    pdr_value *value = NULL, *out = NULL;
-    pdr_rc rc = pdr_json_read(&value, pdr_str_c(text), NULL, NULL);
-
-    free(text);
-    if (rc == PDR_OK)
-        rc = pdr_state_repair(&out, value, PDR_READER_ANY, NOW, NULL, NULL,
-                              NULL);
-    ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
-    ASSERT((out != NULL) == (rc == PDR_OK));
-    pdr_value_free(out);
-    pdr_value_free(value);
+    check_repair_oom(
+        PDR_READER_ANY,
+        DOC(TURN("a",
+                 SAYS("tool", RESULT("1") "," RESULT("9")) "," SAYS(
+                     "assistant", CALL("1") "," CALL("2"))) "," REQUEST("b")));
 }
