@@ -332,20 +332,25 @@ pdr_state_migrate(pdr_value **out, const pdr_value *state, pdr_str to,
 
 /**
  * Make a document that can be worked with again: tool calls without a result
- * get one that says so, results without a call go, a request without a response
- * gets one that says that the run did not finish. For another reader, also
- * everything that it needs and that does not change what the document says;
- * what would change it is refused, with the path.
+ * get one that says so, results without a call move into a member
+ * "orphanResults" of their message, a request without a response gets one that
+ * says that the run did not finish. For another reader, also everything that it
+ * needs and that does not change what the document says; what would change it
+ * is refused, with the path. A second repair finds nothing to do.
  *
  * @param[out] out  owned; NULL on failure. NULL instead of an address: a dry
  *                  run.
  * @param state     shared; not NULL.
  * @param reader    for whom, beside us.
  * @param now       ticks; the time of what is added.
- * @param fn        gets every change; NULL: no report.
+ * @param fn        gets every change, once it is sure that nothing is refused,
+ *                  in the order of the entries; NULL: no report. The pointer of
+ *                  a rule that ends in "-added" is one of the result, any other
+ *                  one of `state`.
  * @return PDR_OK, also if nothing had to be changed; PDR_EINVALID (reason
- *         "cannot_repair"); as pdr_state_gate(); PDR_ENOMEM; PDR_ELIMIT; what
- *         `fn` returned.
+ *         "cannot_repair"; "datetime_range" for `now`); as pdr_state_gate();
+ *         PDR_ENOMEM; PDR_ELIMIT, also if the result would have more than 128
+ *         levels; what `fn` returned.
  * @thread any  @since 0.1
  */
 PDR_API PDR_MUST_CHECK pdr_rc
