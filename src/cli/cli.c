@@ -39,6 +39,14 @@ bool cli_color_wanted(enum cli_when when, const struct cli_color_env *env,
     return terminal;
 }
 
+bool cli_is_utf8(const char *all, const char *ctype, const char *lang)
+{
+    const char *first = is_set(all) ? all : is_set(ctype) ? ctype : lang;
+
+    return is_set(first) && (strcasestr(first, "utf-8") != NULL ||
+                             strcasestr(first, "utf8") != NULL);
+}
+
 static size_t terminal_width(void)
 {
     struct winsize size = {.ws_col = 0};
@@ -59,6 +67,8 @@ void cli_setup_streams(struct cli *cli)
     cli->tty_out = isatty(STDOUT_FILENO) == 1;
     cli->tty_err = isatty(STDERR_FILENO) == 1;
     cli->width = terminal_width();
+    cli->utf8 =
+        cli_is_utf8(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG"));
     /* JSON and raw bytes are for programs: colour would break them. */
     cli->color_out = table && cli_color_wanted(when, &env, cli->tty_out);
     cli->color_err =
@@ -111,6 +121,15 @@ void cli_must(pdr_rc rc, const pdr_err *err)
                                                    : pdr_rc_text(rc));
     cli_output_discard();
     exit(CLI_EXIT_INTERNAL);
+}
+
+void *cli_realloc(void *old, size_t count, size_t size)
+{
+    void *room = reallocarray(old, count > 0 ? count : 1, size);
+
+    if (room == NULL)
+        cli_must(PDR_ENOMEM, NULL);
+    return room;
 }
 
 /* --- failures ------------------------------------------------------------ */

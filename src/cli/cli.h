@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include <perdure.h>
 
@@ -42,19 +43,25 @@ struct cli {
     bool describe; /* cli_parse() only prints the command's tables as JSON */
     bool tty_out, tty_err;     /* is the stream a terminal? */
     bool color_out, color_err; /* is it coloured? */
-    size_t width;              /* columns of the terminal on standard output */
-    int status; /* what run() returns when cli_parse() gave false */
+    bool utf8;    /* does the locale show more than ASCII? For lines and bars */
+    size_t width; /* columns of the terminal on standard output */
+    int status;   /* what run() returns when cli_parse() gave false */
 };
 
-/* One row in main.c for each command. */
+/* One row in main.c for each command. A command either runs or has verbs, each
+ * of them a command of its own: `perdure doc check`. */
 struct cli_command {
-    const char *name;
+    const char *name;    /* the words behind `perdure`: "diff", "doc diff" */
     const char *summary; /* one line, for lists */
     int (*run)(struct cli *cli, int argc, char **argv); /* exit status */
+    const struct cli_command *const *verbs; /* NULL-terminated; NULL: none */
 };
 
 extern const struct cli_command cli_cmd_check, cli_cmd_convert, cli_cmd_diff,
-    cli_cmd_fmt, cli_cmd_help, cli_cmd_version;
+    cli_cmd_doc, cli_cmd_fmt, cli_cmd_help, cli_cmd_schema, cli_cmd_version;
+
+/* The last word of a command's name: what a verb is called by. */
+const char *cli_command_word(const struct cli_command *command);
 
 /* The table of main.c. */
 const struct cli_command *const *cli_commands(size_t *count);
@@ -73,6 +80,7 @@ enum cli_opt_kind {
     CLI_KIND_FLAG,  /* out is `bool *` */
     CLI_KIND_U64,   /* out is `uint64_t *`; `min` to `max` */
     CLI_KIND_BYTES, /* as U64, with K, M or G behind the digits */
+    CLI_KIND_TEXT,  /* any text; out is `const char **` */
     CLI_KIND_WORD   /* one of `words`; out is `uint64_t *`, its position */
 };
 
@@ -107,6 +115,8 @@ struct cli_opt {
     {CLI_KIND_U64, letter, name, value, help, out, min, max, NULL}
 #define CLI_BYTES(letter, name, value, out, min, max, help) \
     {CLI_KIND_BYTES, letter, name, value, help, out, min, max, NULL}
+#define CLI_TEXT(letter, name, value, out, help) \
+    {CLI_KIND_TEXT, letter, name, value, help, out, 0, 0, NULL}
 /* The format of what is read; `help` comes from cli_form_list(). */
 #define CLI_FROM(word, help) \
     CLI_WORD(0, "from", "FORMAT", word, cli_form_words(), help)
@@ -151,6 +161,9 @@ bool cli_parse(struct cli *cli, const struct cli_opt *opts, size_t count,
  * Gives the position of the command in argv, or argc. */
 int cli_parse_front(struct cli *cli, struct cli_usage *bad, int argc,
                     char **argv);
+/* The same between a command and its verb, as in `perdure doc -o json show`. */
+int cli_parse_between(struct cli *cli, struct cli_usage *bad, int argc,
+                      char **argv);
 
 /* Only the options of every command, whatever else is there: so that -o holds
  * for the message about an unknown command. */
@@ -173,6 +186,10 @@ struct cli_color_env {
  * CLICOLOR_FORCE, CLICOLOR=0, TERM=dumb, whether it is a terminal. */
 bool cli_color_wanted(enum cli_when when, const struct cli_color_env *env,
                       bool terminal);
+
+/* Does a locale, as in LC_ALL, LC_CTYPE or LANG, have UTF-8? The first that is
+ * set and not empty decides. */
+bool cli_is_utf8(const char *all, const char *ctype, const char *lang);
 
 /* Look at environment and terminals. After options were parsed. */
 void cli_setup_streams(struct cli *cli);
@@ -255,6 +272,10 @@ int cli_finish(const struct cli *cli, int status);
 /* Out of memory, or a bug of ours: say so and end with 70. */
 void cli_must(pdr_rc rc, const pdr_err *err);
 
+/* Room for `count` things of `size` bytes, what was in `old` kept; release with
+ * free(). Never NULL. */
+void *cli_realloc(void *old, size_t count, size_t size);
+
 /* --- hints (hint.c) ------------------------------------------------------ */
 
 /* What to do about a failure; "" if there is nothing to add. `input` is what is
@@ -290,6 +311,12 @@ void cli_show_cut(pdr_buf *out, pdr_str text, enum cli_text_mode mode,
 
 /* Columns that `text` takes when shown. */
 size_t cli_cells(pdr_str text, enum cli_text_mode mode);
+
+/* Append one line of at most `cells` columns (1 or more) of the text from byte
+ * `at` on, broken between words where that can be. Gives the byte at which the
+ * next line begins, which is the length of the text at its end. Line ends of
+ * the text end a line. Nothing is appended behind the last character. */
+size_t cli_wrap(pdr_buf *out, pdr_str text, size_t at, size_t cells);
 
 /* The line of `input` that has byte `offset`, cut to `cells` columns around it,
  * and the column (from 0) of that byte in what is shown. */
@@ -339,6 +366,25 @@ void cli_progress_text(char *out, size_t cap, const struct cli_progress *p,
 
 /* Remove a progress line for a moment; also from inside a signal handler. */
 void cli_progress_wipe(void);
+
+/* --- pager (pager.c) ----------------------------------------------------- */
+
+/* The program that shows long output, by PERDURE_PAGER, PAGER or what is there;
+ * NULL if there is to be none: `cat` or an empty text. */
+const char *cli_pager_choice(const char *own, const char *general,
+                             bool has_less);
+
+struct cli_pager {
+    FILE *out;        /* where to print: the pager, or standard output */
+    pid_t pid;        /* of the pager; 0: there is none */
+    const char *name; /* borrowed; the command of the pager */
+};
+
+/* Start a pager if standard output is a terminal and shows a table. */
+void cli_pager_begin(struct cli_pager *p, const struct cli *cli, bool wanted);
+/* Wait until the reader is done. `status`, or that of a pager that could not be
+ * started, which is reported. */
+int cli_pager_end(struct cli_pager *p, const struct cli *cli, int status);
 
 /* --- formats (formats.c, choice.c) --------------------------------------- */
 

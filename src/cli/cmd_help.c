@@ -6,49 +6,98 @@
  */
 #include "cli.h"
 
-static const struct cli_command *find(const char *name)
+/* The command or verb that a word names, among those of `group`; NULL is the
+ * table of main.c. */
+static const struct cli_command *find(const struct cli_command *group,
+                                      const char *word)
 {
     size_t count = 0;
-    const struct cli_command *const *all = cli_commands(&count);
+    const struct cli_command *const *all =
+        group != NULL ? group->verbs : cli_commands(&count);
 
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(all[i]->name, name) == 0)
+    for (size_t i = 0; group != NULL ? all[i] != NULL : i < count; i++)
+        if (strcmp(cli_command_word(all[i]), word) == 0)
             return all[i];
     return NULL;
 }
 
 /* --- finding a command --------------------------------------------------- */
 
-static int unknown(struct cli *cli, const char *name)
+#define MAX_NAMES 32 /* of commands, or of the verbs of one */
+
+static size_t list_names(const char *names[MAX_NAMES],
+                         const struct cli_command *group)
 {
-    const char *names[32];
-    size_t count = 0;
-    const struct cli_command *const *all = cli_commands(&count);
-    const char *near = NULL;
+    size_t count = MAX_NAMES, given = 0;
+    const struct cli_command *const *all =
+        group != NULL ? group->verbs : cli_commands(&count);
+
+    for (; given < count && given < MAX_NAMES && all[given] != NULL; given++)
+        names[given] = cli_command_word(all[given]);
+    return given;
+}
+
+static int unknown(struct cli *cli, const struct cli_command *group,
+                   const char *word)
+{
+    const char *names[MAX_NAMES];
+    size_t count = list_names(names, group);
+    const char *near = cli_nearest(word, names, count);
+    const char *front = group != NULL ? group->name : "";
+    const char *gap = group != NULL ? " " : "";
     struct cli_usage bad = {.reason = "unknown_command",
                             .why = "no such command"};
 
-    for (size_t i = 0; i < count && i < CLI_COUNT(names); i++)
-        names[i] = all[i]->name;
-    near = cli_nearest(name, names, count);
-    snprintf(bad.what, sizeof(bad.what), "%s", name);
+    snprintf(bad.what, sizeof(bad.what), "%s%s%s", front, gap, word);
     if (near != NULL)
-        snprintf(bad.hint, sizeof(bad.hint), "did you mean 'perdure %s'?",
-                 near);
-    cli->command = NULL;
+        snprintf(bad.hint, sizeof(bad.hint), "did you mean 'perdure %s%s%s'?",
+                 front, gap, near);
+    cli->command = group;
     return cli_usage_fail(cli, &bad);
+}
+
+/* A command with verbs, without one of them: its help, its tables, or a
+ * complaint. */
+static int run_group(struct cli *cli, int argc, char **argv)
+{
+    const char *verb = NULL;
+    const struct cli_opt opts[] = {CLI_ARG("VERB", &verb, "what to do")};
+
+    (void)cli_parse(cli, opts, CLI_COUNT(opts), argc, argv);
+    return cli->status;
+}
+
+static int run_command(struct cli *cli, const struct cli_command *command,
+                       int argc, char **argv)
+{
+    const struct cli_command *verb = NULL;
+    struct cli_usage bad = {.reason = NULL};
+    int at = 0;
+
+    cli->command = command;
+    if (command->verbs == NULL)
+        return command->run(cli, argc, argv);
+    if (!cli->describe)
+        at = cli_parse_between(cli, &bad, argc, argv);
+    if (bad.reason != NULL)
+        return cli_usage_fail(cli, &bad);
+    if (cli->describe || at >= argc)
+        return run_group(cli, cli->describe ? 0 : 1, argv);
+    verb = find(command, argv[at]);
+    if (verb != NULL)
+        return run_command(cli, verb, argc - at, argv + at);
+    cli_parse_rest(cli, argc - at, argv + at);
+    return unknown(cli, command, argv[at]);
 }
 
 int cli_run(struct cli *cli, int argc, char **argv)
 {
-    const struct cli_command *command = find(argv[0]);
+    const struct cli_command *command = find(NULL, argv[0]);
 
-    if (command == NULL) {
-        cli_parse_rest(cli, argc, argv);
-        return unknown(cli, argv[0]);
-    }
-    cli->command = command;
-    return command->run(cli, argc, argv);
+    if (command != NULL)
+        return run_command(cli, command, argc, argv);
+    cli_parse_rest(cli, argc, argv);
+    return unknown(cli, NULL, argv[0]);
 }
 
 int cli_no_command(struct cli *cli)
@@ -68,9 +117,22 @@ static int help_of(struct cli *cli, const struct cli_command *command)
     char *argv[] = {name, NULL};
 
     snprintf(name, sizeof(name), "%s", command->name);
-    cli->command = command;
     cli->help = true;
-    return command->run(cli, 1, argv);
+    return run_command(cli, command, 1, argv);
+}
+
+/* The tables of a command and of its verbs. */
+static void describe_one(struct cli *cli, const struct cli_command *command,
+                         bool document)
+{
+    char *argv[] = {NULL};
+
+    run_command(cli, command, 0, argv);
+    for (size_t i = 0; command->verbs != NULL && command->verbs[i] != NULL;
+         i++) {
+        fputs(document ? ",\n" : "\n", stdout);
+        describe_one(cli, command->verbs[i], document);
+    }
 }
 
 static void describe_all(struct cli *cli)
@@ -79,13 +141,11 @@ static void describe_all(struct cli *cli)
     const struct cli_command *const *all = cli_commands(&count);
     const struct cli_command *self = cli->command;
     bool document = cli->output == CLI_OUTPUT_JSON;
-    char *argv[] = {NULL};
 
     cli->describe = true;
     fputs(document ? "{\"commands\":[\n" : "", stdout);
     for (size_t i = 0; i < count; i++) {
-        cli->command = all[i];
-        all[i]->run(cli, 0, argv);
+        describe_one(cli, all[i], document);
         fputs(document && i + 1 < count ? ",\n" : "\n", stdout);
     }
     fputs(document ? "]}\n" : "", stdout);
@@ -112,11 +172,13 @@ static void list_all(const struct cli *cli)
 
 static int run(struct cli *cli, int argc, char **argv)
 {
-    const char *name = NULL;
-    const struct cli_command *command = NULL;
+    const char *name = NULL, *verb = NULL;
+    const struct cli_command *command = NULL, *part = NULL;
     const struct cli_opt opts[] = {
         CLI_MAY("COMMAND", &name, "command to explain; none lists them all"),
+        CLI_MAY("VERB", &verb, "verb of that command"),
     };
+    struct cli_usage none = {"extra_argument", "", "it has no verbs", ""};
 
     if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))
         return cli->status;
@@ -127,10 +189,17 @@ static int run(struct cli *cli, int argc, char **argv)
             list_all(cli);
         return 0;
     }
-    command = find(name);
+    command = find(NULL, name);
     if (command == NULL)
-        return unknown(cli, name);
-    return help_of(cli, command);
+        return unknown(cli, NULL, name);
+    if (verb == NULL)
+        return help_of(cli, command);
+    if (command->verbs == NULL) {
+        snprintf(none.what, sizeof(none.what), "%s", name);
+        return cli_usage_fail(cli, &none);
+    }
+    part = find(command, verb);
+    return part != NULL ? help_of(cli, part) : unknown(cli, command, verb);
 }
 
 const struct cli_command cli_cmd_help = {

@@ -182,6 +182,8 @@ static void set_value(struct parse *p, const struct cli_opt *opt,
 {
     if (opt->kind == CLI_KIND_WORD)
         set_word(p, opt, shown, value);
+    else if (opt->kind == CLI_KIND_TEXT)
+        *(const char **)opt->out = value;
     else
         set_number(p, opt, shown, value);
 }
@@ -369,15 +371,13 @@ static void apply_output_variable(struct cli *cli, struct cli_usage *bad)
     advise(bad, "choose one of table, json, jsonl, raw");
 }
 
-int cli_parse_front(struct cli *cli, struct cli_usage *bad, int argc,
-                    char **argv)
+int cli_parse_between(struct cli *cli, struct cli_usage *bad, int argc,
+                      char **argv)
 {
     struct cli_opt rows[GLOBAL_ROWS];
     struct parse p = {bad, rows, GLOBAL_ROWS, argc, argv, 1, 0};
 
-    memset(bad, 0, sizeof(*bad));
     global_rows(rows, cli);
-    apply_output_variable(cli, bad);
     while (p.next < argc && argv[p.next][0] == '-') {
         const char *arg = argv[p.next++];
         if (strcmp(arg, "--") == 0)
@@ -389,6 +389,14 @@ int cli_parse_front(struct cli *cli, struct cli_usage *bad, int argc,
     }
     cli_setup_streams(cli);
     return p.next;
+}
+
+int cli_parse_front(struct cli *cli, struct cli_usage *bad, int argc,
+                    char **argv)
+{
+    memset(bad, 0, sizeof(*bad));
+    apply_output_variable(cli, bad);
+    return cli_parse_between(cli, bad, argc, argv);
 }
 
 void cli_parse_rest(struct cli *cli, int argc, char **argv)
@@ -423,6 +431,11 @@ static void usage_line(pdr_buf *out, const struct cli *cli,
 {
     bool has_options = false;
 
+    if (cli->command->verbs != NULL) {
+        cli_putf(out, "perdure %s VERB [OPTIONS] [ARGUMENTS]",
+                 cli->command->name);
+        return;
+    }
     for (size_t i = 0; i < count; i++)
         has_options = has_options || !is_positional(&opts[i]);
     cli_putf(out, "perdure %s%s", cli->command->name,
@@ -476,20 +489,50 @@ static void help_rows(const struct cli *cli, const char *title,
     }
 }
 
+static void help_verbs(const struct cli *cli)
+{
+    const struct cli_command *const *verbs = cli->command->verbs;
+    bool colored = cli->color_out;
+
+    printf("\n%sVerbs%s\n", cli_on(colored, CLI_BOLD), cli_off(colored));
+    for (; *verbs != NULL; verbs++)
+        printf("  %s%-10s%s%s\n", cli_on(colored, CLI_CYAN),
+               cli_command_word(*verbs), cli_off(colored), (*verbs)->summary);
+}
+
+/* "doc check" has the page perdure-doc-check(1). */
+static void help_page(const char *name)
+{
+    char page[64];
+
+    snprintf(page, sizeof(page), "%s", name);
+    for (char *at = page; *at != '\0'; at++)
+        *at = *at == ' ' ? '-' : *at;
+    printf("The manual is perdure-%s(1).\n", page);
+}
+
 static void help_text(const struct cli *cli, const struct cli_opt *opts,
                       size_t own, size_t count)
 {
     pdr_buf usage = PDR_BUF_INIT(SIZE_MAX);
+    bool has_verbs = cli->command->verbs != NULL;
 
     usage_line(&usage, cli, opts, own);
     printf("%sperdure %s%s - %s\n\nUsage: %.*s\n",
            cli_on(cli->color_out, CLI_BOLD), cli->command->name,
            cli_off(cli->color_out), cli->command->summary, (int)usage.len,
            usage.ptr);
-    help_rows(cli, "Arguments", opts, own, true);
+    if (has_verbs)
+        help_verbs(cli);
+    else
+        help_rows(cli, "Arguments", opts, own, true);
     help_rows(cli, "Options", opts, own, false);
     help_rows(cli, "Options of every command", opts + own, count - own, false);
-    printf("\nThe manual is perdure-%s(1).\n", cli->command->name);
+    puts("");
+    if (has_verbs)
+        printf("'perdure help %s VERB' shows what a verb takes. ",
+               cli->command->name);
+    help_page(cli->command->name);
     pdr_buf_dispose(&usage);
 }
 
@@ -530,6 +573,16 @@ static void describe_rows(pdr_builder *to, const char *name,
     pdr_builder_end(to);
 }
 
+static void describe_verbs(pdr_builder *to,
+                           const struct cli_command *const *verbs)
+{
+    pdr_builder_name(to, pdr_str_c("verbs"));
+    pdr_builder_array(to);
+    for (; *verbs != NULL; verbs++)
+        pdr_builder_string(to, pdr_str_c(cli_command_word(*verbs)));
+    pdr_builder_end(to);
+}
+
 static void describe(const struct cli *cli, const struct cli_opt *opts,
                      size_t own, size_t count)
 {
@@ -546,6 +599,8 @@ static void describe(const struct cli *cli, const struct cli_opt *opts,
     cli_member_text(to, "usage", pdr_buf_str(&usage));
     describe_rows(to, "arguments", opts, own, true);
     describe_rows(to, "options", opts, count, false);
+    if (cli->command->verbs != NULL)
+        describe_verbs(to, cli->command->verbs);
     pdr_builder_end(to);
     cli_must(pdr_builder_finish(&all, to, &err), &err);
     cli_print_json(cli, all);
@@ -555,6 +610,13 @@ static void describe(const struct cli *cli, const struct cli_opt *opts,
 }
 
 /* --- one command --------------------------------------------------------- */
+
+const char *cli_command_word(const struct cli_command *command)
+{
+    const char *space = strrchr(command->name, ' ');
+
+    return space != NULL ? space + 1 : command->name;
+}
 
 bool cli_parse(struct cli *cli, const struct cli_opt *opts, size_t count,
                int argc, char **argv)
