@@ -270,6 +270,56 @@ void cli_show_cut(pdr_buf *out, pdr_str text, enum cli_text_mode mode,
     cli_put(out, "…");
 }
 
+/* --- wrapping ------------------------------------------------------------ */
+
+/* Behind the spaces that a line break takes the place of. */
+static size_t skip_spaces(pdr_str text, size_t at)
+{
+    while (at < text.len && text.ptr[at] == ' ')
+        at++;
+    return at;
+}
+
+/* Behind the line end at `at`, LF or CR LF; `at` if there is none. */
+static size_t skip_line_end(pdr_str text, size_t at)
+{
+    bool has_cr =
+        at + 1 < text.len && text.ptr[at] == '\r' && text.ptr[at + 1] == '\n';
+
+    if (at < text.len && text.ptr[at] == '\n')
+        return at + 1;
+    return has_cr ? at + 2 : at;
+}
+
+size_t cli_wrap(pdr_buf *out, pdr_str text, size_t at, size_t cells)
+{
+    size_t used = 0, begin = at;
+    size_t gap = 0, gap_len = 0; /* behind the last space; `out` before it */
+
+    while (at < text.len && skip_line_end(text, at) == at) {
+        struct cli_glyph g = cli_glyph_at(text, at, CLI_TEXT_SOURCE);
+        if (used + g.cells > cells && at > begin)
+            break;
+        /* Spaces at the beginning are the layout of the text. */
+        if (text.ptr[at] == ' ' && at > begin && text.ptr[at - 1] != ' ' &&
+            used > 0)
+            gap_len = out->len;
+        put_glyph(out, &g);
+        used += g.cells;
+        at += g.len;
+        if (gap_len > 0 && text.ptr[at - 1] == ' ')
+            gap = at;
+    }
+    if (at == text.len || skip_line_end(text, at) > at)
+        return skip_line_end(text, at);
+    if (text.ptr[at] == ' ') /* the words fit exactly */
+        return skip_line_end(text, skip_spaces(text, at));
+    if (gap == 0)
+        return at;
+    out->len = gap_len;
+    return gap;
+}
+
 /* --- excerpts ------------------------------------------------------------ */
 
 /* A line may have gigabytes: look for its ends in this range only. */
