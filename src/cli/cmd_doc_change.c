@@ -1,0 +1,346 @@
+/*
+ * perdure doc migrate, perdure doc repair - a changed document in a new file.
+ *
+ * WHY  Both change what somebody stored, so both do it where it can be looked
+ *      at first: never in place, with a line for every change, and with a dry
+ *      run that says the same and writes nothing.
+ *
+ * SHAPE  FILE --> value --> library --> value --> temporary file --> OUT
+ *                              |
+ *                              +--> changes: standard output, or standard error
+ *                                   if that is OUT
+ */
+#include "doc.h"
+
+#include <sys/stat.h>
+#include <time.h>
+
+struct change {
+    struct cli *cli;
+    struct doc_reading how;
+    const char *in_path, *out_path; /* out_path is NULL in a dry run */
+    bool yes, dry_run;
+    /* migrate */
+    const char *to;
+    bool force;
+    /* repair */
+    uint64_t reader; /* enum pdr_reader */
+    int64_t now;     /* ticks */
+    /* what was done */
+    uint64_t changes;
+    uint64_t bytes;    /* written */
+    pdr_builder *list; /* of changes, in JSON output */
+    pdr_buf line;
+};
+
+static const char *out_name(const struct change *c)
+{
+    return strcmp(c->out_path, "-") == 0 ? "standard output" : c->out_path;
+}
+
+/* Standard output may be taken by the document. */
+static FILE *report_stream(const struct change *c)
+{
+    bool taken = c->out_path != NULL && strcmp(c->out_path, "-") == 0;
+
+    return taken && !c->dry_run ? stderr : stdout;
+}
+
+/* --- the report ---------------------------------------------------------- */
+
+static void print_change(struct change *c, const pdr_doc_finding *f)
+{
+    FILE *to = report_stream(c);
+    bool colored = to == stdout ? c->cli->color_out : c->cli->color_err;
+
+    pdr_buf_clear(&c->line);
+    cli_putf(&c->line, "%schange:%s ", cli_on(colored, CLI_YELLOW),
+             cli_off(colored));
+    cli_show(&c->line, f->text, CLI_TEXT_LINE);
+    cli_putf(&c->line, " %s[%s]%s\n    ", cli_on(colored, CLI_DIM), f->rule,
+             cli_off(colored));
+    if (f->pointer.len > 0)
+        cli_show(&c->line, f->pointer, CLI_TEXT_JSON);
+    else
+        cli_put(&c->line, "(the whole document)");
+    cli_put(&c->line, "\n");
+    fwrite(c->line.ptr, 1, c->line.len, to);
+}
+
+static pdr_rc on_change(const pdr_doc_finding *finding, pdr_err *err, void *arg)
+{
+    struct change *c = arg;
+
+    (void)err;
+    c->changes++;
+    if (c->list != NULL) {
+        pdr_builder_object(c->list);
+        cli_member_text(c->list, "rule", pdr_str_c(finding->rule));
+        cli_member_text(c->list, "pointer", finding->pointer);
+        cli_member_text(c->list, "text", finding->text);
+        pdr_builder_end(c->list);
+    } else {
+        print_change(c, finding);
+    }
+    return PDR_OK;
+}
+
+static void print_summary(const struct change *c)
+{
+    char digits[32], size[32];
+    pdr_buf line = PDR_BUF_INIT(SIZE_MAX);
+
+    if (c->changes == 0)
+        cli_put(&line, "nothing to change");
+    else
+        cli_putf(&line, "%s change%s", cli_number(digits, c->changes),
+                 c->changes == 1 ? "" : "s");
+    if (c->dry_run) {
+        cli_put(&line, "; a dry run, nothing was written");
+    } else {
+        cli_put(&line, "; ");
+        cli_show(&line, pdr_str_c(out_name(c)), CLI_TEXT_LINE);
+        cli_putf(&line, " has %s", cli_size(size, c->bytes));
+    }
+    cli_put(&line, "\n");
+    fwrite(line.ptr, 1, line.len, report_stream(c));
+    pdr_buf_dispose(&line);
+}
+
+static void print_report(struct change *c)
+{
+    pdr_builder *to = NULL;
+    pdr_value *list = NULL, *object = NULL;
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+    pdr_err err = PDR_ERR_INIT;
+
+    pdr_builder_end(c->list);
+    cli_must(pdr_builder_finish(&list, c->list, &err), &err);
+    cli_must(pdr_builder_new(&to, &err), &err);
+    pdr_builder_object(to);
+    cli_member_text(to, "in", pdr_str_c(cli_input_name(c->in_path)));
+    if (!c->dry_run) {
+        cli_member_text(to, "out", pdr_str_c(out_name(c)));
+        cli_member_count(to, "bytes", c->bytes);
+    }
+    cli_member_bool(to, "dryRun", c->dry_run);
+    pdr_builder_name(to, pdr_str_c("changes"));
+    pdr_builder_value(to, list);
+    pdr_builder_end(to);
+    cli_must(pdr_builder_finish(&object, to, &err), &err);
+    cli_must(pdr_json_write(&text, object, NULL, &err), &err);
+    fprintf(report_stream(c), "%.*s\n", (int)text.len, text.ptr);
+    pdr_buf_dispose(&text);
+    pdr_value_free(object);
+    pdr_value_free(list);
+    pdr_builder_free(to);
+}
+
+/* --- writing ------------------------------------------------------------- */
+
+/* In the format that the name of OUT tells, else in that of FILE. */
+static pdr_rc write_out(struct change *c, const struct doc *d,
+                        const pdr_value *value, pdr_err *err)
+{
+    struct cli_output_file out;
+    struct cli_form form;
+    pdr_write_opts opts = {.layout = PDR_AS_READ};
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+    pdr_rc rc = PDR_OK;
+
+    if (!cli_form_of_name(&form, c->out_path, CLI_NO_FORM))
+        form = d->form;
+    opts.flags = form.format.flags;
+    if (c->how.limits.bare_tokens &&
+        cli_form_can_write(&form.format, PDR_BARE_TOKENS))
+        opts.flags |= PDR_BARE_TOKENS;
+    rc = pdr_codec_write(&text, form.format.codec, value, &opts, err);
+    if (rc == PDR_OK)
+        rc = cli_output_open(&out, c->cli, c->out_path, c->yes, err);
+    if (rc == PDR_OK) {
+        rc = cli_output_write(pdr_buf_str(&text), err, &out);
+        if (rc == PDR_OK)
+            rc = cli_output_commit(&out, err);
+        else
+            cli_output_abandon(&out);
+    }
+    c->bytes = text.len;
+    pdr_buf_dispose(&text);
+    return rc;
+}
+
+/* --- the changes --------------------------------------------------------- */
+
+static const char *hint_for(const char *reason)
+{
+    static const struct {
+        const char *reason, *hint;
+    } hints[] = {
+        {"cannot_carry", "--force leaves out what that version has no place "
+                         "for; nothing was written"},
+        {"no_migration", "the versions are 1.0.0 and 1.1.0; nothing was "
+                         "written"},
+        {"cannot_repair", "to change it would change what it says: decide "
+                          "that by hand; nothing was written"},
+    };
+
+    for (size_t i = 0; i < CLI_COUNT(hints); i++)
+        if (strcmp(hints[i].reason, reason) == 0)
+            return hints[i].hint;
+    return NULL;
+}
+
+static pdr_rc change_value(pdr_value **out, struct change *c,
+                           const pdr_value *value, pdr_err *err)
+{
+    if (c->to != NULL)
+        return pdr_state_migrate(out, value, pdr_str_c(c->to), c->force, err,
+                                 on_change, c);
+    return pdr_state_repair(out, value, (pdr_reader)c->reader, c->now, err,
+                            on_change, c);
+}
+
+static int change_doc(struct change *c, const struct doc *d)
+{
+    struct cli_about about = {.name = d->name, .input = pdr_buf_str(&d->text)};
+    pdr_value *value = NULL;
+    pdr_err err = PDR_ERR_INIT;
+    pdr_rc rc = change_value(c->dry_run ? NULL : &value, c, d->value, &err);
+
+    if (rc == PDR_OK && !c->dry_run) {
+        rc = write_out(c, d, value, &err);
+        about = (struct cli_about){.name = out_name(c)};
+    }
+    pdr_value_free(value);
+    if (rc != PDR_OK) {
+        about.hint = hint_for(err.reason);
+        fflush(stdout);
+        return cli_fail(c->cli, &about, &err);
+    }
+    if (c->list != NULL)
+        print_report(c);
+    else if (!c->cli->quiet)
+        print_summary(c);
+    return 0;
+}
+
+/* --- the commands -------------------------------------------------------- */
+
+/* Is OUT the file that is read? */
+static bool is_same_file(const struct change *c)
+{
+    struct stat in, out;
+
+    return stat(c->in_path, &in) == 0 && stat(c->out_path, &out) == 0 &&
+           in.st_dev == out.st_dev && in.st_ino == out.st_ino &&
+           S_ISREG(in.st_mode);
+}
+
+static int run_change(struct change *c)
+{
+    const struct cli_usage missing = {"missing_argument", "OUT",
+                                      "an argument is missing",
+                                      "name a new file, or say --dry-run"};
+    struct doc d = DOC_INIT;
+    pdr_err err = PDR_ERR_INIT;
+    int status = 0;
+
+    if (c->out_path == NULL && !c->dry_run)
+        return cli_usage_fail(c->cli, &missing);
+    if (!c->dry_run && is_same_file(c))
+        return doc_usage(c->cli, c->out_path, "is the very file that is read",
+                         "name a new file; the old one stays as it was");
+    if (cli_is_json(c->cli)) {
+        cli_must(pdr_builder_new(&c->list, &err), &err);
+        pdr_builder_array(c->list);
+    }
+    status = doc_load(&d, c->cli, c->in_path, &c->how);
+    if (status == 0)
+        status = change_doc(c, &d);
+    doc_free(&d);
+    pdr_builder_free(c->list);
+    pdr_buf_dispose(&c->line);
+    return status;
+}
+
+#define CHANGE_ROWS(c)                                                       \
+    CLI_ARG("FILE", &(c)->in_path, "document to read; - is standard input"), \
+        CLI_MAY("OUT", &(c)->out_path,                                       \
+                "new file to write; - is standard output"),                  \
+        CLI_FLAG('n', "dry-run", &(c)->dry_run,                              \
+                 "say what would be changed, write nothing"),                \
+        CLI_FLAG('y', "yes", &(c)->yes, "replace OUT if it exists")
+
+static int run_migrate(struct cli *cli, int argc, char **argv)
+{
+    struct change c = {.cli = cli, .line = PDR_BUF_INIT(SIZE_MAX)};
+    const struct cli_opt opts[] = {
+        CHANGE_ROWS(&c),
+        CLI_TEXT(0, "to", "VERSION", &c.to,
+                 "version to bring it to: 1.0.0 or 1.1.0"),
+        CLI_FLAG('f', "force", &c.force,
+                 "leave out what that version has no place for"),
+        DOC_READ_ROWS(&c.how),
+    };
+
+    doc_reading_init(&c.how);
+    if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))
+        return cli->status;
+    if (c.to == NULL)
+        return doc_usage(cli, "--to", "the version is missing",
+                         "write --to 1.1.0 or --to 1.0.0");
+    return run_change(&c);
+}
+
+/* The time that was given, else the clock's. False for what is no time. */
+static bool find_now(int64_t *out, const char *text)
+{
+    struct timespec now = {0, 0};
+    pdr_datetime when;
+
+    if (text == NULL) {
+        clock_gettime(CLOCK_REALTIME, &now);
+        *out = PDR_TICKS_UNIX_EPOCH +
+               (int64_t)now.tv_sec * PDR_TICKS_PER_SECOND + now.tv_nsec / 100;
+        return true;
+    }
+    if (pdr_datetime_read(&when, pdr_str_c(text), NULL) != PDR_OK)
+        return false;
+    *out = when.ticks;
+    return true;
+}
+
+static int run_repair(struct cli *cli, int argc, char **argv)
+{
+    static const char *const readers[] = {"dotnet", "python", NULL};
+    struct change c = {.cli = cli, .line = PDR_BUF_INIT(SIZE_MAX)};
+    uint64_t reader = CLI_NO_FORM;
+    const char *at = NULL;
+    const struct cli_opt opts[] = {
+        CHANGE_ROWS(&c),
+        CLI_WORD(0, "for", "READER", &reader, readers,
+                 "so that dotnet or python can work with it"),
+        CLI_TEXT(0, "at", "TIME", &at, "time of what is added (default now)"),
+        DOC_READ_ROWS(&c.how),
+    };
+
+    doc_reading_init(&c.how);
+    if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))
+        return cli->status;
+    if (!find_now(&c.now, at))
+        return doc_usage(cli, "--at", "this is no time",
+                         "write it as in 2026-02-03T08:15:00Z");
+    if (reader != CLI_NO_FORM)
+        c.reader = reader + 1;
+    return run_change(&c);
+}
+
+const struct cli_command cli_cmd_doc_migrate = {
+    .name = "doc migrate",
+    .summary = "bring a document to another version, in a new file",
+    .run = run_migrate};
+
+const struct cli_command cli_cmd_doc_repair = {
+    .name = "doc repair",
+    .summary = "make a document usable again, in a new file",
+    .run = run_repair};
