@@ -30,7 +30,7 @@ struct change {
     uint64_t changes;
     uint64_t bytes;    /* written */
     pdr_builder *list; /* of changes, in JSON output */
-    pdr_buf line;
+    pdr_buf report;    /* of changes, for people; shown when all went well */
 };
 
 static const char *out_name(const struct change *c)
@@ -48,23 +48,27 @@ static FILE *report_stream(const struct change *c)
 
 /* --- the report ---------------------------------------------------------- */
 
-static void print_change(struct change *c, const pdr_doc_finding *f)
+/* Steps, and that there was nothing to do, are told too, but change nothing. */
+static bool is_change(const char *rule)
 {
-    FILE *to = report_stream(c);
-    bool colored = to == stdout ? c->cli->color_out : c->cli->color_err;
+    return strcmp(rule, "migration-step") != 0 &&
+           strcmp(rule, "migration-not-needed") != 0;
+}
 
-    pdr_buf_clear(&c->line);
-    cli_putf(&c->line, "%schange:%s ", cli_on(colored, CLI_YELLOW),
-             cli_off(colored));
-    cli_show(&c->line, f->text, CLI_TEXT_LINE);
-    cli_putf(&c->line, " %s[%s]%s\n    ", cli_on(colored, CLI_DIM), f->rule,
-             cli_off(colored));
+static void put_change(struct change *c, const pdr_doc_finding *f)
+{
+    bool colored =
+        report_stream(c) == stdout ? c->cli->color_out : c->cli->color_err;
+
+    cli_put(&c->report, cli_on(colored, CLI_YELLOW));
     if (f->pointer.len > 0)
-        cli_show(&c->line, f->pointer, CLI_TEXT_JSON);
+        cli_show(&c->report, f->pointer, CLI_TEXT_JSON);
     else
-        cli_put(&c->line, "(the whole document)");
-    cli_put(&c->line, "\n");
-    fwrite(c->line.ptr, 1, c->line.len, to);
+        cli_put(&c->report, "(the whole document)");
+    cli_putf(&c->report, "%s\n    ", cli_off(colored));
+    cli_show(&c->report, f->text, CLI_TEXT_LINE);
+    cli_putf(&c->report, " %s[%s]%s\n", cli_on(colored, CLI_DIM), f->rule,
+             cli_off(colored));
 }
 
 static pdr_rc on_change(const pdr_doc_finding *finding, pdr_err *err, void *arg)
@@ -72,7 +76,7 @@ static pdr_rc on_change(const pdr_doc_finding *finding, pdr_err *err, void *arg)
     struct change *c = arg;
 
     (void)err;
-    c->changes++;
+    c->changes += is_change(finding->rule);
     if (c->list != NULL) {
         pdr_builder_object(c->list);
         cli_member_text(c->list, "rule", pdr_str_c(finding->rule));
@@ -80,7 +84,7 @@ static pdr_rc on_change(const pdr_doc_finding *finding, pdr_err *err, void *arg)
         cli_member_text(c->list, "text", finding->text);
         pdr_builder_end(c->list);
     } else {
-        print_change(c, finding);
+        put_change(c, finding);
     }
     return PDR_OK;
 }
@@ -217,9 +221,12 @@ static int change_doc(struct change *c, const struct doc *d)
         fflush(stdout);
         return cli_fail(c->cli, &about, &err);
     }
-    if (c->list != NULL)
+    if (c->list != NULL) {
         print_report(c);
-    else if (!c->cli->quiet)
+        return 0;
+    }
+    fwrite(c->report.ptr, 1, c->report.len, report_stream(c));
+    if (!c->cli->quiet)
         print_summary(c);
     return 0;
 }
@@ -259,7 +266,7 @@ static int run_change(struct change *c)
         status = change_doc(c, &d);
     doc_free(&d);
     pdr_builder_free(c->list);
-    pdr_buf_dispose(&c->line);
+    pdr_buf_dispose(&c->report);
     return status;
 }
 
@@ -273,7 +280,7 @@ static int run_change(struct change *c)
 
 static int run_migrate(struct cli *cli, int argc, char **argv)
 {
-    struct change c = {.cli = cli, .line = PDR_BUF_INIT(SIZE_MAX)};
+    struct change c = {.cli = cli, .report = PDR_BUF_INIT(SIZE_MAX)};
     const struct cli_opt opts[] = {
         CHANGE_ROWS(&c),
         CLI_TEXT(0, "to", "VERSION", &c.to,
@@ -313,7 +320,7 @@ static bool find_now(int64_t *out, const char *text)
 static int run_repair(struct cli *cli, int argc, char **argv)
 {
     static const char *const readers[] = {"dotnet", "python", NULL};
-    struct change c = {.cli = cli, .line = PDR_BUF_INIT(SIZE_MAX)};
+    struct change c = {.cli = cli, .report = PDR_BUF_INIT(SIZE_MAX)};
     uint64_t reader = CLI_NO_FORM;
     const char *at = NULL;
     const struct cli_opt opts[] = {

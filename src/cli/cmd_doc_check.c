@@ -11,7 +11,8 @@
  */
 #include "doc.h"
 
-#define DEFAULT_FINDINGS 50
+#define DEFAULT_FINDINGS 50         /* for people; programs get all */
+#define NOT_SAID         UINT64_MAX /* no option gave the number */
 
 struct check {
     struct cli *cli;
@@ -33,6 +34,7 @@ struct report {
     pdr_builder *list; /* of findings, in JSON output */
     const char *hint;  /* "" if there is none */
     pdr_reader_verdict verdict;
+    pdr_buf text; /* bytes of the file */
     pdr_buf line;
 };
 
@@ -48,15 +50,18 @@ static const char *severity_color(pdr_severity severity)
     return severity == PDR_SEVERITY_WARNING ? CLI_YELLOW : CLI_CYAN;
 }
 
-/* "a.json: error: what [rule]" and the place below. */
+/* "error: what [rule]" and the place below; of several files, with the name in
+ * front. */
 static void print_finding(struct report *r, const pdr_doc_finding *f)
 {
     bool colored = r->check->cli->color_out;
 
     pdr_buf_clear(&r->line);
-    cli_show(&r->line, pdr_str_c(r->name), CLI_TEXT_LINE);
-    cli_putf(&r->line, ": %s%s:%s ",
-             cli_on(colored, severity_color(f->severity)),
+    if (r->check->is_list) {
+        cli_show(&r->line, pdr_str_c(r->name), CLI_TEXT_LINE);
+        cli_put(&r->line, ": ");
+    }
+    cli_putf(&r->line, "%s%s:%s ", cli_on(colored, severity_color(f->severity)),
              pdr_severity_name(f->severity), cli_off(colored));
     cli_show(&r->line, f->text, CLI_TEXT_LINE);
     cli_putf(&r->line, " %s[%s]%s\n    ", cli_on(colored, CLI_DIM), f->rule,
@@ -117,7 +122,7 @@ static void refuse(struct report *r, const pdr_err *err)
 
 static void put_counts(pdr_buf *out, const struct report *r)
 {
-    static const char *const names[] = {"", "note", "warning", "error"};
+    static const char *const names[] = {"", "info", "warning", "error"};
     const char *between = ": ";
     char digits[32];
 
@@ -185,7 +190,7 @@ static void add_verdict(pdr_builder *to, const struct report *r)
     cli_member_bool(to, "sound", is_good(r));
     cli_member_count(to, "errors", r->counts[PDR_SEVERITY_ERROR]);
     cli_member_count(to, "warnings", r->counts[PDR_SEVERITY_WARNING]);
-    cli_member_count(to, "notes", r->counts[PDR_SEVERITY_INFO]);
+    cli_member_count(to, "infos", r->counts[PDR_SEVERITY_INFO]);
 }
 
 static void print_object(struct report *r)
@@ -270,66 +275,85 @@ static pdr_rc check_for_us(struct report *r, const char *path, pdr_err *err)
         r->hint = cli_hint(err, pdr_buf_str(&d.text), 0);
         rc = PDR_OK;
     }
+    r->text = d.text;
+    d.text = (pdr_buf)PDR_BUF_INIT(SIZE_MAX);
     doc_free(&d);
     return rc;
 }
 
 /* The JSON text of a document in another format. */
-static pdr_rc as_json(pdr_buf *text, const struct cli_form *form,
+static pdr_rc as_json(pdr_buf *json, pdr_str text, const pdr_format *format,
                       const struct cli_limits *limits, pdr_err *err)
 {
-    const pdr_read_opts reading = cli_form_read_opts(&form->format, limits);
+    const pdr_read_opts reading = cli_form_read_opts(format, limits);
     const pdr_write_opts writing = {.flags = PDR_BARE_TOKENS};
     pdr_value *value = NULL;
-    pdr_buf json = PDR_BUF_INIT(SIZE_MAX);
-    pdr_rc rc = pdr_codec_read(&value, form->format.codec, pdr_buf_str(text),
-                               &reading, err);
+    pdr_rc rc = pdr_codec_read(&value, format->codec, text, &reading, err);
 
     if (rc == PDR_OK)
-        rc = pdr_json_write(&json, value, &writing, err);
-    if (rc == PDR_OK) {
-        pdr_buf_dispose(text);
-        *text = json;
-        json = (pdr_buf)PDR_BUF_INIT(SIZE_MAX);
-    }
-    pdr_buf_dispose(&json);
+        rc = pdr_json_write(json, value, &writing, err);
     pdr_value_free(value);
     return rc;
 }
 
 /* The text that the other program would get: what is in the file, whatever it
  * is, unless it is of another format than JSON. */
-static pdr_rc read_text(pdr_buf *text, const struct check *c, const char *path,
+static pdr_rc read_text(struct report *r, pdr_buf *json, const char *path,
                         pdr_err *err)
 {
-    struct cli_form form = {.format = {.codec = pdr_json_codec()}};
+    const struct check *c = r->check;
+    struct cli_form form;
     struct cli_input in;
+    pdr_rc known = PDR_OK;
     pdr_rc rc = cli_input_open(&in, c->cli, path, err);
 
     if (rc != PDR_OK)
         return rc;
-    rc = cli_form_of_input(&form, &in, c->how.from, err);
-    if (rc == PDR_EINVALID)
-        form.format.codec = pdr_json_codec();
-    if (rc == PDR_OK || rc == PDR_EINVALID)
-        rc = cli_input_rest(text, &in, &c->how.limits, err);
+    known = cli_form_of_input(&form, &in, c->how.from, err);
+    if (known == PDR_OK || known == PDR_EINVALID)
+        rc = cli_input_rest(&r->text, &in, &c->how.limits, err);
+    else
+        rc = known;
     cli_input_close(&in);
-    if (rc == PDR_OK && form.format.codec != pdr_json_codec())
-        rc = as_json(text, &form, &c->how.limits, err);
+    if (rc == PDR_OK && known == PDR_OK &&
+        form.format.codec != pdr_json_codec())
+        rc = as_json(json, pdr_buf_str(&r->text), &form.format, &c->how.limits,
+                     err);
     return rc;
 }
 
 static pdr_rc check_for_reader(struct report *r, const char *path, pdr_err *err)
 {
-    const struct check *c = r->check;
-    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
-    pdr_rc rc = read_text(&text, c, path, err);
+    pdr_buf json = PDR_BUF_INIT(SIZE_MAX);
+    pdr_rc rc = read_text(r, &json, path, err);
 
     if (rc == PDR_OK)
-        rc = pdr_state_check_reader(&r->verdict, pdr_buf_str(&text),
-                                    (pdr_reader)c->reader, err, on_finding, r);
-    pdr_buf_dispose(&text);
+        rc = pdr_state_check_reader(
+            &r->verdict, pdr_buf_str(json.len > 0 ? &json : &r->text),
+            (pdr_reader)r->check->reader, err, on_finding, r);
+    pdr_buf_dispose(&json);
     return rc;
+}
+
+/* The document as it is, if it is good. */
+static void pass_on(struct report *r)
+{
+    pdr_err err = PDR_ERR_INIT;
+
+    if (is_good(r)) {
+        cli_print(r->check->cli, pdr_buf_str(&r->text));
+        return;
+    }
+    pdr_buf_clear(&r->line);
+    put_counts(&r->line, r);
+    pdr_err_set(&err, PDR_EINVALID, "not_sound", "%s%.*s", verdict_text(r),
+                (int)r->line.len, r->line.ptr);
+    fflush(stdout);
+    (void)cli_fail(r->check->cli,
+                   &(struct cli_about){.name = r->name,
+                                       .hint = "without -o raw, what was found "
+                                               "is shown"},
+                   &err);
 }
 
 static void conclude(struct report *r)
@@ -342,7 +366,9 @@ static void conclude(struct report *r)
                                              : pdr_rc_exit_status(PDR_EINVALID);
     if (r->list != NULL)
         print_object(r);
-    else if (c->cli->output == CLI_OUTPUT_TABLE)
+    else if (c->cli->output == CLI_OUTPUT_RAW)
+        pass_on(r);
+    else
         print_verdict(r);
     c->files++;
     c->bad += status != 0;
@@ -354,6 +380,7 @@ static void check_file(struct check *c, const char *path)
     struct report r = {.check = c,
                        .name = cli_input_name(path),
                        .hint = "",
+                       .text = PDR_BUF_INIT(SIZE_MAX),
                        .line = PDR_BUF_INIT(SIZE_MAX)};
     pdr_err err = PDR_ERR_INIT;
     pdr_rc rc = PDR_OK;
@@ -373,6 +400,7 @@ static void check_file(struct check *c, const char *path)
         c->status = status > c->status ? status : c->status;
     }
     pdr_builder_free(r.list);
+    pdr_buf_dispose(&r.text);
     pdr_buf_dispose(&r.line);
 }
 
@@ -391,7 +419,7 @@ static void print_totals(const struct check *c)
 
 static int run(struct cli *cli, int argc, char **argv)
 {
-    struct check c = {.cli = cli, .max_findings = DEFAULT_FINDINGS};
+    struct check c = {.cli = cli, .max_findings = NOT_SAID};
     struct cli_args files = {NULL, 0};
     uint64_t reader = CLI_NO_FORM;
     const struct cli_opt opts[] = {
@@ -408,6 +436,8 @@ static int run(struct cli *cli, int argc, char **argv)
     doc_reading_init(&c.how);
     if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))
         return cli->status;
+    if (c.max_findings == NOT_SAID)
+        c.max_findings = cli_is_json(cli) ? 0 : DEFAULT_FINDINGS;
     if (reader != CLI_NO_FORM)
         c.reader = reader + 1;
     if (c.strict && c.reader != PDR_READER_ANY)

@@ -151,7 +151,7 @@ static void show_error(struct show *s, const struct doc_content *c)
         put_text(s, CLI_RED, "       ",
                  pdr_value_kind(details) == PDR_STRING
                      ? doc_text(details, &s->scratch)
-                     : doc_json(details, &s->scratch),
+                     : doc_json_spaced(details, &s->scratch),
                  short_lines(s));
     pdr_buf_dispose(&text);
 }
@@ -199,6 +199,8 @@ static void show_call(struct show *s, const struct doc_content *c)
     result = doc_results_take(&s->results, doc_field(c, PDR_FIELD_CALL_ID));
     if (result != NULL)
         show_result(s, result, back);
+    else if (doc_results_is_asked(&s->results, doc_field(c, PDR_FIELD_CALL_ID)))
+        put_text(s, CLI_RED, back, pdr_str_c("(waits for approval)"), 0);
     else
         put_text(s, CLI_RED, back, pdr_str_c("(no result in this turn)"), 0);
     pdr_buf_dispose(&text);
@@ -229,6 +231,9 @@ static void show_approval(struct show *s, const struct doc_content *c)
     pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
     bool yes = false;
 
+    if (doc_is_asking(c) &&
+        doc_results_has_call(&s->results, doc_field(&inner, PDR_FIELD_CALL_ID)))
+        return; /* was told with the call */
     if (approved != NULL)
         (void)!pdr_value_bool(&yes, approved, NULL);
     if (call != NULL)
@@ -257,7 +262,7 @@ static void show_unknown(struct show *s, const struct doc_content *c)
         cli_show_cut(&text, doc_text(type, &s->scratch), CLI_TEXT_LINE, 40);
     }
     cli_put(&text, "] ");
-    cli_show(&text, doc_json(c->value, &s->scratch), CLI_TEXT_LINE);
+    cli_show(&text, doc_json_spaced(c->value, &s->scratch), CLI_TEXT_LINE);
     put_text(s, CLI_YELLOW, "", pdr_buf_str(&text), short_lines(s));
     pdr_buf_dispose(&text);
 }
@@ -270,13 +275,6 @@ struct usage_line {
 /* "510 in": the .NET names, without what they all have. */
 static pdr_rc add_usage(pdr_str name, int64_t count, pdr_err *err, void *arg)
 {
-    static const struct {
-        const char *name, *shown;
-    } known[] = {{"inputTokenCount", "in"},
-                 {"outputTokenCount", "out"},
-                 {"totalTokenCount", "total"},
-                 {"cachedInputTokenCount", "cached"},
-                 {"reasoningTokenCount", "reasoning"}};
     struct usage_line *line = arg;
     char digits[32];
 
@@ -285,13 +283,7 @@ static pdr_rc add_usage(pdr_str name, int64_t count, pdr_err *err, void *arg)
         &line->text, "%s%s%s ", line->text.len > 0 ? ", " : "",
         count < 0 ? "-" : "",
         cli_number(digits, count < 0 ? 0 - (uint64_t)count : (uint64_t)count));
-    for (size_t i = 0; i < CLI_COUNT(known); i++) {
-        if (pdr_str_equal(name, pdr_str_c(known[i].name))) {
-            cli_put(&line->text, known[i].shown);
-            return PDR_OK;
-        }
-    }
-    cli_show_cut(&line->text, name, CLI_TEXT_LINE, 40);
+    cli_show_cut(&line->text, doc_count_name(name), CLI_TEXT_LINE, 40);
     return PDR_OK;
 }
 
@@ -464,24 +456,27 @@ static void put_part(struct show *s, size_t *used, pdr_str text)
 }
 
 /* "── turn 2 ── 2026-05-06 07:31:40 ── r-102 ─────" */
-static void show_heading(struct show *s, const char *what,
+static void show_heading(struct show *s, const char *color, const char *what,
                          const pdr_value *entry)
 {
     const pdr_value *id = pdr_entry_correlation_id(entry);
     size_t used = 2;
     pdr_datetime when;
+    char time[40];
 
     s->day[0] = '\0';
     pdr_buf_clear(&s->line);
     cli_put(&s->line, sign(s, "──", "--"));
     put_part(s, &used, pdr_str_c(what));
-    if (pdr_entry_created_at(&when, entry))
-        put_part(s, &used, pdr_str_c(doc_time(s->day, &when)));
+    if (pdr_entry_created_at(&when, entry)) {
+        snprintf(time, sizeof(time), "%s UTC", doc_time(s->day, &when));
+        put_part(s, &used, pdr_str_c(time));
+    }
     if (id != NULL)
         put_part(s, &used, doc_text(id, &s->scratch));
     put_rule(s, used);
     fputs("\n", s->out);
-    put_line(s, CLI_BOLD, 0, "");
+    put_line(s, color, 0, "");
 }
 
 /* What a request asks for beside its messages. */
@@ -531,7 +526,8 @@ static void show_turn(struct show *s, const struct doc_turn *turn)
 
     snprintf(what, sizeof(what), "turn %zu%s", turn->number,
              turn->is_error ? " failed" : "");
-    show_heading(s, what, s->turns->entries[turn->first]);
+    show_heading(s, turn->is_error ? CLI_RED : CLI_BOLD, what,
+                 s->turns->entries[turn->first]);
     doc_results_find(&s->results, s->turns, turn);
     for (size_t i = turn->first; i != DOC_NONE; i = s->turns->next[i])
         show_entry(s, s->turns->entries[i]);
@@ -555,8 +551,9 @@ static void show_other(struct show *s, const struct doc_turn *turn)
         cli_show_cut(&what, doc_text(type, &s->scratch), CLI_TEXT_LINE, 40);
     }
     cli_must(pdr_buf_append(&what, pdr_str_n("", 1), NULL), NULL);
-    show_heading(s, what.ptr, entry);
-    put_text(s, CLI_YELLOW, "", doc_json(entry, &s->scratch), short_lines(s));
+    show_heading(s, CLI_YELLOW, what.ptr, entry);
+    put_text(s, CLI_YELLOW, "", doc_json_spaced(entry, &s->scratch),
+             short_lines(s));
     pdr_buf_dispose(&what);
 }
 
@@ -614,9 +611,7 @@ static void show_head(struct show *s, const struct doc *d)
     cli_putf(&s->line, ", %s entr%s", cli_number(text, s->turns->entry_count),
              s->turns->entry_count == 1 ? "y" : "ies");
     if (pdr_state_expiration(&expires, d->value))
-        cli_putf(&s->line, ", expires %s", doc_time(text, &expires));
-    if (s->turns->entry_count > 0)
-        cli_put(&s->line, " (times are UTC)");
+        cli_putf(&s->line, ", expires %s UTC", doc_time(text, &expires));
     put_line(s, "", 0, "");
 }
 

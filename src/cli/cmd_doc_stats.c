@@ -305,44 +305,64 @@ static void end_line(struct stats *s)
     fwrite(s->line.ptr, 1, s->line.len, stdout);
 }
 
-static void put_count(struct stats *s, int64_t count)
+static void put_count(pdr_buf *out, int64_t count)
 {
+    uint64_t size = count < 0 ? 0 - (uint64_t)count : (uint64_t)count;
     char digits[32];
 
-    cli_putf(
-        &s->line, "%s%s", count < 0 ? "-" : "",
-        cli_number(digits, count < 0 ? 0 - (uint64_t)count : (uint64_t)count));
+    cli_putf(out, "%s%s", count < 0 ? "-" : "", cli_number(digits, size));
 }
 
-/* "9 text, 3 functionCall and 4 other kinds" */
-static void put_tally(struct stats *s, const struct tally *t)
+static size_t page_width(const struct cli *cli)
 {
-    size_t shown = t->count > MOST ? MOST - 1 : t->count;
-
-    for (size_t i = 0; i < shown; i++) {
-        cli_put(&s->line, i > 0 ? ", " : "");
-        put_count(s, t->rows[i].sum);
-        cli_put(&s->line, " ");
-        cli_show_cut(&s->line, pdr_str_n(t->rows[i].name, t->rows[i].len),
-                     CLI_TEXT_LINE, 40);
-    }
-    if (t->count > shown)
-        cli_putf(&s->line, " and %zu more kinds", t->count - shown);
+    return cli->tty_out && cli->width > 40 ? cli->width : 80;
 }
 
+/* Add a part to the line, on a new one if there is no room for it. */
+static void put_item(struct stats *s, size_t *used, pdr_buf *item, bool last)
+{
+    size_t cells = cli_cells(pdr_buf_str(item), CLI_TEXT_LINE);
+
+    if (*used + cells + 2 > page_width(s->cli) && *used > NAME_CELLS) {
+        s->line.len--; /* the space in front */
+        cli_putf(&s->line, "\n%*s", NAME_CELLS, "");
+        *used = NAME_CELLS;
+    }
+    cli_must(pdr_buf_append(&s->line, pdr_buf_str(item), NULL), NULL);
+    cli_put(&s->line, last ? "" : ", ");
+    *used += cells + 2;
+}
+
+/* "Contents   12: 9 text, 3 functionCall and 4 more kinds" */
 static void print_tally(struct stats *s, const char *name,
                         const struct tally *t, bool has_total)
 {
+    size_t shown = t->count > MOST ? MOST - 1 : t->count;
+    size_t used = NAME_CELLS;
+    pdr_buf item = PDR_BUF_INIT(SIZE_MAX);
     char digits[32];
 
     if (t->count == 0 && !has_total)
         return;
     put_name(s, name);
-    if (has_total)
-        cli_putf(&s->line, "%s%s", cli_number(digits, tally_total(t)),
-                 t->count > 0 ? ": " : "");
-    put_tally(s, t);
+    if (has_total) {
+        cli_number(digits, tally_total(t));
+        cli_putf(&s->line, "%s%s", digits, t->count > 0 ? ": " : "");
+        used += strlen(digits) + 2;
+    }
+    for (size_t i = 0; i < shown; i++) {
+        pdr_str row = pdr_str_n(t->rows[i].name, t->rows[i].len);
+        pdr_buf_clear(&item);
+        put_count(&item, t->rows[i].sum);
+        cli_put(&item, " ");
+        cli_show_cut(&item, t == &s->tokens ? doc_count_name(row) : row,
+                     CLI_TEXT_LINE, 40);
+        put_item(s, &used, &item, i + 1 == t->count);
+    }
+    if (t->count > shown)
+        cli_putf(&s->line, "%zu more", t->count - shown);
     end_line(s);
+    pdr_buf_dispose(&item);
 }
 
 static void print_turns(struct stats *s)

@@ -162,6 +162,59 @@ pdr_str doc_json(const pdr_value *value, pdr_buf *scratch)
     return pdr_buf_str(scratch);
 }
 
+/* Spaces between tokens, so that a line can be broken there. */
+static void space_out(pdr_buf *out, pdr_str json)
+{
+    bool in_string = false;
+    size_t from = 0;
+    pdr_err err = PDR_ERR_INIT;
+
+    for (size_t at = 0; at < json.len; at++) {
+        char c = json.ptr[at];
+        if (in_string && c == '\\') {
+            at++;
+        } else if (c == '"') {
+            in_string = !in_string;
+        } else if (!in_string && (c == ',' || c == ':')) {
+            cli_must(pdr_buf_append(
+                         out, pdr_str_n(json.ptr + from, at + 1 - from), &err),
+                     &err);
+            cli_put(out, " ");
+            from = at + 1;
+        }
+    }
+    cli_must(
+        pdr_buf_append(out, pdr_str_n(json.ptr + from, json.len - from), &err),
+        &err);
+}
+
+pdr_str doc_json_spaced(const pdr_value *value, pdr_buf *scratch)
+{
+    pdr_buf compact = PDR_BUF_INIT(SIZE_MAX);
+
+    (void)doc_json(value, &compact);
+    pdr_buf_clear(scratch);
+    space_out(scratch, pdr_buf_str(&compact));
+    pdr_buf_dispose(&compact);
+    return pdr_buf_str(scratch);
+}
+
+pdr_str doc_count_name(pdr_str name)
+{
+    static const struct {
+        const char *name, *shown;
+    } known[] = {{"inputTokenCount", "in"},
+                 {"outputTokenCount", "out"},
+                 {"totalTokenCount", "total"},
+                 {"cachedInputTokenCount", "cached"},
+                 {"reasoningTokenCount", "reasoning"}};
+
+    for (size_t i = 0; i < CLI_COUNT(known); i++)
+        if (pdr_str_equal(name, pdr_str_c(known[i].name)))
+            return pdr_str_c(known[i].shown);
+    return name;
+}
+
 uint64_t doc_bytes(const pdr_value *value)
 {
     pdr_str raw = {NULL, 0};
@@ -285,27 +338,28 @@ static pdr_str readable(const pdr_value *value, pdr_buf *scratch)
 {
     if (value == NULL)
         return pdr_str_n(NULL, 0);
-    return pdr_value_kind(value) == PDR_STRING ? doc_text(value, scratch)
-                                               : doc_json(value, scratch);
+    return pdr_value_kind(value) == PDR_STRING
+               ? doc_text(value, scratch)
+               : doc_json_spaced(value, scratch);
 }
 
+/* The text that a model gave where it gave no object. */
 pdr_str doc_arguments(const struct doc_content *call, pdr_buf *scratch)
 {
     static const pdr_field fields[] = {PDR_FIELD_ARGUMENTS, PDR_FIELD_INPUTS,
                                        PDR_FIELD_QUERIES};
-    pdr_str none = {NULL, 0};
+    const pdr_value *value = first_field(call, fields, CLI_COUNT(fields));
     pdr_rc rc = PDR_EINVALID;
 
+    if (call->kind != PDR_CONTENT_CALL || pdr_value_count(value) > 0)
+        return readable(value, scratch);
     pdr_buf_clear(scratch);
-    if (call->kind == PDR_CONTENT_CALL)
-        rc = pdr_content_arguments(scratch, call->value, call->shape, NULL);
+    rc = pdr_content_arguments(scratch, call->value, call->shape, NULL);
     if (rc == PDR_ENOMEM)
         cli_must(rc, NULL);
-    if (rc != PDR_OK)
-        return readable(first_field(call, fields, CLI_COUNT(fields)), scratch);
-    return pdr_str_equal(pdr_buf_str(scratch), pdr_str_c("{}"))
-               ? none
-               : pdr_buf_str(scratch);
+    if (rc != PDR_OK || pdr_str_equal(pdr_buf_str(scratch), pdr_str_c("{}")))
+        pdr_buf_clear(scratch);
+    return pdr_buf_str(scratch);
 }
 
 const pdr_value *doc_result_value(const struct doc_content *result)
@@ -318,6 +372,12 @@ const pdr_value *doc_result_value(const struct doc_content *result)
 pdr_str doc_result(const struct doc_content *result, pdr_buf *scratch)
 {
     return readable(doc_result_value(result), scratch);
+}
+
+bool doc_is_asking(const struct doc_content *content)
+{
+    return content->part == DOC_PART_APPROVAL &&
+           doc_field(content, PDR_FIELD_APPROVED) == NULL;
 }
 
 bool doc_data_bytes(uint64_t *out, pdr_str uri)

@@ -68,6 +68,11 @@ pdr_str doc_text(const pdr_value *value, pdr_buf *scratch);
 
 /* A value as compact JSON. Borrowed from `scratch`. */
 pdr_str doc_json(const pdr_value *value, pdr_buf *scratch);
+/* The same with spaces behind commas and colons, for people. */
+pdr_str doc_json_spaced(const pdr_value *value, pdr_buf *scratch);
+
+/* "in" for "inputTokenCount", and so on; other names as they are. */
+pdr_str doc_count_name(pdr_str name);
 
 /* Bytes of a value as it stands in the document. */
 uint64_t doc_bytes(const pdr_value *value);
@@ -116,6 +121,9 @@ pdr_str doc_arguments(const struct doc_content *call, pdr_buf *scratch);
 pdr_str doc_result(const struct doc_content *result, pdr_buf *scratch);
 /* The value that came of it; NULL if there is none. */
 const pdr_value *doc_result_value(const struct doc_content *result);
+
+/* Is it an approval that is asked for, not one that was given or refused? */
+bool doc_is_asking(const struct doc_content *content);
 
 /* Bytes that a data URI holds; false if `uri` is none. */
 bool doc_data_bytes(uint64_t *out, pdr_str uri);
@@ -185,7 +193,9 @@ struct doc_results {
         bool is_told;             /* a call took it */
     } * items;                    /* in document order */
     size_t count, cap;
-    size_t passed; /* of them, by doc_results_pass() */
+    size_t passed;         /* of them, by doc_results_pass() */
+    struct doc_keys calls; /* ids of all calls */
+    struct doc_keys asked; /* ids of those that an approval is asked for */
 };
 
 void doc_results_find(struct doc_results *out, const struct doc_turns *turns,
@@ -193,6 +203,11 @@ void doc_results_find(struct doc_results *out, const struct doc_turns *turns,
 /* The next result with this call id, or NULL. */
 const pdr_value *doc_results_take(struct doc_results *r,
                                   const pdr_value *call_id);
+/* Is there a call with this id? Is it one that waits for an approval? */
+bool doc_results_has_call(const struct doc_results *r,
+                          const pdr_value *call_id);
+bool doc_results_is_asked(const struct doc_results *r,
+                          const pdr_value *call_id);
 /* The walk over the turn has come to the next result: was it told before? */
 bool doc_results_pass(struct doc_results *r);
 void doc_results_free(struct doc_results *r);

@@ -194,19 +194,38 @@ void doc_turns_free(struct doc_turns *turns)
 /* --- results ------------------------------------------------------------- */
 
 static void add_result(struct doc_results *r, const pdr_value *content,
-                       pdr_buf *scratch)
+                       const struct doc_content *c, pdr_buf *scratch)
 {
-    struct doc_content c = doc_content_of(content);
-
-    if (c.part != DOC_PART_RESULT)
-        return;
     if (r->count == r->cap) {
         r->cap = r->cap > 0 ? r->cap * 2 : 16;
         r->items = cli_realloc(r->items, r->cap, sizeof(r->items[0]));
     }
-    doc_keys_add(&r->keys, doc_text(doc_field(&c, PDR_FIELD_CALL_ID), scratch),
+    doc_keys_add(&r->keys, doc_text(doc_field(c, PDR_FIELD_CALL_ID), scratch),
                  r->count);
     r->items[r->count++] = (struct doc_result){content, false};
+}
+
+/* The call of an approval, or NULL. */
+static const pdr_value *asked_id(const struct doc_content *c)
+{
+    struct doc_content call =
+        doc_content_in(doc_field(c, PDR_FIELD_TOOL_CALL), c->shape);
+
+    return doc_field(&call, PDR_FIELD_CALL_ID);
+}
+
+static void add_content(struct doc_results *r, const pdr_value *content,
+                        pdr_buf *scratch)
+{
+    struct doc_content c = doc_content_of(content);
+
+    if (c.part == DOC_PART_RESULT)
+        add_result(r, content, &c, scratch);
+    else if (c.part == DOC_PART_CALL)
+        doc_keys_add(&r->calls,
+                     doc_text(doc_field(&c, PDR_FIELD_CALL_ID), scratch), 0);
+    else if (doc_is_asking(&c))
+        doc_keys_add(&r->asked, doc_text(asked_id(&c), scratch), 0);
 }
 
 static void add_results(struct doc_results *r, const pdr_value *entry,
@@ -219,7 +238,7 @@ static void add_results(struct doc_results *r, const pdr_value *entry,
         pdr_iter_init(&content,
                       pdr_message_contents(message.value, PDR_SHAPE_STATE));
         while (pdr_iter_next(&content))
-            add_result(r, content.value, scratch);
+            add_content(r, content.value, scratch);
     }
 }
 
@@ -228,11 +247,34 @@ void doc_results_find(struct doc_results *out, const struct doc_turns *turns,
 {
     pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
 
-    *out = (struct doc_results){.keys = DOC_KEYS_INIT};
+    *out = (struct doc_results){
+        .keys = DOC_KEYS_INIT, .calls = DOC_KEYS_INIT, .asked = DOC_KEYS_INIT};
     for (size_t i = turn->first; i != DOC_NONE; i = turns->next[i])
         add_results(out, turns->entries[i], &scratch);
     doc_keys_sort(&out->keys);
+    doc_keys_sort(&out->calls);
+    doc_keys_sort(&out->asked);
     pdr_buf_dispose(&scratch);
+}
+
+static bool has_id(const struct doc_keys *keys, const pdr_value *id)
+{
+    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
+    bool found =
+        id != NULL && doc_keys_find(keys, doc_text(id, &scratch)) != NULL;
+
+    pdr_buf_dispose(&scratch);
+    return found;
+}
+
+bool doc_results_has_call(const struct doc_results *r, const pdr_value *call_id)
+{
+    return has_id(&r->calls, call_id);
+}
+
+bool doc_results_is_asked(const struct doc_results *r, const pdr_value *call_id)
+{
+    return has_id(&r->asked, call_id);
 }
 
 const pdr_value *doc_results_take(struct doc_results *r,
@@ -259,4 +301,6 @@ void doc_results_free(struct doc_results *r)
 {
     free(r->items);
     doc_keys_free(&r->keys);
+    doc_keys_free(&r->calls);
+    doc_keys_free(&r->asked);
 }
