@@ -318,6 +318,11 @@ size_t cli_cells(pdr_str text, enum cli_text_mode mode);
  * the text end a line. Nothing is appended behind the last character. */
 size_t cli_wrap(pdr_buf *out, pdr_str text, size_t at, size_t cells);
 
+/* Append `text` from column `used` on, broken before column `width` and
+ * indented on the lines behind the first; in one line if `width` is 0. */
+void cli_flow(pdr_buf *out, pdr_str text, size_t used, size_t indent,
+              size_t width);
+
 /* The line of `input` that has byte `offset`, cut to `cells` columns around it,
  * and the column (from 0) of that byte in what is shown. */
 size_t cli_excerpt(pdr_buf *out, pdr_str input, size_t offset, size_t cells);

@@ -57,8 +57,10 @@ static bool is_change(const char *rule)
 
 static void put_change(struct change *c, const pdr_doc_finding *f)
 {
-    bool colored =
-        report_stream(c) == stdout ? c->cli->color_out : c->cli->color_err;
+    bool is_out = report_stream(c) == stdout;
+    bool colored = is_out ? c->cli->color_out : c->cli->color_err;
+    bool terminal = is_out && c->cli->tty_out;
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
 
     cli_put(&c->report, cli_on(colored, CLI_YELLOW));
     if (f->pointer.len > 0)
@@ -66,9 +68,12 @@ static void put_change(struct change *c, const pdr_doc_finding *f)
     else
         cli_put(&c->report, "(the whole document)");
     cli_putf(&c->report, "%s\n    ", cli_off(colored));
-    cli_show(&c->report, f->text, CLI_TEXT_LINE);
-    cli_putf(&c->report, " %s[%s]%s\n", cli_on(colored, CLI_DIM), f->rule,
-             cli_off(colored));
+    cli_show(&text, f->text, CLI_TEXT_LINE);
+    cli_putf(&text, " [%s]", f->rule);
+    cli_flow(&c->report, pdr_buf_str(&text), 4, 4,
+             terminal ? c->cli->width : 0);
+    cli_put(&c->report, "\n");
+    pdr_buf_dispose(&text);
 }
 
 static pdr_rc on_change(const pdr_doc_finding *finding, pdr_err *err, void *arg)

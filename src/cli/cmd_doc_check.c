@@ -54,24 +54,32 @@ static const char *severity_color(pdr_severity severity)
  * front. */
 static void print_finding(struct report *r, const pdr_doc_finding *f)
 {
-    bool colored = r->check->cli->color_out;
+    const struct cli *cli = r->check->cli;
+    bool colored = cli->color_out;
+    const char *severity = pdr_severity_name(f->severity);
+    size_t used = strlen(severity) + 2;
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
 
     pdr_buf_clear(&r->line);
     if (r->check->is_list) {
         cli_show(&r->line, pdr_str_c(r->name), CLI_TEXT_LINE);
         cli_put(&r->line, ": ");
+        used += cli_cells(pdr_buf_str(&r->line), CLI_TEXT_LINE);
     }
     cli_putf(&r->line, "%s%s:%s ", cli_on(colored, severity_color(f->severity)),
-             pdr_severity_name(f->severity), cli_off(colored));
-    cli_show(&r->line, f->text, CLI_TEXT_LINE);
-    cli_putf(&r->line, " %s[%s]%s\n    ", cli_on(colored, CLI_DIM), f->rule,
-             cli_off(colored));
+             severity, cli_off(colored));
+    cli_show(&text, f->text, CLI_TEXT_LINE);
+    cli_putf(&text, " [%s]", f->rule);
+    cli_flow(&r->line, pdr_buf_str(&text), used, 4,
+             cli->tty_out ? cli->width : 0);
+    cli_putf(&r->line, "\n    %s", cli_on(colored, CLI_DIM));
     if (f->pointer.len > 0)
         cli_show(&r->line, f->pointer, CLI_TEXT_JSON);
     else
         cli_put(&r->line, "(the whole document)");
-    cli_put(&r->line, "\n");
+    cli_putf(&r->line, "%s\n", cli_off(colored));
     fwrite(r->line.ptr, 1, r->line.len, stdout);
+    pdr_buf_dispose(&text);
 }
 
 static void add_finding(pdr_builder *to, const pdr_doc_finding *f)

@@ -604,7 +604,9 @@ static void show_head(struct show *s, const struct doc *d)
 
     pdr_buf_clear(&s->line);
     cli_show(&s->line, pdr_str_c(d->name), CLI_TEXT_LINE);
-    cli_put(&s->line, ": version ");
+    put_line(s, CLI_BOLD, 0, "");
+    pdr_buf_clear(&s->line);
+    cli_put(&s->line, "version ");
     cli_show_cut(&s->line, doc_text(version, &s->scratch), CLI_TEXT_LINE, 20);
     cli_putf(&s->line, ", %s turn%s", cli_number(text, s->turns->numbered),
              s->turns->numbered == 1 ? "" : "s");

@@ -320,6 +320,26 @@ size_t cli_wrap(pdr_buf *out, pdr_str text, size_t at, size_t cells)
     return gap;
 }
 
+#define MIN_FLOW ((size_t)16) /* columns; narrower is not read, but spelled */
+
+void cli_flow(pdr_buf *out, pdr_str text, size_t used, size_t indent,
+              size_t width)
+{
+    size_t at = 0;
+
+    if (width == 0) {
+        cli_show(out, text, CLI_TEXT_LINE);
+        return;
+    }
+    while (at < text.len) {
+        size_t room = width > used + MIN_FLOW ? width - used : MIN_FLOW;
+        at = cli_wrap(out, text, at, room);
+        used = indent;
+        if (at < text.len)
+            cli_putf(out, "\n%*s", (int)indent, "");
+    }
+}
+
 /* --- excerpts ------------------------------------------------------------ */
 
 /* A line may have gigabytes: look for its ends in this range only. */
