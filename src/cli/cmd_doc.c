@@ -3,7 +3,7 @@
  *
  * A row here for each verb; each is a file of its own.
  */
-#include "doc.h"
+#include "doc_parts.h"
 
 static const struct cli_command *const verbs[] = {
     &cli_cmd_doc_check,

@@ -10,7 +10,7 @@
  *                              +--> changes: standard output, or standard error
  *                                   if that is OUT
  */
-#include "doc.h"
+#include "doc_parts.h"
 
 #include <sys/stat.h>
 #include <time.h>

@@ -9,7 +9,7 @@
  * LEVELS  Structure (a schema file) and meaning, for us; or with --for what
  *      another program would do with the very text, also one that we refuse.
  */
-#include "doc.h"
+#include "doc_parts.h"
 
 #define DEFAULT_FINDINGS 50         /* for people; programs get all */
 #define NOT_SAID         UINT64_MAX /* no option gave the number */

@@ -12,7 +12,7 @@
  *      text for a key. What surrounds the entries, the frame, is compared as a
  *      document whose history is empty.
  */
-#include "doc.h"
+#include "doc_parts.h"
 
 #include <stdlib.h>
 

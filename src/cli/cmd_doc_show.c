@@ -12,7 +12,7 @@
  * All text of a document goes through cli_wrap() or cli_show(): no control
  * character of it reaches a terminal.
  */
-#include "doc.h"
+#include "doc_parts.h"
 
 #define MAX_WIDTH   ((size_t)120) /* longer lines are hard to read */
 #define MIN_WIDTH   ((size_t)24)

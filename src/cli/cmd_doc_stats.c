@@ -5,7 +5,7 @@
  *      tokens, tools and sizes answer that, and the largest contents with their
  *      pointers say where to look.
  */
-#include "doc.h"
+#include "doc_parts.h"
 
 #include <stdlib.h>
 

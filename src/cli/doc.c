@@ -5,7 +5,7 @@
  * value. One that the gate refuses is reported with a hint that depends on what
  * it looks like instead.
  */
-#include "doc.h"
+#include "doc_parts.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
  *      The members are told in perdure-doc-show(1) and stay: new ones may come.
  *      What nobody knows is given whole.
  */
-#include "doc.h"
+#include "doc_parts.h"
 
 /* A string of the document, spelled as it is; nothing if there is none. */
 static void member(pdr_builder *to, const char *name, const pdr_value *value)

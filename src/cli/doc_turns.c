@@ -11,7 +11,7 @@
  *                        2--------------------------2
  *                                (0)                        3
  */
-#include "doc.h"
+#include "doc_parts.h"
 
 #include <stdlib.h>
 

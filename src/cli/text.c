@@ -312,8 +312,11 @@ size_t cli_wrap(pdr_buf *out, pdr_str text, size_t at, size_t cells)
     }
     if (at == text.len || skip_line_end(text, at) > at)
         return skip_line_end(text, at);
-    if (text.ptr[at] == ' ') /* the words fit exactly */
+    if (text.ptr[at] == ' ') { /* the words fit */
+        if (gap == at)
+            out->len = gap_len;
         return skip_line_end(text, skip_spaces(text, at));
+    }
     if (gap == 0)
         return at;
     out->len = gap_len;

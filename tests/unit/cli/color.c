@@ -70,3 +70,24 @@ TEST(color_wanted, is_turned_off_by_clicolor_0_and_a_dumb_terminal)
     ASSERT(wanted(CLI_AUTO, (struct cli_color_env){.clicolor = "1"}, true));
     ASSERT(!wanted(CLI_AUTO, (struct cli_color_env){.term = "dumb"}, true));
 }
+
+TEST(is_utf8, is_told_by_the_first_variable_that_is_set)
+{
+    ASSERT(cli_is_utf8("C.UTF-8", NULL, NULL));
+    ASSERT(cli_is_utf8(NULL, "de_DE.utf8", "C"));
+    ASSERT(cli_is_utf8("", "", "en_GB.UTF-8"));
+    ASSERT(!cli_is_utf8("C", "C.UTF-8", "C.UTF-8"));
+    ASSERT(!cli_is_utf8(NULL, NULL, "en_US.ISO-8859-1"));
+    ASSERT(!cli_is_utf8(NULL, NULL, NULL));
+}
+
+TEST(pager_choice, takes_the_own_variable_then_the_general_then_less)
+{
+    ASSERT_STR("most", cli_pager_choice("most", "more", true));
+    ASSERT_STR("more", cli_pager_choice(NULL, "more", true));
+    ASSERT_STR("less -FRX", cli_pager_choice(NULL, NULL, true));
+    ASSERT(cli_pager_choice(NULL, NULL, false) == NULL);
+    ASSERT(cli_pager_choice("", "more", true) == NULL);
+    ASSERT(cli_pager_choice("cat", "more", true) == NULL);
+    ASSERT(cli_pager_choice(NULL, "", true) == NULL);
+}

@@ -7,7 +7,7 @@ static const char *const sizes[] = {"small", "large", NULL};
 
 /* One table with a row of each kind. */
 struct all {
-    const char *first, *second;
+    const char *first, *second, *text;
     bool flag, other;
     uint64_t number, bytes, size;
 };
@@ -25,6 +25,7 @@ static bool parse(struct all *out, struct cli_usage *bad,
         CLI_U64('n', "number", "N", &out->number, 1, 9, ""),
         CLI_BYTES('b', "bytes", "SIZE", &out->bytes, 1, 1u << 30, ""),
         CLI_WORD(0, "size", "WHICH", &out->size, sizes, ""),
+        CLI_TEXT('t', "text", "TEXT", &out->text, ""),
     };
     static char copies[MAX_ARGS][64];
     char *argv[MAX_ARGS + 1] = {NULL};
@@ -179,4 +180,29 @@ TEST(nearest, finds_slips_of_the_finger_and_nothing_else)
     ASSERT(cli_nearest("xyz", names, 4) == NULL);
     ASSERT(cli_nearest("a-word-that-is-far-too-long-to-be-a-slip", names, 4) ==
            NULL);
+}
+
+TEST(opts_parse, takes_any_text_as_a_value)
+{
+    struct all all;
+    struct cli_usage bad;
+
+    ASSERT(PARSE(&all, &bad, "a", "--text", "--flag"));
+    ASSERT_STR("--flag", all.text);
+    ASSERT(!all.flag);
+    ASSERT(PARSE(&all, &bad, "a", "--text="));
+    ASSERT_STR("", all.text);
+    ASSERT(PARSE(&all, &bad, "a", "-tx"));
+    ASSERT_STR("x", all.text);
+    ASSERT(!PARSE(&all, &bad, "a", "-t"));
+    ASSERT_STR("missing_value", bad.reason);
+}
+
+TEST(command_word, is_the_last_word_of_the_name)
+{
+    const struct cli_command plain = {.name = "diff"};
+    const struct cli_command verb = {.name = "doc diff"};
+
+    ASSERT_STR("diff", cli_command_word(&plain));
+    ASSERT_STR("diff", cli_command_word(&verb));
 }

@@ -194,6 +194,82 @@ TEST(cut_len, finds_the_front_of_a_character)
     ASSERT_SIZE(0, cli_cut_len(pdr_str_c("\xFF")));
 }
 
+/* All lines of a text, with a bar behind each. */
+static const char *wrapped(const char *text, size_t len, size_t cells)
+{
+    static char out[512];
+    pdr_buf buf = PDR_BUF_INIT(sizeof(out) - 1);
+
+    for (size_t at = 0; at < len;) {
+        size_t next = cli_wrap(&buf, pdr_str_n(text, len), at, cells);
+        ASSERT(next > at);
+        at = next;
+        cli_put(&buf, "|");
+    }
+    snprintf(out, sizeof(out), "%.*s", (int)buf.len, buf.ptr);
+    pdr_buf_dispose(&buf);
+    return out;
+}
+
+#define WRAPPED(text, cells) wrapped(text, sizeof(text) - 1, cells)
+
+TEST(wrap, breaks_between_words)
+{
+    ASSERT_STR("the quick|brown fox|jumps|",
+               WRAPPED("the quick brown fox jumps", 10));
+    ASSERT_STR("exactly ten|next|", WRAPPED("exactly ten next", 11));
+    ASSERT_STR("a|b|", WRAPPED("a     b", 3));
+    ASSERT_STR("a b|", WRAPPED("a b", 3));
+    ASSERT_STR("", WRAPPED("", 3));
+}
+
+TEST(wrap, breaks_a_word_that_is_too_long)
+{
+    ASSERT_STR("abcde|fghij|k|", WRAPPED("abcdefghijk", 5));
+    ASSERT_STR("ab|cdefg|h|", WRAPPED("ab cdefgh", 5));
+    ASSERT_STR("日|本|", WRAPPED("日本", 3));
+    ASSERT_STR("日|本|", WRAPPED("日本", 1)); /* wider than the line */
+}
+
+TEST(wrap, keeps_line_ends_and_the_layout_of_lines)
+{
+    ASSERT_STR("a||b|", WRAPPED("a\n\nb", 9));
+    ASSERT_STR("a|b|", WRAPPED("a\r\nb\r\n", 9));
+    ASSERT_STR("a\\rb|", WRAPPED("a\rb", 9));
+    ASSERT_STR("  - one|two|", WRAPPED("  - one two", 8));
+    ASSERT_STR("    x|", WRAPPED("\tx", 9));
+    ASSERT_STR("ab|c|", WRAPPED("ab \nc", 2));
+}
+
+TEST(wrap, lets_no_control_character_through)
+{
+    ASSERT_STR("\\u001b[|31m|", WRAPPED("\033[31m", 7));
+    ASSERT_STR("\\u0000|", WRAPPED("\0", 2));
+    ASSERT_STR("\\xff|", WRAPPED("\xFF", 9));
+}
+
+static const char *flowed(const char *text, size_t used, size_t indent,
+                          size_t width)
+{
+    static char out[256];
+    pdr_buf buf = PDR_BUF_INIT(sizeof(out) - 1);
+
+    cli_flow(&buf, pdr_str_c(text), used, indent, width);
+    snprintf(out, sizeof(out), "%.*s", (int)buf.len, buf.ptr);
+    pdr_buf_dispose(&buf);
+    return out;
+}
+
+TEST(flow, indents_what_goes_on_and_stays_in_one_line_without_a_width)
+{
+    ASSERT_STR("some words to\n    read in peace",
+               flowed("some words to read in peace", 7, 4, 24));
+    ASSERT_STR("some words to read", flowed("some words to read", 7, 4, 0));
+    ASSERT_STR("a\\nb", flowed("a\nb", 0, 4, 0));
+    ASSERT_STR("sixteen columns\n  at least",
+               flowed("sixteen columns at least", 90, 2, 1));
+}
+
 TEST(number, is_grouped_by_thousands)
 {
     char out[32];

@@ -1,8 +1,8 @@
 /*
- * doc.h - what the verbs of `perdure doc` share.
+ * doc_parts.h - what the verbs of `perdure doc` share.
  */
-#ifndef PDR_CLI_DOC_H
-#define PDR_CLI_DOC_H
+#ifndef PDR_CLI_DOC_PARTS_H
+#define PDR_CLI_DOC_PARTS_H
 
 #include "cli.h"
 
