@@ -542,13 +542,11 @@ static void put_properties(pdr_builder *to, pdr_shape shape,
     if (python && time.len > 0) {
         pdr_builder_name(to, PDR_LIT("perdure"));
         pdr_builder_object(to);
-        pdr_builder_name(to, PDR_LIT("state"));
-        pdr_builder_object(to);
         pdr_builder_name(to, PDR_LIT("members"));
         pdr_builder_object(to);
         put_text(to, "createdAt", time);
-        for (int level = 0; level < 3; level++)
-            pdr_builder_end(to);
+        pdr_builder_end(to);
+        pdr_builder_end(to);
     }
     pdr_builder_end(to);
 }

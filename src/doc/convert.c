@@ -245,14 +245,16 @@ static pdr_rc has_home(bool *out, const pdr_value *item, struct trip trip,
                        pdr_err *err)
 {
     pdr_content_kind kind = pdr_content_kind_of(item, trip.from);
-    struct content_items ignored = {NULL, 0, 0};
+    struct projection there;
     struct form form = form_of(kind);
     pdr_rc rc = PDR_OK;
 
     *out = exists_in(kind, trip.to);
-    if (*out && trip.from != trip.to)
-        rc = pdr__project(&ignored, out, &form, item, trip, true, err);
-    pdr__items_dispose(&ignored);
+    if (!*out || trip.from == trip.to)
+        return PDR_OK;
+    rc = pdr__project(&there, &form, item, NULL, trip, true, err);
+    *out = there.possible;
+    pdr__projection_dispose(&there);
     return rc;
 }
 

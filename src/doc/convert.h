@@ -42,12 +42,21 @@ size_t pdr__form_place(const struct form *form, pdr_shape shape,
 /* Does the way lead into other contents? */
 bool pdr__is_nested(const struct content_member *row);
 
+/* Python has no place for some members that .NET and state documents have. They
+ * stand in "members" of "perdure", with the names of .NET. */
+struct projection {
+    struct content_items members;
+    struct content_items more; /* to Python: what has no place there */
+    bool possible; /* false: a member is missing that nothing can stand for */
+};
+void pdr__projection_dispose(struct projection *projection);
+
 /* What the members of `object` are in the other shape: without discriminator,
- * properties and whatever the table does not know. `shallow` leaves out what
- * is nested. *possible is false if a member is missing for which nothing can
- * stand. */
-pdr_rc pdr__project(struct content_items *out, bool *possible,
-                    const struct form *form, const pdr_value *object,
+ * properties and whatever the table does not know. `more` is what Python has
+ * no place for, or NULL. `shallow` leaves out what is nested. Dispose *out in
+ * any case. */
+pdr_rc pdr__project(struct projection *out, const struct form *form,
+                    const pdr_value *object, const pdr_value *more,
                     struct trip trip, bool shallow, pdr_err *err);
 
 /* --- convert_usage.c ----------------------------------------------------- */

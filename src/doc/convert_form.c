@@ -10,6 +10,9 @@
  *            note in the result's properties:
  *            "perdure": {"python": {"members": {…}, "absent": […]}}
  *
+ * What Python has no place for, though .NET and state documents have one name
+ * for it, is no loss: it stands in "perdure": {"members": {…}}.
+ *
  * The note is under the name of the source's shape. "members" are those of the
  * source that would come back otherwise or not at all, "absent" the names that
  * would come back though the source had none, "single" the names of lists that
@@ -41,10 +44,12 @@ struct forming {
     struct trip trip;
     const pdr_value *properties; /* of the source; NULL: none that we can use */
     const pdr_value *perdure;    /* in them; NULL as well */
+    const pdr_value *more;       /* what Python has no place for; NULL as well
+                                  */
     const pdr_value *used;       /* the note for `to` in it; NULL as well */
-    struct content_items result;
-    pdr_value *core; /* owned: the result without properties */
-    pdr_value *back; /* owned: what would come back of it */
+    struct projection there;     /* the result */
+    pdr_value *core;             /* owned: the result without properties */
+    pdr_value *back;             /* owned: what would come back of it */
     struct note note;
 };
 
@@ -131,10 +136,10 @@ static bool is_known(const struct form *form, pdr_shape shape,
 /* A member that was made, not restored; NULL if there is none. */
 static const pdr_value *result_of(const struct forming *f, const char *name)
 {
-    for (size_t i = 0; i < f->result.count; i++) {
-        if (f->result.at[i].name != NULL &&
-            strcmp(f->result.at[i].name, name) == 0)
-            return f->result.at[i].value;
+    for (size_t i = 0; i < f->there.members.count; i++) {
+        if (f->there.members.at[i].name != NULL &&
+            strcmp(f->there.members.at[i].name, name) == 0)
+            return f->there.members.at[i].value;
     }
     return NULL;
 }
@@ -178,7 +183,7 @@ static pdr_rc restore_members(struct forming *f, bool all, pdr_err *err)
         const struct content_member *row = row_of(f->form, to, it.name);
 
         if (all && !gives_way(f, row))
-            pdr__items_drop(&f->result, it.name);
+            pdr__items_drop(&f->there.members, it.name);
     }
     pdr_iter_init(&it, members);
     while (rc == PDR_OK && pdr_iter_next(&it)) {
@@ -189,7 +194,7 @@ static pdr_rc restore_members(struct forming *f, bool all, pdr_err *err)
              same_name(it.name, pdr__type_name(to))) ||
             (!all && is_known(f->form, to, it.name)) || gives_way(f, row))
             continue;
-        rc = pdr__items_add_spelled(&f->result, it.name,
+        rc = pdr__items_add_spelled(&f->there.members, it.name,
                                     place_of(f->form, to, it.name),
                                     pdr_value_ref(it.value), err);
     }
@@ -204,7 +209,7 @@ static void restore_absent(struct forming *f)
     pdr_iter_init(&it, absent);
     while (pdr_iter_next(&it)) {
         if (pdr_value_kind(it.value) == PDR_STRING)
-            pdr__items_drop(&f->result, it.value);
+            pdr__items_drop(&f->there.members, it.value);
     }
 }
 
@@ -213,8 +218,8 @@ static void restore_single(struct forming *f)
 {
     const pdr_value *single = pdr__member(f->used, "single", PDR_ARRAY);
 
-    for (size_t i = 0; i < f->result.count; i++) {
-        struct content_item *item = &f->result.at[i];
+    for (size_t i = 0; i < f->there.members.count; i++) {
+        struct content_item *item = &f->there.members.at[i];
         pdr_value *one = NULL;
 
         if (item->name == NULL || !lists(single, item->name) ||
@@ -241,25 +246,42 @@ static pdr_rc add_type(struct forming *f, pdr_err *err)
     rc = pdr_value_new_string(&type, pdr_str_c(text), err);
     if (rc != PDR_OK)
         return rc;
-    return pdr__items_add(&f->result, name,
+    return pdr__items_add(&f->there.members, name,
                           pdr__form_place(f->form, f->trip.to, name), type,
                           err);
 }
 
-/* Make the result and what would come back of it. */
-static pdr_rc go(struct forming *f, bool *possible, bool all, pdr_err *err)
+/* What would come back of the result. */
+static pdr_rc go_back(struct forming *f, pdr_err *err)
 {
-    struct content_items back = {NULL, 0, 0};
-    bool ignored = true;
+    struct projection back = {{NULL, 0, 0}, {NULL, 0, 0}, true};
+    pdr_value *more = NULL;
+    pdr_rc rc = pdr__items_object(&f->core, &f->there.members, err);
+
+    if (rc == PDR_OK)
+        rc = pdr__items_object(&more, &f->there.more, err);
+    if (rc == PDR_OK)
+        rc = pdr__project(&back, f->form, f->core, more, trip_back(f->trip),
+                          true, err);
+    if (rc == PDR_OK)
+        rc = pdr__items_object(&f->back, &back.members, err);
+    pdr__projection_dispose(&back);
+    pdr_value_free(more);
+    return rc;
+}
+
+/* Make the result and what would come back of it. */
+static pdr_rc go(struct forming *f, bool all, pdr_err *err)
+{
     pdr_rc rc = PDR_OK;
 
-    pdr__items_dispose(&f->result);
+    pdr__projection_dispose(&f->there);
     pdr_value_free(f->core);
     pdr_value_free(f->back);
     f->core = f->back = NULL;
-    rc = pdr__project(&f->result, possible, f->form, f->source, f->trip, false,
+    rc = pdr__project(&f->there, f->form, f->source, f->more, f->trip, false,
                       err);
-    if (rc != PDR_OK || !*possible)
+    if (rc != PDR_OK || !f->there.possible)
         return rc;
     rc = add_type(f, err);
     if (rc == PDR_OK && f->used != NULL) {
@@ -268,15 +290,7 @@ static pdr_rc go(struct forming *f, bool *possible, bool all, pdr_err *err)
         restore_single(f);
         rc = restore_members(f, all, err);
     }
-    if (rc == PDR_OK)
-        rc = pdr__items_object(&f->core, &f->result, err);
-    if (rc == PDR_OK)
-        rc = pdr__project(&back, &ignored, f->form, f->core, trip_back(f->trip),
-                          true, err);
-    if (rc == PDR_OK)
-        rc = pdr__items_object(&f->back, &back, err);
-    pdr__items_dispose(&back);
-    return rc;
+    return rc == PDR_OK ? go_back(f, err) : rc;
 }
 
 /* Does the result still say what the source says, where both can? */
@@ -289,7 +303,6 @@ static bool is_fresh(const struct forming *f)
         const char *name = row->names[from];
 
         if (name != NULL && !pdr__is_nested(row) &&
-            row->names[f->trip.to] != NULL &&
             !pdr_value_equal(pdr_value_get_c(f->source, name),
                              pdr_value_get_c(f->back, name)))
             return false;
@@ -445,6 +458,12 @@ static bool has_note(const struct note *note)
            note->single.count > 0 || note->type != NULL;
 }
 
+/* Has the result something to say under "perdure"? */
+static bool has_perdure(const struct forming *f)
+{
+    return has_note(&f->note) || f->there.more.count > 0;
+}
+
 static void put_names(pdr_builder *to, const char *name,
                       const struct content_items *names)
 {
@@ -463,6 +482,12 @@ static void put_names(pdr_builder *to, const char *name,
 
 static void put_note(pdr_builder *to, const struct forming *f)
 {
+    if (f->there.more.count > 0) {
+        pdr_builder_name(to, PDR_LIT("members"));
+        pdr_builder_object(to);
+        pdr__items_put(to, &f->there.more);
+        pdr_builder_end(to);
+    }
     if (!has_note(&f->note))
         return;
     pdr_builder_name(to, pdr_str_c(pdr__shape_name(f->trip.from)));
@@ -487,6 +512,9 @@ static bool is_carried(const struct forming *f, const pdr_value *name)
 {
     if (f->used != NULL && same_name(name, pdr__shape_name(f->trip.to)))
         return false;
+    if (same_name(name, "members") &&
+        (f->more != NULL || f->there.more.count > 0))
+        return false;
     return !has_note(&f->note) ||
            !same_name(name, pdr__shape_name(f->trip.from));
 }
@@ -495,7 +523,7 @@ static bool is_carried(const struct forming *f, const pdr_value *name)
 static bool is_property(const struct forming *f, const pdr_iter *it)
 {
     if (same_name(it->name, "perdure"))
-        return f->perdure == NULL && !has_note(&f->note);
+        return f->perdure == NULL && !has_perdure(f);
     /* Python refuses a content with such a label. */
     return f->trip.to != PDR_SHAPE_PYTHON ||
            !same_name(it->name, "server_label") ||
@@ -511,7 +539,7 @@ static void put_perdure(pdr_builder *to, const struct forming *f)
     pdr_iter_init(&it, f->perdure);
     while (pdr_iter_next(&it))
         carried += is_carried(f, it.name);
-    if (carried == 0 && !has_note(&f->note) &&
+    if (carried == 0 && !has_perdure(f) &&
         (f->perdure == NULL || pdr_value_count(f->perdure) > 0))
         return;
     pdr_builder_name(to, PDR_LIT("perdure"));
@@ -565,7 +593,7 @@ static pdr_rc add_empty(struct forming *f, size_t place, pdr_err *err)
         if (!same_name(it.name, name))
             continue;
         noted = true;
-        rc = pdr__items_add_spelled(&f->result, it.name, place,
+        rc = pdr__items_add_spelled(&f->there.members, it.name, place,
                                     pdr_value_ref(it.value), err);
     }
     if (rc != PDR_OK || noted || lists(absent, name))
@@ -574,7 +602,8 @@ static pdr_rc add_empty(struct forming *f, size_t place, pdr_err *err)
         (f->properties == NULL || pdr_value_count(f->properties) > 0 ||
          always(f->form, f->trip.from)))
         return PDR_OK;
-    return pdr__items_add(&f->result, name, place, pdr_value_new_object(), err);
+    return pdr__items_add(&f->there.members, name, place,
+                          pdr_value_new_object(), err);
 }
 
 static pdr_rc add_properties(struct forming *f, pdr_err *err)
@@ -587,7 +616,7 @@ static pdr_rc add_properties(struct forming *f, pdr_err *err)
     if (rc != PDR_OK)
         return rc;
     if (pdr_value_count(made) > 0)
-        return pdr__items_add(&f->result, name, place, made, err);
+        return pdr__items_add(&f->there.members, name, place, made, err);
     pdr_value_free(made);
     return add_empty(f, place, err);
 }
@@ -603,9 +632,23 @@ static const char *old_type(const struct form *form, pdr_shape from)
                : NULL;
 }
 
+/* Note what would get lost, and put all together. */
+static pdr_rc finish(pdr_value **out, struct forming *f, pdr_err *err)
+{
+    pdr_rc rc = note_members(f, err);
+
+    if (rc == PDR_OK)
+        rc = note_missing(f, err);
+    if (rc == PDR_OK)
+        rc = note_properties(f, err);
+    if (rc == PDR_OK)
+        rc = add_properties(f, err);
+    return rc == PDR_OK ? pdr__items_object(out, &f->there.members, err) : rc;
+}
+
 static void dispose(struct forming *f)
 {
-    pdr__items_dispose(&f->result);
+    pdr__projection_dispose(&f->there);
     pdr__items_dispose(&f->note.members);
     pdr__items_dispose(&f->note.absent);
     pdr__items_dispose(&f->note.single);
@@ -618,27 +661,20 @@ pdr_rc pdr__form_convert(pdr_value **out, const struct form *form,
                          pdr_err *err)
 {
     struct forming f = {.form = form, .source = object, .trip = trip};
-    bool possible = true;
     pdr_rc rc = PDR_OK;
 
     *out = NULL;
     f.properties = sole(object, pdr__properties_name(trip.from), PDR_OBJECT);
     f.perdure = sole(f.properties, "perdure", PDR_OBJECT);
     f.used = sole(f.perdure, pdr__shape_name(trip.to), PDR_OBJECT);
+    if (trip.from == PDR_SHAPE_PYTHON)
+        f.more = sole(f.perdure, "members", PDR_OBJECT);
     f.note.type = old_type(form, trip.from);
-    rc = go(&f, &possible, true, err);
-    if (rc == PDR_OK && possible && f.used != NULL && !is_fresh(&f))
-        rc = go(&f, &possible, false, err);
-    if (rc == PDR_OK && possible)
-        rc = note_members(&f, err);
-    if (rc == PDR_OK && possible)
-        rc = note_missing(&f, err);
-    if (rc == PDR_OK && possible)
-        rc = note_properties(&f, err);
-    if (rc == PDR_OK && possible)
-        rc = add_properties(&f, err);
-    if (rc == PDR_OK && possible)
-        rc = pdr__items_object(out, &f.result, err);
+    rc = go(&f, true, err);
+    if (rc == PDR_OK && f.there.possible && f.used != NULL && !is_fresh(&f))
+        rc = go(&f, false, err);
+    if (rc == PDR_OK && f.there.possible)
+        rc = finish(out, &f, err);
     dispose(&f);
     return rc;
 }

@@ -108,12 +108,12 @@ bool pdr__is_nested(const struct content_member *row)
 }
 
 struct projecting {
-    struct content_items *out;
+    struct projection *out;
     const struct form *form;
     const pdr_value *object;
+    const pdr_value *more; /* see pdr__project() */
     struct trip trip;
     bool shallow;
-    bool possible;
 };
 
 /* --- reading ------------------------------------------------------------- */
@@ -160,10 +160,14 @@ static const pdr_value *typed(const struct projecting *p,
                               const struct content_member *row)
 {
     const char *name = row->names[p->trip.from];
-    const pdr_value *value =
-        name == NULL ? NULL : pdr_value_get_c(p->object, name);
+    const pdr_value *in = p->object, *value = NULL;
     unsigned json = pdr__readable(row, p->trip.from);
 
+    if (name == NULL && p->trip.from == PDR_SHAPE_PYTHON) {
+        name = row->names[PDR_SHAPE_DOTNET];
+        in = p->more;
+    }
+    value = name == NULL ? NULL : pdr_value_get_c(in, name);
     if (value == NULL)
         return NULL;
     if (may_be_single(p, row))
@@ -214,6 +218,9 @@ static pdr_rc put_row(struct projecting *p, const struct content_member *row,
     pdr_value *stand_in = NULL;
     pdr_rc rc = PDR_OK;
 
+    if (name == NULL && p->trip.to == PDR_SHAPE_PYTHON)
+        return pdr__items_add(&p->out->more, row->names[PDR_SHAPE_DOTNET], 0,
+                              value, err);
     if (name == NULL) {
         pdr_value_free(value);
         return PDR_OK;
@@ -223,7 +230,7 @@ static pdr_rc put_row(struct projecting *p, const struct content_member *row,
     if (made == NULL)
         return PDR_OK;
     if (strcmp(made, MADE_NEVER) == 0) {
-        p->possible = false;
+        p->out->possible = false;
         return PDR_OK;
     }
     rc = pdr_json_read_borrowed(&stand_in, pdr_str_c(made), NULL, err);
@@ -364,23 +371,57 @@ static pdr_rc put_arguments(struct projecting *p,
     return rc;
 }
 
+/* What Python has as text only, if the text is still that of it. */
+static pdr_rc structured(const pdr_value **out, const struct projecting *p,
+                         const pdr_value *value, pdr_err *err)
+{
+    const pdr_value *more = pdr_value_get_c(p->more, "result");
+    pdr_value *text = NULL, *items = NULL;
+    pdr_rc rc = PDR_OK;
+
+    *out = value;
+    if (pdr__is_nothing(more) || value == NULL)
+        return PDR_OK;
+    rc = pdr__python_result(&text, &items, more, err);
+    if (rc == PDR_OK && pdr_value_equal(text, value))
+        *out = more;
+    pdr_value_free(items);
+    pdr_value_free(text);
+    return rc;
+}
+
+/* To Python: as text, the same as contents, and beside it what it was. */
+static pdr_rc put_python_result(struct projecting *p, const pdr_value *value,
+                                pdr_err *err)
+{
+    pdr_value *text = NULL, *items = NULL;
+    pdr_rc rc = pdr__python_result(&text, &items, value, err);
+
+    if (rc != PDR_OK)
+        return rc;
+    rc = put(p, "result", text, err);
+    if (rc != PDR_OK) {
+        pdr_value_free(items);
+        return rc;
+    }
+    rc = put(p, "items", items, err);
+    if (rc == PDR_OK && pdr_value_kind(value) != PDR_STRING)
+        rc = pdr__items_add(&p->out->more, "result", 0, pdr_value_ref(value),
+                            err);
+    return rc;
+}
+
 static pdr_rc put_result(struct projecting *p, const struct content_member *row,
                          pdr_err *err)
 {
     const pdr_value *value = typed(p, row);
-    pdr_value *text = NULL, *items = NULL;
     pdr_rc rc = PDR_OK;
 
-    if (value == NULL || p->trip.to != PDR_SHAPE_PYTHON)
-        return put_row(p, row, pdr_value_ref(value), err);
-    rc = pdr__python_result(&text, &items, value, err);
-    if (rc != PDR_OK)
-        return rc;
-    rc = put(p, "result", text, err);
-    if (rc == PDR_OK)
-        return put(p, "items", items, err);
-    pdr_value_free(items);
-    return rc;
+    if (value != NULL && p->trip.to == PDR_SHAPE_PYTHON)
+        return put_python_result(p, value, err);
+    if (p->trip.from == PDR_SHAPE_PYTHON)
+        rc = structured(&value, p, value, err);
+    return rc == PDR_OK ? put_row(p, row, pdr_value_ref(value), err) : rc;
 }
 
 static pdr_rc put_details(struct projecting *p,
@@ -643,15 +684,21 @@ static pdr_rc project_row(struct projecting *p,
     return put_plain(p, row, err);
 }
 
-pdr_rc pdr__project(struct content_items *out, bool *possible,
-                    const struct form *form, const pdr_value *object,
+void pdr__projection_dispose(struct projection *projection)
+{
+    pdr__items_dispose(&projection->members);
+    pdr__items_dispose(&projection->more);
+}
+
+pdr_rc pdr__project(struct projection *out, const struct form *form,
+                    const pdr_value *object, const pdr_value *more,
                     struct trip trip, bool shallow, pdr_err *err)
 {
-    struct projecting p = {out, form, object, trip, shallow, true};
+    struct projecting p = {out, form, object, more, trip, shallow};
     pdr_rc rc = PDR_OK;
 
+    *out = (struct projection){{NULL, 0, 0}, {NULL, 0, 0}, true};
     for (size_t i = 0; rc == PDR_OK && i < pdr__form_rows(form); i++)
         rc = project_row(&p, pdr__form_row(form, i), err);
-    *possible = p.possible;
     return rc;
 }
