@@ -151,6 +151,32 @@ TEST(state_repair, keeps_every_other_byte)
                      "1") " ] } ] },\n    " REQUEST("b") "\n  ],'z':-0 } }");
 }
 
+/* All that a repair adds is named in the strict schema. */
+TEST(state_repair, writes_what_the_strict_schema_names)
+{
+    pdr_value *value = doc_value(
+        DOC("{'$type':'request','correlationId':'a','createdAt':"
+            "'2026-02-03T08:15:00+00:00','messages':[" SAYS(
+                "assistant", CALL("1")) "," SAYS("tool", RESULT("2")) "]}"));
+    pdr_buf found = PDR_BUF_INIT(1u << 16);
+    pdr_value *out = NULL;
+
+    ASSERT_RC(PDR_OK, pdr_state_repair(&out, value, PDR_READER_ANY, NOW, NULL,
+                                       note_finding, &found));
+    ASSERT_TEXT("info tool-message-added " AT "/0/messages/1\n"
+                "info result-removed " AT "/0/messages/1/contents/0\n"
+                "info orphan-results-added " AT "/0/messages/2/orphanResults\n"
+                "info response-added " AT "/1\n",
+                pdr_buf_str(&found));
+    pdr_buf_clear(&found);
+    ASSERT_RC(PDR_OK, pdr_state_check_structure(out, PDR_STATE_STRICT, NULL,
+                                                note_finding, &found));
+    ASSERT_TEXT("", pdr_buf_str(&found));
+    pdr_buf_dispose(&found);
+    pdr_value_free(out);
+    pdr_value_free(value);
+}
+
 TEST(state_repair, refuses_cleanly)
 {
     check_refused(PDR_READER_ANY, PDR_EINVALID, "schema_version_missing", "",
