@@ -514,6 +514,12 @@ pdr_rc cli_input_value(pdr_value **out, pdr_buf *text, struct cli_form *form,
                        const struct cli *cli, const char *path, uint64_t word,
                        const struct cli_limits *limits, pdr_err *err);
 
+/* The one document in the bytes of a file, as cli_input_value() reads it. The
+ * value borrows nothing. */
+pdr_rc cli_input_parse(pdr_value **out, const struct cli_form *form,
+                       pdr_str text, const struct cli_limits *limits,
+                       pdr_err *err);
+
 /* --- writing (output.c) -------------------------------------------------- */
 
 /* A file being written: it appears whole, or not at all. */

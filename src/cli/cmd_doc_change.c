@@ -147,13 +147,47 @@ static void print_report(struct change *c)
 
 /* --- writing ------------------------------------------------------------- */
 
+/* A form for many documents has one layout, and is written by a writer. */
+static pdr_rc write_text(pdr_buf *out, const pdr_format *format,
+                         const pdr_value *value, pdr_write_opts *opts,
+                         pdr_err *err)
+{
+    pdr_writer *writer = NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (!cli_form_is_sequence(format)) {
+        opts->layout = PDR_AS_READ;
+        return pdr_codec_write(out, format->codec, value, opts, err);
+    }
+    rc = pdr_writer_new(&writer, format->codec, opts, err, pdr_write_buf, out);
+    if (rc == PDR_OK)
+        rc = pdr_writer_put(writer, PDR_SCALAR, value, err);
+    if (rc == PDR_OK)
+        rc = pdr_writer_finish(writer, err);
+    pdr_writer_free(writer);
+    return rc;
+}
+
+static pdr_rc write_file(const struct change *c, pdr_str text, pdr_err *err)
+{
+    struct cli_output_file out;
+    pdr_rc rc = cli_output_open(&out, c->cli, c->out_path, c->yes, err);
+
+    if (rc != PDR_OK)
+        return rc;
+    rc = cli_output_write(text, err, &out);
+    if (rc == PDR_OK)
+        return cli_output_commit(&out, err);
+    cli_output_abandon(&out);
+    return rc;
+}
+
 /* In the format that the name of OUT tells, else in that of FILE. */
 static pdr_rc write_out(struct change *c, const struct doc *d,
                         const pdr_value *value, pdr_err *err)
 {
-    struct cli_output_file out;
     struct cli_form form;
-    pdr_write_opts opts = {.layout = PDR_AS_READ};
+    pdr_write_opts opts = {.layout = PDR_COMPACT};
     pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
     pdr_rc rc = PDR_OK;
 
@@ -163,16 +197,9 @@ static pdr_rc write_out(struct change *c, const struct doc *d,
     if (c->how.limits.bare_tokens &&
         cli_form_can_write(&form.format, PDR_BARE_TOKENS))
         opts.flags |= PDR_BARE_TOKENS;
-    rc = pdr_codec_write(&text, form.format.codec, value, &opts, err);
+    rc = write_text(&text, &form.format, value, &opts, err);
     if (rc == PDR_OK)
-        rc = cli_output_open(&out, c->cli, c->out_path, c->yes, err);
-    if (rc == PDR_OK) {
-        rc = cli_output_write(pdr_buf_str(&text), err, &out);
-        if (rc == PDR_OK)
-            rc = cli_output_commit(&out, err);
-        else
-            cli_output_abandon(&out);
-    }
+        rc = write_file(c, pdr_buf_str(&text), err);
     c->bytes = text.len;
     pdr_buf_dispose(&text);
     return rc;
@@ -189,8 +216,8 @@ static const char *hint_for(const char *reason)
                          "for; nothing was written"},
         {"no_migration", "the versions are 1.0.0 and 1.1.0; nothing was "
                          "written"},
-        {"cannot_repair", "to change it would change what it says: decide "
-                          "that by hand; nothing was written"},
+        {"cannot_repair", "decide that by hand, then repair it; nothing was "
+                          "written"},
     };
 
     for (size_t i = 0; i < CLI_COUNT(hints); i++)

@@ -111,18 +111,26 @@ static pdr_rc on_finding(const pdr_doc_finding *finding, pdr_err *err,
 }
 
 /* A refusal as a finding: its rule is the reason. */
-static void refuse(struct report *r, const pdr_err *err)
+static void refuse(struct report *r, pdr_str input, const pdr_err *err)
 {
-    char rule[64];
+    char rule[64], text[320];
     /* The end of a pointer is none. */
     bool is_cut = strncmp(err->path, "...", 3) == 0;
     pdr_doc_finding finding = {rule, PDR_SEVERITY_ERROR,
                                pdr_str_c(is_cut ? "" : err->path),
                                pdr_str_c(err->message)};
+    size_t line = 0, column = 0;
 
     snprintf(rule, sizeof(rule), "%s", err->reason);
     for (char *at = rule; *at != '\0'; at++)
         *at = *at == '_' ? '-' : *at;
+    if (err->offset >= 0 && (uint64_t)err->offset <= input.len &&
+        cli_is_text(input, err->offset)) {
+        pdr_err_locate(&line, &column, input, err->offset);
+        snprintf(text, sizeof(text), "line %zu, column %zu: %s", line, column,
+                 cli_message(err, line, column));
+        finding.text = pdr_str_c(text);
+    }
     (void)!on_finding(&finding, NULL, r);
 }
 
@@ -257,7 +265,7 @@ static pdr_rc check_value(struct report *r, const pdr_value *value,
         rc = pdr_state_check_meaning(value, err, on_finding, r);
     if (rc == PDR_OK && gate != PDR_OK) {
         if (r->counts[PDR_SEVERITY_ERROR] == 0)
-            refuse(r, &refusal);
+            refuse(r, pdr_str_n(NULL, 0), &refusal);
         r->hint = doc_hint(value, &refusal);
     }
     return rc;
@@ -279,7 +287,7 @@ static pdr_rc check_for_us(struct report *r, const char *path, pdr_err *err)
     if (rc == PDR_OK) {
         rc = check_value(r, d.value, err);
     } else if (!is_failure(rc)) {
-        refuse(r, err);
+        refuse(r, pdr_buf_str(&d.text), err);
         r->hint = cli_hint(err, pdr_buf_str(&d.text), 0);
         rc = PDR_OK;
     }
@@ -290,13 +298,12 @@ static pdr_rc check_for_us(struct report *r, const char *path, pdr_err *err)
 }
 
 /* The JSON text of a document in another format. */
-static pdr_rc as_json(pdr_buf *json, pdr_str text, const pdr_format *format,
+static pdr_rc as_json(pdr_buf *json, pdr_str text, const struct cli_form *form,
                       const struct cli_limits *limits, pdr_err *err)
 {
-    const pdr_read_opts reading = cli_form_read_opts(format, limits);
     const pdr_write_opts writing = {.flags = PDR_BARE_TOKENS};
     pdr_value *value = NULL;
-    pdr_rc rc = pdr_codec_read(&value, format->codec, text, &reading, err);
+    pdr_rc rc = cli_input_parse(&value, form, text, limits, err);
 
     if (rc == PDR_OK)
         rc = pdr_json_write(json, value, &writing, err);
@@ -325,8 +332,7 @@ static pdr_rc read_text(struct report *r, pdr_buf *json, const char *path,
     cli_input_close(&in);
     if (rc == PDR_OK && known == PDR_OK &&
         form.format.codec != pdr_json_codec())
-        rc = as_json(json, pdr_buf_str(&r->text), &form.format, &c->how.limits,
-                     err);
+        rc = as_json(json, pdr_buf_str(&r->text), &form, &c->how.limits, err);
     return rc;
 }
 

@@ -74,6 +74,20 @@ static void put_text(struct show *s, const char *color, const char *lead,
     put_line(s, CLI_DIM, indent, "");
 }
 
+/* What is in `line`, which is ours or was made fit to be shown, in as many
+ * lines as it takes. */
+static void put_flow(struct show *s, const char *color, size_t indent)
+{
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+
+    cli_flow(&text, pdr_buf_str(&s->line), indent, indent, s->width);
+    if (text.len > 0)
+        fprintf(s->out, "%*s%s%.*s%s\n", (int)indent, "",
+                cli_on(s->colored, color), (int)text.len, text.ptr,
+                cli_off(s->colored));
+    pdr_buf_dispose(&text);
+}
+
 /* A line of ours. */
 static void put_mark(struct show *s, const char *color, const char *text)
 {
@@ -490,7 +504,7 @@ static void show_request(struct show *s, const pdr_value *entry)
     if (orchestration != NULL) {
         cli_put(&s->line, "orchestration ");
         cli_show_cut(&s->line, doc_text(orchestration, &s->scratch),
-                     CLI_TEXT_LINE, s->width - 20);
+                     CLI_TEXT_LINE, 200);
     }
     if (has_schema ||
         (type != NULL && !pdr_value_text_is(type, pdr_str_c("text")))) {
@@ -498,8 +512,7 @@ static void show_request(struct show *s, const pdr_value *entry)
         cli_show_cut(&s->line, doc_text(type, &s->scratch), CLI_TEXT_LINE, 20);
         cli_put(&s->line, has_schema ? " by a schema" : "");
     }
-    if (s->line.len > 0)
-        put_line(s, CLI_DIM, 2, "");
+    put_flow(s, CLI_DIM, 2);
 }
 
 static void show_entry(struct show *s, const pdr_value *entry)
@@ -614,7 +627,7 @@ static void show_head(struct show *s, const struct doc *d)
              s->turns->entry_count == 1 ? "y" : "ies");
     if (pdr_state_expiration(&expires, d->value))
         cli_putf(&s->line, ", expires %s UTC", doc_time(text, &expires));
-    put_line(s, "", 0, "");
+    put_flow(s, "", 0);
 }
 
 static void print_table(struct show *s, const struct doc *d,

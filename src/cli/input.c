@@ -275,6 +275,16 @@ static pdr_rc read_whole(pdr_value **out, const pdr_format *format,
     return pdr_codec_read(out, format->codec, text, &opts, err);
 }
 
+pdr_rc cli_input_parse(pdr_value **out, const struct cli_form *form,
+                       pdr_str text, const struct cli_limits *limits,
+                       pdr_err *err)
+{
+    *out = NULL;
+    return cli_form_is_sequence(&form->format)
+               ? read_sequence(out, &form->format, text, limits, err)
+               : read_whole(out, &form->format, text, limits, err);
+}
+
 pdr_rc cli_input_value(pdr_value **out, pdr_buf *text, struct cli_form *form,
                        const struct cli *cli, const char *path, uint64_t word,
                        const struct cli_limits *limits, pdr_err *err)
@@ -292,10 +302,7 @@ pdr_rc cli_input_value(pdr_value **out, pdr_buf *text, struct cli_form *form,
     else
         form->format.codec = NULL;
     cli_input_close(&in);
-    if (rc != PDR_OK)
-        return rc;
-    return cli_form_is_sequence(&form->format)
-               ? read_sequence(out, &form->format, pdr_buf_str(text), limits,
-                               err)
-               : read_whole(out, &form->format, pdr_buf_str(text), limits, err);
+    return rc == PDR_OK
+               ? cli_input_parse(out, form, pdr_buf_str(text), limits, err)
+               : rc;
 }

@@ -19,6 +19,8 @@ EDIT = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else None
 ESCAPE = b"\033"
 tests = Tests("cli")
 FORMATS = ("table", "json", "jsonl", "raw")
+TALK, TODAY = (os.path.join(ROOT, "examples", "tour", name)
+               for name in ("conversation.json", "session.json"))
 
 with open(PERDURE, "rb") as _file:
     SANITIZED = re.search(rb"__[at]san_init", _file.read()) is not None
@@ -786,15 +788,17 @@ def _():
 @tests.test("help: explains every command in three ways")
 def _():
     commands = [c["name"] for c in tables()]
-    assert commands == ["check", "convert", "fmt", "diff", "version", "help"]
+    assert [name for name in commands if " " not in name] == [
+        "check", "convert", "fmt", "diff", "doc", "schema", "version", "help"]
     overview = perdure("help").out.decode()
     for name in commands:
-        assert "\n  %-10s" % name in overview
-        text = perdure("help", name).out
+        words = name.split()
+        assert ("\n  %-10s" % name in overview) == (len(words) == 1)
+        text = perdure("help", *words).out
         assert text.startswith(b"perdure %s - " % name.encode())
-        assert perdure(name, "--help").out == text
-        assert perdure(name, "-h").out == text
-        assert perdure("--help", name).out == text
+        assert perdure(*words, "--help").out == text
+        assert perdure(*words, "-h").out == text
+        assert perdure("--help", *words).out == text
         assert max(map(len, text.decode().splitlines())) <= 80
     assert perdure("--help").out.decode() == overview
     assert max(map(len, overview.splitlines())) <= 80
@@ -904,6 +908,17 @@ def every_case():
             ["convert", "bad.json", "new.json"],
             ["diff", "a.json", "a.json"], ["diff", "a.json", "bad.json"],
             ["diff", "a.json", "none.json"], ["version"], ["help"],
+            ["doc", "check", TALK], ["doc", "check", "a.json", "none.json"],
+            ["doc", "check", "--for=dotnet", TALK, "a.json"],
+            ["doc", "check", "bad.json"], ["doc", "show", "--no-pager", TALK],
+            ["doc", "show", "a.json"], ["doc", "stats", TALK],
+            ["doc", "diff", TALK, TODAY], ["doc", "diff", TALK, "bad.json"],
+            ["doc", "migrate", "--to=1.0.0", TALK, "new.json"],
+            ["doc", "migrate", "-fn", "--to=1.0.0", TALK],
+            ["doc", "repair", "-y", TALK, "fixed.json"],
+            ["doc", "repair", TALK, "-"],
+            ["doc", "bogus"], ["doc"], ["doc", "--help"], ["schema"],
+            ["schema", "strict"], ["schema", "bogus"],
             ["help", "check"], ["check", "--help"], ["fmt", "--bogus"],
             ["bogus"], ["diff", "a.json"], ["help", "bogus"]]
 
@@ -1146,10 +1161,10 @@ def _():
     for name in shared:
         assert "**%s**" % name in general, name
     for command in tables():
-        page = read("docs", "man",
-                    "perdure-%s.1.md" % command["name"]).decode()
-        assert "perdure-%s(1)" % command["name"] in general
-        assert page.startswith("# perdure-%s(1)" % command["name"])
+        name = "perdure-" + command["name"].replace(" ", "-")
+        page = read("docs", "man", name + ".1.md").decode()
+        assert name + "(1)" in general, name
+        assert page.startswith("# %s(1)" % name)
         assert command["summary"] in page, command
         for option in command["options"]:
             if option["name"] in shared:
@@ -1157,6 +1172,8 @@ def _():
             assert "**%s**" % option["name"] in page, option
             if "short" in option:
                 assert "**%s**" % option["short"] in page, option
+        for verb in command.get("verbs", []):
+            assert "%s-%s(1)" % (name, verb) in page, verb
         for argument in command["arguments"]:
             assert "*%s*" % argument["name"] in page, argument
         described = set(re.findall(r"^- .*?\*\*(--[a-z-]+)\*\*", page, re.M))
@@ -1178,7 +1195,7 @@ def _():
     seen = 0
     env = {"PATH": os.path.dirname(PERDURE) + ":" + os.environ["PATH"]}
     for page in pages:
-        if not re.fullmatch(r"perdure(-\w+)?\.1\.md", page):
+        if not re.fullmatch(r"perdure(-\w+)*\.1\.md", page):
             continue
         for block in page_examples(page):
             # One shell for a block, so that `echo $?` and files work.
@@ -1186,6 +1203,8 @@ def _():
             lines = ["exec 2>&1", mark]
             for command, _ in block:
                 lines += ["mark", command]
+            lines[:0] = ["cp %s ." % TALK] if "conversation.json" in str(
+                block) else []
             result = run(["sh", "-c", "\n".join(lines)], env=env)
             got = result.out.decode().split("@@\n")[1:]
             want = [output for _, output in block]
@@ -1236,7 +1255,7 @@ def _():
 def _():
     mode = os.stat(os.path.join(ROOT, "tools", "tour")).st_mode
     assert mode & stat.S_IXUSR
-    for name in ("session.json", "yesterday.json"):
+    for name in ("session.json", "yesterday.json", "conversation.json"):
         path = os.path.join(ROOT, "examples", "tour", name)
         assert perdure("check", "-q", path).status == 0
 
