@@ -93,7 +93,7 @@
 #define PDR_PATTERN_FIRST_STEPS 1000u
 
 /* Steps of one search that paid, and what a row of searches (one check of a
- * document) can pay: ten of them, half a second. */
+ * document) can pay: ten of them, about a second. */
 #define PDR_PATTERN_STEPS  2000000u
 #define PDR_PATTERN_CREDIT (10u * PDR_PATTERN_STEPS)
 

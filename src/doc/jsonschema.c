@@ -24,6 +24,10 @@
  */
 #include "jsonschema_check.h"
 
+/* Properties that are looked up one by one at most; beyond it, one walk over
+ * all members costs less. */
+#define LOOK_UPS 4u
+
 /* --- one check ----------------------------------------------------------- */
 
 static pdr_rc check_node(bool *valid, struct schema_check *check,
@@ -330,6 +334,42 @@ static pdr_rc check_members(bool *valid, struct schema_check *check,
     return rc;
 }
 
+/* The same by looking each name up, where nothing is said about other members.
+ * Cheaper for a condition such as "if $type is text". */
+static pdr_rc check_properties(bool *valid, struct schema_check *check,
+                               const struct rule *rule, const struct frame *up,
+                               pdr_err *err)
+{
+    struct frame frame = same_value(up, KW_PROPERTIES);
+    pdr_rc rc = PDR_OK;
+
+    for (size_t i = 0; i < rule->of.members.count; i++) {
+        const struct schema_member *member = &rule->of.members.at[i];
+        bool part = true;
+
+        frame.value = pdr_value_get(up->value, member->text);
+        if (frame.value == NULL)
+            continue;
+        frame.name = member->name; /* the same text */
+        frame.sub_name = member->name;
+        rc = check_node(&part, check, member->node, &frame, err);
+        if (rc != PDR_OK || !goes_on(valid, check, part))
+            return rc;
+    }
+    return rc;
+}
+
+/* Are a few look-ups enough? Not where findings of several members have to
+ * come in the order of the document. */
+static bool can_look_up(const struct schema_check *check,
+                        const struct schema_node *node)
+{
+    return node->properties != NULL && node->patterns == NULL &&
+           node->additional == NULL && node->names == NULL &&
+           node->properties->of.members.count <=
+               (check_is_loud(check) ? 1 : LOOK_UPS);
+}
+
 /* --- elements ------------------------------------------------------------ */
 
 static pdr_rc check_element(bool *valid, struct schema_check *check,
@@ -419,6 +459,8 @@ static pdr_rc check_children(bool *valid, struct schema_check *check,
     bool part = true;
     pdr_rc rc = PDR_OK;
 
+    if (kind == PDR_OBJECT && can_look_up(check, node))
+        return check_properties(valid, check, node->properties, frame, err);
     if (kind == PDR_OBJECT &&
         (node->properties != NULL || node->patterns != NULL ||
          node->additional != NULL || node->names != NULL))

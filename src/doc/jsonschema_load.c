@@ -558,9 +558,19 @@ static const struct {
 #undef KEYWORD_ROW
 };
 
+/* Its spelling has no escapes unless somebody wants to hide it. */
 static enum keyword find_keyword(const pdr_value *name)
 {
-    for (unsigned i = 0; i < KW_COUNT; i++)
+    pdr_str inner = string_inner(name);
+
+    for (unsigned i = 0; i < KW_COUNT; i++) {
+        const char *text = pdr__keyword_names[i];
+
+        if (inner.len == strlen(text) &&
+            memcmp(text, inner.ptr, inner.len) == 0)
+            return (enum keyword)i;
+    }
+    for (unsigned i = 0; i < KW_COUNT && (name->info & NODE_FLAG) != 0; i++)
         if (pdr_value_text_is(name, pdr_str_c(pdr__keyword_names[i])))
             return (enum keyword)i;
     return KW_COUNT;
