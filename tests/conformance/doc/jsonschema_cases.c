@@ -8,6 +8,8 @@
 #include "corpus.h"
 #include "test.h"
 
+#include "jsonschema.h"
+
 /* What the walk over the files counts. */
 static size_t case_count;
 
@@ -141,4 +143,25 @@ TEST(schema_new, refuses_every_bad_schema_with_reason_and_path)
     ASSERT(pdr_value_count(list) > 100);
     pdr_value_free(list);
     free(text);
+}
+
+TEST(format_page, has_a_row_for_each_keyword_and_no_other)
+{
+    size_t len = 0, rows = 0;
+    char *page = test_read_data("../../docs/formats/jsonschema.md", &len);
+    char *end = strstr(page, "\nNot there: ");
+
+    ASSERT(end != NULL);
+    *end = '\0';
+    for (size_t i = 0; i < KW_COUNT; i++) {
+        char row[64];
+
+        snprintf(row, sizeof(row), "\n| `%s` | ", pdr__keyword_names[i]);
+        if (strstr(page, row) == NULL)
+            fail_msg("no row for %s", pdr__keyword_names[i]);
+    }
+    for (char *at = page; (at = strstr(at, "\n| `")) != NULL; at++)
+        rows++;
+    ASSERT_SIZE(KW_COUNT, rows);
+    free(page);
 }
