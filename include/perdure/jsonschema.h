@@ -33,13 +33,18 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_schema_new(pdr_schema **out,
 /** NULL is fine. @thread owner @since 0.1 */
 PDR_API void pdr_schema_free(pdr_schema *schema);
 
-/* One rule that a value breaks. All borrowed for the call. */
+/* One rule that a value breaks. All borrowed for the call. In pointers, lone
+ * surrogates are three bytes. */
 typedef struct pdr_schema_finding {
-    const char *keyword;    /* static, as in "required" */
+    const char *keyword;    /* static, as in "required"; what a false schema
+                               refuses: the keyword that holds it, "false" if it
+                               is the whole */
     pdr_str instance;       /* JSON Pointer into the value */
-    pdr_str schema;         /* JSON Pointer into the schema, by way of $ref */
+    pdr_str schema;         /* JSON Pointer into the schema by way of $ref, as
+                               in "/items/$ref/type" */
     pdr_str text;           /* one line: what, and what to do */
-    const pdr_value *value; /* what the instance pointer names */
+    const pdr_value *value; /* what the instance pointer names; for a rule about
+                               names, the name of that member */
 } pdr_schema_finding;
 
 /** Called for each finding, on the caller's thread; must not free anything that

@@ -616,27 +616,45 @@ static pdr_rc load_keyword(struct schema_loader *loader,
     return rc;
 }
 
-/* Rules that are checked with others, at their places. */
+/* Where a node keeps a rule that is checked with others; NULL for the rest. */
+static const struct rule **place_of(struct schema_node *node,
+                                    enum keyword keyword)
+{
+    switch ((int)keyword) {
+    case KW_PROPERTIES:
+        return &node->properties;
+    case KW_PATTERNS:
+        return &node->patterns;
+    case KW_ADDITIONAL:
+        return &node->additional;
+    case KW_NAMES:
+        return &node->names;
+    case KW_PREFIX:
+        return &node->prefix;
+    case KW_ITEMS:
+        return &node->items;
+    case KW_CONTAINS:
+        return &node->contains;
+    case KW_MIN_CONTAINS:
+        return &node->min_contains;
+    case KW_MAX_CONTAINS:
+        return &node->max_contains;
+    case KW_THEN:
+        return &node->then_rule;
+    case KW_ELSE:
+        return &node->else_rule;
+    default:
+        return NULL;
+    }
+}
+
 static void place_rules(struct schema_node *node)
 {
     for (size_t i = 0; i < node->rule_count; i++) {
-        const struct rule *rule = &node->rules[i];
-        const struct rule **places[KW_COUNT] = {
-            [KW_PROPERTIES] = &node->properties,
-            [KW_PATTERNS] = &node->patterns,
-            [KW_ADDITIONAL] = &node->additional,
-            [KW_NAMES] = &node->names,
-            [KW_PREFIX] = &node->prefix,
-            [KW_ITEMS] = &node->items,
-            [KW_CONTAINS] = &node->contains,
-            [KW_MIN_CONTAINS] = &node->min_contains,
-            [KW_MAX_CONTAINS] = &node->max_contains,
-            [KW_THEN] = &node->then_rule,
-            [KW_ELSE] = &node->else_rule,
-        };
+        const struct rule **place = place_of(node, node->rules[i].keyword);
 
-        if (places[rule->keyword] != NULL)
-            *places[rule->keyword] = rule;
+        if (place != NULL)
+            *place = &node->rules[i];
     }
 }
 

@@ -449,3 +449,49 @@ TEST_OOM(schema_check, cleans_up_after_any_failed_allocation)
     pdr_value_free(value);
     pdr_value_free(source);
 }
+
+/* Memory is needed inside of every keyword that holds schemas. */
+TEST_OOM(schema_check, passes_a_failure_up_through_every_keyword)
+{
+    static const char *const rows[][2] = {
+        {"{\"allOf\":[{\"pattern\":\"a\"}]}", "\"a\""},
+        {"{\"anyOf\":[{\"pattern\":\"a\"}]}", "\"a\""},
+        {"{\"oneOf\":[{\"pattern\":\"a\"}]}", "\"a\""},
+        {"{\"not\":{\"pattern\":\"b\"}}", "\"a\""},
+        {"{\"if\":{\"pattern\":\"a\"},\"then\":true}", "\"a\""},
+        {"{\"dependentSchemas\":{\"k\":{\"required\":[\"k\"],"
+         "\"propertyNames\":{\"pattern\":\"k\"}}}}",
+         "{\"k\":1}"},
+        {"{\"contains\":{\"pattern\":\"a\"}}", "[\"a\"]"},
+        {"{\"prefixItems\":[{\"pattern\":\"a\"}]}", "[\"a\"]"},
+        {"{\"additionalProperties\":{\"pattern\":\"a\"}}", "{\"k\":\"a\"}"},
+        {"{\"patternProperties\":{\"k\":{\"minLength\":1}}}",
+         "{\"k\":\"\\u0061\"}"},
+        {"{\"minProperties\":1}", "{\"\\u0061\":1}"},
+        {"{\"const\":{\"\\u0061\":[{\"\\u0062\":1}]}}",
+         "{\"\\u0061\":[{\"\\u0062\":1}]}"},
+        {"{\"uniqueItems\":true}",
+         "[{\"\\u0061\":{\"\\u0062\":1}},[\"\\u0061\"]]"},
+        {"{\"$defs\":{\"d\":{\"maxLength\":1}},\"$ref\":\"#/$defs/d\"}",
+         "\"\\u0061\""},
+    };
+
+    for (size_t i = 0; i < PDR_COUNT(rows); i++) {
+        pdr_value *source = NULL, *value = NULL;
+        pdr_schema *schema = NULL;
+        bool valid = false;
+        pdr_rc rc = pdr_json_read(&source, pdr_str_c(rows[i][0]), NULL, NULL);
+
+        if (rc == PDR_OK)
+            rc = pdr_json_read(&value, pdr_str_c(rows[i][1]), NULL, NULL);
+        if (rc == PDR_OK)
+            rc = pdr_schema_new(&schema, source, NULL);
+        if (rc == PDR_OK)
+            rc = pdr_schema_check(&valid, schema, value, NULL, NULL, NULL);
+        ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
+        ASSERT(valid == (rc == PDR_OK));
+        pdr_schema_free(schema);
+        pdr_value_free(value);
+        pdr_value_free(source);
+    }
+}
