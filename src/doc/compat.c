@@ -15,6 +15,8 @@
  *
  * NOT HERE  What the readers do: compat_dotnet.c, compat_python.c.
  */
+#include <stdio.h>
+
 #include "compat.h"
 #include "number.h"
 
@@ -275,36 +277,41 @@ void pdr__compat_drop(struct compat *walk, const pdr_value *value)
 
 /* --- checking ------------------------------------------------------------ */
 
+/* The text was not read: that is an answer too, unless we failed. */
+static void look_at_failure(struct compat *walk, pdr_str text, pdr_rc rc,
+                            const pdr_err *failure)
+{
+    const char *too_deep = pdr__reason_slug(PDR_R_TOO_DEEP);
+    char about[64];
+
+    if (rc == PDR_ELIMIT && strcmp(failure->reason, too_deep) == 0) {
+        pdr__compat_tell(walk, walk->reader->too_deep, NULL);
+        return;
+    }
+    if (rc == PDR_EINVALID) {
+        (void)snprintf(about, sizeof(about), "what begins at byte %lld",
+                       (long long)failure->offset);
+        walk->reader->no_json(walk, text, about);
+        return;
+    }
+    walk->rc = rc;
+    if (walk->err != NULL)
+        *walk->err = *failure;
+}
+
 /* Read the text as the most tolerant of the readers does. */
-static pdr_rc read_text(pdr_value **out, pdr_str text, bool *too_deep,
-                        pdr_err *err)
+static void look_at_text(struct compat *walk, pdr_str text)
 {
     const pdr_read_opts opts = {.flags = PDR_BARE_TOKENS,
                                 .max_depth = PDR_MAX_DEPTH};
-    pdr_err own = PDR_ERR_INIT;
-    pdr_rc rc = pdr_json_read_borrowed(out, text, &opts, &own);
-
-    *too_deep = rc == PDR_ELIMIT && own.reason != NULL &&
-                strcmp(own.reason, pdr__reason_slug(PDR_R_TOO_DEEP)) == 0;
-    if (rc != PDR_OK && rc != PDR_EINVALID && !*too_deep && err != NULL)
-        *err = own;
-    return rc;
-}
-
-static void look_at_text(struct compat *walk, pdr_str text)
-{
     pdr_value *value = NULL;
-    bool too_deep = false;
-    pdr_rc rc = read_text(&value, text, &too_deep, walk->err);
+    pdr_err err = PDR_ERR_INIT;
+    pdr_rc rc = pdr_json_read_borrowed(&value, text, &opts, &err);
 
     if (rc == PDR_OK)
         walk->reader->root(walk, value);
-    else if (too_deep)
-        pdr__compat_tell(walk, walk->reader->too_deep, NULL);
-    else if (rc == PDR_EINVALID)
-        walk->reader->no_json(walk, text);
     else
-        walk->rc = rc;
+        look_at_failure(walk, text, rc, &err);
     pdr_value_free(value);
 }
 

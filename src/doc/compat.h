@@ -33,7 +33,7 @@ struct compat_rule {
 /* clang-format off */
 #define COMPAT_DOTNET_RULES(X) \
     X(DN_NOT_JSON, "dotnet-not-json", FAILS_LOAD, \
-      "this is no JSON, so .NET cannot load it; restore it from a copy") \
+      "is no JSON, so .NET cannot load it; restore it from a copy") \
     X(DN_NOT_OBJECT, "dotnet-not-object", FAILS_LOAD, \
       "the document is no object, so .NET cannot load it; restore it from a copy") \
     X(DN_TOO_DEEP, "dotnet-too-deep", FAILS_LOAD, \
@@ -109,7 +109,7 @@ struct compat_rule {
 
 #define COMPAT_PYTHON_RULES(X) \
     X(PY_NOT_JSON, "python-not-json", FAILS_LOAD, \
-      "this is no JSON, so Python cannot load it; restore it from a copy") \
+      "is no JSON, so Python cannot load it; restore it from a copy") \
     X(PY_NOT_OBJECT, "python-not-object", FAILS_LOAD, \
       "the document is no object, so Python cannot load it; restore it from a copy") \
     X(PY_STARTS_ANEW, "python-starts-anew", FAILS_CLIENT, \
@@ -244,7 +244,8 @@ struct compat_reader {
     void (*name)(struct compat *walk, const pdr_value *object,
                  const pdr_iter *member, const struct compat_table *table);
     compat_look root;
-    void (*no_json)(struct compat *walk, pdr_str text);
+    /* `about` says where the text stops being JSON. */
+    void (*no_json)(struct compat *walk, pdr_str text, const char *about);
 };
 
 extern const struct compat_rule pdr__dotnet_rules[DN_COUNT];

@@ -491,10 +491,10 @@ static void look_name(struct compat *walk, const pdr_value *object,
         walk, table != NULL ? DN_SURROGATE_TYPED : DN_SURROGATE_VALUE, NULL);
 }
 
-static void look_no_json(struct compat *walk, pdr_str text)
+static void look_no_json(struct compat *walk, pdr_str text, const char *about)
 {
     (void)text;
-    pdr__compat_tell(walk, DN_NOT_JSON, NULL);
+    pdr__compat_tell(walk, DN_NOT_JSON, about);
 }
 
 const struct compat_reader pdr__compat_dotnet = {

@@ -204,49 +204,60 @@ static void look_nothing(struct compat *walk, const pdr_value *value)
 
 /* --- dates --------------------------------------------------------------- */
 
-/* A number that no part of a date can hold: the library for dates fails on it
- * in a way that nobody catches. Twelve and fourteen digits are date and time,
- * digits behind a point a fraction. */
-static bool has_huge_number(pdr_str text)
+/* Nothing but a number, as of a clock that counts milliseconds, which no part
+ * of a date can hold: the library for dates fails on it in a way that nobody
+ * catches. Twelve and fourteen digits are a date and a time. */
+static bool is_huge_number(pdr_str text)
 {
-    for (size_t i = 0; i < text.len;) {
-        size_t start = i;
-        uint64_t value = 0;
+    size_t i = text.len > 0 && text.ptr[0] == '-';
+    size_t start = i;
+    uint64_t value = 0;
 
-        if (!is_digit(text.ptr[i])) {
-            i++;
-            continue;
-        }
-        for (; i < text.len && is_digit(text.ptr[i]); i++) {
-            if (value <= INT32_MAX)
-                value = value * 10 + (uint64_t)(text.ptr[i] - '0');
-        }
-        if (value > INT32_MAX && i - start != 12 && i - start != 14 &&
-            (start == 0 || text.ptr[start - 1] != '.'))
-            return true;
+    for (; i < text.len && is_digit(text.ptr[i]); i++) {
+        if (value <= INT32_MAX)
+            value = value * 10 + (uint64_t)(text.ptr[i] - '0');
     }
-    return false;
+    if (value <= INT32_MAX || i - start == 12 || i - start == 14)
+        return false;
+    if (i + 1 < text.len && text.ptr[i] == '.') {
+        do {
+            i++;
+        } while (i < text.len && is_digit(text.ptr[i]));
+    }
+    return i == text.len;
 }
 
-/* Does a time with an offset of 24 hours or more stand at the end? */
+static int two_digits(const char *p)
+{
+    return is_digit(p[0]) && is_digit(p[1]) ? (p[0] - '0') * 10 + (p[1] - '0')
+                                            : -1;
+}
+
+/* A date and time with an offset of 24 hours or more: ±hh, ±hhmm, ±hh:mm. */
 static bool has_huge_offset(pdr_str text)
 {
     size_t sign = text.len;
-    pdr_str digits;
+    pdr_datetime date;
+    pdr_str offset;
+    int hours = 0, minutes = 0;
 
     while (sign > 0 && text.ptr[sign - 1] != '+' && text.ptr[sign - 1] != '-')
         sign--;
-    digits = pdr_str_n(text.ptr + sign, text.len - sign);
-    if (sign < 2 || memchr(text.ptr, ':', sign - 1) == NULL)
+    offset = pdr_str_n(text.ptr + sign, text.len - sign);
+    if (sign == 0 || (offset.len != 2 && offset.len != 4 &&
+                      (offset.len != 5 || offset.ptr[2] != ':')))
         return false;
-    if (digits.len != 2 && digits.len != 4 &&
-        (digits.len != 5 || digits.ptr[2] != ':'))
+    hours = two_digits(offset.ptr);
+    if (offset.len > 2)
+        minutes = two_digits(offset.ptr + offset.len - 2);
+    if (hours < 0 || minutes < 0 || hours * 60 + minutes < 24 * 60)
         return false;
-    for (size_t i = 0; i < digits.len; i++) {
-        if (!is_digit(digits.ptr[i]) && !(digits.len == 5 && i == 2))
-            return false;
-    }
-    return (digits.ptr[0] - '0') * 10 + (digits.ptr[1] - '0') >= 24;
+    sign--;
+    while (sign > 0 && text.ptr[sign - 1] == ' ')
+        sign--;
+    return pdr_datetime_read(&date, pdr_str_n(text.ptr, sign), NULL) ==
+               PDR_OK &&
+           date.has_time;
 }
 
 /* Are digits cut that are not zero? */
@@ -286,7 +297,7 @@ static void look_date(struct compat *walk, const pdr_value *value)
                              PDR_DATETIME_PYTHON, PY_DATE_RESPELLED);
     } else {
         pdr__compat_tell(
-            walk, has_huge_number(text) ? PY_DATE_DIGITS : PY_DATE_GUESSED,
+            walk, is_huge_number(text) ? PY_DATE_DIGITS : PY_DATE_GUESSED,
             NULL);
     }
 }
@@ -766,9 +777,12 @@ static void look_root(struct compat *walk, const pdr_value *value)
         pdr__compat_tell(walk, PY_NOT_OBJECT, NULL);
 }
 
-static void look_no_json(struct compat *walk, pdr_str text)
+static void look_no_json(struct compat *walk, pdr_str text, const char *about)
 {
-    pdr__compat_tell(walk, text.len == 0 ? PY_STARTS_ANEW : PY_NOT_JSON, NULL);
+    if (text.len == 0)
+        pdr__compat_tell(walk, PY_STARTS_ANEW, NULL);
+    else
+        pdr__compat_tell(walk, PY_NOT_JSON, about);
 }
 
 const struct compat_reader pdr__compat_python = {

@@ -108,6 +108,16 @@ static const struct reader_case cases[] = {
      "{'$type':'request','createdAt':'202602030815','messages':[]}"},
     {'e', "error python-date-digits @/createdAt\n", false, false,
      "{'$type':'request','createdAt':'1767225600000','messages':[]}"},
+    {'e', "error python-date-digits @/createdAt\n", false, false,
+     "{'$type':'request','createdAt':'-1767225600000.25','messages':[]}"},
+    {'e', "warning python-date-guessed @/createdAt\n", true, true,
+     "{'$type':'request','createdAt':'1767225600000ms','messages':[]}"},
+    {'e', "warning python-date-guessed @/createdAt\n", true, true,
+     "{'$type':'request','createdAt':'2026-02-03T08:15:00+2x:00',"
+     "'messages':[]}"},
+    {'e', "error python-date-offset @/createdAt\n", true, false,
+     "{'$type':'request','createdAt':'2026-02-03 08:15 +23:60',"
+     "'messages':[]}"},
     {'e', "error python-date-offset @/createdAt\n", true, false,
      "{'$type':'request','createdAt':'2026-02-03T08:15:00+24:00',"
      "'messages':[]}"},
