@@ -182,8 +182,10 @@ static pdr_rc restore_members(struct forming *f, bool all, pdr_err *err)
     while (pdr_iter_next(&it)) {
         const struct content_member *row = row_of(f->form, to, it.name);
 
-        if (all && !gives_way(f, row))
-            pdr__items_drop(&f->there.members, it.name);
+        if (!all || gives_way(f, row))
+            continue;
+        pdr__items_drop(&f->there.members, it.name);
+        pdr__items_drop(&f->there.more, it.name);
     }
     pdr_iter_init(&it, members);
     while (rc == PDR_OK && pdr_iter_next(&it)) {

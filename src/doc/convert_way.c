@@ -196,8 +196,9 @@ static bool is_true(const pdr_value *object, const char *name)
 static pdr_rc put(struct projecting *p, const char *name, pdr_value *value,
                   pdr_err *err)
 {
-    return pdr__items_add(
-        p->out, name, pdr__form_place(p->form, p->trip.to, name), value, err);
+    return pdr__items_add(&p->out->members, name,
+                          pdr__form_place(p->form, p->trip.to, name), value,
+                          err);
 }
 
 static pdr_rc put_string(struct projecting *p, const char *name, pdr_str text,

@@ -1,0 +1,663 @@
+/*
+ * convert.c - contents and messages from shape to shape.
+ */
+#include "content_table.h"
+#include "content_trip.h"
+#include "json_text.h"
+
+#define STATE  PDR_SHAPE_STATE
+#define DOTNET PDR_SHAPE_DOTNET
+#define PYTHON PDR_SHAPE_PYTHON
+
+/* Source and result; the way back gives the source again. */
+struct pair {
+    pdr_shape from, to;
+    const char *source, *result;
+};
+
+static void check(const struct pair *pair, content_trip_fn fn)
+{
+    pdr_value *source = doc_value(pair->source), *result = NULL, *back = NULL;
+    bool same = false;
+
+    ASSERT_RC(PDR_OK, fn(&result, source, pair->from, pair->to, NULL));
+    ASSERT_RC(PDR_OK, fn(&back, result, pair->to, pair->from, NULL));
+    assert_quoted(pair->result, result);
+    ASSERT_RC(PDR_OK, pdr_value_equal_unordered(&same, source, back, NULL));
+    if (!same)
+        assert_quoted(pair->source, pdr_value_ref(back));
+    pdr_value_free(back);
+    pdr_value_free(source);
+}
+
+static void check_all(const struct pair *pairs, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        check(&pairs[i], pdr_content_convert);
+}
+
+TEST(convert, gives_known_kinds_the_names_of_the_other_shape)
+{
+    static const struct pair pairs[] = {
+        {STATE, DOTNET, "{'$type':'text','text':'a'}",
+         "{'$type':'text','text':'a'}"},
+        {STATE, PYTHON, "{'$type':'text','text':'a'}",
+         "{'type':'text','text':'a','additional_properties':{}}"},
+        {PYTHON, STATE,
+         "{'type':'text_reasoning','text':'t','protected_data':'p',"
+         "'additional_properties':{'k':[1.10]}}",
+         "{'$type':'reasoning','text':'t','protectedData':'p',"
+         "'additionalProperties':{'k':[1.10]}}"},
+        {PYTHON, DOTNET, "{'type':'text_reasoning','additional_properties':{}}",
+         "{'$type':'reasoning','text':''}"},
+        {DOTNET, STATE,
+         "{'$type':'functionCall','name':'f','arguments':{'a':1},"
+         "'informationalOnly':false,'callId':'c'}",
+         "{'$type':'functionCall','arguments':{'a':1},'callId':'c',"
+         "'name':'f'}"},
+        {DOTNET, PYTHON,
+         "{'$type':'functionCall','name':'f','informationalOnly':true,"
+         "'callId':'c'}",
+         "{'type':'function_call','call_id':'c','name':'f',"
+         "'informational_only':true,'hosted':false,"
+         "'additional_properties':{}}"},
+        {DOTNET, PYTHON,
+         "{'$type':'mcpServerToolCall','name':'n','serverName':'s','callId':"
+         "'c'}",
+         "{'type':'mcp_server_tool_call','call_id':'c','tool_name':'n',"
+         "'server_name':'s','additional_properties':{}}"},
+        {DOTNET, PYTHON, "{'$type':'hostedVectorStore','vectorStoreId':'v'}",
+         "{'type':'hosted_vector_store','vector_store_id':'v',"
+         "'additional_properties':{}}"},
+        {STATE, PYTHON, "{'$type':'functionResult','callId':'c','result':'r'}",
+         "{'type':'function_result','call_id':'c','result':'r','items':["
+         "{'type':'text','text':'r','additional_properties':{}}],"
+         "'additional_properties':{}}"},
+        {STATE, STATE, "{'$type':'text','text':5}",
+         "{'$type':'text','text':5}"},
+        {STATE, PYTHON, "null", "null"},
+    };
+
+    check_all(pairs, PDR_COUNT(pairs));
+}
+
+TEST(convert, keeps_what_the_other_shape_has_no_member_for)
+{
+    static const struct pair pairs[] = {
+        {STATE, DOTNET, "{'$type':'text','text':'a','new':1.10,'new':2}",
+         "{'$type':'text','text':'a','additionalProperties':{'perdure':"
+         "{'state':{'members':{'new':1.10,'new':2}}}}}"},
+        {PYTHON, STATE,
+         "{'type':'text_reasoning','text':'t','status':'s','id':'i',"
+         "'additional_properties':{}}",
+         "{'$type':'reasoning','text':'t','additionalProperties':{'perdure':"
+         "{'python':{'members':{'status':'s','id':'i'}}}}}"},
+        {PYTHON, STATE,
+         "{'type':'function_call','call_id':'c','name':'f','hosted':true}",
+         "{'$type':'functionCall','arguments':{},'callId':'c','name':'f',"
+         "'informationalOnly':true,'additionalProperties':{'perdure':"
+         "{'python':{'members':{'hosted':true},'absent':['arguments',"
+         "'informational_only','additional_properties']}}}}"},
+        {DOTNET, PYTHON, "{'$type':'hostedFile','fileId':'f','sizeInBytes':12}",
+         "{'type':'hosted_file','file_id':'f','additional_properties':"
+         "{'perdure':{'members':{'sizeInBytes':12}}}}"},
+        {STATE, PYTHON, "{'$type':'text','text':null}",
+         "{'type':'text','text':'','additional_properties':{'perdure':"
+         "{'state':{'members':{'text':null}}}}}"},
+        {STATE, PYTHON,
+         "{'$type':'functionResult','callId':'c','result':{'a':1.10}}",
+         "{'type':'function_result','call_id':'c','result':'{\\\"a\\\":1.10}',"
+         "'items':[{'type':'text','text':'{\\\"a\\\":1.10}',"
+         "'additional_properties':{}}],'additional_properties':{'perdure':"
+         "{'members':{'result':{'a':1.10}}}}}"},
+        {DOTNET, PYTHON,
+         "{'$type':'text','text':'a','additionalProperties':{}}",
+         "{'type':'text','text':'a','additional_properties':{'perdure':"
+         "{'dotnet':{'members':{'additionalProperties':{}}}}}}"},
+        {PYTHON, DOTNET, "{'type':'text','additional_properties':null}",
+         "{'$type':'text','text':'','additionalProperties':{'perdure':"
+         "{'python':{'members':{'additional_properties':null},"
+         "'absent':['text']}}}}"},
+    };
+
+    check_all(pairs, PDR_COUNT(pairs));
+}
+
+TEST(convert, knows_arguments_and_details_in_every_form)
+{
+    static const struct pair pairs[] = {
+        {PYTHON, STATE,
+         "{'type':'function_call','call_id':'c','name':'f','arguments':'no',"
+         "'hosted':false,'additional_properties':{}}",
+         "{'$type':'functionCall','arguments':{},'callId':'c','name':'f',"
+         "'argumentsText':'no'}"},
+        {PYTHON, STATE,
+         "{'type':'function_call','call_id':'c','name':'f',"
+         "'arguments':'{ }','hosted':false,'additional_properties':{}}",
+         "{'$type':'functionCall','arguments':{},'callId':'c','name':'f',"
+         "'additionalProperties':{'perdure':{'python':{'members':"
+         "{'arguments':'{ }'}}}}}"},
+        {PYTHON, DOTNET,
+         "{'type':'function_call','call_id':'c','name':'f',"
+         "'arguments':'\\ud800','hosted':false,'additional_properties':{}}",
+         "{'$type':'functionCall','name':'f','arguments':{},"
+         "'informationalOnly':false,'callId':'c','additionalProperties':"
+         "{'perdure':{'python':{'members':{'arguments':'\\ud800'}}}}}"},
+        {STATE, PYTHON, "{'$type':'error','detailsJson':[1]}",
+         "{'type':'error','error_details':[1],'additional_properties':{}}"},
+        {STATE, DOTNET, "{'$type':'error','detailsJson':[1]}",
+         "{'$type':'error','message':'','additionalProperties':{'perdure':"
+         "{'state':{'members':{'detailsJson':[1]}}}}}"},
+        {STATE, PYTHON, "{'$type':'error','details':[1]}",
+         "{'type':'error','error_details':[1],'additional_properties':"
+         "{'perdure':{'state':{'members':{'details':[1]},"
+         "'absent':['detailsJson']}}}}"},
+    };
+
+    check_all(pairs, PDR_COUNT(pairs));
+}
+
+TEST(convert, puts_media_types_where_they_are_looked_for)
+{
+    static const struct pair pairs[] = {
+        {DOTNET, STATE, "{'$type':'data','uri':'data:a/b;c=d;base64,AA=='}",
+         "{'$type':'data','uri':'data:a/b;c=d;base64,AA==',"
+         "'mediaType':'a/b;c=d'}"},
+        {DOTNET, PYTHON, "{'$type':'data','uri':'data:a/b;c=d;base64,AA=='}",
+         "{'type':'data','uri':'data:a/b;c=d;base64,AA==','media_type':'a/b',"
+         "'additional_properties':{}}"},
+        {STATE, DOTNET,
+         "{'$type':'data','uri':'data:;base64,AA==','mediaType':'a/b'}",
+         "{'$type':'data','uri':'data:a/b;base64,AA==','additionalProperties':"
+         "{'perdure':{'state':{'members':{'uri':'data:;base64,AA=='}}}}}"},
+        {STATE, DOTNET, "{'$type':'data','uri':'data:,\\ud800'}",
+         "{'$type':'data','uri':'data:,\\ud800'}"},
+        {PYTHON, STATE,
+         "{'type':'uri','uri':'s3://b/k','additional_properties':{}}",
+         "{'$type':'uri','uri':'s3://b/k',"
+         "'mediaType':'application/octet-stream'}"},
+        {PYTHON, STATE,
+         "{'type':'uri','uri':'u','media_type':'png',"
+         "'additional_properties':{}}",
+         "{'$type':'uri','uri':'u','mediaType':'application/octet-stream',"
+         "'additionalProperties':{'perdure':{'python':{'members':"
+         "{'media_type':'png'}}}}}"},
+    };
+
+    check_all(pairs, PDR_COUNT(pairs));
+}
+
+TEST(convert, maps_counts_and_keeps_odd_ones)
+{
+    static const struct pair pairs[] = {
+        {PYTHON, DOTNET,
+         "{'type':'usage','usage_details':{'input_token_count':1,"
+         "'cache_read_input_token_count':2,'x.y':3},"
+         "'additional_properties':{}}",
+         "{'$type':'usage','details':{'inputTokenCount':1,"
+         "'cachedInputTokenCount':2,'additionalCounts':{'x.y':3}}}"},
+        {STATE, PYTHON,
+         "{'$type':'usage','usage':{'inputTokenCount':1,'extensionData':"
+         "{'reasoning_output_token_count':2,'input_token_count':9}}}",
+         "{'type':'usage','usage_details':{'input_token_count':1,"
+         "'reasoning_output_token_count':2},'additional_properties':"
+         "{'perdure':{'state':{'members':{'usage':{'inputTokenCount':1,"
+         "'extensionData':{'reasoning_output_token_count':2,"
+         "'input_token_count':9}}}}}}}"},
+        {STATE, DOTNET,
+         "{'$type':'usage','usage':{'inputTokenCount':null,'a':1,'a':1,"
+         "'outputTextTokenCount':1.5}}",
+         "{'$type':'usage','details':{'additionalCounts':{'a':1}},"
+         "'additionalProperties':{'perdure':{'state':{'members':{'usage':"
+         "{'inputTokenCount':null,'a':1,'a':1,"
+         "'outputTextTokenCount':1.5}}}}}}"},
+    };
+
+    check_all(pairs, PDR_COUNT(pairs));
+}
+
+TEST(convert, wraps_and_unwraps_kinds_without_a_place)
+{
+    static const struct pair pairs[] = {
+        {DOTNET, STATE, "{'$type':'toolCall','callId':'c'}",
+         "{'$type':'unknown','content':{'$type':'toolCall','callId':'c'}}"},
+        {PYTHON, STATE, "{'type':'shell_tool_call'}",
+         "{'$type':'unknown','content':{'type':'shell_tool_call'}}"},
+        {PYTHON, DOTNET, "{'type':'shell_tool_call'}",
+         "{'additionalProperties':{'perdure':{'shape':'python',"
+         "'content':{'type':'shell_tool_call'}}}}"},
+        {DOTNET, PYTHON, "{'$type':'toolCall','callId':'c'}",
+         "{'type':'unknown','additional_properties':{'perdure':{'shape':"
+         "'dotnet','content':{'$type':'toolCall','callId':'c'}}}}"},
+        {DOTNET, STATE, "{}", "{'$type':'unknown','content':{}}"},
+        {STATE, DOTNET, "{'$type':'unknown','content':{'type':'hologram'}}",
+         "{'additionalProperties':{'perdure':{'shape':'python','content':"
+         "{'type':'hologram'}}}}"},
+        {STATE, DOTNET, "{'$type':'hologram','x':1,'x':2}",
+         "{'additionalProperties':{'perdure':{'shape':'state','content':"
+         "{'$type':'hologram','x':1,'x':2}}}}"},
+        {STATE, PYTHON,
+         "{'$type':'unknown','content':{'$type':'imageGenerationToolCall',"
+         "'callId':'c'}}",
+         "{'type':'image_generation_tool_call','image_id':'c',"
+         "'additional_properties':{'perdure':{'state':"
+         "{'wrapped':'dotnet'}}}}"},
+        {STATE, DOTNET,
+         "{'$type':'unknown','content':{'type':'text_reasoning','text':'t',"
+         "'additional_properties':{}}}",
+         "{'$type':'reasoning','text':'t','additionalProperties':{'perdure':"
+         "{'state':{'wrapped':'python'}}}}"},
+        {STATE, PYTHON, "{'$type':'unknown','content':null}",
+         "{'type':'unknown','additional_properties':{'perdure':{'shape':"
+         "'state','content':{'$type':'unknown','content':null}}}}"},
+        {PYTHON, STATE, "{'rows':[1]}",
+         "{'$type':'unknown','content':{'rows':[1]},'additionalProperties':"
+         "{'perdure':{'shape':'python'}}}"},
+        {STATE, DOTNET, "{'$type':'hostedFile','fileId':' '}",
+         "{'additionalProperties':{'perdure':{'shape':'state','content':"
+         "{'$type':'hostedFile','fileId':' '}}}}"},
+        {DOTNET, STATE, "[5]", "{'$type':'unknown','content':[5]}"},
+        {PYTHON, STATE, "'words'",
+         "{'$type':'text','text':'words','additionalProperties':{'perdure':"
+         "{'python':{'whole':'words'}}}}"},
+    };
+
+    check_all(pairs, PDR_COUNT(pairs));
+}
+
+TEST(convert, goes_into_nested_contents)
+{
+    static const struct pair pairs[] = {
+        {DOTNET, PYTHON,
+         "{'$type':'toolApprovalRequest','toolCall':{'$type':'functionCall',"
+         "'name':'f','informationalOnly':false,'callId':'c'},"
+         "'requiresConfirmation':true,'requestId':'r'}",
+         "{'type':'function_approval_request','function_call':{'type':"
+         "'function_call','call_id':'c','name':'f','hosted':false,"
+         "'additional_properties':{}},'user_input_request':true,'id':'r',"
+         "'additional_properties':{'perdure':{'members':"
+         "{'requiresConfirmation':true}}}}"},
+        {DOTNET, PYTHON,
+         "{'$type':'functionApprovalRequest','id':'r','functionCall':"
+         "{'$type':'functionCall','name':'f','informationalOnly':false,"
+         "'callId':'c'}}",
+         "{'type':'function_approval_request','function_call':{'type':"
+         "'function_call','call_id':'c','name':'f','hosted':false,"
+         "'additional_properties':{}},'user_input_request':true,'id':'r',"
+         "'additional_properties':{'perdure':{'dotnet':{'type':"
+         "'functionApprovalRequest'}}}}"},
+        {DOTNET, PYTHON,
+         "{'$type':'mcpServerToolApprovalResponse','id':'r',"
+         "'approved':true}",
+         "{'type':'function_approval_response','approved':true,'id':'r',"
+         "'additional_properties':{'perdure':{'dotnet':{'type':"
+         "'mcpServerToolApprovalResponse'}}}}"},
+        {PYTHON, DOTNET,
+         "{'type':'image_generation_tool_result','outputs':{'type':'text',"
+         "'text':'a','additional_properties':{}},'image_id':'i',"
+         "'additional_properties':{}}",
+         "{'$type':'imageGenerationToolResult','outputs':[{'$type':'text',"
+         "'text':'a'}],'callId':'i','additionalProperties':{'perdure':"
+         "{'python':{'single':['outputs']}}}}"},
+        {PYTHON, DOTNET,
+         "{'type':'mcp_server_tool_result','call_id':'c','output':'text',"
+         "'additional_properties':{}}",
+         "{'$type':'mcpServerToolResult','callId':'c','additionalProperties':"
+         "{'perdure':{'python':{'members':{'output':'text'}}}}}"},
+        {PYTHON, DOTNET,
+         "{'type':'function_approval_request','id':'r',"
+         "'additional_properties':{}}",
+         "{'additionalProperties':{'perdure':{'shape':'python','content':"
+         "{'type':'function_approval_request','id':'r',"
+         "'additional_properties':{}}}}}"},
+        {DOTNET, PYTHON,
+         "{'$type':'text','text':'a','annotations':[{'$type':'citation',"
+         "'fileId':'f','annotatedRegions':[{'$type':'textSpan','start':0,"
+         "'end':5},{'$type':'textSpan'}],'new':1}]}",
+         "{'type':'text','text':'a','additional_properties':{},'annotations':"
+         "[{'type':'citation','file_id':'f','annotated_regions':[{'type':"
+         "'text_span','start_index':0,'end_index':5},{'type':'text_span'}],"
+         "'additional_properties':{'perdure':{'dotnet':{'members':"
+         "{'new':1}}}}}]}"},
+        {DOTNET, PYTHON,
+         "{'$type':'text','text':'a','annotations':[{'$type':'citation',"
+         "'annotatedRegions':[{'$type':'textSpan','start':0,'x':1}]}]}",
+         "{'type':'text','text':'a','additional_properties':{},'annotations':"
+         "[{'type':'citation','additional_properties':{'perdure':{'dotnet':"
+         "{'members':{'annotatedRegions':[{'$type':'textSpan','start':0,"
+         "'x':1}]}}}}}]}"},
+        {PYTHON, STATE,
+         "{'type':'text','text':'a','additional_properties':{},"
+         "'annotations':[{'type':'other'}]}",
+         "{'$type':'text','text':'a','additionalProperties':{'perdure':"
+         "{'python':{'members':{'annotations':[{'type':'other'}]}}}}}"},
+    };
+
+    check_all(pairs, PDR_COUNT(pairs));
+}
+
+TEST(convert, does_not_trust_a_note_that_no_longer_fits)
+{
+    pdr_value *item = doc_value(
+        "{'type':'text','text':'edited','additional_properties':{'perdure':"
+        "{'state':{'members':{'text':null,'new':1}}}}}");
+    pdr_value *state = NULL, *back = NULL;
+    bool same = false;
+
+    ASSERT_RC(PDR_OK, pdr_content_convert(&state, item, PYTHON, STATE, NULL));
+    ASSERT(
+        pdr_value_text_is(pdr_value_get_c(state, "text"), pdr_str_c("edited")));
+    ASSERT(pdr_value_get_c(state, "new") != NULL);
+    ASSERT_RC(PDR_OK, pdr_content_convert(&back, state, STATE, PYTHON, NULL));
+    ASSERT_RC(PDR_OK, pdr_value_equal_unordered(&same, item, back, NULL));
+    ASSERT(same); /* what was wrong about the item is still there */
+    pdr_value_free(back);
+    pdr_value_free(state);
+    pdr_value_free(item);
+}
+
+TEST(convert, does_not_bring_back_an_older_whole)
+{
+    pdr_value *item = doc_value(
+        "{'$type':'text','text':'edited','additionalProperties':{'perdure':"
+        "{'python':{'whole':'words'}}}}");
+    pdr_value *python = NULL;
+
+    ASSERT_RC(PDR_OK, pdr_content_convert(&python, item, STATE, PYTHON, NULL));
+    ASSERT(pdr_value_text_is(pdr_value_get_c(python, "text"),
+                             pdr_str_c("edited")));
+    pdr_value_free(python);
+    pdr_value_free(item);
+}
+
+TEST(convert, changes_no_value_that_it_hands_on)
+{
+    /* Spelling of numbers and escapes, duplicates, lone surrogates. */
+    static const char text[] =
+        "{\"$type\":\"functionCall\",\"arguments\":{\"\\u0061\":1.10,"
+        "\"a\":-0,\"s\":\"\\ud800\\/\",\"e\":1E400},\"callId\":\"\\u0063\","
+        "\"name\":\"f\",\"x\\ud800\":{\"b\":1,\"b\":2.0}}";
+
+    for (int to = 1; to < 3; to++) {
+        pdr_value *item = json_value(text), *there = NULL, *back = NULL;
+
+        ASSERT_RC(PDR_OK, pdr_content_convert(&there, item, STATE,
+                                              (pdr_shape)to, NULL));
+        ASSERT_RC(PDR_OK, pdr_content_convert(&back, there, (pdr_shape)to,
+                                              STATE, NULL));
+        pdr_value_free(there);
+        pdr_value_free(item);
+        assert_json(text, back);
+    }
+}
+
+/* --- messages ------------------------------------------------------------ */
+
+TEST(message_convert, keeps_the_frame_and_all_contents)
+{
+    static const struct pair pairs[] = {
+        {STATE, PYTHON,
+         "{'authorName':'A','createdAt':'2026-01-02T03:04:05+00:00',"
+         "'contents':[{'$type':'text','text':'a'},null,{'$type':'new'}],"
+         "'role':'user','messageId':'m','x':1}",
+         "{'role':'user','contents':[{'type':'text','text':'a',"
+         "'additional_properties':{}},null,{'type':'unknown',"
+         "'additional_properties':{'perdure':{'shape':'state','content':"
+         "{'$type':'new'}}}}],'author_name':'A','message_id':'m',"
+         "'additional_properties':{'perdure':{'members':{'createdAt':"
+         "'2026-01-02T03:04:05+00:00'},'state':{'members':{'x':1}}}},"
+         "'type':'message'}"},
+        {STATE, DOTNET, "{'contents':[],'role':'user'}",
+         "{'role':'user','contents':[]}"},
+        {PYTHON, STATE,
+         "{'type':'chat_message','role':{'type':'role','value':'tool'},"
+         "'contents':[],'additional_properties':{}}",
+         "{'contents':[],'role':'tool','additionalProperties':{'perdure':"
+         "{'python':{'members':{'type':'chat_message','role':{'type':'role',"
+         "'value':'tool'}}}}}}"},
+        {DOTNET, STATE, "{'messageId':'m'}",
+         "{'contents':[],'role':'user','messageId':'m',"
+         "'additionalProperties':{'perdure':{'dotnet':{'absent':['role',"
+         "'contents']}}}}"},
+        {DOTNET, PYTHON, "{'role':'user','contents':5}",
+         "{'role':'user','contents':[],'additional_properties':{'perdure':"
+         "{'dotnet':{'members':{'contents':5}}}},'type':'message'}"},
+        {DOTNET, PYTHON, "'no message'", "'no message'"},
+        {DOTNET, DOTNET, "{'a':1}", "{'a':1}"},
+    };
+
+    for (size_t i = 0; i < PDR_COUNT(pairs); i++)
+        check(&pairs[i], pdr_message_convert);
+}
+
+TEST(message_convert, keeps_the_time_on_the_way_over_python)
+{
+    pdr_value *state =
+        doc_value("{'createdAt':'2026-01-02T03:04:05+00:00','contents':["
+                  "{'$type':'functionResult','callId':'c','result':[1.10]}],"
+                  "'role':'tool'}");
+    pdr_value *python = NULL, *dotnet = NULL;
+
+    ASSERT_RC(PDR_OK, pdr_message_convert(&python, state, STATE, PYTHON, NULL));
+    ASSERT_RC(PDR_OK,
+              pdr_message_convert(&dotnet, python, PYTHON, DOTNET, NULL));
+    pdr_value_free(python);
+    pdr_value_free(state);
+    assert_quoted("{'createdAt':'2026-01-02T03:04:05+00:00','role':'tool',"
+                  "'contents':[{'$type':'functionResult','result':[1.10],"
+                  "'callId':'c'}]}",
+                  dotnet);
+}
+
+/* --- made contents ------------------------------------------------------- */
+
+/* A linear congruential generator: the same numbers everywhere. */
+static uint32_t next(uint64_t *seed)
+{
+    *seed = *seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    return (uint32_t)(*seed >> 33);
+}
+
+static const char *const odd_values[] = {
+    "null",
+    "5",
+    "\"x\"",
+    "[]",
+    "{}",
+    "true",
+    "\"\"",
+    "{\"a\":1.10}",
+    "[{\"$type\":\"text\",\"text\":\"n\",\"z\":1}]",
+    "{\"type\":\"text\",\"text\":\"n\"}",
+    "\"data:,x\"",
+    "\"{\\\"a\\\": 1}\"",
+    "\"\\ud800\"",
+    "[null,\"s\",[]]",
+    "{\"perdure\":5}",
+    "{\"perdure\":{}}",
+    "{\"perdure\":{\"python\":{\"members\":{\"text\":\"zz\",\"foo\":1}}}}",
+    "{\"perdure\":{\"dotnet\":{\"absent\":[\"text\",5]},\"members\":{}}}",
+    "{\"perdure\":{\"state\":{\"wrapped\":\"python\"}},\"a\":1}",
+    "{\"perdure\":{\"state\":{\"wrapped\":\"dotnet\"}}}",
+    "{\"perdure\":{\"shape\":\"python\",\"content\":{\"type\":\"text\"}}}",
+    "{\"perdure\":{\"shape\":\"state\",\"content\":{\"$type\":\"z\"}}}",
+    "{\"perdure\":{\"python\":{\"whole\":{\"type\":\"text\"}}}}",
+    "{\"perdure\":{\"dotnet\":{\"type\":\"functionApprovalRequest\"}}}",
+    "{\"server_label\":5}",
+    "{\"perdure\":1,\"perdure\":{}}",
+    "{\"perdure\":{\"members\":{\"createdAt\":1,\"result\":\"r\"}}}",
+};
+
+static const char *const odd_names[] = {
+    "text",        "$zz",
+    "type",        "$type",
+    "result",      "items",
+    "details",     "argumentsText",
+    "annotations", "content",
+    "hosted",      "informationalOnly",
+    "uri",         "additional_properties",
+    "arguments",   "additionalProperties",
+};
+
+/* A content of any kind whose members are as often odd as they are right. */
+static pdr_value *make_content(uint64_t *seed, pdr_shape shape)
+{
+    pdr_content_kind kind = PDR_CONTENT_OTHER;
+    struct content_members rows;
+    pdr_builder *to = NULL;
+    pdr_value *out = NULL;
+
+    while (pdr_content_kind_name(kind, shape)[0] == '\0')
+        kind =
+            (pdr_content_kind)(1 + next(seed) %
+                                       PDR_CONTENT_OLD_MCP_APPROVAL_RESPONSE);
+    rows = pdr__content_members(kind);
+    ASSERT_RC(PDR_OK, pdr_builder_new(&to, NULL));
+    pdr_builder_object(to);
+    pdr_builder_name(to, pdr_str_c(pdr__type_name(shape)));
+    pdr_builder_string(to, pdr_str_c(pdr_content_kind_name(kind, shape)));
+    for (size_t i = 0; i < rows.count + 3; i++) {
+        const char *name = i < rows.count
+                               ? rows.rows[i].names[shape]
+                               : odd_names[next(seed) % PDR_COUNT(odd_names)];
+        pdr_value *value =
+            json_value(odd_values[next(seed) % PDR_COUNT(odd_values)]);
+
+        if (name != NULL && next(seed) % 3 != 0) {
+            pdr_builder_name(to, pdr_str_c(name));
+            if (next(seed) % 2 == 0)
+                pdr_builder_value(to, value);
+            else
+                pdr_builder_string(to, pdr_str_c("data:a/b,x"));
+        }
+        pdr_value_free(value);
+    }
+    pdr_builder_end(to);
+    ASSERT_RC(PDR_OK, pdr_builder_finish(&out, to, NULL));
+    pdr_builder_free(to);
+    return out;
+}
+
+TEST(convert, loses_nothing_of_made_contents)
+{
+    struct content_trip_report report;
+    uint64_t seed = 7;
+
+    for (int i = 0; i < 6000; i++) {
+        pdr_shape from = (pdr_shape)(i % 3);
+        pdr_shape to = (pdr_shape)((i + 1 + (i / 3) % 2) % 3);
+        pdr_value *value = make_content(&seed, from);
+
+        if (!content_trip_check(&report, pdr_content_convert, value, from, to))
+            fail_msg("%d: %s", i, report.text);
+        pdr_value_free(value);
+    }
+}
+
+/* --- limits and memory --------------------------------------------------- */
+
+TEST(convert, of_nested_contents_takes_time_by_size_not_by_depth)
+{
+    /* 100 levels of approvals of approvals. If a level cost twice the one below
+     * it, this test would never end. */
+    pdr_buf text = PDR_BUF_INIT(1 << 20);
+    pdr_read_opts opts = {0};
+    pdr_value *deep = NULL, *there = NULL;
+
+    opts.max_depth = 1000;
+    for (int i = 0; i < 100; i++)
+        ASSERT_RC(PDR_OK,
+                  pdr_buf_append(&text,
+                                 pdr_str_c("{\"$type\":\"toolApprovalRequest\","
+                                           "\"requestId\":\"r\",\"toolCall\":"),
+                                 NULL));
+    ASSERT_RC(PDR_OK, pdr_buf_append(&text, pdr_str_c("{}"), NULL));
+    for (int i = 0; i < 100; i++)
+        ASSERT_RC(PDR_OK, pdr_buf_append(&text, pdr_str_c("}"), NULL));
+    ASSERT_RC(PDR_OK, pdr_json_read(&deep, pdr_buf_str(&text), &opts, NULL));
+    ASSERT_RC(PDR_OK, pdr_content_convert(&there, deep, DOTNET, PYTHON, NULL));
+    pdr_value_free(there);
+    pdr_value_free(deep);
+    pdr_buf_dispose(&text);
+}
+
+static void convert_oom(const char *text, pdr_shape from, pdr_shape to)
+{
+    pdr_value *value = NULL, *out = NULL;
+    pdr_rc rc = pdr_json_read(&value, pdr_str_c(text), NULL, NULL);
+
+    if (rc == PDR_OK)
+        rc = pdr_content_convert(&out, value, from, to, NULL);
+    ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
+    ASSERT((out != NULL) == (rc == PDR_OK));
+    pdr_value_free(out);
+    pdr_value_free(value);
+}
+
+TEST_OOM(convert, cleans_up_after_a_call_with_text)
+{
+    convert_oom("{\"type\":\"function_call\",\"call_id\":\"c\","
+                "\"arguments\":\"n\\u006f\",\"status\":1}",
+                PYTHON, STATE);
+}
+
+TEST_OOM(convert, cleans_up_after_a_result)
+{
+    convert_oom("{\"$type\":\"functionResult\",\"result\":[1],\"x\":1}", STATE,
+                PYTHON);
+}
+
+TEST_OOM(convert, cleans_up_after_nested_contents)
+{
+    convert_oom("{\"type\":\"image_generation_tool_result\",\"outputs\":"
+                "{\"type\":\"uri\",\"uri\":\"u\",\"annotations\":[{\"type\":"
+                "\"citation\",\"annotated_regions\":[{\"type\":\"text_span\","
+                "\"start_index\":1}]}]}}",
+                PYTHON, DOTNET);
+}
+
+TEST_OOM(convert, cleans_up_after_data)
+{
+    convert_oom("{\"$type\":\"data\",\"uri\":\"data:;base64,\\u0041\","
+                "\"mediaType\":\"a\\/b\"}",
+                STATE, DOTNET);
+}
+
+TEST_OOM(convert, cleans_up_after_counts)
+{
+    convert_oom("{\"type\":\"usage\",\"usage_details\":{\"x\":1}}", PYTHON,
+                DOTNET);
+}
+
+TEST_OOM(convert, cleans_up_after_what_was_wrapped)
+{
+    convert_oom("{\"$type\":\"unknown\",\"content\":{\"type\":"
+                "\"text_reasoning\",\"text\":\"t\"}}",
+                STATE, DOTNET);
+}
+
+TEST_OOM(convert, cleans_up_after_what_is_kept_whole)
+{
+    convert_oom("{\"type\":\"text\",\"additional_properties\":{\"perdure\":"
+                "{\"python\":{\"members\":{}}},\"server_label\":1}}",
+                DOTNET, PYTHON);
+    convert_oom("{\"$type\":\"text\",\"text\":\"a\",\"additionalProperties\":"
+                "{\"perdure\":{\"python\":{\"whole\":\"a\"}}}}",
+                STATE, PYTHON);
+}
+
+TEST_OOM(message_convert, cleans_up_after_any_failed_allocation)
+{
+    static const char text[] =
+        "{\"role\":\"user\",\"createdAt\":\"x\",\"contents\":[{\"$type\":"
+        "\"text\",\"text\":\"a\",\"z\":1}],\"z\":1}";
+    pdr_value *value = NULL, *out = NULL;
+    pdr_rc rc = pdr_json_read(&value, pdr_str_c(text), NULL, NULL);
+
+    if (rc == PDR_OK)
+        rc = pdr_message_convert(&out, value, STATE, PYTHON, NULL);
+    ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
+    ASSERT((out != NULL) == (rc == PDR_OK));
+    pdr_value_free(out);
+    pdr_value_free(value);
+}

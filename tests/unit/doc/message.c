@@ -1,0 +1,159 @@
+/*
+ * message.c - messages: reading and making.
+ */
+#include "json_text.h"
+
+static const pdr_datetime at = {PDR_TICKS_UNIX_EPOCH + 5, 60, true, true};
+
+TEST(message, gives_its_parts_in_every_shape)
+{
+    static const char *const texts[] = {
+        "{'authorName':'A','createdAt':'1970-01-01T00:00:00Z','contents':[1],"
+        "'role':'user','messageId':'m','additionalProperties':{'a':1}}",
+        "{'authorName':'A','createdAt':'1970-01-01T01:00:00+01:00',"
+        "'role':'user','contents':[1],'messageId':'m',"
+        "'additionalProperties':{'a':1}}",
+        "{'role':'user','contents':[1],'author_name':'A','message_id':'m',"
+        "'additional_properties':{'a':1},'type':'message'}",
+    };
+
+    for (int s = 0; s < 3; s++) {
+        pdr_shape shape = (pdr_shape)s;
+        pdr_value *message = doc_value(texts[s]);
+        pdr_datetime when = {0, 0, false, false};
+
+        ASSERT(pdr_value_text_is(pdr_message_role(message, shape),
+                                 pdr_str_c("user")));
+        ASSERT(pdr_value_text_is(pdr_message_author(message, shape),
+                                 pdr_str_c("A")));
+        ASSERT(
+            pdr_value_text_is(pdr_message_id(message, shape), pdr_str_c("m")));
+        ASSERT_SIZE(1, pdr_value_count(pdr_message_contents(message, shape)));
+        ASSERT_SIZE(1, pdr_value_count(pdr_message_properties(message, shape)));
+        ASSERT_INT(shape != PDR_SHAPE_PYTHON,
+                   pdr_message_created_at(&when, message, shape));
+        if (shape != PDR_SHAPE_PYTHON)
+            ASSERT_INT(PDR_TICKS_UNIX_EPOCH, when.ticks);
+        pdr_value_free(message);
+    }
+}
+
+TEST(message, has_nothing_where_another_kind_stands)
+{
+    pdr_value *message = doc_value(
+        "{'role':{'value':'x'},'authorName':1,'messageId':null,'contents':{},"
+        "'additionalProperties':[],'createdAt':'soon'}");
+    pdr_datetime when;
+
+    ASSERT(pdr_message_role(message, PDR_SHAPE_STATE) == NULL);
+    ASSERT(pdr_message_author(message, PDR_SHAPE_STATE) == NULL);
+    ASSERT(pdr_message_id(message, PDR_SHAPE_DOTNET) == NULL);
+    ASSERT(pdr_message_contents(message, PDR_SHAPE_STATE) == NULL);
+    ASSERT(pdr_message_properties(message, PDR_SHAPE_STATE) == NULL);
+    ASSERT(!pdr_message_created_at(&when, message, PDR_SHAPE_STATE));
+    ASSERT(pdr_message_role(NULL, PDR_SHAPE_PYTHON) == NULL);
+    pdr_value_free(message);
+}
+
+TEST(message_role, stands_in_an_object_in_older_python)
+{
+    pdr_value *message =
+        doc_value("{'role':{'type':'role','value':'assistant'}}");
+    pdr_value *odd = doc_value("{'role':{'value':5}}");
+
+    ASSERT(pdr_value_text_is(pdr_message_role(message, PDR_SHAPE_PYTHON),
+                             pdr_str_c("assistant")));
+    ASSERT(pdr_message_role(odd, PDR_SHAPE_PYTHON) == NULL);
+    pdr_value_free(odd);
+    pdr_value_free(message);
+}
+
+TEST(message_new, has_the_order_of_the_edition)
+{
+    static const char *const expected[] = {
+        "{'authorName':'A','createdAt':'1970-01-01T00:00:00+00:00',"
+        "'contents':[],'role':'user','messageId':'m',"
+        "'additionalProperties':{'k':1}}",
+        "{'authorName':'A','createdAt':'1970-01-01T00:00:00.0000005+00:00',"
+        "'role':'user','contents':[],'messageId':'m',"
+        "'additionalProperties':{'k':1}}",
+        "{'role':'user','contents':[],'author_name':'A','message_id':'m',"
+        "'additional_properties':{'k':1,'perdure':{'members':{'createdAt':"
+        "'1970-01-01T00:00:00+00:00'}}},'type':'message'}",
+    };
+    pdr_value *properties = doc_value("{'k':1}");
+    pdr_message_parts parts = {{"user", 4}, {"A", 1}, {"m", 1},
+                               &at,         NULL,     properties};
+
+    for (int s = 0; s < 3; s++) {
+        pdr_value *made = NULL;
+
+        ASSERT_RC(PDR_OK, pdr_message_new(&made, (pdr_shape)s, &parts, NULL));
+        assert_quoted(expected[s], made);
+    }
+    pdr_value_free(properties);
+}
+
+TEST(message_new, without_contents_has_an_empty_list)
+{
+    COVERS("D-15");
+    pdr_message_parts parts = {
+        {"assistant", 9}, {"", 0}, {"", 0}, NULL, NULL, NULL};
+    pdr_entry_parts entry_parts = {0};
+    pdr_value *messages = pdr_value_new_array(), *made = NULL, *entry = NULL;
+    pdr_value *state = NULL;
+
+    ASSERT_RC(PDR_OK, pdr_message_new(&made, PDR_SHAPE_STATE, &parts, NULL));
+    ASSERT_RC(PDR_OK, pdr_value_append(&messages, made, NULL));
+    entry_parts.kind = PDR_ENTRY_RESPONSE;
+    entry_parts.correlation_id = pdr_str_c("c");
+    entry_parts.created_at = PDR_TICKS_UNIX_EPOCH;
+    entry_parts.messages = messages;
+    ASSERT_RC(PDR_OK, pdr_entry_new(&entry, &entry_parts, NULL));
+    ASSERT_RC(PDR_OK, pdr_state_new(&state, NULL));
+    ASSERT_RC(PDR_OK, pdr_state_append(&state, entry, NULL));
+    pdr_value_free(entry);
+    pdr_value_free(messages);
+    pdr_value_free(made);
+    assert_quoted("{'schemaVersion':'1.1.0','data':{'conversationHistory':["
+                  "{'$type':'response','correlationId':'c','createdAt':"
+                  "'1970-01-01T00:00:00+00:00','messages':[{'contents':[],"
+                  "'role':'assistant'}]}]}}",
+                  state);
+}
+
+TEST(message_new, refuses_what_is_no_message)
+{
+    pdr_value *object = pdr_value_new_object(), *array = pdr_value_new_array();
+    const struct {
+        pdr_message_parts parts;
+        const char *reason;
+    } cases[] = {
+        {{{"", 0}, {"", 0}, {"", 0}, NULL, NULL, NULL}, "field_missing"},
+        {{{"r", 1}, {"", 0}, {"", 0}, NULL, object, NULL}, "wrong_kind"},
+        {{{"r", 1}, {"", 0}, {"", 0}, NULL, NULL, array}, "wrong_kind"},
+        {{{"r", 1}, {"\xff", 1}, {"", 0}, NULL, NULL, NULL}, "bad_utf8"},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        pdr_value *made = NULL;
+        pdr_err err = PDR_ERR_INIT;
+
+        ASSERT_RC(PDR_EINVALID, pdr_message_new(&made, PDR_SHAPE_STATE,
+                                                &cases[i].parts, &err));
+        ASSERT_STR(cases[i].reason, err.reason);
+        ASSERT(made == NULL);
+    }
+}
+
+TEST_OOM(message_new, cleans_up_after_any_failed_allocation)
+{
+    pdr_message_parts parts = {{"user", 4}, {"A", 1}, {"m", 1},
+                               &at,         NULL,     NULL};
+    pdr_value *made = NULL;
+    pdr_rc rc = pdr_message_new(&made, PDR_SHAPE_PYTHON, &parts, NULL);
+
+    ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
+    ASSERT((made != NULL) == (rc == PDR_OK));
+    pdr_value_free(made);
+}
