@@ -49,7 +49,8 @@ TEST(convert, gives_known_kinds_the_names_of_the_other_shape)
          "{'$type':'reasoning','text':'t','protectedData':'p',"
          "'additionalProperties':{'k':[1.10]}}"},
         {PYTHON, DOTNET, "{'type':'text_reasoning','additional_properties':{}}",
-         "{'$type':'reasoning','text':''}"},
+         "{'$type':'reasoning','text':'','additionalProperties':{'perdure':"
+         "{'python':{'absent':['text']}}}}"},
         {DOTNET, STATE,
          "{'$type':'functionCall','name':'f','arguments':{'a':1},"
          "'informationalOnly':false,'callId':'c'}",
@@ -147,7 +148,7 @@ TEST(convert, knows_arguments_and_details_in_every_form)
          "{'type':'error','error_details':[1],'additional_properties':{}}"},
         {STATE, DOTNET, "{'$type':'error','detailsJson':[1]}",
          "{'$type':'error','message':'','additionalProperties':{'perdure':"
-         "{'state':{'members':{'detailsJson':[1]}}}}}"},
+         "{'state':{'members':{'detailsJson':[1]},'absent':['message']}}}}"},
         {STATE, PYTHON, "{'$type':'error','details':[1]}",
          "{'type':'error','error_details':[1],'additional_properties':"
          "{'perdure':{'state':{'members':{'details':[1]},"
@@ -175,7 +176,8 @@ TEST(convert, puts_media_types_where_they_are_looked_for)
         {PYTHON, STATE,
          "{'type':'uri','uri':'s3://b/k','additional_properties':{}}",
          "{'$type':'uri','uri':'s3://b/k',"
-         "'mediaType':'application/octet-stream'}"},
+         "'mediaType':'application/octet-stream','additionalProperties':"
+         "{'perdure':{'python':{'absent':['media_type']}}}}"},
         {PYTHON, STATE,
          "{'type':'uri','uri':'u','media_type':'png',"
          "'additional_properties':{}}",
