@@ -29,17 +29,22 @@ static bool is_string(const pdr_value *value)
     return value != NULL && pdr_value_kind(value) == PDR_STRING;
 }
 
-/* The discriminator of a kind in a shape; of what .NET renamed, that of today.
- */
+/* Kinds that .NET once called otherwise, and those that they are today. */
+static const struct {
+    pdr_content_kind old, today;
+} renamed[] = {
+    {PDR_CONTENT_OLD_APPROVAL_REQUEST, PDR_CONTENT_APPROVAL_REQUEST},
+    {PDR_CONTENT_OLD_APPROVAL_RESPONSE, PDR_CONTENT_APPROVAL_RESPONSE},
+    {PDR_CONTENT_OLD_MCP_APPROVAL_REQUEST, PDR_CONTENT_APPROVAL_REQUEST},
+    {PDR_CONTENT_OLD_MCP_APPROVAL_RESPONSE, PDR_CONTENT_APPROVAL_RESPONSE},
+};
+
+/* The discriminator of a kind in a shape; in Python, of what it is today. */
 static const char *type_in(pdr_content_kind kind, pdr_shape shape)
 {
-    if (shape == PDR_SHAPE_PYTHON) {
-        if (kind == PDR_CONTENT_OLD_APPROVAL_REQUEST ||
-            kind == PDR_CONTENT_OLD_MCP_APPROVAL_REQUEST)
-            kind = PDR_CONTENT_APPROVAL_REQUEST;
-        if (kind == PDR_CONTENT_OLD_APPROVAL_RESPONSE ||
-            kind == PDR_CONTENT_OLD_MCP_APPROVAL_RESPONSE)
-            kind = PDR_CONTENT_APPROVAL_RESPONSE;
+    for (size_t i = 0; i < PDR_COUNT(renamed); i++) {
+        if (shape == PDR_SHAPE_PYTHON && renamed[i].old == kind)
+            kind = renamed[i].today;
     }
     return pdr_content_kind_name(kind, shape);
 }
@@ -338,14 +343,11 @@ static pdr_content_kind kind_for(const pdr_value *content, struct trip trip)
 
     if (trip.to != PDR_SHAPE_DOTNET || !is_string(old))
         return kind;
-    for (int i = PDR_CONTENT_OLD_APPROVAL_REQUEST;
-         i <= PDR_CONTENT_OLD_MCP_APPROVAL_RESPONSE; i++) {
-        const char *name = type_in((pdr_content_kind)i, trip.from);
-
-        if (pdr_value_text_is(
-                old, pdr_str_c(type_in((pdr_content_kind)i, trip.to))) &&
-            strcmp(name, type_in(kind, trip.from)) == 0)
-            return (pdr_content_kind)i;
+    for (size_t i = 0; i < PDR_COUNT(renamed); i++) {
+        if (renamed[i].today == kind &&
+            pdr_value_text_is(old, pdr_str_c(pdr_content_kind_name(
+                                       renamed[i].old, PDR_SHAPE_DOTNET))))
+            return renamed[i].old;
     }
     return kind;
 }

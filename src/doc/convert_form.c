@@ -625,13 +625,13 @@ static pdr_rc add_properties(struct forming *f, pdr_err *err)
 
 /* --- all of it ----------------------------------------------------------- */
 
-/* An older .NET called it otherwise than the kind's name in the other shape. */
-static const char *old_type(const struct form *form, pdr_shape from)
+/* The discriminator of an older .NET, if the kind has another name today. */
+static const char *old_type(const struct form *form, struct trip trip)
 {
-    return form->what == FORM_CONTENT && from == PDR_SHAPE_DOTNET &&
-                   form->kind >= PDR_CONTENT_OLD_APPROVAL_REQUEST
-               ? form->types[from]
-               : NULL;
+    if (form->what != FORM_CONTENT || trip.to != PDR_SHAPE_PYTHON ||
+        pdr_content_kind_name(form->kind, PDR_SHAPE_PYTHON)[0] != '\0')
+        return NULL;
+    return form->types[trip.from];
 }
 
 /* Note what would get lost, and put all together. */
@@ -671,7 +671,7 @@ pdr_rc pdr__form_convert(pdr_value **out, const struct form *form,
     f.used = sole(f.perdure, pdr__shape_name(trip.to), PDR_OBJECT);
     if (trip.from == PDR_SHAPE_PYTHON)
         f.more = sole(f.perdure, "members", PDR_OBJECT);
-    f.note.type = old_type(form, trip.from);
+    f.note.type = old_type(form, trip);
     rc = go(&f, true, err);
     if (rc == PDR_OK && f.there.possible && f.used != NULL && !is_fresh(&f))
         rc = go(&f, false, err);
