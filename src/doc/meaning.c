@@ -276,7 +276,7 @@ static pdr_rc check_turn(struct check *c, const struct turn_entry *entry)
                   request ? "request" : "response");
     if (rc != PDR_OK)
         return rc;
-    if (request && turn->responses == 0)
+    if (pdr__turns_is_unanswered(&c->turns, c->entry))
         return tell(c, MEANING_REQUEST_ALONE,
                     c->entry == c->turns.last
                         ? "the last request has no response yet"

@@ -52,6 +52,8 @@ struct turn {
     size_t requests, responses;           /* how many */
     size_t first_request, first_response; /* their places, or PDR_NONE */
     size_t last_request;
+    bool may_be_answered; /* behind a request of it stands a response without
+                             an id */
 };
 
 /* One entry of the list, whatever it is. */
@@ -79,7 +81,8 @@ struct turns {
 PDR_MUST_CHECK pdr_rc pdr__turns_index(struct turns *out,
                                        const pdr_value *state, pdr_err *err);
 void pdr__turns_dispose(struct turns *turns);
-/* Is entry `index` a request that nobody has answered? */
+/* Is entry `index` a request that nobody has answered? A response without an id
+ * right behind it may be its answer. */
 bool pdr__turns_is_unanswered(const struct turns *turns, size_t index);
 
 /* --- rules (meaning.c) --------------------------------------------------- */

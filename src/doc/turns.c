@@ -4,7 +4,8 @@
  * WHY  The correlation id ties them together. It may be missing, and a request
  *      that was delivered twice has it on four entries. The check and the
  *      repair have to agree on what is answered, so it is decided here, once:
- *      a request is answered if any response has its id.
+ *      a request is answered if any response has its id, and may be if the next
+ *      entry is a response without one.
  *
  * COST  One look-up per entry, in a map.
  */
@@ -23,7 +24,7 @@ static pdr_rc turn_key(pdr_str *out, const pdr_value *entry, pdr_buf *scratch,
 static pdr_rc find_turn(size_t *out, struct turns *turns, struct pdr__map *ids,
                         pdr_str key, pdr_err *err)
 {
-    struct turn none = {0, 0, PDR_NONE, PDR_NONE, PDR_NONE};
+    struct turn none = {0, 0, PDR_NONE, PDR_NONE, PDR_NONE, false};
     void *known = NULL;
     pdr_rc rc = PDR_OK;
 
@@ -43,13 +44,25 @@ static pdr_rc find_turn(size_t *out, struct turns *turns, struct pdr__map *ids,
     return PDR_OK;
 }
 
-static void count_in_turn(struct turns *turns, size_t index)
+/* A response without an id goes with the request before it, if that has one. */
+static void count_nameless(struct turns *turns, size_t before)
+{
+    if (before != PDR_NONE && turns->entries[before].turn != PDR_NONE &&
+        turns->entries[before].kind == PDR_ENTRY_REQUEST)
+        turns->turns[turns->entries[before].turn].may_be_answered = true;
+}
+
+/* `before` is the request or response before this one. */
+static void count_in_turn(struct turns *turns, size_t index, size_t before)
 {
     const struct turn_entry *entry = &turns->entries[index];
     struct turn *turn = NULL;
 
-    if (entry->turn == PDR_NONE)
+    if (entry->turn == PDR_NONE) {
+        if (entry->kind == PDR_ENTRY_RESPONSE)
+            count_nameless(turns, before);
         return;
+    }
     turn = &turns->turns[entry->turn];
     if (entry->kind == PDR_ENTRY_REQUEST) {
         if (turn->requests++ == 0)
@@ -65,6 +78,7 @@ static pdr_rc add_entry(struct turns *turns, struct pdr__map *ids,
 {
     struct turn_entry *entry = &turns->entries[it->index];
     pdr_datetime at = {0, 0, false, false};
+    size_t before = turns->last;
     pdr_str key;
     pdr_rc rc = PDR_OK;
 
@@ -83,7 +97,7 @@ static pdr_rc add_entry(struct turns *turns, struct pdr__map *ids,
     if (rc == PDR_OK)
         rc = find_turn(&entry->turn, turns, ids, key, err);
     if (rc == PDR_OK)
-        count_in_turn(turns, it->index);
+        count_in_turn(turns, it->index, before);
     return rc;
 }
 
@@ -121,5 +135,6 @@ bool pdr__turns_is_unanswered(const struct turns *turns, size_t index)
     const struct turn_entry *entry = &turns->entries[index];
 
     return entry->kind == PDR_ENTRY_REQUEST && entry->turn != PDR_NONE &&
-           turns->turns[entry->turn].responses == 0;
+           turns->turns[entry->turn].responses == 0 &&
+           !turns->turns[entry->turn].may_be_answered;
 }

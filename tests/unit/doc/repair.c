@@ -129,6 +129,12 @@ TEST(state_repair, ends_turns_that_did_not_finish)
     /* A request without an id cannot be answered. */
     check("", DOC("{'$type':'request','correlationId':null}"),
           DOC("{'$type':'request','correlationId':null}"));
+    /* A response without an id may be its answer. */
+    check("", DOC(REQUEST("a") ",{'$type':'note'}," RESPONSE("", "")),
+          DOC(REQUEST("a") ",{'$type':'note'}," RESPONSE("", "")));
+    check("info response-added " AT "/2\n",
+          DOC(RESPONSE("", "") "," REQUEST("a") "," FAILED("a")),
+          DOC(RESPONSE("", "") "," REQUEST("a")));
 }
 
 TEST(state_repair, keeps_every_other_byte)
