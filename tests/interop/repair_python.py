@@ -61,8 +61,7 @@ def contents(document):
             yield from message["contents"]
 
 
-@tests.test("repaired documents: load and convert in the real library",
-            covers=["D-105"])
+@tests.test("repaired documents: load and convert in the real library")
 def _():
     count = 0
     for before, after in zip(texts := documents(), repaired(texts)):

@@ -39,7 +39,6 @@ TEST(repair_for_python, leaves_alone_what_python_takes)
 
 TEST(repair_for_python, fills_lists_and_data_that_are_null)
 {
-    COVERS("D-105");
     check("info data-filled /data\n",
           "{'schemaVersion':'1.1.0','data':{'conversationHistory':[]}}",
           "{'schemaVersion':'1.1.0','data':null}");
