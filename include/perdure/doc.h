@@ -317,13 +317,14 @@ pdr_state_check_reader(pdr_reader_verdict *out, pdr_str text, pdr_reader reader,
  * @param[out] out  owned; NULL on failure. NULL instead of an address: a dry
  *                  run, which reports and fails alike.
  * @param state     shared; not NULL.
- * @param to        "1.0.0" or "1.1.0".
+ * @param to        "1.0.0" or "1.1.0"; only the numbers count.
  * @param force     leave out what the version has no place for; otherwise that
  *                  is refused, with the path of the first one.
  * @param fn        borrowed with `arg` for the call; NULL: no report.
- * @return PDR_OK; PDR_EINVALID (reason "cannot_carry"); PDR_EVERSION (reason
- *         "no_migration") if there is no way from or to that version; as
- *         pdr_state_gate(); PDR_ENOMEM; PDR_ELIMIT; what `fn` returned.
+ * @return PDR_OK, also if it has that version; PDR_EINVALID (reason
+ *         "cannot_carry", or "schema_version_invalid" for `to`); PDR_EVERSION
+ *         (reason "no_migration") if there is no way from or to that version;
+ *         as pdr_state_gate(); PDR_ENOMEM; PDR_ELIMIT; what `fn` returned.
  * @thread any  @since 0.1
  */
 PDR_API PDR_MUST_CHECK pdr_rc

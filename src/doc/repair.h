@@ -48,9 +48,11 @@
     X(COUNTS, "count-respelled", CHANGED,                                       \
       "the same number, spelled as a plain integer")                           \
     X(ARGUMENTS, "arguments-as-text", CHANGED,                                 \
-      "arguments are an object here; what stood there is in argumentsText")    \
+      "the reader takes an object only; argumentsText has what stood here")    \
     X(DETAILS, "details-as-text", CHANGED,                                     \
-      "details are a text here; what stood there is in detailsJson")           \
+      "the reader takes a text only; detailsJson has what stood here")         \
+    X(KEPT_ADDED, "kept-value-added", ADDED,                                   \
+      "what stood in another member of this content is kept here")             \
     X(WRAPPED, "content-wrapped", CHANGED,                                     \
       "the reader does not know this content; it is now inside an unknown one")
 /* clang-format on */
@@ -88,6 +90,8 @@ struct told_list {
 #define PDR_TOLD_INIT {NULL, 0, 0, PDR_BUF_INIT(PDR_MAX_TEXT_BYTES)}
 /* clang-format on */
 
+/* Is the pointer of such a change one of the document after? */
+bool pdr__told_is_added(enum repair_rule rule);
 /* Note a change of the place, or of what lies below it: one or two names with
  * "/" before each, or "". */
 PDR_MUST_CHECK pdr_rc pdr__told_add(struct told_list *list,

@@ -237,7 +237,7 @@ static pdr_rc fix_text(struct repair *r, pdr_value **content)
 static pdr_rc keep_beside(struct repair *r, pdr_value **content,
                           const char *name, const pdr_value *value)
 {
-    pdr_rc rc = pdr__fix_tell(r, REPAIR_MEMBER_ADDED, name);
+    pdr_rc rc = pdr__fix_tell(r, REPAIR_KEPT_ADDED, name);
 
     return rc == PDR_OK ? pdr_value_set(content, pdr_str_c(name), value, r->err)
                         : rc;

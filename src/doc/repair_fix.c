@@ -12,7 +12,7 @@
 
 pdr_rc pdr__fix_tell(struct repair *r, enum repair_rule rule, const char *name)
 {
-    bool added = rule == REPAIR_LIST_ADDED || rule == REPAIR_MEMBER_ADDED;
+    bool added = pdr__told_is_added(rule);
     char below[64];
 
     (void)snprintf(below, sizeof(below), "%s%s%s",

@@ -22,6 +22,11 @@ static const struct {
 #undef RULE_ROW
 };
 
+bool pdr__told_is_added(enum repair_rule rule)
+{
+    return rules[rule].effect == REPAIR_IS_ADDED;
+}
+
 static pdr_rc put_pointer(pdr_buf *out, struct place at, const char *below,
                           pdr_err *err)
 {

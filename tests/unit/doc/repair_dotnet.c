@@ -101,11 +101,11 @@ TEST(repair_for_dotnet, removes_nulls_from_lists)
 TEST(repair_for_dotnet, keeps_arguments_that_are_no_object_as_text)
 {
     check("info arguments-as-text " ITEM "/arguments\n"
-          "info member-added " ITEM "/argumentsText\n",
+          "info kept-value-added " ITEM "/argumentsText\n",
           DOC(SAYS(CALL("{},'argumentsText':'[1.0,{}]'}") ANSWER)),
           DOC(SAYS(CALL("[1.0, {}]}") ANSWER)));
     check("info arguments-as-text " ITEM "/arguments\n"
-          "info member-added " ITEM "/argumentsText\n",
+          "info kept-value-added " ITEM "/argumentsText\n",
           DOC(SAYS(CALL("{},'argumentsText':'not json'}") ANSWER)),
           DOC(SAYS(CALL("'not json'}") ANSWER)));
     check("info member-filled " ITEM "/arguments\n",
@@ -118,7 +118,7 @@ TEST(repair_for_dotnet, keeps_arguments_that_are_no_object_as_text)
 TEST(repair_for_dotnet, keeps_details_that_are_no_text_beside_their_text)
 {
     check("info details-as-text " ITEM "/details\n"
-          "info member-added " ITEM "/detailsJson\n",
+          "info kept-value-added " ITEM "/detailsJson\n",
           DOC(SAYS("{'$type':'error','details':'{\\'a\\':[1.0]}',"
                    "'detailsJson':{'a':[1.0]}}")),
           DOC(SAYS("{'$type':'error','details':{'a': [1.0]}}")));
