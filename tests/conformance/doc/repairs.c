@@ -17,6 +17,22 @@ static struct {
 
 static const char *const readers[] = {"any", "dotnet", "python"};
 
+/* For each reader, one document with the entries of all that it can have. */
+static pdr_value *whole[3];
+
+static void collect(const pdr_value *state, pdr_reader reader)
+{
+    pdr_iter it;
+
+    if (whole[reader] == NULL)
+        ASSERT_RC(PDR_OK, pdr_state_new(&whole[reader], NULL));
+    pdr_iter_init(&it, pdr_state_entries(state));
+    while (pdr_iter_next(&it)) {
+        if (pdr_value_kind(it.value) == PDR_OBJECT)
+            ASSERT_RC(PDR_OK, pdr_state_append(&whole[reader], it.value, NULL));
+    }
+}
+
 /* Damage that a repair must not leave. */
 static pdr_rc find_damage(const pdr_doc_finding *finding, pdr_err *err,
                           void *arg)
@@ -120,6 +136,8 @@ static void check_reader(const char *name, const pdr_value *state,
             print_message("%s %s: %s %s\n", readers[reader], name,
                           report.told[0].rule, report.told[0].pointer);
         check_result(name, state, out, reader, &report);
+        if (state != whole[reader])
+            collect(state, reader);
     } else {
         ASSERT_SIZE(0, report.count);
         check_refusal(name, state, reader, &err);
@@ -146,6 +164,10 @@ TEST(state_repair, gives_a_sound_document_or_a_place)
                    corpus_each_file("python/durable", ".json", check_text);
 
     ASSERT(files >= 60);
+    for (size_t i = 0; i < 3; i++) {
+        pdr_value_free(whole[i]);
+        whole[i] = NULL;
+    }
     corpus_assert_no_complaint();
 }
 
@@ -194,6 +216,13 @@ TEST(state_repair, does_so_for_each_input_of_the_verdicts)
                       "no documents\n",
                       readers[i], seen[i].repaired, seen[i].same,
                       seen[i].refused, seen[i].gated);
+    for (int i = PDR_READER_ANY; i <= PDR_READER_PYTHON; i++) {
+        ASSERT(pdr_value_count(pdr_state_entries(whole[i])) > 50);
+        check_reader("all in one", whole[i], (pdr_reader)i);
+        pdr_value_free(whole[i]);
+        whole[i] = NULL;
+    }
+    corpus_assert_no_complaint();
     /* Refusing everything would be no repair. */
     ASSERT(seen[PDR_READER_DOTNET].repaired > 100);
     ASSERT(seen[PDR_READER_PYTHON].repaired > 100);
