@@ -8,7 +8,7 @@
 #include "content_table.h"
 #include "content_trip.h"
 #include "corpus.h"
-#include "json_text.h"
+#include "content_text.h"
 
 /* --- the corpus ---------------------------------------------------------- */
 

@@ -2,7 +2,7 @@
  * content.c - kinds of contents, and reading their fields.
  */
 #include "content_table.h"
-#include "json_text.h"
+#include "content_text.h"
 
 static const pdr_shape shapes[] = {PDR_SHAPE_STATE, PDR_SHAPE_DOTNET,
                                    PDR_SHAPE_PYTHON};

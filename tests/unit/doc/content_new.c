@@ -2,7 +2,7 @@
  * content_new.c - contents that are made here.
  */
 #include "content_table.h"
-#include "json_text.h"
+#include "content_text.h"
 
 static pdr_str str(const char *text)
 {

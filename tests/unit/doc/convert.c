@@ -3,7 +3,7 @@
  */
 #include "content_table.h"
 #include "content_trip.h"
-#include "json_text.h"
+#include "content_text.h"
 
 #define STATE  PDR_SHAPE_STATE
 #define DOTNET PDR_SHAPE_DOTNET

@@ -1,7 +1,7 @@
 /*
  * message.c - messages: reading and making.
  */
-#include "json_text.h"
+#include "content_text.h"
 
 static const pdr_datetime at = {PDR_TICKS_UNIX_EPOCH + 5, 60, true, true};
 

@@ -1,5 +1,5 @@
 /*
- * jsonschema_lines.c - our verdicts for a script.
+ * jsonschema_tool.c - our verdicts for a script.
  *
  * Reads lines of JSON: {"schema": S} loads a schema, {"instance": V} checks a
  * value against the one loaded last. Writes a line for each: "loaded",
