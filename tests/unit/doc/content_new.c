@@ -203,168 +203,164 @@ static void free_parts(const pdr_content_part *parts, size_t count)
         pdr_value_free((pdr_value *)(uintptr_t)parts[i].value);
 }
 
+static const struct {
+    pdr_shape shape;
+    pdr_content_kind kind;
+    pdr_field fields[4];
+    const char *texts[4];
+    const char *expected;
+} ordered[] = {
+    {PDR_SHAPE_STATE,
+     PDR_CONTENT_REASONING,
+     {PDR_FIELD_PROTECTED, PDR_FIELD_TEXT, PDR_FIELD_PROPERTIES},
+     {"'p'", "'t'", "{'k':1}"},
+     "{'$type':'reasoning','text':'t','protectedData':'p',"
+     "'additionalProperties':{'k':1}}"},
+    {PDR_SHAPE_STATE,
+     PDR_CONTENT_DATA,
+     {PDR_FIELD_NAME, PDR_FIELD_URI},
+     {"'n'", "'data:a\\/b;x=y;base64,AA=='"},
+     "{'$type':'data','uri':'data:a\\/b;x=y;base64,AA==',"
+     "'mediaType':'a/b;x=y','name':'n'}"},
+    {PDR_SHAPE_STATE,
+     PDR_CONTENT_DATA,
+     {PDR_FIELD_URI},
+     {"'data:,\\ud800'"},
+     "{'$type':'data','uri':'data:,\\ud800'}"},
+    {PDR_SHAPE_STATE,
+     PDR_CONTENT_URI,
+     {PDR_FIELD_URI},
+     {"'u'"},
+     "{'$type':'uri','uri':'u','mediaType':'application/octet-stream'}"},
+    {PDR_SHAPE_STATE,
+     PDR_CONTENT_FILE,
+     {PDR_FIELD_MEDIA_TYPE, PDR_FIELD_FILE_ID},
+     {"'a/b'", "'f'"},
+     "{'$type':'hostedFile','fileId':'f','mediaType':'a/b'}"},
+    {PDR_SHAPE_STATE,
+     PDR_CONTENT_USAGE,
+     {PDR_FIELD_USAGE},
+     {"{'inputTokenCount':1}"},
+     "{'$type':'usage','usage':{'inputTokenCount':1}}"},
+    {PDR_SHAPE_STATE,
+     PDR_CONTENT_UNKNOWN,
+     {PDR_FIELD_CONTENT},
+     {"{'type':'x'}"},
+     "{'$type':'unknown','content':{'type':'x'}}"},
+    {PDR_SHAPE_DOTNET,
+     PDR_CONTENT_APPROVAL_RESPONSE,
+     {PDR_FIELD_REQUEST_ID, PDR_FIELD_REASON, PDR_FIELD_TOOL_CALL,
+      PDR_FIELD_APPROVED},
+     {"'r'", "'why'", "{}", "true"},
+     "{'$type':'toolApprovalResponse','approved':true,'toolCall':{},"
+     "'reason':'why','requestId':'r'}"},
+    {PDR_SHAPE_PYTHON,
+     PDR_CONTENT_APPROVAL_REQUEST,
+     {PDR_FIELD_TOOL_CALL, PDR_FIELD_REQUEST_ID, PDR_FIELD_ANNOTATIONS},
+     {"{}", "'r'", "[]"},
+     "{'type':'function_approval_request','function_call':{},"
+     "'user_input_request':true,'id':'r','additional_properties':{},"
+     "'annotations':[]}"},
+    {PDR_SHAPE_DOTNET,
+     PDR_CONTENT_ERROR,
+     {PDR_FIELD_DETAILS, PDR_FIELD_PROPERTIES},
+     {"{}", "{'k':1}"},
+     "{'$type':'error','message':'','additionalProperties':{'k':1,"
+     "'perdure':{'state':{'members':{'detailsJson':{}}}}}}"},
+};
+
 TEST(content_new, puts_members_into_the_order_of_the_edition)
 {
-    static const struct {
-        pdr_shape shape;
-        pdr_content_kind kind;
-        pdr_field fields[4];
-        const char *texts[4];
-        const char *expected;
-    } cases[] = {
-        {PDR_SHAPE_STATE,
-         PDR_CONTENT_REASONING,
-         {PDR_FIELD_PROTECTED, PDR_FIELD_TEXT, PDR_FIELD_PROPERTIES},
-         {"'p'", "'t'", "{'k':1}"},
-         "{'$type':'reasoning','text':'t','protectedData':'p',"
-         "'additionalProperties':{'k':1}}"},
-        {PDR_SHAPE_STATE,
-         PDR_CONTENT_DATA,
-         {PDR_FIELD_NAME, PDR_FIELD_URI},
-         {"'n'", "'data:a\\/b;x=y;base64,AA=='"},
-         "{'$type':'data','uri':'data:a\\/b;x=y;base64,AA==',"
-         "'mediaType':'a/b;x=y','name':'n'}"},
-        {PDR_SHAPE_STATE,
-         PDR_CONTENT_DATA,
-         {PDR_FIELD_URI},
-         {"'data:,\\ud800'"},
-         "{'$type':'data','uri':'data:,\\ud800'}"},
-        {PDR_SHAPE_STATE,
-         PDR_CONTENT_URI,
-         {PDR_FIELD_URI},
-         {"'u'"},
-         "{'$type':'uri','uri':'u','mediaType':'application/octet-stream'}"},
-        {PDR_SHAPE_STATE,
-         PDR_CONTENT_FILE,
-         {PDR_FIELD_MEDIA_TYPE, PDR_FIELD_FILE_ID},
-         {"'a/b'", "'f'"},
-         "{'$type':'hostedFile','fileId':'f','mediaType':'a/b'}"},
-        {PDR_SHAPE_STATE,
-         PDR_CONTENT_USAGE,
-         {PDR_FIELD_USAGE},
-         {"{'inputTokenCount':1}"},
-         "{'$type':'usage','usage':{'inputTokenCount':1}}"},
-        {PDR_SHAPE_STATE,
-         PDR_CONTENT_UNKNOWN,
-         {PDR_FIELD_CONTENT},
-         {"{'type':'x'}"},
-         "{'$type':'unknown','content':{'type':'x'}}"},
-        {PDR_SHAPE_DOTNET,
-         PDR_CONTENT_APPROVAL_RESPONSE,
-         {PDR_FIELD_REQUEST_ID, PDR_FIELD_REASON, PDR_FIELD_TOOL_CALL,
-          PDR_FIELD_APPROVED},
-         {"'r'", "'why'", "{}", "true"},
-         "{'$type':'toolApprovalResponse','approved':true,'toolCall':{},"
-         "'reason':'why','requestId':'r'}"},
-        {PDR_SHAPE_PYTHON,
-         PDR_CONTENT_APPROVAL_REQUEST,
-         {PDR_FIELD_TOOL_CALL, PDR_FIELD_REQUEST_ID, PDR_FIELD_ANNOTATIONS},
-         {"{}", "'r'", "[]"},
-         "{'type':'function_approval_request','function_call':{},"
-         "'user_input_request':true,'id':'r','additional_properties':{},"
-         "'annotations':[]}"},
-        {PDR_SHAPE_DOTNET,
-         PDR_CONTENT_ERROR,
-         {PDR_FIELD_DETAILS, PDR_FIELD_PROPERTIES},
-         {"{}", "{'k':1}"},
-         "{'$type':'error','message':'','additionalProperties':{'k':1,"
-         "'perdure':{'state':{'members':{'detailsJson':{}}}}}}"},
-    };
-
-    for (size_t i = 0; i < PDR_COUNT(cases); i++) {
+    for (size_t i = 0; i < PDR_COUNT(ordered); i++) {
         pdr_content_part parts[4];
-        size_t count = read_parts(parts, cases[i].fields, cases[i].texts);
+        size_t count = read_parts(parts, ordered[i].fields, ordered[i].texts);
         pdr_value *made = NULL;
 
-        ASSERT_RC(PDR_OK, pdr_content_new(&made, cases[i].shape, cases[i].kind,
-                                          parts, count, NULL));
+        ASSERT_RC(PDR_OK, pdr_content_new(&made, ordered[i].shape,
+                                          ordered[i].kind, parts, count, NULL));
         free_parts(parts, count);
-        assert_quoted(cases[i].expected, made);
+        assert_quoted(ordered[i].expected, made);
     }
 }
 
+static const struct {
+    pdr_shape shape;
+    pdr_content_kind kind;
+    pdr_field fields[4];
+    const char *texts[4];
+    const char *reason;
+} refused[] = {
+    {PDR_SHAPE_STATE, PDR_CONTENT_OTHER, {0}, {NULL}, "no_such_kind"},
+    {PDR_SHAPE_STATE, PDR_CONTENT_MCP_CALL, {0}, {NULL}, "no_such_kind"},
+    {PDR_SHAPE_PYTHON, PDR_CONTENT_UNKNOWN, {0}, {NULL}, "no_such_kind"},
+    {PDR_SHAPE_STATE,
+     PDR_CONTENT_TEXT,
+     {PDR_FIELD_URI},
+     {"'u'"},
+     "no_such_field"},
+    {PDR_SHAPE_DOTNET,
+     PDR_CONTENT_DATA,
+     {PDR_FIELD_MEDIA_TYPE},
+     {"'a/b'"},
+     "no_such_field"},
+    {PDR_SHAPE_STATE,
+     PDR_CONTENT_TEXT,
+     {PDR_FIELD_TEXT, PDR_FIELD_TEXT},
+     {"'a'", "'b'"},
+     "no_such_field"},
+    {PDR_SHAPE_STATE, PDR_CONTENT_TEXT, {PDR_FIELD_TEXT}, {"5"}, "wrong_kind"},
+    {PDR_SHAPE_STATE,
+     PDR_CONTENT_CALL,
+     {PDR_FIELD_ARGUMENTS},
+     {"'{}'"},
+     "wrong_kind"},
+    {PDR_SHAPE_STATE,
+     PDR_CONTENT_RESULT,
+     {PDR_FIELD_RESULT},
+     {"null"},
+     "wrong_kind"},
+    {PDR_SHAPE_STATE,
+     PDR_CONTENT_DATA,
+     {PDR_FIELD_URI},
+     {"'https://a.example/'"},
+     "wrong_kind"},
+    {PDR_SHAPE_STATE,
+     PDR_CONTENT_URI,
+     {PDR_FIELD_MEDIA_TYPE},
+     {"'png'"},
+     "wrong_kind"},
+    {PDR_SHAPE_STATE,
+     PDR_CONTENT_FILE,
+     {PDR_FIELD_FILE_ID},
+     {"'  '"},
+     "field_missing"},
+    {PDR_SHAPE_STATE, PDR_CONTENT_FILE, {0}, {NULL}, "field_missing"},
+    {PDR_SHAPE_STATE, PDR_CONTENT_USAGE, {0}, {NULL}, "field_missing"},
+    {PDR_SHAPE_PYTHON, PDR_CONTENT_DATA, {0}, {NULL}, "field_missing"},
+    {PDR_SHAPE_STATE,
+     PDR_CONTENT_CALL,
+     {PDR_FIELD_CALL_ID},
+     {"'c'"},
+     "field_missing"},
+    {PDR_SHAPE_DOTNET,
+     PDR_CONTENT_APPROVAL_REQUEST,
+     {PDR_FIELD_REQUEST_ID},
+     {"'r'"},
+     "field_missing"},
+};
+
 TEST(content_new, refuses_what_a_reader_would_refuse)
 {
-    static const struct {
-        pdr_shape shape;
-        pdr_content_kind kind;
-        pdr_field fields[4];
-        const char *texts[4];
-        const char *reason;
-    } cases[] = {
-        {PDR_SHAPE_STATE, PDR_CONTENT_OTHER, {0}, {NULL}, "no_such_kind"},
-        {PDR_SHAPE_STATE, PDR_CONTENT_MCP_CALL, {0}, {NULL}, "no_such_kind"},
-        {PDR_SHAPE_PYTHON, PDR_CONTENT_UNKNOWN, {0}, {NULL}, "no_such_kind"},
-        {PDR_SHAPE_STATE,
-         PDR_CONTENT_TEXT,
-         {PDR_FIELD_URI},
-         {"'u'"},
-         "no_such_field"},
-        {PDR_SHAPE_DOTNET,
-         PDR_CONTENT_DATA,
-         {PDR_FIELD_MEDIA_TYPE},
-         {"'a/b'"},
-         "no_such_field"},
-        {PDR_SHAPE_STATE,
-         PDR_CONTENT_TEXT,
-         {PDR_FIELD_TEXT, PDR_FIELD_TEXT},
-         {"'a'", "'b'"},
-         "no_such_field"},
-        {PDR_SHAPE_STATE,
-         PDR_CONTENT_TEXT,
-         {PDR_FIELD_TEXT},
-         {"5"},
-         "wrong_kind"},
-        {PDR_SHAPE_STATE,
-         PDR_CONTENT_CALL,
-         {PDR_FIELD_ARGUMENTS},
-         {"'{}'"},
-         "wrong_kind"},
-        {PDR_SHAPE_STATE,
-         PDR_CONTENT_RESULT,
-         {PDR_FIELD_RESULT},
-         {"null"},
-         "wrong_kind"},
-        {PDR_SHAPE_STATE,
-         PDR_CONTENT_DATA,
-         {PDR_FIELD_URI},
-         {"'https://a.example/'"},
-         "wrong_kind"},
-        {PDR_SHAPE_STATE,
-         PDR_CONTENT_URI,
-         {PDR_FIELD_MEDIA_TYPE},
-         {"'png'"},
-         "wrong_kind"},
-        {PDR_SHAPE_STATE,
-         PDR_CONTENT_FILE,
-         {PDR_FIELD_FILE_ID},
-         {"'  '"},
-         "field_missing"},
-        {PDR_SHAPE_STATE, PDR_CONTENT_FILE, {0}, {NULL}, "field_missing"},
-        {PDR_SHAPE_STATE, PDR_CONTENT_USAGE, {0}, {NULL}, "field_missing"},
-        {PDR_SHAPE_PYTHON, PDR_CONTENT_DATA, {0}, {NULL}, "field_missing"},
-        {PDR_SHAPE_STATE,
-         PDR_CONTENT_CALL,
-         {PDR_FIELD_CALL_ID},
-         {"'c'"},
-         "field_missing"},
-        {PDR_SHAPE_DOTNET,
-         PDR_CONTENT_APPROVAL_REQUEST,
-         {PDR_FIELD_REQUEST_ID},
-         {"'r'"},
-         "field_missing"},
-    };
-
-    for (size_t i = 0; i < PDR_COUNT(cases); i++) {
+    for (size_t i = 0; i < PDR_COUNT(refused); i++) {
         pdr_content_part parts[4];
-        size_t count = read_parts(parts, cases[i].fields, cases[i].texts);
+        size_t count = read_parts(parts, refused[i].fields, refused[i].texts);
         pdr_value *made = NULL;
         pdr_err err = PDR_ERR_INIT;
 
         ASSERT_RC(PDR_EINVALID,
-                  pdr_content_new(&made, cases[i].shape, cases[i].kind, parts,
-                                  count, &err));
-        ASSERT_STR(cases[i].reason, err.reason);
+                  pdr_content_new(&made, refused[i].shape, refused[i].kind,
+                                  parts, count, &err));
+        ASSERT_STR(refused[i].reason, err.reason);
         ASSERT(made == NULL);
         free_parts(parts, count);
     }
