@@ -30,15 +30,21 @@ static const uint8_t type_lengths[3][KINDS] = {
 pdr_content_kind pdr__content_kind_named(pdr_str name, pdr_shape shape)
 {
     const uint8_t *lengths = type_lengths[shape];
+    const uint8_t *end = lengths + KINDS;
+    const uint8_t *at = lengths + 1;
 
-    if (name.len == 0)
+    if (name.len == 0 || name.len > UINT8_MAX)
         return PDR_CONTENT_OTHER;
-    for (size_t i = 1; i < KINDS; i++) {
-        if (lengths[i] == name.len &&
-            memcmp(type_names[i][shape], name.ptr, name.len) == 0)
-            return (pdr_content_kind)i;
+    for (;; at++) {
+        size_t kind = 0;
+
+        at = memchr(at, (int)name.len, (size_t)(end - at));
+        if (at == NULL)
+            return PDR_CONTENT_OTHER;
+        kind = (size_t)(at - lengths);
+        if (memcmp(type_names[kind][shape], name.ptr, name.len) == 0)
+            return (pdr_content_kind)kind;
     }
-    return PDR_CONTENT_OTHER;
 }
 
 /* A discriminator with escapes. Nobody writes one. */
