@@ -364,6 +364,8 @@ TEST(strict_schema, refuses_nulls_other_kinds_and_other_spellings)
         {ENTRY1 "/usage/other", "\"1\"", "schema-type"},
         {ENTRY1 "/usage/snake_Case", "{}", "schema-type"},
         {MESSAGE "/role", "\"\"", "schema-minLength"},
+        {MESSAGE "/createdAt", "\"2026-02-03\"", "schema-pattern"},
+        {MESSAGE "/createdAt", "\"2026-02-03T08:15:00\"", "schema-pattern"},
         {MESSAGE "/contents", "null", "schema-type"},
         {MESSAGE "/authorName", "null", "schema-type"},
         {CONTENTS "/0/text", "null", "schema-type"},
