@@ -320,6 +320,37 @@ TEST(schema_new, refuses_nan_as_a_bound)
     }
 }
 
+/* The whole list of refusals is in tests/data/jsonschema/refused. */
+TEST(schema_new, says_why_and_where_a_schema_is_refused)
+{
+    static const char *const rows[][4] = {
+        {"{\"items\":{\"tpye\":\"string\"}}", "unknown_keyword", "/items/tpye",
+         "'tpye' is no keyword that is checked here: remove it, or see the "
+         "format page jsonschema.md for those that are"},
+        {"{\"items\":{\"minItems\":-1}}", "bad_schema", "/items/minItems",
+         "minItems of a schema must be an integer of 0 or more"},
+        {"{\"$ref\":\"http://x/y\"}", "no_definition", "/$ref",
+         "a reference begins with '#': nothing outside of this schema is "
+         "looked up"},
+        {"{\"allOf\":[{\"$ref\":\"#\"}]}", "no_definition", "/allOf/0/$ref",
+         "this reference leads back to itself without going down in the "
+         "value"},
+    };
+
+    for (size_t i = 0; i < PDR_COUNT(rows); i++) {
+        pdr_value *source = json(rows[i][0]);
+        pdr_schema *schema = NULL;
+        pdr_err err = PDR_ERR_INIT;
+
+        ASSERT_RC(PDR_EINVALID, pdr_schema_new(&schema, source, &err));
+        ASSERT(schema == NULL);
+        ASSERT_STR(rows[i][1], err.reason);
+        ASSERT_STR(rows[i][2], err.path);
+        ASSERT_STR(rows[i][3], err.message);
+        pdr_value_free(source);
+    }
+}
+
 TEST(schema_new, keeps_nothing_of_what_it_was_given)
 {
     pdr_value *source = json("{\"type\": \"string\"}");
