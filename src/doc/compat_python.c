@@ -24,6 +24,26 @@ static bool is_digit(char c)
 
 /* --- what Python thinks of values ---------------------------------------- */
 
+/* A member that an old version of the SDK wrote; the worker removes it from
+ * every object before it looks at one. */
+static bool is_marker(const pdr_value *name)
+{
+    return pdr_value_text_is(name, PDR_LIT("__durabletask_autoobject__"));
+}
+
+/* Has an object no members but markers? */
+static bool is_bare_object(const pdr_value *object)
+{
+    pdr_iter it;
+
+    pdr_iter_init(&it, object);
+    while (pdr_iter_next(&it)) {
+        if (!is_marker(it.name))
+            return false;
+    }
+    return true;
+}
+
 /* Is it true where Python asks for a truth? */
 static bool is_truthy(const pdr_value *value)
 {
@@ -43,10 +63,11 @@ static bool is_truthy(const pdr_value *value)
     case PDR_STRING:
         return pdr_value_raw(&raw, value) && raw.len > 2;
     case PDR_ARRAY:
+        return pdr_value_count(value) > 0;
     case PDR_OBJECT:
         break;
     }
-    return pdr_value_count(value) > 0;
+    return !is_bare_object(value);
 }
 
 /* Characters of a string. */
@@ -81,6 +102,8 @@ static bool read_pair(struct compat *walk, const pdr_value *element,
         return false;
     pdr_iter_init(&it, element); /* its names: the first two that differ */
     while (pdr_iter_next(&it)) {
+        if (is_marker(it.name))
+            continue;
         if (*key == NULL)
             *key = it.name;
         else if (pdr__value_same_text(*key, it.name))
@@ -156,8 +179,7 @@ static void look_name(struct compat *walk, const pdr_value *object,
                       const pdr_iter *member, const struct compat_table *table)
 {
     (void)object;
-    if (table == NULL && !walk->lost &&
-        pdr_value_text_is(member->name, PDR_LIT("__durabletask_autoobject__")))
+    if (table == NULL && !walk->lost && is_marker(member->name))
         pdr__compat_tell(walk, PY_MARKER, NULL);
 }
 
@@ -166,12 +188,6 @@ static void look_dropped(struct compat *walk, const pdr_value *value)
 {
     pdr__compat_tell(walk, PY_MEMBER_DROPPED, NULL);
     pdr__compat_drop(walk, value);
-}
-
-static void look_nothing(struct compat *walk, const pdr_value *value)
-{
-    (void)walk;
-    (void)value;
 }
 
 #define NOT_NULL (COMPAT_ANY & ~COMPAT_KIND(PDR_NULL))
@@ -192,9 +208,9 @@ static void look_nothing(struct compat *walk, const pdr_value *value)
         name, COMPAT_STRING, PY_TEXT_MADE, PY_TEXT_MADE, PY_TEXT_MADE, NULL \
     }
 /* Read before the members are. */
-#define TYPE_ROW                                                     \
-    {                                                                \
-        "$type", COMPAT_ANY, PY_NONE, PY_NONE, PY_NONE, look_nothing \
+#define TYPE_ROW                                                         \
+    {                                                                    \
+        "$type", COMPAT_ANY, PY_NONE, PY_NONE, PY_NONE, pdr__compat_drop \
     }
 
 #define TABLE(members)                                          \
@@ -349,7 +365,7 @@ static const struct compat_table entry_usage_table = TABLE(entry_usage_members);
 static void look_usage(struct compat *walk, const pdr_value *value,
                        const struct compat_table *table)
 {
-    if (pdr_value_kind(value) == PDR_OBJECT && pdr_value_count(value) > 0) {
+    if (pdr_value_kind(value) == PDR_OBJECT && !is_bare_object(value)) {
         pdr__compat_members(walk, value, table);
         return;
     }
@@ -416,7 +432,7 @@ static bool shows_colon(struct compat *walk, const pdr_value *value)
         return text.len > 0 && memchr(text.ptr, ':', text.len) != NULL;
     }
     if (pdr_value_kind(value) == PDR_OBJECT)
-        return pdr_value_count(value) > 0;
+        return !is_bare_object(value);
     pdr_iter_init(&it, value);
     while (pdr_iter_next(&it)) {
         if (shows_colon(walk, it.value))
@@ -593,12 +609,12 @@ static void look_messages(struct compat *walk, const pdr_value *value)
 
 static void look_json_type(struct compat *walk, const pdr_value *value)
 {
-    (void)value;
     pdr__compat_tell(walk, PY_JSON_TYPE, NULL);
+    pdr__compat_drop(walk, value);
 }
 
 #define ENTRY_ROWS                                          \
-    TYPE_ROW, ANY_ROW("correlationId"),                     \
+    ANY_ROW("correlationId"),                               \
         {"createdAt",     COMPAT_STRING,   PY_DATE_MISSING, \
          PY_DATE_MISSING, PY_DATE_MISSING, look_date},      \
         LIST_ROW("messages", look_messages)
@@ -609,19 +625,20 @@ static void look_json_type(struct compat *walk, const pdr_value *value)
     {                                                                          \
         "usage", NOT_NULL, PY_NONE, PY_NULL_DROPPED, PY_NONE, look_entry_usage \
     }
-#define LEGACY_ROW                                                         \
-    {                                                                      \
-        "json_type", COMPAT_ANY, PY_NONE, PY_NONE, PY_NONE, look_json_type \
+/* Where json_type tells the kind, both members become one. */
+#define OLD_ROW(name)                                               \
+    {                                                               \
+        name, COMPAT_ANY, PY_NONE, PY_NONE, PY_NONE, look_json_type \
     }
 
-static const struct compat_member request_members[] = {ENTRY_ROWS,
+static const struct compat_member request_members[] = {TYPE_ROW, ENTRY_ROWS,
                                                        REQUEST_ROWS};
-static const struct compat_member response_members[] = {ENTRY_ROWS,
+static const struct compat_member response_members[] = {TYPE_ROW, ENTRY_ROWS,
                                                         RESPONSE_ROWS};
 static const struct compat_member old_request_members[] = {
-    ENTRY_ROWS, REQUEST_ROWS, LEGACY_ROW};
+    OLD_ROW("$type"), OLD_ROW("json_type"), ENTRY_ROWS, REQUEST_ROWS};
 static const struct compat_member old_response_members[] = {
-    ENTRY_ROWS, RESPONSE_ROWS, LEGACY_ROW};
+    OLD_ROW("$type"), OLD_ROW("json_type"), ENTRY_ROWS, RESPONSE_ROWS};
 
 static const struct compat_table request_tables[] = {
     TABLE(request_members), TABLE(old_request_members)};

@@ -151,6 +151,9 @@ TYPES = ["text", "reasoning", "data", "uri", "error", "functionCall",
          "unknown", "hologram", "request", "response", "note", ""]
 
 
+MARKED = rules.Members([("__durabletask_autoobject__", True)])
+
+
 def some_value(rng):
     pool = rng.randrange(9)
     if pool == 0:
@@ -162,7 +165,8 @@ def some_value(rng):
     if pool == 3:
         return rng.choice(TYPES)
     if pool == 4:
-        return rng.choice([None, True, False, "", [], rules.Members()])
+        return rng.choice([None, True, False, "", [], rules.Members(),
+                           rules.Members(MARKED)])
     if pool == 5:
         return rules.Members(
             (rng.choice(NAMES), some_value(rng)) for _ in range(rng.randrange(4)))
@@ -173,6 +177,8 @@ def some_value(rng):
                            [["a"]], [[["a"], None]],
                            [rules.Members([("a", None), ("b", None)])],
                            [rules.Members([("a", None), ("a", None)])]])
+    if pool == 8 and rng.randrange(4) == 0:
+        return rules.Members([("type", rng.choice(TYPES)), *MARKED])
     return rng.choice(["1.0.0", "2.0.0", "None", "\ud800", "é", "user"])
 
 
@@ -259,7 +265,7 @@ MOVES = {"python-item-dropped", "python-list-emptied", "python-usage-dropped",
          "python-resets", "python-content-retyped", "python-pairs",
          "python-starts-anew"}
 GONE = {"dotnet-root-member", "dotnet-null-dropped", "python-member-dropped", "python-deadline-dropped",
-        "python-null-dropped", "python-marker", "python-json-type"}
+        "python-null-dropped", "python-marker"}
 CHANGED = {"dotnet-date-respelled", "dotnet-fraction", "dotnet-deadline-offset",
            "dotnet-version-respelled", "dotnet-count-respelled",
            "python-number-respelled", "python-number-rounded",

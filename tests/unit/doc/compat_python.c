@@ -35,6 +35,8 @@ static const struct reader_case cases[] = {
      "[['schemaVersion','1.0'],['data',null]]"},
     {'r', "error python-pairs \n", false, true,
      "[['schemaVersion','1.0'],['data',{}],[1,2],'\\u00e9b']"},
+    {'r', "error python-not-object \n", false, false,
+     "[{'a':1,'__durabletask_autoobject__':2}]"},
     {'r', "error python-pairs \n", false, true,
      "[{'schemaVersion':1,'x':2,'schemaVersion':3,'x':4}]"},
     {'r', "error python-resets \n", true, true, "{}"},
@@ -88,10 +90,12 @@ static const struct reader_case cases[] = {
      "{'$type':'note','json_type':'request'," ENTRY "}"},
     {'e', "error python-entry-type @\n", false, false,
      "{'$type':['request']," ENTRY "}"},
+    {'e',
+     "info python-json-type @/$type\n"
+     "info python-json-type @/json_type\n",
+     true, true, "{'$type':0.0,'json_type':'request'," ENTRY ",'messages':[]}"},
     {'e', "info python-json-type @/json_type\n", true, true,
-     "{'$type':0.0,'json_type':'request'," ENTRY ",'messages':[]}"},
-    {'e', "info python-json-type @/json_type\n", true, true,
-     "{'$type':false,'json_type':'response'," ENTRY ",'messages':[]}"},
+     "{'json_type':'response'," ENTRY ",'messages':[]}"},
     {'e', "warning python-member-dropped @/json_type\n", true, true,
      "{'$type':'request','json_type':'response'," ENTRY ",'messages':[]}"},
     {'e', "warning python-date-missing @\n", true, true,
@@ -175,6 +179,11 @@ static const struct reader_case cases[] = {
     {'c', "error python-unknown-empty @\n", true, false, "{'$type':'unknown'}"},
     {'c', "error python-unknown-empty @/content\n", true, false,
      "{'$type':'unknown','content':''}"},
+    {'c',
+     "error python-unknown-empty @/content\n"
+     "warning python-marker @/content/__durabletask_autoobject__\n",
+     true, false,
+     "{'$type':'unknown','content':{'__durabletask_autoobject__':1}}"},
     {'c', "error python-bad-uri @\n", true, false, "{'$type':'data'}"},
     {'c', "error python-bad-uri @/uri\n", true, false,
      "{'$type':'data','uri':'rel/path'}"},
@@ -287,7 +296,7 @@ TEST(python_check, ends_when_the_callback_says_so)
 
 TEST_OOM(python_check, gives_memory_back)
 {
-    check_memory(14, EVERYTHING, PDR_READER_PYTHON);
+    check_memory(15, EVERYTHING, PDR_READER_PYTHON);
     check_memory(1, "[['schemaVersion','1.0'],['data',{'a':'\\u00e9'}]]",
                  PDR_READER_PYTHON);
 }
