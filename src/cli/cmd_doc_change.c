@@ -257,7 +257,8 @@ static int change_doc(struct change *c, const struct doc *d)
         print_report(c);
         return 0;
     }
-    fwrite(c->report.ptr, 1, c->report.len, report_stream(c));
+    if (c->report.len > 0)
+        fwrite(c->report.ptr, 1, c->report.len, report_stream(c));
     if (!c->cli->quiet)
         print_summary(c);
     return 0;

@@ -44,7 +44,8 @@ static void put_line(struct show *s, const char *color, size_t indent,
 {
     fprintf(s->out, "%*s%s%s", (int)indent, "", cli_on(s->colored, color),
             lead);
-    fwrite(s->line.ptr, 1, s->line.len, s->out);
+    if (s->line.len > 0)
+        fwrite(s->line.ptr, 1, s->line.len, s->out);
     fprintf(s->out, "%s\n", cli_off(s->colored));
 }
 
