@@ -39,10 +39,14 @@ bool pdr__short_text(pdr_str *out, char scratch[PDR_SHORT_TEXT],
 bool pdr__member_datetime(pdr_datetime *out, const pdr_value *object,
                           const char *name)
 {
+    const pdr_value *member = pdr__member(object, name, PDR_STRING);
     char scratch[PDR_SHORT_TEXT];
     pdr_str text = {NULL, 0};
 
-    return pdr__short_text(&text, scratch, pdr_value_get_c(object, name)) &&
+    /* A date may have any number of digits; only escapes need room. */
+    return member != NULL &&
+           (pdr_value_text(&text, member, NULL, NULL) == PDR_OK ||
+            pdr__short_text(&text, scratch, member)) &&
            pdr_datetime_read(out, text, NULL) == PDR_OK;
 }
 
