@@ -1,5 +1,6 @@
 /*
- * content_text.h - values from and to JSON text, for tests with short documents.
+ * content_text.h - values from and to JSON text, for tests with short
+ * documents.
  */
 #ifndef PDR_TEST_CONTENT_TEXT_H
 #define PDR_TEST_CONTENT_TEXT_H

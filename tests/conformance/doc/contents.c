@@ -6,9 +6,9 @@
  * docs/formats/contents.md says what the table says.
  */
 #include "content_table.h"
+#include "content_text.h"
 #include "content_trip.h"
 #include "corpus.h"
-#include "content_text.h"
 
 /* --- the corpus ---------------------------------------------------------- */
 

@@ -2,8 +2,8 @@
  * convert.c - contents and messages from shape to shape.
  */
 #include "content_table.h"
-#include "content_trip.h"
 #include "content_text.h"
+#include "content_trip.h"
 
 #define STATE  PDR_SHAPE_STATE
 #define DOTNET PDR_SHAPE_DOTNET
