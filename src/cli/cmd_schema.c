@@ -28,16 +28,13 @@ static void list_objects(const struct cli *cli)
 
 static void list(const struct cli *cli)
 {
-    char size[32];
-
     if (cli_is_json(cli)) {
         list_objects(cli);
         return;
     }
     for (size_t i = 0; i < CLI_COUNT(schemas); i++)
-        printf("%s%-10s%s%-22s%s\n", cli_on(cli->color_out, CLI_CYAN),
-               schemas[i].name, cli_off(cli->color_out), schemas[i].summary,
-               cli_size(size, pdr_state_schema_text(schemas[i].which).len));
+        printf("%s%-10s%s%s\n", cli_on(cli->color_out, CLI_CYAN),
+               schemas[i].name, cli_off(cli->color_out), schemas[i].summary);
 }
 
 /* The file as it is; on one line for a line of JSON. */
