@@ -215,9 +215,9 @@ static void show_call(struct show *s, const struct doc_content *c)
     if (result != NULL)
         show_result(s, result, back);
     else if (doc_results_is_asked(&s->results, doc_field(c, PDR_FIELD_CALL_ID)))
-        put_text(s, CLI_RED, back, pdr_str_c("(waits for approval)"), 0);
+        put_text(s, CLI_YELLOW, back, pdr_str_c("(waits for approval)"), 0);
     else
-        put_text(s, CLI_RED, back, pdr_str_c("(no result in this turn)"), 0);
+        put_text(s, CLI_YELLOW, back, pdr_str_c("(no result in this turn)"), 0);
     pdr_buf_dispose(&text);
 }
 
@@ -232,7 +232,7 @@ static void show_lone_result(struct show *s, const struct doc_content *c,
     cli_show_cut(&lead, id != NULL ? doc_text(id, &s->scratch) : pdr_str_c("?"),
                  CLI_TEXT_LINE, 40);
     cli_put(&lead, ", which was not called in this turn:");
-    put_text(s, CLI_RED, sign(s, "← ", "<- "), pdr_buf_str(&lead), 0);
+    put_text(s, CLI_YELLOW, sign(s, "← ", "<- "), pdr_buf_str(&lead), 0);
     show_result(s, content, sign(s, "  ", "   "));
     pdr_buf_dispose(&lead);
 }
