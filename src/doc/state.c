@@ -248,10 +248,10 @@ static pdr_rc raise_version(pdr_value **io, pdr_err *err)
 
 /* Put the entry behind the others; there is a list. It goes down by name: this
  * is the one change that every turn makes, and a pointer would have to be
- * taken apart each time. */
+ * taken apart each time. The entry is none of what lies on the way and belongs
+ * to this handle alone, else it would be put into itself. */
 static pdr_rc add_entry(pdr_value **io, const pdr_value *entry, pdr_err *err)
 {
-    pdr_value *held = pdr_value_ref(entry); /* it may be a part of *io */
     uint32_t levels = pdr__value_height(entry) + 1;
     pdr_value **data = NULL, **history = NULL;
     pdr_rc rc =
@@ -262,7 +262,6 @@ static pdr_rc add_entry(pdr_value **io, const pdr_value *entry, pdr_err *err)
                                     err);
     if (rc == PDR_OK)
         rc = pdr_value_append(history, entry, err);
-    pdr_value_free(held);
     return name_path(rc, err, PDR_LIT("/data/" HISTORY));
 }
 
@@ -306,7 +305,8 @@ pdr_rc pdr_state_append(pdr_value **io, const pdr_value *entry, pdr_err *err)
                         "has no more than %d",
                         PDR_DEFAULT_DEPTH - ENTRY_LEVEL + 1, PDR_DEFAULT_DEPTH);
     raise = raises_version(&version, entry);
-    if (raise || pdr__member(data, HISTORY, PDR_ARRAY) == NULL)
+    if (raise || entry == *io || entry == data ||
+        pdr__member(data, HISTORY, PDR_ARRAY) == NULL)
         return prepare(io, entry, raise, err);
     return add_entry(io, entry, err);
 }

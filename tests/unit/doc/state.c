@@ -227,6 +227,28 @@ TEST(state_append, takes_a_part_of_the_document_itself)
     pdr_value_free(state);
 }
 
+TEST(state_append, takes_what_it_is_going_to_change)
+{
+    pdr_value *state = json(EMPTY), *entry = json("{\"a\":1}");
+
+    for (int i = 0; i < 2; i++) { /* as it was read, and changed */
+        ASSERT_RC(PDR_OK,
+                  pdr_state_append(&state, pdr_state_data(state), NULL));
+        ASSERT_RC(PDR_OK, pdr_state_append(&state, entry, NULL));
+    }
+    ASSERT_JSON(FRAME("1.1.0",
+                      "{\"conversationHistory\":[{\"conversationHistory\":[]},"
+                      "{\"a\":1},{\"conversationHistory\":["
+                      "{\"conversationHistory\":[]},{\"a\":1}]},{\"a\":1}]}"),
+                state);
+    ASSERT_RC(PDR_OK, pdr_state_append(&state, state, NULL));
+    ASSERT_SIZE(5, pdr_value_count(pdr_state_entries(state)));
+    ASSERT_SIZE(4, pdr_value_count(pdr_state_entries(
+                       pdr_value_at(pdr_state_entries(state), 4))));
+    pdr_value_free(entry);
+    pdr_value_free(state);
+}
+
 static void check_append_refused(const char *before, const char *entry,
                                  pdr_rc rc, const char *reason,
                                  const char *path)
