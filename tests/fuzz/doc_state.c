@@ -51,9 +51,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     pdr_value_free(state);
     if (pdr_str_equal(roundtrip_root(text), pdr_str_c("null")))
         return 0; /* a new document: it has no bytes yet */
-    if (!state_check(&report, &state_ours, text)) {
+    bool kept = state_check(&report, &state_ours, text);
+    if (!kept)
         fprintf(stderr, "%s\n", report.text);
-        MUST(!"a change changed something else");
-    }
+    MUST(kept);
     return 0;
 }
