@@ -57,7 +57,8 @@ typedef enum pdr_layout {
     PDR_PRETTY = 1,  /* a line for each element and member */
     PDR_AS_READ = 2  /* JSON: white space as it was read where nothing changed,
                         around a whole document too; what was built or added is
-                        compact. Elsewhere as PDR_COMPACT. */
+                        compact inside, and set off as its neighbours are.
+                        Elsewhere as PDR_COMPACT. */
 } pdr_layout;
 
 /* What writing with PDR_EXCHANGE gave up. A document that was refused counts

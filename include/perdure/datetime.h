@@ -33,6 +33,10 @@ typedef enum pdr_datetime_form {
     PDR_DATETIME_PYTHON = 4         /* isoformat(): 6 digits or none */
 } pdr_datetime_form;
 
+/** The system's time, in ticks: for callers. Nothing in the library that works
+ * with a document asks for it. @thread any @since 0.1 */
+PDR_API int64_t pdr_now(void);
+
 /** An instant in UTC. @thread any @since 0.1 */
 static inline pdr_datetime pdr_datetime_utc(int64_t ticks)
 {

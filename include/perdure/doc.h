@@ -169,7 +169,8 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_usage_each(const pdr_value *usage,
 typedef struct pdr_entry_parts {
     pdr_entry_kind kind;              /* request or response */
     pdr_str correlation_id;           /* must be there; 1 to 1,024 bytes */
-    int64_t created_at;               /* ticks, see datetime.h */
+    int64_t created_at;               /* ticks, see datetime.h; must be
+                                         there, that is, not 0 */
     const pdr_value *messages;        /* an array of messages in the state
                                          shape; NULL: an empty one */
     pdr_str orchestration_id;         /* request */
@@ -184,10 +185,11 @@ typedef struct pdr_entry_parts {
  * .NET's order, no nulls.
  *
  * @param[out] out  owned; NULL on failure.
- * @return PDR_OK; PDR_EINVALID with reason "field_missing", "bad_id" for a
- *         correlation id that is too long, "wrong_kind" for a part of another
- *         JSON kind, "no_such_field" for a part that its kind of entry does not
- *         have, "bad_utf8"; PDR_ENOMEM; PDR_ELIMIT.
+ * @return PDR_OK; PDR_EINVALID with reason "field_missing", "no_such_kind" for
+ *         another kind of entry or response type, "datetime_range" for a time
+ *         that is none, "bad_id" for a correlation id that is too long,
+ * "wrong_kind" for a part of another JSON kind, "no_such_field" for a part that
+ * its kind of entry does not have, "bad_utf8"; PDR_ENOMEM; PDR_ELIMIT.
  * @thread any  @since 0.1
  */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_entry_new(pdr_value **out,
@@ -259,6 +261,7 @@ typedef pdr_rc (*pdr_doc_finding_fn)(const pdr_doc_finding *finding,
                                      pdr_err *err, void *arg);
 
 /* --- checks -------------------------------------------------------------- */
+/* All: `fn` may be NULL, then nobody is told. */
 
 /* The two schema files, see state.md. */
 typedef enum pdr_state_schema {

@@ -35,3 +35,8 @@ const struct pdr__clock *pdr__clock_system(void)
 
     return &clocks;
 }
+
+int64_t pdr_now(void)
+{
+    return system_now_ticks(NULL);
+}

@@ -45,7 +45,7 @@ struct compat_rule {
     X(DN_VERSION_INVALID, "dotnet-version-invalid", FAILS_LOAD, \
       "schemaVersion is not two to four numbers in a text, so .NET cannot load the document; write \"1.1.0\"") \
     X(DN_VERSION_UNSUPPORTED, "dotnet-version-unsupported", FAILS_LOAD, \
-      ".NET supports major version 1 only and cannot load the document; use a newer program, or migrate it") \
+      ".NET supports major version 1 only and cannot load the document; use a program that knows this version") \
     X(DN_VERSION_RESPELLED, "dotnet-version-respelled", NOTES, \
       ".NET writes the version in plain numbers") \
     X(DN_MEMBER_MISSING, "dotnet-member-missing", FAILS_LOAD, \
@@ -63,7 +63,7 @@ struct compat_rule {
     X(DN_DOLLAR_MEMBER, "dotnet-dollar-member", FAILS_LOAD, \
       "a member beside $type begins with $, so .NET cannot load the document; rename or remove it") \
     X(DN_BAD_DATE, "dotnet-bad-date", FAILS_LOAD, \
-      ".NET cannot read this date, so the document does not load; write it as 2026-02-03T08:15:00.123456+00:00") \
+      ".NET cannot read this date, so the document does not load; write it as 2026-02-03T08:15:00.123456Z") \
     X(DN_BAD_COUNT, "dotnet-bad-count", FAILS_LOAD, \
       "a count is not a plain integer of 64 bits, so .NET cannot load the document; write digits only") \
     X(DN_BAD_URI, "dotnet-bad-uri", FAILS_LOAD, \
@@ -159,9 +159,9 @@ struct compat_rule {
     X(PY_USAGE_CLIENT, "python-usage-client", CHANGES, \
       "extensionData of the usage is no object: Python's client cannot give this response; write an object or null") \
     X(PY_CONTENT_EMPTIED, "python-content-emptied", FAILS_RUN, \
-      "Python does not know this $type, will empty the item, and every run fails; wrap it as \"unknown\"") \
+      "the item has no $type that Python knows: it will be emptied, and every run fails; wrap it as \"unknown\"") \
     X(PY_CONTENT_RETYPED, "python-content-retyped", LOSES, \
-      "Python does not know this $type and will keep nothing but the member content; wrap the item as \"unknown\"") \
+      "the item has no $type that Python knows: it will keep nothing but the member content; wrap it as \"unknown\"") \
     X(PY_UNKNOWN_EMPTY, "python-unknown-empty", FAILS_RUN, \
       "an unknown item without content: the document loads in Python, but every run fails; remove the item") \
     X(PY_USAGE_DROPPED, "python-usage-dropped", LOSES, \

@@ -11,8 +11,6 @@
  * can fail the load, but what cannot be written fails every write. Of several
  * members with one name each is read, so each can fail the load.
  */
-#include <stdio.h>
-
 #include "compat.h"
 
 #define DOTNET_FRACTION 7 /* digits of a fraction of a second */
@@ -417,8 +415,7 @@ static void look_version(struct compat *walk, const pdr_value *value)
 {
     pdr_str text = pdr__compat_text(walk, value);
     pdr_schema_version version;
-    char own[64];
-    int len = 0;
+    char own[PDR_VERSION_TEXT];
 
     if (!pdr__dotnet_version(&version, text)) {
         pdr__compat_tell(walk, DN_VERSION_INVALID, NULL);
@@ -428,10 +425,7 @@ static void look_version(struct compat *walk, const pdr_value *value)
         pdr__compat_tell(walk, DN_VERSION_UNSUPPORTED, NULL);
         return;
     }
-    for (unsigned i = 0; i < version.count; i++)
-        len += snprintf(own + len, sizeof(own) - (size_t)len, "%s%u",
-                        i > 0 ? "." : "", (unsigned)version.parts[i]);
-    if (!pdr_str_equal(pdr_str_n(own, (size_t)len), text))
+    if (!pdr_str_equal(pdr_str_c(pdr__version_text(own, &version)), text))
         pdr__compat_tell(walk, DN_VERSION_RESPELLED, NULL);
 }
 

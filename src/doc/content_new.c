@@ -42,9 +42,9 @@ static const char *kind_text(pdr_content_kind kind, pdr_shape shape)
 static pdr_rc wrong(const char *member, pdr_content_kind kind, pdr_shape shape,
                     const pdr_value *value, const char *wanted, pdr_err *err)
 {
-    return PDR_FAIL(
-        err, WRONG_KIND, "member '%s' of a %s content: %s, where %s", member,
-        kind_text(kind, shape), pdr_kind_name(pdr_value_kind(value)), wanted);
+    return PDR_FAIL(err, WRONG_KIND,
+                    "member '%s' of a %s content: %s, where %s", member,
+                    kind_text(kind, shape), pdr__kind_phrase(value), wanted);
 }
 
 static pdr_rc check_part(const struct content_member *row, pdr_shape shape,
@@ -436,12 +436,13 @@ pdr_rc pdr_content_new_error(pdr_value **out, pdr_shape shape, pdr_str message,
 
 pdr_rc pdr__arguments_read(pdr_value **out, pdr_str text, pdr_err *err)
 {
-    pdr_rc rc = pdr_json_read(out, text, NULL, err);
+    pdr_rc rc = pdr_json_read(out, text, NULL, NULL);
 
     /* What is too deep or too large for a value is no object for us either:
      * its text is kept. */
-    if (rc != PDR_OK && rc != PDR_ENOMEM)
-        rc = PDR_OK;
+    if (rc == PDR_ENOMEM)
+        return pdr__nomem(err);
+    rc = PDR_OK;
     if (*out != NULL && pdr_value_kind(*out) != PDR_OBJECT) {
         pdr_value_free(*out);
         *out = NULL;
@@ -581,13 +582,13 @@ static pdr_rc check_message(const pdr_message_parts *parts, pdr_err *err)
     if (parts->contents != NULL && pdr_value_kind(parts->contents) != PDR_ARRAY)
         return PDR_FAIL(err, WRONG_KIND,
                         "contents of a message: %s, where an array must stand",
-                        pdr_kind_name(pdr_value_kind(parts->contents)));
+                        pdr__kind_phrase(parts->contents));
     if (parts->properties != NULL &&
         pdr_value_kind(parts->properties) != PDR_OBJECT)
         return PDR_FAIL(err, WRONG_KIND,
                         "properties of a message: %s, where an object must "
                         "stand",
-                        pdr_kind_name(pdr_value_kind(parts->properties)));
+                        pdr__kind_phrase(parts->properties));
     return PDR_OK;
 }
 

@@ -39,6 +39,9 @@ static inline bool pdr__is_nothing(const pdr_value *value)
     return value == NULL || pdr_value_kind(value) == PDR_NULL;
 }
 
+/* "an array", "null", "a number": a kind in the middle of a sentence. */
+const char *pdr__kind_phrase(const pdr_value *value);
+
 /* Levels of arrays and objects: 0 for a scalar, 1 for `[]`. Counted. */
 size_t pdr__levels(const pdr_value *value);
 
@@ -78,5 +81,10 @@ pdr_rc pdr__state_gate(pdr_schema_version *version, const pdr_value **data,
 
 /* The version that brought `orchestrationId`. */
 extern const pdr_schema_version pdr__version_orchestration;
+
+/* A version as it was written, but for zeros in front. */
+#define PDR_VERSION_TEXT 48
+const char *pdr__version_text(char out[PDR_VERSION_TEXT],
+                              const pdr_schema_version *version);
 
 #endif

@@ -118,7 +118,7 @@ static pdr_rc wrong_part(const char *part, const pdr_value *value,
                          const char *wanted, pdr_err *err)
 {
     return PDR_FAIL(err, WRONG_KIND, "%s of an entry: %s, where %s must stand",
-                    part, pdr_kind_name(pdr_value_kind(value)), wanted);
+                    part, pdr__kind_phrase(value), wanted);
 }
 
 /* Which parts may be there, for each kind of entry. */
@@ -150,6 +150,14 @@ static pdr_rc check_parts(const pdr_entry_parts *parts, pdr_err *err)
     if (parts->correlation_id.len == 0)
         return PDR_FAIL(err, FIELD_MISSING, "%s",
                         "an entry needs a correlation id");
+    if (parts->created_at == 0)
+        return PDR_FAIL(err, FIELD_MISSING, "%s",
+                        "an entry needs the time at which it was made");
+    if (parts->response_type.len > 0 &&
+        !pdr_str_equal(parts->response_type, PDR_LIT("text")) &&
+        !pdr_str_equal(parts->response_type, PDR_LIT("json")))
+        return PDR_FAIL(err, NO_SUCH_KIND, "%s",
+                        "a response type is \"text\" or \"json\"");
     if (parts->correlation_id.len > MAX_ID)
         return PDR_FAIL(err, BAD_ID,
                         "a correlation id has at most %d bytes, this one %zu",

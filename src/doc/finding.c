@@ -25,6 +25,25 @@ const char *pdr_severity_name(pdr_severity severity)
     return "?";
 }
 
+const char *pdr__kind_phrase(const pdr_value *value)
+{
+    switch (pdr_value_kind(value)) {
+    case PDR_NULL:
+        return "null";
+    case PDR_BOOL:
+        return "a boolean";
+    case PDR_NUMBER:
+        return "a number";
+    case PDR_STRING:
+        return "a string";
+    case PDR_ARRAY:
+        return "an array";
+    case PDR_OBJECT:
+        break;
+    }
+    return "an object";
+}
+
 size_t pdr__finder_name(struct finder *finder, pdr_str name)
 {
     size_t mark = finder->pointer.len;

@@ -144,11 +144,6 @@ static const char *shown(char out[PDR_SHOWN], struct check *c,
     return pdr__shown(out, text);
 }
 
-static const char *kind_name(const pdr_value *value)
-{
-    return pdr_kind_name(pdr_value_kind(value));
-}
-
 /* --- root and data ------------------------------------------------------- */
 
 static pdr_rc check_root(struct check *c, const pdr_value *root)
@@ -158,7 +153,7 @@ static pdr_rc check_root(struct check *c, const pdr_value *root)
     if (pdr_value_kind(root) != PDR_OBJECT)
         return tell(c, MEANING_ROOT,
                     "a state document is an object, this is %s",
-                    kind_name(root));
+                    pdr__kind_phrase(root));
     if (pdr_value_get_c(root, "schemaVersion") == NULL)
         rc = tell(c, MEANING_VERSION_MISSING, "there is no schemaVersion");
     if (rc == PDR_OK && pdr_value_get_c(root, "data") == NULL)
@@ -207,7 +202,7 @@ static pdr_rc check_data(struct check *c, const pdr_value *data)
         return tell(c, MEANING_DATA_NULL, "the data is null");
     if (pdr_value_kind(data) != PDR_OBJECT)
         return tell(c, MEANING_DATA_INVALID, "the data is %s, no object",
-                    kind_name(data));
+                    pdr__kind_phrase(data));
     return check_list_in(c, data, "conversationHistory");
 }
 
@@ -217,7 +212,7 @@ static pdr_rc check_list(struct check *c, const pdr_value *list)
         return tell(c, MEANING_LIST_NULL, "the list is null");
     if (pdr_value_kind(list) != PDR_ARRAY)
         return tell(c, MEANING_LIST_INVALID, "this is %s, where a list must be",
-                    kind_name(list));
+                    pdr__kind_phrase(list));
     return PDR_OK;
 }
 
@@ -315,7 +310,7 @@ static pdr_rc check_entry(struct check *c, const pdr_value *value)
 
     if (pdr_value_kind(value) != PDR_OBJECT)
         return tell(c, MEANING_NOT_OBJECT, "an entry is an object, this is %s",
-                    kind_name(value));
+                    pdr__kind_phrase(value));
     if (entry->kind == PDR_ENTRY_OTHER)
         return check_entry_kind(c, value);
     rc = check_turn(c, entry);
@@ -372,7 +367,7 @@ static pdr_rc check_message(struct check *c, const pdr_value *message)
 
     if (pdr_value_kind(message) != PDR_OBJECT)
         return tell(c, MEANING_NOT_OBJECT, "a message is an object, this is %s",
-                    kind_name(message));
+                    pdr__kind_phrase(message));
     if (pdr_message_role(message, PDR_SHAPE_STATE) == NULL)
         rc = tell(c, MEANING_ROLE_MISSING, "the message has no role");
     if (rc == PDR_OK)
@@ -479,7 +474,7 @@ static pdr_rc check_content(struct check *c, const pdr_value *content)
     c->content = pdr_content_kind_of(content, PDR_SHAPE_STATE);
     if (pdr_value_kind(content) != PDR_OBJECT)
         return tell(c, MEANING_NOT_OBJECT, "a content is an object, this is %s",
-                    kind_name(content));
+                    pdr__kind_phrase(content));
     if (c->content == PDR_CONTENT_OTHER)
         return check_content_kind(c, content);
     if (c->tool == c->tools.count || c->tools.items[c->tool].content != content)
@@ -525,7 +520,8 @@ static pdr_rc check_uri(struct check *c, const pdr_value *uri)
     if (c->content != PDR_CONTENT_DATA)
         return PDR_OK;
     if (pdr_value_kind(uri) != PDR_STRING)
-        return tell(c, MEANING_DATA_URI, "the URI is %s", kind_name(uri));
+        return tell(c, MEANING_DATA_URI, "the URI is %s",
+                    pdr__kind_phrase(uri));
     rc = pdr__value_name_bytes(&text, uri, &c->scratch, c->err);
     if (rc != PDR_OK || is_data_uri(text))
         return rc;
@@ -542,7 +538,7 @@ static pdr_rc check_usage(struct check *c, const pdr_value *usage)
         return PDR_OK;
     if (pdr_value_kind(usage) != PDR_OBJECT)
         return tell(c, MEANING_USAGE_INVALID, "the usage is %s, no object",
-                    kind_name(usage));
+                    pdr__kind_phrase(usage));
     if (!pdr_usage_count(&in, usage, PDR_LIT("inputTokenCount")) ||
         !pdr_usage_count(&out, usage, PDR_LIT("outputTokenCount")) ||
         !pdr_usage_count(&total, usage, PDR_LIT("totalTokenCount")))

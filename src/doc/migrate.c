@@ -164,11 +164,12 @@ static bool find_version(size_t *out, const pdr_schema_version *version)
 static pdr_rc no_way(const pdr_schema_version *version, const char *direction,
                      pdr_err *err)
 {
+    char text[PDR_VERSION_TEXT];
+
     return PDR_FAIL(err, NO_MIGRATION,
-                    "there is no migration %s version %u.%u.%u.%u, only "
+                    "there is no migration %s version %s, only "
                     "between %s and %s; use a library that knows it",
-                    direction, version->parts[0], version->parts[1],
-                    version->parts[2], version->parts[3], steps[0].older,
+                    direction, pdr__version_text(text, version), steps[0].older,
                     steps[PDR_COUNT(steps) - 1].newer);
 }
 

@@ -11,6 +11,8 @@
  * only. .NET also takes blanks and a plus sign around a number; nobody writes
  * them, and we do not guess.
  */
+#include <stdio.h>
+
 #include "doc.h"
 
 #define READ_MAJOR 1u
@@ -66,6 +68,17 @@ pdr_rc pdr_schema_version_read(pdr_schema_version *out, pdr_str text,
     return PDR_OK;
 }
 
+const char *pdr__version_text(char out[PDR_VERSION_TEXT],
+                              const pdr_schema_version *version)
+{
+    int len = 0;
+
+    for (unsigned i = 0; i < version->count; i++)
+        len += snprintf(out + len, PDR_VERSION_TEXT - (size_t)len, "%s%u",
+                        i > 0 ? "." : "", (unsigned)version->parts[i]);
+    return out;
+}
+
 int pdr_schema_version_compare(const pdr_schema_version *a,
                                const pdr_schema_version *b)
 {
@@ -87,7 +100,7 @@ static pdr_rc read_version(pdr_schema_version *out, const pdr_value *state,
         return PDR_FAIL(err, STATE_NOT_JSON,
                         "a state document is an object, this is %s; see "
                         "whether it is a session or another document",
-                        pdr_kind_name(pdr_value_kind(state)));
+                        pdr__kind_phrase(state));
     version = pdr_value_get_c(state, "schemaVersion");
     if (version == NULL)
         return PDR_FAIL(err, SCHEMA_VERSION_MISSING, "%s",
@@ -96,7 +109,7 @@ static pdr_rc read_version(pdr_schema_version *out, const pdr_value *state,
     if (pdr_value_kind(version) != PDR_STRING)
         return PDR_FAIL(err, SCHEMA_VERSION_INVALID,
                         "the version is %s, not a string such as \"1.1.0\"",
-                        pdr_kind_name(pdr_value_kind(version)));
+                        pdr__kind_phrase(version));
     if (pdr_value_text_is(version, PDR_LIT(PDR_STATE_VERSION))) {
         *out = pdr__version_orchestration; /* nearly always: no need to parse */
         return PDR_OK;
@@ -111,15 +124,16 @@ static pdr_rc read_version(pdr_schema_version *out, const pdr_value *state,
 pdr_rc pdr_state_version(pdr_schema_version *out, const pdr_value *state,
                          pdr_err *err)
 {
+    char text[PDR_VERSION_TEXT];
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(out != NULL && state != NULL);
     rc = read_version(out, state, err);
     if (rc == PDR_OK && out->parts[0] != READ_MAJOR)
         rc = PDR_FAIL(err, SCHEMA_VERSION_UNSUPPORTED,
-                      "version %u.%u is of another major than %u, which this "
+                      "version %s is of another major than %u, which this "
                       "library reads; the document is as it was",
-                      out->parts[0], out->parts[1], READ_MAJOR);
+                      pdr__version_text(text, out), READ_MAJOR);
     if (rc != PDR_OK && pdr_value_get_c(state, "schemaVersion") != NULL)
         pdr__err_path(err, PDR_LIT("/schemaVersion"));
     return rc;
@@ -145,7 +159,7 @@ pdr_rc pdr__state_gate(pdr_schema_version *version, const pdr_value **data,
     }
     rc = PDR_FAIL(err, DATA_INVALID,
                   "the member data is %s; it must be an object or null",
-                  pdr_kind_name(pdr_value_kind(*data)));
+                  pdr__kind_phrase(*data));
     pdr__err_path(err, PDR_LIT("/data"));
     return rc;
 }

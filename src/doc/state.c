@@ -116,6 +116,19 @@ static pdr_rc not_json(pdr_rc rc, pdr_err *err)
     return pdr__wrap(err, rc, "no JSON");
 }
 
+/* Where in the text is the member that the gate refused, or the whole? */
+static void name_offset(pdr_err *err, const pdr_value *read)
+{
+    const pdr_value *at = read;
+
+    if (err == NULL)
+        return;
+    if (err->path[0] == '/')
+        at = pdr_value_get_c(read, err->path + 1);
+    if (at != NULL)
+        pdr__err_at(err, (size_t)pdr_value_offset(at));
+}
+
 pdr_rc pdr_state_read(pdr_value **out, pdr_str text, const pdr_read_opts *opts,
                       pdr_err *err)
 {
@@ -134,6 +147,8 @@ pdr_rc pdr_state_read(pdr_value **out, pdr_str text, const pdr_read_opts *opts,
         if (rc == PDR_OK) {
             *out = value;
             value = NULL;
+        } else {
+            name_offset(err, value);
         }
     }
     pdr_value_free(value);
@@ -220,7 +235,7 @@ static pdr_rc ensure_history(pdr_value **io, pdr_err *err)
     return name_path(
         PDR_FAIL(err, WRONG_KIND,
                  "the history is %s, not a list; repair the document first",
-                 pdr_kind_name(pdr_value_kind(history))),
+                 pdr__kind_phrase(history)),
         err, PDR_LIT("/data/" HISTORY));
 }
 
@@ -298,7 +313,7 @@ pdr_rc pdr_state_append(pdr_value **io, const pdr_value *entry, pdr_err *err)
         return rc;
     if (pdr_value_kind(entry) != PDR_OBJECT)
         return PDR_FAIL(err, WRONG_KIND, "an entry is an object, not %s",
-                        pdr_kind_name(pdr_value_kind(entry)));
+                        pdr__kind_phrase(entry));
     if (is_too_deep(entry, ENTRY_LEVEL))
         return PDR_FAIL(err, TOO_DEEP,
                         "an entry may have %d levels, so that its document "

@@ -25,7 +25,8 @@ static void check_message(const char *path, const pdr_value *message)
     pdr_value *state = NULL, *entry = NULL, *converted = NULL;
     pdr_value *list = pdr_value_new_array();
     pdr_entry_parts parts = {.kind = PDR_ENTRY_RESPONSE,
-                             .correlation_id = PDR_LIT("c")};
+                             .correlation_id = PDR_LIT("c"),
+                             .created_at = PDR_TICKS_UNIX_EPOCH};
 
     ASSERT_RC(PDR_OK, pdr_message_convert(&converted, message, shape,
                                           PDR_SHAPE_STATE, NULL));

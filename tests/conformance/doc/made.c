@@ -146,9 +146,12 @@ static pdr_value *every_entry(void)
     pdr_value *schema = json("{\"type\":\"object\"}");
     pdr_value *usage = json(values[PDR_FIELD_USAGE]);
     pdr_entry_parts parts[] = {
-        {.kind = PDR_ENTRY_REQUEST, .correlation_id = pdr_str_c("c1")},
+        {.kind = PDR_ENTRY_REQUEST,
+         .correlation_id = pdr_str_c("c1"),
+         .created_at = 1},
         {.kind = PDR_ENTRY_RESPONSE,
          .correlation_id = pdr_str_c("c1"),
+         .created_at = 2,
          .is_error = true},
         {.kind = PDR_ENTRY_REQUEST,
          .correlation_id = pdr_str_c("c2"),

@@ -19,6 +19,15 @@ TEST(clock_system, tells_utc_in_ticks_since_year_one)
     ASSERT(unix_seconds >= before && unix_seconds <= after + 1);
 }
 
+TEST(now, is_what_the_clock_of_the_system_tells)
+{
+    int64_t before = pdr__now_ticks(pdr__clock_system()), now = pdr_now();
+
+    ASSERT(now >= before - PDR_TICKS_PER_SECOND * 3600);
+    ASSERT(now <=
+           pdr__now_ticks(pdr__clock_system()) + PDR_TICKS_PER_SECOND * 3600);
+}
+
 TEST(clock_system, has_a_monotonic_clock_that_never_goes_back)
 {
     int64_t last = pdr__monotonic_ms(pdr__clock_system());

@@ -424,3 +424,16 @@ TEST_OOM(content_new, cleans_up_after_any_failed_allocation)
     pdr_value_free(uri);
     done(rc, made);
 }
+
+TEST(content_new_call, leaves_no_error_behind_when_it_keeps_a_text)
+{
+    pdr_value *call = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_OK, pdr_content_new_call(&call, PDR_SHAPE_STATE,
+                                           pdr_str_c("1"), pdr_str_c("f"),
+                                           pdr_str_c("not json"), &err));
+    ASSERT_RC(PDR_OK, err.code);
+    ASSERT_STR("", err.reason);
+    pdr_value_free(call);
+}

@@ -152,12 +152,13 @@ TEST(entry_new, makes_a_request_in_the_order_of_dotnet)
 TEST(entry_new, leaves_out_what_is_not_there)
 {
     pdr_entry_parts parts = {.kind = PDR_ENTRY_RESPONSE,
-                             .correlation_id = pdr_str_c("c")};
+                             .correlation_id = pdr_str_c("c"),
+                             .created_at = 10};
     pdr_value *usage = json("{\"totalTokenCount\":1}"), *entry = NULL;
 
     ASSERT_RC(PDR_OK, pdr_entry_new(&entry, &parts, NULL));
     ASSERT_JSON("{\"$type\":\"response\",\"correlationId\":\"c\",\"createdAt\":"
-                "\"0001-01-01T00:00:00+00:00\",\"messages\":[]}",
+                "\"0001-01-01T00:00:00.000001+00:00\",\"messages\":[]}",
                 entry);
     pdr_value_free(entry);
     parts.usage = usage;
@@ -165,7 +166,7 @@ TEST(entry_new, leaves_out_what_is_not_there)
     ASSERT_RC(PDR_OK, pdr_entry_new(&entry, &parts, NULL));
     ASSERT_JSON("{\"$type\":\"response\",\"usage\":{\"totalTokenCount\":1},"
                 "\"correlationId\":\"c\",\"createdAt\":"
-                "\"0001-01-01T00:00:00+00:00\",\"messages\":[],"
+                "\"0001-01-01T00:00:00.000001+00:00\",\"messages\":[],"
                 "\"isError\":true}",
                 entry);
     pdr_value_free(entry);
@@ -185,9 +186,11 @@ static void check_refused(pdr_entry_parts parts, pdr_rc rc, const char *reason)
 TEST(entry_new, refuses_parts_that_do_not_fit)
 {
     const pdr_entry_parts good = {.kind = PDR_ENTRY_REQUEST,
-                                  .correlation_id = pdr_str_c("c")};
+                                  .correlation_id = pdr_str_c("c"),
+                                  .created_at = 1};
     const pdr_entry_parts other = {.kind = PDR_ENTRY_RESPONSE,
-                                   .correlation_id = pdr_str_c("c")};
+                                   .correlation_id = pdr_str_c("c"),
+                                   .created_at = 1};
     static char long_id[1025];
     pdr_value *object = json("{}"), *array = json("[]");
     pdr_entry_parts parts;
@@ -203,6 +206,8 @@ TEST(entry_new, refuses_parts_that_do_not_fit)
     REFUSED(good, correlation_id, pdr_str_n(long_id, 1025), "bad_id");
     REFUSED(good, correlation_id, pdr_str_c("\xff"), "bad_utf8");
     REFUSED(good, orchestration_id, pdr_str_c("\xc0\x80"), "bad_utf8");
+    REFUSED(good, created_at, 0, "field_missing");
+    REFUSED(good, response_type, pdr_str_c("Text"), "no_such_kind");
     REFUSED(good, messages, object, "wrong_kind");
     REFUSED(good, response_schema, array, "wrong_kind");
     REFUSED(good, usage, object, "no_such_field");
@@ -222,7 +227,8 @@ TEST(entry_new, takes_an_id_of_1024_bytes)
 {
     static char id[1024];
     pdr_entry_parts parts = {.kind = PDR_ENTRY_REQUEST,
-                             .correlation_id = pdr_str_n(id, sizeof(id))};
+                             .correlation_id = pdr_str_n(id, sizeof(id)),
+                             .created_at = 1};
     pdr_value *entry = NULL;
 
     memset(id, 'x', sizeof(id));
@@ -236,7 +242,8 @@ TEST_OOM(entry_new, cleans_up_after_any_failed_allocation)
     pdr_entry_parts parts = {.kind = PDR_ENTRY_REQUEST,
                              .correlation_id = pdr_str_c("c"),
                              .messages = messages,
-                             .orchestration_id = pdr_str_c("o")};
+                             .orchestration_id = pdr_str_c("o"),
+                             .created_at = 1};
     pdr_value *entry = NULL;
 
     if (messages == NULL)

@@ -60,10 +60,11 @@ TEST(state_read, says_what_it_refuses_and_where)
     check_refused("{\"schemaVersion\":\"1.1.0\",", NULL, PDR_EINVALID,
                   "state_not_json", 25);
     check_refused("{\"a\":NaN}", NULL, PDR_EINVALID, "state_not_json", 5);
-    check_refused("[]", NULL, PDR_EINVALID, "state_not_json", -1);
-    check_refused("{}", NULL, PDR_EINVALID, "schema_version_missing", -1);
+    check_refused(" []", NULL, PDR_EINVALID, "state_not_json", 1);
+    check_refused("{}", NULL, PDR_EINVALID, "schema_version_missing", 0);
     check_refused(FRAME("2.0", "{}"), NULL, PDR_EVERSION,
-                  "schema_version_unsupported", -1);
+                  "schema_version_unsupported", 17);
+    check_refused(FRAME("1.0", "5"), NULL, PDR_EINVALID, "data_invalid", 30);
     check_refused(EMPTY, &shallow, PDR_ELIMIT, "too_deep", 55);
     check_refused(EMPTY, &small, PDR_ELIMIT, "too_large", 10);
 }

@@ -259,7 +259,7 @@ static pdr_value *full_document(void)
                                       .is_error = true});
     append(&state, &(pdr_entry_parts){.kind = PDR_ENTRY_REQUEST,
                                       .correlation_id = PDR_LIT("c2"),
-                                      .created_at = 0});
+                                      .created_at = 1});
     ASSERT_RC(PDR_OK, pdr_state_set_expiration(&state, AT, NULL));
     pdr_value_free(usage);
     pdr_value_free(schema);
