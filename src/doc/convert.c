@@ -486,6 +486,10 @@ pdr_rc pdr_content_convert(pdr_value **out, const pdr_value *content,
 static pdr_rc convert_message(pdr_value **out, const pdr_value *message,
                               struct trip trip, pdr_err *err)
 {
+    if (pdr_value_kind(message) != PDR_OBJECT) {
+        *out = pdr_value_ref(message); /* what is no message stays what it is */
+        return PDR_OK;
+    }
     return pdr__form_convert(out, &pdr__form_message, message, trip, err);
 }
 

@@ -432,6 +432,26 @@ TEST(message_convert, keeps_the_frame_and_all_contents)
         check(&pairs[i], pdr_message_convert);
 }
 
+TEST(message_convert, takes_no_list_for_the_message_that_was)
+{
+    pdr_value *message = doc_value(
+        "{'role':'user','contents':[],'additional_properties':{'perdure':"
+        "{'dotnet':{'whole':[1]}}},'type':'message'}");
+    pdr_value *there = NULL, *back = NULL;
+    bool same = false;
+
+    ASSERT_RC(PDR_OK,
+              pdr_message_convert(&there, message, PYTHON, DOTNET, NULL));
+    ASSERT(
+        pdr_value_text_is(pdr_value_get_c(there, "role"), pdr_str_c("user")));
+    ASSERT_RC(PDR_OK, pdr_message_convert(&back, there, DOTNET, PYTHON, NULL));
+    ASSERT_RC(PDR_OK, pdr_value_equal_unordered(&same, message, back, NULL));
+    ASSERT(same);
+    pdr_value_free(back);
+    pdr_value_free(there);
+    pdr_value_free(message);
+}
+
 TEST(message_convert, keeps_the_time_on_the_way_over_python)
 {
     pdr_value *state =
