@@ -48,6 +48,8 @@ struct forming {
                                   */
     const pdr_value *used;       /* the note for `to` in it; NULL as well */
     struct projection there;     /* the result */
+    struct content_items nested; /* of it: contents, converted once (F1) */
+    bool has_nested;             /* they are known */
     pdr_value *core;             /* owned: the result without properties */
     pdr_value *back;             /* owned: what would come back of it */
     struct note note;
@@ -134,14 +136,19 @@ static bool is_known(const struct form *form, pdr_shape shape,
 }
 
 /* A member that was made, not restored; NULL if there is none. */
-static const pdr_value *result_of(const struct forming *f, const char *name)
+static const pdr_value *item_of(const struct content_items *items,
+                                const char *name)
 {
-    for (size_t i = 0; i < f->there.members.count; i++) {
-        if (f->there.members.at[i].name != NULL &&
-            strcmp(f->there.members.at[i].name, name) == 0)
-            return f->there.members.at[i].value;
+    for (size_t i = 0; i < items->count; i++) {
+        if (items->at[i].name != NULL && strcmp(items->at[i].name, name) == 0)
+            return items->at[i].value;
     }
     return NULL;
+}
+
+static const pdr_value *result_of(const struct forming *f, const char *name)
+{
+    return item_of(&f->there.members, name);
 }
 
 /* A noted list of contents gives way to contents that are there. */
@@ -272,6 +279,41 @@ static pdr_rc go_back(struct forming *f, pdr_err *err)
     return rc;
 }
 
+/* What leads to other contents, as it was made the first time: a note on each
+ * level of a deep content would double the work on each. */
+static pdr_rc share_nested(struct content_items *to,
+                           const struct content_items *from,
+                           const struct forming *f, pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    for (size_t i = 0; rc == PDR_OK && i < pdr__form_rows(f->form); i++) {
+        const struct content_member *row = pdr__form_row(f->form, i);
+        const char *name = row->names[f->trip.to];
+        const pdr_value *value =
+            pdr__is_nested(row) && name != NULL ? item_of(from, name) : NULL;
+
+        if (value != NULL)
+            rc = pdr__items_add(to, name,
+                                pdr__form_place(f->form, f->trip.to, name),
+                                pdr_value_ref(value), err);
+    }
+    return rc;
+}
+
+static pdr_rc project(struct forming *f, pdr_err *err)
+{
+    bool again = f->has_nested;
+    pdr_rc rc = pdr__project(&f->there, f->form, f->source, f->more, f->trip,
+                             again, err);
+
+    if (rc != PDR_OK)
+        return rc;
+    f->has_nested = true;
+    return again ? share_nested(&f->there.members, &f->nested, f, err)
+                 : share_nested(&f->nested, &f->there.members, f, err);
+}
+
 /* Make the result and what would come back of it. */
 static pdr_rc go(struct forming *f, bool all, pdr_err *err)
 {
@@ -281,8 +323,7 @@ static pdr_rc go(struct forming *f, bool all, pdr_err *err)
     pdr_value_free(f->core);
     pdr_value_free(f->back);
     f->core = f->back = NULL;
-    rc = pdr__project(&f->there, f->form, f->source, f->more, f->trip, false,
-                      err);
+    rc = project(f, err);
     if (rc != PDR_OK || !f->there.possible)
         return rc;
     rc = add_type(f, err);
@@ -651,6 +692,7 @@ static pdr_rc finish(pdr_value **out, struct forming *f, pdr_err *err)
 static void dispose(struct forming *f)
 {
     pdr__projection_dispose(&f->there);
+    pdr__items_dispose(&f->nested);
     pdr__items_dispose(&f->note.members);
     pdr__items_dispose(&f->note.absent);
     pdr__items_dispose(&f->note.single);

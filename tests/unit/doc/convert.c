@@ -372,6 +372,36 @@ TEST(convert, does_not_bring_back_an_older_whole)
     pdr_value_free(item);
 }
 
+TEST(convert, takes_each_nested_content_once_whatever_the_notes_say)
+{
+    /* Of each level, the note is wrong: were all below converted again, this
+     * would not end. */
+    pdr_value *item = doc_value("{'$type':'functionCall','callId':'c',"
+                                "'name':'f','arguments':{}}");
+    pdr_value *there = NULL, *back = NULL;
+    bool same = false;
+
+    for (int level = 0; level < 60; level++) {
+        pdr_value *outer = doc_value(
+            "{'$type':'toolApprovalRequest','requestId':'r','toolCall':null,"
+            "'additionalProperties':{'perdure':{'python':{'members':"
+            "{'id':'stale'}}}}}");
+
+        ASSERT_RC(PDR_OK,
+                  pdr_value_set(&outer, pdr_str_c("toolCall"), item, NULL));
+        pdr_value_free(item);
+        item = outer;
+    }
+    ASSERT_RC(PDR_OK, pdr_content_convert(&there, item, DOTNET, PYTHON, NULL));
+    ASSERT(pdr_value_text_is(pdr_value_get_c(there, "id"), pdr_str_c("r")));
+    ASSERT_RC(PDR_OK, pdr_content_convert(&back, there, PYTHON, DOTNET, NULL));
+    ASSERT_RC(PDR_OK, pdr_value_equal_unordered(&same, item, back, NULL));
+    ASSERT(same);
+    pdr_value_free(back);
+    pdr_value_free(there);
+    pdr_value_free(item);
+}
+
 TEST(convert, changes_no_value_that_it_hands_on)
 {
     /* Spelling of numbers and escapes, duplicates, lone surrogates. */
