@@ -272,11 +272,14 @@ static pdr_rc repair_contents(struct repair *r, pdr_value **message)
  * the items from `first` on. */
 static pdr_rc answer_calls(struct repair *r, pdr_value **list, size_t first)
 {
-    const struct tool_item *items = r->tools.items + first;
+    const struct tool_item *items = NULL;
     size_t count = r->tool - first, open = 0;
     pdr_value *message = NULL;
     pdr_rc rc = PDR_OK;
 
+    if (count == 0)
+        return PDR_OK; /* there may be no list of items at all */
+    items = r->tools.items + first;
     for (size_t i = 0; i < count; i++)
         open += is_open(&items[i]);
     if (open == 0)
