@@ -343,7 +343,7 @@ static bool request_time(int64_t *out, const struct check *c, size_t index)
 static pdr_rc check_entry_time(struct check *c, const pdr_value *value)
 {
     const struct turn_entry *entry = &c->turns.entries[c->entry];
-    const struct turn_entry *before = entry - 1;
+    const struct turn_entry *before = c->entry > 0 ? entry - 1 : NULL;
     int64_t asked = 0;
 
     (void)value;
@@ -352,8 +352,8 @@ static pdr_rc check_entry_time(struct check *c, const pdr_value *value)
     if (request_time(&asked, c, c->entry) && entry->ticks < asked)
         return tell(c, MEANING_RESPONSE_EARLIER,
                     "the response is earlier than its request");
-    if (c->entry > 0 && before->kind != PDR_ENTRY_OTHER && before->has_time &&
-        entry->ticks < before->ticks)
+    if (before != NULL && before->kind != PDR_ENTRY_OTHER &&
+        before->has_time && entry->ticks < before->ticks)
         return tell(c, MEANING_OUT_OF_ORDER,
                     "the entry is earlier than the one before it");
     return PDR_OK;
