@@ -155,7 +155,8 @@ PDR_API bool pdr_usage_count(int64_t *out, const pdr_value *usage,
 typedef pdr_rc (*pdr_usage_fn)(pdr_str name, int64_t count, pdr_err *err,
                                void *arg);
 
-/** Every count of a usage object, nested ones too, in document order.
+/** Every count of a usage object, nested ones too, in document order. Of
+ * several members with one name the last counts.
  * @return PDR_OK, PDR_ENOMEM, or what `fn` returned.
  * @thread const @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_usage_each(const pdr_value *usage,

@@ -22,15 +22,6 @@ static const struct {
 /* Objects inside a usage object that hold further counts. */
 static const char *const nests[] = {"extensionData", "additionalCounts"};
 
-static bool is_nest(const pdr_value *name)
-{
-    for (size_t i = 0; i < PDR_COUNT(nests); i++) {
-        if (pdr_value_text_is(name, pdr_str_c(nests[i])))
-            return true;
-    }
-    return false;
-}
-
 /* The other edition's name of a count, "" if it has none. */
 static const char *other_name(pdr_str name)
 {
@@ -82,22 +73,46 @@ static pdr_str told_name(pdr_str name)
     return name;
 }
 
-static pdr_rc each_in(struct each *each, const pdr_value *object, pdr_err *err)
+/* Tell of one member. Of several with one name only the last counts. */
+static pdr_rc each_count(struct each *each, const pdr_iter *it, pdr_err *err)
 {
     pdr_str name = {NULL, 0};
     int64_t count = 0;
+    pdr_rc rc = PDR_OK;
+
+    if (pdr_value_int64(&count, it->value, NULL) != PDR_OK)
+        return PDR_OK;
+    rc = pdr_value_text(&name, it->name, &each->scratch, err);
+    if (rc == PDR_EINVALID)
+        return PDR_OK; /* a name without a UTF-8 form is no count's */
+    if (rc != PDR_OK || pdr_value_get(it->container, name) != it->value)
+        return rc;
+    return each->fn(told_name(name), count, err, each->arg);
+}
+
+/* Is it the object that holds further counts, the last one of its name? */
+static bool is_counted_nest(const pdr_iter *it)
+{
+    for (size_t i = 0; i < PDR_COUNT(nests); i++) {
+        if (pdr_value_text_is(it->name, pdr_str_c(nests[i])))
+            return pdr__member(it->container, nests[i], PDR_OBJECT) ==
+                   it->value;
+    }
+    return false;
+}
+
+static pdr_rc each_in(struct each *each, const pdr_value *object, bool nested,
+                      pdr_err *err)
+{
     pdr_iter it;
     pdr_rc rc = PDR_OK;
 
     pdr_iter_init(&it, object);
     while (rc == PDR_OK && pdr_iter_next(&it)) {
-        if (pdr_value_int64(&count, it.value, NULL) != PDR_OK)
-            continue;
-        rc = pdr_value_text(&name, it.name, &each->scratch, err);
-        if (rc == PDR_OK)
-            rc = each->fn(told_name(name), count, err, each->arg);
-        else if (rc == PDR_EINVALID)
-            rc = PDR_OK; /* a name without a UTF-8 form is no count's */
+        if (!nested && is_counted_nest(&it))
+            rc = each_in(each, it.value, true, err);
+        else
+            rc = each_count(each, &it, err);
     }
     return rc;
 }
@@ -106,18 +121,12 @@ pdr_rc pdr_usage_each(const pdr_value *usage, pdr_err *err, pdr_usage_fn fn,
                       void *arg)
 {
     struct each each = {fn, arg, PDR_BUF_INIT(PDR_MAX_TEXT_BYTES)};
-    pdr_iter it;
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(fn != NULL);
     if (usage == NULL || pdr_value_kind(usage) != PDR_OBJECT)
         return PDR_OK;
-    rc = each_in(&each, usage, err);
-    pdr_iter_init(&it, usage);
-    while (rc == PDR_OK && pdr_iter_next(&it)) {
-        if (is_nest(it.name) && pdr_value_kind(it.value) == PDR_OBJECT)
-            rc = each_in(&each, it.value, err);
-    }
+    rc = each_in(&each, usage, false, err);
     pdr_buf_dispose(&each.scratch);
     return rc;
 }

@@ -63,9 +63,24 @@ TEST(usage_each, tells_every_count_with_the_name_of_dotnet)
     pdr_buf told = PDR_BUF_INIT(1000);
 
     ASSERT_RC(PDR_OK, pdr_usage_each(usage, NULL, note, &told));
-    ASSERT_TEXT("inputTokenCount=5 totalTokenCount=1 images=2 "
-                "cachedInputTokenCount=4 own=-2 reasoningTokenCount=3 audio=9 ",
+    ASSERT_TEXT("inputTokenCount=5 totalTokenCount=1 "
+                "cachedInputTokenCount=4 own=-2 reasoningTokenCount=3 audio=9 "
+                "images=2 ",
                 pdr_buf_str(&told));
+    pdr_buf_dispose(&told);
+    pdr_value_free(usage);
+}
+
+TEST(usage_each, keeps_the_order_and_takes_the_last_of_a_name)
+{
+    pdr_value *usage =
+        value_of("{\"extensionData\":{\"lost\":7},\"extensionData\":{\"x\":1,"
+                 "\"x\":2},\"inputTokenCount\":2,\"inputTokenCount\":3,"
+                 "\"outputTokenCount\":4,\"outputTokenCount\":null}");
+    pdr_buf told = PDR_BUF_INIT(1000);
+
+    ASSERT_RC(PDR_OK, pdr_usage_each(usage, NULL, note, &told));
+    ASSERT_TEXT("x=2 inputTokenCount=3 ", pdr_buf_str(&told));
     pdr_buf_dispose(&told);
     pdr_value_free(usage);
 }
@@ -107,7 +122,7 @@ TEST(usage_each, ends_with_what_the_callback_returned)
     int calls = 0;
 
     ASSERT_RC(PDR_ECANCELLED, pdr_usage_each(usage, NULL, stop, &calls));
-    ASSERT_INT(4, calls);
+    ASSERT_INT(3, calls);
     pdr_value_free(usage);
 }
 
