@@ -167,8 +167,10 @@ typedef struct pdr_content_part {
  * @param parts     borrowed for the call; each field once.
  * @return PDR_OK; PDR_EINVALID with reason "no_such_kind" if the shape has no
  *         such kind, "no_such_field" for a field that the kind does not have,
- *         "wrong_kind" for a value of another JSON kind, "field_missing";
- *         PDR_ENOMEM; PDR_ELIMIT.
+ *         "wrong_kind" for a value of another JSON kind or a text that is no
+ *         URI or media type as .NET and Python take it, "lone_surrogate",
+ *         "field_missing"; PDR_ENOMEM; PDR_ELIMIT. What stands inside
+ *         arguments, results, properties and foreign items is not looked at.
  * @thread any  @since 0.1
  */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_content_new(pdr_value **out, pdr_shape shape,

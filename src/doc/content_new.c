@@ -7,6 +7,7 @@
  *
  * NOT HERE  What a content of one shape is in another: convert.c.
  */
+#include "compat.h"
 #include "content_table.h"
 
 /* --- checks -------------------------------------------------------------- */
@@ -47,6 +48,68 @@ static pdr_rc wrong(const char *member, pdr_content_kind kind, pdr_shape shape,
                     kind_text(kind, shape), pdr__kind_phrase(value), wanted);
 }
 
+/* What must stand in a field that has a grammar; NULL if that is there. The
+ * strictest reader decides: .NET, and of a URI also Python, which needs a
+ * scheme. */
+static const char *lacks(const struct content_member *row,
+                         pdr_content_kind kind, pdr_str text)
+{
+    if (row->field == PDR_FIELD_MEDIA_TYPE)
+        return pdr__dotnet_media_type(text) ? NULL : "a media type must stand";
+    if (row->field != PDR_FIELD_URI)
+        return NULL;
+    if (kind == PDR_CONTENT_DATA)
+        return pdr__dotnet_data_uri(text) ? NULL : "a data URI must stand";
+    return pdr__dotnet_uri(text) && text.len > 0 &&
+                   memchr(text.ptr, ':', text.len) != NULL
+               ? NULL
+               : "a URI with a scheme must stand";
+}
+
+/* A text that every reader takes. */
+static pdr_rc check_text(const struct content_member *row, pdr_shape shape,
+                         pdr_content_kind kind, const pdr_value *value,
+                         pdr_err *err)
+{
+    pdr_buf scratch = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
+    const char *wanted = NULL;
+    pdr_str text = {NULL, 0};
+    pdr_rc rc = PDR_OK;
+
+    if (pdr_value_kind(value) != PDR_STRING)
+        return PDR_OK;
+    rc = pdr_value_text(&text, value, &scratch, err);
+    if (rc == PDR_OK)
+        wanted = lacks(row, kind, text);
+    if (wanted != NULL)
+        rc = wrong(row->names[shape], kind, shape, value, wanted, err);
+    pdr_buf_dispose(&scratch);
+    return rc;
+}
+
+/* The counts that everybody knows are plain integers of 64 bits. */
+static pdr_rc check_usage(const pdr_value *usage, pdr_err *err)
+{
+    static const char *const counts[] = {"inputTokenCount", "outputTokenCount",
+                                         "totalTokenCount"};
+    pdr_str raw = {NULL, 0};
+    int64_t count = 0;
+
+    for (size_t i = 0; i < PDR_COUNT(counts); i++) {
+        const pdr_value *there = pdr_value_get_c(usage, counts[i]);
+
+        if (there == NULL)
+            continue;
+        if (pdr_value_int64(&count, there, NULL) != PDR_OK ||
+            !pdr_value_raw(&raw, there) || memchr(raw.ptr, '.', raw.len) ||
+            memchr(raw.ptr, 'e', raw.len) || memchr(raw.ptr, 'E', raw.len))
+            return PDR_FAIL(err, WRONG_KIND,
+                            "'%s' of a usage: write it as a plain integer",
+                            counts[i]);
+    }
+    return PDR_OK;
+}
+
 static pdr_rc check_part(const struct content_member *row, pdr_shape shape,
                          pdr_content_kind kind, const pdr_value *value,
                          pdr_err *err)
@@ -57,8 +120,6 @@ static pdr_rc check_part(const struct content_member *row, pdr_shape shape,
          JSON_BIT(pdr_value_kind(value))) == 0)
         return wrong(name, kind, shape, value, "the table has another kind",
                      err);
-    if (row->field == PDR_FIELD_MEDIA_TYPE && !pdr__is_media_type(value))
-        return wrong(name, kind, shape, value, "a media type must stand", err);
     if ((row->field == PDR_FIELD_FILE_ID ||
          row->field == PDR_FIELD_VECTOR_STORE_ID) &&
         pdr__is_blank(value))
@@ -66,10 +127,9 @@ static pdr_rc check_part(const struct content_member *row, pdr_shape shape,
                         "member '%s' of a %s content is blank; no reader "
                         "takes that",
                         name, kind_text(kind, shape));
-    if (kind == PDR_CONTENT_DATA && row->field == PDR_FIELD_URI &&
-        !pdr__is_data_uri(value))
-        return wrong(name, kind, shape, value, "a data URI must stand", err);
-    return PDR_OK;
+    if (row->way == WAY_USAGE && shape == PDR_SHAPE_STATE)
+        return check_usage(value, err);
+    return check_text(row, shape, kind, value, err);
 }
 
 /* Fields that a caller has to give, though a reader takes an empty text. */
