@@ -66,6 +66,20 @@ static void add_turn(pdr_value **io, const char *id)
     pdr_value_free(request);
 }
 
+/* The turn that add_turn() made stands from `first` on. */
+static void check_turn(const pdr_value *state, size_t first, const char *id)
+{
+    pdr_value *request = new_entry(PDR_ENTRY_REQUEST, id, PDR_TICKS_UNIX_EPOCH);
+    pdr_value *response =
+        new_entry(PDR_ENTRY_RESPONSE, id, PDR_TICKS_UNIX_EPOCH + 1);
+    const pdr_value *entries = pdr_state_entries(state);
+
+    ASSERT(pdr_value_equal(request, pdr_value_at(entries, first)));
+    ASSERT(pdr_value_equal(response, pdr_value_at(entries, first + 1)));
+    pdr_value_free(response);
+    pdr_value_free(request);
+}
+
 /* Store and load: the text is written and read again. */
 static void store_and_load(pdr_value **io)
 {
@@ -133,6 +147,7 @@ TEST(newer_minor, is_kept_with_all_that_nobody_knows)
         ASSERT(pdr_value_equal(part(c.state, same[i]), part(changed, same[i])));
     ASSERT(text_at(changed, "/schemaVersion", "1.7.3"));
     ASSERT_SIZE(5, pdr_value_count(pdr_state_entries(changed)));
+    check_turn(changed, 3, "c2");
     ASSERT_SIZE(3, pdr_value_count(changed));
     ASSERT_SIZE(3, pdr_value_count(pdr_state_data(changed)));
     pdr_value_free(changed);
@@ -482,6 +497,9 @@ TEST(lists_that_are_absent_or_null, read_as_empty_and_stay)
     COVERS("D-102");
     struct document lists = load("hostile-null-lists.json");
     struct document absent = load("data-empty.json");
+    pdr_value *bare = json("{\"schemaVersion\":\"1.1.0\",\"data\":{"
+                           "\"conversationHistory\":[{\"$type\":\"request\"},"
+                           "{\"messages\":[{\"role\":\"user\"}]}]}}");
     struct document null = load("history-null.json");
     const pdr_value *entry = part(lists.state, HISTORY "/1");
 
@@ -495,6 +513,12 @@ TEST(lists_that_are_absent_or_null, read_as_empty_and_stay)
     store_and_load(&lists.state);
     ASSERT_JSON("null", part(lists.state, HISTORY "/1/messages"));
     ASSERT_JSON("null", part(lists.state, HISTORY "/2/messages/1/contents"));
+    add_turn(&bare, "c");
+    store_and_load(&bare);
+    ASSERT_JSON("{\"$type\":\"request\"}", part(bare, HISTORY "/0"));
+    ASSERT_JSON("{\"messages\":[{\"role\":\"user\"}]}",
+                part(bare, HISTORY "/1"));
+    pdr_value_free(bare);
     add_turn(&absent.state, "c");
     add_turn(&null.state, "c");
     ASSERT_SIZE(2, pdr_value_count(pdr_state_entries(absent.state)));
