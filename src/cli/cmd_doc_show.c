@@ -233,6 +233,10 @@ static void show_lone_result(struct show *s, const struct doc_content *c,
                  CLI_TEXT_LINE, 40);
     cli_put(&lead, ", which was not called in this turn:");
     put_text(s, CLI_YELLOW, sign(s, "← ", "<- "), pdr_buf_str(&lead), 0);
+    cli_put(&lead, doc_results_has_call(&s->results, id)
+                       ? ", which has a result already:"
+                       : ", which was not called in this turn:");
+    put_text(s, CLI_RED, sign(s, "← ", "<- "), pdr_buf_str(&lead), 0);
     show_result(s, content, sign(s, "  ", "   "));
     pdr_buf_dispose(&lead);
 }

@@ -190,7 +190,7 @@ struct doc_results {
     struct doc_keys keys; /* call ids */
     struct doc_result {
         const pdr_value *content; /* borrowed */
-        bool is_told;             /* a call took it */
+        bool is_told;             /* a call takes it */
     } * items;                    /* in document order */
     size_t count, cap;
     size_t passed;         /* of them, by doc_results_pass() */
@@ -208,7 +208,7 @@ bool doc_results_has_call(const struct doc_results *r,
                           const pdr_value *call_id);
 bool doc_results_is_asked(const struct doc_results *r,
                           const pdr_value *call_id);
-/* The walk over the turn has come to the next result: was it told before? */
+/* The walk over the turn has come to the next result: does a call tell it? */
 bool doc_results_pass(struct doc_results *r);
 void doc_results_free(struct doc_results *r);
 

@@ -221,7 +221,7 @@ static void add_content(struct doc_results *r, const pdr_value *content,
 
     if (c.part == DOC_PART_RESULT)
         add_result(r, content, &c, scratch);
-    else if (c.part == DOC_PART_CALL)
+    else if (c.part == DOC_PART_CALL && doc_field(&c, PDR_FIELD_CALL_ID))
         doc_keys_add(&r->calls,
                      doc_text(doc_field(&c, PDR_FIELD_CALL_ID), scratch), 0);
     else if (doc_is_asking(&c))
@@ -242,6 +242,20 @@ static void add_results(struct doc_results *r, const pdr_value *entry,
     }
 }
 
+/* A result may stand before its call: that it will be told there has to be
+ * known when the walk comes to it. */
+static void mark_told(struct doc_results *r)
+{
+    for (size_t i = 0; i < r->calls.count; i++) {
+        const struct doc_key *key =
+            doc_keys_take(&r->keys, r->calls.items[i].text);
+        if (key != NULL)
+            r->items[key->order].is_told = true;
+    }
+    for (size_t i = 0; i < r->keys.count; i++)
+        r->keys.items[i].taken = 0;
+}
+
 void doc_results_find(struct doc_results *out, const struct doc_turns *turns,
                       const struct doc_turn *turn)
 {
@@ -254,6 +268,7 @@ void doc_results_find(struct doc_results *out, const struct doc_turns *turns,
     doc_keys_sort(&out->keys);
     doc_keys_sort(&out->calls);
     doc_keys_sort(&out->asked);
+    mark_told(out);
     pdr_buf_dispose(&scratch);
 }
 

@@ -603,6 +603,22 @@ def _():
 """ in shown, shown
 
 
+@tests.test("show: tells a result that stands before its call once")
+def _():
+    write("a.json", state(response(
+        "c1", message("tool", result("w", "early")),
+        message("assistant", call("w"), call(None)),
+        message("tool", result("w", "late"), result(None, "of nothing")))))
+    shown = doc("show", "a.json").out.decode()
+    assert shown.count("early") == 1 and "← early\n" in shown, shown
+    assert "← of w, which has a result already:\n      late\n" in shown, shown
+    assert "← of ?, which was not called in this turn:\n" in shown, shown
+    assert shown.count("late") == 1 and shown.count("of nothing") == 1, shown
+    told = doc("show", "-o", "json", "a.json").out.decode()
+    for words in ("early", "late", "of nothing"):
+        assert told.count(words) == 1, (words, told)
+
+
 @tests.test("show: marks turns that are not whole")
 def _():
     write("a.json", state(
