@@ -18,8 +18,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LESS      "less -FRX"
-#define NOT_FOUND 127 /* what a shell says of a command that is not there */
+#define LESS "less -FRX"
+/* What a shell says of a command that it cannot run, or that is not there. */
+#define NOT_RUN   126
+#define NOT_FOUND 127
 
 const char *cli_pager_choice(const char *own, const char *general,
                              bool has_less)
@@ -118,7 +120,8 @@ int cli_pager_end(struct cli_pager *p, const struct cli *cli, int status)
     while (waitpid(p->pid, &ended, 0) < 0 && errno == EINTR)
         continue;
     p->pid = 0;
-    if (!WIFEXITED(ended) || WEXITSTATUS(ended) != NOT_FOUND)
+    if (!WIFEXITED(ended) ||
+        (WEXITSTATUS(ended) != NOT_FOUND && WEXITSTATUS(ended) != NOT_RUN))
         return status;
     pdr_err_set(&err, PDR_EIO, "no_pager", "the pager cannot be started");
     return cli_fail(cli, &about, &err);

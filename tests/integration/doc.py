@@ -806,6 +806,9 @@ def _():
         b"started\nhint: --no-pager prints it directly; PERDURE_PAGER names "
         b"another\n"), got
     got = run_on_terminal([PERDURE, "doc", "show", "a.json"],
+                          env={"PAGER": "./a.json 2>/dev/null"})
+    assert got.status == 9 and b"cannot be started" in got.err, got
+    got = run_on_terminal([PERDURE, "doc", "show", "a.json"],
                           env={"PAGER": "head -1"})
     assert (got.status, got.err) == (0, b""), got
     assert plain(got.out) == b"a.json\n", got
