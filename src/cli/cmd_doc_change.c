@@ -14,12 +14,14 @@
 
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 struct change {
     struct cli *cli;
     struct doc_reading how;
     const char *in_path, *out_path; /* out_path is NULL in a dry run */
     bool yes, dry_run;
+    bool takes_stdout; /* the document goes to standard output */
     /* migrate */
     const char *to;
     bool force;
@@ -41,9 +43,7 @@ static const char *out_name(const struct change *c)
 /* Standard output may be taken by the document. */
 static FILE *report_stream(const struct change *c)
 {
-    bool taken = c->out_path != NULL && strcmp(c->out_path, "-") == 0;
-
-    return taken && !c->dry_run ? stderr : stdout;
+    return c->takes_stdout ? stderr : stdout;
 }
 
 /* --- the report ---------------------------------------------------------- */
@@ -266,14 +266,37 @@ static int change_doc(struct change *c, const struct doc *d)
 
 /* --- the commands -------------------------------------------------------- */
 
+static bool is_dash(const char *path)
+{
+    return strcmp(path, "-") == 0;
+}
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
 /* Is OUT the file that is read? */
 static bool is_same_file(const struct change *c)
 {
     struct stat in, out;
 
-    return stat(c->in_path, &in) == 0 && stat(c->out_path, &out) == 0 &&
-           in.st_dev == out.st_dev && in.st_ino == out.st_ino &&
-           S_ISREG(in.st_mode);
+    return !is_dash(c->in_path) && !is_dash(c->out_path) &&
+           stat(c->in_path, &in) == 0 && stat(c->out_path, &out) == 0 &&
+           is_same(&in, &out) && S_ISREG(in.st_mode);
+}
+
+/* By its name, or as /dev/stdout and the like; a device such as /dev/null has
+ * room for both. */
+static bool is_stdout(const struct change *c)
+{
+    struct stat out, standard;
+
+    if (is_dash(c->out_path))
+        return true;
+    return stat(c->out_path, &out) == 0 &&
+           fstat(STDOUT_FILENO, &standard) == 0 && is_same(&out, &standard) &&
+           (!S_ISCHR(out.st_mode) || c->cli->tty_out);
 }
 
 static int run_change(struct change *c)
@@ -290,6 +313,7 @@ static int run_change(struct change *c)
     if (!c->dry_run && is_same_file(c))
         return doc_usage(c->cli, c->out_path, "is the very file that is read",
                          "name a new file; the old one stays as it was");
+    c->takes_stdout = !c->dry_run && is_stdout(c);
     if (cli_is_json(c->cli)) {
         cli_must(pdr_builder_new(&c->list, &err), &err);
         pdr_builder_array(c->list);

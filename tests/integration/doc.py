@@ -1074,6 +1074,14 @@ def _():
     got = doc("migrate", "--to=1.1.0", "-o", "json", "a.json", "-")
     assert strict(got.out)["schemaVersion"] == "1.1.0", got
     assert strict(got.err)["out"] == "standard output"
+    # By another name it is still the document's alone.
+    got = doc("migrate", "--to=1.1.0", "-o", "json", "a.json", "/dev/stdout")
+    assert strict(got.out)["schemaVersion"] == "1.1.0", got
+    assert strict(got.err)["out"] == "/dev/stdout"
+    # A file that is called so is not meant by it.
+    write("./-", "")
+    got = doc("migrate", "-q", "--to=1.1.0", "-", "-", stdin=read("a.json"))
+    assert strict(got.out)["schemaVersion"] == "1.1.0", got
     for name in ("b.msgpack", "b.xml"):
         assert doc("migrate", "-q", "--to=1.1.0", "a.json", name).status == 0
         shown = perdure("convert", "-q", "--to=json", name, "-").out
