@@ -53,6 +53,8 @@ struct cli {
 struct cli_command {
     const char *name;    /* the words behind `perdure`: "diff", "doc diff" */
     const char *summary; /* one line, for lists */
+    const char *usage;   /* its arguments, if the table of options does not say
+                            all about them; else NULL */
     int (*run)(struct cli *cli, int argc, char **argv); /* exit status */
     const struct cli_command *const *verbs; /* NULL-terminated; NULL: none */
 };

@@ -30,9 +30,11 @@ struct change {
     int64_t now;     /* ticks */
     /* what was done */
     uint64_t changes;
-    uint64_t bytes;    /* written */
-    pdr_builder *list; /* of changes, in JSON output */
-    pdr_buf report;    /* of changes, for people; shown when all went well */
+    uint64_t bytes;         /* written */
+    struct doc_errors left; /* in what a repair made */
+    pdr_builder *list;      /* of changes, in JSON output */
+    pdr_builder *steps;     /* of a migration, in JSON output */
+    pdr_buf report; /* of changes, for people; shown when all went well */
 };
 
 static const char *out_name(const struct change *c)
@@ -48,11 +50,18 @@ static FILE *report_stream(const struct change *c)
 
 /* --- the report ---------------------------------------------------------- */
 
+static const char *const reader_words[] = {"dotnet", "python", NULL};
+static const char *const reader_titles[] = {"", ".NET", "Python"};
+
 /* Steps, and that there was nothing to do, are told too, but change nothing. */
+static bool is_step(const char *rule)
+{
+    return strcmp(rule, "migration-step") == 0;
+}
+
 static bool is_change(const char *rule)
 {
-    return strcmp(rule, "migration-step") != 0 &&
-           strcmp(rule, "migration-not-needed") != 0;
+    return !is_step(rule) && strcmp(rule, "migration-not-needed") != 0;
 }
 
 static void put_change(struct change *c, const pdr_doc_finding *f)
@@ -76,12 +85,27 @@ static void put_change(struct change *c, const pdr_doc_finding *f)
     pdr_buf_dispose(&text);
 }
 
+/* A line above the changes that belong to it. */
+static void put_step(struct change *c, const pdr_doc_finding *f)
+{
+    if (c->steps != NULL) {
+        pdr_builder_string(c->steps, f->text);
+        return;
+    }
+    cli_show(&c->report, f->text, CLI_TEXT_LINE);
+    cli_put(&c->report, "\n");
+}
+
 static pdr_rc on_change(const pdr_doc_finding *finding, pdr_err *err, void *arg)
 {
     struct change *c = arg;
 
     (void)err;
-    c->changes += is_change(finding->rule);
+    if (is_step(finding->rule))
+        put_step(c, finding);
+    if (!is_change(finding->rule))
+        return PDR_OK;
+    c->changes++;
     if (c->list != NULL) {
         pdr_builder_object(c->list);
         cli_member_text(c->list, "rule", pdr_str_c(finding->rule));
@@ -116,15 +140,56 @@ static void print_summary(const struct change *c)
     pdr_buf_dispose(&line);
 }
 
+/* "1 error is left for Python; 'perdure doc check --for python b.json' shows
+ * it" */
+static void warn_left(const struct change *c, size_t count, uint64_t reader)
+{
+    bool to_file = !c->dry_run && strcmp(c->out_path, "-") != 0;
+    bool one = count == 1;
+    pdr_buf line = PDR_BUF_INIT(SIZE_MAX);
+    char digits[32];
+
+    if (count == 0)
+        return;
+    cli_putf(&line, "%swarning:%s %s error%s %s left",
+             cli_on(c->cli->color_err, CLI_YELLOW), cli_off(c->cli->color_err),
+             cli_number(digits, count), one ? "" : "s",
+             c->dry_run ? "would be" : (one ? "is" : "are"));
+    if (reader != PDR_READER_ANY)
+        cli_putf(&line, " for %s", reader_titles[reader]);
+    if (to_file) {
+        cli_put(&line, "; 'perdure doc check ");
+        if (reader != PDR_READER_ANY)
+            cli_putf(&line, "--for %s ", reader_words[reader - 1]);
+        cli_show(&line, pdr_str_c(c->out_path), CLI_TEXT_LINE);
+        cli_putf(&line, "' shows %s", one ? "it" : "them");
+    }
+    cli_put(&line, "\n");
+    fflush(stdout);
+    fwrite(line.ptr, 1, line.len, stderr);
+    pdr_buf_dispose(&line);
+}
+
+/* Close a list and add it to the report. */
+static void add_list(pdr_builder *to, const char *name, pdr_builder *list)
+{
+    pdr_value *value = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    pdr_builder_end(list);
+    cli_must(pdr_builder_finish(&value, list, &err), &err);
+    pdr_builder_name(to, pdr_str_c(name));
+    pdr_builder_value(to, value);
+    pdr_value_free(value);
+}
+
 static void print_report(struct change *c)
 {
     pdr_builder *to = NULL;
-    pdr_value *list = NULL, *object = NULL;
+    pdr_value *object = NULL;
     pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
     pdr_err err = PDR_ERR_INIT;
 
-    pdr_builder_end(c->list);
-    cli_must(pdr_builder_finish(&list, c->list, &err), &err);
     cli_must(pdr_builder_new(&to, &err), &err);
     pdr_builder_object(to);
     cli_member_text(to, "in", pdr_str_c(cli_input_name(c->in_path)));
@@ -133,15 +198,17 @@ static void print_report(struct change *c)
         cli_member_count(to, "bytes", c->bytes);
     }
     cli_member_bool(to, "dryRun", c->dry_run);
-    pdr_builder_name(to, pdr_str_c("changes"));
-    pdr_builder_value(to, list);
+    if (c->to != NULL)
+        add_list(to, "steps", c->steps);
+    else
+        cli_member_count(to, "errorsLeft", c->left.ours + c->left.readers);
+    add_list(to, "changes", c->list);
     pdr_builder_end(to);
     cli_must(pdr_builder_finish(&object, to, &err), &err);
     cli_must(pdr_json_write(&text, object, NULL, &err), &err);
     fprintf(report_stream(c), "%.*s\n", (int)text.len, text.ptr);
     pdr_buf_dispose(&text);
     pdr_value_free(object);
-    pdr_value_free(list);
     pdr_builder_free(to);
 }
 
@@ -241,8 +308,10 @@ static int change_doc(struct change *c, const struct doc *d)
     struct cli_about about = {.name = d->name, .input = pdr_buf_str(&d->text)};
     pdr_value *value = NULL;
     pdr_err err = PDR_ERR_INIT;
-    pdr_rc rc = change_value(c->dry_run ? NULL : &value, c, d->value, &err);
+    pdr_rc rc = change_value(&value, c, d->value, &err);
 
+    if (rc == PDR_OK && c->to == NULL)
+        c->left = doc_errors_of(value, (pdr_reader)c->reader);
     if (rc == PDR_OK && !c->dry_run) {
         rc = write_out(c, d, value, &err);
         about = (struct cli_about){.name = out_name(c)};
@@ -261,6 +330,8 @@ static int change_doc(struct change *c, const struct doc *d)
         fwrite(c->report.ptr, 1, c->report.len, report_stream(c));
     if (!c->cli->quiet)
         print_summary(c);
+    warn_left(c, c->left.ours, PDR_READER_ANY);
+    warn_left(c, c->left.readers, c->reader);
     return 0;
 }
 
@@ -317,12 +388,15 @@ static int run_change(struct change *c)
     if (cli_is_json(c->cli)) {
         cli_must(pdr_builder_new(&c->list, &err), &err);
         pdr_builder_array(c->list);
+        cli_must(pdr_builder_new(&c->steps, &err), &err);
+        pdr_builder_array(c->steps);
     }
     status = doc_load(&d, c->cli, c->in_path, &c->how);
     if (status == 0)
         status = change_doc(c, &d);
     doc_free(&d);
     pdr_builder_free(c->list);
+    pdr_builder_free(c->steps);
     pdr_buf_dispose(&c->report);
     return status;
 }
@@ -338,6 +412,7 @@ static int run_change(struct change *c)
 static int run_migrate(struct cli *cli, int argc, char **argv)
 {
     struct change c = {.cli = cli, .report = PDR_BUF_INIT(SIZE_MAX)};
+    pdr_schema_version version;
     const struct cli_opt opts[] = {
         CHANGE_ROWS(&c),
         CLI_TEXT(0, "to", "VERSION", &c.to,
@@ -352,6 +427,9 @@ static int run_migrate(struct cli *cli, int argc, char **argv)
         return cli->status;
     if (c.to == NULL)
         return doc_usage(cli, "--to", "the version is missing",
+                         "write --to 1.1.0 or --to 1.0.0");
+    if (pdr_schema_version_read(&version, pdr_str_c(c.to), NULL) != PDR_OK)
+        return doc_usage(cli, "--to", "this is no version",
                          "write --to 1.1.0 or --to 1.0.0");
     return run_change(&c);
 }
@@ -376,13 +454,12 @@ static bool find_now(int64_t *out, const char *text)
 
 static int run_repair(struct cli *cli, int argc, char **argv)
 {
-    static const char *const readers[] = {"dotnet", "python", NULL};
     struct change c = {.cli = cli, .report = PDR_BUF_INIT(SIZE_MAX)};
     uint64_t reader = CLI_NO_FORM;
     const char *at = NULL;
     const struct cli_opt opts[] = {
         CHANGE_ROWS(&c),
-        CLI_WORD(0, "for", "READER", &reader, readers,
+        CLI_WORD(0, "for", "READER", &reader, reader_words,
                  "so that dotnet or python can work with it"),
         CLI_TEXT(0, "at", "TIME", &at, "time of what is added (default now)"),
         DOC_READ_ROWS(&c.how),
@@ -402,9 +479,11 @@ static int run_repair(struct cli *cli, int argc, char **argv)
 const struct cli_command cli_cmd_doc_migrate = {
     .name = "doc migrate",
     .summary = "bring a document to another version, in a new file",
+    .usage = "--to VERSION [OPTIONS] FILE OUT | --dry-run FILE",
     .run = run_migrate};
 
 const struct cli_command cli_cmd_doc_repair = {
     .name = "doc repair",
     .summary = "make a document usable again, in a new file",
+    .usage = "[OPTIONS] FILE OUT | --dry-run FILE",
     .run = run_repair};

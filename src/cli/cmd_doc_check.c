@@ -22,6 +22,7 @@ struct check {
     bool strict;
     bool is_list; /* several files: a list in JSON output */
     size_t files, bad;
+    size_t damaged; /* by the reader, of those that are not bad */
     int status;
 };
 
@@ -34,7 +35,8 @@ struct report {
     pdr_builder *list; /* of findings, in JSON output */
     const char *hint;  /* "" if there is none */
     pdr_reader_verdict verdict;
-    pdr_buf text; /* bytes of the file */
+    size_t our_errors; /* what the check for us would find, with --for */
+    pdr_buf text;      /* bytes of the file */
     pdr_buf line;
 };
 
@@ -113,17 +115,14 @@ static pdr_rc on_finding(const pdr_doc_finding *finding, pdr_err *err,
 /* A refusal as a finding: its rule is the reason. */
 static void refuse(struct report *r, pdr_str input, const pdr_err *err)
 {
-    char rule[64], text[320];
+    char text[320];
     /* The end of a pointer is none. */
     bool is_cut = strncmp(err->path, "...", 3) == 0;
-    pdr_doc_finding finding = {rule, PDR_SEVERITY_ERROR,
+    pdr_doc_finding finding = {err->reason, PDR_SEVERITY_ERROR,
                                pdr_str_c(is_cut ? "" : err->path),
                                pdr_str_c(err->message)};
     size_t line = 0, column = 0;
 
-    snprintf(rule, sizeof(rule), "%s", err->reason);
-    for (char *at = rule; *at != '\0'; at++)
-        *at = *at == '_' ? '-' : *at;
     if (err->offset >= 0 && (uint64_t)err->offset <= input.len &&
         cli_is_text(input, err->offset)) {
         pdr_err_locate(&line, &column, input, err->offset);
@@ -160,13 +159,43 @@ static bool is_good(const struct report *r)
                : r->counts[PDR_SEVERITY_ERROR] == 0;
 }
 
+/* Does the program work with it, and do harm to it? */
+static bool is_damaged(const struct report *r)
+{
+    return r->check->reader != PDR_READER_ANY && is_good(r) &&
+           r->counts[PDR_SEVERITY_ERROR] > 0;
+}
+
 static const char *verdict_text(const struct report *r)
 {
     if (r->check->reader == PDR_READER_ANY)
         return is_good(r) ? "sound" : "not sound";
     if (!r->verdict.loads)
         return "does not load";
-    return r->verdict.runs ? "loads and runs" : "loads, but every run fails";
+    if (!r->verdict.runs)
+        return "loads, but every run fails";
+    return is_damaged(r) ? "loads and runs, but with damage" : "loads and runs";
+}
+
+static const char *verdict_color(const struct report *r)
+{
+    if (is_damaged(r))
+        return CLI_YELLOW;
+    return is_good(r) ? CLI_GREEN : CLI_RED;
+}
+
+/* The program does not ask whether a model takes the conversation; we do. */
+static void put_note(pdr_buf *out, const struct report *r)
+{
+    bool colored = r->check->cli->color_out;
+    char digits[32];
+
+    cli_putf(out,
+             "    %snote:%s it is not sound: %s error%s; 'perdure doc check' "
+             "without --for shows %s\n",
+             cli_on(colored, CLI_CYAN), cli_off(colored),
+             cli_number(digits, r->our_errors), r->our_errors == 1 ? "" : "s",
+             r->our_errors == 1 ? "it" : "them");
 }
 
 /* "a.json: sound: 2 warnings", "a.json: Python: does not load: 1 error" */
@@ -185,11 +214,12 @@ static void print_verdict(struct report *r)
     cli_put(&r->line, ": ");
     if (r->check->reader != PDR_READER_ANY)
         cli_putf(&r->line, "%s: ", reader_titles[r->check->reader]);
-    cli_putf(&r->line, "%s%s%s",
-             cli_on(colored, is_good(r) ? CLI_GREEN : CLI_RED), verdict_text(r),
-             cli_off(colored));
+    cli_putf(&r->line, "%s%s%s", cli_on(colored, verdict_color(r)),
+             verdict_text(r), cli_off(colored));
     put_counts(&r->line, r);
     cli_put(&r->line, "\n");
+    if (r->our_errors > 0)
+        put_note(&r->line, r);
     fwrite(r->line.ptr, 1, r->line.len, stdout);
 }
 
@@ -336,15 +366,35 @@ static pdr_rc read_text(struct report *r, pdr_buf *json, const char *path,
     return rc;
 }
 
-static pdr_rc check_for_reader(struct report *r, const char *path, pdr_err *err)
+/* What the check for us finds in a document that the program takes. */
+static size_t find_our_errors(const struct check *c, pdr_str json)
 {
-    pdr_buf json = PDR_BUF_INIT(SIZE_MAX);
-    pdr_rc rc = read_text(r, &json, path, err);
+    const pdr_read_opts opts = cli_read_opts(&c->how.limits);
+    pdr_value *value = NULL;
+    size_t count = 1;
+    pdr_rc rc = pdr_json_read_borrowed(&value, json, &opts, NULL);
 
     if (rc == PDR_OK)
-        rc = pdr_state_check_reader(
-            &r->verdict, pdr_buf_str(json.len > 0 ? &json : &r->text),
-            (pdr_reader)r->check->reader, err, on_finding, r);
+        count = doc_errors_of(value, PDR_READER_ANY).ours;
+    else if (rc == PDR_ENOMEM)
+        cli_must(rc, NULL);
+    pdr_value_free(value);
+    return count;
+}
+
+static pdr_rc check_for_reader(struct report *r, const char *path, pdr_err *err)
+{
+    const struct check *c = r->check;
+    pdr_buf json = PDR_BUF_INIT(SIZE_MAX);
+    pdr_rc rc = read_text(r, &json, path, err);
+    pdr_str text = pdr_buf_str(json.len > 0 ? &json : &r->text);
+
+    if (rc == PDR_OK)
+        rc = pdr_state_check_reader(&r->verdict, text, (pdr_reader)c->reader,
+                                    err, on_finding, r);
+    if (rc == PDR_OK && is_good(r) && c->cli->output == CLI_OUTPUT_TABLE &&
+        !c->cli->quiet)
+        r->our_errors = find_our_errors(c, text);
     pdr_buf_dispose(&json);
     return rc;
 }
@@ -386,6 +436,7 @@ static void conclude(struct report *r)
         print_verdict(r);
     c->files++;
     c->bad += status != 0;
+    c->damaged += is_damaged(r);
     c->status = status > c->status ? status : c->status;
 }
 
@@ -426,9 +477,13 @@ static void print_totals(const struct check *c)
 
     if (cli->output == CLI_OUTPUT_JSON && c->is_list)
         puts(c->files > 0 ? "\n]" : "[]");
-    if (cli->output == CLI_OUTPUT_TABLE && c->files > 1 && !cli->quiet)
-        printf("%zu documents: %zu good, %zu not\n", c->files,
-               c->files - c->bad, c->bad);
+    if (cli->output != CLI_OUTPUT_TABLE || c->files < 2 || cli->quiet)
+        return;
+    printf("%zu documents: %zu %s", c->files, c->files - c->bad,
+           c->reader != PDR_READER_ANY ? "load and run" : "good");
+    if (c->damaged > 0)
+        printf(" (%zu with damage)", c->damaged);
+    printf(", %zu not\n", c->bad);
 }
 
 static int run(struct cli *cli, int argc, char **argv)

@@ -223,7 +223,7 @@ static void show_call(struct show *s, const struct doc_content *c)
 
 /* A result that no call of the turn took. */
 static void show_lone_result(struct show *s, const struct doc_content *c,
-                             const pdr_value *content)
+                             const pdr_value *content, const char *why)
 {
     const pdr_value *id = doc_field(c, PDR_FIELD_CALL_ID);
     pdr_buf lead = PDR_BUF_INIT(SIZE_MAX);
@@ -231,7 +231,7 @@ static void show_lone_result(struct show *s, const struct doc_content *c,
     cli_put(&lead, "of ");
     cli_show_cut(&lead, id != NULL ? doc_text(id, &s->scratch) : pdr_str_c("?"),
                  CLI_TEXT_LINE, 40);
-    cli_put(&lead, ", which was not called in this turn:");
+    cli_put(&lead, why);
     put_text(s, CLI_YELLOW, sign(s, "← ", "<- "), pdr_buf_str(&lead), 0);
     cli_put(&lead, doc_results_has_call(&s->results, id)
                        ? ", which has a result already:"
@@ -353,7 +353,8 @@ static void show_content(struct show *s, const pdr_value *content)
         break;
     case DOC_PART_RESULT:
         if (!doc_results_pass(&s->results))
-            show_lone_result(s, &c, content);
+            show_lone_result(s, &c, content,
+                             ", which was not called in this turn:");
         break;
     case DOC_PART_REFERENCE:
         show_reference(s, &c);
@@ -434,19 +435,35 @@ static void show_message_head(struct show *s, const pdr_value *message)
     put_line(s, "", 2, "");
 }
 
+/* Results that no call waits for, which a repair keeps out of the contents. */
+static void show_set_aside(struct show *s, const pdr_value *results)
+{
+    pdr_iter it;
+
+    pdr_iter_init(&it, results);
+    while (pdr_iter_next(&it)) {
+        struct doc_content c = doc_content_of(it.value);
+        if (c.part == DOC_PART_RESULT)
+            show_lone_result(s, &c, it.value, ", set aside by a repair:");
+        else
+            show_unknown(s, &c);
+    }
+}
+
 static void show_message(struct show *s, const pdr_value *message)
 {
     const pdr_value *contents = pdr_message_contents(message, PDR_SHAPE_STATE);
-    bool news = has_news(s, contents);
+    const pdr_value *aside = doc_set_aside(message);
     pdr_iter it;
 
-    if (news)
+    if (has_news(s, contents) || aside != NULL)
         show_message_head(s, message);
     pdr_iter_init(&it, contents);
     while (pdr_iter_next(&it))
         show_content(s, it.value);
-    if (it.index == 0 && pdr_value_count(contents) == 0)
+    if (pdr_value_count(contents) == 0 && aside == NULL)
         put_mark(s, CLI_DIM, "(no contents)");
+    show_set_aside(s, aside);
 }
 
 /* --- turns --------------------------------------------------------------- */
@@ -744,7 +761,9 @@ static int choose(struct choice *choice, const struct doc_turns *t,
                     t->numbered);
     else
         pdr_err_set(&err, PDR_ENOTFOUND, "no_turn",
-                    "no entry has this correlation id");
+                    "no entry has the correlation id '%.160s'", choice->id);
+    if (choice->turn == 0)
+        about.hint = "without --id every turn is shown, with its id";
     return cli_fail(cli, &about, &err);
 }
 

@@ -146,6 +146,7 @@ struct stats {
     struct tally entries, roles, contents, tools, tokens;
     size_t failed, unfinished;
     size_t unknown_entries, unknown_contents;
+    size_t set_aside; /* results, by a repair */
     uint64_t entry_bytes;
     bool has_time;
     pdr_datetime first, last;
@@ -206,6 +207,7 @@ static void add_message(struct stats *s, const pdr_value *message, size_t entry,
     const pdr_value *role = pdr_message_role(message, PDR_SHAPE_STATE);
     pdr_iter it;
 
+    s->set_aside += pdr_value_count(doc_set_aside(message));
     tally_add(
         &s->roles,
         role != NULL ? doc_text(role, &s->scratch) : pdr_str_c("(no role)"), 1);
@@ -453,6 +455,18 @@ static void print_unknown(struct stats *s)
     end_line(s);
 }
 
+static void print_set_aside(struct stats *s)
+{
+    char digits[32];
+
+    if (s->set_aside == 0)
+        return;
+    put_name(s, "Set aside");
+    cli_putf(&s->line, "%s result%s that no call waits for",
+             cli_number(digits, s->set_aside), s->set_aside == 1 ? "" : "s");
+    end_line(s);
+}
+
 /* As long as `bytes` is of `most`; eighths of a column where they can be
  * shown. */
 static void put_bar(struct stats *s, uint64_t bytes, uint64_t most)
@@ -517,6 +531,7 @@ static void print_table(struct stats *s)
     print_sizes(s);
     print_time(s);
     print_unknown(s);
+    print_set_aside(s);
     print_largest(s);
 }
 
@@ -603,6 +618,7 @@ static void add_parts(pdr_builder *to, struct stats *s)
     cli_member_count(to, "entries", s->unknown_entries);
     cli_member_count(to, "contents", s->unknown_contents);
     pdr_builder_end(to);
+    cli_member_count(to, "setAside", s->set_aside);
 }
 
 static void print_object(struct stats *s)

@@ -79,6 +79,9 @@ static int run(struct cli *cli, int argc, char **argv)
     if (near != NULL)
         snprintf(bad.hint, sizeof(bad.hint),
                  "did you mean 'perdure schema %s'?", near);
+    else
+        snprintf(bad.hint, sizeof(bad.hint), "choose one of %s, %s",
+                 schemas[0].name, schemas[1].name);
     return cli_usage_fail(cli, &bad);
 }
 

@@ -54,6 +54,68 @@ void doc_free(struct doc *d)
     pdr_buf_dispose(&d->text);
 }
 
+/* --- errors -------------------------------------------------------------- */
+
+static pdr_rc count_error(const pdr_doc_finding *finding, pdr_err *err,
+                          void *arg)
+{
+    size_t *count = arg;
+
+    (void)err;
+    *count += finding->severity == PDR_SEVERITY_ERROR;
+    return PDR_OK;
+}
+
+/* A check that could not be made is an error too. */
+static void end_check(size_t *count, pdr_rc rc)
+{
+    if (rc == PDR_ENOMEM)
+        cli_must(rc, NULL);
+    *count += rc != PDR_OK;
+}
+
+static size_t our_errors(const pdr_value *value)
+{
+    size_t count = 0;
+    pdr_rc rc = PDR_OK;
+
+    if (pdr_value_kind(value) == PDR_NULL)
+        return 0;
+    rc = pdr_state_gate(value, NULL);
+    if (rc == PDR_OK)
+        rc = pdr_state_check_structure(value, PDR_STATE_TOLERANT, NULL,
+                                       count_error, &count);
+    if (rc == PDR_OK)
+        rc = pdr_state_check_meaning(value, NULL, count_error, &count);
+    end_check(&count, rc);
+    return count;
+}
+
+static size_t reader_errors(const pdr_value *value, pdr_reader reader)
+{
+    const pdr_write_opts opts = {.flags = PDR_BARE_TOKENS};
+    pdr_reader_verdict verdict = {false, false};
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+    size_t count = 0;
+    pdr_rc rc = pdr_json_write(&text, value, &opts, NULL);
+
+    if (rc == PDR_OK)
+        rc = pdr_state_check_reader(&verdict, pdr_buf_str(&text), reader, NULL,
+                                    count_error, &count);
+    end_check(&count, rc);
+    pdr_buf_dispose(&text);
+    return count;
+}
+
+struct doc_errors doc_errors_of(const pdr_value *value, pdr_reader reader)
+{
+    struct doc_errors found = {our_errors(value), 0};
+
+    if (reader != PDR_READER_ANY)
+        found.readers = reader_errors(value, reader);
+    return found;
+}
+
 /* --- failures ------------------------------------------------------------ */
 
 #define ANY_DOCUMENT "'perdure check' and 'perdure fmt' take any document"
@@ -319,6 +381,16 @@ const pdr_value *doc_type(const pdr_value *part)
     const pdr_value *type = text_member(part, "$type");
 
     return type != NULL ? type : text_member(part, "type");
+}
+
+const pdr_value *doc_set_aside(const pdr_value *message)
+{
+    const pdr_value *results = pdr_value_get_c(message, "orphanResults");
+
+    return results != NULL && pdr_value_kind(results) == PDR_ARRAY &&
+                   pdr_value_count(results) > 0
+               ? results
+               : NULL;
 }
 
 /* --- calls and results --------------------------------------------------- */

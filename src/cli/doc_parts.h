@@ -56,6 +56,13 @@ const char *doc_hint(const pdr_value *value, const pdr_err *err);
 
 void doc_free(struct doc *d);
 
+/* How many errors the checks find in a document. */
+struct doc_errors {
+    size_t ours;    /* by the tolerant schema and by what it says */
+    size_t readers; /* for another program; 0 if none was asked about */
+};
+struct doc_errors doc_errors_of(const pdr_value *value, pdr_reader reader);
+
 /* Fewer options, or a file of another kind: what a verb cannot do. */
 int doc_usage(struct cli *cli, const char *what, const char *why,
               const char *hint);
@@ -83,6 +90,9 @@ const char *doc_time(char *out, const pdr_datetime *when);
 /* "$type" of an entry or a content, or of the foreign item that it wraps; NULL
  * if it has none. */
 const pdr_value *doc_type(const pdr_value *part);
+
+/* The results of a message that a repair set aside; NULL if there are none. */
+const pdr_value *doc_set_aside(const pdr_value *message);
 
 /* What a content is for a reader. */
 enum doc_part {

@@ -204,6 +204,7 @@ static void add_message(pdr_builder *to, const pdr_value *message,
     while (pdr_iter_next(&it))
         add_content(to, it.value, results);
     pdr_builder_end(to);
+    member(to, "setAside", doc_set_aside(message));
     pdr_builder_end(to);
 }
 

@@ -436,6 +436,10 @@ static void usage_line(pdr_buf *out, const struct cli *cli,
                  cli->command->name);
         return;
     }
+    if (cli->command->usage != NULL) {
+        cli_putf(out, "perdure %s %s", cli->command->name, cli->command->usage);
+        return;
+    }
     for (size_t i = 0; i < count; i++)
         has_options = has_options || !is_positional(&opts[i]);
     cli_putf(out, "perdure %s%s", cli->command->name,

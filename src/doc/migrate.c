@@ -140,7 +140,7 @@ struct step {
 
 static const struct step steps[] = {
     {1, "1.0.0", "1.1.0", "requests may name the orchestration that made them",
-     "requests no longer name the orchestration that made them", NULL,
+     "requests have no place for the orchestration that made them", NULL,
      remove_orchestrations, check_orchestrations},
 };
 

@@ -141,6 +141,16 @@ def _():
     assert strict(doc("show", "--help", "-o", "json").out)["name"] == "doc show"
 
 
+@tests.test("doc: the synopsis of each page is the usage of the verb")
+def _():
+    for verb in VERBS:
+        page = read(os.path.join(ROOT, "docs", "man",
+                                 "perdure-doc-%s.1.md" % verb)).decode()
+        synopsis = page.split("## SYNOPSIS\n\n")[1].split("\n\n")[0]
+        usage = strict(doc(verb, "--help", "-o", "json").out)["usage"]
+        assert usage == synopsis.replace("*", "").replace("\n", " "), verb
+
+
 @tests.test("doc: every mistake gives 2, a line and a hint")
 def _():
     write("a.json", small())
@@ -177,6 +187,8 @@ def _():
          "'perdure doc diff --help' shows what it takes"),
         (["doc", "migrate", "a.json", "b.json"],
          "--to: the version is missing", "write --to 1.1.0 or --to 1.0.0"),
+        (["doc", "migrate", "--to", "banana", "a.json", "b.json"],
+         "--to: this is no version", "write --to 1.1.0 or --to 1.0.0"),
         (["doc", "migrate", "--to", "1.1.0", "a.json"],
          "OUT: an argument is missing", "name a new file, or say --dry-run"),
         (["doc", "repair", "a.json"],
@@ -189,7 +201,7 @@ def _():
         (["schema", "strct"], "strct: no such schema",
          "did you mean 'perdure schema strict'?"),
         (["schema", "nothing"], "nothing: no such schema",
-         "'perdure schema --help' shows what it takes"),
+         "choose one of strict, tolerant"),
     ]
     for args, line, hint in rows:
         expect(perdure(*args), 2, "", "perdure: %s\nhint: %s\n" % (line, hint))
@@ -275,7 +287,7 @@ perdure: cut.json:1:39: the document ends before it is complete, at /data
 hint: the end is missing: was the file cut off while it was written?
 """)
     expect(doc("check", "cut.json"), 6, """\
-error: line 1, column 39: the document ends before it is complete [unexpected-end]
+error: line 1, column 39: the document ends before it is complete [unexpected_end]
     /data
     hint: the end is missing: was the file cut off while it was written?
 cut.json: not sound: 1 error
@@ -493,6 +505,59 @@ def _():
             assert got["runs"] == bool(row.get(reader + "_run")), (row, got)
 
 
+@tests.test("check --for: does not read like an all-clear when there is damage")
+def _():
+    write("a.json", '{"data":{"conversationHistory":[]}}')
+    got = doc("check", "--for=python", "a.json")
+    lines = got.out.decode().splitlines()
+    assert (got.status, lines[-2:]) == (0, [
+        "a.json: Python: loads and runs, but with damage: 1 error",
+        "    note: it is not sound: 1 error; 'perdure doc check' without --for"
+        " shows it"]), got
+    assert lines[0].endswith(" [python-resets]"), lines
+    infinite = small()
+    infinite["data"]["conversationHistory"][1]["messages"][0]["contents"] = [
+        call("x", "t", {"n": "N"}), result("x", 1)]
+    write("b.json", json.dumps(infinite).replace('"N"', "1e400"))
+    got = doc("check", "--for=python", "b.json")
+    assert got.status == 0, got
+    assert b"[python-number-infinite]" in got.out, got
+    assert b"\nb.json: Python: loads and runs, but with damage: 1 error" in \
+        got.out, got
+    write("c.json", small())
+    write("d.json", state({"$type": "note"}))
+    both = doc("check", "--for=python", "a.json", "b.json", "c.json", "d.json")
+    assert both.out.endswith(
+        b"\n4 documents: 3 load and run (2 with damage), 1 not\n"), both
+    colored = on_terminal("check", "--for=python", "a.json").out
+    assert b"\033[33mloads and runs, but with damage" in colored, colored
+
+
+@tests.test("check --for: says that a document is not sound all the same")
+def _():
+    write("a.json", orphan())
+    note = b"note: it is not sound: 1 error; 'perdure doc check' without --for"
+    for reader in ("dotnet", "python"):
+        got = doc("check", "--for", reader, "a.json")
+        assert got.status == 0 and note in got.out, got
+        assert note not in doc("check", "-q", "--for", reader, "a.json").out
+        assert doc("check", "--for", reader, "-o", "raw",
+                   "a.json").out == read("a.json")
+    write("b.json", state(*turn("c1"), odd=float("nan")))
+    got = doc("check", "--for=python", "b.json")
+    assert got.status == 0 and b"note: it is not sound: 1 error" in got.out, got
+    assert b"note:" not in doc("check", "--for=python", "--bare-tokens",
+                               "b.json").out
+    write("c.json", "null")
+    assert b"note:" not in doc("check", "--for=dotnet", "c.json").out
+    write("d.json", state(*orphan()["data"]["conversationHistory"], {
+        "$type": "response", "correlationId": "c9", "messages": [
+            message("assistant", call("x7"))]}))
+    got = doc("check", "--for=python", "d.json")
+    assert b"not sound: 2 errors; 'perdure doc check' without --for shows " \
+        b"them" in got.out, got
+
+
 # --- show ----------------------------------------------------------------
 
 @tests.test("show: tells the sample conversation as it went")
@@ -651,7 +716,8 @@ def _():
     assert asked("--turn=2") == ["two"]
     assert asked("--id", "c3") == ["three"]
     for args, why in ((["--turn=9"], "there is no turn 9, only 3"),
-                      (["--id=c9"], "no entry has this correlation id")):
+                      (["--id=c9"], "no entry has the correlation id 'c9'\n"
+                       "hint: without --id every turn is shown, with its id")):
         expect(doc("show", *args, "a.json"), 3, "",
                "perdure: a.json: %s\n" % why)
     lines = doc("show", "-n1", "-o", "jsonl", "a.json").out.splitlines()
@@ -1007,9 +1073,12 @@ def _():
     write("a.json", source)
     got = doc("migrate", "--to", "1.1.0", "a.json", "b.json")
     assert got.status == 0 and got.err == b"", got
-    lines = got.out.decode().splitlines()
-    assert "/schemaVersion" in lines
-    assert lines[-1] == "1 change; b.json has 48 bytes", lines
+    assert got.out.decode() == """\
+step 1, from 1.0.0 to 1.1.0: requests may name the orchestration that made them
+/schemaVersion
+    the version is now 1.1.0 [version-set]
+1 change; b.json has 48 bytes
+""", got
     assert read("b.json") == source.replace(b"1.0.0", b"1.1.0")
     assert read("a.json") == source
     expect(doc("migrate", "--to", "1.1.0", "a.json", "b.json"), 5, "",
@@ -1018,7 +1087,11 @@ def _():
     assert again.status == 0, again
     assert read("a.json") == read("b.json")
     same = doc("migrate", "--to", "1.1.0", "-n", "b.json")
-    assert b"nothing to change; a dry run, nothing was written" in same.out
+    expect(same, 0, "nothing to change; a dry run, nothing was written\n")
+    same = strict(doc("migrate", "--to", "1.1.0", "-n", "-o", "json",
+                      "b.json").out)
+    assert same == {"in": "b.json", "dryRun": True, "steps": [],
+                    "changes": []}, same
 
 
 @tests.test("migrate: refuses what cannot be carried back unless forced")
@@ -1041,7 +1114,10 @@ def _():
     assert (report["in"], report["dryRun"], "out" in report) == (
         "a.json", True, False), report
     rules = [change["rule"] for change in report["changes"]]
-    assert "orchestration-id-removed" in rules and "version-set" in rules
+    assert rules == ["version-set", "orchestration-id-removed"], rules
+    assert len(report["steps"]) == 1
+    shown = doc("migrate", "--to=1.0.0", "-fn", "a.json").out
+    assert b"\n2 changes; a dry run, nothing was written\n" in shown, shown
     assert os.listdir() == ["a.json"]
     forced = doc("migrate", "--to=1.0.0", "-f", "-o", "json", "a.json", "b.json")
     made = strict(forced.out)
@@ -1061,7 +1137,6 @@ def _():
         got = doc("migrate", "--to", version, "-o", "json", "a.json", "b.json")
         assert strict(got.err)["reason"] == "no_migration", got
         assert got.status != 0 and got.out == b""
-    assert doc("migrate", "--to", "new", "a.json", "b.json").status != 0
     assert os.listdir() == ["a.json"]
 
 
@@ -1179,6 +1254,86 @@ def _():
     assert {name: read(name) for name in os.listdir()} == before
     # The report belongs to what was written: a failure has none.
     assert doc("repair", "a.json", "b.json").out == b""
+
+
+@tests.test("repair: says how many errors are left, and where to see them")
+def _():
+    broken = state(request("c1", message("user", {"$type": "text", "text": 7})),
+                   response("c1", message("assistant", call("x1", "t", {
+                       "n": "N"}))))
+    write("a.json", json.dumps(broken).replace('"N"', "1e400"))
+    left = len([f for f in strict(doc("check", "-o", "json", "a.json").out)
+                ["findings"] if f["rule"].startswith("schema-")])
+    assert left > 0
+    got = doc("repair", "--at", AT, "a.json", "b.json")
+    shows = "it" if left == 1 else "them"
+    error = "1 error %s" if left == 1 else "%d errors %%s" % left
+    assert got.status == 0, got
+    assert got.err.decode() == "warning: %s left; 'perdure doc check b.json' " \
+        "shows %s\n" % (error % ("is" if left == 1 else "are"), shows), got
+    assert doc("repair", "-yq", "a.json", "b.json").err == got.err
+    dry = doc("repair", "--dry-run", "a.json")
+    assert dry.err.decode() == "warning: %s left\n" % (error % "would be"), dry
+    report = strict(doc("repair", "-n", "-o", "json", "a.json").out)
+    assert list(report) == ["in", "dryRun", "errorsLeft", "changes"], report
+    assert report["errorsLeft"] == left
+    write("c.json", json.dumps(broken).replace('"N"', "1e400")
+          .replace(": 7", ': "7"'))
+    got = doc("repair", "--for=python", "c.json", "d.json")
+    expect(got, 0, got.out.decode(), "warning: 1 error is left for Python; "
+           "'perdure doc check --for python d.json' shows it\n")
+    to_pipe = doc("repair", "-q", "--for=python", "c.json", "-")
+    assert to_pipe.err.endswith(b"warning: 1 error is left for Python\n"), \
+        to_pipe
+    write("e.json", orphan())
+    report = strict(doc("repair", "-n", "-o", "json", "--for=dotnet",
+                        "e.json").out)
+    assert (report["errorsLeft"], len(report["changes"])) == (0, 1), report
+
+
+@tests.test("repair: what it set aside can be seen and is counted")
+def _():
+    write("a.json", state(
+        request("c1", message("user", text("go"))),
+        response("c1", message("assistant", call("x", "a")),
+                 message("tool", result("x", "first"), result("x", "again"),
+                         result("w", "whose?")))))
+    assert doc("repair", "-q", "a.json", "b.json").status == 0
+    shown = doc("show", "b.json").out.decode()
+    assert """\
+    → a
+    ← first
+  tool
+    ← of x, set aside by a repair:
+      again
+    ← of w, set aside by a repair:
+      whose?
+""" in shown, shown
+    messages = strict(doc("show", "-o", "json", "b.json").out)["turns"][0][
+        "entries"][1]["messages"]
+    assert messages[1] == {"role": "tool", "contents": [], "setAside": [
+        result("x", "again"), result("w", "whose?")]}, messages
+    assert "setAside" not in messages[0]
+    stats = doc("stats", "b.json").out.decode()
+    assert "\nSet aside  2 results that no call waits for\n" in stats, stats
+    assert strict(doc("stats", "-o", "json", "b.json").out)["setAside"] == 2
+    assert "Set aside" not in doc("stats", "a.json").out.decode()
+    # Emptied by the repair, or with something else in the member.
+    write("c.json", state(response("c1", message(
+        "tool", orphanResults=[7, result("y", None)]), message(
+            "tool", orphanResults=[]), message("tool", orphanResults="x"))))
+    shown = doc("show", "c.json").out.decode()
+    assert """\
+  tool
+    [unknown content] 7
+    ← of y, set aside by a repair:
+      (nothing)
+  tool
+    (no contents)
+  tool
+    (no contents)
+""" in shown, shown
+    assert strict(doc("stats", "-o", "json", "c.json").out)["setAside"] == 2
 
 
 # --- schema --------------------------------------------------------------
