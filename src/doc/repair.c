@@ -24,8 +24,9 @@
 
 #include "repair.h"
 
-#define HISTORY "conversationHistory"
-#define ORPHANS "orphanResults"
+#define HISTORY  "conversationHistory"
+#define ORPHANS  "orphanResults"
+#define MAX_TOLD 8 /* calls to name in one text; a line is enough */
 
 /* What a call gets whose result nobody recorded. */
 #define UNKNOWN_OUTCOME                                                  \
@@ -100,12 +101,32 @@ static pdr_rc make_tool_message(pdr_value **out, struct repair *r,
     return rc;
 }
 
+/* The time of that response: now, but never before it was asked for. */
+static pdr_rc put_response_time(struct repair *r, pdr_builder *to,
+                                const pdr_value *request)
+{
+    pdr_datetime asked;
+    pdr_buf text = PDR_BUF_INIT(64);
+    pdr_rc rc = PDR_OK;
+
+    if (!pdr_entry_created_at(&asked, request) || asked.ticks <= r->now_ticks) {
+        pdr_builder_string(to, r->now);
+        return PDR_OK;
+    }
+    asked = pdr_datetime_utc(asked.ticks);
+    rc = pdr_datetime_write(&text, &asked, PDR_DATETIME_OURS, r->err);
+    if (rc == PDR_OK)
+        pdr_builder_string(to, pdr_buf_str(&text));
+    pdr_buf_dispose(&text);
+    return rc;
+}
+
 /* The response that a request never got. */
 static pdr_rc make_response(pdr_value **out, struct repair *r,
                             const pdr_value *request)
 {
     pdr_builder *to = NULL;
-    pdr_rc rc = pdr_builder_new(&to, r->err);
+    pdr_rc rc = pdr_builder_new(&to, r->err), timed = PDR_OK;
 
     *out = NULL;
     if (rc != PDR_OK)
@@ -116,7 +137,7 @@ static pdr_rc make_response(pdr_value **out, struct repair *r,
     pdr_builder_name(to, PDR_LIT("correlationId"));
     pdr_builder_value(to, pdr_entry_correlation_id(request));
     pdr_builder_name(to, PDR_LIT("createdAt"));
-    pdr_builder_string(to, r->now);
+    timed = put_response_time(r, to, request);
     pdr_builder_name(to, PDR_LIT("messages"));
     pdr_builder_array(to);
     pdr_builder_object(to);
@@ -138,7 +159,7 @@ static pdr_rc make_response(pdr_value **out, struct repair *r,
     pdr_builder_name(to, PDR_LIT("isError"));
     pdr_builder_bool(to, true);
     pdr_builder_end(to);
-    rc = pdr_builder_finish(out, to, r->err);
+    rc = timed == PDR_OK ? pdr_builder_finish(out, to, r->err) : timed;
     pdr_builder_free(to);
     return rc;
 }
@@ -268,6 +289,29 @@ static pdr_rc repair_contents(struct repair *r, pdr_value **message)
 
 /* --- messages ------------------------------------------------------------ */
 
+/* ": 'book' (call_7), 'tide' (call_9)" for the open calls: what to look after.
+ */
+static pdr_rc tell_calls(struct repair *r, const struct tool_item *items,
+                         size_t count)
+{
+    size_t told = 0;
+    pdr_rc rc = PDR_OK;
+
+    for (size_t i = 0; rc == PDR_OK && i < count && told < MAX_TOLD; i++) {
+        const pdr_value *call = items[i].content;
+
+        if (!is_open(&items[i]))
+            continue;
+        rc = pdr__told_detail(&r->told, told++ == 0 ? ": '" : "), '",
+                              pdr__member(call, "name", PDR_STRING), r->err);
+        if (rc == PDR_OK)
+            rc = pdr__told_detail(&r->told, "' (",
+                                  pdr__member(call, "callId", PDR_STRING),
+                                  r->err);
+    }
+    return rc == PDR_OK ? pdr__told_detail(&r->told, ")", NULL, r->err) : rc;
+}
+
 /* Behind the message that the walk is at, answer its open calls: those among
  * the items from `first` on. */
 static pdr_rc answer_calls(struct repair *r, pdr_value **list, size_t first)
@@ -286,6 +330,10 @@ static pdr_rc answer_calls(struct repair *r, pdr_value **list, size_t first)
         return PDR_OK;
     r->after.message++;
     rc = pdr__told_add(&r->told, REPAIR_MESSAGE_ADDED, r->after, "", r->err);
+    if (rc == PDR_OK)
+        rc = tell_calls(r, items, count);
+    if (rc == PDR_OK && open > MAX_TOLD)
+        rc = pdr__told_detail(&r->told, " and others", NULL, r->err);
     if (rc == PDR_OK)
         rc = make_tool_message(&message, r, items, count);
     if (rc == PDR_OK)
@@ -538,6 +586,7 @@ pdr_rc pdr_state_repair(pdr_value **out, const pdr_value *state,
     struct repair r = {
         .reader = reader,
         .fixes = fixes_of(reader),
+        .now_ticks = now,
         .tools = PDR_TOOLS_INIT,
         .turns = PDR_TURNS_INIT,
         .told = PDR_TOLD_INIT,

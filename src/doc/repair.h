@@ -72,12 +72,14 @@ struct place {
     size_t entry, message, content;
 };
 
-/* One change. `pointer` is a part of the text of all pointers. */
+/* One change. Its pointer, and what is to be said beside the text of the rule,
+ * are parts of the text of all pointers. */
 struct told {
     enum repair_rule rule;
     struct place at;
     bool is_part; /* the place itself, not a member of it */
     size_t pointer, len;
+    size_t detail_len; /* right behind the pointer */
 };
 
 struct told_list {
@@ -97,6 +99,11 @@ bool pdr__told_is_added(enum repair_rule rule);
 PDR_MUST_CHECK pdr_rc pdr__told_add(struct told_list *list,
                                     enum repair_rule rule, struct place at,
                                     const char *below, pdr_err *err);
+/* Say more about the change that was noted last: one text, cut to be shown;
+ * NULL for none. `before` is ours and comes first. */
+PDR_MUST_CHECK pdr_rc pdr__told_detail(struct told_list *list,
+                                       const char *before,
+                                       const pdr_value *text, pdr_err *err);
 /* Tell of all of them. */
 PDR_MUST_CHECK pdr_rc pdr__told_report(const struct told_list *list,
                                        pdr_err *err, pdr_doc_finding_fn fn,
@@ -113,6 +120,7 @@ struct repair {
     pdr_reader reader;
     const struct fixes *fixes; /* of that reader; NULL for none */
     pdr_str now;               /* the time of what is added */
+    int64_t now_ticks;         /* the same */
     struct tools tools;
     struct turns turns;
     size_t tool; /* the next call or result of the walk */

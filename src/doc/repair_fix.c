@@ -71,9 +71,11 @@ pdr_rc pdr__fix_date(struct repair *r, pdr_value **object, const char *name,
     pdr_buf_clear(&text);
     rc = pdr_datetime_write(&text, &at, form, r->err);
     if (rc == PDR_OK)
+        rc = pdr_value_new_string(&date, pdr_buf_str(&text), r->err);
+    if (rc == PDR_OK)
         rc = pdr__fix_tell(r, REPAIR_DATE, name);
     if (rc == PDR_OK)
-        rc = pdr_value_new_string(&date, pdr_buf_str(&text), r->err);
+        rc = pdr__told_detail(&r->told, ": ", date, r->err);
     if (rc == PDR_OK)
         rc = pdr_value_set(object, pdr_str_c(name), date, r->err);
     pdr_value_free(date);

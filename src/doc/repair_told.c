@@ -63,25 +63,71 @@ pdr_rc pdr__told_add(struct told_list *list, enum repair_rule rule,
     rc = put_pointer(&list->pointers, at, below, err);
     if (rc != PDR_OK)
         return rc;
-    list->items[list->count++] = (struct told){rule, at, below[0] == '\0', mark,
-                                               list->pointers.len - mark};
+    list->items[list->count++] = (struct told){
+        rule, at, below[0] == '\0', mark, list->pointers.len - mark, 0};
     return PDR_OK;
+}
+
+pdr_rc pdr__told_detail(struct told_list *list, const char *before,
+                        const pdr_value *text, pdr_err *err)
+{
+    size_t mark = list->pointers.len;
+    pdr_buf scratch = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
+    pdr_str shown = {NULL, 0};
+    char cut[PDR_SHOWN];
+    pdr_rc rc = PDR_OK;
+
+    if (text != NULL)
+        rc = pdr_value_text(&shown, text, &scratch, NULL);
+    if (rc == PDR_EINVALID) { /* half a character: its spelling */
+        (void)pdr_value_raw(&shown, text);
+        rc = PDR_OK;
+    }
+    rc = rc == PDR_OK ? pdr_buf_printf(&list->pointers, err, "%s%s", before,
+                                       pdr__shown(cut, shown))
+                      : pdr__nomem(err);
+    pdr_buf_dispose(&scratch);
+    list->items[list->count - 1].detail_len += list->pointers.len - mark;
+    return rc;
+}
+
+/* The text of the rule, and what else there is to say. */
+static pdr_rc put_text(pdr_buf *out, const struct told_list *list,
+                       const struct told *told, pdr_err *err)
+{
+    const char *text = rules[told->rule].text;
+    pdr_rc rc = pdr_buf_append(out, pdr_str_c(text), err);
+
+    if (rc != PDR_OK || told->detail_len == 0)
+        return rc;
+    return pdr_buf_append(
+        out,
+        pdr_str_n(list->pointers.ptr + told->pointer + told->len,
+                  told->detail_len),
+        err);
 }
 
 pdr_rc pdr__told_report(const struct told_list *list, pdr_err *err,
                         pdr_doc_finding_fn fn, void *arg)
 {
+    pdr_buf text = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
     pdr_rc rc = PDR_OK;
 
     for (size_t i = 0; fn != NULL && rc == PDR_OK && i < list->count; i++) {
         const struct told *told = &list->items[i];
-        pdr_doc_finding finding = {
-            rules[told->rule].name, PDR_SEVERITY_INFO,
-            pdr_str_n(list->pointers.ptr + told->pointer, told->len),
-            pdr_str_c(rules[told->rule].text)};
 
-        rc = fn(&finding, err, arg);
+        pdr_buf_clear(&text);
+        rc = put_text(&text, list, told, err);
+        if (rc == PDR_OK) {
+            pdr_doc_finding finding = {
+                rules[told->rule].name, PDR_SEVERITY_INFO,
+                pdr_str_n(list->pointers.ptr + told->pointer, told->len),
+                pdr_buf_str(&text)};
+
+            rc = fn(&finding, err, arg);
+        }
     }
+    pdr_buf_dispose(&text);
     return rc;
 }
 

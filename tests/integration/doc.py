@@ -1196,6 +1196,11 @@ def _():
     assert doc("repair", "-q", "--at", AT, "a.json", "b.json").status == 0
     added = strict(read("b.json"))["data"]["conversationHistory"][1]
     assert added["createdAt"] == "2026-05-07T08:00:00+00:00", added
+    assert doc("repair", "-q", "--at=2020-01-01T00:00:00Z", "a.json",
+               "e.json").status == 0  # never before the request
+    added = strict(read("e.json"))["data"]["conversationHistory"][1]
+    assert added["createdAt"] == "2026-02-03T08:15:00+00:00", added
+    assert b"earlier" not in doc("check", "e.json").out
     assert doc("repair", "-q", "a.json", "c.json").status == 0
     added = strict(read("c.json"))["data"]["conversationHistory"][1]
     year = int(added["createdAt"][:4])

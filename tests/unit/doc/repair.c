@@ -137,6 +137,101 @@ TEST(state_repair, ends_turns_that_did_not_finish)
           DOC(RESPONSE("", "") "," REQUEST("a")));
 }
 
+TEST(state_repair, puts_no_response_before_its_request)
+{
+#define ASKED(at) \
+    "{'$type':'request','correlationId':'a','createdAt':'" at "','messages':[]}"
+#define UNFINISHED(at)                                                        \
+    "{'$type':'response','correlationId':'a','createdAt':'" at                \
+    "','messages':[{'contents':[{'$type':'error','message':'The run did not " \
+    "finish','errorCode':'run_not_finished'}],'role':'assistant'}],"          \
+    "'isError':true}"
+    check("info response-added " AT "/1\n",
+          DOC(ASKED("2026-02-03 11:15:00.25+02:00") "," UNFINISHED(
+              "2026-02-03T09:15:00.25+00:00")),
+          DOC(ASKED("2026-02-03 11:15:00.25+02:00")));
+    check("info response-added " AT "/1\n",
+          DOC(ASKED("soon") "," UNFINISHED("2026-02-03T08:15:00+00:00")),
+          DOC(ASKED("soon")));
+}
+
+/* --- texts --------------------------------------------------------------- */
+
+static pdr_rc note_text(const pdr_doc_finding *finding, pdr_err *err, void *arg)
+{
+    pdr_rc rc = pdr_buf_append(arg, finding->text, err);
+
+    return rc == PDR_OK ? pdr_buf_append(arg, pdr_str_c("\n"), err) : rc;
+}
+
+/* The repair says `texts`. */
+static void check_texts(pdr_reader reader, const char *texts,
+                        const char *document)
+{
+    pdr_value *value = doc_value(document);
+    pdr_buf found = PDR_BUF_INIT(1u << 16);
+
+    ASSERT_RC(PDR_OK, pdr_state_repair(NULL, value, reader, NOW, NULL,
+                                       note_text, &found));
+    ASSERT_TEXT(texts, pdr_buf_str(&found));
+    pdr_buf_dispose(&found);
+    pdr_value_free(value);
+}
+
+#define ANSWERS \
+    "a tool message answers the calls before it that had no result: "
+
+TEST(state_repair, names_the_calls_that_it_answers)
+{
+    check_texts(PDR_READER_ANY, ANSWERS "'f' (1)\n",
+                DOC(TURN("a", SAYS("assistant", CALL("1")))));
+    check_texts(
+        PDR_READER_ANY, ANSWERS "'f' (1), 'f' (A), '' (), 'f' (\"\\ud800\")\n",
+        DOC(TURN("a",
+                 SAYS("assistant",
+                      CALL("1") "," CALL("2") "," CALL(
+                          "\\u0041") ","
+                                     "{'$type':'functionCall','name':7}," CALL(
+                                         "\\ud800")) "," SAYS("tool",
+                                                              RESULT("2")))));
+    check_texts(
+        PDR_READER_ANY,
+        ANSWERS
+        "'f' (1), 'f' (2), 'f' (3), 'f' (4), 'f' (5), 'f' (6), 'f' (7), "
+        "'f' (8) and others\n",
+        DOC(TURN(
+            "a",
+            SAYS(
+                "assistant",
+                CALL("1") "," CALL("2") "," CALL("3") "," CALL("4") "," CALL(
+                    "5") "," CALL("6") "," CALL("7") "," CALL("8") "," CALL("9")))));
+}
+
+TEST(state_repair, says_how_a_date_is_spelled_now)
+{
+    check_texts(PDR_READER_DOTNET,
+                "the same instant, spelled as the reader needs it: "
+                "2026-02-03T06:45:00Z\n",
+                "{'schemaVersion':'1.1.0','data':{'conversationHistory':[],"
+                "'expirationTimeUtc':'2026-02-03T08:15:00+01:30'}}");
+}
+
+TEST_OOM(state_repair_texts, clean_up_after_any_failed_allocation)
+{
+    char *text = quoted(DOC(TURN("a", SAYS("assistant", CALL("\\u0041")))));
+    pdr_buf found = PDR_BUF_INIT(1u << 16);
+    pdr_value *value = NULL;
+    pdr_rc rc = pdr_json_read(&value, pdr_str_c(text), NULL, NULL);
+
+    free(text);
+    if (rc == PDR_OK)
+        rc = pdr_state_repair(NULL, value, PDR_READER_ANY, NOW, NULL, note_text,
+                              &found);
+    ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
+    pdr_buf_dispose(&found);
+    pdr_value_free(value);
+}
+
 TEST(state_repair, keeps_every_other_byte)
 {
     check(
@@ -356,4 +451,7 @@ TEST_OOM(state_repair, cleans_up_after_any_failed_allocation)
         DOC(TURN("a",
                  SAYS("tool", RESULT("1") "," RESULT("9")) "," SAYS(
                      "assistant", CALL("1") "," CALL("2"))) "," REQUEST("b")));
+    check_repair_oom(PDR_READER_ANY,
+                     DOC("{'$type':'request','correlationId':'b','createdAt':"
+                         "'2027-01-01','messages':[]}"));
 }
