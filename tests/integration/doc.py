@@ -1,4 +1,7 @@
-"""perdure doc and perdure schema as a user meets them. Usage: doc.py PERDURE"""
+"""perdure doc and perdure schema as a user meets them.
+
+Usage: doc.py PERDURE EXAMPLE-TURN
+"""
 import copy
 import json
 import os
@@ -14,6 +17,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 PERDURE = os.path.abspath(sys.argv[1] if len(sys.argv) > 1
                           else os.environ["PERDURE_BIN"])
+TURN = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else None
 SAMPLE = os.path.join(ROOT, "examples", "tour", "conversation.json")
 DATA = os.path.join(ROOT, "tests", "data")
 ESCAPE = b"\033"
@@ -1362,6 +1366,45 @@ def _():
         for name in ("strict", "tolerant")]
     lines = perdure("schema", "-o", "jsonl").out.splitlines()
     assert [strict(line) for line in lines] == found
+
+
+# --- the example ---------------------------------------------------------
+
+@tests.test("example turn: adds a turn and leaves every other byte alone")
+def _():
+    if TURN is None:
+        return
+    before = read(SAMPLE)
+    expect(run([TURN, SAMPLE, "new.json", "2026-05-07T05:30:00Z"]), 0)
+    after = read("new.json")
+    assert after.count(b'"2026-05-21T05:30:00Z"') == 1
+    was, is_ = (re.sub(rb'("expirationTimeUtc": )"[^"]*"', rb"\1", data)
+                for data in (before, after))
+    same = len(os.path.commonprefix([was, is_]))
+    end = len(os.path.commonprefix([was[::-1], is_[::-1]]))
+    assert same + end >= len(was), (same, end, len(was))
+    got = doc("diff", SAMPLE, "new.json").out.decode()
+    assert got == """\
+~ /data/expirationTimeUtc  "2026-05-20T17:40:02.3Z" -> "2026-05-21T05:30:00Z"
++ request example-2, added entry 9  "How moist is bed 3?"
++ response example-2, added entry 10
+""", got
+    write("null.json", "null")
+    expect(run([TURN, "null.json", "first.json", "2026-05-07T05:30:00Z"]), 0)
+    expect(doc("check", "--strict", "first.json"), 0, "first.json: sound\n")
+    for reader in ("dotnet", "python"):
+        assert doc("check", "--for", reader, "first.json").status == 0
+    shown = doc("show", "first.json").out.decode()
+    assert '    → read_sensors {"bed": 3}\n    ← {"moisture": 0.310}\n' in \
+        shown, shown
+    assert run([TURN]).status == 2
+    assert run([TURN, SAMPLE, "x", "soon"]).status == 6
+    assert run([TURN, "none.json", "x", AT]).status == 3
+    write("bad.json", "{}")
+    bad = run([TURN, "bad.json", "x", AT])
+    assert bad.status == 6 and b"schema_version_missing" in bad.err, bad
+    assert run([TURN, SAMPLE, "no/folder/x", AT]).status == 9
+    assert not os.path.exists("x")
 
 
 # --- hostile documents ---------------------------------------------------
