@@ -1223,13 +1223,19 @@ def _():
     text = result.out.decode()
     for part in ("[duplicate_name]", "[lone_surrogate]", "identical",
                  "session.msgpack: msgpack, 1 document, ",
-                 "+ /data/conversationHistory/2", "[unexpected_end]",
+                 '+ request tue-0700, added entry 2  "Did the watering help?"',
+                 "[unexpected_end]",
                  "(exit status 6)", "── turn 1 ──", "← stored as bed3-0530.png",
                  "[image/png, 842 bytes]", "Tokens     2,157 in, ",
                  ".NET: does not load: 2 errors",
                  "error: the call of 'take_picture' has no result",
                  "3 changes; fixed.json has ", "fixed.json: sound"):
         assert part in text, part
+    # Advice is shown to its end, whatever the width.
+    for rule in ("dotnet-type-unknown", "call-without-result",
+                 "result-without-call", "tool-message-added",
+                 "orphan-results-added"):
+        assert "[%s]\n" % rule in text, rule
     missing = run([os.path.join(ROOT, "tools", "tour"), "no/such/command"])
     assert missing.status == 2, missing
 
