@@ -15,10 +15,10 @@ def show(content):
 
 
 def conversation(state):
-    version = state["schemaVersion"].split(".")
+    version = ["1", "1"] if state is None else state["schemaVersion"].split(".")
     if not 2 <= len(version) <= 4 or int(version[0]) != 1:
         raise SystemExit(f"version {state['schemaVersion']} is not for this reader")
-    for entry in (state["data"] or {}).get("conversationHistory") or []:
+    for entry in (state and state["data"] or {}).get("conversationHistory") or []:
         kind = isinstance(entry, dict) and (entry.get("$type") or entry.get("json_type"))
         for message in entry.get("messages") or [] if kind in ("request", "response") else []:
             for content in (message or {}).get("contents") or []:
@@ -26,4 +26,5 @@ def conversation(state):
 
 
 if __name__ == "__main__":
-    sys.stdout.writelines(line + "\n" for line in conversation(json.load(sys.stdin)))
+    for line in conversation(json.load(sys.stdin)):
+        print(line.encode(errors="backslashreplace").decode())

@@ -410,6 +410,12 @@ def _():
         done = subprocess.run([sys.executable, str(script)], input=text,
                               stdout=subprocess.PIPE, check=True)
         assert done.stdout.decode().splitlines() == wanted, (name, done.stdout)
+    # Half a surrogate pair can be shown; a session without a state is empty.
+    half = (ROOT / "tests/data/python/durable/14-non-ascii.json").read_bytes()
+    for text, wanted in ((half, True), (b"null", False)):
+        done = subprocess.run([sys.executable, str(script)], input=text,
+                              stdout=subprocess.PIPE, check=True)
+        assert bool(done.stdout.decode()) == wanted, done.stdout
 
 
 @tests.test("reader of 30 lines: reads what we and the library write")
