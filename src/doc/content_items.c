@@ -2,8 +2,8 @@
  * content_items.c - members of an object, put in order before it is written.
  *
  * WHY  Each shape has an order of its own, and conversion finds members in the
- *      order of another. A list that is sorted once is simpler than writing in
- *      the right order from the start.
+ *      order of another. A list that is put in order once is simpler than
+ *      finding members in the right order from the start.
  */
 #include "content_table.h"
 
@@ -63,34 +63,35 @@ void pdr__items_drop(struct content_items *items, const pdr_value *name)
     items->count = kept;
 }
 
-/* By insertion: a content has a handful of members, and those of one place
- * must stay in order. */
-void pdr__items_sort(struct content_items *items)
+static void put_item(pdr_builder *to, const struct content_item *item)
 {
-    for (size_t i = 1; i < items->count; i++) {
-        struct content_item item = items->at[i];
-        size_t to = i;
-
-        while (to > 0 && items->at[to - 1].place > item.place) {
-            items->at[to] = items->at[to - 1];
-            to--;
-        }
-        items->at[to] = item;
-    }
+    if (item->name != NULL)
+        pdr_builder_name(to, pdr_str_c(item->name));
+    else
+        pdr__builder_name_value(to, item->spelled);
+    pdr_builder_value(to, item->value);
 }
 
+/* One round for each place: there are as many as the table has names, however
+ * many members somebody wrote, and those of one place stay in order. */
 void pdr__items_put(pdr_builder *to, const struct content_items *items)
 {
-    for (size_t i = 0; i < items->count; i++) {
-        if (items->at[i].name != NULL)
-            pdr_builder_name(to, pdr_str_c(items->at[i].name));
-        else
-            pdr__builder_name_value(to, items->at[i].spelled);
-        pdr_builder_value(to, items->at[i].value);
+    size_t place = 0, next = 0;
+
+    for (; next != PDR_NONE; place = next) {
+        next = PDR_NONE;
+        for (size_t i = 0; i < items->count; i++) {
+            size_t own = items->at[i].place;
+
+            if (own == place)
+                put_item(to, &items->at[i]);
+            else if (own > place && own < next)
+                next = own;
+        }
     }
 }
 
-pdr_rc pdr__items_object(pdr_value **out, struct content_items *items,
+pdr_rc pdr__items_object(pdr_value **out, const struct content_items *items,
                          pdr_err *err)
 {
     pdr_builder *to = NULL;
@@ -99,7 +100,6 @@ pdr_rc pdr__items_object(pdr_value **out, struct content_items *items,
     *out = NULL;
     if (rc != PDR_OK)
         return rc;
-    pdr__items_sort(items);
     pdr_builder_object(to);
     pdr__items_put(to, items);
     pdr_builder_end(to);

@@ -128,11 +128,10 @@ pdr_rc pdr__items_add_spelled(struct content_items *items,
                               pdr_value *value, pdr_err *err);
 /* Remove all members of that name. */
 void pdr__items_drop(struct content_items *items, const pdr_value *name);
-void pdr__items_sort(struct content_items *items);
-/* Write them as members of the object that was begun. */
+/* Write them, by their places, as members of the object that was begun. */
 void pdr__items_put(pdr_builder *to, const struct content_items *items);
-/* Sort, and make an object of them. */
-pdr_rc pdr__items_object(pdr_value **out, struct content_items *items,
+/* Make an object of them. */
+pdr_rc pdr__items_object(pdr_value **out, const struct content_items *items,
                          pdr_err *err);
 void pdr__items_dispose(struct content_items *items);
 

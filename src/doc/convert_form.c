@@ -24,11 +24,15 @@
  *
  * INVARIANTS
  *   F1  What is nested is converted once, never compared: so the time is linear
- *       in the size, times the depth.
+ *       in the size, times the depth. That holds for the number of members too:
+ *       what a projection gives has names of the table only, so that anything
+ *       is looked up in a short list, or in a set of the names of the table.
  *   F2  Notes for a third shape are carried along.
  *   F3  What F1 and damaged notes leave open is found by convert.c, which goes
  *       back for real and keeps the whole source if it has to.
  */
+#include <assert.h>
+
 #include "convert.h"
 
 struct note {
@@ -50,8 +54,11 @@ struct forming {
     struct projection there;     /* the result */
     struct content_items nested; /* of it: contents, converted once (F1) */
     bool has_nested;             /* they are known */
-    pdr_value *core;             /* owned: the result without properties */
-    pdr_value *back;             /* owned: what would come back of it */
+    uint64_t once;   /* sets of known(): names that the source has once, */
+    uint64_t made;   /* rows that the result has, made and not restored, */
+    uint64_t full;   /* and those with something in it */
+    pdr_value *core; /* owned: the result without properties */
+    pdr_value *back; /* owned: what would come back of it */
     struct note note;
 };
 
@@ -111,28 +118,54 @@ static const char *const partners[][3] = {
     {NULL, NULL, "items"},
 };
 
-/* The row of a member; NULL if the table does not know the name. */
-static const struct content_member *row_of(const struct form *form,
-                                           pdr_shape shape,
-                                           const pdr_value *name)
+/* The number of a name that the table knows: that of its row, or one behind all
+ * rows; PDR_NONE for others. */
+static size_t known(const struct form *form, pdr_shape shape,
+                    const pdr_value *name)
 {
-    for (size_t i = 0; i < pdr__form_rows(form); i++) {
-        const struct content_member *row = pdr__form_row(form, i);
+    size_t rows = pdr__form_rows(form);
 
-        if (row->names[shape] != NULL && same_name(name, row->names[shape]))
-            return row;
+    for (size_t i = 0; i < rows; i++) {
+        const char *own = pdr__form_row(form, i)->names[shape];
+
+        if (own != NULL && same_name(name, own))
+            return i;
     }
-    return NULL;
-}
-
-static bool is_known(const struct form *form, pdr_shape shape,
-                     const pdr_value *name)
-{
     for (size_t i = 0; i < PDR_COUNT(partners); i++) {
         if (partners[i][shape] != NULL && same_name(name, partners[i][shape]))
-            return true;
+            return rows + i;
     }
-    return row_of(form, shape, name) != NULL;
+    return PDR_NONE;
+}
+
+static bool is_in(uint64_t set, size_t number)
+{
+    return number != PDR_NONE && (set >> number & 1u) != 0;
+}
+
+/* The row of that number; NULL if it has none. */
+static const struct content_member *row_at(const struct form *form,
+                                           size_t number)
+{
+    return number < pdr__form_rows(form) ? pdr__form_row(form, number) : NULL;
+}
+
+static void count_source(struct forming *f)
+{
+    uint64_t seen = 0, again = 0;
+    pdr_iter it;
+
+    assert(pdr__form_rows(f->form) + PDR_COUNT(partners) <= 64);
+    pdr_iter_init(&it, f->source);
+    while (pdr_iter_next(&it)) {
+        size_t number = known(f->form, f->trip.from, it.name);
+
+        if (number == PDR_NONE)
+            continue;
+        again |= seen & (UINT64_C(1) << number);
+        seen |= UINT64_C(1) << number;
+    }
+    f->once = seen & ~again;
 }
 
 /* A member that was made, not restored; NULL if there is none. */
@@ -151,11 +184,24 @@ static const pdr_value *result_of(const struct forming *f, const char *name)
     return item_of(&f->there.members, name);
 }
 
-/* A noted list of contents gives way to contents that are there. */
-static bool gives_way(const struct forming *f, const struct content_member *row)
+static void count_made(struct forming *f)
 {
-    return row != NULL && pdr__is_nested(row) &&
-           pdr_value_count(result_of(f, row->names[f->trip.to])) > 0;
+    f->made = f->full = 0;
+    for (size_t i = 0; i < pdr__form_rows(f->form); i++) {
+        const char *name = pdr__form_row(f->form, i)->names[f->trip.to];
+        const pdr_value *value = name == NULL ? NULL : result_of(f, name);
+
+        f->made |= (uint64_t)(value != NULL) << i;
+        f->full |= (uint64_t)(pdr_value_count(value) > 0) << i;
+    }
+}
+
+/* A noted list of contents gives way to contents that are there. */
+static bool gives_way(const struct forming *f, size_t number)
+{
+    const struct content_member *row = row_at(f->form, number);
+
+    return row != NULL && pdr__is_nested(row) && is_in(f->full, number);
 }
 
 /* Where a member with the name that somebody wrote belongs. */
@@ -187,21 +233,19 @@ static pdr_rc restore_members(struct forming *f, bool all, pdr_err *err)
 
     pdr_iter_init(&it, members);
     while (pdr_iter_next(&it)) {
-        const struct content_member *row = row_of(f->form, to, it.name);
-
-        if (!all || gives_way(f, row))
+        if (!all || gives_way(f, known(f->form, to, it.name)))
             continue;
         pdr__items_drop(&f->there.members, it.name);
         pdr__items_drop(&f->there.more, it.name);
     }
     pdr_iter_init(&it, members);
     while (rc == PDR_OK && pdr_iter_next(&it)) {
-        const struct content_member *row = row_of(f->form, to, it.name);
+        size_t number = known(f->form, to, it.name);
 
         if (same_name(it.name, properties) ||
             (f->form->types[to] != NULL &&
              same_name(it.name, pdr__type_name(to))) ||
-            (!all && is_known(f->form, to, it.name)) || gives_way(f, row))
+            (!all && number != PDR_NONE) || gives_way(f, number))
             continue;
         rc = pdr__items_add_spelled(&f->there.members, it.name,
                                     place_of(f->form, to, it.name),
@@ -331,9 +375,13 @@ static pdr_rc go(struct forming *f, bool all, pdr_err *err)
         if (all)
             restore_absent(f);
         restore_single(f);
+        count_made(f);
         rc = restore_members(f, all, err);
     }
-    return rc == PDR_OK ? go_back(f, err) : rc;
+    if (rc == PDR_OK)
+        rc = go_back(f, err);
+    count_made(f);
+    return rc;
 }
 
 /* Does the result still say what the source says, where both can? */
@@ -368,18 +416,17 @@ static pdr_rc note_absent(struct forming *f, const char *name, pdr_err *err)
 }
 
 /* A member that leads to other contents: converted, or kept as it is. */
-static pdr_rc note_nested(struct forming *f, const struct content_member *row,
+static pdr_rc note_nested(struct forming *f, size_t number,
                           const pdr_value *name, const pdr_value *value,
                           pdr_err *err)
 {
+    const struct content_member *row = row_at(f->form, number);
     const char *to = row->names[f->trip.to];
-    bool kept = to != NULL && result_of(f, to) != NULL &&
-                sole(f->source, row->names[f->trip.from],
-                     pdr_value_kind(value)) != NULL;
+    bool kept = is_in(f->made, number) && is_in(f->once, number);
 
     /* An empty list that only stands there because it must. */
     if (row->way == WAY_CONTENTS && row->made[f->trip.from] != NULL &&
-        to != NULL && result_of(f, to) == NULL &&
+        to != NULL && !is_in(f->made, number) &&
         pdr_value_kind(value) == PDR_ARRAY && pdr_value_count(value) == 0)
         return PDR_OK;
     if (kept && row->way == WAY_CITATIONS)
@@ -397,16 +444,12 @@ static pdr_rc note_nested(struct forming *f, const struct content_member *row,
 }
 
 /* Would the member come back as it is? */
-static bool comes_back(const struct forming *f, const pdr_value *name,
-                       const pdr_value *value)
+static bool comes_back(const struct forming *f, size_t number,
+                       const pdr_value *name, const pdr_value *value)
 {
     pdr_iter it;
-    size_t count = 0;
 
-    pdr_iter_init(&it, f->source);
-    while (pdr_iter_next(&it))
-        count += pdr__value_same_text(it.name, name);
-    if (count != 1)
+    if (!is_in(f->once, number))
         return false;
     pdr_iter_init(&it, f->back);
     while (pdr_iter_next(&it)) {
@@ -424,16 +467,16 @@ static pdr_rc note_members(struct forming *f, pdr_err *err)
 
     pdr_iter_init(&it, f->source);
     while (rc == PDR_OK && pdr_iter_next(&it)) {
-        const struct content_member *row =
-            row_of(f->form, f->trip.from, it.name);
+        size_t number = known(f->form, f->trip.from, it.name);
+        const struct content_member *row = row_at(f->form, number);
 
         if (type != NULL && same_name(it.name, pdr__type_name(f->trip.from)))
             continue;
         if (same_name(it.name, pdr__properties_name(f->trip.from)))
             continue;
         if (row != NULL && pdr__is_nested(row))
-            rc = note_nested(f, row, it.name, it.value, err);
-        else if (!comes_back(f, it.name, it.value))
+            rc = note_nested(f, number, it.name, it.value, err);
+        else if (!comes_back(f, number, it.name, it.value))
             rc = pdr__items_add_spelled(&f->note.members, it.name, 0,
                                         pdr_value_ref(it.value), err);
     }
@@ -714,6 +757,7 @@ pdr_rc pdr__form_convert(pdr_value **out, const struct form *form,
     if (trip.from == PDR_SHAPE_PYTHON)
         f.more = sole(f.perdure, "members", PDR_OBJECT);
     f.note.type = old_type(form, trip);
+    count_source(&f);
     rc = go(&f, true, err);
     if (rc == PDR_OK && f.there.possible && f.used != NULL && !is_fresh(&f))
         rc = go(&f, false, err);

@@ -28,18 +28,10 @@ struct counts {
     struct content_items own;  /* members of the result */
     struct content_items nest; /* members of its NEST */
     struct trip trip;
+    bool has[PDR_COUNT(pairs)]; /* those that everybody knows */
+    struct pdr__map others;     /* names of those that nobody knows */
+    pdr_buf scratch;
 };
-
-static bool is_taken(const struct content_items *items, const pdr_value *name)
-{
-    for (size_t i = 0; i < items->count; i++) {
-        if (items->at[i].name != NULL
-                ? pdr_value_text_is(name, pdr_str_c(items->at[i].name))
-                : pdr__value_same_text(name, items->at[i].spelled))
-            return true;
-    }
-    return false;
-}
 
 /* One of the names that everybody knows? */
 static bool find_pair(size_t *out, const pdr_value *name)
@@ -54,40 +46,48 @@ static bool find_pair(size_t *out, const pdr_value *name)
     return false;
 }
 
-static bool has_name(const struct content_items *items, const char *name)
+static pdr_rc add_known(struct counts *counts, size_t pair,
+                        const pdr_value *value, pdr_err *err)
 {
-    for (size_t i = 0; i < items->count; i++) {
-        if (items->at[i].name != NULL && strcmp(items->at[i].name, name) == 0)
-            return true;
-    }
-    return false;
+    bool python = counts->trip.to == PDR_SHAPE_PYTHON;
+
+    if (counts->has[pair])
+        return PDR_OK;
+    counts->has[pair] = true;
+    return pdr__items_add(&counts->own,
+                          python && pairs[pair].python[0] != '\0'
+                              ? pairs[pair].python
+                              : pairs[pair].dotnet,
+                          pair, pdr_value_ref(value), err);
+}
+
+static pdr_rc add_other(struct counts *counts, const pdr_value *name,
+                        const pdr_value *value, pdr_err *err)
+{
+    bool nest = counts->trip.to == PDR_SHAPE_DOTNET;
+    pdr_str key = {NULL, 0};
+    pdr_rc rc = pdr__value_name_bytes(&key, name, &counts->scratch, err);
+
+    if (rc != PDR_OK || pdr__map_get(NULL, &counts->others, key))
+        return rc;
+    rc = pdr__map_put(NULL, &counts->others, key, NULL, err);
+    if (rc != PDR_OK)
+        return rc;
+    return pdr__items_add_spelled(nest ? &counts->nest : &counts->own, name,
+                                  PDR_COUNT(pairs), pdr_value_ref(value), err);
 }
 
 static pdr_rc add_count(struct counts *counts, const pdr_value *name,
                         const pdr_value *value, pdr_err *err)
 {
-    bool python = counts->trip.to == PDR_SHAPE_PYTHON;
-    struct content_items *to = &counts->own;
-    const char *known = NULL;
     size_t pair = 0;
     int64_t number = 0;
 
     if (pdr_value_kind(value) != PDR_NUMBER ||
         pdr_value_int64(&number, value, NULL) != PDR_OK)
         return PDR_OK; /* no count: stays beside */
-    if (find_pair(&pair, name))
-        known = python && pairs[pair].python[0] != '\0' ? pairs[pair].python
-                                                        : pairs[pair].dotnet;
-    if (known != NULL)
-        return has_name(to, known)
-                   ? PDR_OK
-                   : pdr__items_add(to, known, pair, pdr_value_ref(value), err);
-    if (counts->trip.to == PDR_SHAPE_DOTNET)
-        to = &counts->nest;
-    return is_taken(to, name)
-               ? PDR_OK
-               : pdr__items_add_spelled(to, name, PDR_COUNT(pairs),
-                                        pdr_value_ref(value), err);
+    return find_pair(&pair, name) ? add_known(counts, pair, value, err)
+                                  : add_other(counts, name, value, err);
 }
 
 static pdr_rc add_counts(struct counts *counts, const pdr_value *object,
@@ -112,7 +112,11 @@ static pdr_rc add_counts(struct counts *counts, const pdr_value *object,
 pdr_rc pdr__usage_convert(pdr_value **out, const pdr_value *usage,
                           struct trip trip, pdr_err *err)
 {
-    struct counts counts = {{NULL, 0, 0}, {NULL, 0, 0}, trip};
+    struct counts counts = {
+        .trip = trip,
+        .others = PDR_MAP_INIT(PDR_MAX_MAP_ENTRIES),
+        .scratch = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES),
+    };
     pdr_value *nest = NULL;
     pdr_rc rc = PDR_OK;
 
@@ -129,6 +133,8 @@ pdr_rc pdr__usage_convert(pdr_value **out, const pdr_value *usage,
     }
     if (rc == PDR_OK)
         rc = pdr__items_object(out, &counts.own, err);
+    pdr_buf_dispose(&counts.scratch);
+    pdr__map_dispose(&counts.others);
     pdr__items_dispose(&counts.nest);
     pdr__items_dispose(&counts.own);
     return rc;

@@ -11,6 +11,8 @@
 
 #include "core.h"
 
+#define PDR_NONE SIZE_MAX /* no such item */
+
 /* --- members ------------------------------------------------------------- */
 
 /* Member `name` if it has this JSON kind, else NULL. */

@@ -7,7 +7,6 @@
 
 #include "doc.h"
 
-#define PDR_NONE SIZE_MAX /* no such item */
 
 /* --- calls and results (pairs.c) ----------------------------------------- */
 

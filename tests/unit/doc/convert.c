@@ -633,6 +633,87 @@ TEST(convert, of_nested_contents_takes_time_by_size_not_by_depth)
     pdr_buf_dispose(&text);
 }
 
+/* An object with a great many members: `front`, many times `first` and then
+ * many times `second`, each with a number for its %d, and `end`. */
+static pdr_value *make_large(const char *front, const char *first,
+                             const char *second, const char *end)
+{
+    enum { MANY = 60000 };
+    pdr_buf text = PDR_BUF_INIT(UINT32_MAX);
+    pdr_value *made = NULL;
+    char one[64];
+
+    ASSERT_RC(PDR_OK, pdr_buf_append(&text, pdr_str_c(front), NULL));
+    for (int i = 0; i < 2 * MANY; i++) {
+        (void)snprintf(one, sizeof(one), i < MANY ? first : second, i);
+        ASSERT_RC(PDR_OK, pdr_buf_append(&text, pdr_str_c(one), NULL));
+    }
+    ASSERT_RC(PDR_OK, pdr_buf_append(&text, pdr_str_c(end), NULL));
+    for (size_t i = 0; i < text.len; i++)
+        text.ptr[i] = text.ptr[i] == '\'' ? '"' : text.ptr[i];
+    ASSERT_RC(PDR_OK, pdr_json_read(&made, pdr_buf_str(&text), NULL, NULL));
+    pdr_buf_dispose(&text);
+    return made;
+}
+
+/* There and back, in time: comparing each member with each would take minutes.
+ */
+static void check_large(pdr_value *large, content_trip_fn fn, pdr_shape from,
+                        pdr_shape to)
+{
+    pdr_value *there = NULL, *back = NULL;
+    bool same = false;
+
+    ASSERT_RC(PDR_OK, fn(&there, large, from, to, NULL));
+    ASSERT_RC(PDR_OK, fn(&back, there, to, from, NULL));
+    ASSERT_RC(PDR_OK, pdr_value_equal_unordered(&same, large, back, NULL));
+    ASSERT(same);
+    pdr_value_free(back);
+    pdr_value_free(there);
+    pdr_value_free(large);
+}
+
+TEST(convert, of_many_members_takes_time_by_their_number)
+{
+    check_large(
+        make_large("{'$type':'text',", "'m%d':0,", "'m%d':1,", "'text':'x'}"),
+        pdr_content_convert, DOTNET, PYTHON);
+    /* The same name again and again, behind others. */
+    check_large(make_large("{'$type':'text',", "'m%d':0,", "'text':'%d',",
+                           "'text':'x'}"),
+                pdr_content_convert, DOTNET, PYTHON);
+    check_large(make_large("{'role':'user',", "'m%d':0,", "'contents':%d,",
+                           "'contents':[]}"),
+                pdr_message_convert, STATE, PYTHON);
+}
+
+TEST(convert, of_a_long_note_takes_time_by_its_length)
+{
+    check_large(make_large("{'type':'text','text':'x','additional_properties':"
+                           "{'perdure':{'dotnet':{'members':{",
+                           "'m%d':0,", "'text':'%d',", "'text':'x'}}}}}"),
+                pdr_content_convert, PYTHON, DOTNET);
+    check_large(make_large("{'role':'user','additional_properties':"
+                           "{'perdure':{'state':{'members':{",
+                           "'m%d':0,", "'contents':%d,", "'z':0}}}}}"),
+                pdr_message_convert, PYTHON, STATE);
+    check_large(make_large("{'role':'user','additional_properties':"
+                           "{'perdure':{'state':{'absent':[",
+                           "'m%d',", "'authorName',", "'z']}}}}"),
+                pdr_message_convert, PYTHON, STATE);
+}
+
+TEST(convert, of_many_counts_takes_time_by_their_number)
+{
+    check_large(make_large("{'$type':'usage','usage':{", "'m%d':0,", "'m%d':1,",
+                           "'m0':2,'inputTokenCount':3}}"),
+                pdr_content_convert, STATE, PYTHON);
+    check_large(make_large("{'type':'usage','usage_details':{", "'m%d':0,",
+                           "'input_token_count':%d,",
+                           "'additionalCounts':{'m0':1,'n':2}}}"),
+                pdr_content_convert, PYTHON, DOTNET);
+}
+
 static void convert_oom(const char *text, pdr_shape from, pdr_shape to)
 {
     pdr_value *value = NULL, *out = NULL;
