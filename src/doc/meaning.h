@@ -7,7 +7,6 @@
 
 #include "doc.h"
 
-
 /* --- calls and results (pairs.c) ----------------------------------------- */
 
 enum tool_fate {

@@ -35,27 +35,36 @@
 
 /* --- what is added ------------------------------------------------------- */
 
-/* The result of an open call: a new one, or the one that stood before it. */
-static void put_result(struct repair *r, pdr_builder *to,
-                       const struct tool_item *call, pdr_rc *rc)
+static struct place place_of(const struct tool_item *item)
+{
+    return (struct place){item->entry, item->message, item->index};
+}
+
+/* The result that stood before its call. */
+static pdr_rc put_moved(struct repair *r, pdr_builder *to,
+                        const struct tool_item *result)
+{
+    struct moved moved = {r->after, false, place_of(result), false};
+    struct place here = r->before;
+    pdr_value *content = pdr_value_ref(result->content);
+    pdr_rc rc = pdr__told_move(&r->told, moved, r->err);
+
+    r->before = moved.before;
+    if (rc == PDR_OK && r->fixes != NULL)
+        rc = r->fixes->content(r, &content);
+    r->before = here;
+    pdr_builder_value(to, content);
+    pdr_value_free(content);
+    return rc;
+}
+
+/* A new result for a call that has none. */
+static pdr_rc put_made(struct repair *r, pdr_builder *to,
+                       const struct tool_item *call)
 {
     const pdr_value *id = pdr__member(call->content, "callId", PDR_STRING);
-    pdr_value *moved = NULL;
+    struct moved made = {r->after, false, place_of(call), true};
 
-    if (call->fate == TOOL_EARLY) {
-        const struct tool_item *result = &r->tools.items[call->partner];
-        struct place here = r->before;
-
-        r->before =
-            (struct place){result->entry, result->message, result->index};
-        moved = pdr_value_ref(result->content);
-        if (r->fixes != NULL)
-            *rc = r->fixes->content(r, &moved);
-        r->before = here;
-        pdr_builder_value(to, moved);
-        pdr_value_free(moved);
-        return;
-    }
     pdr_builder_object(to);
     pdr_builder_name(to, PDR_LIT("$type"));
     pdr_builder_string(to, PDR_LIT("functionResult"));
@@ -67,6 +76,7 @@ static void put_result(struct repair *r, pdr_builder *to,
     pdr_builder_name(to, PDR_LIT("result"));
     pdr_builder_string(to, PDR_LIT(UNKNOWN_OUTCOME));
     pdr_builder_end(to);
+    return pdr__told_move(&r->told, made, r->err);
 }
 
 static bool is_open(const struct tool_item *item)
@@ -88,10 +98,16 @@ static pdr_rc make_tool_message(pdr_value **out, struct repair *r,
     pdr_builder_object(to);
     pdr_builder_name(to, PDR_LIT("contents"));
     pdr_builder_array(to);
+    r->after.content = 0;
     for (size_t i = 0; fixed == PDR_OK && i < count; i++) {
-        if (is_open(&items[i]))
-            put_result(r, to, &items[i], &fixed);
+        if (!is_open(&items[i]))
+            continue;
+        fixed = items[i].fate == TOOL_EARLY
+                    ? put_moved(r, to, &r->tools.items[items[i].partner])
+                    : put_made(r, to, &items[i]);
+        r->after.content++;
     }
+    r->after.content = PDR_NONE;
     pdr_builder_end(to);
     pdr_builder_name(to, PDR_LIT("role"));
     pdr_builder_string(to, PDR_LIT("tool"));
@@ -196,6 +212,22 @@ static bool is_null_to_remove(const struct repair *r, const pdr_value *value)
            pdr_value_kind(value) == PDR_NULL;
 }
 
+/* Take a result that no call waits for out of its list. */
+static pdr_rc set_aside(struct repair *r, pdr_value **list, pdr_value **aside,
+                        const pdr_value *result)
+{
+    struct moved moved = {r->after, true, r->before, false};
+    pdr_rc rc = PDR_OK;
+
+    moved.after.content = r->aside++;
+    rc = pdr__told_move(&r->told, moved, r->err);
+    if (rc == PDR_OK)
+        rc = pdr_value_append(aside, result, r->err);
+    return rc == PDR_OK ? remove_element(r, list, r->after.content,
+                                         REPAIR_RESULT_REMOVED)
+                        : rc;
+}
+
 /* One content. `aside` gets the results that no call waits for. */
 static pdr_rc repair_content(struct repair *r, pdr_value **list,
                              pdr_value **aside, const pdr_value *content)
@@ -208,12 +240,8 @@ static pdr_rc repair_content(struct repair *r, pdr_value **list,
         return remove_element(r, list, r->after.content, REPAIR_NULL_REMOVED);
     if (item != NULL && !item->is_call && item->fate == TOOL_EARLY)
         return remove_element(r, list, r->after.content, REPAIR_RESULT_MOVED);
-    if (item != NULL && !item->is_call && item->fate != TOOL_PAIRED) {
-        rc = pdr_value_append(aside, content, r->err);
-        return rc == PDR_OK ? remove_element(r, list, r->after.content,
-                                             REPAIR_RESULT_REMOVED)
-                            : rc;
-    }
+    if (item != NULL && !item->is_call && item->fate != TOOL_PAIRED)
+        return set_aside(r, list, aside, content);
     changed = pdr_value_ref(content);
     if (r->fixes != NULL)
         rc = r->fixes->content(r, &changed);
@@ -271,6 +299,7 @@ static pdr_rc repair_contents(struct repair *r, pdr_value **message)
     pdr_rc rc = PDR_OK;
 
     r->after.content = 0;
+    r->aside = pdr_value_count(pdr_value_get_c(*message, ORPHANS));
     pdr_iter_init(&it, before);
     while (rc == PDR_OK && pdr_iter_next(&it)) {
         r->before.content = it.index;

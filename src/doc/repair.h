@@ -82,14 +82,25 @@ struct told {
     size_t detail_len; /* right behind the pointer */
 };
 
+/* A result that stands elsewhere than before, or was made for a call. */
+struct moved {
+    struct place after;  /* in the contents of its message, or if it is */
+    bool is_orphan;      /* set aside, in the results that are kept there */
+    struct place before; /* of the result, or if it was made, of its call */
+    bool is_made;
+};
+
 struct told_list {
     struct told *items; /* owned */
     size_t count, cap;
+    struct moved *moved; /* owned */
+    size_t moved_count, moved_cap;
     pdr_buf pointers;
 };
 
 /* clang-format off */
-#define PDR_TOLD_INIT {NULL, 0, 0, PDR_BUF_INIT(PDR_MAX_TEXT_BYTES)}
+#define PDR_TOLD_INIT \
+    {NULL, 0, 0, NULL, 0, 0, PDR_BUF_INIT(PDR_MAX_TEXT_BYTES)}
 /* clang-format on */
 
 /* Is the pointer of such a change one of the document after? */
@@ -104,11 +115,15 @@ PDR_MUST_CHECK pdr_rc pdr__told_add(struct told_list *list,
 PDR_MUST_CHECK pdr_rc pdr__told_detail(struct told_list *list,
                                        const char *before,
                                        const pdr_value *text, pdr_err *err);
+/* Remember where a result was. Nobody is told: that is a change of its own. */
+PDR_MUST_CHECK pdr_rc pdr__told_move(struct told_list *list, struct moved moved,
+                                     pdr_err *err);
 /* Tell of all of them. */
 PDR_MUST_CHECK pdr_rc pdr__told_report(const struct told_list *list,
                                        pdr_err *err, pdr_doc_finding_fn fn,
                                        void *arg);
-/* Append the pointer that a part of the document after had before. */
+/* Append the pointer that a part of the document after had before; of what was
+ * added, that of what it was added for. */
 PDR_MUST_CHECK pdr_rc pdr__told_pointer_before(pdr_buf *out,
                                                const struct told_list *list,
                                                pdr_str after, pdr_err *err);
@@ -126,6 +141,7 @@ struct repair {
     size_t tool; /* the next call or result of the walk */
     struct told_list told;
     struct place before, after; /* where the walk is, in both documents */
+    size_t aside; /* the index that the next result gets that is set aside */
     pdr_err *err;
 };
 

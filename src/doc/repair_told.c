@@ -43,23 +43,44 @@ static pdr_rc put_pointer(pdr_buf *out, struct place at, const char *below,
     return rc;
 }
 
+/* `items` with room for one more, of this size; NULL without memory. */
+static void *make_room(void *items, size_t count, size_t *cap, size_t size)
+{
+    size_t room = *cap == 0 ? 16 : 2 * *cap, bytes = 0;
+    void *more = NULL;
+
+    if (count < *cap)
+        return items;
+    if (pdr__mul_size(&bytes, room, size))
+        more = pdr__realloc(items, bytes);
+    if (more != NULL)
+        *cap = room;
+    return more;
+}
+
+pdr_rc pdr__told_move(struct told_list *list, struct moved moved, pdr_err *err)
+{
+    struct moved *room = make_room(list->moved, list->moved_count,
+                                   &list->moved_cap, sizeof(moved));
+
+    if (room == NULL)
+        return pdr__nomem(err);
+    list->moved = room;
+    list->moved[list->moved_count++] = moved;
+    return PDR_OK;
+}
+
 pdr_rc pdr__told_add(struct told_list *list, enum repair_rule rule,
                      struct place at, const char *below, pdr_err *err)
 {
+    struct told *room =
+        make_room(list->items, list->count, &list->cap, sizeof(*room));
     size_t mark = list->pointers.len;
     pdr_rc rc = PDR_OK;
 
-    if (list->count == list->cap) {
-        size_t cap = list->cap == 0 ? 16 : 2 * list->cap, bytes = 0;
-        struct told *more = NULL;
-
-        if (pdr__mul_size(&bytes, cap, sizeof(*more)))
-            more = pdr__realloc(list->items, bytes);
-        if (more == NULL)
-            return pdr__nomem(err);
-        list->items = more;
-        list->cap = cap;
-    }
+    if (room == NULL)
+        return pdr__nomem(err);
+    list->items = room;
     rc = put_pointer(&list->pointers, at, below, err);
     if (rc != PDR_OK)
         return rc;
@@ -134,6 +155,7 @@ pdr_rc pdr__told_report(const struct told_list *list, pdr_err *err,
 void pdr__told_dispose(struct told_list *list)
 {
     pdr__free(list->items);
+    pdr__free(list->moved);
     pdr_buf_dispose(&list->pointers);
 }
 
@@ -205,21 +227,138 @@ static bool take_index(size_t *out, pdr_str *pointer, const char *prefix)
     return true;
 }
 
+/* Where the pointer leads in the document after, as far as there are lists that
+ * a repair changes. */
+struct trail {
+    struct place was, is;
+    const char *added_for; /* the last part was added; NULL: it was not. Of what
+                              it was added for, it has this member. */
+    pdr_str rest;          /* behind the last part */
+};
+
+static bool was_added(const struct told_list *list, enum level level,
+                      struct place is)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (is_in_list(&list->items[i], REPAIR_IS_ADDED, level, is) &&
+            level_of(list->items[i].at, level) == level_of(is, level))
+            return true;
+    }
+    return false;
+}
+
+/* Is the trail at a message, and the rest leads to a result that was moved? */
+static bool take_moved(struct trail *t, const struct told_list *list)
+{
+    pdr_str rest = t->rest;
+    size_t index = 0;
+    bool orphan = take_index(&index, &rest, "/orphanResults");
+
+    if (!orphan && !take_index(&index, &rest, lists[LEVEL_CONTENT]))
+        return false;
+    for (size_t i = 0; i < list->moved_count; i++) {
+        const struct moved *moved = &list->moved[i];
+
+        if (moved->is_orphan != orphan || moved->after.content != index ||
+            moved->after.entry != t->is.entry ||
+            moved->after.message != t->is.message)
+            continue;
+        t->was = moved->before;
+        t->added_for = moved->is_made ? "/callId" : NULL;
+        t->rest = rest;
+        return true;
+    }
+    return false;
+}
+
+/* Go down one list; false if the trail ends here. */
+static bool go_down(struct trail *t, const struct told_list *list,
+                    enum level level)
+{
+    size_t *const was_at[] = {&t->was.entry, &t->was.message, &t->was.content};
+    size_t *const is_at[] = {&t->is.entry, &t->is.message, &t->is.content};
+    size_t index = 0;
+
+    if (level == LEVEL_CONTENT && take_moved(t, list))
+        return false;
+    if (t->added_for != NULL || !take_index(&index, &t->rest, lists[level]))
+        return false;
+    *was_at[level] = index_before(list, level, index, t->was, t->is);
+    *is_at[level] = index;
+    if (was_added(list, level, t->is))
+        t->added_for = level == LEVEL_ENTRY ? "/correlationId" : "";
+    return true;
+}
+
+/* The member that the repair added and that the pointer leads to; REPAIR_COUNT
+ * if there is none. */
+static enum repair_rule member_added(const struct told_list *list,
+                                     pdr_str pointer)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const struct told *told = &list->items[i];
+
+        if (told->is_part || rules[told->rule].effect != REPAIR_IS_ADDED ||
+            pointer.len < told->len ||
+            (pointer.len > told->len && pointer.ptr[told->len] != '/') ||
+            memcmp(pointer.ptr, list->pointers.ptr + told->pointer,
+                   told->len) != 0)
+            continue;
+        return told->rule;
+    }
+    return REPAIR_COUNT;
+}
+
+/* Members that get what another one had. */
+static const struct {
+    const char *after, *before;
+} kept[] = {{"/argumentsText", "/arguments"}, {"/detailsJson", "/details"}};
+
+static pdr_rc put_kept(pdr_buf *out, pdr_str rest, pdr_err *err)
+{
+    for (size_t i = 0; i < PDR_COUNT(kept); i++) {
+        size_t len = strlen(kept[i].after);
+        pdr_rc rc = PDR_OK;
+
+        if (rest.len < len || memcmp(rest.ptr, kept[i].after, len) != 0)
+            continue;
+        rc = pdr_buf_append(out, pdr_str_c(kept[i].before), err);
+        rest = pdr_str_n(rest.ptr + len, rest.len - len);
+        return rc == PDR_OK ? pdr_buf_append(out, rest, err) : rc;
+    }
+    return pdr_buf_append(out, rest, err);
+}
+
+/* What is below the last part of the trail, as it was called before. `pointer`
+ * is all of it. */
+static pdr_rc put_rest(pdr_buf *out, const struct trail *t,
+                       const struct told_list *list, pdr_str pointer,
+                       pdr_err *err)
+{
+    enum repair_rule rule = member_added(list, pointer);
+
+    if (t->added_for != NULL)
+        return pdr_str_equal(t->rest, pdr_str_c(t->added_for))
+                   ? pdr_buf_append(out, t->rest, err)
+                   : PDR_OK;
+    if (rule == REPAIR_KEPT_ADDED)
+        return put_kept(out, t->rest, err);
+    if (rule == REPAIR_ORPHANS_ADDED && t->was.content == PDR_NONE)
+        return PDR_OK; /* the list itself: there was none */
+    return pdr_buf_append(out, t->rest, err);
+}
+
 pdr_rc pdr__told_pointer_before(pdr_buf *out, const struct told_list *list,
                                 pdr_str after, pdr_err *err)
 {
-    struct place was = {PDR_NONE, PDR_NONE, PDR_NONE}, is = was;
-    size_t *const was_at[] = {&was.entry, &was.message, &was.content};
-    size_t *const is_at[] = {&is.entry, &is.message, &is.content};
-    size_t index = 0;
+    const struct place nowhere = {PDR_NONE, PDR_NONE, PDR_NONE};
+    struct trail t = {nowhere, nowhere, NULL, after};
     pdr_rc rc = PDR_OK;
 
     for (int level = 0; level < LEVEL_COUNT; level++) {
-        if (!take_index(&index, &after, lists[level]))
+        if (!go_down(&t, list, (enum level)level))
             break;
-        *was_at[level] = index_before(list, (enum level)level, index, was, is);
-        *is_at[level] = index;
     }
-    rc = put_pointer(out, was, "", err);
-    return rc == PDR_OK ? pdr_buf_append(out, after, err) : rc;
+    rc = put_pointer(out, t.was, "", err);
+    return rc == PDR_OK ? put_rest(out, &t, list, after, err) : rc;
 }

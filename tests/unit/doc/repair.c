@@ -291,6 +291,43 @@ TEST(state_repair, refuses_cleanly)
                                          "'orphanResults':'mine'}")));
 }
 
+/* .NET cannot write this one. */
+#define HALF "{'$type':'functionResult','callId':'z','result':'\\ud800'}"
+
+static void check_place(const char *path, const char *document)
+{
+    check_refused(PDR_READER_DOTNET, PDR_EINVALID, "cannot_repair", path,
+                  document);
+}
+
+TEST(state_repair, says_where_a_refused_part_was)
+{
+    /* Of results that no call waits for, with and without some there. */
+    check_place(AT "/1/messages/0/contents/1/result",
+                DOC(TURN("a", SAYS("tool", RESULT("1") "," HALF))));
+    check_place(AT "/1/messages/0/contents/0/result",
+                DOC(TURN("a", "{'role':'tool','contents':[" HALF
+                              "],'orphanResults':[7]}")));
+    check_place(AT "/1/messages/0/orphanResults/1/result",
+                DOC(TURN("a", "{'role':'tool','contents':[" RESULT(
+                                  "1") "],'orphanResults':[7," HALF "]}")));
+    /* Of results that stood before their call. */
+    check_place(AT "/1/messages/0/contents/0/result",
+                DOC(TURN("a", SAYS("tool", HALF "," CALL("z")))));
+    check_place(AT "/1/messages/0/contents/1/result",
+                DOC(TURN("a", SAYS("tool", RESULT("y") "," HALF) "," SAYS(
+                                  "assistant",
+                                  CALL("y") "," CALL("x") "," CALL("z")))));
+    /* Of what was kept beside itself. */
+    check_place(
+        AT "/1/messages/0/contents/0/arguments",
+        DOC(TURN("a", SAYS("tool", "{'$type':'functionCall','callId':'a',"
+                                   "'name':'f','arguments':'\\ud800'}"))));
+    check_place(AT "/1/messages/0/contents/0/details/0/a",
+                DOC(TURN("a", SAYS("tool", "{'$type':'error','details':"
+                                           "[{'a':'\\ud800'}]}"))));
+}
+
 TEST(state_repair, refuses_a_time_out_of_range)
 {
     pdr_value *value = doc_value(DOC("")), *out = NULL;
@@ -383,6 +420,9 @@ TEST(told_list, finds_where_a_place_was_before)
     ASSERT_RC(PDR_OK, pdr__told_add(&told, REPAIR_MEMBER_ADDED,
                                     (struct place){2, 0, 0}, "/x", NULL));
     check_before("/schemaVersion", &told, "/schemaVersion");
+    check_before(AT "/1/correlationId", &told, AT "/1/correlationId");
+    check_before(AT "/1", &told, AT "/1/messages/0/role");
+    check_before(AT "/2/messages/0", &told, AT "/2/messages/1/role");
     check_before("/data/conversationHistory", &told,
                  "/data/conversationHistory");
     check_before("/data/conversationHistory/x", &told,
@@ -394,6 +434,53 @@ TEST(told_list, finds_where_a_place_was_before)
     check_before(AT "/2/messages/2/contents/1", &told,
                  AT "/2/messages/2/contents/0");
     check_before(AT "/3/messages/1", &told, AT "/3/messages/1");
+    pdr__told_dispose(&told);
+}
+
+TEST(told_list, finds_where_a_result_was_before)
+{
+    struct told_list told = PDR_TOLD_INIT;
+    size_t none = PDR_NONE;
+
+    ASSERT_RC(PDR_OK, pdr__told_add(&told, REPAIR_ORPHANS_ADDED,
+                                    (struct place){0, 0, none},
+                                    "/orphanResults", NULL));
+    ASSERT_RC(PDR_OK, pdr__told_add(&told, REPAIR_MESSAGE_ADDED,
+                                    (struct place){0, 1, none}, "", NULL));
+    ASSERT_RC(PDR_OK,
+              pdr__told_add(&told, REPAIR_KEPT_ADDED, (struct place){1, 0, 0},
+                            "/detailsJson", NULL));
+    ASSERT_RC(PDR_OK, pdr__told_add(&told, REPAIR_KEPT_ADDED,
+                                    (struct place){1, 0, 1}, "/other", NULL));
+    ASSERT_RC(PDR_OK,
+              pdr__told_move(&told,
+                             (struct moved){{0, 0, 0}, true, {0, 0, 3}, false},
+                             NULL));
+    ASSERT_RC(PDR_OK,
+              pdr__told_move(&told,
+                             (struct moved){{0, 1, 0}, false, {0, 0, 2}, true},
+                             NULL));
+    ASSERT_RC(PDR_OK,
+              pdr__told_move(&told,
+                             (struct moved){{0, 1, 1}, false, {0, 0, 1}, false},
+                             NULL));
+    check_before(AT "/0/messages/0", &told, AT "/0/messages/0/orphanResults");
+    check_before(AT "/0/messages/0/contents/3/result", &told,
+                 AT "/0/messages/0/orphanResults/0/result");
+    check_before(AT "/0/messages/0", &told, AT "/0/messages/1");
+    check_before(AT "/0/messages/0/contents/2", &told,
+                 AT "/0/messages/1/contents/0/result");
+    check_before(AT "/0/messages/0/contents/2/callId", &told,
+                 AT "/0/messages/1/contents/0/callId");
+    check_before(AT "/0/messages/0/contents/1/result", &told,
+                 AT "/0/messages/1/contents/1/result");
+    check_before(AT "/0/messages/0", &told, AT "/0/messages/1/contents/2");
+    check_before(AT "/1/messages/0/contents/0/details/x", &told,
+                 AT "/1/messages/0/contents/0/detailsJson/x");
+    check_before(AT "/1/messages/0/contents/0/detailsJsonx", &told,
+                 AT "/1/messages/0/contents/0/detailsJsonx");
+    check_before(AT "/1/messages/0/contents/1/other", &told,
+                 AT "/1/messages/0/contents/1/other");
     pdr__told_dispose(&told);
 }
 
