@@ -55,20 +55,22 @@ struct finder {
     pdr_doc_finding_fn fn; /* NULL: nobody is told */
     void *arg;
     pdr_buf pointer; /* of the value that is looked at */
-    bool failed;     /* pushing failed: reported by the next finding */
+    size_t lost;     /* names at its end that could not be pushed */
+    pdr_rc failed;   /* why; reported by a finding there */
     uint64_t errors; /* findings of that severity so far */
 };
 
 /* clang-format off */
 #define PDR_FINDER_INIT(fn, arg) \
-    {(fn), (arg), PDR_BUF_INIT(PDR_MAX_POINTER_BYTES), false, 0}
+    {(fn), (arg), PDR_BUF_INIT(PDR_MAX_POINTER_BYTES), 0, PDR_OK, 0}
 /* clang-format on */
 
 /* Go down to a member or an element; gives the mark for pdr__finder_up(). */
 size_t pdr__finder_name(struct finder *finder, pdr_str name);
 size_t pdr__finder_index(struct finder *finder, size_t index);
 void pdr__finder_up(struct finder *finder, size_t mark);
-/* Tell of the place that we are at. What the callback returns, or NOMEM. */
+/* Tell of the place that we are at. What the callback returns; NO_MEMORY or
+ * BUFFER_FULL if the place could not be kept. */
 pdr_rc pdr__finder_tell(struct finder *finder, const char *rule,
                         pdr_severity severity, pdr_err *err, const char *fmt,
                         ...) PDR_PRINTF(5, 6);

@@ -6,7 +6,8 @@
  *      costs nothing until there is something to tell.
  *
  * Pushing a name cannot fail for its caller: what went wrong is kept and comes
- * out with the next finding, or is no loss if there is none.
+ * out with a finding at that name or below it, and is no loss if there is none.
+ * Once the walk has left the name, all is well again.
  */
 #include <stdio.h>
 
@@ -43,13 +44,18 @@ const char *pdr__kind_phrase(const pdr_value *value)
     }
     return "an object";
 }
+/* Marks below a name that is not in the pointer: no pointer is so long. */
+#define MARK_LOST (SIZE_MAX / 2)
 
 size_t pdr__finder_name(struct finder *finder, pdr_str name)
 {
     size_t mark = finder->pointer.len;
 
-    if (pdr_pointer_push(&finder->pointer, name, NULL) != PDR_OK)
-        finder->failed = true;
+    if (finder->lost > 0)
+        return MARK_LOST + finder->lost++;
+    finder->failed = pdr_pointer_push(&finder->pointer, name, NULL);
+    if (finder->failed != PDR_OK)
+        finder->lost = 1;
     return mark;
 }
 
@@ -63,8 +69,24 @@ size_t pdr__finder_index(struct finder *finder, size_t index)
 
 void pdr__finder_up(struct finder *finder, size_t mark)
 {
+    if (mark >= MARK_LOST) {
+        finder->lost = mark - MARK_LOST;
+        return;
+    }
+    finder->lost = 0;
     if (mark < finder->pointer.len)
         finder->pointer.len = mark;
+}
+
+/* There is something to tell of a place that cannot be named. */
+static pdr_rc tell_lost(const struct finder *finder, pdr_err *err)
+{
+    if (finder->failed == PDR_ENOMEM)
+        return pdr__nomem(err);
+    return PDR_FAIL(err, BUFFER_FULL,
+                    "there is a finding at a place whose pointer would have "
+                    "more than %u bytes; shorten the names that lead to it",
+                    PDR_MAX_POINTER_BYTES);
 }
 
 pdr_rc pdr__finder_tell(struct finder *finder, const char *rule,
@@ -78,10 +100,10 @@ pdr_rc pdr__finder_tell(struct finder *finder, const char *rule,
 
     if (severity == PDR_SEVERITY_ERROR)
         finder->errors++;
-    if (finder->failed)
-        return pdr__nomem(err);
     if (finder->fn == NULL)
         return PDR_OK;
+    if (finder->lost > 0)
+        return tell_lost(finder, err);
     va_start(args, fmt);
     len = vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);

@@ -352,8 +352,8 @@ static pdr_rc check_entry_time(struct check *c, const pdr_value *value)
     if (request_time(&asked, c, c->entry) && entry->ticks < asked)
         return tell(c, MEANING_RESPONSE_EARLIER,
                     "the response is earlier than its request");
-    if (before != NULL && before->kind != PDR_ENTRY_OTHER &&
-        before->has_time && entry->ticks < before->ticks)
+    if (before != NULL && before->kind != PDR_ENTRY_OTHER && before->has_time &&
+        entry->ticks < before->ticks)
         return tell(c, MEANING_OUT_OF_ORDER,
                     "the entry is earlier than the one before it");
     return PDR_OK;
@@ -678,12 +678,13 @@ static pdr_rc visit_member(struct check *c, const pdr_iter *it, bool repeated,
                            enum role role)
 {
     pdr_str name = {NULL, 0};
-    size_t mark = c->finder.pointer.len;
+    size_t mark = 0;
     pdr_rc rc = pdr__value_name_bytes(&name, it->name, &c->scratch, c->err);
 
-    if (rc == PDR_OK)
-        mark = pdr__finder_name(&c->finder, name);
-    if (rc == PDR_OK && repeated)
+    if (rc != PDR_OK)
+        return rc;
+    mark = pdr__finder_name(&c->finder, name);
+    if (repeated)
         rc = tell(c, MEANING_DUPLICATE, "an earlier member has this name");
     if (rc == PDR_OK && pdr_value_has_lone_surrogate(it->name))
         rc = tell(c, MEANING_LONE, "the name has no text");

@@ -69,6 +69,59 @@ TEST(finder_tell, cuts_a_text_that_is_too_long)
     pdr_buf_dispose(&told);
 }
 
+TEST(finder_tell, fails_only_below_a_name_that_is_too_long)
+{
+    pdr_buf told = PDR_BUF_INIT(1000), name = PDR_BUF_INIT(UINT32_MAX);
+    struct finder finder = PDR_FINDER_INIT(note, &told);
+    pdr_err err = PDR_ERR_INIT;
+    size_t outer = 0, large = 0, inner = 0;
+
+    ASSERT_RC(PDR_OK, pdr_buf_reserve(&name, PDR_MAX_POINTER_BYTES, NULL));
+    name.len = PDR_MAX_POINTER_BYTES;
+    memset(name.ptr, 'n', name.len);
+    outer = pdr__finder_name(&finder, pdr_str_c("a"));
+    large = pdr__finder_name(&finder, pdr_buf_str(&name));
+    inner = pdr__finder_index(&finder, 1);
+    (void)pdr__finder_name(&finder, pdr_str_c("b"));
+    pdr__finder_up(&finder, inner);
+    ASSERT_RC(PDR_ELIMIT, pdr__finder_tell(&finder, "x", PDR_SEVERITY_INFO,
+                                           &err, "%s", "in it"));
+    ASSERT_STR("buffer_full", err.reason);
+    pdr__finder_up(&finder, large);
+    ASSERT_RC(PDR_OK, pdr__finder_tell(&finder, "x", PDR_SEVERITY_INFO, &err,
+                                       "%s", "beside it"));
+    (void)pdr__finder_name(&finder, pdr_str_c("c"));
+    ASSERT_RC(PDR_OK, pdr__finder_tell(&finder, "x", PDR_SEVERITY_INFO, &err,
+                                       "%s", "next"));
+    /* From far below it. */
+    large = pdr__finder_name(&finder, pdr_buf_str(&name));
+    (void)pdr__finder_name(&finder, pdr_str_c("d"));
+    pdr__finder_up(&finder, outer);
+    ASSERT_RC(PDR_OK, pdr__finder_tell(&finder, "x", PDR_SEVERITY_INFO, &err,
+                                       "%s", "out"));
+    ASSERT_TEXT("x info /a: beside it\nx info /a/c: next\nx info : out\n",
+                pdr_buf_str(&told));
+    pdr__finder_dispose(&finder);
+    pdr_buf_dispose(&name);
+    pdr_buf_dispose(&told);
+}
+
+TEST(finder_tell, needs_no_place_if_nobody_is_told)
+{
+    pdr_buf name = PDR_BUF_INIT(UINT32_MAX);
+    struct finder finder = PDR_FINDER_INIT(NULL, NULL);
+
+    ASSERT_RC(PDR_OK, pdr_buf_reserve(&name, PDR_MAX_POINTER_BYTES, NULL));
+    name.len = PDR_MAX_POINTER_BYTES;
+    memset(name.ptr, 'n', name.len);
+    (void)pdr__finder_name(&finder, pdr_buf_str(&name));
+    ASSERT_RC(PDR_OK, pdr__finder_tell(&finder, "x", PDR_SEVERITY_ERROR, NULL,
+                                       "%s", "in it"));
+    ASSERT_INT(1, finder.errors);
+    pdr__finder_dispose(&finder);
+    pdr_buf_dispose(&name);
+}
+
 static pdr_rc refuse(const pdr_doc_finding *finding, pdr_err *err, void *arg)
 {
     (void)finding;

@@ -424,6 +424,45 @@ TEST(state_check_meaning, ends_with_what_the_callback_returns)
 }
 
 /* 100,000 entries, each with a call whose id nobody answers. */
+/* An entry that nobody knows, with a name of 17 MB for what is in `inside`, and
+ * a member that occurs twice behind it. */
+static pdr_value *make_long_name(const char *inside)
+{
+    const size_t len = 17u << 20;
+    char *name = malloc(len + 1);
+    pdr_value *entry = doc_value("{'$type':'note'}"), *part = doc_value(inside);
+    pdr_value *doc = doc_value("{'schemaVersion':'1.1.0','a':1,'a':2,'data':"
+                               "{'conversationHistory':[]}}");
+
+    ASSERT(name != NULL);
+    memset(name, 'n', len);
+    ASSERT_RC(PDR_OK, pdr_value_set(&entry, pdr_str_n(name, len), part, NULL));
+    pdr_value_free(part);
+    part = doc_value("{'b':1,'b':2}");
+    ASSERT_RC(PDR_OK, pdr_value_set(&entry, pdr_str_c("z"), part, NULL));
+    ASSERT_RC(PDR_OK, pdr_state_append(&doc, entry, NULL));
+    pdr_value_free(part);
+    pdr_value_free(entry);
+    free(name);
+    return doc;
+}
+
+TEST(state_check_meaning, goes_on_behind_a_name_that_no_pointer_can_hold)
+{
+    pdr_value *doc = make_long_name("{'c':1,'c':2}");
+    pdr_buf found = PDR_BUF_INIT(1u << 20);
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_ELIMIT,
+              pdr_state_check_meaning(doc, &err, note_finding, &found));
+    ASSERT_STR("buffer_full", err.reason);
+    pdr_buf_dispose(&found);
+    pdr_value_free(doc);
+    check_value("warning duplicate-name /a\ninfo entry-kind-unknown " AT
+                "/0\nwarning duplicate-name " AT "/0/z/b\n",
+                make_long_name("{'c':1}"));
+}
+
 TEST(state_check_meaning, stays_linear_on_hostile_sizes)
 {
     pdr_value *state = NULL;
