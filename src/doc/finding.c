@@ -44,6 +44,7 @@ const char *pdr__kind_phrase(const pdr_value *value)
     }
     return "an object";
 }
+
 /* Marks below a name that is not in the pointer: no pointer is so long. */
 #define MARK_LOST (SIZE_MAX / 2)
 
