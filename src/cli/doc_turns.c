@@ -50,7 +50,8 @@ static int compare_keys(const void *left, const void *right)
 
 void doc_keys_sort(struct doc_keys *keys)
 {
-    const char *at = keys->texts.ptr;
+    /* Where all texts are empty, there is no buffer. */
+    const char *at = keys->texts.ptr != NULL ? keys->texts.ptr : "";
 
     for (size_t i = 0; i < keys->count; i++) {
         keys->items[i].text.ptr = at;
