@@ -233,10 +233,6 @@ static void show_lone_result(struct show *s, const struct doc_content *c,
                  CLI_TEXT_LINE, 40);
     cli_put(&lead, why);
     put_text(s, CLI_YELLOW, sign(s, "← ", "<- "), pdr_buf_str(&lead), 0);
-    cli_put(&lead, doc_results_has_call(&s->results, id)
-                       ? ", which has a result already:"
-                       : ", which was not called in this turn:");
-    put_text(s, CLI_RED, sign(s, "← ", "<- "), pdr_buf_str(&lead), 0);
     show_result(s, content, sign(s, "  ", "   "));
     pdr_buf_dispose(&lead);
 }
@@ -354,7 +350,10 @@ static void show_content(struct show *s, const pdr_value *content)
     case DOC_PART_RESULT:
         if (!doc_results_pass(&s->results))
             show_lone_result(s, &c, content,
-                             ", which was not called in this turn:");
+                             doc_results_has_call(
+                                 &s->results, doc_field(&c, PDR_FIELD_CALL_ID))
+                                 ? ", which has a result already:"
+                                 : ", which was not called in this turn:");
         break;
     case DOC_PART_REFERENCE:
         show_reference(s, &c);
