@@ -43,6 +43,54 @@ TEST(keys, none_are_none)
     doc_keys_free(&keys);
 }
 
+/* --- errors -------------------------------------------------------------- */
+
+#define HISTORY(entries)                                                       \
+    "{\"schemaVersion\":\"1.1.0\",\"data\":{\"conversationHistory\":[" entries \
+    "]}}"
+#define LOST_CALL                                                    \
+    "{\"$type\":\"response\",\"messages\":[{\"role\":\"assistant\"," \
+    "\"contents\":[{\"$type\":\"functionCall\",\"callId\":\"1\","    \
+    "\"name\":\"f\",\"arguments\":{\"n\":1e400}}]}]}"
+
+static void check_errors(size_t ours, size_t readers, pdr_reader reader,
+                         const char *json)
+{
+    pdr_value *value = read_value(json);
+    struct doc_errors found = doc_errors_of(value, reader);
+
+    ASSERT_SIZE(ours, found.ours);
+    ASSERT_SIZE(readers, found.readers);
+    pdr_value_free(value);
+}
+
+TEST(errors, are_counted_for_us_and_for_a_reader)
+{
+    check_errors(0, 0, PDR_READER_ANY, "null");
+    check_errors(0, 0, PDR_READER_PYTHON, HISTORY(""));
+    check_errors(1, 0, PDR_READER_ANY, HISTORY(LOST_CALL));
+    check_errors(1, 1, PDR_READER_PYTHON,
+                 "{\"data\":{\"conversationHistory\":[]}}");
+    check_errors(1, 0, PDR_READER_ANY, "{\"schemaVersion\":\"2.0.0\"}");
+}
+
+TEST(set_aside, is_a_list_with_something_in_it)
+{
+    static const struct {
+        const char *json;
+        size_t count;
+    } rows[] = {{"{}", 0},
+                {"{\"orphanResults\":[]}", 0},
+                {"{\"orphanResults\":{\"a\":1}}", 0},
+                {"{\"orphanResults\":[1,2]}", 2}};
+
+    for (size_t i = 0; i < CLI_COUNT(rows); i++) {
+        pdr_value *message = read_value(rows[i].json);
+        ASSERT_SIZE(rows[i].count, pdr_value_count(doc_set_aside(message)));
+        pdr_value_free(message);
+    }
+}
+
 /* --- turns --------------------------------------------------------------- */
 
 /* "1:0+3 2:1 0:2": number of each turn and its entries; "!" for a failed one,
