@@ -5,6 +5,8 @@
  *      in three spellings. The table knows them all, so that nobody else has to
  *      know that a tool call is a `function_call` somewhere.
  */
+#include <strings.h>
+
 #include "content_table.h"
 
 /* Discriminators by kind and shape; "" where a shape has no such kind. */
@@ -132,56 +134,49 @@ const pdr_value *pdr_content_get(const pdr_value *content, pdr_shape shape,
 
 /* --- media types --------------------------------------------------------- */
 
-#define DATA_SCHEME PDR_LIT("data:")
-
-static bool has_scheme(pdr_str uri, pdr_str scheme)
+/* Do the bytes at `text`, as many as `word` has, say it in either case? */
+static bool is_word(const char *text, pdr_str word)
 {
-    if (uri.len < scheme.len)
-        return false;
-    for (size_t i = 0; i < scheme.len; i++) {
-        char c = uri.ptr[i];
+    return strncasecmp(text, word.ptr, word.len) == 0;
+}
 
-        if (c >= 'A' && c <= 'Z')
-            c = (char)(c - 'A' + 'a');
-        if (c != scheme.ptr[i])
-            return false;
-    }
+bool pdr__data_uri_read(struct data_uri *out, pdr_str uri)
+{
+    const pdr_str scheme = PDR_LIT("data:"), mark = PDR_LIT(";base64");
+    pdr_str *media = &out->media;
+    const char *comma = NULL;
+
+    if (uri.len < scheme.len || !is_word(uri.ptr, scheme))
+        return false;
+    comma = memchr(uri.ptr, ',', uri.len);
+    if (comma == NULL)
+        return false;
+    out->data = pdr_str_n(comma + 1, uri.len - (size_t)(comma + 1 - uri.ptr));
+    *media =
+        pdr_str_n(uri.ptr + scheme.len, (size_t)(comma - uri.ptr) - scheme.len);
+    out->is_base64 = media->len >= mark.len && is_word(comma - mark.len, mark);
+    if (out->is_base64)
+        media->len -= mark.len;
+    /* Parameters alone say nothing of the type. */
+    if (memchr(media->ptr, '/', media->len) == NULL)
+        media->len = 0;
     return true;
 }
 
 pdr_str pdr__data_uri_media(pdr_str uri)
 {
-    static const char mark[] = ";base64";
-    pdr_str scheme = DATA_SCHEME;
-    const char *comma = NULL;
-    pdr_str media = {NULL, 0};
+    struct data_uri parts = {{NULL, 0}, {NULL, 0}, false};
 
-    if (!has_scheme(uri, scheme))
-        return media;
-    comma = memchr(uri.ptr, ',', uri.len);
-    if (comma == NULL)
-        return media;
-    media =
-        pdr_str_n(uri.ptr + scheme.len, (size_t)(comma - uri.ptr) - scheme.len);
-    if (media.len >= sizeof(mark) - 1 &&
-        has_scheme(pdr_str_n(comma - (sizeof(mark) - 1), sizeof(mark) - 1),
-                   PDR_LIT(";base64")))
-        media.len -= sizeof(mark) - 1;
-    /* Parameters alone say nothing of the type. */
-    if (memchr(media.ptr, '/', media.len) == NULL)
-        media.len = 0;
-    return media;
+    return pdr__data_uri_read(&parts, uri) ? parts.media : pdr_str_n(NULL, 0);
 }
 
 bool pdr__is_data_uri(const pdr_value *uri)
 {
-    pdr_str inner = {NULL, 0};
+    struct data_uri parts;
 
-    if (uri == NULL || pdr_value_kind(uri) != PDR_STRING)
-        return false;
-    inner = string_inner(uri); /* escapes change neither scheme nor comma */
-    return has_scheme(inner, DATA_SCHEME) &&
-           memchr(inner.ptr, ',', inner.len) != NULL;
+    /* As it is spelled: nobody escapes the scheme, or a comma. */
+    return uri != NULL && pdr_value_kind(uri) == PDR_STRING &&
+           pdr__data_uri_read(&parts, string_inner(uri));
 }
 
 pdr_rc pdr_content_media_type(pdr_str *out, const pdr_value *content,

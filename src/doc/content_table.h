@@ -76,8 +76,17 @@ extern const size_t pdr__python_order_count;
 /* What kind a name is in a shape; PDR_CONTENT_OTHER for none. */
 pdr_content_kind pdr__content_kind_named(pdr_str name, pdr_shape shape);
 
-/* The media type in a data URI, with its parameters; empty if there is none, or
- * it is no data URI. `uri` is the text of a URI. */
+/* The parts of a data URI; they belong to its text. What .NET and Python each
+ * take for one is in compat_text.c and compat_python.c. */
+struct data_uri {
+    pdr_str media; /* with its parameters; empty if there is none */
+    pdr_str data;  /* as it is written */
+    bool is_base64;
+};
+/* False if it is none: "data:" in either case, and a comma. */
+bool pdr__data_uri_read(struct data_uri *out, pdr_str uri);
+
+/* Its media type; empty if there is none, or it is no data URI. */
 pdr_str pdr__data_uri_media(pdr_str uri);
 
 /* Is it the text of a data URI, as far as the readers look? */

@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "compare.h"
+#include "content_table.h"
 #include "meaning.h"
 
 static const struct {
@@ -483,33 +484,32 @@ static pdr_rc check_content(struct check *c, const pdr_value *content)
     return item->is_call ? check_call(c, item) : check_result(c, item);
 }
 
-/* Is it "data:", a comma, and data in the form that it says? */
-static bool is_data_uri(pdr_str uri)
+/* Full groups of four, the last one padded if it has to be. */
+static bool is_base64(pdr_str text)
 {
-    const char *comma = NULL;
-    size_t head = 0, end = uri.len;
+    size_t len = text.len;
 
-    if (uri.len < 5 || memcmp(uri.ptr, "data:", 5) != 0)
+    if (len % 4 != 0)
         return false;
-    comma = memchr(uri.ptr, ',', uri.len);
-    if (comma == NULL)
-        return false;
-    head = (size_t)(comma - uri.ptr);
-    if (head < 7 || memcmp(comma - 7, ";base64", 7) != 0)
-        return true;
-    if ((uri.len - head - 1) % 4 != 0)
-        return false;
-    for (int pad = 0; pad < 2 && end > head + 1 && uri.ptr[end - 1] == '=';
-         pad++)
-        end--;
-    for (size_t i = head + 1; i < end; i++) {
-        char ch = uri.ptr[i];
+    for (int pad = 0; pad < 2 && len > 0 && text.ptr[len - 1] == '='; pad++)
+        len--;
+    for (size_t i = 0; i < len; i++) {
+        char ch = text.ptr[i];
 
         if (!((ch >= 'A' && ch <= 'Z') || (ch >= 'a' && ch <= 'z') ||
               (ch >= '0' && ch <= '9') || ch == '+' || ch == '/'))
             return false;
     }
     return true;
+}
+
+/* Is it a data URI with data in the form that it says? */
+static bool is_data_uri(pdr_str uri)
+{
+    struct data_uri parts;
+
+    return pdr__data_uri_read(&parts, uri) &&
+           (!parts.is_base64 || is_base64(parts.data));
 }
 
 static pdr_rc check_uri(struct check *c, const pdr_value *uri)

@@ -339,18 +339,21 @@ TEST(state_check_meaning, looks_at_data_uris)
                                     "{'$type':'data','uri':'data:a/b;base64,"
                                     "SGk='},{'$type':'data','uri':"
                                     "'data:;base64,'},{'$type':'data','uri':"
-                                    "'data:;base64,+/aZ09=='},"
+                                    "'data:;base64,+/aZ09=='},{'$type':"
+                                    "'data','uri':'DATA:a/b;BASE64,SGk='},"
                                     "{'$type':'uri','uri':'x'}"));
     check_messages(
         "warning data-uri-invalid " AT "/1/messages/0/contents/0/uri\n"
         "warning data-uri-invalid " AT "/1/messages/0/contents/1/uri\n"
         "warning data-uri-invalid " AT "/1/messages/0/contents/2/uri\n"
         "warning data-uri-invalid " AT "/1/messages/0/contents/3/uri\n"
-        "warning data-uri-invalid " AT "/1/messages/0/contents/4/uri\n",
+        "warning data-uri-invalid " AT "/1/messages/0/contents/4/uri\n"
+        "warning data-uri-invalid " AT "/1/messages/0/contents/5/uri\n",
         SAYS("user", "{'$type':'data','uri':'http://x/y'},"
                      "{'$type':'data','uri':'data:text/plain'},"
                      "{'$type':'data','uri':'data:a/b;base64,SGk'},"
                      "{'$type':'data','uri':'data:a/b;base64,!!!!'},"
+                     "{'$type':'data','uri':'Data:a/b;Base64,S'},"
                      "{'$type':'data','uri':null}"));
 }
 
