@@ -33,74 +33,19 @@ static size_t count_types(bool *first, const pdr_value *object)
     return count;
 }
 
-/* The other members of an object, shared, behind those of *io. A name that
- * occurs twice or has no UTF-8 form cannot be set: *all says whether all went
- * in. */
-static pdr_rc share_members(bool *all, pdr_value **io, const pdr_value *object,
-                            pdr_err *err)
-{
-    pdr_buf scratch = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
-    size_t types = 0;
-    pdr_str name = {NULL, 0};
-    pdr_iter it;
-    pdr_rc rc = PDR_OK;
-
-    pdr_iter_init(&it, object);
-    while (rc == PDR_OK && pdr_iter_next(&it)) {
-        if (pdr_value_text_is(it.name, PDR_LIT("$type"))) {
-            types++;
-            continue;
-        }
-        rc = pdr__value_name_bytes(&name, it.name, &scratch, err);
-        if (rc == PDR_OK && !pdr_value_has_lone_surrogate(it.name))
-            rc = pdr_value_set(io, name, it.value, err);
-    }
-    *all = pdr_value_count(*io) - 1 == pdr_value_count(object) - types;
-    pdr_buf_dispose(&scratch);
-    return rc;
-}
-
-/* The same as a copy, which keeps every name. */
-static pdr_rc copy_members(pdr_value **out, const pdr_value *type,
-                           const pdr_value *object, pdr_err *err)
-{
-    pdr_builder *to = NULL;
-    pdr_iter it;
-    pdr_rc rc = pdr_builder_new(&to, err);
-
-    *out = NULL;
-    if (rc != PDR_OK)
-        return rc;
-    pdr_builder_object(to);
-    pdr_builder_name(to, PDR_LIT("$type"));
-    pdr_builder_value(to, type);
-    pdr_iter_init(&it, object);
-    while (pdr_iter_next(&it)) {
-        if (pdr_value_text_is(it.name, PDR_LIT("$type")))
-            continue;
-        pdr__builder_name_value(to, it.name);
-        pdr_builder_value(to, it.value);
-    }
-    pdr_builder_end(to);
-    rc = pdr_builder_finish(out, to, err);
-    pdr_builder_free(to);
-    return rc;
-}
-
-/* The object with `type` as its first member, and no other of that name. */
+/* The object with `type` as its first member, and no other of that name. All
+ * others are shared, with the spelling of their names. */
 static pdr_rc put_type_first(pdr_value **object, const pdr_value *type,
                              pdr_err *err)
 {
     pdr_value *made = pdr_value_new_object();
-    bool all = false;
+    pdr_iter it;
     pdr_rc rc = pdr_value_set(&made, PDR_LIT("$type"), type, err);
 
-    if (rc == PDR_OK)
-        rc = share_members(&all, &made, *object, err);
-    if (rc == PDR_OK && !all) {
-        pdr_value_free(made);
-        made = NULL;
-        rc = copy_members(&made, type, *object, err);
+    pdr_iter_init(&it, *object);
+    while (rc == PDR_OK && pdr_iter_next(&it)) {
+        if (!pdr_value_text_is(it.name, PDR_LIT("$type")))
+            rc = pdr__value_add_member(&made, it.name, it.value, err);
     }
     if (rc == PDR_OK) {
         pdr_value_free(*object);

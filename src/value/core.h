@@ -256,6 +256,14 @@ pdr_rc pdr__value_edit_element(pdr_value ***slot, pdr_value **parent,
 pdr_rc pdr__value_edit_member(pdr_value ***slot, pdr_value **parent,
                               pdr_str name, uint32_t levels, pdr_err *err);
 
+/* Add a member at the end of the object *io, also if there is one of that name.
+ * Both are shared, the spelling of the name included, which is a string. Fails
+ * as pdr_value_set(). */
+PDR_MUST_CHECK pdr_rc pdr__value_add_member(pdr_value **io,
+                                            const pdr_value *name,
+                                            const pdr_value *value,
+                                            pdr_err *err);
+
 /* --- builder.c ----------------------------------------------------------- */
 
 /* A flat copy of a value or of a part of one, without white space. */

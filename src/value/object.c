@@ -125,24 +125,17 @@ static pdr_value **own_member(struct changed *c, uint32_t position)
     return member_at(c, position);
 }
 
-/* Add a member at the end; takes `value` if it succeeds. */
-static pdr_rc add_member(struct changed *c, pdr_str name, pdr_value *value,
+/* Add a member at the end; takes `name` and `value` if it succeeds. */
+static pdr_rc put_at_end(struct changed *c, pdr_value *name, pdr_value *value,
                          pdr_err *err)
 {
-    pdr_value *owned_name = NULL;
-
     if (c->slots >= PDR_MAX_NODES)
         return PDR_FAIL(err, TOO_MANY_NODES, "an object has at most %u members",
                         PDR_MAX_NODES);
-    pdr_rc rc = pdr_value_new_string(&owned_name, name, err);
-    if (rc != PDR_OK)
-        return rc;
     struct chunk *chunk = pdr__run_room_at_end(&c->run, 2);
-    if (chunk == NULL) {
-        pdr_value_free(owned_name);
+    if (chunk == NULL)
         return pdr__nomem(err);
-    }
-    chunk->item[chunk->count++] = owned_name;
+    chunk->item[chunk->count++] = name;
     chunk->item[chunk->count++] = value;
     set_count(c, node_count(&c->node) + 1);
     struct names *names = atomic_load_explicit(&c->names, memory_order_relaxed);
@@ -157,6 +150,44 @@ static pdr_rc add_member(struct changed *c, pdr_str name, pdr_value *value,
     }
     c->slots++;
     return PDR_OK;
+}
+
+/* The same with the text of a name; takes `value` if it succeeds. */
+static pdr_rc add_member(struct changed *c, pdr_str name, pdr_value *value,
+                         pdr_err *err)
+{
+    pdr_value *owned_name = NULL;
+    pdr_rc rc = pdr_value_new_string(&owned_name, name, err);
+
+    if (rc == PDR_OK)
+        rc = put_at_end(c, owned_name, value, err);
+    if (rc != PDR_OK)
+        pdr_value_free(owned_name);
+    return rc;
+}
+
+pdr_rc pdr__value_add_member(pdr_value **io, const pdr_value *name,
+                             const pdr_value *value, pdr_err *err)
+{
+    pdr_value *own_name = NULL, *item = NULL;
+    struct changed *c = NULL;
+    pdr_rc rc = pdr__changed_need(*io, PDR_OBJECT, err);
+
+    if (rc == PDR_OK)
+        rc = pdr__changed_adopt(&own_name, *io, name, err);
+    if (rc == PDR_OK)
+        rc = pdr__changed_adopt(&item, *io, value, err);
+    if (rc == PDR_OK) {
+        c = pdr__changed_make(io);
+        rc = c == NULL ? pdr__nomem(err) : put_at_end(c, own_name, item, err);
+    }
+    if (rc == PDR_OK) {
+        pdr__changed_raise(c, pdr__value_height(item));
+        return PDR_OK;
+    }
+    pdr_value_free(own_name);
+    pdr_value_free(item);
+    return rc;
 }
 
 pdr_rc pdr_value_set(pdr_value **io, pdr_str name, const pdr_value *value,

@@ -42,10 +42,15 @@ TEST(repair_for_dotnet, puts_the_type_first)
     check("info type-first " ITEM "\n",
           DOC(SAYS("{'$type':'text','text':'a','o':{ 'b' : 1 }}")),
           DOC(SAYS("{'text':'a','$type':'text','o':{ 'b' : 1 }}")));
-    /* Once: the last one counts. Other names may occur twice. */
+    /* Once: the last one counts. Other names may occur twice, and keep their
+     * spelling. */
     check("info type-first " ITEM "\n",
-          DOC(SAYS("{'$type':'text','k':1,'text':'a','k':2}")),
-          DOC(SAYS("{'$type':'error','k':1,'text':'a','$type':'text','k':2}")));
+          DOC(SAYS("{'$type':'text','k':[ 1 ],'text':'a','k':2}")),
+          DOC(SAYS("{'$type':'error','k':[ 1 ],'text':'a','$type':'text',"
+                   "'k':2}")));
+    check("info type-first " ITEM "\n",
+          DOC(SAYS("{'$type':'text','\\u006b':{ },'te\\u0078t':'a'}")),
+          DOC(SAYS("{'\\u006b':{ },'te\\u0078t':'a','$type':'text'}")));
     check("info type-filled " AT "/0\n",
           DOC("{'$type':'response','json_type':'response','correlationId':'a',"
               "'createdAt':'2026-02-03','messages':[]}"),

@@ -26,6 +26,81 @@ TEST(value_set, replaces_the_last_of_its_name_or_adds)
     pdr_value_free(v);
 }
 
+/* Add all members of `from`. */
+static pdr_rc add_all(pdr_value **io, const pdr_value *from, pdr_err *err)
+{
+    pdr_iter it;
+    pdr_rc rc = PDR_OK;
+
+    pdr_iter_init(&it, from);
+    while (rc == PDR_OK && pdr_iter_next(&it))
+        rc = pdr__value_add_member(io, it.name, it.value, err);
+    return rc;
+}
+
+TEST(value_add_member, keeps_every_name_as_it_is_spelled)
+{
+    pdr_value *v = value_of("{\"a\":1}"), *nine = number_of(9);
+    pdr_value *from = value_of("{\"\\u0061\":[ 2 ],\"\\ud800\":3,\"a\":4}");
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_OK, add_all(&v, from, &err));
+    pdr_value_free(from);
+    ASSERT_JSON("{\"a\":1,\"\\u0061\":[2],\"\\ud800\":3,\"a\":4}", v);
+    ASSERT_JSON("4", pdr_value_get_c(v, "a"));
+    ASSERT_RC(PDR_EINVALID, add_all(&nine, v, &err));
+    ASSERT_STR("wrong_kind", err.reason);
+    pdr_value_free(nine);
+    pdr_value_free(v);
+}
+
+TEST(value_add_member, of_its_own_members_makes_no_circle)
+{
+    pdr_value *v = value_of("{\"\\u0061\":{\"b\":1}}");
+    pdr_value *before = pdr_value_ref(v);
+
+    ASSERT_RC(PDR_OK, add_all(&v, before, NULL));
+    ASSERT_JSON("{\"\\u0061\":{\"b\":1},\"\\u0061\":{\"b\":1}}", v);
+    pdr_value_free(before);
+    pdr_value_free(v);
+}
+
+TEST(value_add_member, is_found_in_a_large_object)
+{
+    pdr_value *v = pdr_value_new_object(), *from = NULL;
+    char text[64];
+
+    for (int i = 0; i < 1000; i++) {
+        (void)snprintf(text, sizeof(text), "{\"n%d\":%d}", i / 2, i);
+        from = value_of(text);
+        ASSERT_RC(PDR_OK, add_all(&v, from, NULL));
+        pdr_value_free(from);
+        (void)snprintf(text, sizeof(text), "n%d", i / 2);
+        int64_t number = -1;
+        ASSERT_RC(PDR_OK,
+                  pdr_value_int64(&number, pdr_value_get_c(v, text), NULL));
+        ASSERT_INT(i, number);
+    }
+    ASSERT_SIZE(1000, pdr_value_count(v));
+    pdr_value_free(v);
+}
+
+TEST_OOM(value_add_member, leaves_the_value_as_it_was_without_memory)
+{
+    pdr_value *v = NULL, *from = NULL;
+    pdr_rc rc = pdr_json_read(&v, pdr_str_c("{\"a\":1}"), NULL, NULL);
+
+    if (rc == PDR_OK)
+        rc = pdr_json_read(&from, pdr_str_c("{\"\\u0061\":[2]}"), NULL, NULL);
+    if (rc == PDR_OK) {
+        rc = add_all(&v, from, NULL);
+        ASSERT_SIZE(rc == PDR_OK ? 2 : 1, pdr_value_count(v));
+    }
+    ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
+    pdr_value_free(from);
+    pdr_value_free(v);
+}
+
 TEST(value_remove, removes_all_of_a_name)
 {
     pdr_value *v = value_of("{\"a\":1,\"b\":2,\"\\u0061\":3}");
@@ -284,6 +359,9 @@ TEST(value_edit, has_a_limit_of_levels)
     ASSERT_RC(PDR_ELIMIT, pdr_value_append(&array, v, &err));
     ASSERT_STR("too_deep", err.reason);
     ASSERT_RC(PDR_ELIMIT, pdr_value_set(&object, pdr_str_c("a"), v, &err));
+    pdr_value *name = value_of("\"a\"");
+    ASSERT_RC(PDR_ELIMIT, pdr__value_add_member(&object, name, v, &err));
+    pdr_value_free(name);
     ASSERT_JSON("[]", array);
     ASSERT_RC(PDR_OK, pdr_value_compact(&v, &err));
     ASSERT_RC(PDR_ELIMIT, pdr_value_append(&array, v, &err));
