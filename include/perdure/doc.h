@@ -241,7 +241,8 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_state_remove_entries(pdr_value **io,
 typedef enum pdr_severity {
     PDR_SEVERITY_INFO = 1,    /* worth knowing */
     PDR_SEVERITY_WARNING = 2, /* something gets lost, or reads differently */
-    PDR_SEVERITY_ERROR = 3    /* it cannot be read, or no run will succeed */
+    PDR_SEVERITY_ERROR = 3 /* it cannot be read, no run will succeed, or a run
+                              does damage */
 } pdr_severity;
 
 /** "info", "warning", "error"; "?" for what is none. @thread any @since 0.1 */
@@ -347,7 +348,8 @@ pdr_state_migrate(pdr_value **out, const pdr_value *state, pdr_str to,
  *                  run.
  * @param state     shared; not NULL.
  * @param reader    for whom, beside us.
- * @param now       ticks; the time of what is added.
+ * @param now       ticks; the time of what is added, or that of its request
+ *                  if that is later.
  * @param fn        gets every change, once it is sure that nothing is refused,
  *                  in the order of the entries; NULL: no report. The pointer of
  *                  a rule that ends in "-added" is one of the result, any other
