@@ -831,7 +831,8 @@ static int run(struct cli *cli, int argc, char **argv)
     if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))
         return cli->status;
     if ((choice.last != 0) + (choice.turn != 0) + (choice.id != NULL) > 1)
-        return doc_usage(cli, "--last", "does not go with --turn or --id", "");
+        return doc_usage(cli, "--last, --turn and --id",
+                         "only one of them can be given", "");
     status = doc_load(&d, cli, path, &how);
     if (status == 0)
         status = show(&s, &d, &choice, !no_pager);

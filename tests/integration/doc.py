@@ -179,7 +179,7 @@ def _():
          "--last: '0' is no number from 1 to 4294967295",
          "'perdure doc show --help' shows what it takes"),
         (["doc", "show", "--last=1", "--turn=1", "a.json"],
-         "--last: does not go with --turn or --id",
+         "--last, --turn and --id: only one of them can be given",
          "'perdure doc show --help' shows what it takes"),
         (["doc", "check", "--for=rust", "a.json"],
          "--for: 'rust' is not offered", "choose one of dotnet, python"),
