@@ -638,7 +638,7 @@ TEST(convert, of_nested_contents_takes_time_by_size_not_by_depth)
 static pdr_value *make_large(const char *front, const char *first,
                              const char *second, const char *end)
 {
-    enum { MANY = 60000 };
+    enum { MANY = 30000 };
     pdr_buf text = PDR_BUF_INIT(UINT32_MAX);
     pdr_value *made = NULL;
     char one[64];
