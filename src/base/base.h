@@ -312,12 +312,24 @@ PDR_MUST_CHECK pdr_rc pdr__base64_encode(pdr_buf *out, pdr_str bytes,
 PDR_MUST_CHECK pdr_rc pdr__base64_decode(pdr_buf *out, pdr_str text,
                                          enum pdr__base64 kind, pdr_err *err);
 
-/* --- regular expressions (regex.c) -----------------------------------------
+/* --- regular expressions (regex.c, regex_syntax.c) -------------------------
  */
+
+/* What the cost of a search depends on. */
+struct pdr__regex_shape {
+    bool has_long_steps; /* looks around, or refers back to a group */
+    size_t copies;       /* product of the least counts, as 3 of {3,5} */
+    size_t wide_class;   /* bytes of the longest class beyond ASCII */
+};
+
+/* Is it a pattern of ECMA-262? Fails with BAD_PATTERN and the byte. `pattern`
+ * has a pointer, also if it is empty. */
+PDR_MUST_CHECK pdr_rc pdr__regex_scan(struct pdr__regex_shape *out,
+                                      pdr_str pattern, pdr_err *err);
 
 /* A pattern; shared by any number of threads. */
 struct pdr__regex;
-/* Memory and credit of one row of searches; for one thread. */
+/* Memory of a row of searches; for one thread. */
 struct pdr__searcher;
 
 /* Fails with BAD_PATTERN and the byte, or NO_MEMORY. `pattern` is UTF-8. */
@@ -329,12 +341,14 @@ PDR_MUST_CHECK pdr_rc pdr__searcher_new(struct pdr__searcher **out,
                                         pdr_err *err);
 void pdr__searcher_free(struct pdr__searcher *searcher);
 
-/* Does the pattern match anywhere in `text`, which must be UTF-8? Fails with
- * PATTERN_LIMIT or NO_MEMORY. */
+/* Does the pattern match anywhere in `text`, which must be UTF-8? What it costs
+ * at most is taken from `credit`, in units of some 100 nanoseconds. Fails with
+ * PATTERN_LIMIT when that does not suffice, or NO_MEMORY. */
 PDR_MUST_CHECK pdr_rc pdr__regex_search(bool *found,
                                         struct pdr__searcher *searcher,
                                         const struct pdr__regex *regex,
-                                        pdr_str text, pdr_err *err);
+                                        pdr_str text, uint64_t *credit,
+                                        pdr_err *err);
 
 /* --- digests (digest.c) ----------------------------------------------------
  */

@@ -88,23 +88,32 @@
 #define PDR_MAX_PATTERN_BYTES   (16u * 1024u)
 #define PDR_MAX_PATTERN_NESTING 100u
 
-/* Steps that a search takes from one position before it must pay: 30
- * microseconds, and more than patterns of schemas need. */
-#define PDR_PATTERN_FIRST_STEPS 1000u
+/* Steps of PCRE2 that the first try of a search has at each position, and how
+ * many times more the next one has. Most patterns of schemas need a handful,
+ * and what a search did not need it has paid for nothing: at most the factor.
+ */
+#define PDR_PATTERN_FIRST_STEPS 16u
+#define PDR_PATTERN_MORE_STEPS  8u
 
-/* Steps of one search that paid, and what a row of searches (one check of a
- * document) can pay: ten of them, about a second. */
-#define PDR_PATTERN_STEPS  2000000u
-#define PDR_PATTERN_CREDIT (10u * PDR_PATTERN_STEPS)
+/* What is as much work as one step (measured: 20 to 30 nanoseconds):
+ * characters that a repeat runs over, and bytes of state that a step copies.
+ * Four steps are one unit of what a caller can pay. */
+#define PDR_PATTERN_RUN_CHARS   32u
+#define PDR_PATTERN_STATE_BYTES 512u
+#define PDR_PATTERN_UNIT_STEPS  4u
+
+/* Bytes of a class beyond ASCII whose items, tried one by one, take as long as
+ * a character does otherwise. */
+#define PDR_PATTERN_CLASS_BYTES 8u
+
+/* Units that one search may take, whatever its caller can pay: 80 million
+ * steps, or characters run over in proportion, about two seconds. */
+#define PDR_PATTERN_WORK 20000000u
 
 /* Backtracking points that a search keeps at once, and their memory: enough for
  * `^(a|b)*$` on 100,000 characters. */
 #define PDR_PATTERN_DEPTH    250000u
 #define PDR_PATTERN_HEAP_KIB (64u * 1024u)
-
-/* Bytes of a text that is searched for a pattern which may begin anywhere. The
- * time can grow with the square of it, and no step counter sees that. */
-#define PDR_MAX_SEARCHED_BYTES (256u * 1024u)
 
 /* Bytes of a loaded schema at most. A schema has some 60 bytes a keyword and
  * 200 a schema in it; larger ones are data, not rules. */

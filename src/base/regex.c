@@ -6,21 +6,27 @@
  *      patterns that take longer than anybody lives. So a search counts, and
  *      ends with PATTERN_LIMIT instead.
  *
- * DIALECT  As near to ECMA-262 with its flag `u` as PCRE2 comes: `$` is only
- *      the end of the text, `\d` and `\w` are ASCII, `[]` matches nothing,
- *      `\u{1F600}` is a character. docs/formats/jsonschema.md has the list of
- *      differences. `\C`, which cuts characters, is off, and so are the options
- *      that a pattern can set for itself at its start. No JIT: it would count
- *      in another way, and the same document must get the same answer anywhere.
+ * DIALECT  ECMA-262 with its flag `u`: regex_syntax.c refuses what is not, and
+ *      the options make PCRE2 read the rest alike: `$` is only the end of the
+ *      text, `\d` and `\w` are ASCII, `[]` matches nothing, `\u{1F600}` is a
+ *      character. No JIT: it would count in another way, and the same document
+ *      must get the same answer anywhere.
  *
- * COUNTING  PCRE2 counts the steps from each start position on its own, and
- *      runs over repeated single characters without counting.
- *   R1  A first try has few steps a position. Only if they do not suffice a
- *       second one has many, and pays for them from the credit of its caller:
- *       many cheap searches are linear, many dear ones end.
- *   R2  A pattern that is not anchored is tried at each position, so what a
- *       position may cost shrinks as the text grows, the square of its length
- *       is paid too, and a text above PDR_MAX_SEARCHED_BYTES is refused.
+ * COUNTING  PCRE2 counts steps from each start position on its own, and runs
+ *      over repeated single characters without counting. So the bound is
+ *
+ *          positions x steps x what one step can cost
+ *
+ *   R1  Positions are the bytes with which a match can begin, which PCRE2
+ *       knows; one for an anchored pattern.
+ *   R2  A greedy repeat that fails steps back over each character that it ran
+ *       over: PCRE2_NO_AUTO_POSSESS sees to that. So a step costs one character
+ *       run over, and those of the least counts and the literal text, which are
+ *       in the pattern. Where a pattern looks around or refers back to a group,
+ *       what was run over is forgotten: a step may cost the whole text.
+ *   R3  A search begins with few steps and has more with each try. Each try is
+ *       paid before it runs, as if it took all of them: many cheap searches are
+ *       linear, many dear ones end.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -30,6 +36,10 @@
 struct pdr__regex {
     pcre2_code *code; /* owned */
     bool is_anchored; /* can only match at the start */
+    bool starts[256]; /* can a match begin with, or behind, this byte? (R1) */
+    size_t reach;     /* characters that a step runs over at most (R2) */
+    size_t width;     /* what one of them costs; 1 is usual */
+    size_t state;     /* steps that copying the state of one costs */
 };
 
 static void *regex_alloc(size_t size, void *arg)
@@ -68,9 +78,10 @@ static pdr_rc bad_pattern(int code, size_t offset, pdr_err *err)
 static pdr_rc compile(pcre2_code **out, pdr_str pattern,
                       pcre2_compile_context *context, pdr_err *err)
 {
-    const uint32_t options =
-        PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C | PCRE2_DOLLAR_ENDONLY |
-        PCRE2_ALT_BSUX | PCRE2_MATCH_UNSET_BACKREF | PCRE2_ALLOW_EMPTY_CLASS;
+    const uint32_t options = PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C |
+                             PCRE2_DOLLAR_ENDONLY | PCRE2_ALT_BSUX |
+                             PCRE2_MATCH_UNSET_BACKREF |
+                             PCRE2_ALLOW_EMPTY_CLASS | PCRE2_NO_AUTO_POSSESS;
     size_t offset = 0;
     int code = 0;
 
@@ -84,17 +95,51 @@ static pdr_rc compile(pcre2_code **out, pdr_str pattern,
     return *out != NULL ? PDR_OK : bad_pattern(code, offset, err);
 }
 
-static pdr_rc check_pattern(pdr_str pattern, pdr_err *err)
+static pdr_rc check_pattern(struct pdr__regex_shape *shape, pdr_str pattern,
+                            pdr_err *err)
 {
     if (pattern.len > PDR_MAX_PATTERN_BYTES)
         return PDR_FAIL(err, BAD_PATTERN,
                         "a pattern of %zu bytes, at most %u: split it",
                         pattern.len, PDR_MAX_PATTERN_BYTES);
-    if (pattern.len >= 2 && memcmp(pattern.ptr, "(*", 2) == 0)
-        return PDR_FAIL_AT(err, 0, BAD_PATTERN, "%s",
-                           "a pattern cannot begin with '(*': there is nothing "
-                           "to repeat, and no options can be set");
-    return PDR_OK;
+    return pdr__regex_scan(shape, pattern, err);
+}
+
+/* With which bytes can a match begin (R1)? */
+static void find_starts(struct pdr__regex *regex)
+{
+    const uint8_t *bits = NULL;
+    uint32_t type = 0, first = 0;
+
+    (void)pcre2_pattern_info(regex->code, PCRE2_INFO_FIRSTCODETYPE, &type);
+    (void)pcre2_pattern_info(regex->code, PCRE2_INFO_FIRSTCODEUNIT, &first);
+    (void)pcre2_pattern_info(regex->code, PCRE2_INFO_FIRSTBITMAP, &bits);
+    for (size_t i = 0; i < 256; i++) {
+        if (type == 1)
+            regex->starts[i] = i == first;
+        else if (type == 2) /* only at the start of a line */
+            regex->starts[i] = i == '\n' || i == '\r';
+        else
+            regex->starts[i] =
+                bits == NULL || (bits[i / 8] & (1u << (i % 8))) != 0;
+    }
+}
+
+static void measure(struct pdr__regex *regex,
+                    const struct pdr__regex_shape *shape, pdr_str pattern)
+{
+    uint32_t options = 0;
+    size_t frame = 0;
+
+    (void)pcre2_pattern_info(regex->code, PCRE2_INFO_ALLOPTIONS, &options);
+    (void)pcre2_pattern_info(regex->code, PCRE2_INFO_FRAMESIZE, &frame);
+    regex->is_anchored = (options & PCRE2_ANCHORED) != 0;
+    regex->state = frame / PDR_PATTERN_STATE_BYTES;
+    regex->width = 1 + shape->wide_class / PDR_PATTERN_CLASS_BYTES;
+    if (shape->has_long_steps ||
+        !pdr__mul_size(&regex->reach, shape->copies, pattern.len))
+        regex->reach = SIZE_MAX;
+    find_starts(regex);
 }
 
 pdr_rc pdr__regex_new(struct pdr__regex **out, pdr_str pattern, pdr_err *err)
@@ -102,14 +147,15 @@ pdr_rc pdr__regex_new(struct pdr__regex **out, pdr_str pattern, pdr_err *err)
     pcre2_general_context *memory = NULL;
     pcre2_compile_context *context = NULL;
     struct pdr__regex *regex = NULL;
-    uint32_t options = 0;
-    pdr_rc rc = check_pattern(pattern, err);
+    struct pdr__regex_shape shape;
+    pdr_rc rc = PDR_OK;
 
     *out = NULL;
-    if (rc != PDR_OK)
-        return rc;
     if (pattern.ptr == NULL)
         pattern.ptr = "";
+    rc = check_pattern(&shape, pattern, err);
+    if (rc != PDR_OK)
+        return rc;
     regex = pdr__calloc(1, sizeof(*regex));
     memory = memory_context();
     if (memory != NULL)
@@ -124,8 +170,7 @@ pdr_rc pdr__regex_new(struct pdr__regex **out, pdr_str pattern, pdr_err *err)
         pdr__free(regex);
         return rc;
     }
-    (void)pcre2_pattern_info(regex->code, PCRE2_INFO_ALLOPTIONS, &options);
-    regex->is_anchored = (options & PCRE2_ANCHORED) != 0;
+    measure(regex, &shape, pattern);
     *out = regex;
     return PDR_OK;
 }
@@ -144,7 +189,6 @@ struct pdr__searcher {
     pcre2_general_context *memory; /* owned, as the others */
     pcre2_match_context *context;
     pcre2_match_data *data;
-    uint64_t credit; /* steps that dear searches may still take */
 };
 
 pdr_rc pdr__searcher_new(struct pdr__searcher **out, pdr_err *err)
@@ -163,7 +207,6 @@ pdr_rc pdr__searcher_new(struct pdr__searcher **out, pdr_err *err)
         pdr__searcher_free(s);
         return pdr__nomem(err);
     }
-    s->credit = PDR_PATTERN_CREDIT;
     pcre2_set_depth_limit(s->context, PDR_PATTERN_DEPTH);
     pcre2_set_heap_limit(s->context, PDR_PATTERN_HEAP_KIB);
     *out = s;
@@ -180,22 +223,41 @@ void pdr__searcher_free(struct pdr__searcher *s)
     pdr__free(s);
 }
 
-/* Steps from one position, when few do not suffice (R2). */
-static uint32_t dear_steps(const struct pdr__regex *regex, size_t len)
+/* Places where PCRE2 tries to match, at most (R1). */
+static uint64_t count_positions(const struct pdr__regex *regex, pdr_str text)
 {
-    size_t share = PDR_PATTERN_STEPS;
+    uint64_t count = 1;
 
-    if (!regex->is_anchored)
-        share = share / (len / PDR_PATTERN_FIRST_STEPS + 1);
-    return share > PDR_PATTERN_FIRST_STEPS ? (uint32_t)share
-                                           : PDR_PATTERN_FIRST_STEPS;
+    if (regex->is_anchored)
+        return count;
+    for (size_t i = 0; i < text.len; i++)
+        count += regex->starts[(unsigned char)text.ptr[i]];
+    return count;
 }
 
-static bool pay(struct pdr__searcher *s, uint64_t steps)
+/* What one step costs, in steps; at least one (R2). A text has 32 bits of
+ * length and a class 16 KB, so nothing overflows. */
+static uint64_t step_cost(const struct pdr__regex *regex, pdr_str text)
 {
-    if (s->credit < steps)
+    uint64_t run = regex->reach < text.len ? regex->reach : text.len;
+
+    return 1 + regex->state + (1 + run) * regex->width / PDR_PATTERN_RUN_CHARS;
+}
+
+/* Pay for one try (R3). `floor` is for running over the text once. */
+static bool pay(uint64_t *credit, uint64_t floor, uint64_t positions,
+                uint64_t cost, uint32_t steps)
+{
+    uint64_t units = 0;
+
+    /* Divided, because the product may be larger than anything. */
+    if (cost > UINT64_MAX / 4 / steps ||
+        positions > UINT64_MAX / 4 / steps / cost)
         return false;
-    s->credit -= steps;
+    units = 1 + (floor + positions * cost * steps) / PDR_PATTERN_UNIT_STEPS;
+    if (units > PDR_PATTERN_WORK || units > *credit)
+        return false;
+    *credit -= units;
     return true;
 }
 
@@ -217,22 +279,20 @@ static pdr_rc too_dear(pdr_err *err)
 
 pdr_rc pdr__regex_search(bool *found, struct pdr__searcher *s,
                          const struct pdr__regex *regex, pdr_str text,
-                         pdr_err *err)
+                         uint64_t *credit, pdr_err *err)
 {
-    uint64_t square = text.len / 64 * (text.len / 64);
-    int code = 0;
+    uint64_t floor = text.len * regex->width / PDR_PATTERN_RUN_CHARS;
+    uint64_t positions = 0, cost = 0;
+    int code = PCRE2_ERROR_MATCHLIMIT;
 
     *found = false;
     if (text.ptr == NULL)
         text.ptr = "";
-    if (!regex->is_anchored &&
-        (text.len > PDR_MAX_SEARCHED_BYTES || !pay(s, square)))
-        return too_dear(err);
-    code = match(s, regex, text, PDR_PATTERN_FIRST_STEPS);
-    if (code == PCRE2_ERROR_MATCHLIMIT) {
-        uint32_t steps = dear_steps(regex, text.len);
-
-        if (!pay(s, PDR_PATTERN_STEPS))
+    positions = count_positions(regex, text);
+    cost = step_cost(regex, text);
+    for (uint32_t steps = PDR_PATTERN_FIRST_STEPS;
+         code == PCRE2_ERROR_MATCHLIMIT; steps *= PDR_PATTERN_MORE_STEPS) {
+        if (!pay(credit, floor, positions, cost, steps))
             return too_dear(err);
         code = match(s, regex, text, steps);
     }

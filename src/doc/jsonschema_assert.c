@@ -260,7 +260,8 @@ pdr_rc pdr__check_search(bool *found, struct schema_check *check,
     if (rc == PDR_OK && pdr_value_has_lone_surrogate(string))
         rc = replace_halves(&text, &check->text, err);
     if (rc == PDR_OK)
-        rc = pdr__regex_search(found, check->searcher, regex, text, err);
+        rc = pdr__regex_search(found, check->searcher, regex, text,
+                               &check->work.steps, err);
     return rc;
 }
 
