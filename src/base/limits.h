@@ -124,7 +124,8 @@
  * stack. A document of 128 levels and three schemas a level needs 384. */
 #define PDR_MAX_CHECK_DEPTH 1000u
 
-/* Steps of one check: a schema applied to a value, or a value compared. Some
+/* Steps of one check: a schema applied to a value, values compared, a member or
+ * name looked at, 64 bytes of text. 100 nanoseconds each, more or less. Some
  * for everybody, and some for each byte in memory of the value that is checked
  * (a node has 16), so that an honest check of a document of any size ends well,
  * and a schema whose references double at each level does not run for ever. */

@@ -13,8 +13,9 @@
  *
  * INVARIANTS
  *   K1  Whether a value is valid does not depend on whether somebody is told.
- *   K2  Each node that is applied takes a step of the budget, so a check ends
- *       in time; each one is a frame deeper, so it ends in memory.
+ *   K2  Each node that is applied takes a step of the budget, and so does each
+ *       member, name and 64 bytes of text that a rule looks at: a check ends in
+ *       time. Each node is a frame deeper, so it ends in memory.
  *
  * RECURSION  PDR_MAX_CHECK_DEPTH frames.
  *
@@ -63,6 +64,24 @@ static bool goes_on(bool *valid, const struct schema_check *check, bool part)
     if (!part)
         *valid = false;
     return part || check_is_loud(check);
+}
+
+/* A limit was reached: say at which value. */
+static pdr_rc placed(struct schema_check *check, const struct frame *frame,
+                     pdr_rc rc, pdr_err *err)
+{
+    return rc == PDR_ELIMIT ? pdr__check_place(check, frame, rc, err) : rc;
+}
+
+/* The member of that name, or NULL. */
+static pdr_rc look_up(const pdr_value **out, struct schema_check *check,
+                      const struct frame *frame, pdr_str name, pdr_err *err)
+{
+    pdr_rc rc =
+        pdr__schema_step(&check->work, 1 + name.len / SCHEMA_STEP_BYTES, err);
+
+    *out = rc == PDR_OK ? pdr_value_get(frame->value, name) : NULL;
+    return placed(check, frame, rc, err);
 }
 
 static pdr_rc check_quietly(bool *valid, struct schema_check *check,
@@ -185,9 +204,13 @@ static pdr_rc check_dependent(bool *valid, struct schema_check *check,
 
     for (size_t i = 0; i < rule->of.members.count; i++) {
         const struct schema_member *member = &rule->of.members.at[i];
+        const pdr_value *found = NULL;
         bool part = true;
 
-        if (pdr_value_get(up->value, member->text) == NULL)
+        rc = look_up(&found, check, up, member->text, err);
+        if (rc != PDR_OK)
+            return rc;
+        if (found == NULL)
             continue;
         frame.sub_name = member->name;
         rc = check_node(&part, check, member->node, &frame, err);
@@ -314,10 +337,10 @@ static pdr_rc check_members(bool *valid, struct schema_check *check,
     while (pdr_iter_next(&it)) {
         bool part = true;
 
-        rc = pdr__value_name_bytes(&name, it.name, &check->work.scratch, err);
+        rc = pdr__schema_text(&name, &check->work, it.name, err);
         if (rc != PDR_OK)
-            return rc;
-        if (!schema_is_last(up->value, &it, name))
+            return placed(check, up, rc, err);
+        if (!pdr__iter_is_last(&it, name))
             continue;
         property = node->properties != NULL
                        ? pdr__schema_member(node->properties, name)
@@ -347,7 +370,9 @@ static pdr_rc check_properties(bool *valid, struct schema_check *check,
         const struct schema_member *member = &rule->of.members.at[i];
         bool part = true;
 
-        frame.value = pdr_value_get(up->value, member->text);
+        rc = look_up(&frame.value, check, up, member->text, err);
+        if (rc != PDR_OK)
+            return rc;
         if (frame.value == NULL)
             continue;
         frame.name = member->name; /* the same text */
@@ -384,8 +409,6 @@ static pdr_rc check_element(bool *valid, struct schema_check *check,
         return check_node(valid, check, node->prefix->of.list.at[it->index],
                           &frame, err);
     }
-    if (node->items == NULL)
-        return PDR_OK;
     frame = child_value(up, KW_ITEMS, it);
     return check_node(valid, check, node->items->of.node, &frame, err);
 }
@@ -401,6 +424,8 @@ static pdr_rc check_elements(bool *valid, struct schema_check *check,
     while (pdr_iter_next(&it)) {
         bool part = true;
 
+        if (node->items == NULL && it.index >= node->prefix->of.list.count)
+            break; /* nothing is said about the rest */
         rc = check_element(&part, check, node, up, &it, err);
         if (rc != PDR_OK || !goes_on(valid, check, part))
             return rc;
@@ -491,7 +516,7 @@ static pdr_rc check_bool(bool *valid, struct schema_check *check,
 static pdr_rc enter(struct schema_check *check, const struct frame *frame,
                     pdr_err *err)
 {
-    pdr_rc rc = pdr__schema_step(&check->work, err);
+    pdr_rc rc = pdr__schema_step(&check->work, 1, err);
 
     if (rc == PDR_OK && frame->depth > PDR_MAX_CHECK_DEPTH)
         rc = PDR_FAIL(err, TOO_DEEP,

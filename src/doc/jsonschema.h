@@ -207,8 +207,22 @@ struct schema_work {
     pdr_buf scratch; /* decoded names and texts */
 };
 
-/* Take one step; fails with CHECK_LIMIT. */
-PDR_MUST_CHECK pdr_rc pdr__schema_step(struct schema_work *work, pdr_err *err);
+/* Bytes of text that are looked at in one step. */
+#define SCHEMA_STEP_BYTES 64u
+
+/* Take steps; fails with CHECK_LIMIT. */
+PDR_MUST_CHECK pdr_rc pdr__schema_step(struct schema_work *work, uint64_t steps,
+                                       pdr_err *err);
+
+/* The decoded text of a string, in scratch where it has escapes. Takes steps
+ * for its bytes. */
+PDR_MUST_CHECK pdr_rc pdr__schema_text(pdr_str *out, struct schema_work *work,
+                                       const pdr_value *string, pdr_err *err);
+/* Members with different names; counts no further than `enough`. */
+PDR_MUST_CHECK pdr_rc pdr__schema_count_names(uint64_t *out,
+                                              struct schema_work *work,
+                                              const pdr_value *object,
+                                              uint64_t enough, pdr_err *err);
 
 /* Equal as JSON Schema says: numbers by value, members in any order, of several
  * with one name the last. */
@@ -221,14 +235,6 @@ PDR_MUST_CHECK pdr_rc pdr__schema_repeated(bool *out, size_t *first,
                                            struct schema_work *work,
                                            const pdr_value *array,
                                            pdr_err *err);
-
-/* Is the member that `it` stands at the last one of its name? `name` is its
- * decoded name. */
-static inline bool schema_is_last(const pdr_value *object, const pdr_iter *it,
-                                  pdr_str name)
-{
-    return pdr_value_get(object, name) == it->value;
-}
 
 /* --- numbers (jsonschema_number.c) --------------------------------------- */
 

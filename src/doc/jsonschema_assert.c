@@ -105,6 +105,24 @@ static pdr_rc assert_const(bool *valid, const struct assertion *a, pdr_err *err)
 
 /* --- numbers ------------------------------------------------------------- */
 
+/* The digits of a number, and of the one that it is compared with, are read. */
+static pdr_rc pay_digits(const struct assertion *a, pdr_err *err)
+{
+    pdr_str number = {NULL, 0};
+    size_t bound = 0;
+    pdr_rc rc = PDR_OK;
+
+    if (pdr_value_kind(a->frame->value) != PDR_NUMBER)
+        return PDR_OK;
+    (void)pdr_value_raw(&number, a->frame->value);
+    if (a->rule->keyword != KW_TYPE && a->rule->keyword != KW_MULTIPLE)
+        bound = a->rule->of.number.len;
+    rc = pdr__schema_step(
+        &a->check->work,
+        number.len / SCHEMA_STEP_BYTES + bound / SCHEMA_STEP_BYTES, err);
+    return placed(a, rc, err);
+}
+
 static pdr_rc assert_bound(bool *valid, const struct assertion *a, pdr_err *err)
 {
     pdr_str number = {NULL, 0};
@@ -164,26 +182,9 @@ static pdr_rc length_of(uint64_t *out, struct schema_check *check,
                         const pdr_value *string, pdr_err *err)
 {
     pdr_str text = {NULL, 0};
-    pdr_rc rc = pdr__value_name_bytes(&text, string, &check->work.scratch, err);
+    pdr_rc rc = pdr__schema_text(&text, &check->work, string, err);
 
     *out = code_points(text);
-    return rc;
-}
-
-/* Members with different names. */
-static pdr_rc names_of(uint64_t *out, struct schema_check *check,
-                       const pdr_value *object, pdr_err *err)
-{
-    pdr_str name = {NULL, 0};
-    pdr_iter it;
-    pdr_rc rc = PDR_OK;
-
-    *out = 0;
-    pdr_iter_init(&it, object);
-    while (rc == PDR_OK && pdr_iter_next(&it)) {
-        rc = pdr__value_name_bytes(&name, it.name, &check->work.scratch, err);
-        *out += rc == PDR_OK && schema_is_last(object, &it, name);
-    }
     return rc;
 }
 
@@ -200,12 +201,13 @@ static pdr_rc assert_count(bool *valid, const struct assertion *a, bool least,
         rc = length_of(&count, a->check, value, err);
         things = "characters";
     } else if (kind == PDR_OBJECT) {
-        rc = names_of(&count, a->check, value, err);
+        rc = pdr__schema_count_names(&count, &a->check->work, value, UINT64_MAX,
+                                     err);
         things = "members";
     }
     *valid = rc == PDR_OK && (least ? count >= limit : count <= limit);
     if (rc != PDR_OK || *valid)
-        return rc;
+        return placed(a, rc, err);
     return BROKEN(a, "%llu %s, where there must be %s %llu",
                   (unsigned long long)count, things,
                   least ? "at least" : "at most", (unsigned long long)limit);
@@ -256,7 +258,7 @@ pdr_rc pdr__check_search(bool *found, struct schema_check *check,
     if (check->searcher == NULL)
         rc = pdr__searcher_new(&check->searcher, err);
     if (rc == PDR_OK)
-        rc = pdr__value_name_bytes(&text, string, &check->work.scratch, err);
+        rc = pdr__schema_text(&text, &check->work, string, err);
     if (rc == PDR_OK && pdr_value_has_lone_surrogate(string))
         rc = replace_halves(&text, &check->text, err);
     if (rc == PDR_OK)
@@ -278,14 +280,27 @@ static pdr_rc assert_pattern(bool *valid, const struct assertion *a,
 
 /* --- members ------------------------------------------------------------- */
 
+/* Has the object a member of that name? */
+static pdr_rc look_up(bool *there, const struct assertion *a, pdr_str name,
+                      pdr_err *err)
+{
+    pdr_rc rc = pdr__schema_step(&a->check->work,
+                                 1 + name.len / SCHEMA_STEP_BYTES, err);
+
+    *there = rc == PDR_OK && pdr_value_get(a->frame->value, name) != NULL;
+    return placed(a, rc, err);
+}
+
 static pdr_rc need_names(bool *valid, const struct assertion *a,
                          const pdr_str *names, size_t count, pdr_err *err)
 {
     char shown[PDR_SHOWN];
+    bool there = false;
     pdr_rc rc = PDR_OK;
 
     for (size_t i = 0; rc == PDR_OK && i < count; i++) {
-        if (pdr_value_get(a->frame->value, names[i]) != NULL)
+        rc = look_up(&there, a, names[i], err);
+        if (rc != PDR_OK || there)
             continue;
         *valid = false;
         if (!check_is_loud(a->check))
@@ -299,12 +314,14 @@ static pdr_rc need_names(bool *valid, const struct assertion *a,
 static pdr_rc assert_dependent(bool *valid, const struct assertion *a,
                                pdr_err *err)
 {
+    bool there = false;
     pdr_rc rc = PDR_OK;
 
     for (size_t i = 0; rc == PDR_OK && i < a->rule->of.members.count; i++) {
         const struct schema_member *member = &a->rule->of.members.at[i];
 
-        if (pdr_value_get(a->frame->value, member->text) != NULL)
+        rc = look_up(&there, a, member->text, err);
+        if (rc == PDR_OK && there)
             rc = need_names(valid, a, member->needs, member->need_count, err);
     }
     return rc;
@@ -315,11 +332,13 @@ pdr_rc pdr__check_assertion(bool *valid, struct schema_check *check,
                             pdr_err *err)
 {
     struct assertion a = {check, rule, frame};
+    pdr_rc rc = PDR_OK;
 
     *valid = true;
     switch ((int)rule->keyword) {
     case KW_TYPE:
-        return assert_type(valid, &a, err);
+        rc = pay_digits(&a, err);
+        return rc == PDR_OK ? assert_type(valid, &a, err) : rc;
     case KW_ENUM:
         return assert_enum(valid, &a, err);
     case KW_CONST:
@@ -328,9 +347,11 @@ pdr_rc pdr__check_assertion(bool *valid, struct schema_check *check,
     case KW_MAXIMUM:
     case KW_ABOVE:
     case KW_BELOW:
-        return assert_bound(valid, &a, err);
+        rc = pay_digits(&a, err);
+        return rc == PDR_OK ? assert_bound(valid, &a, err) : rc;
     case KW_MULTIPLE:
-        return assert_multiple(valid, &a, err);
+        rc = pay_digits(&a, err);
+        return rc == PDR_OK ? assert_multiple(valid, &a, err) : rc;
     case KW_MIN_LENGTH:
     case KW_MIN_ITEMS:
     case KW_MIN_PROPERTIES:

@@ -6,8 +6,9 @@
  *      counts, as everywhere in this library. pdr_value_equal() asks whether
  *      something got lost, which is another question.
  *
- * COST  Each pair of values that is compared and each value that is hashed is
- *      one step of the budget. To find equal elements of an array all are
+ * COST  Each pair of values that is compared, each value that is hashed and
+ * each name that is looked up is one step of the budget, and so are 64 bytes of
+ *      text. To find equal elements of an array all are
  *      hashed, with the key of the process, and only those with one hash are
  *      compared: linear, also for a million elements.
  */
@@ -15,30 +16,56 @@
 
 #include "number.h"
 
-pdr_rc pdr__schema_step(struct schema_work *work, pdr_err *err)
+pdr_rc pdr__schema_step(struct schema_work *work, uint64_t steps, pdr_err *err)
 {
-    if (work->steps == 0)
+    if (work->steps < steps)
         return PDR_FAIL(err, CHECK_LIMIT, "%s",
                         "checking takes too many steps: the schema applies to "
                         "the same value again and again; simplify its "
                         "references");
-    work->steps--;
+    work->steps -= steps;
     return PDR_OK;
+}
+
+pdr_rc pdr__schema_text(pdr_str *out, struct schema_work *work,
+                        const pdr_value *string, pdr_err *err)
+{
+    pdr_rc rc = pdr__schema_step(
+        work, 1 + string_inner(string).len / SCHEMA_STEP_BYTES, err);
+
+    *out = (pdr_str){NULL, 0};
+    return rc == PDR_OK
+               ? pdr__value_name_bytes(out, string, &work->scratch, err)
+               : rc;
 }
 
 /* --- equality ------------------------------------------------------------ */
 
-static bool equal_scalars(const pdr_value *a, const pdr_value *b)
+static pdr_rc equal_scalars(bool *out, struct schema_work *work,
+                            const pdr_value *a, const pdr_value *b,
+                            pdr_err *err)
 {
+    bool is_text = pdr_value_kind(a) == PDR_STRING;
     pdr_str raw_a = {NULL, 0}, raw_b = {NULL, 0};
+    size_t looked_at = 0;
+    pdr_rc rc = PDR_OK;
 
-    if (pdr_value_kind(a) == PDR_STRING)
-        return pdr__value_same_text(a, b);
     (void)pdr_value_raw(&raw_a, a); /* a scalar has its text */
     (void)pdr_value_raw(&raw_b, b);
-    return pdr_value_kind(a) == PDR_NUMBER
-               ? pdr__number_equal_value(raw_a, raw_b)
-               : pdr_str_equal(raw_a, raw_b);
+    /* Texts end where they differ; numbers are read to their end. */
+    looked_at = raw_a.len < raw_b.len ? raw_a.len : raw_b.len;
+    if (!is_text)
+        looked_at = raw_a.len + raw_b.len;
+    rc = pdr__schema_step(work, looked_at / SCHEMA_STEP_BYTES, err);
+    if (rc != PDR_OK)
+        return rc;
+    if (is_text)
+        *out = pdr__value_same_text(a, b);
+    else if (pdr_value_kind(a) == PDR_NUMBER)
+        *out = pdr__number_equal_value(raw_a, raw_b);
+    else
+        *out = pdr_str_equal(raw_a, raw_b);
+    return PDR_OK;
 }
 
 static pdr_rc equal_arrays(bool *out, struct schema_work *work,
@@ -55,9 +82,9 @@ static pdr_rc equal_arrays(bool *out, struct schema_work *work,
     return rc;
 }
 
-/* Members whose name does not come again. */
-static pdr_rc count_names(size_t *out, struct schema_work *work,
-                          const pdr_value *object, pdr_err *err)
+pdr_rc pdr__schema_count_names(uint64_t *out, struct schema_work *work,
+                               const pdr_value *object, uint64_t enough,
+                               pdr_err *err)
 {
     pdr_iter it;
     pdr_str name = {NULL, 0};
@@ -65,29 +92,31 @@ static pdr_rc count_names(size_t *out, struct schema_work *work,
 
     *out = 0;
     pdr_iter_init(&it, object);
-    while (rc == PDR_OK && pdr_iter_next(&it)) {
-        rc = pdr__value_name_bytes(&name, it.name, &work->scratch, err);
-        *out += rc == PDR_OK && schema_is_last(object, &it, name);
+    while (*out < enough && rc == PDR_OK && pdr_iter_next(&it)) {
+        rc = pdr__schema_text(&name, work, it.name, err);
+        *out += rc == PDR_OK && pdr__iter_is_last(&it, name);
     }
     return rc;
 }
 
+/* Members of `b` are counted last and only as far as needed: most pairs differ
+ * before that. */
 static pdr_rc equal_objects(bool *out, struct schema_work *work,
                             const pdr_value *a, const pdr_value *b,
                             pdr_err *err)
 {
-    size_t names = 0, matched = 0;
+    uint64_t names = 0, matched = 0;
     pdr_str name = {NULL, 0};
     pdr_iter it;
-    pdr_rc rc = count_names(&names, work, b, err);
+    pdr_rc rc = PDR_OK;
 
     *out = true;
     pdr_iter_init(&it, a);
     while (*out && rc == PDR_OK && pdr_iter_next(&it)) {
         const pdr_value *other = NULL;
 
-        rc = pdr__value_name_bytes(&name, it.name, &work->scratch, err);
-        if (rc != PDR_OK || !schema_is_last(a, &it, name))
+        rc = pdr__schema_text(&name, work, it.name, err);
+        if (rc != PDR_OK || !pdr__iter_is_last(&it, name))
             continue;
         other = pdr_value_get(b, name);
         *out = other != NULL;
@@ -95,6 +124,8 @@ static pdr_rc equal_objects(bool *out, struct schema_work *work,
             rc = pdr__schema_equal(out, work, it.value, other, err);
         matched++;
     }
+    if (*out && rc == PDR_OK)
+        rc = pdr__schema_count_names(&names, work, b, matched + 1, err);
     *out = *out && matched == names;
     return rc;
 }
@@ -102,7 +133,7 @@ static pdr_rc equal_objects(bool *out, struct schema_work *work,
 pdr_rc pdr__schema_equal(bool *out, struct schema_work *work,
                          const pdr_value *a, const pdr_value *b, pdr_err *err)
 {
-    pdr_rc rc = pdr__schema_step(work, err);
+    pdr_rc rc = pdr__schema_step(work, 1, err);
 
     *out = a == b;
     if (rc != PDR_OK || *out || pdr_value_kind(a) != pdr_value_kind(b))
@@ -118,8 +149,7 @@ pdr_rc pdr__schema_equal(bool *out, struct schema_work *work,
     case PDR_STRING:
         break;
     }
-    *out = equal_scalars(a, b);
-    return PDR_OK;
+    return equal_scalars(out, work, a, b, err);
 }
 
 /* --- hashes -------------------------------------------------------------- */
@@ -164,8 +194,8 @@ static pdr_rc hash_object(uint64_t *out, struct schema_work *work,
     while (rc == PDR_OK && pdr_iter_next(&it)) {
         uint64_t member = 0, key = 0;
 
-        rc = pdr__value_name_bytes(&name, it.name, &work->scratch, err);
-        if (rc != PDR_OK || !schema_is_last(object, &it, name))
+        rc = pdr__schema_text(&name, work, it.name, err);
+        if (rc != PDR_OK || !pdr__iter_is_last(&it, name))
             continue;
         key = pdr__hash(name);
         rc = hash_value(&member, work, it.value, err);
@@ -179,7 +209,7 @@ static pdr_rc hash_value(uint64_t *out, struct schema_work *work,
 {
     pdr_kind kind = pdr_value_kind(value);
     pdr_str text = {NULL, 0};
-    pdr_rc rc = pdr__schema_step(work, err);
+    pdr_rc rc = pdr__schema_step(work, 1, err);
 
     if (rc != PDR_OK)
         return rc;
@@ -188,11 +218,14 @@ static pdr_rc hash_value(uint64_t *out, struct schema_work *work,
     if (kind == PDR_OBJECT)
         return hash_object(out, work, value, err);
     if (kind == PDR_STRING) {
-        rc = pdr__value_name_bytes(&text, value, &work->scratch, err);
+        rc = pdr__schema_text(&text, work, value, err);
         *out = mix(PDR_STRING, pdr__hash(text));
         return rc;
     }
     (void)pdr_value_raw(&text, value);
+    rc = pdr__schema_step(work, text.len / SCHEMA_STEP_BYTES, err);
+    if (rc != PDR_OK)
+        return rc;
     *out = kind == PDR_NUMBER ? pdr__schema_hash_number(text) : pdr__hash(text);
     return PDR_OK;
 }
@@ -237,6 +270,9 @@ pdr_rc pdr__schema_repeated(bool *out, size_t *first, size_t *second,
     *out = false;
     while (slots / 2 < pdr_value_count(array))
         slots *= 2;
+    rc = pdr__schema_step(work, slots, err); /* they are cleared */
+    if (rc != PDR_OK)
+        return rc;
     table = pdr__calloc(slots, sizeof(*table));
     if (table == NULL)
         return pdr__nomem(err);

@@ -135,8 +135,7 @@ static pdr_rc load_list(const struct keyword_load *k, pdr_err *err)
 /* --- objects of something by name ---------------------------------------- */
 
 /* A name that stands twice: one of the two would not hold. */
-static pdr_rc refuse_repeated(struct schema_loader *loader,
-                              const pdr_value *object, const pdr_iter *it,
+static pdr_rc refuse_repeated(struct schema_loader *loader, const pdr_iter *it,
                               struct pdr__place *up, pdr_err *err)
 {
     struct pdr__place place = {.up = up, .name = it->name};
@@ -144,7 +143,7 @@ static pdr_rc refuse_repeated(struct schema_loader *loader,
     pdr_rc rc =
         pdr__value_name_bytes(&name, it->name, &loader->trail.scratch, err);
 
-    if (rc != PDR_OK || schema_is_last(object, it, name))
+    if (rc != PDR_OK || pdr__iter_is_last(it, name))
         return rc;
     rc = PDR_FAIL(err, BAD_SCHEMA, "%s",
                   "this name stands twice: only one of them would hold");
@@ -170,7 +169,7 @@ static pdr_rc load_members(const struct keyword_load *k, pdr_err *err)
     while (rc == PDR_OK && pdr_iter_next(&it)) {
         member = &k->rule->of.members.at[it.index];
         member->name = it.name;
-        rc = refuse_repeated(k->loader, k->value, &it, k->at, err);
+        rc = refuse_repeated(k->loader, &it, k->at, err);
         if (rc == PDR_OK)
             rc = take_text(&member->text, k->loader, it.name, err);
     }
@@ -601,7 +600,7 @@ static pdr_rc load_keyword(struct schema_loader *loader,
     struct rule spare = {.kinds = 0};
     enum keyword keyword = find_keyword(it->name);
     struct keyword_load k = {loader, node, &spare, it->value, &place};
-    pdr_rc rc = refuse_repeated(loader, node->source, it, up, err);
+    pdr_rc rc = refuse_repeated(loader, it, up, err);
 
     if (rc == PDR_OK && keyword == KW_COUNT)
         rc = unknown_keyword(loader, it->name, &place, err);

@@ -91,8 +91,12 @@ pdr_rc pdr__check_tell(struct schema_check *check, const struct frame *frame,
         rc = write_schema(check, frame, err);
     if (rc == PDR_OK && keyword != NULL)
         rc = pdr_pointer_push(&check->schema, pdr_str_c(keyword), err);
+    if (rc == PDR_OK)
+        rc = pdr__schema_step(
+            &check->work,
+            (check->instance.len + check->schema.len) / SCHEMA_STEP_BYTES, err);
     if (rc != PDR_OK)
-        return rc;
+        return rc == PDR_ELIMIT ? pdr__check_place(check, frame, rc, err) : rc;
     finding.keyword = keyword != NULL ? keyword : frame->keyword;
     finding.instance = pdr_buf_str(&check->instance);
     finding.schema = pdr_buf_str(&check->schema);

@@ -621,8 +621,7 @@ static enum role element_role(enum role list)
     return list == ROLE_CONTENTS ? ROLE_CONTENT : ROLE_OTHER;
 }
 
-static enum role member_role(enum role parent, const pdr_value *object,
-                             const pdr_iter *it)
+static enum role member_role(enum role parent, const pdr_iter *it)
 {
     if (parent == ROLE_OTHER)
         return ROLE_OTHER;
@@ -630,7 +629,7 @@ static enum role member_role(enum role parent, const pdr_value *object,
         if (member_roles[i].parent != parent ||
             !pdr_value_text_is(it->name, pdr_str_c(member_roles[i].name)))
             continue;
-        return pdr_value_get_c(object, member_roles[i].name) == it->value
+        return pdr__iter_is_last(it, pdr_str_c(member_roles[i].name))
                    ? member_roles[i].role
                    : ROLE_OTHER;
     }
@@ -707,7 +706,7 @@ static pdr_rc visit_members(struct check *c, const pdr_value *object,
     pdr_iter_init(&it, object);
     while (rc == PDR_OK && pdr_iter_next(&it))
         rc = visit_member(c, &it, is_repeated(bits, &it),
-                          member_role(inside, object, &it));
+                          member_role(inside, &it));
     pdr__free(bits);
     return rc;
 }

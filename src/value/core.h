@@ -182,6 +182,10 @@ uint32_t pdr__value_height(const pdr_value *v);
 pdr_rc pdr__value_new_span(pdr_value **out, pdr_str span, uint32_t info,
                            pdr_err *err);
 
+/* Is the member that `it` stands at the last one of its name? `name` is its
+ * decoded name. The value alone does not tell: several members may share one.
+ */
+bool pdr__iter_is_last(const pdr_iter *it, pdr_str name);
 /* Assert N1 to N3 for a whole value. */
 void pdr__value_check(const pdr_value *v);
 
@@ -227,6 +231,8 @@ struct changed;
 
 const pdr_value *pdr__changed_element(const pdr_value *v, size_t position);
 const pdr_value *pdr__changed_member(const pdr_value *v, pdr_str name);
+/* The name node of that member. */
+const pdr_value *pdr__changed_name(const pdr_value *v, pdr_str name);
 void pdr__changed_iter_init(pdr_iter *it, const pdr_value *v);
 bool pdr__changed_iter_next(pdr_iter *it);
 

@@ -117,6 +117,14 @@ const pdr_value *pdr__changed_member(const pdr_value *v, pdr_str name)
     return position != UINT32_MAX ? member_at(c, position)[1] : NULL;
 }
 
+const pdr_value *pdr__changed_name(const pdr_value *v, pdr_str name)
+{
+    struct changed *c = changed_of(v);
+    uint32_t position = find_member(c, name);
+
+    return position != UINT32_MAX ? member_at(c, position)[0] : NULL;
+}
+
 /* The member at `position`, in a chunk that can be changed. */
 static pdr_value **own_member(struct changed *c, uint32_t position)
 {

@@ -170,6 +170,13 @@ const pdr_value *pdr_value_get(const pdr_value *object, pdr_str name)
     return found != NULL ? found + 1 : NULL;
 }
 
+bool pdr__iter_is_last(const pdr_iter *it, pdr_str name)
+{
+    return it->name == (node_is_changed(it->container)
+                            ? pdr__changed_name(it->container, name)
+                            : pdr__index_member(it->container, name));
+}
+
 /* --- typed reading ------------------------------------------------------- */
 
 static pdr_rc wrong_kind(const pdr_value *value, const char *wanted,

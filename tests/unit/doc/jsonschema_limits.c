@@ -156,6 +156,136 @@ TEST(schema_check, ends_when_references_double_at_each_level)
     pdr_buf_dispose(&text);
 }
 
+static pdr_rc count_finding(const pdr_schema_finding *finding, pdr_err *err,
+                            void *arg)
+{
+    (void)finding;
+    (void)err;
+    ++*(size_t *)arg;
+    return PDR_OK;
+}
+
+/* A schema that applies `leaf` 2^14 times to the value. */
+static void write_doubling(pdr_buf *out, pdr_str leaf)
+{
+    repeat(out, "{\"$ref\":\"#/$defs/d0\",\"$defs\":{", 1);
+    for (int i = 0; i < 14; i++)
+        ASSERT_RC(PDR_OK,
+                  pdr_buf_printf(out, NULL,
+                                 "\"d%d\":{\"allOf\":[{\"$ref\":\"#/$defs/"
+                                 "d%d\"},{\"$ref\":\"#/$defs/d%d\"}]},",
+                                 i, i + 1, i + 1));
+    repeat(out, "\"d14\":", 1);
+    ASSERT_RC(PDR_OK, pdr_buf_append(out, leaf, NULL));
+    repeat(out, "}}", 1);
+    ASSERT_RC(PDR_OK, pdr_buf_append(out, pdr_str_n("", 1), NULL));
+}
+
+/* `count` times `part` between two other texts. */
+static void write_between(pdr_buf *out, const char *before, const char *part,
+                          size_t count, const char *behind)
+{
+    repeat(out, before, 1);
+    repeat(out, part, count);
+    repeat(out, behind, 1);
+}
+
+/* Each leaf looks at much of the schema or of the value. Were that one step,
+ * none would reach the limit, and larger ones would take hours. */
+TEST(schema_check, takes_steps_for_all_that_a_rule_looks_at)
+{
+    static const struct {
+        const char *leaf[3], *value[3]; /* the one in the middle repeated */
+    } rows[] = {
+        {{"{\"maxLength\":9999999}", "", ""}, {"\"", "\\u00e9a", "\""}},
+        {{"{\"maxLength\":9999999}", "", ""}, {"\"", "aaaaaaaa", "\""}},
+        {{"{\"pattern\":\"^[^x]*$\"}", "", ""}, {"\"", "aaaaaaaa", "\""}},
+        {{"{\"maxProperties\":999999}", "", ""}, {"{", "\"a\":1,", "\"z\":1}"}},
+        {{"{\"properties\":{\"a\":{}},\"propertyNames\":true}", "", ""},
+         {"{", "\"aaaa\":1,", "\"z\":1}"}},
+        {{"{\"not\":{\"const\":\"", "aaaaaaaa", "b\"}}"},
+         {"\"", "aaaaaaaa", "c\""}},
+        {{"{\"not\":{\"const\":1", "00000000", "1}}"}, {"1", "00000000", "2"}},
+        {{"{\"minimum\":1", "00000000", "}"}, {"1", "00000000", "1"}},
+        {{"{\"minimum\":0}", "", ""}, {"1", "00000000", "1"}},
+        {{"{\"multipleOf\":1}", "", ""}, {"1", "00000000", "1"}},
+        {{"{\"type\":\"integer\"}", "", ""}, {"1", "00000000", ".0"}},
+        {{"{\"uniqueItems\":true}", "", ""}, {"[\"", "aaaaaaaa", "\"]"}},
+        {{"{\"uniqueItems\":true}", "", ""}, {"[1", "00000000", "]"}},
+        {{"{\"not\":{\"uniqueItems\":true}}", "", ""}, {"[1,1", ",1", "]"}},
+        {{"{\"required\":[\"", "aaaaaaaa", "\"]}"},
+         {"{\"", "aaaaaaaa", "\":1}"}},
+        {{"{\"dependentSchemas\":{\"", "aaaaaaaa", "\":{}}}"}, {"{", "", "}"}},
+        {{"{\"dependentRequired\":{\"", "aaaaaaaa", "\":[]}}"}, {"{", "", "}"}},
+        {{"{\"properties\":{\"", "aaaaaaaa", "\":{}}}"}, {"{", "", "}"}},
+        {{"{\"patternProperties\":{\"^[^x]*$\":{}}}", "", ""},
+         {"{\"", "aaaaaaaa", "\":1}"}},
+    };
+
+    for (size_t i = 0; i < PDR_COUNT(rows); i++) {
+        pdr_buf leaf = PDR_BUF_INIT(2000000), value = PDR_BUF_INIT(2000000);
+        pdr_buf schema = PDR_BUF_INIT(3000000);
+        pdr_err err = PDR_ERR_INIT;
+        bool valid = true;
+
+        write_between(&leaf, rows[i].leaf[0], rows[i].leaf[1], 20000,
+                      rows[i].leaf[2]);
+        write_between(&value, rows[i].value[0], rows[i].value[1], 20000,
+                      rows[i].value[2]);
+        write_doubling(&schema, pdr_buf_str(&leaf));
+        pdr_rc rc = check(&valid, schema.ptr, pdr_buf_str(&value), &err);
+        if (rc != PDR_ELIMIT)
+            fail_msg("%s: %s", rows[i].leaf[0], pdr_rc_name(rc));
+        ASSERT(strcmp("check_limit", err.reason) == 0 ||
+               strcmp("pattern_limit", err.reason) == 0);
+        pdr_buf_dispose(&schema);
+        pdr_buf_dispose(&value);
+        pdr_buf_dispose(&leaf);
+    }
+}
+
+/* Counting the members of the value for each of them would be a square. */
+TEST(schema_check, compares_many_objects_with_a_large_one)
+{
+    pdr_buf schema = PDR_BUF_INIT(1000000), value = PDR_BUF_INIT(1000000);
+    bool valid = true;
+
+    write_between(&schema, "{\"enum\":[", "{\"x\":0},", 20000, "{}]}");
+    ASSERT_RC(PDR_OK, pdr_buf_append(&schema, pdr_str_n("", 1), NULL));
+    repeat(&value, "{\"x\":0", 1);
+    for (int i = 0; i < 20000; i++)
+        ASSERT_RC(PDR_OK, pdr_buf_printf(&value, NULL, ",\"m%d\":1", i));
+    repeat(&value, "}", 1);
+    ASSERT_RC(PDR_OK, check(&valid, schema.ptr, pdr_buf_str(&value), NULL));
+    ASSERT(!valid);
+    pdr_buf_dispose(&value);
+    pdr_buf_dispose(&schema);
+}
+
+TEST(schema_check, ends_when_pointers_of_findings_are_long)
+{
+    pdr_buf schema = PDR_BUF_INIT(1000000), value = PDR_BUF_INIT(1000000);
+    pdr_err err = PDR_ERR_INIT;
+    pdr_schema *loaded = NULL;
+    bool valid = true;
+    size_t count = 0;
+
+    write_doubling(&schema, PDR_LIT("{\"additionalProperties\":false}"));
+    write_between(&value, "{\"", "aaaaaaaa", 20000, "\":1}");
+    pdr_value *source = read_deep(pdr_str_c(schema.ptr));
+    pdr_value *object = read_deep(pdr_buf_str(&value));
+    ASSERT_RC(PDR_OK, pdr_schema_new(&loaded, source, NULL));
+    ASSERT_RC(PDR_ELIMIT, pdr_schema_check(&valid, loaded, object, &err,
+                                           count_finding, &count));
+    ASSERT_STR("check_limit", err.reason);
+    ASSERT(count > 100 && count < 10000);
+    pdr_schema_free(loaded);
+    pdr_value_free(object);
+    pdr_value_free(source);
+    pdr_buf_dispose(&value);
+    pdr_buf_dispose(&schema);
+}
+
 TEST(schema_check, ends_when_large_values_are_compared_again_and_again)
 {
     pdr_buf schema = PDR_BUF_INIT(1000000), value = PDR_BUF_INIT(1000000);
