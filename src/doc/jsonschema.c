@@ -166,14 +166,18 @@ static pdr_rc check_not(bool *valid, struct schema_check *check,
                         pdr_err *err)
 {
     struct frame frame = same_value(up, KW_NOT);
+    pdr_str raw = {NULL, 0};
+    char shown[PDR_SHOWN];
     bool part = true;
     pdr_rc rc = check_quietly(&part, check, rule->of.node, &frame, err);
 
     *valid = !part;
-    if (rc != PDR_OK || *valid)
+    if (rc != PDR_OK || *valid || !check_is_loud(check))
         return rc;
-    return pdr__check_tell(check, up, pdr__keyword_names[KW_NOT], err, "%s",
-                           "the value matches what it must not match");
+    (void)pdr_value_raw(&raw, rule->of.node->source); /* flat, see J1 */
+    return pdr__check_tell(check, up, pdr__keyword_names[KW_NOT], err,
+                           "the value matches what it must not match: %s",
+                           pdr__shown(shown, raw));
 }
 
 static pdr_rc check_if(bool *valid, struct schema_check *check,

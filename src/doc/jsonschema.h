@@ -117,13 +117,16 @@ struct rule {
     enum keyword keyword;
     unsigned kinds; /* bits: values that it speaks of */
     union {
-        unsigned types;           /* type: bits */
-        const pdr_value *value;   /* enum, const */
-        pdr_str number;           /* minimum and its kin: spelling */
-        struct divisor divisor;   /* multipleOf */
-        uint64_t count;           /* minLength and its kin */
-        bool truth;               /* uniqueItems */
-        struct pdr__regex *regex; /* pattern */
+        unsigned types;         /* type: bits */
+        const pdr_value *value; /* enum, const */
+        pdr_str number;         /* minimum and its kin: spelling */
+        struct divisor divisor; /* multipleOf */
+        uint64_t count;         /* minLength and its kin */
+        bool truth;             /* uniqueItems */
+        struct {
+            struct pdr__regex *regex; /* owned by the list of the schema */
+            pdr_str text;             /* decoded */
+        } pattern;
         struct schema_node *node; /* $ref, not, items and their kin */
         struct {
             struct schema_node **at;

@@ -76,6 +76,8 @@ static pdr_rc assert_type(bool *valid, const struct assertion *a, pdr_err *err)
 
 static pdr_rc assert_enum(bool *valid, const struct assertion *a, pdr_err *err)
 {
+    pdr_str raw = {NULL, 0};
+    char shown[PDR_SHOWN];
     pdr_iter it;
     pdr_rc rc = PDR_OK;
 
@@ -84,10 +86,12 @@ static pdr_rc assert_enum(bool *valid, const struct assertion *a, pdr_err *err)
     while (!*valid && rc == PDR_OK && pdr_iter_next(&it))
         rc = pdr__schema_equal(valid, &a->check->work, it.value,
                                a->frame->value, err);
-    if (rc != PDR_OK || *valid)
+    if (rc != PDR_OK || *valid || !check_is_loud(a->check))
         return placed(a, rc, err);
-    return BROKEN(a, "none of the %zu values that may stand here: use one",
-                  pdr_value_count(a->rule->of.value));
+    (void)pdr_value_raw(&raw, a->rule->of.value); /* flat: it has its text */
+    return BROKEN(a,
+                  "none of the %zu values that may stand here: use one of %s",
+                  pdr_value_count(a->rule->of.value), pdr__shown(shown, raw));
 }
 
 static pdr_rc assert_const(bool *valid, const struct assertion *a, pdr_err *err)
@@ -270,12 +274,14 @@ pdr_rc pdr__check_search(bool *found, struct schema_check *check,
 static pdr_rc assert_pattern(bool *valid, const struct assertion *a,
                              pdr_err *err)
 {
-    pdr_rc rc = pdr__check_search(valid, a->check, a->rule->of.regex,
+    char shown[PDR_SHOWN];
+    pdr_rc rc = pdr__check_search(valid, a->check, a->rule->of.pattern.regex,
                                   a->frame->value, err);
 
-    if (rc != PDR_OK || *valid)
+    if (rc != PDR_OK || *valid || !check_is_loud(a->check))
         return placed(a, rc, err);
-    return BROKEN(a, "%s", "the text does not match the pattern of the schema");
+    return BROKEN(a, "the text does not match the pattern %s",
+                  pdr__shown(shown, a->rule->of.pattern.text));
 }
 
 /* --- members ------------------------------------------------------------- */

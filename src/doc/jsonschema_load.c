@@ -306,7 +306,7 @@ static pdr_rc load_name_lists(const struct keyword_load *k, pdr_err *err)
 /* --- patterns ------------------------------------------------------------ */
 
 /* Compile what `string` says; the schema owns it. */
-static pdr_rc take_pattern(struct pdr__regex **out,
+static pdr_rc take_pattern(struct pdr__regex **out, pdr_str *text_out,
                            const struct keyword_load *k,
                            const pdr_value *string, struct pdr__place *at,
                            pdr_err *err)
@@ -327,6 +327,7 @@ static pdr_rc take_pattern(struct pdr__regex **out,
     pattern->next = k->loader->schema->patterns;
     k->loader->schema->patterns = pattern;
     *out = pattern->regex;
+    *text_out = text;
     return PDR_OK;
 }
 
@@ -334,7 +335,8 @@ static pdr_rc load_pattern(const struct keyword_load *k, pdr_err *err)
 {
     if (pdr_value_kind(k->value) != PDR_STRING)
         return bad_value(k, "a string", err);
-    return take_pattern(&k->rule->of.regex, k, k->value, k->at, err);
+    return take_pattern(&k->rule->of.pattern.regex, &k->rule->of.pattern.text,
+                        k, k->value, k->at, err);
 }
 
 static pdr_rc load_patterns(const struct keyword_load *k, pdr_err *err)
@@ -345,7 +347,8 @@ static pdr_rc load_patterns(const struct keyword_load *k, pdr_err *err)
         struct schema_member *member = &k->rule->of.members.at[i];
         struct pdr__place place = {.up = k->at, .name = member->name};
 
-        rc = take_pattern(&member->regex, k, member->name, &place, err);
+        rc = take_pattern(&member->regex, &member->text, k, member->name,
+                          &place, err);
         pdr__trail_leave(&k->loader->trail, &place);
     }
     return rc;
@@ -504,6 +507,21 @@ static pdr_rc load_id(const struct keyword_load *k, pdr_err *err)
     return load_note_text(k, err);
 }
 
+/* ^[A-Za-z_][-A-Za-z0-9._]*$ */
+static bool is_anchor(pdr_str name)
+{
+    for (size_t i = 0; i < name.len; i++) {
+        unsigned char c = (unsigned char)name.ptr[i];
+        bool can_begin =
+            (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
+        bool can_follow = (c >= '0' && c <= '9') || c == '-' || c == '.';
+
+        if (!can_begin && (i == 0 || !can_follow))
+            return false;
+    }
+    return name.len > 0;
+}
+
 static pdr_rc load_anchor(const struct keyword_load *k, pdr_err *err)
 {
     pdr_str name = {NULL, 0};
@@ -514,8 +532,11 @@ static pdr_rc load_anchor(const struct keyword_load *k, pdr_err *err)
     rc = take_text(&name, k->loader, k->value, err);
     if (rc != PDR_OK)
         return rc;
-    if (name.len == 0 || memchr(name.ptr, '/', name.len) != NULL)
-        return bad_value(k, "a name without '/'", err);
+    if (!is_anchor(name))
+        return bad_value(k,
+                         "a name of A-Z a-z 0-9 - . _ that begins with a "
+                         "letter or '_'",
+                         err);
     if (pdr__map_get(NULL, &k->loader->anchors, name))
         return bad_value(k, "a name that no other schema has", err);
     return pdr__map_put(NULL, &k->loader->anchors, name, k->node, err);

@@ -86,7 +86,8 @@ TEST(schema_findings, say_what_is_wrong_and_what_to_do)
          "|type|/type|this is array, where a boolean or a number or an object "
          "must stand: change it\n"},
         {"{\"enum\":[1,2]}", "3",
-         "|enum|/enum|none of the 2 values that may stand here: use one\n"},
+         "|enum|/enum|none of the 2 values that may stand here: use one of "
+         "[1,2]\n"},
         {"{\"const\":\"a\"}", "3", "|const|/const|only \"a\" may stand here\n"},
         {"{\"minimum\":2.50}", "2",
          "|minimum|/minimum|the number must be at least 2.50\n"},
@@ -113,8 +114,14 @@ TEST(schema_findings, say_what_is_wrong_and_what_to_do)
          "|maxProperties|/maxProperties|2 members, where there must be at most "
          "1\n"},
         {"{\"pattern\":\"^a\"}", "\"b\"",
-         "|pattern|/pattern|the text does not match the pattern of the "
-         "schema\n"},
+         "|pattern|/pattern|the text does not match the pattern ^a\n"},
+        {"{\"pattern\":\"^\\u0061\\n*$\"}", "\"b\"",
+         "|pattern|/pattern|the text does not match the pattern ^a?*$\n"},
+        {"{\"enum\":[\"0123456789\",\"0123456789\",{\"a\":\"0123456789\"},"
+         "\"0123456789\",7]}",
+         "3",
+         "|enum|/enum|none of the 5 values that may stand here: use one of "
+         "[\"0123456789\",\"0123456789\",{\"a\":\"0123456789\"},\"0123456789\",7...\n"},
         {"{\"uniqueItems\":true}", "[0,5,5.0]",
          "|uniqueItems|/uniqueItems|elements 1 and 2 are equal: remove one\n"},
         {"{\"contains\":{\"const\":1}}", "[2]",
@@ -142,8 +149,11 @@ TEST(schema_findings, say_what_is_wrong_and_what_to_do)
          "|oneOf|/oneOf|more than one of the alternatives matches, where only "
          "one may\n"},
         {"{\"not\":{}}", "1",
-         "|not|/not|the value matches what it must not "
-         "match\n"},
+         "|not|/not|the value matches what it must not match: {}\n"},
+        {"{\"not\":{\"not\": {\"type\":\"null\"}}}", "null", ""},
+        {"{\"not\":{\"required\":[\"a\"]}}", "{\"a\":1}",
+         "|not|/not|the value matches what it must not match: "
+         "{\"required\":[\"a\"]}\n"},
         {"{\"additionalProperties\":false}", "{\"a\":1}",
          "/a|additionalProperties|/additionalProperties|nothing may stand "
          "here: remove it\n"},
@@ -387,6 +397,26 @@ TEST(schema_check, sees_what_was_changed_in_a_value)
               pdr_schema_check(&valid, schema, value, NULL, NULL, NULL));
     ASSERT(!valid);
     pdr_value_free(three);
+    pdr_value_free(value);
+    pdr_schema_free(schema);
+}
+
+TEST(schema_check, sees_only_the_last_of_a_name_in_a_changed_object)
+{
+    pdr_schema *schema = load("{\"maxProperties\":1,\"additionalProperties\":"
+                              "{\"const\":5}}");
+    pdr_value *value = json("{\"a\":3,\"a\":4}"), *five = json("5");
+    bool valid = false;
+
+    ASSERT_RC(PDR_OK, pdr_value_set(&value, PDR_LIT("a"), five, NULL));
+    ASSERT_RC(PDR_OK,
+              pdr_schema_check(&valid, schema, value, NULL, NULL, NULL));
+    ASSERT(valid);
+    ASSERT_RC(PDR_OK, pdr_value_set(&value, PDR_LIT("b"), five, NULL));
+    ASSERT_RC(PDR_OK,
+              pdr_schema_check(&valid, schema, value, NULL, NULL, NULL));
+    ASSERT(!valid);
+    pdr_value_free(five);
     pdr_value_free(value);
     pdr_schema_free(schema);
 }
