@@ -164,6 +164,24 @@ TEST(tolerant_schema, lets_what_nobody_knows_be)
         PDR_STATE_TOLERANT);
 }
 
+/* As pdr_entry_kind_of() does. */
+TEST(tolerant_schema, looks_at_json_type_only_without_a_type)
+{
+    assert_findings(
+        "schema-type /data/conversationHistory/1/correlationId\n"
+        "schema-type /data/conversationHistory/2/correlationId\n"
+        "schema-type /data/conversationHistory/3/correlationId\n"
+        "schema-type /data/conversationHistory/4/isError\n",
+        "{\"schemaVersion\":\"1.1.0\",\"data\":{\"conversationHistory\":["
+        "{\"$type\":\"note\",\"json_type\":\"request\",\"correlationId\":5},"
+        "{\"json_type\":\"request\",\"correlationId\":5},"
+        "{\"$type\":null,\"json_type\":\"response\",\"correlationId\":5},"
+        "{\"$type\":\"\",\"json_type\":\"request\",\"correlationId\":5},"
+        "{\"$type\":\"response\",\"json_type\":\"request\","
+        "\"orchestrationId\":5,\"isError\":5}]}}",
+        PDR_STATE_TOLERANT);
+}
+
 /* The schema in tests/data that has the facts of the published one. */
 static bool passes_published(const pdr_value *value)
 {
