@@ -7,6 +7,7 @@ import functools
 import os
 import pathlib
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -15,6 +16,10 @@ import termios
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import record  # noqa: E402
+
+# Who is started in the background ignores interrupts, and what he starts too.
+# A signal with a handler is one that children do not ignore.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class Tests(record.Tests):
