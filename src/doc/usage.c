@@ -58,6 +58,7 @@ bool pdr_usage_count(int64_t *out, const pdr_value *usage, pdr_str name)
 /* --- all of them --------------------------------------------------------- */
 
 struct each {
+    const pdr_value *usage; /* the whole */
     pdr_usage_fn fn;
     void *arg;
     pdr_buf scratch;
@@ -77,7 +78,7 @@ static pdr_str told_name(pdr_str name)
 static pdr_rc each_count(struct each *each, const pdr_iter *it, pdr_err *err)
 {
     pdr_str name = {NULL, 0};
-    int64_t count = 0;
+    int64_t count = 0, beside = 0;
     pdr_rc rc = PDR_OK;
 
     if (pdr_value_int64(&count, it->value, NULL) != PDR_OK)
@@ -87,7 +88,11 @@ static pdr_rc each_count(struct each *each, const pdr_iter *it, pdr_err *err)
         return PDR_OK; /* a name without a UTF-8 form is no count's */
     if (rc != PDR_OK || pdr_value_get(it->container, name) != it->value)
         return rc;
-    return each->fn(told_name(name), count, err, each->arg);
+    name = told_name(name);
+    /* A count beside the nest is the one that pdr_usage_count() gives. */
+    if (it->container != each->usage && count_in(&beside, each->usage, name))
+        return PDR_OK;
+    return each->fn(name, count, err, each->arg);
 }
 
 /* Is it the object that holds further counts, the last one of its name? */
@@ -120,7 +125,7 @@ static pdr_rc each_in(struct each *each, const pdr_value *object, bool nested,
 pdr_rc pdr_usage_each(const pdr_value *usage, pdr_err *err, pdr_usage_fn fn,
                       void *arg)
 {
-    struct each each = {fn, arg, PDR_BUF_INIT(PDR_MAX_TEXT_BYTES)};
+    struct each each = {usage, fn, arg, PDR_BUF_INIT(PDR_MAX_TEXT_BYTES)};
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(fn != NULL);

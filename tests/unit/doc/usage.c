@@ -85,6 +85,21 @@ TEST(usage_each, keeps_the_order_and_takes_the_last_of_a_name)
     pdr_value_free(usage);
 }
 
+TEST(usage_each, tells_a_count_once_that_both_editions_wrote)
+{
+    pdr_value *usage = value_of(
+        "{\"extensionData\":{\"cache_read_input_token_count\":9,\"x\":1},"
+        "\"cachedInputTokenCount\":4,\"reasoningTokenCount\":null,"
+        "\"additionalCounts\":{\"reasoningTokenCount\":3}}");
+    pdr_buf told = PDR_BUF_INIT(1000);
+
+    ASSERT_RC(PDR_OK, pdr_usage_each(usage, NULL, note, &told));
+    ASSERT_TEXT("x=1 cachedInputTokenCount=4 reasoningTokenCount=3 ",
+                pdr_buf_str(&told));
+    pdr_buf_dispose(&told);
+    pdr_value_free(usage);
+}
+
 TEST(usage_each, passes_names_that_have_no_utf8_form)
 {
     pdr_value *usage = value_of("{\"\\ud800\":1,\"\\u0061\":2}");
