@@ -17,9 +17,11 @@ import termios
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import record  # noqa: E402
 
-# Who is started in the background ignores interrupts, and what he starts too.
-# A signal with a handler is one that children do not ignore.
+# Who is started in the background ignores interrupts, who is started by nohup
+# hang-ups, and what they start ignores them too. A signal with a handler is one
+# that children do not ignore.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, lambda number, frame: sys.exit(128 + number))
 
 
 class Tests(record.Tests):
