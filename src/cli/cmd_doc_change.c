@@ -13,7 +13,6 @@
 #include "doc_parts.h"
 
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 struct change {
@@ -437,13 +436,10 @@ static int run_migrate(struct cli *cli, int argc, char **argv)
 /* The time that was given, else the clock's. False for what is no time. */
 static bool find_now(int64_t *out, const char *text)
 {
-    struct timespec now = {0, 0};
     pdr_datetime when;
 
     if (text == NULL) {
-        clock_gettime(CLOCK_REALTIME, &now);
-        *out = PDR_TICKS_UNIX_EPOCH +
-               (int64_t)now.tv_sec * PDR_TICKS_PER_SECOND + now.tv_nsec / 100;
+        *out = pdr_now();
         return true;
     }
     if (pdr_datetime_read(&when, pdr_str_c(text), NULL) != PDR_OK)
