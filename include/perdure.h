@@ -4,6 +4,7 @@
 #ifndef PERDURE_H
 #define PERDURE_H
 
+#include <perdure/bag.h>
 #include <perdure/buf.h>
 #include <perdure/codec.h>
 #include <perdure/content.h>
@@ -12,7 +13,11 @@
 #include <perdure/errors.h>
 #include <perdure/json.h>
 #include <perdure/jsonschema.h>
+#include <perdure/metadata.h>
 #include <perdure/msgpack.h>
+#include <perdure/provider.h>
+#include <perdure/session.h>
+#include <perdure/snapshot.h>
 #include <perdure/types.h>
 #include <perdure/value.h>
 #include <perdure/version.h>

@@ -250,6 +250,53 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_message_new(pdr_value **out, pdr_shape shape,
                                               const pdr_message_parts *parts,
                                               pdr_err *err);
 
+/* --- properties and attribution ------------------------------------------ */
+
+/** One additional property of a message or content. The exact name first, then
+ * one that differs in the case of ASCII letters only.
+ * @param[out] out    borrowed from `properties`; NULL on failure.
+ * @param properties  an object; NULL has none.
+ * @return PDR_OK; PDR_ENOTFOUND (reason "no_property"); PDR_EINVALID (reason
+ *         "key_ambiguous") if several differ in case only; PDR_ENOMEM.
+ * @thread const @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_property_get(const pdr_value **out,
+                                               const pdr_value *properties,
+                                               pdr_str name, pdr_err *err);
+
+/* Which component supplied a message. All borrowed from it. */
+typedef struct pdr_attribution {
+    const pdr_value *source_type; /* string: "External", "ChatHistory",
+                                     "AIContextProvider" or any other; NULL if
+                                     it does not say, as in Python */
+    const pdr_value *source_id;   /* string; NULL if it does not say */
+    const pdr_value *origins;     /* array: ids of sessions; NULL: none */
+} pdr_attribution;
+
+/** Who supplied it? Both ways of saying it are read in every shape.
+ * @return false if it does not say: then it came from the caller.
+ * @thread const @since 0.1 */
+PDR_API bool pdr_message_attribution(pdr_attribution *out,
+                                     const pdr_value *message, pdr_shape shape);
+
+/* What a message is to be marked with. All borrowed for the call. */
+typedef struct pdr_attribution_parts {
+    pdr_str source_type;    /* empty: none */
+    pdr_str source_id;      /* must be there */
+    const pdr_str *origins; /* ids of sessions, `origin_count` of them */
+    size_t origin_count;
+} pdr_attribution_parts;
+
+/** A message with a mark of who supplied it, in the way of its shape. A mark
+ * that is there stays, member by member; ids of sessions are joined, each once,
+ * in the order in which they came; what the mark has beside is kept. One that
+ * is no object stays as it is.
+ * @param[out] out  owned; NULL on failure. `message` is not changed.
+ * @return PDR_OK; PDR_EINVALID with reason "wrong_kind", "field_missing",
+ *         "bad_utf8"; PDR_ENOMEM; PDR_ELIMIT. @thread any @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_message_attribute(
+    pdr_value **out, const pdr_value *message, pdr_shape shape,
+    const pdr_attribution_parts *parts, pdr_err *err);
+
 /* --- from shape to shape ------------------------------------------------- */
 
 /**

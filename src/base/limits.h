@@ -132,4 +132,27 @@
 #define PDR_CHECK_STEPS          1000000u
 #define PDR_CHECK_STEPS_PER_BYTE 8u
 
+/* Bytes of a key in a bag, of a property name, of a session id at most. Long
+ * enough for a qualified type name, short enough to stand in an index. */
+#define PDR_MAX_KEY_BYTES 1024u
+#define PDR_MAX_ID_BYTES  1024u
+
+/* Bytes of an agent's name at most. */
+#define PDR_MAX_AGENT_BYTES 128u
+
+/* Slots of a bag, and properties of a wrapper, at most. A slot is the state of
+ * one provider, so honest bags have a handful; each costs a row in a store. */
+#define PDR_MAX_SLOTS      100000u
+#define PDR_MAX_PROPERTIES 1000u
+
+/* Levels of a document that is written for .NET at most: its reader stops
+ * there. */
+#define PDR_DOTNET_DEPTH 64
+
+/* Code points of a key in a snapshot folder at most, and quarantined files that
+ * one folder keeps. The first is what the Python edition takes. Who has more
+ * than the second has a broken writer, and renaming on would only hide it. */
+#define PDR_MAX_FOLDER_KEY  128u
+#define PDR_MAX_QUARANTINED 100u
+
 #endif

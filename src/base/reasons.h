@@ -98,7 +98,52 @@
     X(NO_DEFINITION,      INVALID,     "no_definition")                        \
     X(CHECK_LIMIT,        LIMIT,       "check_limit")                          \
     X(BAD_PATTERN,        INVALID,     "bad_pattern")                          \
-    X(PATTERN_LIMIT,      LIMIT,       "pattern_limit")
+    X(PATTERN_LIMIT,      LIMIT,       "pattern_limit")                        \
+    /* bags, sessions, providers */                                            \
+    X(KEY_NULL,           INVALID,     "key_null")                             \
+    X(KEY_BLANK,          INVALID,     "key_blank")                            \
+    X(KEY_TOO_LONG,       INVALID,     "key_too_long")                         \
+    X(NO_SLOT,            NOTFOUND,    "no_slot")                              \
+    X(TOO_MANY_SLOTS,     LIMIT,       "too_many_slots")                       \
+    X(BAG_NOT_OBJECT,     INVALID,     "bag_not_object")                       \
+    X(BAG_IN_UPDATE,      MISUSE,      "bag_in_update")                        \
+    X(BAG_SEALED,         INVALID,     "bag_sealed")                           \
+    X(BAG_CHANGED,        CONFLICT,    "bag_changed")                          \
+    X(STATE_DECODE,       INVALID,     "state_decode")                         \
+    X(STATE_TYPE_MISMATCH, INVALID,    "state_type_mismatch")                  \
+    X(STATE_ENCODE,       INVALID,     "state_encode")                         \
+    X(STATE_KEY_CLASH,    INVALID,     "state_key_clash")                      \
+    X(NO_INITIALISER,     INVALID,     "no_initialiser")                       \
+    X(TWO_HISTORIES,      INVALID,     "two_histories")                        \
+    X(SESSION_NOT_OBJECT, INVALID,     "session_not_object")                   \
+    X(SESSION_UNKNOWN_SHAPE, INVALID,  "session_unknown_shape")                \
+    X(SESSION_MEMBER,     INVALID,     "session_member")                       \
+    X(SESSION_KIND,       INVALID,     "session_kind")                         \
+    X(SESSION_VERSION,    VERSION,     "session_version")                      \
+    X(SERVICE_ID,         INVALID,     "service_id")                           \
+    X(HISTORY_SHAPE,      INVALID,     "history_shape")                        \
+    /* snapshot folders */                                                     \
+    X(NO_FOLDER,          NOTFOUND,    "no_folder")                            \
+    X(NO_SESSION,         NOTFOUND,    "no_session")                           \
+    X(FOLDER_KEY,         INVALID,     "folder_key")                           \
+    X(FILE_LINK,          INVALID,     "file_link")                            \
+    X(FILE_FAILED,        IO,          "file_failed")                          \
+    X(FILE_CHANGED,       CORRUPT,     "file_changed")                         \
+    X(KEY_COLLISION,      INVALID,     "key_collision")                        \
+    X(QUARANTINED,        CORRUPT,     "quarantined")                          \
+    X(QUARANTINE_FULL,    CORRUPT,     "quarantine_full")                      \
+    X(ENVELOPE,           INVALID,     "envelope")                             \
+    X(GENERATION_CHANGED, CONFLICT,    "generation_changed")                   \
+    X(SYNC_FAILED,        UNKNOWN,     "sync_failed")                          \
+    X(DAMAGED_RECORD,     CORRUPT,     "damaged_record")                       \
+    /* metadata */                                                             \
+    X(NO_PROPERTY,        NOTFOUND,    "no_property")                          \
+    X(PROPERTY_EXISTS,    EXISTS,      "property_exists")                      \
+    X(KEY_AMBIGUOUS,      INVALID,     "key_ambiguous")                        \
+    X(TOO_MANY_PROPERTIES, LIMIT,      "too_many_properties")                  \
+    X(META_DECODE,        INVALID,     "meta_decode")                          \
+    X(SESSION_REGISTERED, EXISTS,      "session_registered")                   \
+    X(NOT_REGISTERED,     NOTFOUND,    "not_registered")
 /* clang-format on */
 
 enum pdr__reason {

@@ -1,0 +1,278 @@
+/*
+ * perdure/metadata.h - what is said about agents and sessions, outside of them.
+ *
+ * Additional properties describe an agent or a session for lists, filters and
+ * protocols. They live in a wrapper that holds the agent or the session, and
+ * are no part of it: nothing that a model can see is ever made of them, and
+ * every function that runs, writes or stores takes the unwrapped object.
+ *
+ *     wrapper = { session or agent, properties or none }
+ */
+#ifndef PERDURE_METADATA_H
+#define PERDURE_METADATA_H
+
+#include <perdure/session.h>
+
+PDR_BEGIN_DECLS
+
+/* --- properties ---------------------------------------------------------- */
+
+/*
+ * A map from names to JSON values of any kind, in order of insertion, at most
+ * 1,000 of them, names of 1 to 1,024 bytes. Names differ by case; a look-up
+ * takes the exact name first, then one that differs in the case of ASCII
+ * letters only, and if there are several of those gives PDR_EINVALID (reason
+ * "key_ambiguous"). Other failures of functions with a name: "key_null",
+ * "key_blank", "key_too_long", "bad_utf8".
+ */
+typedef struct pdr_properties pdr_properties;
+
+/** An empty map. @param[out] out  owned; release with pdr_properties_free().
+ * NULL on failure. @return PDR_OK or PDR_ENOMEM. @thread any @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_properties_new(pdr_properties **out,
+                                                 pdr_err *err);
+
+/** The members of an object, as they are; none is decoded.
+ * @param value  shared; not NULL.
+ * @return PDR_OK; PDR_EINVALID (reason "wrong_kind"); PDR_ELIMIT (reason
+ *         "too_many_properties"); PDR_ENOMEM. @thread any @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_properties_from_value(pdr_properties **out,
+                                                        const pdr_value *value,
+                                                        pdr_err *err);
+
+/** The members as an object. @return owned; cannot fail.
+ * @thread owner @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_value *pdr_properties_to_value(
+    const pdr_properties *properties);
+
+/** A copy: a new map that shares the values. @thread owner @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_properties_dup(
+    pdr_properties **out, const pdr_properties *properties, pdr_err *err);
+
+/** NULL is fine. @thread owner @since 0.1 */
+PDR_API void pdr_properties_free(pdr_properties *properties);
+
+/** @thread owner @since 0.1 */
+PDR_API size_t pdr_properties_count(const pdr_properties *properties);
+
+/** The value under a name.
+ * @param[out] out  borrowed from `properties`; NULL on failure.
+ * @return PDR_OK; PDR_ENOTFOUND (reason "no_property").
+ * @thread owner @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc
+pdr_properties_get(const pdr_value **out, const pdr_properties *properties,
+                   pdr_str name, pdr_err *err);
+
+/** Is there one? False also for a name that is ambiguous, or none.
+ * @thread owner @since 0.1 */
+PDR_API bool pdr_properties_has(const pdr_properties *properties, pdr_str name);
+
+/** Set or replace. The name that is there keeps its spelling.
+ * @param value  shared; not NULL.
+ * @return PDR_OK; PDR_ELIMIT with reason "too_many_properties" or "too_deep";
+ *         PDR_ENOMEM. @thread owner @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_properties_set(pdr_properties *properties,
+                                                 pdr_str name,
+                                                 const pdr_value *value,
+                                                 pdr_err *err);
+
+/** As pdr_properties_set(), but a value that is there stays.
+ * @return also PDR_EEXISTS (reason "property_exists").
+ * @thread owner @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_properties_add(pdr_properties *properties,
+                                                 pdr_str name,
+                                                 const pdr_value *value,
+                                                 pdr_err *err);
+
+/** @return PDR_OK; PDR_ENOTFOUND (reason "no_property").
+ * @thread owner @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_properties_remove(pdr_properties *properties,
+                                                    pdr_str name, pdr_err *err);
+
+/*
+ * Typed access. The name is that of the type, or one of its aliases; one type
+ * has one property. All three take the type's own name first, then the aliases
+ * in order.
+ */
+
+/** Add an object under the name of its type. It is encoded at once.
+ * @param object  copied; not NULL.
+ * @return PDR_OK; PDR_EEXISTS (reason "property_exists"): the first one stays;
+ *         PDR_EINVALID (reason "state_encode"); as pdr_properties_set().
+ * @thread owner @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc
+pdr_properties_add_typed(pdr_properties *properties, const pdr_state_type *type,
+                         const void *object, pdr_err *err);
+
+/** Set or replace, keeping members that the type does not know. Else as above.
+ * @thread owner @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc
+pdr_properties_set_typed(pdr_properties *properties, const pdr_state_type *type,
+                         const void *object, pdr_err *err);
+
+/** The object of a type, decoded now if it was not before; the value stays as
+ * it is, byte for byte.
+ * @param[out] out  owned; release with pdr_object_free(). NULL on failure.
+ * @return PDR_OK; PDR_ENOTFOUND (reason "no_property") if there is none, or
+ *         null; PDR_EINVALID (reason "meta_decode", with the name) if the value
+ *         does not fit; PDR_ENOMEM. @thread owner @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc
+pdr_properties_get_typed(pdr_object **out, pdr_properties *properties,
+                         const pdr_state_type *type, pdr_err *err);
+
+/** Is there a property of this type, null or not? @thread owner @since 0.1 */
+PDR_API bool pdr_properties_has_typed(const pdr_properties *properties,
+                                      const pdr_state_type *type);
+
+/** @return PDR_OK; PDR_ENOTFOUND (reason "no_property").
+ * @thread owner @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_properties_remove_typed(
+    pdr_properties *properties, const pdr_state_type *type, pdr_err *err);
+
+/** Types for plain values: "int64" (`int64_t`), "double" (`double`), "bool"
+ * (`bool`), "string" (`pdr_str`). They take a string where its whole text is
+ * one: "42" is 42. @thread any @since 0.1 */
+PDR_API const pdr_state_type *pdr_type_int64(void);
+PDR_API const pdr_state_type *pdr_type_double(void);
+PDR_API const pdr_state_type *pdr_type_bool(void);
+PDR_API const pdr_state_type *pdr_type_string(void);
+
+/** The value under any name as a type; never a mere conversion error: what does
+ * not fit is "not there".
+ * @param[out] out  owned; NULL if it is false.
+ * @return PDR_OK and `*found`; PDR_ENOMEM; "key_ambiguous" and the like.
+ * @thread owner @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_properties_try_get(
+    pdr_object **out, bool *found, pdr_properties *properties, pdr_str name,
+    const pdr_state_type *type, pdr_err *err);
+
+/* --- agents -------------------------------------------------------------- */
+
+/* An agent and its properties. The agent is only pointed at. */
+typedef struct pdr_agent_wrapper {
+    void *agent;                /* borrowed; not NULL */
+    pdr_properties *properties; /* owned by whoever has the wrapper; NULL: none
+                                 */
+} pdr_agent_wrapper;
+
+/* --- sessions ------------------------------------------------------------ */
+
+/* A session and its properties. Open it to get at either: a wrapper is no
+ * session. Absent properties and an empty map are two things. */
+typedef struct pdr_session_wrapper {
+    pdr_session *session;       /* owned; not NULL */
+    pdr_properties *properties; /* owned; NULL: none */
+    pdr_value *frame;           /* owned; private: what else was in the document
+                                   that it was read from; NULL at first */
+} pdr_session_wrapper;
+
+/* clang-format off */
+#define PDR_SESSION_WRAPPER_INIT {NULL, NULL, NULL}
+/* clang-format on */
+
+/** Release what is inside. @thread owner @since 0.1 */
+PDR_API void pdr_session_wrapper_dispose(pdr_session_wrapper *wrapper);
+
+/* Types for reading and writing: properties with the name of one of them are
+ * decoded, at the first use, by that type. The rest stays JSON. */
+typedef struct pdr_type_set {
+    const pdr_state_type *const *types; /* borrowed */
+    size_t count;
+} pdr_type_set;
+
+/** Read {"session":…,"additionalProperties":…}; a bare session is one without
+ * properties.
+ * @param[out] out  disposed by the caller; empty on failure.
+ * @param value     shared; not NULL.
+ * @param types     borrowed for the call; NULL: none. What does not fit stays
+ *                  JSON, is reported to `fn` (rule "meta-decode"), and gives
+ *                  "meta_decode" when it is asked for.
+ * @return PDR_OK; as pdr_session_from_value(), with the path;
+ *         PDR_EINVALID (reason "wrong_kind") for properties that are no object;
+ *         as pdr_properties_from_value(); what `fn` returned.
+ * @thread any @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_session_wrapper_from_value(
+    pdr_session_wrapper *out, const pdr_value *value, const pdr_type_set *types,
+    pdr_err *err, pdr_doc_finding_fn fn, void *arg);
+
+/** Write it. @param[out] out  owned; NULL on failure.
+ * @return as pdr_session_to_value(). @thread owner @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_session_wrapper_to_value(
+    pdr_value **out, const pdr_session_wrapper *wrapper, pdr_err *err);
+
+/** Read an array of wrappers; a bare session in it is one without properties, a
+ * null stays empty.
+ * @param[out] out    owned; release with pdr_session_wrappers_free(). NULL on
+ *                    failure.
+ * @param[out] count  how many.
+ * @return as pdr_session_wrapper_from_value(), with the index.
+ * @thread any @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_session_wrappers_from_value(
+    pdr_session_wrapper **out, size_t *count, const pdr_value *value,
+    const pdr_type_set *types, pdr_err *err, pdr_doc_finding_fn fn, void *arg);
+
+/** Write an array of wrappers; an empty one is null.
+ * @param[out] out  owned; NULL on failure.
+ * @return as pdr_session_wrapper_to_value(). @thread owner @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_session_wrappers_to_value(
+    pdr_value **out, const pdr_session_wrapper *wrappers, size_t count,
+    pdr_err *err);
+
+/** NULL is fine. @thread owner @since 0.1 */
+PDR_API void pdr_session_wrappers_free(pdr_session_wrapper *wrappers,
+                                       size_t count);
+
+/* --- sessions and wrappers kept together --------------------------------- */
+
+/* Wrappers by the id of their session. Safe from several threads, but what is
+ * found is shared with whoever else asks: hold the registry still while it is
+ * used. */
+typedef struct pdr_registry pdr_registry;
+
+/** @param[out] out  owned; release with pdr_registry_free(). NULL on failure.
+ * @return PDR_OK or PDR_ENOMEM. @thread any @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_registry_new(pdr_registry **out,
+                                               pdr_err *err);
+
+/** All wrappers go with it. NULL is fine. @thread owner @since 0.1 */
+PDR_API void pdr_registry_free(pdr_registry *registry);
+
+/** @thread any @since 0.1 */
+PDR_API size_t pdr_registry_count(pdr_registry *registry);
+
+/** Put a wrapper in, under an id.
+ * @param id       copied; empty: the id of the session.
+ * @param wrapper  taken, also on failure: empty afterwards.
+ * @return PDR_OK; PDR_EINVALID (reason "bad_id") if there is no id; PDR_EEXISTS
+ *         (reason "session_registered"); PDR_ENOMEM. @thread any @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_registry_add(pdr_registry *registry,
+                                               pdr_str id,
+                                               pdr_session_wrapper *wrapper,
+                                               pdr_err *err);
+
+/** The wrapper of a session. @return borrowed from `registry`; NULL if there is
+ * none. @thread any @since 0.1 */
+PDR_API pdr_session_wrapper *pdr_registry_find(pdr_registry *registry,
+                                               pdr_str id);
+
+/** Take a wrapper out.
+ * @param[out] out  disposed by the caller; NULL: it is disposed at once.
+ * @return PDR_OK; PDR_ENOTFOUND (reason "not_registered").
+ * @thread any @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_registry_remove(pdr_session_wrapper *out,
+                                                  pdr_registry *registry,
+                                                  pdr_str id, pdr_err *err);
+
+/** Called for each wrapper in the order in which they came; must not call the
+ * registry. A return other than PDR_OK ends it with that code. */
+typedef pdr_rc (*pdr_registry_fn)(pdr_str id, pdr_session_wrapper *wrapper,
+                                  pdr_err *err, void *arg);
+
+/** @return PDR_OK, or what `fn` returned. @thread any @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_registry_each(pdr_registry *registry,
+                                                pdr_err *err,
+                                                pdr_registry_fn fn, void *arg);
+
+PDR_END_DECLS
+
+#endif
