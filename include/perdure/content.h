@@ -253,11 +253,11 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_message_new(pdr_value **out, pdr_shape shape,
 /* --- properties and attribution ------------------------------------------ */
 
 /** One additional property of a message or content. The exact name first, then
- * one that differs in the case of ASCII letters only.
+ * one that differs in the case of ASCII letters only. Takes no memory.
  * @param[out] out    borrowed from `properties`; NULL on failure.
  * @param properties  an object; NULL has none.
  * @return PDR_OK; PDR_ENOTFOUND (reason "no_property"); PDR_EINVALID (reason
- *         "key_ambiguous") if several differ in case only; PDR_ENOMEM.
+ *         "key_ambiguous") if several differ in case only.
  * @thread const @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_property_get(const pdr_value **out,
                                                const pdr_value *properties,
@@ -266,8 +266,8 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_property_get(const pdr_value **out,
 /* Which component supplied a message. All borrowed from it. */
 typedef struct pdr_attribution {
     const pdr_value *source_type; /* string: "External", "ChatHistory",
-                                     "AIContextProvider" or any other; NULL if
-                                     it does not say, as in Python */
+                                     "AIContextProvider" or any other, in Python
+                                     a class; NULL if it does not say */
     const pdr_value *source_id;   /* string; NULL if it does not say */
     const pdr_value *origins;     /* array: ids of sessions; NULL: none */
 } pdr_attribution;
@@ -289,7 +289,8 @@ typedef struct pdr_attribution_parts {
 /** A message with a mark of who supplied it, in the way of its shape. A mark
  * that is there stays, member by member; ids of sessions are joined, each once,
  * in the order in which they came; what the mark has beside is kept. One that
- * is no object stays as it is.
+ * is no object stays as it is. In every shape the ids stand in the member
+ * "origin_session_ids": .NET has none for them.
  * @param[out] out  owned; NULL on failure. `message` is not changed.
  * @return PDR_OK; PDR_EINVALID with reason "wrong_kind", "field_missing",
  *         "bad_utf8"; PDR_ENOMEM; PDR_ELIMIT. @thread any @since 0.1 */

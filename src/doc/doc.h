@@ -76,6 +76,14 @@ pdr_rc pdr__finder_tell(struct finder *finder, const char *rule,
                         ...) PDR_PRINTF(5, 6);
 void pdr__finder_dispose(struct finder *finder);
 
+/* --- properties (attribution.c) ------------------------------------------ */
+
+/* As pdr_property_get(). *spelled is borrowed: the name that was found in
+ * another case; NULL if it is `name`, or there is none. */
+pdr_rc pdr__property_find(const pdr_value **spelled, const pdr_value **out,
+                          const pdr_value *properties, pdr_str name,
+                          pdr_err *err);
+
 /* --- versions (schema.c) ------------------------------------------------- */
 
 /* As pdr_state_gate(), with what it found: the version, and the object `data`,
