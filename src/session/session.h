@@ -36,7 +36,8 @@ PDR_MUST_CHECK pdr_rc pdr__typed_encode(pdr_value **out,
 /* Three-way: `raw` as it is stored, `before` what the type makes of it, `after`
  * what the type makes of the changed object. What `before` lacks is unknown to
  * the type and stays as it is in `raw`; what did not change between `before`
- * and `after` keeps the spelling of `raw`. Fails with NO_MEMORY, TOO_DEEP. */
+ * and `after` keeps the spelling of `raw`. Without `before` (NULL), what
+ * `after` lacks stays. Fails with NO_MEMORY, TOO_DEEP. */
 PDR_MUST_CHECK pdr_rc pdr__overlay(pdr_value **out, const pdr_value *raw,
                                    const pdr_value *before,
                                    const pdr_value *after, pdr_err *err);
@@ -60,6 +61,11 @@ void pdr__bag_lock(pdr_bag *bag);
 void pdr__bag_unlock(pdr_bag *bag);
 /* Snapshot for whoever holds the lock. */
 pdr_value *pdr__bag_value_locked(const pdr_bag *bag);
+
+/* Begin to change the bag: waits while another writer has a claim, then holds
+ * the lock; end with pdr__bag_unlock(). Fails with BAG_IN_UPDATE, BAG_SEALED,
+ * and does not hold the lock then. */
+PDR_MUST_CHECK pdr_rc pdr__bag_begin(pdr_bag *bag, pdr_err *err);
 
 /* Note that provider `owner` uses `key` in this session. Fails with
  * STATE_KEY_CLASH, if one of another name did, or NO_MEMORY. */
