@@ -218,6 +218,8 @@ static pdr_rc odd_encode(pdr_value **out, const void *object, pdr_err *err,
     odd_write(odd);
     if (odd->encode != PDR_OK)
         return odd_fail(odd, odd->encode, err);
+    if (odd->encoded == odd->refuse_at)
+        return odd_fail(odd, PDR_EINVALID, err);
     if (odd->json != NULL)
         return pdr_json_read(out, pdr_str_c(odd->json), &opts, err);
     return odd->gives_nothing ? PDR_OK : counter_encode(out, object, err, arg);

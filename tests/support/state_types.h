@@ -24,6 +24,7 @@ extern const pdr_state_type json_type;
  * type is one of these. */
 struct odd {
     pdr_rc decode, encode, copy; /* what they return; PDR_OK: as a counter */
+    unsigned refuse_at;          /* call of encode that fails; 0: none */
     bool is_silent;              /* fails without filling err */
     bool gives_nothing;          /* succeeds, with NULL */
     const char *json;            /* what encode gives; NULL: the counter */

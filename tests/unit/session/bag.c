@@ -78,7 +78,7 @@ TEST(bag_from_value, gives_the_very_value_back_while_nobody_changed_it)
     ASSERT_RC(PDR_ENOTFOUND, pdr_bag_remove(bag, KEY("c"), NULL));
     pdr_value *again = pdr_bag_snapshot(bag);
     ASSERT(again == value);
-    assert_value("{ 'a' : 1.0 , 'b' : [ null ] }", again, PDR_AS_READ);
+    assert_value(" { 'a' : 1.0 , 'b' : [ null ] } ", again, PDR_AS_READ);
     ASSERT_SIZE(0, pdr_bag_generation(bag));
     pdr_value_free(again);
     pdr_object_free(object);
