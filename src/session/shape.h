@@ -1,0 +1,48 @@
+/*
+ * shape.h - what tells the documents of sessions apart, and how each is
+ * spelled. For the files of this folder that read or write whole documents.
+ */
+#ifndef PDR_SESSION_SHAPE_H
+#define PDR_SESSION_SHAPE_H
+
+#include "session.h"
+
+/* How a shape spells what every session has. */
+struct shape_names {
+    const char *name;    /* for people and the command */
+    const char *bag;     /* member that holds the bag */
+    const char *history; /* key of the history slot */
+    pdr_shape messages;  /* how its messages are spelled */
+    bool sealed;         /* there is no bag: thread-era */
+};
+
+/* NULL for what is no shape. */
+const struct shape_names *pdr__shape_names(pdr_session_shape shape);
+
+/* The kind that a native document calls `text`; false if there is none. */
+bool pdr__kind_read(pdr_session_kind *out, const pdr_value *text);
+
+/* The member that holds the service id of a .NET or native session of this
+ * kind; NULL if the kind has none. That of A2A is one of three. */
+const char *pdr__kind_service_member(pdr_session_kind kind);
+
+/* The three members of an A2A session, and the end NULL. */
+extern const char *const pdr__a2a_members[];
+
+/* Is it one session, and which? False also for what only nearly is one. Looks
+ * at the first level, takes no memory. The kind of a native document is that of
+ * its members, not yet what it states. */
+bool pdr__session_recognise(pdr_session_shape *shape, pdr_session_kind *kind,
+                            const pdr_value *value);
+
+/* The kind that the members of a document of this shape tell. */
+pdr_session_kind pdr__members_kind(const pdr_value *object,
+                                   pdr_session_shape shape);
+
+/* Is it a name that a session has at its root in some shape? */
+bool pdr__is_session_member(const pdr_value *name);
+
+/* Does the text begin with `prefix`, in either case of ASCII letters? */
+bool pdr__text_begins(const pdr_value *string, const char *prefix);
+
+#endif
