@@ -16,6 +16,7 @@
 #include "core.h"
 
 #include "number.h"
+#include "text_plain.h"
 
 #define NONE UINT32_MAX
 
@@ -230,11 +231,34 @@ void pdr_builder_end(pdr_builder *builder)
 
 /* --- strings ------------------------------------------------------------- */
 
+/* As put_text(), for text that is all plain: it needs no check and no escape.
+ * False if it is not, or if there is no room to spare; then nothing is there.
+ * The search looks at the copy, because it may touch some bytes behind it. */
+static inline bool put_plain(struct pdr_builder *b, pdr_str text)
+{
+    size_t start = b->text.len;
+
+    if (text.len == 0 || text.len > b->text.max - start ||
+        pdr__buf_room(&b->text, text.len + 2 + TEXT_STEP, NULL) != PDR_OK)
+        return false;
+    char *to = b->text.ptr + start;
+    to[0] = '"';
+    memcpy(to + 1, text.ptr, text.len);
+    if (text_copy_plain(to + 1, to + 1, text.len) != text.len)
+        return false;
+    to[text.len + 1] = '"';
+    b->text.len += text.len + 2;
+    add_node(b, start, NODE_STRING);
+    return true;
+}
+
 /* Append a string from UTF-8 and its node. */
 static void put_text(struct pdr_builder *b, pdr_str text)
 {
     size_t start = b->text.len;
 
+    if (put_plain(b, text))
+        return;
     b->rc = pdr__utf8_check(text, &b->err);
     if (b->rc != PDR_OK)
         return;

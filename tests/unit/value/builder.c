@@ -52,6 +52,55 @@ TEST(builder, makes_every_kind_in_compact_form)
     pdr_builder_free(NULL);
 }
 
+/* Whatever its length, and wherever the one character stands that is not as
+ * others are: what was put in comes out, escaped where it has to be. */
+static void check_text(pdr_builder *b, pdr_str text, size_t escapes)
+{
+    pdr_value *v = NULL;
+    pdr_str found = {NULL, 0};
+    pdr_buf scratch = PDR_BUF_INIT(200);
+
+    pdr_builder_object(b);
+    pdr_builder_name(b, text);
+    pdr_builder_string(b, text);
+    pdr_builder_end(b);
+    ASSERT_RC(PDR_OK, pdr_builder_finish(&v, b, NULL));
+    pdr__value_check(v);
+    ASSERT_RC(PDR_OK,
+              pdr_value_text(&found, pdr_value_get(v, text), &scratch, NULL));
+    ASSERT(pdr_str_equal(text, found));
+    ASSERT(pdr_value_raw(&found, v));
+    ASSERT_SIZE(2 * (text.len + 2 + escapes) + 3, found.len);
+    pdr_value_free(v);
+    pdr_buf_dispose(&scratch);
+}
+
+TEST(builder_string, keeps_text_of_every_length_around_the_odd_character)
+{
+    pdr_builder *b = new_builder();
+    char text[80];
+
+    for (size_t len = 0; len <= 70; len++) {
+        memset(text, 'x', sizeof(text));
+        check_text(b, pdr_str_n(text, len), 0);
+        for (size_t at = 0; at < len; at++) {
+            text[at] = '"';
+            check_text(b, pdr_str_n(text, len), 1);
+            text[at] = 'x';
+        }
+        for (size_t at = 0; at + 1 < len; at++) {
+            memcpy(text + at, "\xC3\xA9", 2);
+            check_text(b, pdr_str_n(text, len), 0);
+            memset(text + at, 'x', 2);
+        }
+    }
+    text[69] = '\xC3'; /* the beginning of a character that does not end */
+    pdr_builder_string(b, pdr_str_n(text, 70));
+    pdr_value *v = NULL;
+    ASSERT_RC(PDR_EINVALID, pdr_builder_finish(&v, b, NULL));
+    pdr_builder_free(b);
+}
+
 TEST(builder, begins_anew_after_each_finish)
 {
     pdr_builder *b = new_builder();
