@@ -371,6 +371,8 @@ static void print_head(const struct bench_figure *f)
     print_number("ratio", compared && f->value > 0,
                  f->baseline_value / (f->value > 0 ? f->value : 1));
     print_number("wanted", f->wanted > 0 && !run.quick, f->wanted);
+    if (f->derived)
+        printf("\"derived\":true,");
     printf("\"settings\":{\"core\":%d,", run.core);
     if (f->text != NULL)
         printf("\"document\":\"%s\",\"bytes\":%zu,", f->text->name,
@@ -516,6 +518,94 @@ void bench_run(const struct bench_case *c)
                (calls >= MIN_CALLS && spent >= MAX_CASE_NS);
     }
     print_case(c, &ours, &theirs);
+}
+
+/* --- races ---------------------------------------------------------------- */
+
+#define RACE_TURN 5 /* calls of a side in a row */
+
+static void race_call(struct bench_side *side, bool counts)
+{
+    long before = preemptions();
+    uint64_t begin = bench_now_ns(), ns = 0;
+    bool calm = true;
+
+    if (side->call != NULL) {
+        side->call(side->arg);
+        ns = bench_now_ns() - begin;
+        calm = preemptions() == before;
+    } else {
+        ns = side->timed(&calm, side->arg);
+    }
+    if (side->after != NULL)
+        side->after(side->arg);
+    if (counts && calm)
+        side->ns[side->calm++] = ns;
+    else if (counts)
+        side->ns[BENCH_RACE_CALLS - ++side->disturbed] = ns;
+}
+
+/* Median, and the 95 of 100 as the published figures have it. */
+static void race_sum_up(struct bench_side *side, bool with_disturbed)
+{
+    size_t calls = side->calm;
+
+    if (with_disturbed) {
+        memmove(side->ns + calls, side->ns + BENCH_RACE_CALLS - side->disturbed,
+                side->disturbed * sizeof(side->ns[0]));
+        calls += side->disturbed;
+    }
+    qsort(side->ns, calls, sizeof(side->ns[0]), by_size);
+    side->calls = calls;
+    side->left_out = side->calm + side->disturbed - calls;
+    side->min_us = (double)side->ns[0] / 1000.0;
+    side->median_us = (double)side->ns[calls / 2] / 1000.0;
+    side->p95_us = (double)side->ns[(calls * 95 + 99) / 100 - 1] / 1000.0;
+}
+
+void bench_race(struct bench_side *const *sides, size_t count)
+{
+    size_t turns = run.quick ? 1 : BENCH_RACE_CALLS / RACE_TURN;
+    size_t calls = run.quick ? 1 : RACE_TURN;
+    bool all = false;
+
+    for (size_t turn = 0; turn <= turns; turn++)
+        for (size_t i = 0; i < count; i++)
+            for (size_t k = 0; k < calls && (turn > 0 || !run.quick); k++)
+                race_call(sides[i], turn > 0);
+    for (size_t i = 0; i < count; i++)
+        all = all || sides[i]->calm < LEAST_CALM;
+    for (size_t i = 0; i < count; i++)
+        race_sum_up(sides[i], all);
+}
+
+static void print_racer(const char *prefix, const struct bench_side *side,
+                        double factor)
+{
+    printf("\"%smin\":%.6g,\"%sp95\":%.6g,\"%sleft_out\":%zu,", prefix,
+           side->min_us * factor, prefix, side->p95_us * factor, prefix,
+           side->left_out);
+}
+
+void bench_row(const struct bench_row *row)
+{
+    double factor = row->derived > 0 ? row->derived : 1;
+    struct bench_figure figure = {.name = row->name,
+                                  .value = row->ours->median_us,
+                                  .unit = "us",
+                                  .baseline = row->baseline,
+                                  .baseline_value =
+                                      row->theirs->median_us * factor,
+                                  .derived = row->derived > 0,
+                                  .text = row->text,
+                                  .wanted = row->wanted};
+
+    if (!bench_wants(row->name))
+        return;
+    print_head(&figure);
+    print_racer("", row->ours, 1);
+    print_racer("baseline_", row->theirs, factor);
+    print_tail(row->ours->calls);
 }
 
 /* --- what a document holds -------------------------------------------------

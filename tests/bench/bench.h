@@ -41,6 +41,34 @@ struct bench_figure {
     const char *unit;
     const char *baseline;  /* NULL if there is none */
     double baseline_value; /* in the same unit; less is better */
+    bool derived;          /* nobody measured the baseline */
+    const struct bench_text *text;
+    double wanted;
+};
+
+#define BENCH_RACE_CALLS 25
+
+/* One of several sides that do the same work, and what came out. */
+struct bench_side {
+    void (*call)(void *arg); /* timed here, or NULL and */
+    /* one call that says its time, as another process measured it; `calm`: that
+     * process was not interrupted. */
+    uint64_t (*timed)(bool *calm, void *arg);
+    void (*after)(void *arg); /* behind each call, not timed, or NULL */
+    void *arg;
+    double median_us, p95_us, min_us; /* of the calls that count */
+    size_t calls, left_out;
+    uint64_t ns[BENCH_RACE_CALLS]; /* calm ones first, others from the end */
+    size_t calm, disturbed;
+};
+
+/* A line about two sides. */
+struct bench_row {
+    const char *name;
+    const char *baseline;
+    const struct bench_side *ours, *theirs;
+    double derived; /* nobody measured the baseline: `theirs` times this; else
+                       0 */
     const struct bench_text *text;
     double wanted;
 };
@@ -68,6 +96,17 @@ struct bench_text bench_load(const char *name);
 void bench_run(const struct bench_case *c);
 
 void bench_report(const struct bench_figure *figure);
+
+/*
+ * Time several sides: five calls each that do not count, then 25 that do, in
+ * turns of five calls, so that each side meets its own data in the caches, and
+ * all sides the same minute. Calls that were interrupted are left out, if all
+ * sides have at least 15 others. The sides keep what came out.
+ */
+void bench_race(struct bench_side *const *sides, size_t count);
+
+/* Print the line of two sides that were in one race. */
+void bench_row(const struct bench_row *row);
 
 /* Monotonic time in nanoseconds. */
 uint64_t bench_now_ns(void);

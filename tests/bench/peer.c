@@ -1,0 +1,58 @@
+/*
+ * peer.c - a Python program in a process of its own, on the same core.
+ */
+#include "peer.h"
+
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+void peer_start(struct peer *peer, const char *script, const char *first,
+                const char *second)
+{
+    int to[2], from[2];
+
+    if (access(BENCH_PYTHON, X_OK) != 0)
+        bench_fail("there is no %s: make bench installs it", BENCH_PYTHON);
+    if (pipe(to) != 0 || pipe(from) != 0)
+        bench_fail("cannot make a pipe");
+    peer->pid = fork();
+    if (peer->pid == 0) {
+        dup2(to[0], STDIN_FILENO);
+        dup2(from[1], STDOUT_FILENO);
+        close(to[1]);
+        close(from[0]);
+        execl(BENCH_PYTHON, BENCH_PYTHON, script, first, second, (char *)NULL);
+        _exit(127);
+    }
+    close(to[0]);
+    close(from[1]);
+    peer->to = fdopen(to[1], "w");
+    peer->from = fdopen(from[0], "r");
+    if (peer->pid < 0 || peer->to == NULL || peer->from == NULL)
+        bench_fail("cannot start %s", BENCH_PYTHON);
+}
+
+void peer_hear(struct peer *peer, char *line, size_t cap)
+{
+    if (fgets(line, (int)cap, peer->from) == NULL)
+        bench_fail("the Python library ended; its own message is above");
+    line[strcspn(line, "\n")] = '\0';
+}
+
+void peer_ask(struct peer *peer, const char *work, char *line, size_t cap)
+{
+    fprintf(peer->to, "%s\n", work);
+    fflush(peer->to);
+    peer_hear(peer, line, cap);
+}
+
+void peer_stop(struct peer *peer)
+{
+    int status = 0;
+
+    fclose(peer->to);
+    fclose(peer->from);
+    if (waitpid(peer->pid, &status, 0) != peer->pid || status != 0)
+        bench_fail("the Python library ended with status %d", status);
+}
