@@ -89,7 +89,7 @@ static pdr_rc write_place(pdr_buf *out, const pdr_iter *at)
     pdr_rc rc = PDR_OK;
 
     if (at->name == NULL)
-        return pdr_buf_appendf(out, NULL, "/%zu", at->index);
+        return pdr_buf_printf(out, NULL, "/%zu", at->index);
     rc = pdr__value_name_bytes(&name, at->name, &scratch, NULL);
     if (rc == PDR_OK)
         rc = pdr_pointer_push(&token, name, NULL);
