@@ -23,7 +23,8 @@ PDR_BEGIN_DECLS
  * takes the exact name first, then one that differs in the case of ASCII
  * letters only, and if there are several of those gives PDR_EINVALID (reason
  * "key_ambiguous"). Other failures of functions with a name: "key_null",
- * "key_blank", "key_too_long", "bad_utf8".
+ * "key_blank", "key_too_long", "bad_utf8". Names of a document that break these
+ * rules are kept, and are there in pdr_properties_to_value().
  */
 typedef struct pdr_properties pdr_properties;
 
@@ -52,7 +53,7 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_properties_dup(
 /** NULL is fine. @thread owner @since 0.1 */
 PDR_API void pdr_properties_free(pdr_properties *properties);
 
-/** @thread owner @since 0.1 */
+/** How many; each duplicate that was read counts. @thread owner @since 0.1 */
 PDR_API size_t pdr_properties_count(const pdr_properties *properties);
 
 /** The value under a name.
@@ -63,14 +64,14 @@ PDR_API PDR_MUST_CHECK pdr_rc
 pdr_properties_get(const pdr_value **out, const pdr_properties *properties,
                    pdr_str name, pdr_err *err);
 
-/** Is there one? False also for a name that is ambiguous, or none.
+/** Is there one, null or not? False also for a name that is ambiguous, or none.
  * @thread owner @since 0.1 */
 PDR_API bool pdr_properties_has(const pdr_properties *properties, pdr_str name);
 
-/** Set or replace. The name that is there keeps its spelling.
+/** Set or replace. The name that is there keeps its spelling and its place.
  * @param value  shared; not NULL.
- * @return PDR_OK; PDR_ELIMIT with reason "too_many_properties" or "too_deep";
- *         PDR_ENOMEM. @thread owner @since 0.1 */
+ * @return PDR_OK; PDR_ELIMIT with reason "too_many_properties" or "too_deep"
+ *         (more than 126 levels); PDR_ENOMEM. @thread owner @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_properties_set(pdr_properties *properties,
                                                  pdr_str name,
                                                  const pdr_value *value,
@@ -131,7 +132,8 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_properties_remove_typed(
 
 /** Types for plain values: "int64" (`int64_t`), "double" (`double`), "bool"
  * (`bool`), "string" (`pdr_str`). They take a string where its whole text is
- * one: "42" is 42. @thread any @since 0.1 */
+ * one: "42" is 42, "True" is true. Where a string is wanted, a number or
+ * boolean is its JSON text. @thread any @since 0.1 */
 PDR_API const pdr_state_type *pdr_type_int64(void);
 PDR_API const pdr_state_type *pdr_type_double(void);
 PDR_API const pdr_state_type *pdr_type_bool(void);
@@ -173,15 +175,18 @@ typedef struct pdr_session_wrapper {
 /** Release what is inside. @thread owner @since 0.1 */
 PDR_API void pdr_session_wrapper_dispose(pdr_session_wrapper *wrapper);
 
-/* Types for reading and writing: properties with the name of one of them are
- * decoded, at the first use, by that type. The rest stays JSON. */
+/* Types for reading: a property with the name of one of them, or an alias, is
+ * decoded at once by that type, and kept so for pdr_properties_get_typed(). The
+ * rest stays JSON; and so does what is written, whatever was decoded. */
 typedef struct pdr_type_set {
-    const pdr_state_type *const *types; /* borrowed */
+    const pdr_state_type *const *types; /* borrowed; the types themselves must
+                                           outlive the properties */
     size_t count;
 } pdr_type_set;
 
 /** Read {"session":…,"additionalProperties":…}; a bare session is one without
- * properties.
+ * properties, and so is a wrapper where they are null. Members that stand
+ * beside the two are kept, and written again.
  * @param[out] out  disposed by the caller; empty on failure.
  * @param value     shared; not NULL.
  * @param types     borrowed for the call; NULL: none. What does not fit stays
@@ -195,17 +200,21 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_session_wrapper_from_value(
     pdr_session_wrapper *out, const pdr_value *value, const pdr_type_set *types,
     pdr_err *err, pdr_doc_finding_fn fn, void *arg);
 
-/** Write it. @param[out] out  owned; NULL on failure.
- * @return as pdr_session_to_value(). @thread owner @since 0.1 */
+/** Write it: what did not change is as it was read. A bare session stays one as
+ * long as it has no properties.
+ * @param[out] out  owned; NULL on failure.
+ * @return as pdr_session_to_value(); PDR_ELIMIT (reason "too_deep").
+ * @thread owner @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_session_wrapper_to_value(
     pdr_value **out, const pdr_session_wrapper *wrapper, pdr_err *err);
 
 /** Read an array of wrappers; a bare session in it is one without properties, a
- * null stays empty.
+ * null stays empty. White space between the elements is not kept.
  * @param[out] out    owned; release with pdr_session_wrappers_free(). NULL on
  *                    failure.
  * @param[out] count  how many.
- * @return as pdr_session_wrapper_from_value(), with the index.
+ * @return as pdr_session_wrapper_from_value(), with the index in text and path;
+ *         PDR_EINVALID (reason "wrong_kind") for what is no array.
  * @thread any @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_session_wrappers_from_value(
     pdr_session_wrapper **out, size_t *count, const pdr_value *value,
@@ -225,8 +234,8 @@ PDR_API void pdr_session_wrappers_free(pdr_session_wrapper *wrappers,
 /* --- sessions and wrappers kept together --------------------------------- */
 
 /* Wrappers by the id of their session. Safe from several threads, but what is
- * found is shared with whoever else asks: hold the registry still while it is
- * used. */
+ * found is shared with whoever else asks: nobody may remove a wrapper while
+ * another uses it. */
 typedef struct pdr_registry pdr_registry;
 
 /** @param[out] out  owned; release with pdr_registry_free(). NULL on failure.
@@ -241,10 +250,11 @@ PDR_API void pdr_registry_free(pdr_registry *registry);
 PDR_API size_t pdr_registry_count(pdr_registry *registry);
 
 /** Put a wrapper in, under an id.
- * @param id       copied; empty: the id of the session.
+ * @param id       copied; 1 to 1,024 bytes; empty: the id of the session.
  * @param wrapper  taken, also on failure: empty afterwards.
- * @return PDR_OK; PDR_EINVALID (reason "bad_id") if there is no id; PDR_EEXISTS
- *         (reason "session_registered"); PDR_ENOMEM. @thread any @since 0.1 */
+ * @return PDR_OK; PDR_EINVALID with reason "bad_id" if there is no id or it is
+ *         too long, "bad_utf8"; PDR_EEXISTS (reason "session_registered");
+ *         PDR_ENOMEM. @thread any @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_registry_add(pdr_registry *registry,
                                                pdr_str id,
                                                pdr_session_wrapper *wrapper,
@@ -263,12 +273,14 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_registry_remove(pdr_session_wrapper *out,
                                                   pdr_registry *registry,
                                                   pdr_str id, pdr_err *err);
 
-/** Called for each wrapper in the order in which they came; must not call the
- * registry. A return other than PDR_OK ends it with that code. */
+/** Called on the caller's thread for each wrapper that was there when the walk
+ * began, in the order in which they came. May call the registry, but not remove
+ * what is still to come. A return other than PDR_OK ends it with that code. */
 typedef pdr_rc (*pdr_registry_fn)(pdr_str id, pdr_session_wrapper *wrapper,
                                   pdr_err *err, void *arg);
 
-/** @return PDR_OK, or what `fn` returned. @thread any @since 0.1 */
+/** Walk over all wrappers. No lock is held while `fn` runs.
+ * @return PDR_OK, PDR_ENOMEM, or what `fn` returned. @thread any @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_registry_each(pdr_registry *registry,
                                                 pdr_err *err,
                                                 pdr_registry_fn fn, void *arg);
