@@ -100,8 +100,8 @@ typedef struct pdr_provider_set pdr_provider_set;
  *                   one, with its keys.
  * @return PDR_OK; PDR_EINVALID with reason "state_key_clash" if two providers
  *         have one key, one has it twice, or it is reserved for something else
- *         (the text has the key and both names), "two_histories", "key_null",
- *         "key_blank", "key_too_long", "bad_utf8"; PDR_ENOMEM.
+ *         (the text has the key and both names), "two_histories", "key_blank",
+ *         "key_too_long", "bad_utf8"; PDR_ENOMEM.
  * @thread any  @since 0.1
  */
 PDR_API PDR_MUST_CHECK pdr_rc

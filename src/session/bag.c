@@ -176,22 +176,30 @@ pdr_rc pdr_bag_clear(pdr_bag *bag, pdr_err *err)
     return PDR_OK;
 }
 
-pdr_rc pdr__bag_own(pdr_bag *bag, pdr_str key, const char *owner, pdr_err *err)
+/* The lock is held, and nobody has the key yet. */
+static pdr_rc note_owner(pdr_bag *bag, pdr_str key, const char *owner,
+                         pdr_err *err)
 {
     char *copy = pdr__strdup(owner);
-    void *there = NULL;
-    pdr_rc rc = PDR_OK;
 
     if (copy == NULL)
         return pdr__nomem(err);
+    pdr_rc rc = pdr__map_put(NULL, &bag->owners, key, copy, err);
+    if (rc != PDR_OK)
+        pdr__free(copy);
+    return rc;
+}
+
+pdr_rc pdr__bag_own(pdr_bag *bag, pdr_str key, const char *owner, pdr_err *err)
+{
+    char shown[PDR_SHOWN], first[PDR_SHOWN], second[PDR_SHOWN];
+    void *there = NULL;
+    pdr_rc rc = PDR_OK;
+
     pdr__bag_lock(bag);
     if (!pdr__map_get(&there, &bag->owners, key)) {
-        rc = pdr__map_put(NULL, &bag->owners, key, copy, err);
-        if (rc == PDR_OK)
-            copy = NULL;
+        rc = note_owner(bag, key, owner, err);
     } else if (strcmp(there, owner) != 0) {
-        char shown[PDR_SHOWN], first[PDR_SHOWN], second[PDR_SHOWN];
-
         rc = PDR_FAIL(
             err, STATE_KEY_CLASH,
             "the key '%s' is used by %s in this session, so %s cannot have it",
@@ -200,7 +208,6 @@ pdr_rc pdr__bag_own(pdr_bag *bag, pdr_str key, const char *owner, pdr_err *err)
         pdr__slot_path(err, key, "");
     }
     pdr__bag_unlock(bag);
-    pdr__free(copy);
     return rc;
 }
 
