@@ -100,8 +100,7 @@ static pdr_rc write_place(pdr_buf *out, const pdr_iter *at)
     return rc;
 }
 
-/* Put the place of an element in front of what is said about it. */
-static pdr_rc name_place(const pdr_iter *at, pdr_rc rc, pdr_err *err)
+pdr_rc pdr__name_element(const pdr_iter *at, pdr_rc rc, pdr_err *err)
 {
     pdr_buf path = PDR_BUF_INIT(PDR_MAX_POINTER_BYTES);
     char shown[PDR_SHOWN];
@@ -121,8 +120,7 @@ static pdr_rc name_place(const pdr_iter *at, pdr_rc rc, pdr_err *err)
     return rc;
 }
 
-/* Is it the document that is wrong, and not the machine? */
-static bool is_about_input(pdr_rc rc)
+bool pdr__is_about_element(pdr_rc rc)
 {
     return rc == PDR_EINVALID || rc == PDR_EVERSION || rc == PDR_ELIMIT;
 }
@@ -167,11 +165,11 @@ static pdr_rc read_element(pdr_session **out, const pdr_iter *at, bool tolerant,
     rc = pdr_session_from_value(out, at->value, &why);
     if (rc == PDR_OK)
         return PDR_OK;
-    if (tolerant && is_about_input(rc))
+    if (tolerant && pdr__is_about_element(rc))
         return tell(at, &why, err, fn, arg);
     if (err != NULL)
         *err = why;
-    return name_place(at, rc, err);
+    return pdr__name_element(at, rc, err);
 }
 
 static pdr_rc add_element(pdr_session_list *list, const pdr_iter *at,

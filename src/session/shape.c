@@ -18,50 +18,51 @@
 #include "shape.h"
 
 /* One row per name that tells something: how it is called here, its spelling,
- * whether it stands at the root of a session. */
-#define MARK_MAP(X)                                         \
-    X(SCHEMA_VERSION, "schemaVersion", false)               \
-    X(DATA, "data", false)                                  \
-    X(SESSION, "session", false)                            \
-    X(PROPERTIES, "additionalProperties", false)            \
-    X(PERDURE, "perdure", true)                             \
-    X(STATE_BAG, "stateBag", true)                          \
-    X(CONVERSATION_ID, "conversationId", true)              \
-    X(SESSION_ID, "sessionId", true)                        \
-    X(CONTEXT_ID, "contextId", true)                        \
-    X(TASK_ID, "taskId", true)                              \
-    X(TASK_STATE, "taskState", true)                        \
-    X(SERVICE_SESSION_ID, "serviceSessionId", true)         \
-    X(LAST_CHECKPOINT, "lastCheckpoint", true)              \
-    X(CHECKPOINT_MANAGER, "checkpointManager", true)        \
-    X(PENDING_REQUESTS, "pendingRequests", true)            \
-    X(STORE_STATE, "storeState", true)                      \
-    X(HISTORY_STATE, "chatHistoryProviderState", true)      \
-    X(CONTEXT_STATE, "aiContextProviderState", true)        \
-    X(TYPE, "type", true)                                   \
-    X(PYTHON_ID, "session_id", true)                        \
-    X(PYTHON_SERVICE_ID, "service_session_id", true)        \
-    X(PYTHON_STATE, "state", true)                          \
-    X(PYTHON_DURABLE_ID, "durable_session_id", true)        \
-    X(PYTHON_THREAD_ID, "service_thread_id", true)          \
-    X(PYTHON_STORE_STATE, "chat_message_store_state", true) \
-    X(VERSION, "version", true)                             \
-    X(MESSAGES, "messages", false)                          \
-    X(CONTENTS, "contents", false)                          \
-    X(ROLE, "role", false)                                  \
-    X(AGENT_ID, "agentId", false)                           \
-    X(RESPONSE_ID, "responseId", false)                     \
-    X(MODEL_ID, "modelId", false)                           \
-    X(TOKEN, "continuationToken", false)                    \
-    X(INNER_TOKEN, "innerToken", false)                     \
-    X(PASCAL_MESSAGES, "Messages", false)                   \
-    X(PASCAL_CONTENTS, "Contents", false)                   \
-    X(PASCAL_STATE_BAG, "StateBag", false)                  \
-    X(DOTNET_HISTORY, "InMemoryChatHistoryProvider", false) \
-    X(PYTHON_HISTORY, "in_memory", false)
+ * and whether it tells a session: OWN if no other document has it at its root,
+ * SHARED if others do. */
+#define MARK_MAP(X)                                          \
+    X(SCHEMA_VERSION, "schemaVersion", SHARED)               \
+    X(DATA, "data", SHARED)                                  \
+    X(SESSION, "session", SHARED)                            \
+    X(PROPERTIES, "additionalProperties", SHARED)            \
+    X(PERDURE, "perdure", OWN)                               \
+    X(STATE_BAG, "stateBag", OWN)                            \
+    X(CONVERSATION_ID, "conversationId", OWN)                \
+    X(SESSION_ID, "sessionId", OWN)                          \
+    X(CONTEXT_ID, "contextId", OWN)                          \
+    X(TASK_ID, "taskId", OWN)                                \
+    X(TASK_STATE, "taskState", OWN)                          \
+    X(SERVICE_SESSION_ID, "serviceSessionId", OWN)           \
+    X(LAST_CHECKPOINT, "lastCheckpoint", OWN)                \
+    X(CHECKPOINT_MANAGER, "checkpointManager", OWN)          \
+    X(PENDING_REQUESTS, "pendingRequests", OWN)              \
+    X(STORE_STATE, "storeState", OWN)                        \
+    X(HISTORY_STATE, "chatHistoryProviderState", OWN)        \
+    X(CONTEXT_STATE, "aiContextProviderState", OWN)          \
+    X(TYPE, "type", SHARED)                                  \
+    X(PYTHON_ID, "session_id", OWN)                          \
+    X(PYTHON_SERVICE_ID, "service_session_id", OWN)          \
+    X(PYTHON_STATE, "state", SHARED)                         \
+    X(PYTHON_DURABLE_ID, "durable_session_id", OWN)          \
+    X(PYTHON_THREAD_ID, "service_thread_id", OWN)            \
+    X(PYTHON_STORE_STATE, "chat_message_store_state", OWN)   \
+    X(VERSION, "version", SHARED)                            \
+    X(MESSAGES, "messages", SHARED)                          \
+    X(CONTENTS, "contents", SHARED)                          \
+    X(ROLE, "role", SHARED)                                  \
+    X(AGENT_ID, "agentId", SHARED)                           \
+    X(RESPONSE_ID, "responseId", SHARED)                     \
+    X(MODEL_ID, "modelId", SHARED)                           \
+    X(TOKEN, "continuationToken", SHARED)                    \
+    X(INNER_TOKEN, "innerToken", SHARED)                     \
+    X(PASCAL_MESSAGES, "Messages", SHARED)                   \
+    X(PASCAL_CONTENTS, "Contents", SHARED)                   \
+    X(PASCAL_STATE_BAG, "StateBag", SHARED)                  \
+    X(DOTNET_HISTORY, "InMemoryChatHistoryProvider", SHARED) \
+    X(PYTHON_HISTORY, "in_memory", SHARED)
 
 enum mark {
-#define MARK_ENUM(name, text, root) MARK_##name,
+#define MARK_ENUM(name, text, tells) MARK_##name,
     MARK_MAP(MARK_ENUM)
 #undef MARK_ENUM
         MARK_COUNT
@@ -69,11 +70,11 @@ enum mark {
 
 struct mark_row {
     pdr_str text;
-    bool root;
+    enum { SHARED, OWN } tells;
 };
 
 static const struct mark_row mark_rows[MARK_COUNT] = {
-#define MARK_ROW(name, text, root) {{text, sizeof(text) - 1}, root},
+#define MARK_ROW(name, text, tells) {{text, sizeof(text) - 1}, tells},
     MARK_MAP(MARK_ROW)
 #undef MARK_ROW
 };
@@ -285,11 +286,18 @@ static bool find_mark(size_t *out, const pdr_value *name)
     return false;
 }
 
-bool pdr__is_session_member(const pdr_value *name)
+bool pdr__is_known_name(const pdr_value *name)
 {
     size_t mark = 0;
 
-    return find_mark(&mark, name) && mark_rows[mark].root;
+    return find_mark(&mark, name);
+}
+
+bool pdr__is_session_name(const pdr_value *name)
+{
+    size_t mark = 0;
+
+    return find_mark(&mark, name) && mark_rows[mark].tells == OWN;
 }
 
 static void read_marks(struct marks *out, const pdr_value *object)

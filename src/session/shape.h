@@ -39,10 +39,19 @@ bool pdr__session_recognise(pdr_session_shape *shape, pdr_session_kind *kind,
 pdr_session_kind pdr__members_kind(const pdr_value *object,
                                    pdr_session_shape shape);
 
-/* Is it a name that a session has at its root in some shape? */
-bool pdr__is_session_member(const pdr_value *name);
+/* Is it a name that tells something at the root of a document? One that only
+ * sessions have there? */
+bool pdr__is_known_name(const pdr_value *name);
+bool pdr__is_session_name(const pdr_value *name);
 
 /* Does the text begin with `prefix`, in either case of ASCII letters? */
 bool pdr__text_begins(const pdr_value *string, const char *prefix);
+
+/* Put the place of an element, `at` its list, in front of message and path of
+ * `err`; gives `rc`. In list.c. */
+pdr_rc pdr__name_element(const pdr_iter *at, pdr_rc rc, pdr_err *err);
+
+/* Is it an element that is wrong, and not the machine? In list.c. */
+bool pdr__is_about_element(pdr_rc rc);
 
 #endif

@@ -214,14 +214,16 @@ TEST(kind, has_the_name_that_native_documents_use)
     ASSERT_STR("?", pdr_session_kind_name((pdr_session_kind)9));
 }
 
-TEST(session_member, is_a_name_of_the_root)
+TEST(session_name, is_one_that_only_sessions_have)
 {
-    pdr_value *names = doc_value("['stateBag','session_id','contents','x']");
+    pdr_value *names = doc_value("['stateBag','session_id','type','x']");
 
-    ASSERT(pdr__is_session_member(pdr_value_at(names, 0)));
-    ASSERT(pdr__is_session_member(pdr_value_at(names, 1)));
-    ASSERT(!pdr__is_session_member(pdr_value_at(names, 2)));
-    ASSERT(!pdr__is_session_member(pdr_value_at(names, 3)));
+    ASSERT(pdr__is_session_name(pdr_value_at(names, 0)));
+    ASSERT(pdr__is_session_name(pdr_value_at(names, 1)));
+    ASSERT(!pdr__is_session_name(pdr_value_at(names, 2)));
+    ASSERT(pdr__is_known_name(pdr_value_at(names, 2)));
+    ASSERT(!pdr__is_session_name(pdr_value_at(names, 3)));
+    ASSERT(!pdr__is_known_name(pdr_value_at(names, 3)));
     pdr_value_free(names);
 }
 

@@ -1,0 +1,450 @@
+/*
+ * reader.c - one session after the other from a stream of any length.
+ *
+ * WHY  A file of a million sessions must not need the memory of a million. A
+ *      walk gives the elements of an array one by one, and the documents of a
+ *      sequence. What is hard is an object: it may be one session, to be taken
+ *      whole, or any number of them by name. Taking it to find out is what must
+ *      not happen, and once its first member was read it cannot be taken as a
+ *      whole any more. So a second walk, the probe, looks ahead over the same
+ *      bytes, as far as the first members of the first member:
+ *
+ *        source ──► kept bytes ──► walk    gets all of them
+ *                        └───────► probe   looks at some before
+ *
+ * INVARIANTS
+ *   P1  The bytes from where the walk stands (`needed`) to where the source was
+ *       read are kept, as long as another probe may come.
+ *   P2  The probe says "by name" only if the first name tells nothing and its
+ *       value has a member that only sessions have. Everything else is taken
+ *       whole and looked at then; so a probe that fails costs memory, never a
+ *       wrong answer. A member of an object by name that would make the object
+ *       itself a session is refused.
+ *   P3  After a failure every call gives the same one.
+ */
+#include "shape.h"
+
+/* Bytes that the probe asks for at once: enough for the names that most often
+ * decide. */
+#define PROBE_BYTES 512u
+
+struct source {
+    pdr_read_fn fn; /* borrowed with `arg` */
+    void *arg;
+    pdr_buf kept;    /* P1 */
+    uint64_t base;   /* place of its first byte in the stream */
+    size_t given;    /* of its bytes, how many the walk got */
+    uint64_t needed; /* place before which nothing is looked at any more */
+    size_t probed;   /* of its bytes, how many the probe got */
+    bool is_done;    /* no probe will come any more */
+};
+
+enum place {
+    AT_TOP,   /* between documents */
+    IN_ARRAY, /* of elements that are walked over */
+    IN_OBJECT,
+    IN_VALUE /* an object of sessions that was taken whole */
+};
+
+struct pdr_session_reader {
+    const pdr_codec *codec; /* borrowed */
+    pdr_read_opts opts;     /* of the walk */
+    pdr_walk *walk;         /* owned */
+    struct source source;
+    size_t levels; /* that a session may have */
+    bool tolerant;
+    enum place place;
+    pdr_value *whole; /* owned; IN_VALUE: the object */
+    pdr_iter at;      /* where in it; else where in array or object */
+    pdr_value *name;  /* owned; of the last element */
+    uint64_t index;   /* of the next element, over the whole stream */
+    pdr_rc rc;        /* P3 */
+    pdr_err err;
+};
+
+/* --- bytes --------------------------------------------------------------- */
+
+/* Forget what nobody will look at again. */
+static void forget(struct source *source)
+{
+    size_t drop = source->given;
+
+    if (!source->is_done && source->needed < source->base + drop)
+        drop = source->needed > source->base
+                   ? (size_t)(source->needed - source->base)
+                   : 0;
+    /* Not for every few bytes: moving the rest must pay. */
+    if (drop == 0 || (drop < source->kept.len && drop < PDR_WALK_WINDOW_BYTES))
+        return;
+    memmove(source->kept.ptr, source->kept.ptr + drop, source->kept.len - drop);
+    source->kept.len -= drop;
+    source->given -= drop;
+    source->base += drop;
+}
+
+/* Read more of the source behind the kept bytes; `*got` is 0 at its end. */
+static pdr_rc fetch(size_t *got, struct source *source, size_t cap,
+                    pdr_err *err)
+{
+    pdr_rc rc = pdr_buf_reserve(&source->kept, cap, err);
+
+    if (rc == PDR_OK)
+        rc = source->fn(got, source->kept.ptr + source->kept.len, cap, err,
+                        source->arg);
+    if (rc == PDR_OK)
+        source->kept.len += *got;
+    return rc;
+}
+
+/* The walk's pdr_read_fn. */
+static pdr_rc give(size_t *got, void *into, size_t cap, pdr_err *err, void *arg)
+{
+    struct source *source = arg;
+    pdr_rc rc = PDR_OK;
+
+    forget(source);
+    if (source->given == source->kept.len) {
+        if (source->is_done) {
+            rc = source->fn(got, into, cap, err, source->arg);
+            return rc;
+        }
+        rc = fetch(got, source, cap, err);
+        if (rc != PDR_OK)
+            return rc;
+    }
+    *got = source->kept.len - source->given;
+    if (*got > cap)
+        *got = cap;
+    if (*got > 0)
+        memcpy(into, source->kept.ptr + source->given, *got);
+    source->given += *got;
+    return PDR_OK;
+}
+
+/* The probe's. */
+static pdr_rc look(size_t *got, void *into, size_t cap, pdr_err *err, void *arg)
+{
+    struct source *source = arg;
+    pdr_rc rc = PDR_OK;
+
+    if (cap > PROBE_BYTES)
+        cap = PROBE_BYTES;
+    if (source->probed == source->kept.len) {
+        rc = fetch(got, source, PDR_WALK_WINDOW_BYTES, err);
+        if (rc != PDR_OK)
+            return rc;
+    }
+    *got = source->kept.len - source->probed;
+    if (*got > cap)
+        *got = cap;
+    if (*got > 0)
+        memcpy(into, source->kept.ptr + source->probed, *got);
+    source->probed += *got;
+    return PDR_OK;
+}
+
+/* --- the probe ----------------------------------------------------------- */
+
+/* The next event; anything wrong counts as the end. */
+static pdr_event next_event(pdr_walk *walk)
+{
+    pdr_event event = PDR_END_OF_INPUT;
+
+    return pdr_walk_next(&event, walk, NULL) == PDR_OK ? event
+                                                       : PDR_END_OF_INPUT;
+}
+
+/* Does the object that was begun have a member that only sessions have? */
+static bool has_session_name(pdr_walk *walk)
+{
+    while (next_event(walk) == PDR_NAME) {
+        pdr_event event = PDR_END_OF_INPUT;
+
+        if (pdr__is_session_name(pdr_walk_value(walk)))
+            return true;
+        event = next_event(walk);
+        if (event != PDR_SCALAR && pdr_walk_skip(walk, NULL) != PDR_OK)
+            return false;
+    }
+    return false;
+}
+
+/* Is the object at which the walk stands surely one of sessions by name? */
+static bool probe(pdr_session_reader *r)
+{
+    pdr_read_opts opts = r->opts;
+    pdr_walk *walk = NULL;
+    bool found = false;
+    int64_t offset = pdr_walk_offset(r->walk);
+
+    opts.flags &= ~PDR_RECORDS; /* the length is behind us */
+    if (offset < 0 || (uint64_t)offset < r->source.base)
+        return false;
+    r->source.probed = (size_t)((uint64_t)offset - r->source.base);
+    if (r->source.probed > r->source.kept.len ||
+        pdr_walk_new(&walk, r->codec, &opts, NULL, look, &r->source) != PDR_OK)
+        return false;
+    if (next_event(walk) == PDR_BEGIN_OBJECT && next_event(walk) == PDR_NAME &&
+        !pdr__is_known_name(pdr_walk_value(walk)) &&
+        next_event(walk) == PDR_BEGIN_OBJECT)
+        found = has_session_name(walk);
+    pdr_walk_free(walk);
+    return found;
+}
+
+/* --- making -------------------------------------------------------------- */
+
+pdr_rc pdr_session_reader_new(pdr_session_reader **out, const pdr_codec *codec,
+                              const pdr_read_opts *opts, bool tolerant,
+                              pdr_err *err, pdr_read_fn fn, void *arg)
+{
+    static const pdr_buf no_bytes = PDR_BUF_INIT(SIZE_MAX);
+    pdr_session_reader *r = NULL;
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(out != NULL && codec != NULL && fn != NULL);
+    *out = NULL;
+    r = pdr__calloc(1, sizeof(*r));
+    if (r == NULL)
+        return pdr__nomem(err);
+    if (opts != NULL)
+        r->opts = *opts;
+    r->codec = codec;
+    r->tolerant = tolerant;
+    r->levels = r->opts.max_depth > 0 ? r->opts.max_depth : PDR_DEFAULT_DEPTH;
+    /* The list around a session is no level of the session. */
+    if (r->levels < PDR_MAX_DEPTH)
+        r->opts.max_depth = (uint32_t)r->levels + 1;
+    r->source.fn = fn;
+    r->source.arg = arg;
+    r->source.kept = no_bytes;
+    rc = pdr_walk_new(&r->walk, codec, &r->opts, err, give, &r->source);
+    if (rc == PDR_OK) {
+        *out = r;
+        r = NULL;
+    }
+    pdr_session_reader_free(r);
+    return rc;
+}
+
+void pdr_session_reader_free(pdr_session_reader *reader)
+{
+    if (reader == NULL)
+        return;
+    pdr_walk_free(reader->walk);
+    pdr_buf_dispose(&reader->source.kept);
+    pdr_value_free(reader->whole);
+    pdr_value_free(reader->name);
+    pdr__free(reader);
+}
+
+/* --- elements ------------------------------------------------------------ */
+
+/* The next event, and from where on bytes are needed. */
+static pdr_rc step(pdr_event *out, pdr_session_reader *r, pdr_err *err)
+{
+    pdr_rc rc = pdr_walk_next(out, r->walk, err);
+    int64_t offset = pdr_walk_offset(r->walk);
+
+    if (rc == PDR_OK && offset > 0)
+        r->source.needed = (uint64_t)offset;
+    return rc;
+}
+
+/* Begin an array or object whose elements are walked over. */
+static void enter(pdr_session_reader *r, enum place place)
+{
+    r->place = place;
+    r->at.index = SIZE_MAX; /* before the first one */
+    if ((r->opts.flags & PDR_SEQUENCE) == 0)
+        r->source.is_done = true;
+}
+
+/* An object that was taken whole: itself, or what is in it. */
+static pdr_rc open_whole(pdr_value **out, pdr_session_reader *r, pdr_err *err)
+{
+    pdr_rc rc = pdr_walk_take(out, r->walk, err);
+
+    if (rc != PDR_OK || pdr_session_looks(*out) != PDR_LOOKS_MAP)
+        return rc;
+    r->place = IN_VALUE;
+    r->whole = *out;
+    *out = NULL;
+    pdr_iter_init(&r->at, r->whole);
+    return PDR_OK;
+}
+
+/* Between documents: the next one, or what it holds. */
+static pdr_rc at_top(pdr_value **out, bool *end, pdr_session_reader *r,
+                     pdr_err *err)
+{
+    pdr_event event = PDR_END_OF_INPUT;
+    pdr_rc rc = step(&event, r, err);
+
+    r->at.name = NULL;
+    if (rc != PDR_OK)
+        return rc;
+    switch (event) {
+    case PDR_END_OF_INPUT:
+        *end = true;
+        return PDR_OK;
+    case PDR_BEGIN_ARRAY:
+        enter(r, IN_ARRAY);
+        return PDR_OK;
+    case PDR_BEGIN_OBJECT:
+        if (!probe(r))
+            return open_whole(out, r, err);
+        enter(r, IN_OBJECT);
+        return PDR_OK;
+    case PDR_SCALAR:
+    case PDR_END:
+    case PDR_NAME:
+        break; /* the last two cannot stand here */
+    }
+    return pdr_walk_take(out, r->walk, err);
+}
+
+/* The name of the next element; it must not make the whole a session. */
+static pdr_rc read_name(pdr_session_reader *r, pdr_err *err)
+{
+    const pdr_value *name = pdr_walk_value(r->walk);
+
+    if (pdr__is_session_name(name))
+        return PDR_FAIL_AT(err, (size_t)pdr_walk_offset(r->walk),
+                           SESSION_UNKNOWN_SHAPE, "%s",
+                           "this may be one session or several by name: it "
+                           "begins with one and goes on with a member of "
+                           "one; read it whole");
+    r->name = pdr_value_ref(name);
+    r->at.name = r->name;
+    return PDR_OK;
+}
+
+/* The next element of what is walked over. */
+static pdr_rc walk_on(pdr_value **out, pdr_session_reader *r, pdr_err *err)
+{
+    pdr_event event = PDR_END_OF_INPUT;
+    pdr_rc rc = step(&event, r, err);
+
+    r->at.index++;
+    if (rc == PDR_OK && event == PDR_END) {
+        r->place = AT_TOP;
+        return PDR_OK;
+    }
+    if (rc == PDR_OK && event == PDR_NAME) {
+        rc = read_name(r, err);
+        if (rc == PDR_OK)
+            rc = step(&event, r, err);
+    }
+    if (rc == PDR_OK)
+        rc = pdr_walk_take(out, r->walk, err);
+    return rc;
+}
+
+/* The next element of what was taken whole. */
+static void go_on(pdr_value **out, pdr_session_reader *r)
+{
+    if (pdr_iter_next(&r->at)) {
+        *out = pdr_value_ref(r->at.value);
+        r->name = pdr_value_ref(r->at.name);
+        return;
+    }
+    r->place = AT_TOP;
+    pdr_value_free(r->whole);
+    r->whole = NULL;
+}
+
+/* The next element: none and no end means that there is more to come. */
+static pdr_rc advance(pdr_value **out, bool *end, pdr_session_reader *r,
+                      pdr_err *err)
+{
+    pdr_value_free(r->name);
+    r->name = NULL;
+    if (r->place == AT_TOP)
+        return at_top(out, end, r, err);
+    if (r->place == IN_VALUE) {
+        go_on(out, r);
+        return PDR_OK;
+    }
+    return walk_on(out, r, err);
+}
+
+/* The session that an element is. */
+static pdr_rc open_element(pdr_session **out, const pdr_session_reader *r,
+                           const pdr_value *value, pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    if (pdr__value_height(value) > r->levels && pdr__levels(value) > r->levels)
+        rc = PDR_FAIL(err, TOO_DEEP,
+                      "a session may have at most %zu levels of objects and "
+                      "arrays here",
+                      r->levels);
+    else
+        rc = pdr_session_from_value(out, value, err);
+    if (rc == PDR_OK || err == NULL)
+        return rc;
+    /* Offsets in the element are not those of the stream. */
+    err->offset = pdr_walk_offset(r->walk);
+    return rc;
+}
+
+/* Remember a failure, and say at which element, once. */
+static pdr_rc fail(pdr_session_reader *r, bool in_element, pdr_rc rc,
+                   pdr_err *why, pdr_err *err)
+{
+    bool is_named = in_element && r->place != AT_TOP;
+
+    if (is_named)
+        (void)pdr__name_element(&r->at, rc, why);
+    if (!is_named || r->at.name != NULL || r->at.index != r->index)
+        (void)pdr__wrap(why, rc, "session %llu of the stream",
+                        (unsigned long long)r->index);
+    r->rc = rc;
+    r->err = *why;
+    if (err != NULL)
+        *err = *why;
+    return rc;
+}
+
+pdr_rc pdr_session_reader_next(pdr_session **out, pdr_session_item *item,
+                               bool *end, pdr_session_reader *reader,
+                               pdr_err *err)
+{
+    pdr_session_item none = {0, NULL, NULL};
+    pdr_err why = PDR_ERR_INIT;
+    pdr_value *value = NULL;
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(out != NULL && end != NULL && reader != NULL);
+    *out = NULL;
+    *end = false;
+    none.index = reader->index;
+    if (reader->rc != PDR_OK && err != NULL)
+        *err = reader->err;
+    if (item != NULL)
+        *item = none;
+    if (reader->rc != PDR_OK)
+        return reader->rc;
+    while (rc == PDR_OK && value == NULL && !*end)
+        rc = advance(&value, end, reader, &why);
+    if (rc != PDR_OK)
+        return fail(reader, false, rc, &why, err);
+    if (*end)
+        return PDR_OK;
+    if (pdr_value_kind(value) != PDR_NULL)
+        rc = open_element(out, reader, value, &why);
+    if (rc != PDR_OK && !(reader->tolerant && pdr__is_about_element(rc))) {
+        pdr_value_free(value);
+        return fail(reader, true, rc, &why, err);
+    }
+    if (item != NULL)
+        item->name = reader->name;
+    if (item != NULL && *out == NULL) {
+        item->value = value;
+        value = NULL;
+    }
+    pdr_value_free(value);
+    reader->index++;
+    return PDR_OK;
+}
