@@ -237,6 +237,16 @@ static const pdr_value *kept_text(const pdr_value *call, pdr_shape shape)
     return text;
 }
 
+/* Are the arguments still what a conversion made of that text? */
+static bool stands_for(const pdr_value *arguments, const pdr_value *text)
+{
+    const pdr_value *raw = pdr_value_get_c(arguments, "raw");
+
+    return pdr_value_count(arguments) == 0 ||
+           (pdr_value_count(arguments) == 1 && raw != NULL &&
+            pdr_value_equal(raw, text));
+}
+
 static pdr_rc append_text(pdr_buf *out, const pdr_value *string, pdr_err *err)
 {
     pdr_buf scratch = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
@@ -264,7 +274,7 @@ pdr_rc pdr_content_arguments(pdr_buf *out, const pdr_value *content,
         pdr_value_kind(arguments) == PDR_STRING)
         return append_text(out, arguments, err);
     text = kept_text(content, shape);
-    if (text != NULL && pdr_value_count(arguments) == 0)
+    if (text != NULL && stands_for(arguments, text))
         return append_text(out, text, err);
     if (pdr__is_nothing(arguments))
         return pdr_buf_append(out, PDR_LIT("{}"), err);

@@ -405,13 +405,28 @@ pdr_rc pdr__nested_convert(pdr_value **out, const pdr_value *content,
 typedef pdr_rc (*convert_fn)(pdr_value **out, const pdr_value *value,
                              struct trip trip, pdr_err *err);
 
+/* How something is converted, and when it is the same again. */
+struct manner {
+    convert_fn fn;
+    bool ordered; /* members stand where they stood */
+};
+
 static pdr_rc convert_surely(pdr_value **out, const pdr_value *value,
-                             struct trip trip, convert_fn fn, pdr_err *err);
+                             struct trip trip, struct manner how, pdr_err *err);
+
+static pdr_rc are_same(bool *out, const pdr_value *a, const pdr_value *b,
+                       struct manner how, pdr_err *err)
+{
+    if (!how.ordered)
+        return pdr_value_equal_unordered(out, a, b, err);
+    *out = pdr_value_equal(a, b);
+    return PDR_OK;
+}
 
 /* The source that was kept as a whole, if converting it again gives this value.
  * *out stays NULL otherwise. */
 static pdr_rc take_whole(pdr_value **out, const pdr_value *value,
-                         struct trip trip, convert_fn fn, pdr_err *err)
+                         struct trip trip, struct manner how, pdr_err *err)
 {
     const pdr_value *whole = note_of(value, trip, "whole");
     pdr_value *again = NULL;
@@ -420,9 +435,9 @@ static pdr_rc take_whole(pdr_value **out, const pdr_value *value,
 
     if (whole == NULL)
         return PDR_OK;
-    rc = convert_surely(&again, whole, trip_back(trip), fn, err);
+    rc = convert_surely(&again, whole, trip_back(trip), how, err);
     if (rc == PDR_OK)
-        rc = pdr_value_equal_unordered(&same, again, value, err);
+        rc = are_same(&same, again, value, how, err);
     pdr_value_free(again);
     if (rc == PDR_OK && same)
         *out = pdr_value_ref(whole);
@@ -432,29 +447,29 @@ static pdr_rc take_whole(pdr_value **out, const pdr_value *value,
 /* V2: does the source come back? */
 static pdr_rc comes_back(bool *out, const pdr_value *made,
                          const pdr_value *value, struct trip trip,
-                         convert_fn fn, pdr_err *err)
+                         struct manner how, pdr_err *err)
 {
     pdr_value *back = NULL;
-    pdr_rc rc = fn(&back, made, trip_back(trip), err);
+    pdr_rc rc = how.fn(&back, made, trip_back(trip), err);
 
     if (rc == PDR_OK)
-        rc = pdr_value_equal_unordered(out, back, value, err);
+        rc = are_same(out, back, value, how, err);
     pdr_value_free(back);
     return rc;
 }
 
 static pdr_rc convert_surely(pdr_value **out, const pdr_value *value,
-                             struct trip trip, convert_fn fn, pdr_err *err)
+                             struct trip trip, struct manner how, pdr_err *err)
 {
     pdr_value *made = NULL, *noted = NULL;
     bool same = false;
-    pdr_rc rc = take_whole(out, value, trip, fn, err);
+    pdr_rc rc = take_whole(out, value, trip, how, err);
 
     if (rc != PDR_OK || *out != NULL)
         return rc;
-    rc = fn(&made, value, trip, err);
+    rc = how.fn(&made, value, trip, err);
     if (rc == PDR_OK)
-        rc = comes_back(&same, made, value, trip, fn, err);
+        rc = comes_back(&same, made, value, trip, how, err);
     if (rc == PDR_OK && !same)
         rc = pdr_value_kind(made) == PDR_OBJECT
                  ? set_note(&noted, made, trip.to, trip.from, "whole", value,
@@ -478,7 +493,8 @@ pdr_rc pdr_content_convert(pdr_value **out, const pdr_value *content,
         *out = pdr_value_ref(content);
         return PDR_OK;
     }
-    return convert_surely(out, content, trip, convert, err);
+    return convert_surely(out, content, trip, (struct manner){convert, false},
+                          err);
 }
 
 /* --- messages ------------------------------------------------------------ */
@@ -493,16 +509,31 @@ static pdr_rc convert_message(pdr_value **out, const pdr_value *message,
     return pdr__form_convert(out, &pdr__form_message, message, trip, err);
 }
 
+static pdr_rc message_in(pdr_value **out, const pdr_value *message,
+                         struct trip trip, bool ordered, pdr_err *err)
+{
+    *out = NULL;
+    if (trip.from == trip.to || pdr_value_kind(message) != PDR_OBJECT) {
+        *out = pdr_value_ref(message); /* what is no message stays what it is */
+        return PDR_OK;
+    }
+    return convert_surely(out, message, trip,
+                          (struct manner){convert_message, ordered}, err);
+}
+
 pdr_rc pdr_message_convert(pdr_value **out, const pdr_value *message,
                            pdr_shape from, pdr_shape to, pdr_err *err)
 {
     struct trip trip = {from, to};
 
     PDR_REQUIRE(out != NULL && message != NULL);
-    *out = NULL;
-    if (from == to || pdr_value_kind(message) != PDR_OBJECT) {
-        *out = pdr_value_ref(message); /* what is no message stays what it is */
-        return PDR_OK;
-    }
-    return convert_surely(out, message, trip, convert_message, err);
+    return message_in(out, message, trip, false, err);
+}
+
+pdr_rc pdr__message_convert_ordered(pdr_value **out, const pdr_value *message,
+                                    pdr_shape from, pdr_shape to, pdr_err *err)
+{
+    struct trip trip = {from, to};
+
+    return message_in(out, message, trip, true, err);
 }

@@ -355,6 +355,22 @@ static pdr_rc read_arguments(pdr_value **object, pdr_value **text,
     return rc;
 }
 
+/* .NET takes an object only: the text of a model stands in one. `text` is
+ * taken. */
+static pdr_rc put_raw_arguments(struct projecting *p,
+                                const struct content_member *row,
+                                pdr_value *text, pdr_err *err)
+{
+    pdr_value *object = pdr_value_new_object();
+    pdr_rc rc = pdr_value_set(&object, PDR_LIT("raw"), text, err);
+
+    pdr_value_free(text);
+    if (rc == PDR_OK)
+        return put_row(p, row, object, err);
+    pdr_value_free(object);
+    return rc;
+}
+
 static pdr_rc put_arguments(struct projecting *p,
                             const struct content_member *row, pdr_err *err)
 {
@@ -365,8 +381,10 @@ static pdr_rc put_arguments(struct projecting *p,
         return rc;
     if (text == NULL || p->trip.to == PDR_SHAPE_PYTHON)
         return put_row(p, row, text != NULL ? text : object, err);
+    if (p->trip.to == PDR_SHAPE_DOTNET)
+        return put_raw_arguments(p, row, text, err);
     rc = put_row(p, row, pdr_value_new_object(), err);
-    if (rc == PDR_OK && p->trip.to == PDR_SHAPE_STATE)
+    if (rc == PDR_OK)
         return put(p, "argumentsText", text, err);
     pdr_value_free(text);
     return rc;

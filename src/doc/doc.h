@@ -83,6 +83,15 @@ void pdr__finder_dispose(struct finder *finder);
 pdr_rc pdr__property_find(const pdr_value **spelled, const pdr_value **out,
                           const pdr_value *properties, pdr_str name,
                           pdr_err *err);
+/* --- conversion (convert.c) ---------------------------------------------- */
+
+/* As pdr_message_convert(), but the way back gives the members in their order,
+ * too. A message whose order is not that of its edition costs twice its size.
+ */
+PDR_MUST_CHECK pdr_rc pdr__message_convert_ordered(pdr_value **out,
+                                                   const pdr_value *message,
+                                                   pdr_shape from, pdr_shape to,
+                                                   pdr_err *err);
 
 /* --- versions (schema.c) ------------------------------------------------- */
 

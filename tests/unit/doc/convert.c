@@ -141,7 +141,7 @@ TEST(convert, knows_arguments_and_details_in_every_form)
         {PYTHON, DOTNET,
          "{'type':'function_call','call_id':'c','name':'f',"
          "'arguments':'\\ud800','hosted':false,'additional_properties':{}}",
-         "{'$type':'functionCall','name':'f','arguments':{},"
+         "{'$type':'functionCall','name':'f','arguments':{'raw':'\\ud800'},"
          "'informationalOnly':false,'callId':'c','additionalProperties':"
          "{'perdure':{'python':{'members':{'arguments':'\\ud800'}}}}}"},
         {STATE, PYTHON, "{'$type':'error','detailsJson':[1]}",
