@@ -1,0 +1,166 @@
+/*
+ * session_trip.c - see session_trip.h.
+ */
+#include "session_trip.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SHOWN 280
+
+static void show(char out[SHOWN], const pdr_value *value)
+{
+    pdr_write_opts opts = {PDR_BARE_TOKENS, PDR_COMPACT, 0, NULL};
+    pdr_buf text = PDR_BUF_INIT(UINT32_MAX);
+
+    out[0] = '\0';
+    if (value != NULL && pdr_json_write(&text, value, &opts, NULL) == PDR_OK)
+        snprintf(out, SHOWN, "%.*s",
+                 text.len >= SHOWN ? SHOWN - 1 : (int)text.len, text.ptr);
+    pdr_buf_dispose(&text);
+}
+
+static void tell(struct session_trip_report *report, const char *what,
+                 const pdr_value *before, const pdr_value *after)
+{
+    char a[SHOWN], b[SHOWN];
+
+    if (report->text[0] != '\0')
+        return;
+    show(a, before);
+    show(b, after);
+    snprintf(report->text, sizeof(report->text), "%s: %s became %s", what, a,
+             b);
+}
+
+/* Where two documents differ. */
+static pdr_rc first_change(const pdr_change *change, pdr_err *err, void *arg)
+{
+    struct session_trip_report *report = arg;
+    char what[200];
+
+    (void)err;
+    snprintf(what, sizeof(what), "did not come back at %.*s",
+             change->pointer.len > 150 ? 150 : (int)change->pointer.len,
+             change->pointer.ptr);
+    tell(report, what, change->before, change->after);
+    return PDR_ECANCELLED;
+}
+
+struct told {
+    struct session_trip_report *report;
+    const pdr_value *document;
+};
+
+static pdr_rc take_finding(const pdr_doc_finding *finding, pdr_err *err,
+                           void *arg)
+{
+    struct told *told = arg;
+    struct session_trip_report *report = told->report;
+    const pdr_value *found = NULL;
+    size_t used = strlen(report->rules);
+
+    (void)err;
+    report->findings++;
+    report->warnings += finding->severity == PDR_SEVERITY_WARNING;
+    snprintf(report->rules + used, sizeof(report->rules) - used, "%s %s %.*s\n",
+             pdr_severity_name(finding->severity), finding->rule,
+             (int)finding->pointer.len, finding->pointer.ptr);
+    if (report->text[0] != '\0')
+        return PDR_OK;
+    if (finding->severity == PDR_SEVERITY_ERROR)
+        snprintf(report->text, sizeof(report->text), "%s is told as an error",
+                 finding->rule);
+    if (pdr_pointer_get(&found, told->document, finding->pointer, NULL) !=
+        PDR_OK)
+        snprintf(report->text, sizeof(report->text),
+                 "%s is told of %.*s, "
+                 "which is not there",
+                 finding->rule, (int)finding->pointer.len,
+                 finding->pointer.ptr);
+    return PDR_OK;
+}
+
+static pdr_value *convert(struct session_trip_report *report,
+                          session_trip_fn fn, const pdr_value *document,
+                          pdr_session_shape to, bool told)
+{
+    pdr_session_convert_opts opts = {to, {NULL, 0}, {NULL, 0}};
+    struct told who = {report, document};
+    pdr_session *session = NULL, *made = NULL;
+    pdr_value *out = NULL;
+    pdr_err err = PDR_ERR_INIT;
+    pdr_rc rc = pdr_session_from_value(&session, document, &err);
+
+    if (rc == PDR_OK)
+        rc = fn(&made, session, &opts, &err, told ? take_finding : NULL, &who);
+    if (rc == PDR_OK)
+        rc = pdr_session_to_value(&out, made, &err);
+    if (rc != PDR_OK)
+        tell(report, err.message, document, NULL);
+    else if (pdr_session_get_shape(made) !=
+             (to == PDR_SESSION_PYTHON_OLD ? PDR_SESSION_PYTHON : to))
+        tell(report, "got another shape", document, out);
+    pdr_session_free(made);
+    pdr_session_free(session);
+    return out;
+}
+
+/* The document as it comes out of a file. */
+static pdr_value *through_text(struct session_trip_report *report,
+                               const pdr_value *document)
+{
+    pdr_write_opts write = {PDR_BARE_TOKENS, PDR_COMPACT, 0, NULL};
+    pdr_read_opts read = {.flags = PDR_BARE_TOKENS};
+    pdr_buf text = PDR_BUF_INIT(UINT32_MAX);
+    pdr_value *out = NULL;
+
+    if (pdr_json_write(&text, document, &write, NULL) != PDR_OK ||
+        pdr_json_read(&out, pdr_buf_str(&text), &read, NULL) != PDR_OK)
+        tell(report, "cannot be written and read", document, NULL);
+    pdr_buf_dispose(&text);
+    return out;
+}
+
+static void reset(struct session_trip_report *report)
+{
+    report->text[0] = report->rules[0] = '\0';
+    report->findings = report->warnings = 0;
+}
+
+pdr_value *session_trip_to(struct session_trip_report *report,
+                           session_trip_fn fn, const pdr_value *document,
+                           pdr_session_shape to)
+{
+    reset(report);
+    return convert(report, fn, document, to, true);
+}
+
+bool session_trip_check(struct session_trip_report *report, session_trip_fn fn,
+                        const pdr_value *document, pdr_session_shape to,
+                        const pdr_value *expected)
+{
+    pdr_value *there = NULL, *read = NULL, *back = NULL;
+    pdr_session_shape from = PDR_SESSION_NATIVE;
+    pdr_session *session = NULL;
+
+    reset(report);
+    expected = expected != NULL ? expected : document;
+    if (pdr_session_from_value(&session, document, NULL) == PDR_OK)
+        from = pdr_session_get_shape(session);
+    pdr_session_free(session);
+    there = convert(report, fn, document, to, true);
+    if (there != NULL)
+        read = through_text(report, there);
+    if (read != NULL)
+        back = convert(report, fn, read, from, false);
+    if (back != NULL && !pdr_value_equal(expected, back)) {
+        if (pdr_value_diff(expected, back, NULL, first_change, report) !=
+            PDR_ECANCELLED)
+            tell(report, "did not come back", expected, back);
+    }
+    pdr_value_free(back);
+    pdr_value_free(read);
+    pdr_value_free(there);
+    return report->text[0] == '\0';
+}
