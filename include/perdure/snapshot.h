@@ -145,7 +145,7 @@ typedef struct pdr_history_report {
     uint64_t messages;   /* that were read, or are there now */
     uint64_t tail_bytes; /* of an end that is no whole record; 0: none */
     bool unterminated;   /* the last line had no line break, but was whole */
-    char aside[64];      /* name of the file that keeps the tail; "" if none */
+    char aside[256];     /* name of the file that keeps the tail; "" if none */
 } pdr_history_report;
 
 /** Called for each message in order. */

@@ -1,0 +1,552 @@
+/*
+ * snapshot.c - sessions in a folder: get, set, remove.
+ *
+ *                  find                     no document: renamed, kept
+ *     get  ──► new name, old name ──► bytes ──► document ──► session
+ *
+ *     set  ──► document ──► bytes ──► lock ──► generation? ──► temporary file,
+ *                                     synced ──► rename ──► folder synced
+ *
+ * The invariants F1 to F4 are those of folder.c.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "folder.h"
+
+#define MAX_ATTEMPTS 3 /* to read a file that is renamed meanwhile */
+
+/* --- finding and reading ------------------------------------------------- */
+
+static pdr_rc no_session(pdr_err *err, pdr_str key)
+{
+    char shown[PDR_SHOWN];
+
+    return PDR_FAIL(err, NO_SESSION, "there is no session '%s'",
+                    pdr__shown(shown, key));
+}
+
+static pdr_rc make_generation(pdr_generation *out, pdr_str bytes, pdr_err *err)
+{
+    out->exists = true;
+    return pdr__sha256(out->sha256, bytes, err);
+}
+
+/* Find a file and read it. Between the two another process may have renamed it,
+ * so one that is gone is looked for again. found->exists: was there one? */
+static pdr_rc find_and_read(struct found *found, pdr_buf *bytes,
+                            pdr_folder *folder, pdr_str key, pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+        pdr__found_dispose(found);
+        pdr_buf_clear(bytes);
+        rc = pdr__folder_find(found, folder, key,
+                              pdr__folder_extension(folder->format), err);
+        if (rc != PDR_OK || !found->exists)
+            return rc;
+        rc = pdr__folder_read(bytes, folder, found->name, err);
+        if (rc != PDR_ENOTFOUND)
+            return rc;
+    }
+    found->exists = false;
+    return PDR_OK;
+}
+
+/* --- quarantine ---------------------------------------------------------- */
+
+/* Rename a file whose bytes, of this generation, are no document. `why` is what
+ * the codec said. The caller has the lock. */
+static pdr_rc put_aside(pdr_folder *folder, const char *name,
+                        const pdr_generation *bad, const pdr_err *why,
+                        pdr_err *err)
+{
+    const struct pdr__files *files = folder->files;
+    pdr_buf bytes = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
+    pdr_generation now = {0};
+    char aside[PDR_NAME_ROOM], shown[PDR_SHOWN];
+    pdr_rc rc = pdr__folder_read(&bytes, folder, name, err);
+    int sys = 0;
+
+    if (rc == PDR_OK)
+        rc = make_generation(&now, pdr_buf_str(&bytes), err);
+    pdr_buf_dispose(&bytes);
+    pdr__shown(shown, pdr_str_c(name));
+    if (rc == PDR_ENOTFOUND ||
+        (rc == PDR_OK &&
+         memcmp(now.sha256, bad->sha256, sizeof(now.sha256)) != 0))
+        return PDR_FAIL(err, FILE_CHANGED,
+                        "'%s' was damaged and changed while it was read: try "
+                        "again",
+                        shown);
+    if (rc == PDR_OK)
+        rc = pdr__folder_room_aside(folder, name, err);
+    if (rc == PDR_OK)
+        rc = pdr__folder_beside(aside, name, ".corrupt", err);
+    if (rc != PDR_OK)
+        return rc;
+    sys = files->rename(files->ctx, folder->dir, name, aside);
+    if (sys != 0)
+        return pdr__file_failed(err, sys, "put aside the damaged", name);
+    rc = pdr__folder_sync(folder, err);
+    if (rc != PDR_OK)
+        return rc;
+    rc = PDR_FAIL(err, QUARANTINED,
+                  "'%s' is damaged and was renamed to '%s': %s", shown, aside,
+                  why->message);
+    if (err != NULL)
+        err->offset = why->offset;
+    return rc;
+}
+
+static pdr_rc quarantine(pdr_folder *folder, const char *name,
+                         const pdr_generation *bad, const pdr_err *why,
+                         pdr_err *err)
+{
+    int lock = -1;
+    pdr_rc rc = pdr__folder_lock(&lock, folder, err);
+
+    if (rc != PDR_OK)
+        return rc;
+    rc = put_aside(folder, name, bad, why, err);
+    pdr__folder_unlock(folder, lock);
+    return rc;
+}
+
+/* --- get ----------------------------------------------------------------- */
+
+/* A file of messages is no damaged session: records begin with a length, of
+ * which the first byte is small, and a session begins with that of a map. */
+static bool is_history(pdr_str bytes, pdr_folder_format format)
+{
+    return format == PDR_FOLDER_MSGPACK && bytes.len > 4 &&
+           (unsigned char)bytes.ptr[0] <= PDR_MAX_RECORD_BYTES >> 24 &&
+           ((unsigned char)bytes.ptr[4] & 0xF0u) == 0x80u;
+}
+
+/* The document of a file that was read. */
+static pdr_rc decode(pdr_value **out, const struct found *found, pdr_buf *bytes,
+                     const pdr_generation *generation, pdr_folder *folder,
+                     pdr_str key, pdr_err *err)
+{
+    bool history = is_history(pdr_buf_str(bytes), folder->format);
+    pdr_err why = PDR_ERR_INIT;
+    char shown[PDR_SHOWN];
+    pdr_rc rc = pdr__envelope_read(out, bytes, folder->format, &why);
+
+    if (rc == PDR_OK)
+        return PDR_OK;
+    pdr__shown(shown, pdr_str_c(found->name));
+    if (history)
+        return PDR_FAIL(err, ENVELOPE,
+                        "'%s' is a file of messages, not a session", shown);
+    if (!pdr__is_no_document(&why, folder->format)) {
+        if (err != NULL)
+            *err = why;
+        return pdr__wrap(err, rc, "'%s'", shown);
+    }
+    if (found->other.len > 0)
+        return pdr__folder_collision(err, found->name, key,
+                                     pdr_buf_str(&found->other));
+    return quarantine(folder, found->name, generation, &why, err);
+}
+
+/* A file under an old name that is also another key's new name: it is ours only
+ * if it says so. */
+static pdr_rc check_owner(const struct found *found, const pdr_value *root,
+                          pdr_str key, pdr_err *err)
+{
+    if (!found->has_old_name || found->other.len == 0 ||
+        pdr_value_text_is(pdr_value_get_c(root, "session_id"), key))
+        return PDR_OK;
+    return pdr__folder_collision(err, found->name, key,
+                                 pdr_buf_str(&found->other));
+}
+
+static pdr_rc tell_names(struct finder *finder, const struct found *found,
+                         pdr_err *err)
+{
+    char shown[PDR_SHOWN];
+    pdr_rc rc = PDR_OK;
+
+    if (found->has_old_name)
+        rc = pdr__finder_tell(finder, "old-name", PDR_SEVERITY_INFO, err,
+                              "the file has the name '%s' of releases before "
+                              "1.18: saving renames it",
+                              pdr__shown(shown, pdr_str_c(found->name)));
+    /* One that is also another key's file is that key's business. */
+    if (rc == PDR_OK && found->superseded[0] != '\0' && found->other.len == 0)
+        rc = pdr__finder_tell(finder, "superseded-file", PDR_SEVERITY_WARNING,
+                              err,
+                              "an older file '%s' of the same key stands "
+                              "beside this one and is not read",
+                              pdr__shown(shown, pdr_str_c(found->superseded)));
+    return rc;
+}
+
+static pdr_rc open_session(pdr_session **out, const struct found *found,
+                           const pdr_value *root, pdr_str key, pdr_err *err,
+                           pdr_doc_finding_fn fn, void *arg)
+{
+    struct finder finder = PDR_FINDER_INIT(fn, arg);
+    pdr_session_kind kind = PDR_SESSION_KIND_PYTHON;
+    char shown[PDR_SHOWN];
+    pdr_rc rc = check_owner(found, root, key, err);
+
+    pdr__shown(shown, pdr_str_c(found->name));
+    if (rc != PDR_OK)
+        return rc;
+    rc = pdr__envelope_check(root, err);
+    if (rc == PDR_OK && pdr__member(root, "durable_session_id", PDR_STRING))
+        kind = PDR_SESSION_KIND_DURABLE;
+    if (rc == PDR_OK)
+        rc =
+            pdr_session_from_value_as(out, root, PDR_SESSION_PYTHON, kind, err);
+    if (rc != PDR_OK)
+        return pdr__wrap(err, rc, "'%s'", shown);
+    rc = tell_names(&finder, found, err);
+    if (rc == PDR_OK)
+        rc = pdr__envelope_tell(&finder, root, err);
+    pdr__finder_dispose(&finder);
+    return rc;
+}
+
+pdr_rc pdr_folder_get(pdr_session **out, pdr_generation *generation,
+                      pdr_folder *folder, pdr_str key, pdr_err *err,
+                      pdr_doc_finding_fn fn, void *arg)
+{
+    pdr_buf bytes = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
+    pdr_generation read = {0};
+    struct found found = {0};
+    pdr_session *session = NULL;
+    pdr_value *root = NULL;
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(out != NULL && folder != NULL);
+    *out = NULL;
+    if (generation != NULL)
+        memset(generation, 0, sizeof(*generation));
+    rc = pdr__folder_key_check(key, err);
+    if (rc == PDR_OK)
+        rc = find_and_read(&found, &bytes, folder, key, err);
+    if (rc == PDR_OK && !found.exists)
+        rc = no_session(err, key);
+    if (rc == PDR_OK)
+        rc = make_generation(&read, pdr_buf_str(&bytes), err);
+    if (rc == PDR_OK)
+        rc = decode(&root, &found, &bytes, &read, folder, key, err);
+    if (rc == PDR_OK)
+        rc = open_session(&session, &found, root, key, err, fn, arg);
+    if (rc == PDR_OK) {
+        *out = session;
+        session = NULL; /* moved to the caller */
+        if (generation != NULL)
+            *generation = read;
+    }
+    pdr_session_free(session);
+    pdr_value_free(root);
+    pdr_buf_dispose(&bytes);
+    pdr__found_dispose(&found);
+    return rc;
+}
+
+/* --- replacing ----------------------------------------------------------- */
+
+/* Give a file of an old name the new one (F2). */
+static pdr_rc take_new_name(pdr_folder *folder, const struct found *found,
+                            pdr_err *err)
+{
+    const struct pdr__files *files = folder->files;
+    int sys = 0;
+
+    if (!found->has_old_name)
+        return PDR_OK;
+    sys = files->rename(files->ctx, folder->dir, found->name, found->fresh);
+    return sys == 0 ? PDR_OK
+                    : pdr__file_failed(err, sys, "rename", found->name);
+}
+
+static pdr_rc replace(pdr_folder *folder, const struct found *found,
+                      pdr_str bytes, pdr_err *err)
+{
+    const struct pdr__files *files = folder->files;
+    char temporary[PDR_NAME_ROOM];
+    pdr_rc rc = pdr__folder_beside(temporary, found->fresh, ".tmp", err);
+    int sys = 0;
+
+    if (rc == PDR_OK)
+        rc = pdr__folder_make(folder, temporary, bytes, err);
+    if (rc != PDR_OK)
+        return rc;
+    rc = take_new_name(folder, found, err);
+    if (rc == PDR_OK) {
+        sys = files->rename(files->ctx, folder->dir, temporary, found->fresh);
+        if (sys != 0)
+            rc = pdr__file_failed(err, sys, "rename a new file to",
+                                  found->fresh);
+    }
+    if (rc != PDR_OK) {
+        (void)files->remove(files->ctx, folder->dir, temporary);
+        return rc;
+    }
+    return pdr__folder_sync(folder, err);
+}
+
+/* The bytes are there already: see that they are on the disk. */
+static pdr_rc confirm(pdr_folder *folder, const struct found *found,
+                      pdr_err *err)
+{
+    const struct pdr__files *files = folder->files;
+    int file = -1, sys = 0;
+    pdr_rc rc = take_new_name(folder, found, err);
+
+    if (rc != PDR_OK)
+        return rc;
+    sys = files->open(files->ctx, &file, folder->dir, found->fresh,
+                      PDR_FILE_READ);
+    if (sys == 0) {
+        sys = files->sync(files->ctx, file);
+        files->close(files->ctx, file);
+    }
+    if (sys != 0)
+        return pdr__file_failed(err, sys, "sync", found->fresh);
+    return pdr__folder_sync(folder, err);
+}
+
+/* --- set ----------------------------------------------------------------- */
+
+/* What is to be stored. */
+struct draft {
+    pdr_value *plain; /* owned; the document as the session has it */
+    pdr_value *whole; /* owned; with all members of the envelope */
+    bool completed;   /* the two differ */
+    pdr_buf bytes;    /* of `whole`; empty if it was refused */
+    pdr_rc refused;   /* what the codec said to it, and why */
+    pdr_err why;
+};
+
+static void dispose_draft(struct draft *draft)
+{
+    pdr_value_free(draft->plain);
+    pdr_value_free(draft->whole);
+    pdr_buf_dispose(&draft->bytes);
+}
+
+static pdr_rc make_draft(struct draft *draft, pdr_session *session,
+                         pdr_folder_format format, pdr_err *err)
+{
+    pdr_session_shape shape = pdr_session_get_shape(session);
+    pdr_rc rc = PDR_OK;
+
+    draft->bytes.max = PDR_MAX_TEXT_BYTES;
+    if (shape != PDR_SESSION_PYTHON && shape != PDR_SESSION_PYTHON_OLD)
+        return PDR_FAIL(err, SESSION_KIND,
+                        "a folder holds sessions of the Python shape, and this "
+                        "one has the shape '%s': convert it first",
+                        pdr_session_shape_name(shape));
+    rc = pdr_session_to_value(&draft->plain, session, err);
+    if (rc != PDR_OK)
+        return rc;
+    draft->whole = pdr_value_ref(draft->plain);
+    rc = pdr__envelope_complete(&draft->whole, &draft->completed, err);
+    if (rc != PDR_OK)
+        return rc;
+    draft->why = (pdr_err)PDR_ERR_INIT;
+    rc = pdr__envelope_write(&draft->bytes, draft->whole, format, 0,
+                             &draft->why);
+    if (rc == PDR_OK)
+        return PDR_OK;
+    if (rc == PDR_EINVALID) {
+        draft->refused = rc;
+        return PDR_OK; /* fine if the file is just so already */
+    }
+    if (err != NULL)
+        *err = draft->why;
+    return rc;
+}
+
+/* Is the document, as the session has it, what the file holds? JSON is compared
+ * by its bytes, since spelling counts; MessagePack by its values. */
+static pdr_rc is_unchanged(bool *out, const struct draft *draft, pdr_buf *there,
+                           pdr_folder_format format, pdr_err *err)
+{
+    pdr_buf again = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
+    pdr_value *value = NULL;
+    pdr_str raw;
+    pdr_rc rc = PDR_OK;
+
+    *out = draft->refused == PDR_OK && there->len == draft->bytes.len &&
+           memcmp(there->ptr, draft->bytes.ptr, there->len) == 0;
+    if (*out ||
+        (draft->refused == PDR_OK && !draft->completed &&
+         (format == PDR_FOLDER_JSON || !pdr_value_raw(&raw, draft->plain))))
+        return PDR_OK;
+    if (format == PDR_FOLDER_JSON) {
+        rc = pdr__envelope_write(&again, draft->plain, format, PDR_BARE_TOKENS,
+                                 err);
+        *out = rc == PDR_OK && there->len == again.len &&
+               memcmp(there->ptr, again.ptr, again.len) == 0;
+        pdr_buf_dispose(&again);
+        return rc;
+    }
+    rc = pdr__envelope_read(&value, there, format, err);
+    *out = rc == PDR_OK && pdr_value_equal(value, draft->plain);
+    pdr_value_free(value);
+    return rc == PDR_ENOMEM ? rc : PDR_OK;
+}
+
+static pdr_rc check_generation(const pdr_generation *expected,
+                               const struct found *found, pdr_str there,
+                               pdr_str key, pdr_err *err)
+{
+    pdr_generation now = {0};
+    char shown[PDR_SHOWN];
+    pdr_rc rc = PDR_OK;
+
+    if (expected == NULL || (!found->exists && !expected->exists))
+        return PDR_OK;
+    if (found->exists && expected->exists)
+        rc = make_generation(&now, there, err);
+    if (rc != PDR_OK)
+        return rc;
+    if (now.exists &&
+        memcmp(now.sha256, expected->sha256, sizeof(now.sha256)) == 0)
+        return PDR_OK;
+    pdr__shown(shown, key);
+    if (!found->exists)
+        return PDR_FAIL(err, GENERATION_CHANGED,
+                        "the session '%s' is gone since it was read", shown);
+    return PDR_FAIL(err, GENERATION_CHANGED,
+                    "the session '%s' was %s since: read it again", shown,
+                    expected->exists ? "changed" : "made");
+}
+
+/* Find what is there, with the lock; read it, and see that it is ours to
+ * replace. */
+static pdr_rc find_to_change(struct found *found, pdr_buf *there,
+                             pdr_folder *folder, pdr_str key,
+                             const pdr_generation *expected, pdr_err *err)
+{
+    bool ours = true;
+    pdr_rc rc = find_and_read(found, there, folder, key, err);
+
+    if (rc == PDR_OK && found->has_old_name && found->other.len > 0)
+        rc = pdr__folder_says(&ours, folder, found->name, key, err);
+    if (rc == PDR_OK && !ours)
+        rc = pdr__folder_collision(err, found->name, key,
+                                   pdr_buf_str(&found->other));
+    if (rc == PDR_OK)
+        rc = check_generation(expected, found, pdr_buf_str(there), key, err);
+    return rc;
+}
+
+static pdr_rc store(pdr_generation *written, pdr_folder *folder, pdr_str key,
+                    const pdr_generation *expected, const struct draft *draft,
+                    pdr_err *err)
+{
+    pdr_buf there = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
+    struct found found = {0};
+    bool unchanged = false;
+    pdr_rc rc = find_to_change(&found, &there, folder, key, expected, err);
+
+    if (rc == PDR_OK && found.exists) {
+        rc = make_generation(written, pdr_buf_str(&there), err);
+        if (rc == PDR_OK)
+            rc = is_unchanged(&unchanged, draft, &there, folder->format, err);
+    }
+    if (rc == PDR_OK && unchanged) {
+        rc = confirm(folder, &found, err);
+    } else if (rc == PDR_OK && draft->refused != PDR_OK) {
+        rc = draft->refused;
+        if (err != NULL)
+            *err = draft->why;
+    } else if (rc == PDR_OK) {
+        rc = make_generation(written, pdr_buf_str(&draft->bytes), err);
+        if (rc == PDR_OK)
+            rc = replace(folder, &found, pdr_buf_str(&draft->bytes), err);
+    }
+    pdr_buf_dispose(&there);
+    pdr__found_dispose(&found);
+    return rc;
+}
+
+pdr_rc pdr_folder_set(pdr_generation *written, pdr_folder *folder, pdr_str key,
+                      const pdr_generation *expected, pdr_session *session,
+                      pdr_err *err)
+{
+    pdr_generation now = {0};
+    struct draft draft = {0};
+    int lock = -1;
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(folder != NULL && session != NULL);
+    if (written != NULL)
+        memset(written, 0, sizeof(*written));
+    rc = pdr__folder_key_check(key, err);
+    if (rc == PDR_OK)
+        rc = make_draft(&draft, session, folder->format, err);
+    if (rc == PDR_OK)
+        rc = pdr__folder_lock(&lock, folder, err);
+    if (rc == PDR_OK) {
+        rc = store(&now, folder, key, expected, &draft, err);
+        pdr__folder_unlock(folder, lock);
+    }
+    if (rc == PDR_OK && written != NULL)
+        *written = now;
+    dispose_draft(&draft);
+    return rc;
+}
+
+/* --- remove -------------------------------------------------------------- */
+
+static pdr_rc remove_file(pdr_folder *folder, const char *name, pdr_err *err)
+{
+    const struct pdr__files *files = folder->files;
+    int sys = files->remove(files->ctx, folder->dir, name);
+
+    return sys == 0 || sys == ENOENT
+               ? PDR_OK
+               : pdr__file_failed(err, sys, "remove", name);
+}
+
+/* Both names, the older first: else a session that was removed would be back
+ * after a crash between the two, as it was long ago. */
+static pdr_rc remove_found(pdr_folder *folder, const struct found *found,
+                           pdr_str key, pdr_err *err)
+{
+    bool ours = found->superseded[0] != '\0';
+    pdr_rc rc = PDR_OK;
+
+    if (ours && found->other.len > 0)
+        rc = pdr__folder_says(&ours, folder, found->superseded, key, err);
+    if (rc == PDR_OK && ours)
+        rc = remove_file(folder, found->superseded, err);
+    if (rc == PDR_OK)
+        rc = remove_file(folder, found->name, err);
+    return rc == PDR_OK ? pdr__folder_sync(folder, err) : rc;
+}
+
+pdr_rc pdr_folder_remove(pdr_folder *folder, pdr_str key,
+                         const pdr_generation *expected, pdr_err *err)
+{
+    pdr_buf there = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
+    struct found found = {0};
+    int lock = -1;
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(folder != NULL);
+    rc = pdr__folder_key_check(key, err);
+    if (rc == PDR_OK)
+        rc = pdr__folder_lock(&lock, folder, err);
+    if (rc != PDR_OK)
+        return rc;
+    rc = find_to_change(&found, &there, folder, key, expected, err);
+    if (rc == PDR_OK && found.exists)
+        rc = remove_found(folder, &found, key, err);
+    pdr__folder_unlock(folder, lock);
+    pdr_buf_dispose(&there);
+    pdr__found_dispose(&found);
+    return rc;
+}
