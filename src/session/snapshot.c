@@ -191,7 +191,6 @@ static pdr_rc open_session(pdr_session **out, const struct found *found,
                            pdr_doc_finding_fn fn, void *arg)
 {
     struct finder finder = PDR_FINDER_INIT(fn, arg);
-    pdr_session_kind kind = PDR_SESSION_KIND_PYTHON;
     char shown[PDR_SHOWN];
     pdr_rc rc = check_owner(found, root, key, err);
 
@@ -199,11 +198,9 @@ static pdr_rc open_session(pdr_session **out, const struct found *found,
     if (rc != PDR_OK)
         return rc;
     rc = pdr__envelope_check(root, err);
-    if (rc == PDR_OK && pdr__member(root, "durable_session_id", PDR_STRING))
-        kind = PDR_SESSION_KIND_DURABLE;
     if (rc == PDR_OK)
-        rc =
-            pdr_session_from_value_as(out, root, PDR_SESSION_PYTHON, kind, err);
+        rc = pdr_session_from_value_as(out, root, PDR_SESSION_PYTHON,
+                                       PDR_SESSION_KIND_UNSTATED, err);
     if (rc != PDR_OK)
         return pdr__wrap(err, rc, "'%s'", shown);
     rc = tell_names(&finder, found, err);
