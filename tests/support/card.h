@@ -29,6 +29,7 @@ static inline pdr_rc card_decode(void **out, const pdr_value *value,
 {
     const pdr_value *size = pdr_value_get_c(value, "size");
     const pdr_value *title = pdr_value_get_c(value, "title");
+    pdr_buf scratch = PDR_BUF_INIT(1000);
     struct card card = {0, ""};
     pdr_str text = {"", 0};
     pdr_rc rc = PDR_OK;
@@ -44,12 +45,11 @@ static inline pdr_rc card_decode(void **out, const pdr_value *value,
         return rc;
     }
     if (title != NULL)
-        rc = pdr_value_text(&text, title, NULL, err);
-    if (rc != PDR_OK)
-        return rc;
+        rc = pdr_value_text(&text, title, &scratch, err);
     ASSERT(text.len < sizeof(card.title));
     memcpy(card.title, text.ptr, text.len);
-    return card_copy(out, &card, err, NULL);
+    pdr_buf_dispose(&scratch);
+    return rc == PDR_OK ? card_copy(out, &card, err, NULL) : rc;
 }
 
 static inline pdr_rc card_encode(pdr_value **out, const void *object,
@@ -85,7 +85,7 @@ static inline void card_free(void *object, void *arg)
 static const char *const card_aliases[] = {"Shop.Card", "Cards.Card, Old",
                                            NULL};
 
-/* A type with the name `shop.card`; `arg` is NULL or a counter. */
+/* A type with the name "shop/card"; `arg` is NULL or a counter. */
 #define CARD_TYPE(arg)                                               \
     {                                                                \
         "shop/card", card_decode, card_encode, card_copy, card_free, \
