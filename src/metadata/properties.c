@@ -387,15 +387,12 @@ static pdr_rc remember(pdr_properties *properties, const pdr_value *value,
     const pdr_state_type *type = pdr_object_type(object);
     struct decoded *place = decoded_of(properties, type);
     struct decoded *grown = NULL;
-    size_t size = 0;
 
     if (place != NULL) {
         dispose_decoded(place);
     } else {
-        if (!pdr__mul_size(&size, properties->decoded_count + 1,
-                           sizeof(*grown)))
-            return pdr__nomem(err);
-        grown = pdr__realloc(properties->decoded, size);
+        grown = pdr__realloc(properties->decoded,
+                             (properties->decoded_count + 1) * sizeof(*grown));
         if (grown == NULL)
             return pdr__nomem(err);
         properties->decoded = grown;

@@ -454,6 +454,19 @@ TEST(properties_get_typed, takes_the_name_before_the_aliases)
     pdr_properties_free(properties);
 }
 
+TEST(properties_get_typed, leaves_an_alias_for_the_name_of_the_type)
+{
+    pdr_properties *properties = properties_of("{\"Shop.Card\":{\"size\":1}}");
+    pdr_value *value = value_of("{\"size\":2}");
+
+    ASSERT_INT(1, size_of(properties, &card_type));
+    ASSERT_RC(PDR_OK, pdr_properties_set(properties, pdr_str_c("shop/card"),
+                                         value, NULL));
+    ASSERT_INT(2, size_of(properties, &card_type));
+    pdr_value_free(value);
+    pdr_properties_free(properties);
+}
+
 static void assert_not_typed(const char *reason, pdr_rc rc, const char *path,
                              const char *json)
 {
