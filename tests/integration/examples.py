@@ -1,0 +1,120 @@
+"""The programs in examples/ that work on sessions, as a user runs them.
+Usage: examples.py EXAMPLE-SAVE EXAMPLE-PROVIDER"""
+import json
+import os
+import sys
+
+from harness import Tests, record, run
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+SAVE, PROVIDER = (os.path.abspath(path) for path in sys.argv[1:3])
+tests = Tests("examples")
+
+
+def data(*path):
+    return os.path.join(ROOT, "tests", "data", *path)
+
+
+def read(name):
+    with open(name, "rb") as file:
+        return file.read()
+
+
+def write(name, text):
+    with open(name, "wb") as file:
+        file.write(text.encode())
+    return name
+
+
+def expect(result, status, out="", err=""):
+    """Whole output, compared as text."""
+    want = (status, out.encode(), err.encode())
+    got = (result.status, result.out, result.err)
+    assert want == got, "\nexpected %r\ngot      %r" % (want, got)
+
+
+def saved(name, change):
+    """What `save` prints for sessions that it saved as NAME.*."""
+    return "".join("%s.%s: %d bytes\n  %s\n" % (
+        name, form, os.path.getsize("%s.%s" % (name, form)), change)
+        for form in ("json", "msgpack", "xml"))
+
+
+# --- save --------------------------------------------------------------------
+
+@tests.test("example save: changes one value in every format")
+def _():
+    for source, change in (
+            (data("dotnet", "sessions", "session-context-provider.json"),
+             "added /stateBag/prefs"),
+            (data("python", "sessions", "session-context-provider.json"),
+             "added /state/prefs")):
+        result = run([SAVE, source, "prefs", '{"size":14}', "out"])
+        expect(result, 0, saved("out", change))
+        assert json.loads(read("out.json")) == json.loads(read(source))
+
+
+@tests.test("example save: names the member that changed")
+def _():
+    write("in.json", '{"x":1.0,"stateBag":{"a":{"size":12,"z":[1e0]},"b":null}}')
+    result = run([SAVE, "in.json", "a", '{"size":14,"z":[1e0]}', "out"])
+    expect(result, 0, saved("out", "changed /stateBag/a/size"))
+    assert read("in.json") == read("out.json")
+
+
+@tests.test("example save: says what is wrong, and where")
+def _():
+    write("in.json", '{"conversationId":7,"stateBag":{}}')
+    result = run([SAVE, "in.json", "a", "1", "out"])
+    assert result.status == 6 and result.out == b"", result
+    assert b"session_member at /conversationId" in result.err, result
+    result = run([SAVE, "none.json", "a", "1", "out"])
+    expect(result, 3, "", "save: cannot open none.json (no_file)\n")
+    write("in.json", '{"stateBag":{}}')
+    result = run([SAVE, "in.json", " ", "1", "out"])
+    assert result.status == 6 and b"key_blank" in result.err, result
+    assert run([SAVE]).status == 2
+
+
+# --- provider ----------------------------------------------------------------
+
+@tests.test("example provider: keeps notes apart, and only a key in the bag")
+def _():
+    os.mkdir("notes")
+    expect(run([PROVIDER, "notes", "a.json", "buy seeds"]), 0, "buy seeds\n")
+    expect(run([PROVIDER, "notes", "b.json", "call Ann"]), 0, "call Ann\n")
+    expect(run([PROVIDER, "notes", "a.json", "water bed 3"]), 0,
+           "buy seeds\nwater bed 3\n")
+    for name, page in (("a.json", 1), ("b.json", 2)):
+        session = json.loads(read(name))
+        assert session["stateBag"] == {"example.notes": {"page": page}}
+        assert b"seeds" not in read(name) and b"notes/" not in read(name)
+    assert sorted(os.listdir("notes")) == ["page-1.txt", "page-2.txt"]
+
+
+@tests.test("example provider: works on a session that another program wrote")
+def _():
+    os.mkdir("notes")
+    source = read(data("python", "sessions", "session-context-provider.json"))
+    write("s.json", source.decode())
+    expect(run([PROVIDER, "notes", "s.json", "x"]), 0, "x\n")
+    before, after = json.loads(source), json.loads(read("s.json"))
+    assert after["state"].pop("example.notes") == {"page": 1}
+    assert before == after
+
+
+@tests.test("example provider: takes no page that a document makes up")
+def _():
+    os.mkdir("notes")
+    text = '{"stateBag":{"example.notes":{"page":"../secret"}}}'
+    write("s.json", text)
+    result = run([PROVIDER, "notes", "s.json", "x"])
+    assert result.status == 6 and b"state_decode" in result.err, result
+    assert b"/example.notes" in result.err, result
+    assert read("s.json") == text.encode() and os.listdir("notes") == []
+    assert run([PROVIDER]).status == 2
+
+
+
+tests.finish()
