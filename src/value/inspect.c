@@ -6,8 +6,9 @@
  *      Whoever hands a document on wants to know before.
  *
  * COST  One visit per node. Small objects compare each name with those before
- *      it; large ones find repeated names through a table (members.c), which is
- *      gone before the walk goes down; a bit per member stays.
+ *      it, mostly by length; large ones find repeated names through a table
+ *      (members.c), which is gone before the walk goes down; a bit per member
+ *      stays.
  *
  * RECURSION  As deep as the value, which PDR_MAX_DEPTH bounds.
  */
@@ -22,6 +23,13 @@ struct inspection {
 
 static pdr_rc inspect_value(struct inspection *in, struct pdr__place *place,
                             const pdr_value *value);
+
+/* A scalar about which there is nothing to say: most nodes are one. */
+static bool is_quiet(const pdr_value *v)
+{
+    return !node_is_container(v) &&
+           (node_kind(v) != NODE_STRING || (v->info & NODE_LONE) == 0);
+}
 
 static pdr_rc report(struct inspection *in, pdr_finding_kind kind,
                      struct pdr__place *place, const pdr_value *value)
@@ -45,16 +53,33 @@ static pdr_rc inspect_string(struct inspection *in, struct pdr__place *place,
 
 /* --- objects ------------------------------------------------------------- */
 
-/* Does one of the members before `it` have its name? */
-static bool is_repeated(const pdr_iter *it)
+/* Most names are told apart by their length. */
+static bool is_same_name(const pdr_value *a, const pdr_value *b)
 {
-    pdr_iter before;
+    bool escaped = ((a->info | b->info) & NODE_FLAG) != 0;
 
-    pdr_iter_init(&before, it->container);
-    while (pdr_iter_next(&before) && before.index < it->index)
-        if (pdr__value_same_text(before.name, it->name))
-            return true;
-    return false;
+    return (escaped || a->len == b->len) && pdr__value_same_text(a, b);
+}
+
+_Static_assert(PDR_INDEX_MIN <= 32, "a bit for each member");
+
+/* Which members of a small object have a name that occurred before? A bit
+ * each. */
+static uint32_t small_repeats(const pdr_value *object)
+{
+    const pdr_value *names[PDR_INDEX_MIN];
+    uint32_t bits = 0;
+    pdr_iter it;
+
+    pdr_iter_init(&it, object);
+    while (pdr_iter_next(&it)) {
+        size_t i = 0;
+        while (i < it.index && !is_same_name(names[i], it.name))
+            i++;
+        bits |= (uint32_t)(i < it.index) << it.index;
+        names[it.index] = it.name;
+    }
+    return bits;
 }
 
 static bool has_bit(const uint8_t *bits, size_t at)
@@ -82,16 +107,20 @@ static pdr_rc inspect_object(struct inspection *in, struct pdr__place *up,
                              const pdr_value *object)
 {
     uint8_t *bits = NULL; /* NULL for small objects */
+    uint32_t few = 0;     /* the bits of these */
     pdr_iter it;
     pdr_rc rc = PDR_OK;
 
     if (pdr_value_count(object) > PDR_INDEX_MIN)
         rc = pdr__repeated_names(&bits, object, &in->trail.scratch, in->err);
+    else
+        few = small_repeats(object);
     pdr_iter_init(&it, object);
     while (rc == PDR_OK && pdr_iter_next(&it)) {
-        bool repeated =
-            bits != NULL ? has_bit(bits, it.index) : is_repeated(&it);
-        rc = inspect_member(in, up, &it, repeated);
+        bool repeated = bits != NULL ? has_bit(bits, it.index)
+                                     : (few >> it.index & 1u) != 0;
+        if (repeated || !is_quiet(it.name) || !is_quiet(it.value))
+            rc = inspect_member(in, up, &it, repeated);
     }
     pdr__free(bits);
     return rc;
@@ -108,6 +137,8 @@ static pdr_rc inspect_array(struct inspection *in, struct pdr__place *up,
     pdr_iter_init(&it, array);
     while (rc == PDR_OK && pdr_iter_next(&it)) {
         struct pdr__place place = {.up = up, .index = {it.index}};
+        if (is_quiet(it.value))
+            continue;
         rc = inspect_value(in, &place, it.value);
         pdr__trail_leave(&in->trail, &place);
     }
