@@ -31,6 +31,18 @@ typedef struct pdr_generation {
     uint8_t sha256[32]; /* of the bytes; zero if there was none */
 } pdr_generation;
 
+/** The generation of a file with these bytes.
+ * @param[out] out  as it was on failure.
+ * @param bytes     borrowed for the call.
+ * @return PDR_OK; PDR_EIO (reason "digest_failed"). @thread any @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_generation_of(pdr_generation *out,
+                                                pdr_str bytes, pdr_err *err);
+
+/** Do two files have the same bytes, or are both not there?
+ * @param a,b  not NULL. @thread any @since 0.1 */
+PDR_API bool pdr_generation_equal(const pdr_generation *a,
+                                  const pdr_generation *b);
+
 /** Open a folder.
  * @param[out] out  owned; release with pdr_folder_close(). NULL on failure.
  * @param path      copied; its last part must be no symbolic link.
