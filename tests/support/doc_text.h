@@ -24,8 +24,9 @@ static inline pdr_value *doc_value(const char *text)
     char *copy = quoted(text);
     pdr_value *value = NULL;
 
-    test_fail_allocation(0, false);
+    test_pause_failures(true);
     ASSERT_RC(PDR_OK, pdr_json_read(&value, pdr_str_c(copy), NULL, NULL));
+    test_pause_failures(false);
     free(copy);
     return value;
 }

@@ -41,12 +41,14 @@ static struct {
     pthread_mutex_t lock;
     size_t live, total, live_bytes, peak_bytes;
     size_t fail_in; /* 0: no failure planned */
-    bool for_ever, failed;
+    bool for_ever, failed, paused;
 } heap = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static bool must_fail(void)
 {
     heap.total++;
+    if (heap.paused)
+        return false;
     if (heap.failed && heap.for_ever)
         return true;
     if (heap.fail_in == 0 || --heap.fail_in > 0)
@@ -130,6 +132,11 @@ void test_fail_allocation(size_t n, bool for_ever)
     heap.fail_in = n;
     heap.for_ever = for_ever;
     heap.failed = false;
+}
+
+void test_pause_failures(bool paused)
+{
+    heap.paused = paused;
 }
 
 /* --- assertions ---------------------------------------------------------- */

@@ -36,6 +36,9 @@ size_t test_allocations(void);
 /* Let the n-th allocation from now fail (1 is the next); 0 turns it off. With
  * `for_ever`, all after it fail too. */
 void test_fail_allocation(size_t n, bool for_ever);
+/* For what a test does besides: no allocation fails or is counted for that
+ * until it goes on. (test_fail_allocation() would end a TEST_OOM.) */
+void test_pause_failures(bool paused);
 
 /* Bytes now allocated through the library, and the most so far since reset. */
 size_t test_live_bytes(void);
