@@ -15,7 +15,9 @@ static inline pdr_bag *bag_of(const char *text)
     pdr_value *value = doc_value(text);
     pdr_bag *bag = NULL;
 
+    test_pause_failures(true);
     ASSERT_RC(PDR_OK, pdr_bag_from_value(&bag, value, NULL));
+    test_pause_failures(false);
     pdr_value_free(value);
     return bag;
 }
@@ -27,8 +29,9 @@ static inline void assert_value(const char *expected, const pdr_value *value,
     pdr_buf text = PDR_BUF_INIT(1u << 26);
     char *wanted = quoted(expected);
 
-    test_fail_allocation(0, false);
+    test_pause_failures(true);
     ASSERT_RC(PDR_OK, pdr_json_write(&text, value, &opts, NULL));
+    test_pause_failures(false);
     ASSERT_TEXT(wanted, pdr_buf_str(&text));
     pdr_buf_dispose(&text);
     free(wanted);
@@ -48,7 +51,9 @@ static inline void bag_put(pdr_bag *bag, const char *key, const char *text)
 {
     pdr_value *value = doc_value(text);
 
+    test_pause_failures(true);
     ASSERT_RC(PDR_OK, pdr_bag_set(bag, KEY(key), value, NULL));
+    test_pause_failures(false);
     pdr_value_free(value);
 }
 

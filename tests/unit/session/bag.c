@@ -186,6 +186,22 @@ TEST(bag_set, refuses_what_its_session_could_not_hold)
     pdr_bag_free(bag);
 }
 
+TEST(bag_set, counts_the_levels_that_a_value_has_now)
+{
+    pdr_bag *bag = bag_of("{}");
+    pdr_value *value = doc_value("[[[[]]]]");
+
+    /* It was deeper once, and may remember that. */
+    pdr__bag_set_levels(bag, 2);
+    ASSERT_RC(PDR_ELIMIT, pdr_bag_set(bag, KEY("k"), value, NULL));
+    ASSERT_RC(PDR_OK, pdr_value_append(&value, pdr_value_new_array(), NULL));
+    ASSERT_RC(PDR_OK, pdr_value_erase(&value, 0, NULL));
+    ASSERT_RC(PDR_OK, pdr_bag_set(bag, KEY("k"), value, NULL));
+    assert_bag("{'k':[[]]}", bag);
+    pdr_value_free(value);
+    pdr_bag_free(bag);
+}
+
 /* --- keys ---------------------------------------------------------------- */
 
 static pdr_rc no_change(pdr_value **io, pdr_err *err, void *arg)
@@ -672,81 +688,64 @@ TEST(bag_set, does_not_copy_the_bag)
 
 /* --- failures of memory -------------------------------------------------- */
 
-/* A bag that is filled without failures; what follows may fail. */
-static pdr_bag *oom_bag(const char *text)
-{
-    pdr_bag *bag = NULL;
-    pdr_value *value = NULL;
-
-    if (pdr_json_read(&value, pdr_str_c(text), NULL, NULL) == PDR_OK &&
-        pdr_bag_from_value(&bag, value, NULL) != PDR_OK)
-        bag = NULL;
-    pdr_value_free(value);
-    return bag;
-}
-
 static void check_state(pdr_bag *bag, pdr_rc rc, const char *before,
                         const char *after)
 {
     ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
     assert_bag(rc == PDR_OK ? after : before, bag);
     ASSERT_SIZE(rc == PDR_OK ? 1 : 0, pdr_bag_generation(bag));
+    bag_put(bag, "free", "1"); /* nobody holds a claim */
 }
 
 TEST_OOM(bag_set, leaves_the_bag_as_it_was_without_memory)
 {
-    pdr_bag *bag = oom_bag("{\"a\":1}");
+    pdr_bag *bag = bag_of("{'a':1}");
 
-    if (bag != NULL)
-        check_state(bag,
-                    pdr_bag_set(bag, KEY("b"), pdr_value_new_bool(true), NULL),
-                    "{'a':1}", "{'a':1,'b':true}");
+    check_state(bag, pdr_bag_set(bag, KEY("b"), pdr_value_new_bool(true), NULL),
+                "{'a':1}", "{'a':1,'b':true}");
     pdr_bag_free(bag);
 }
 
 TEST_OOM(bag_remove, leaves_the_bag_as_it_was_without_memory)
 {
-    pdr_bag *bag = oom_bag("{\"a\":1,\"b\":2}");
+    pdr_bag *bag = bag_of("{'a':1,'b':2}");
 
-    if (bag != NULL)
-        check_state(bag, pdr_bag_remove(bag, KEY("a"), NULL), "{'a':1,'b':2}",
-                    "{'b':2}");
+    check_state(bag, pdr_bag_remove(bag, KEY("a"), NULL), "{'a':1,'b':2}",
+                "{'b':2}");
     pdr_bag_free(bag);
 }
 
 TEST_OOM(bag_update, leaves_the_bag_as_it_was_without_memory)
 {
-    pdr_bag *bag = oom_bag("{\"a\":[1],\"b\":2}");
-    pdr_value *two = NULL;
+    pdr_bag *bag = bag_of("{'a':[1],'b':2}");
+    pdr_value *two = doc_value("2");
 
-    if (bag != NULL && pdr_value_new_int64(&two, 2, NULL) == PDR_OK)
-        check_state(bag, pdr_bag_update(bag, KEY("a"), NULL, append_one, two),
-                    "{'a':[1],'b':2}", "{'a':[1,2],'b':2}");
+    check_state(bag, pdr_bag_update(bag, KEY("a"), NULL, append_one, two),
+                "{'a':[1],'b':2}", "{'a':[1,2],'b':2}");
     pdr_value_free(two);
     pdr_bag_free(bag);
 }
 
 TEST_OOM(bag_own, notes_nothing_without_memory)
 {
-    pdr_bag *bag = oom_bag("{}");
+    pdr_bag *bag = bag_of("{}");
 
-    if (bag != NULL && pdr__bag_own(bag, KEY("k"), "a", NULL) != PDR_OK) {
-        test_fail_allocation(0, false);
+    if (pdr__bag_own(bag, KEY("k"), "a", NULL) != PDR_OK) {
+        test_pause_failures(true);
         ASSERT_RC(PDR_OK, pdr__bag_own(bag, KEY("k"), "b", NULL));
+        test_pause_failures(false);
     }
     pdr_bag_free(bag);
 }
 
 TEST_OOM(bag_set, tells_of_depth_also_without_memory_for_the_path)
 {
-    pdr_bag *bag = oom_bag("{}");
+    pdr_bag *bag = bag_of("{}");
     pdr_err err = PDR_ERR_INIT;
 
-    if (bag != NULL) {
-        pdr__bag_set_levels(bag, 0);
-        ASSERT_RC(PDR_ELIMIT,
-                  pdr_bag_set(bag, KEY("k"), pdr_value_new_array(), &err));
-        ASSERT(strcmp(err.path, "/k") == 0 || err.path[0] == '\0');
-    }
+    pdr__bag_set_levels(bag, 0);
+    ASSERT_RC(PDR_ELIMIT,
+              pdr_bag_set(bag, KEY("k"), pdr_value_new_array(), &err));
+    ASSERT(strcmp(err.path, "/k") == 0 || err.path[0] == '\0');
     pdr_bag_free(bag);
 }

@@ -260,18 +260,14 @@ TEST(overlay, takes_a_list_that_has_nothing_in_common)
 static void check_oom(const char *raw, const char *before, const char *after,
                       const char *expected)
 {
-    pdr_value *r = NULL, *b = NULL, *a = NULL, *out = NULL;
+    pdr_value *r = doc_value(raw), *b = doc_value(before);
+    pdr_value *a = doc_value(after), *out = NULL;
+    pdr_rc rc = pdr__overlay(&out, r, b, a, NULL);
 
-    if (pdr_json_read(&r, pdr_str_c(raw), NULL, NULL) == PDR_OK &&
-        pdr_json_read(&b, pdr_str_c(before), NULL, NULL) == PDR_OK &&
-        pdr_json_read(&a, pdr_str_c(after), NULL, NULL) == PDR_OK) {
-        pdr_rc rc = pdr__overlay(&out, r, b, a, NULL);
-
-        ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
-        ASSERT((out != NULL) == (rc == PDR_OK));
-        if (out != NULL)
-            assert_value(expected, out, PDR_COMPACT);
-    }
+    ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
+    ASSERT((out != NULL) == (rc == PDR_OK));
+    if (out != NULL)
+        assert_value(expected, out, PDR_COMPACT);
     pdr_value_free(r);
     pdr_value_free(b);
     pdr_value_free(a);
@@ -280,16 +276,16 @@ static void check_oom(const char *raw, const char *before, const char *after,
 
 TEST_OOM(overlay, cleans_up_members_after_any_failed_allocation)
 {
-    check_oom("{\"\\n\":{\"x\":1,\"\\t\":1},\"g\":1,\"a\":1}",
-              "{\"\\n\":{\"\\t\":1},\"g\":1,\"a\":1}",
-              "{\"\\n\":{\"\\t\":2},\"a\":7,\"a\":8,\"new\":1}",
+    check_oom("{'\\n':{'x':1,'\\t':1},'g':1,'a':1}",
+              "{'\\n':{'\\t':1},'g':1,'a':1}",
+              "{'\\n':{'\\t':2},'a':7,'a':8,'new':1}",
               "{'\\n':{'x':1,'\\t':2},'a':7,'a':8,'new':1}");
 }
 
 TEST_OOM(overlay, cleans_up_elements_after_any_failed_allocation)
 {
-    check_oom("{\"l\":[1.0,2.0,{\"a\":1,\"x\":1}],\"m\":[[1]],\"n\":[1]}",
-              "{\"l\":[1,2,{\"a\":1}],\"m\":[[1]],\"n\":[1]}",
-              "{\"l\":[2,{\"a\":1}],\"m\":[[1],[2]],\"n\":[2]}",
+    check_oom("{'l':[1.0,2.0,{'a':1,'x':1}],'m':[[1]],'n':[1]}",
+              "{'l':[1,2,{'a':1}],'m':[[1]],'n':[1]}",
+              "{'l':[2,{'a':1}],'m':[[1],[2]],'n':[2]}",
               "{'l':[2.0,{'a':1,'x':1}],'m':[[1],[2]],'n':[2]}");
 }
