@@ -535,13 +535,16 @@ static enum looks which_object(const pdr_value *object)
     return is_messages(&m) ? which_messages(&m) : which_other(&m);
 }
 
+/* Are all members sessions, under names that are their own? A session with a
+ * bad member is not several sessions. */
 static bool is_map(const pdr_value *object)
 {
     pdr_iter it;
 
     pdr_iter_init(&it, object);
     while (pdr_iter_next(&it)) {
-        if (pdr_value_kind(it.value) != PDR_OBJECT ||
+        if (pdr__is_session_name(it.name) ||
+            pdr_value_kind(it.value) != PDR_OBJECT ||
             which_object(it.value) != IS_SESSION)
             return false;
     }

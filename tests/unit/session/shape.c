@@ -122,6 +122,8 @@ static const struct other others[] = {
      "a list of sessions"},
     {"{'Ann':{'stateBag':{}},'Bob':{'session_id':'b'}}", PDR_LOOKS_MAP,
      "an object of sessions"},
+    {"{'Ann':{'stateBag':{}},'session_id':{}}", PDR_LOOKS_OTHER,
+     "a Python session without the text session_id"},
     {"{'Ann':{'stateBag':{}},'Bob':null}", PDR_LOOKS_OTHER,
      "an object with other members, perhaps a state bag without its session"},
     {"{'session_id':5}", PDR_LOOKS_OTHER,
