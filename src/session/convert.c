@@ -175,14 +175,36 @@ static pdr_rc forgive_id(pdr_value **io, const pdr_value *document,
 
 /* --- sentinels ----------------------------------------------------------- */
 
+/* Take the sentinel out, and say in `perdure` that it was there. A null stays
+ * where the document needs the member to be known by. */
+static pdr_rc replace_sentinel(pdr_value **io, const char *name, pdr_err *err)
+{
+    const pdr_value *has = pdr__member(*io, "perdure", PDR_OBJECT);
+    pdr_value *perdure =
+        has != NULL ? pdr_value_ref(has) : pdr_value_new_object();
+    pdr_value *null =
+        pdr_value_get_c(*io, "stateBag") == NULL ? pdr_value_new_null() : NULL;
+    pdr_value *mode = NULL;
+    pdr_rc rc = pdr_value_new_string(&mode, PDR_LIT("per-service-call"), err);
+
+    if (rc == PDR_OK)
+        rc = pdr__put_member(&perdure, "historyMode", mode, err);
+    if (rc == PDR_OK)
+        rc = pdr__with_member_c(io, name, null, err);
+    if (rc == PDR_OK)
+        rc = pdr__with_member_c(io, "perdure", perdure, err);
+    pdr_value_free(mode);
+    pdr_value_free(null);
+    pdr_value_free(perdure);
+    return rc;
+}
+
 /* W2: what may not be written. The document as it comes back. */
 static pdr_rc drop_sentinel(pdr_value **io, pdr_session_shape shape,
                             struct finder *finder, pdr_err *err)
 {
     const char *name =
         is_python(shape) ? "service_session_id" : "conversationId";
-    const pdr_value *has = pdr__member(*io, "perdure", PDR_OBJECT);
-    pdr_value *perdure = NULL, *mode = NULL;
     size_t mark = 0;
     pdr_rc rc = PDR_OK;
 
@@ -194,19 +216,7 @@ static pdr_rc drop_sentinel(pdr_value **io, pdr_session_shape shape,
                           "id: it is left out, and perdure.historyMode says "
                           "that it was there");
     pdr__finder_up(finder, mark);
-    perdure = has != NULL ? pdr_value_ref(has) : pdr_value_new_object();
-    if (rc == PDR_OK)
-        rc = pdr_value_new_string(&mode, PDR_LIT("per-service-call"), err);
-    if (rc == PDR_OK)
-        rc = pdr__put_member(&perdure, "historyMode", mode, err);
-    if (rc == PDR_OK)
-        rc = pdr__with_member_c(
-            io, name, is_python(shape) ? pdr_value_new_null() : NULL, err);
-    if (rc == PDR_OK)
-        rc = pdr__with_member_c(io, "perdure", perdure, err);
-    pdr_value_free(mode);
-    pdr_value_free(perdure);
-    return rc;
+    return rc == PDR_OK ? replace_sentinel(io, name, err) : rc;
 }
 
 static pdr_rc normalise(pdr_value **io, pdr_session_shape shape,
@@ -257,6 +267,36 @@ static pdr_rc drop_notes(struct parts *parts, struct session_trip trip,
     return rc;
 }
 
+/* Would it be known as a session of this shape? One of Python may still be
+ * without an id. */
+static bool is_known(const pdr_value *document, pdr_session_shape shape)
+{
+    const pdr_value *id = pdr_value_get_c(document, "session_id");
+    pdr_session_shape known = PDR_SESSION_NATIVE;
+    pdr_session_kind kind = PDR_SESSION_KIND_UNSTATED;
+
+    if (is_python(shape) && id == NULL)
+        return pdr_value_get_c(document, "stateBag") == NULL;
+    return pdr__session_recognise(&known, &kind, document) && known == shape;
+}
+
+/* Do what the note says, unless nothing would be left to know the session by:
+ * somebody may have changed what the note relied on. */
+static pdr_rc use_note(pdr_value **io, const pdr_value *note,
+                       pdr_session_shape shape, pdr_err *err)
+{
+    pdr_value *made = pdr_value_ref(*io);
+    pdr_rc rc = pdr__note_apply(&made, note, err);
+
+    if (rc == PDR_OK && is_known(made, shape)) {
+        pdr_value_free(*io);
+        *io = made;
+        return PDR_OK;
+    }
+    pdr_value_free(made);
+    return rc;
+}
+
 /* The document in the target, with what a note for it says. No note for the way
  * back yet. */
 static pdr_rc restore(pdr_value **out, const pdr_value *document,
@@ -277,7 +317,7 @@ static pdr_rc restore(pdr_value **out, const pdr_value *document,
         rc = pdr__parts_write(&made, &parts, job->trip, job->finder, err);
     }
     if (rc == PDR_OK)
-        rc = pdr__note_apply(&made, note, err);
+        rc = use_note(&made, note, job->trip.to, err);
     if (rc == PDR_OK)
         rc = normalise(&made, job->trip.to, job->finder, err);
     pdr__parts_dispose(&parts);

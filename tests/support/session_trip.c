@@ -83,9 +83,9 @@ static pdr_rc take_finding(const pdr_doc_finding *finding, pdr_err *err,
 
 static pdr_value *convert(struct session_trip_report *report,
                           session_trip_fn fn, const pdr_value *document,
-                          pdr_session_shape to, bool told)
+                          pdr_session_shape to, pdr_str id, bool told)
 {
-    pdr_session_convert_opts opts = {to, {NULL, 0}, {NULL, 0}};
+    pdr_session_convert_opts opts = {to, id, {NULL, 0}};
     struct told who = {report, document};
     pdr_session *session = NULL, *made = NULL;
     pdr_value *out = NULL;
@@ -133,34 +133,51 @@ pdr_value *session_trip_to(struct session_trip_report *report,
                            pdr_session_shape to)
 {
     reset(report);
-    return convert(report, fn, document, to, true);
+    return convert(report, fn, document, to, pdr_str_n(NULL, 0), true);
+}
+
+/* There and back. A session that got its id from a conversion loses it again
+ * on the way to .NET; on the way back it gets the same one from us. */
+static pdr_value *there_and_back(struct session_trip_report *report,
+                                 session_trip_fn fn, const pdr_value *document,
+                                 pdr_session_shape to)
+{
+    pdr_value *there = NULL, *read = NULL, *back = NULL;
+    pdr_session *session = NULL;
+    pdr_str id = {NULL, 0};
+
+    if (pdr_session_from_value(&session, document, NULL) != PDR_OK) {
+        tell(report, "is no session", document, NULL);
+        return NULL;
+    }
+    there = convert(report, fn, document, to, id, true);
+    if (there != NULL)
+        read = through_text(report, there);
+    id = pdr_session_id(session);
+    if (id.len > 0 && id.ptr[0] == '@')
+        id.len = 0;
+    if (read != NULL)
+        back = convert(report, fn, read, pdr_session_get_shape(session), id,
+                       false);
+    pdr_value_free(read);
+    pdr_value_free(there);
+    pdr_session_free(session);
+    return back;
 }
 
 bool session_trip_check(struct session_trip_report *report, session_trip_fn fn,
                         const pdr_value *document, pdr_session_shape to,
                         const pdr_value *expected)
 {
-    pdr_value *there = NULL, *read = NULL, *back = NULL;
-    pdr_session_shape from = PDR_SESSION_NATIVE;
-    pdr_session *session = NULL;
+    pdr_value *back = NULL;
 
     reset(report);
     expected = expected != NULL ? expected : document;
-    if (pdr_session_from_value(&session, document, NULL) == PDR_OK)
-        from = pdr_session_get_shape(session);
-    pdr_session_free(session);
-    there = convert(report, fn, document, to, true);
-    if (there != NULL)
-        read = through_text(report, there);
-    if (read != NULL)
-        back = convert(report, fn, read, from, false);
-    if (back != NULL && !pdr_value_equal(expected, back)) {
-        if (pdr_value_diff(expected, back, NULL, first_change, report) !=
+    back = there_and_back(report, fn, document, to);
+    if (back != NULL && !pdr_value_equal(expected, back) &&
+        pdr_value_diff(expected, back, NULL, first_change, report) !=
             PDR_ECANCELLED)
-            tell(report, "did not come back", expected, back);
-    }
+        tell(report, "did not come back", expected, back);
     pdr_value_free(back);
-    pdr_value_free(read);
-    pdr_value_free(there);
     return report->text[0] == '\0';
 }
