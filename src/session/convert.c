@@ -21,7 +21,8 @@
  *       back for real, and keeps the whole source in the note if it has to.
  *   W2  Two things do not come back, as they may not be written: a sentinel in
  *       the place of a service id (perdure.historyMode says that it was there),
- *       and a `$type` that was not the first member of a content for .NET.
+ *       and a `$type` that was not the first member of a content for .NET. So
+ *       a document is read as if it had just been written.
  *   W3  Findings come from the first restore only, and point into the source.
  *   W4  A session gets an id only where the target needs one and the source has
  *       none. The note says so, and on the way back it goes again.
@@ -34,6 +35,7 @@ struct job {
     pdr_session_kind stated;
     pdr_str id;            /* for a session that has none; empty: a new UUID */
     struct finder *finder; /* who is told */
+    bool plain;            /* do not use the note of an earlier conversion */
 };
 
 static struct job job_back(const struct job *job, struct finder *quiet)
@@ -44,6 +46,7 @@ static struct job job_back(const struct job *job, struct finder *quiet)
     back.trip.to = job->trip.from;
     back.stated = PDR_SESSION_KIND_UNSTATED;
     back.finder = quiet;
+    back.plain = false;
     return back;
 }
 
@@ -219,6 +222,7 @@ static pdr_rc drop_sentinel(pdr_value **io, pdr_session_shape shape,
     return rc == PDR_OK ? replace_sentinel(io, name, err) : rc;
 }
 
+/* W2, for a document that is written. */
 static pdr_rc normalise(pdr_value **io, pdr_session_shape shape,
                         struct finder *finder, pdr_err *err)
 {
@@ -302,7 +306,7 @@ static pdr_rc use_note(pdr_value **io, const pdr_value *note,
 static pdr_rc restore(pdr_value **out, const pdr_value *document,
                       const struct job *job, pdr_err *err)
 {
-    const pdr_value *note = note_of(document, job->trip.to);
+    const pdr_value *note = job->plain ? NULL : note_of(document, job->trip.to);
     pdr_value *made = NULL, *bag = NULL;
     struct parts parts;
     pdr_rc rc = pdr__parts_read(&parts, document, job->trip.from, err);
@@ -416,8 +420,10 @@ static pdr_rc take_whole(pdr_value **out, const pdr_value *document,
         rc = convert(&made, whole, &again, err);
     if (rc == PDR_ELIMIT)
         rc = PDR_OK; /* what cannot be converted did not give this */
-    if (rc == PDR_OK && made != NULL && pdr_value_equal(made, document))
-        *out = pdr_value_ref(whole);
+    if (rc == PDR_OK && made != NULL && pdr_value_equal(made, document)) {
+        rc = normalise(&whole, job->trip.to, &quiet, err);
+        *out = rc == PDR_OK ? pdr_value_ref(whole) : NULL;
+    }
     pdr_value_free(made);
     pdr_value_free(whole);
     pdr_buf_dispose(&scratch);
@@ -515,23 +521,61 @@ static pdr_rc convert_same(pdr_value **out, const pdr_value *document,
     return rc == PDR_OK ? give_id(out, job, false, err) : rc;
 }
 
+/* Can it be opened as a session of this shape? Depth is checked later. */
+static pdr_rc check_open(bool *out, const pdr_value *document,
+                         pdr_session_shape shape, pdr_err *err)
+{
+    pdr_session *session = NULL;
+    pdr_rc rc = pdr_session_from_value(&session, document, NULL);
+
+    *out = rc == PDR_ELIMIT ||
+           (rc == PDR_OK && pdr_session_get_shape(session) == shape);
+    pdr_session_free(session);
+    return rc == PDR_ENOMEM ? pdr__nomem(err) : PDR_OK;
+}
+
+/* As convert_other(), for a document that holds no whole source. */
+static pdr_rc convert_parts(pdr_value **out, const pdr_value *document,
+                            const struct job *job, pdr_err *err)
+{
+    pdr_value *note = NULL;
+    pdr_rc rc = convert_noted(out, &note, document, job, err);
+
+    if (rc == PDR_OK)
+        rc = attach_surely(out, note, document, job, err);
+    pdr_value_free(note);
+    return rc;
+}
+
 static pdr_rc convert_other(pdr_value **out, const pdr_value *document,
                             const struct job *job, pdr_err *err)
 {
-    pdr_value *source = pdr_value_ref(document), *note = NULL;
+    struct finder quiet = PDR_FINDER_INIT(NULL, NULL);
+    struct job plain = *job;
+    bool opens = false;
+    pdr_value *source = pdr_value_ref(document);
     pdr_rc rc = take_whole(out, document, job, err);
 
-    if (rc == PDR_OK && *out == NULL) {
-        rc = normalise(&source, job->trip.from, job->finder, err);
-        if (rc == PDR_OK && job->trip.from == PDR_SESSION_DOTNET)
-            rc = pdr__state_kind(&source, job->stated, err);
-        if (rc == PDR_OK)
-            rc = convert_noted(out, &note, source, job, err);
-        if (rc == PDR_OK)
-            rc = attach_surely(out, note, source, job, err);
+    if (rc != PDR_OK || *out != NULL)
+        goto done;
+    plain.plain = true;
+    plain.finder = &quiet;
+    rc = normalise(&source, job->trip.from, job->finder, err);
+    if (rc == PDR_OK && job->trip.from == PDR_SESSION_DOTNET)
+        rc = pdr__state_kind(&source, job->stated, err);
+    if (rc == PDR_OK)
+        rc = convert_parts(out, source, job, err);
+    if (rc == PDR_OK)
+        rc = check_open(&opens, *out, job->trip.to, err);
+    if (rc == PDR_OK && !opens) {
+        /* As `{}`, which is a session only as long as nothing is added. */
+        pdr_value_free(*out);
+        *out = NULL;
+        rc = convert_parts(out, source, &plain, err);
     }
-    pdr_value_free(note);
+done:
     pdr_value_free(source);
+    pdr__finder_dispose(&quiet);
     return rc;
 }
 
@@ -583,7 +627,8 @@ static pdr_rc convert_thread(pdr_value **out, const pdr_value *document,
     struct job job = {{PDR_SESSION_DOTNET, opts->to},
                       PDR_SESSION_KIND_CLIENT,
                       opts->id,
-                      &inner.inner};
+                      &inner.inner,
+                      false};
     pdr_value *session = NULL;
     pdr_rc rc = pdr__thread_convert(&session, document, from,
                                     opts->provider_key, finder, err);
@@ -615,7 +660,7 @@ pdr_rc pdr__session_convert_value(pdr_value **out, const pdr_value *document,
                                   const pdr_session_convert_opts *opts,
                                   struct finder *finder, pdr_err *err)
 {
-    struct job job = {{from, from}, stated, opts->id, finder};
+    struct job job = {{from, from}, stated, opts->id, finder, false};
     pdr_rc rc = check_opts(opts, err);
 
     *out = NULL;

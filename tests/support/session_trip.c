@@ -153,7 +153,8 @@ static pdr_value *there_and_back(struct session_trip_report *report,
     there = convert(report, fn, document, to, id, true);
     if (there != NULL)
         read = through_text(report, there);
-    id = pdr_session_id(session);
+    if (pdr_value_get_c(document, "perdure") != NULL)
+        id = pdr_session_id(session);
     if (id.len > 0 && id.ptr[0] == '@')
         id.len = 0;
     if (read != NULL)
