@@ -674,6 +674,11 @@ static void prepare(enum deed deed, const struct room *room)
     }
 }
 
+static bool is_text(const pdr_buf *buf, const char *text)
+{
+    return buf->len == strlen(text) && memcmp(buf->ptr, text, buf->len) == 0;
+}
+
 /* After any failure one of the two documents is there, whole. */
 static void check_after(enum deed deed, const struct room *room, pdr_rc rc)
 {
@@ -688,9 +693,8 @@ static void check_after(enum deed deed, const struct room *room, pdr_rc rc)
         ASSERT(got == PDR_OK || (got == PDR_ENOTFOUND && rc != PDR_EIO));
     } else {
         ASSERT_RC(PDR_OK, got);
-        text.ptr[text.len] = '\0';
-        ASSERT(strcmp(text.ptr, ONE) == 0 || strcmp(text.ptr, TWO) == 0);
-        ASSERT(rc != PDR_EIO || strcmp(text.ptr, ONE) == 0);
+        ASSERT(is_text(&text, ONE) || is_text(&text, TWO));
+        ASSERT(rc != PDR_EIO || is_text(&text, ONE));
     }
     pdr_buf_dispose(&text);
     pdr_folder_close(folder);
