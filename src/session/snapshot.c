@@ -57,42 +57,72 @@ static pdr_rc find_and_read(struct found *found, pdr_buf *bytes,
 
 /* --- quarantine ---------------------------------------------------------- */
 
-/* Rename a file whose bytes, of this generation, are no document. `why` is what
- * the codec said. The caller has the lock. */
-static pdr_rc put_aside(pdr_folder *folder, const char *name,
-                        const pdr_generation *bad, const pdr_err *why,
-                        pdr_err *err)
+/* Does the file still have these bytes? One that is gone does not. */
+static pdr_rc is_still(bool *out, pdr_folder *folder, const char *name,
+                       const pdr_generation *bad, pdr_err *err)
 {
-    const struct pdr__files *files = folder->files;
     pdr_buf bytes = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
     pdr_generation now = {0};
-    char aside[PDR_NAME_ROOM], shown[PDR_SHOWN];
     pdr_rc rc = pdr__folder_read(&bytes, folder, name, err);
-    int sys = 0;
 
     if (rc == PDR_OK)
         rc = make_generation(&now, pdr_buf_str(&bytes), err);
     pdr_buf_dispose(&bytes);
-    pdr__shown(shown, pdr_str_c(name));
-    if (rc == PDR_ENOTFOUND ||
-        (rc == PDR_OK &&
-         memcmp(now.sha256, bad->sha256, sizeof(now.sha256)) != 0))
-        return PDR_FAIL(err, FILE_CHANGED,
-                        "'%s' was damaged and changed while it was read: try "
-                        "again",
-                        shown);
-    if (rc == PDR_OK)
-        rc = pdr__folder_room_aside(folder, name, err);
-    if (rc == PDR_OK)
-        rc = pdr__folder_beside(aside, name, ".corrupt", err);
-    if (rc != PDR_OK)
+    *out = rc == PDR_OK &&
+           memcmp(now.sha256, bad->sha256, sizeof(now.sha256)) == 0;
+    return rc == PDR_ENOTFOUND ? PDR_OK : rc;
+}
+
+/* Rename a damaged file, unless somebody who takes no lock has put another one
+ * in its place: also if that was done at the last moment, after our look. */
+static pdr_rc move_aside(bool *changed, pdr_folder *folder, const char *name,
+                         const char *aside, const pdr_generation *bad,
+                         pdr_err *err)
+{
+    const struct pdr__files *files = folder->files;
+    struct pdr__file_info info = {0};
+    bool still = false;
+    pdr_rc rc = is_still(&still, folder, name, bad, err);
+    int sys = 0;
+
+    *changed = !still;
+    if (rc != PDR_OK || !still)
         return rc;
     sys = files->rename(files->ctx, folder->dir, name, aside);
     if (sys != 0)
         return pdr__file_failed(err, sys, "put aside the damaged", name);
-    rc = pdr__folder_sync(folder, err);
+    rc = is_still(&still, folder, aside, bad, NULL);
+    *changed = rc == PDR_OK && !still;
+    if (*changed && files->look(files->ctx, &info, folder->dir, name) == 0 &&
+        info.kind == PDR_FILE_ABSENT)
+        sys = files->rename(files->ctx, folder->dir, aside, name);
+    if (sys != 0)
+        return pdr__file_failed(err, sys, "give its name back to", name);
+    return pdr__folder_sync(folder, err);
+}
+
+/* Put a file aside whose bytes, of this generation, are no document. `why` is
+ * what the codec said. The caller has the lock. */
+static pdr_rc put_aside(pdr_folder *folder, const char *name,
+                        const pdr_generation *bad, const pdr_err *why,
+                        pdr_err *err)
+{
+    char aside[PDR_NAME_ROOM], shown[PDR_SHOWN];
+    bool changed = false;
+    pdr_rc rc = pdr__folder_room_aside(folder, name, err);
+
+    if (rc == PDR_OK)
+        rc = pdr__folder_beside(aside, name, ".corrupt", err);
+    if (rc == PDR_OK)
+        rc = move_aside(&changed, folder, name, aside, bad, err);
     if (rc != PDR_OK)
         return rc;
+    pdr__shown(shown, pdr_str_c(name));
+    if (changed)
+        return PDR_FAIL(err, FILE_CHANGED,
+                        "'%s' was damaged and changed while it was read: try "
+                        "again",
+                        shown);
     rc = PDR_FAIL(err, QUARANTINED,
                   "'%s' is damaged and was renamed to '%s': %s", shown, aside,
                   why->message);
