@@ -269,6 +269,9 @@ static void assert_unmarked(const pdr_value *value)
 /* Everything that can be written of a session. */
 static void assert_session_unmarked(pdr_session *session)
 {
+    static const pdr_session_shape shapes[] = {
+        PDR_SESSION_NATIVE, PDR_SESSION_DOTNET, PDR_SESSION_PYTHON,
+        PDR_SESSION_PYTHON_OLD};
     pdr_value *written = NULL;
     pdr_value *bag = pdr_bag_snapshot(pdr_session_bag(session));
 
@@ -277,6 +280,18 @@ static void assert_session_unmarked(pdr_session *session)
     ASSERT_RC(PDR_OK, pdr_session_to_value(&written, session, NULL));
     assert_unmarked(written);
     pdr_value_free(written);
+    for (size_t i = 0; i < PDR_COUNT(shapes); i++) {
+        pdr_session_convert_opts opts = {0};
+        pdr_session *converted = NULL;
+
+        opts.to = shapes[i];
+        ASSERT_RC(PDR_OK, pdr_session_convert(&converted, session, &opts, NULL,
+                                              NULL, NULL));
+        ASSERT_RC(PDR_OK, pdr_session_to_value(&written, converted, NULL));
+        assert_unmarked(written);
+        pdr_value_free(written);
+        pdr_session_free(converted);
+    }
 }
 
 TEST(metadata, reaches_no_document_of_a_session)
