@@ -2,6 +2,7 @@
  * attributions.c - marks that the editions wrote, and marks of several
  * sessions.
  */
+#include "corpus.h"
 #include "doc_text.h"
 
 /* Message `index` of the history in a document that an edition wrote. */
@@ -125,4 +126,82 @@ TEST(attribution, joins_the_origins_of_two_contributions)
         pdr_value_free(once);
         pdr_value_free(message);
     }
+}
+
+/* --- all messages of the editions ---------------------------------------- */
+
+static struct {
+    pdr_shape shape;
+    size_t messages;
+} walk;
+
+/* What changed stands inside the properties, or is null in their place. */
+static pdr_rc only_properties(const pdr_change *change, pdr_err *err, void *arg)
+{
+    const char *place = walk.shape == PDR_SHAPE_PYTHON
+                            ? "/additional_properties"
+                            : "/additionalProperties";
+
+    (void)err;
+    if (change->pointer.len < strlen(place) ||
+        memcmp(change->pointer.ptr, place, strlen(place)) != 0 ||
+        (change->before != NULL && pdr_value_kind(change->before) != PDR_NULL))
+        corpus_complain(arg, "mark", "%.*s changed", (int)change->pointer.len,
+                        change->pointer.ptr);
+    return PDR_OK;
+}
+
+static void mark_message(const char *path, const pdr_value *message)
+{
+    const pdr_attribution_parts parts = {{"Test", 4}, {"test", 4}, NULL, 0};
+    pdr_value *once = NULL, *twice = NULL;
+    pdr_attribution mark;
+
+    walk.messages++;
+    ASSERT_RC(PDR_OK,
+              pdr_message_attribute(&once, message, walk.shape, &parts, NULL));
+    ASSERT_RC(PDR_OK,
+              pdr_message_attribute(&twice, once, walk.shape, &parts, NULL));
+    ASSERT_RC(PDR_OK, pdr_value_diff(message, once, NULL, only_properties,
+                                     (void *)(uintptr_t)path));
+    /* Where no mark stands in its place, nobody makes one. */
+    if (!pdr_message_attribution(&mark, once, walk.shape) && once != message)
+        corpus_complain(path, "mark", "no mark");
+    if (twice != once)
+        corpus_complain(path, "mark", "the second mark changed something");
+    pdr_value_free(twice);
+    pdr_value_free(once);
+}
+
+static void mark_all(const char *path, const pdr_value *value)
+{
+    pdr_iter it;
+
+    if (pdr_message_role(value, walk.shape) != NULL)
+        mark_message(path, value);
+    pdr_iter_init(&it, value);
+    while (pdr_iter_next(&it))
+        mark_all(path, it.value);
+}
+
+static void mark_file(const char *path, pdr_str content)
+{
+    const pdr_read_opts opts = {.flags = PDR_BARE_TOKENS};
+    pdr_value *document = NULL;
+
+    if (pdr_json_read(&document, content, &opts, NULL) == PDR_OK)
+        mark_all(path, document);
+    pdr_value_free(document);
+}
+
+TEST(attribution, marks_every_message_in_its_properties_only)
+{
+    walk.shape = PDR_SHAPE_DOTNET;
+    (void)corpus_each_file("dotnet/sessions", ".json", mark_file);
+    ASSERT(walk.messages > 100);
+    walk.shape = PDR_SHAPE_PYTHON;
+    walk.messages = 0;
+    (void)corpus_each_file("python/sessions", ".json", mark_file);
+    ASSERT(walk.messages > 80);
+    corpus_assert_no_complaint();
 }
