@@ -641,7 +641,7 @@ TEST_OOM(properties_typed, cleans_up)
     pdr_properties_free(properties);
 }
 
-TEST_OOM(properties_get_typed, never_takes_no_memory_for_a_bad_value)
+TEST_OOM(properties_get_typed, tells_a_bad_value_from_no_memory)
 {
     pdr_properties *properties = some_properties();
     pdr_object *object = NULL;
