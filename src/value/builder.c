@@ -18,7 +18,8 @@
 #include "number.h"
 #include "text_plain.h"
 
-#define NONE UINT32_MAX
+#define NONE       UINT32_MAX
+#define SHORT_TEXT 64 /* bytes that are copied before anybody looks at them */
 
 struct pdr_builder {
     struct block *block; /* owned; NULL before the first node */
@@ -233,7 +234,8 @@ void pdr_builder_end(pdr_builder *builder)
 
 /* As put_text(), for text that is all plain: it needs no check and no escape.
  * False if it is not, or if there is no room to spare; then nothing is there.
- * The search looks at the copy, because it may touch some bytes behind it. */
+ * In a short text the search looks at the copy, because it may touch some bytes
+ * behind it; in a long one it ends where the copy would be in vain. */
 static inline bool put_plain(struct pdr_builder *b, pdr_str text)
 {
     size_t start = b->text.len;
@@ -243,9 +245,14 @@ static inline bool put_plain(struct pdr_builder *b, pdr_str text)
         return false;
     char *to = b->text.ptr + start;
     to[0] = '"';
-    memcpy(to + 1, text.ptr, text.len);
-    if (text_copy_plain(to + 1, to + 1, text.len) != text.len)
-        return false;
+    if (text.len > SHORT_TEXT) {
+        if (text_copy_plain_exactly(to + 1, text.ptr, text.len) != text.len)
+            return false;
+    } else {
+        memcpy(to + 1, text.ptr, text.len);
+        if (text_copy_plain(to + 1, to + 1, text.len) != text.len)
+            return false;
+    }
     to[text.len + 1] = '"';
     b->text.len += text.len + 2;
     add_node(b, start, NODE_STRING);
