@@ -524,59 +524,83 @@ void bench_run(const struct bench_case *c)
 
 #define RACE_TURN 5 /* calls of a side in a row */
 
-static void race_call(struct bench_side *side, bool counts)
+/* Which calls of a race count, and for how much. */
+enum race_rule { RACE_CALM, RACE_ALL, RACE_ON_CORE };
+
+static uint64_t core_ns(void)
 {
-    long before = preemptions();
-    uint64_t begin = bench_now_ns(), ns = 0;
-    bool calm = true;
+    struct timespec used;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
+static struct bench_time race_call(struct bench_side *side)
+{
+    struct bench_time time = {0, 0, true};
 
     if (side->call != NULL) {
+        long before = preemptions();
+        uint64_t used = core_ns(), begin = bench_now_ns();
         side->call(side->arg);
-        ns = bench_now_ns() - begin;
-        calm = preemptions() == before;
+        time.taken = bench_now_ns() - begin;
+        time.used = core_ns() - used;
+        time.calm = preemptions() == before;
     } else {
-        ns = side->timed(&calm, side->arg);
+        time = side->timed(side->arg);
     }
     if (side->after != NULL)
         side->after(side->arg);
-    if (counts && calm)
-        side->ns[side->calm++] = ns;
-    else if (counts)
-        side->ns[BENCH_RACE_CALLS - ++side->disturbed] = ns;
+    return time;
+}
+
+static size_t count_calm(const struct bench_side *side)
+{
+    size_t calm = 0;
+
+    for (size_t i = 0; i < side->count; i++)
+        calm += side->times[i].calm;
+    return calm;
 }
 
 /* Median, and the 95 of 100 as the published figures have it. */
-static void race_sum_up(struct bench_side *side, bool with_disturbed)
+static void race_sum_up(struct bench_side *side, enum race_rule rule)
 {
-    size_t calls = side->calm;
+    uint64_t ns[BENCH_RACE_CALLS];
+    size_t calls = 0;
 
-    if (with_disturbed) {
-        memmove(side->ns + calls, side->ns + BENCH_RACE_CALLS - side->disturbed,
-                side->disturbed * sizeof(side->ns[0]));
-        calls += side->disturbed;
+    for (size_t i = 0; i < side->count; i++) {
+        const struct bench_time *time = &side->times[i];
+        if (rule != RACE_CALM || time->calm)
+            ns[calls++] = rule == RACE_ON_CORE ? time->used : time->taken;
     }
-    qsort(side->ns, calls, sizeof(side->ns[0]), by_size);
+    qsort(ns, calls, sizeof(ns[0]), by_size);
     side->calls = calls;
-    side->left_out = side->calm + side->disturbed - calls;
-    side->min_us = (double)side->ns[0] / 1000.0;
-    side->median_us = (double)side->ns[calls / 2] / 1000.0;
-    side->p95_us = (double)side->ns[(calls * 95 + 99) / 100 - 1] / 1000.0;
+    side->left_out = side->count - calls;
+    side->on_core = rule == RACE_ON_CORE;
+    side->min_us = (double)ns[0] / 1000.0;
+    side->median_us = (double)ns[calls / 2] / 1000.0;
+    side->p95_us = (double)ns[(calls * 95 + 99) / 100 - 1] / 1000.0;
 }
 
-void bench_race(struct bench_side *const *sides, size_t count)
+void bench_race(struct bench_side *const *sides, size_t count, bool waits)
 {
     size_t turns = run.quick ? 1 : BENCH_RACE_CALLS / RACE_TURN;
     size_t calls = run.quick ? 1 : RACE_TURN;
-    bool all = false;
+    enum race_rule rule = RACE_CALM;
 
-    for (size_t turn = 0; turn <= turns; turn++)
+    for (size_t i = 0; i < count && !run.quick; i++)
+        for (size_t k = 0; k < RACE_TURN; k++)
+            (void)race_call(sides[i]); /* warm up */
+    for (size_t turn = 0; turn < turns; turn++)
         for (size_t i = 0; i < count; i++)
-            for (size_t k = 0; k < calls && (turn > 0 || !run.quick); k++)
-                race_call(sides[i], turn > 0);
+            for (size_t k = 0; k < calls; k++)
+                sides[i]->times[sides[i]->count++] = race_call(sides[i]);
     for (size_t i = 0; i < count; i++)
-        all = all || sides[i]->calm < LEAST_CALM;
+        if (count_calm(sides[i]) < LEAST_CALM)
+            rule = waits || run.quick ? RACE_ALL : RACE_ON_CORE;
     for (size_t i = 0; i < count; i++)
-        race_sum_up(sides[i], all);
+        race_sum_up(sides[i], rule);
 }
 
 static void print_racer(const char *prefix, const struct bench_side *side,
@@ -605,6 +629,7 @@ void bench_row(const struct bench_row *row)
     print_head(&figure);
     print_racer("", row->ours, 1);
     print_racer("baseline_", row->theirs, factor);
+    printf("\"clock\":\"%s\",", row->ours->on_core ? "core" : "wall");
     print_tail(row->ours->calls);
 }
 

@@ -48,18 +48,25 @@ struct bench_figure {
 
 #define BENCH_RACE_CALLS 25
 
+/* What one call took, in nanoseconds. */
+struct bench_time {
+    uint64_t taken; /* by the clock */
+    uint64_t used;  /* on the core */
+    bool calm;      /* the core was not taken away meanwhile */
+};
+
 /* One of several sides that do the same work, and what came out. */
 struct bench_side {
     void (*call)(void *arg); /* timed here, or NULL and */
-    /* one call that says its time, as another process measured it; `calm`: that
-     * process was not interrupted. */
-    uint64_t (*timed)(bool *calm, void *arg);
+    /* one call that says its time, as another process measured it */
+    struct bench_time (*timed)(void *arg);
     void (*after)(void *arg); /* behind each call, not timed, or NULL */
     void *arg;
     double median_us, p95_us, min_us; /* of the calls that count */
     size_t calls, left_out;
-    uint64_t ns[BENCH_RACE_CALLS]; /* calm ones first, others from the end */
-    size_t calm, disturbed;
+    bool on_core; /* time on the core: the other is that of the clock */
+    struct bench_time times[BENCH_RACE_CALLS];
+    size_t count;
 };
 
 /* A line about two sides. */
@@ -101,9 +108,12 @@ void bench_report(const struct bench_figure *figure);
  * Time several sides: five calls each that do not count, then 25 that do, in
  * turns of five calls, so that each side meets its own data in the caches, and
  * all sides the same minute. Calls that were interrupted are left out, if all
- * sides have at least 15 others. The sides keep what came out.
+ * sides have at least 15 others. If not, the machine is busy, and long calls
+ * would look longer than they are: then the time on the core counts, of all
+ * calls of all sides; but not if they wait for a disk (`waits`). The sides keep
+ * what came out.
  */
-void bench_race(struct bench_side *const *sides, size_t count);
+void bench_race(struct bench_side *const *sides, size_t count, bool waits);
 
 /* Print the line of two sides that were in one race. */
 void bench_row(const struct bench_row *row);
