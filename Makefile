@@ -58,7 +58,7 @@ test: ## run all tests; the last line is the count
 
 bench: ## measure; BENCH=name for one, QUICK=1 for each case once
 	@$(SETUP) build bench
-	@$(if $(filter-out doc%,$(BENCH)),,tools/setup-python \
+	@$(if $(filter-out doc% session%,$(BENCH)),,tools/setup-python \
 	    tests/interop/requirements.txt build/interop/venv)
 	@$(call compile,release,meson configure build/release -Dbench=true &&)
 	@tools/bench build/release $(if $(BENCH),--bench $(BENCH)) \

@@ -7,8 +7,8 @@ that the package writes just this session with each of its codecs, in the sizes
 and digests that were published, and restores it as its own types. Then says its
 versions. Each line that comes in is one piece of work, one line goes out:
 
-    NAME CODEC       does it once and says how many nanoseconds it took, and how
-                     often the core was taken away meanwhile
+    NAME CODEC       does it once and says how many nanoseconds it took, how many
+                     of them on the core, and how often that was taken away
     check KIND FILE  is it the golden document? KIND as in GOLDEN; says "same" or
                      what it is
 
@@ -245,11 +245,12 @@ def preemptions():
 
 
 def timed(call, codec):
-    before = preemptions()
+    before, used = preemptions(), time.process_time_ns()
     begin = time.perf_counter_ns()
     call(codec)
     taken = time.perf_counter_ns() - begin
-    return f"{taken} {preemptions() - before}"
+    used = time.process_time_ns() - used
+    return f"{taken} {used} {preemptions() - before}"
 
 
 def main():
