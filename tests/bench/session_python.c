@@ -13,7 +13,8 @@
  *                    written, theirs is in the cache of the system
  * append/one-turn    two messages more on 2,000, and the bytes to store for
  *                    them: the messages for us, the whole snapshot for them
- * append/20000       the same on 20,000, against ours on 10
+ * append/later-turn  the same after a hundred such turns since it was read
+ * append/20000       the first turn on 20,000, against ours on 10
  *
  * Each against the package with that of its codecs that is best at it in this
  * run, and against CPython's json with plain trees of the same bytes. The
@@ -29,6 +30,7 @@
 #include <sys/stat.h>
 
 #define SELECTING_ROUNDS 3
+#define EARLIER_TURNS    100
 #define MAX_PATH         640
 
 static const char *const codecs[] = {
@@ -47,6 +49,7 @@ struct job {
     struct work_objects objects;
     struct way json, msgpack;
     struct turn few, usual, many;
+    struct turn later; /* not made anew: it grows from turn to turn */
     const char *encoder, *decoder, *both; /* the best codec for each */
 };
 
@@ -285,14 +288,17 @@ static void race_append(struct job *job)
     struct request theirs = {&job->python, "append", job->encoder};
     struct request plain = {&job->python, "dumps", "-"};
     struct bench_side usual = turn_side(&job->usual);
+    struct bench_side later = {.call = turn_append, .arg = &job->later};
     struct bench_side package = python_side(&theirs);
     struct bench_side cpython = python_side(&plain);
-    struct bench_side *sides[] = {&usual, &package, &cpython};
+    struct bench_side *sides[] = {&usual, &later, &package, &cpython};
     struct race race = {{&usual, NULL}, &package, &cpython, job->encoder};
 
-    bench_race(sides, 3, false);
+    bench_race(sides, 4, false);
     print_rows(job, "append/one-turn", &race, (struct bars){1000, 0});
     dotnet_row(job, "dotnet/append", &usual, &cpython, 1.4);
+    race.ours[0] = &later;
+    print_rows(job, "append/later-turn", &race, (struct bars){1000, 0});
 }
 
 static void append_to_many(void *arg)
@@ -338,14 +344,15 @@ static void race_lengths(struct job *job)
 static const struct {
     void (*run)(struct job *job);
     const char *cases[6];
-} races[] = {{race_encode, {"encode/typed-msgpack", "dotnet/encode"}},
-             {race_decode, {"decode/typed-msgpack", "dotnet/decode"}},
-             {race_roundtrip,
-              {"roundtrip/typed-msgpack", "roundtrip/touched-msgpack",
-               "open/lazy-msgpack", "dotnet/roundtrip", "dotnet/lazy"}},
-             {race_disk, {"disk/roundtrip-msgpack", "dotnet/disk"}},
-             {race_append, {"append/one-turn", "dotnet/append"}},
-             {race_lengths, {"append/20000"}}};
+} races[] = {
+    {race_encode, {"encode/typed-msgpack", "dotnet/encode"}},
+    {race_decode, {"decode/typed-msgpack", "dotnet/decode"}},
+    {race_roundtrip,
+     {"roundtrip/typed-msgpack", "roundtrip/touched-msgpack",
+      "open/lazy-msgpack", "dotnet/roundtrip", "dotnet/lazy"}},
+    {race_disk, {"disk/roundtrip-msgpack", "dotnet/disk"}},
+    {race_append, {"append/one-turn", "append/later-turn", "dotnet/append"}},
+    {race_lengths, {"append/20000"}}};
 
 static bool wants(const char *const *cases)
 {
@@ -447,6 +454,9 @@ static void prepare(struct job *job)
     turn_check(&job->few, 10);
     turn_check(&job->usual, WORK_MESSAGES);
     turn_check(&job->many, 20000);
+    turn_init(&job->later, WORK_MESSAGES);
+    for (int i = 0; i < EARLIER_TURNS; i++)
+        turn_append(&job->later);
 }
 
 static void finish(struct job *job)
@@ -455,6 +465,7 @@ static void finish(struct job *job)
     turn_dispose(&job->few);
     turn_dispose(&job->usual);
     turn_dispose(&job->many);
+    turn_dispose(&job->later);
     pdr_folder_close(job->json.folder);
     pdr_folder_close(job->msgpack.folder);
     work_free(&job->objects);
