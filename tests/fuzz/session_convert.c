@@ -36,7 +36,8 @@ static void check(const pdr_value *value, pdr_session_shape to)
         return;
     from = pdr_session_get_shape(session);
     made = session_trip_to(&report, pdr_session_convert, value, to);
-    own = own_form(value, session);
+    if (from <= PDR_SESSION_PYTHON)
+        own = own_form(value, session);
     /* Thread-era documents are no target, what is too deep is refused, and a
      * native session without an id gets one. */
     if (made != NULL && own != NULL && from <= PDR_SESSION_PYTHON &&
