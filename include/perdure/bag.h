@@ -9,9 +9,10 @@
  *
  * Every function is safe from several threads on one bag. Each is one step that
  * others see whole or not at all, also update and get-or-init with their
- * callbacks: while one of these runs, other writers wait, readers do not. A
- * callback may read the same bag, and sees it as it was before the call;
- * writing from there gives PDR_EMISUSE (reason "bag_in_update").
+ * callbacks: while one of these runs, other writers wait, readers do not. So
+ * slow work belongs before or behind the call. A callback may read the same
+ * bag, and sees it as it was before the call; writing from there gives
+ * PDR_EMISUSE (reason "bag_in_update").
  *
  * Keys are UTF-8, 1 to 1,024 bytes, not only white space. Failures of every
  * function with a key: PDR_EINVALID with reason "key_null" (no pointer),
@@ -187,7 +188,8 @@ typedef enum pdr_overlay {
  * Set a slot to an object. It is encoded at once, so what cannot be written
  * fails here. With PDR_OVERLAY, members of the old value that the type does not
  * know keep value and place, and what did not change keeps its spelling; if the
- * old value does not fit the type, it is replaced.
+ * old value does not fit the type, it is replaced. For that the old value is
+ * decoded and encoded, too.
  *
  * @param object  copied; NULL sets null.
  * @return as pdr_bag_set(); PDR_EINVALID (reason "state_encode").
