@@ -232,6 +232,18 @@ static pdr_rc put_typed(pdr_bag *bag, pdr_str key, const pdr_value *value,
     return rc;
 }
 
+/* The claim is held, and the object is what the slot has: nothing is written,
+ * and the slot is one of this type from now on. */
+static pdr_rc keep_unchanged(pdr_bag *bag, pdr_str key, const pdr_value *raw,
+                             const pdr_object *object, pdr_err *err)
+{
+    pdr_object *view = pdr_object_ref(object);
+    pdr_rc rc = keep_view(&view, bag, key, raw, err);
+
+    pdr_object_free(view);
+    return rc;
+}
+
 /* The claim is held: write an object over what was found. */
 static pdr_rc write_object(pdr_bag *bag, pdr_str key, const struct found *found,
                            const pdr_object *object, pdr_overlay how,
@@ -246,7 +258,9 @@ static pdr_rc write_object(pdr_bag *bag, pdr_str key, const struct found *found,
         pdr__typed_encode_over(&value, pdr_object_type(object),
                                pdr_object_get(object), raw, found->object, err);
     rc = in_slot(rc, key, err);
-    if (rc == PDR_OK)
+    if (rc == PDR_OK && value == found->raw)
+        rc = keep_unchanged(bag, key, value, object, err);
+    else if (rc == PDR_OK)
         rc = put_typed(bag, key, value, object, err);
     pdr_value_free(value);
     return rc;

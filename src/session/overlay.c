@@ -16,10 +16,10 @@
  *      `after`: not changed, keeps its spelling in `raw`. Gone in `after`:
  *      removed. The rest is new.
  *
- * ELEMENTS have no names. Those at the front and at the end that did not change
- *      keep their places; between them, as many before as after belong together
- *      one by one. Else equal ones are paired, then like ones (align.c), and
- *      what has no mate is taken as the type gave it.
+ * ELEMENTS have no names. Equal ones are paired, then like ones (align.c), and
+ *      where as many are left between two pairs before as after, these one by
+ *      one. What has no mate is taken as the type gave it. So what is unknown
+ *      of one element does not go to its neighbour when the list moves up.
  *
  * DUPLICATES  A type reads the last member of a name, so that is the one that
  *      changes, and earlier ones stay; a name that is removed goes with all of
@@ -295,34 +295,75 @@ static size_t same_at_front(const pdr_value *a, const pdr_value *b)
     return same;
 }
 
+/* Do elements behind `first` differ in two lists of the same length? */
+static bool differs_behind(const pdr_value *a, const pdr_value *b, size_t first)
+{
+    bool same = true;
+    pdr_iter at, bt;
+
+    pdr__iter_skip(&at, a, first + 1);
+    pdr__iter_skip(&bt, b, first + 1);
+    while (same && pdr_iter_next(&at) && pdr_iter_next(&bt))
+        same = pdr_value_equal(at.value, bt.value);
+    return !same;
+}
+
+/* Does each element have the one at its own place as its mate? */
+static bool is_in_place(const struct pairs *p)
+{
+    size_t count = pdr_value_count(p->before);
+
+    if (count != pdr_value_count(p->after))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (p->mate[i] != i)
+            return false;
+    return true;
+}
+
+/* Elements that came, went or moved, beside those that changed. */
+static pdr_rc merge_paired(pdr_value **out, struct overlay *o,
+                           const pdr_value *raw, const pdr_value *before,
+                           const pdr_value *after)
+{
+    struct pairs pairs = {NULL, NULL, NULL, NULL, NULL};
+    pdr_rc rc = pair(&pairs, o, before, after);
+
+    if (rc == PDR_OK && is_in_place(&pairs)) {
+        *out = pdr_value_ref(raw);
+        rc = merge_places(out, o, raw, before, after, 0,
+                          pdr_value_count(before));
+    } else if (rc == PDR_OK) {
+        *out = pdr_value_new_array();
+        rc = join_pairs(out, o, &pairs, raw);
+    }
+    pairs_dispose(&pairs);
+    return rc;
+}
+
 /* `before` and `after` differ; `raw` has as many elements as `before`. */
 static pdr_rc merge_arrays(pdr_value **out, struct overlay *o,
                            const pdr_value *raw, const pdr_value *before,
                            const pdr_value *after)
 {
-    size_t count = pdr_value_count(before), total = pdr_value_count(after);
+    size_t count = pdr_value_count(before);
     size_t front = same_at_front(before, after);
-    struct pairs pairs = {NULL, NULL, NULL, NULL, NULL};
-    pdr_value *result = NULL;
     pdr_rc rc = PDR_OK;
 
-    if (count == total) {
-        result = pdr_value_ref(raw);
-        rc = merge_places(&result, o, raw, before, after, front, count);
-    } else if (front == count) { /* it only grew */
-        result = pdr_value_ref(raw);
-        rc = append_from(&result, o, after, front);
+    if (front == count) { /* it only grew */
+        *out = pdr_value_ref(raw);
+        rc = append_from(out, o, after, front);
+    } else if (count == pdr_value_count(after) &&
+               !differs_behind(before, after, front)) {
+        *out = pdr_value_ref(raw);
+        rc = merge_places(out, o, raw, before, after, front, front + 1);
     } else {
-        result = pdr_value_new_array();
-        rc = pair(&pairs, o, before, after);
-        if (rc == PDR_OK)
-            rc = join_pairs(&result, o, &pairs, raw);
-        pairs_dispose(&pairs);
+        rc = merge_paired(out, o, raw, before, after);
     }
-    if (rc == PDR_OK)
-        *out = result;
-    else
-        pdr_value_free(result);
+    if (rc != PDR_OK) {
+        pdr_value_free(*out);
+        *out = NULL;
+    }
     return rc;
 }
 

@@ -179,6 +179,20 @@ TEST(overlay, finds_elements_again_when_others_came_or_went)
           "[{'id':9,'x':1,'t':'q'}," TWO ",{'id':8,'t':'r'}," THREE "]");
 }
 
+TEST(overlay, does_not_give_what_is_unknown_to_a_neighbour)
+{
+    /* a window that moved up */
+    check("[" ONE "," TWO "]", "[" S1 "," S2 "]", "[" S2 "," S3 "]",
+          "[" TWO "," S3 "]");
+    check("[" ONE "," TWO "," THREE "]", "[" S1 "," S2 "," S3 "]",
+          "[{'id':0,'t':'z'}," S1 "," S2 "]",
+          "[{'id':0,'t':'z'}," ONE "," TWO "]");
+    /* two that changed in their places */
+    check("[" ONE "," TWO "," THREE "]", "[" S1 "," S2 "," S3 "]",
+          "[{'id':1,'t':'p'}," S2 ",{'id':3,'t':'q'}]",
+          "[{'id':1,'x':1,'t':'p'}," TWO ",{'id':3,'x':3,'t':'q'}]");
+}
+
 TEST(overlay, takes_a_list_as_it_is_if_the_type_left_elements_out)
 {
     check("[" ONE ",7," TWO "]", "[" S1 "," S2 "]", "[" S1 "]", "[" S1 "]");

@@ -335,7 +335,31 @@ TEST(bag_set_typed, keeps_what_the_type_does_not_know)
     assert_bag("{'k':{'x':[1.0],'a':5,'y':null},'z':0}", bag);
     set_counter(bag, 5, 7, PDR_REPLACE);
     assert_bag("{'k':{'a':5,'b':7},'z':0}", bag);
-    ASSERT_SIZE(4, pdr_bag_generation(bag));
+    ASSERT_SIZE(3, pdr_bag_generation(bag));
+    pdr_bag_free(bag);
+}
+
+TEST(bag_set_typed, touches_nothing_if_nothing_changed)
+{
+    static const char *const parts[] = {"test.Counter", "test.Text"};
+    pdr_value *value = doc_value(" { 'k' : { 'a' : 1.0 , 'x' : [ ] } } ");
+    pdr_object *text = NULL;
+    pdr_bag *bag = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_OK, pdr_bag_from_value(&bag, value, NULL));
+    set_counter(bag, 1, 0, PDR_OVERLAY);
+    ASSERT_SIZE(0, pdr_bag_generation(bag));
+    pdr_value *now = pdr_bag_snapshot(bag);
+    ASSERT(value == now);
+    /* It was written as a counter all the same. */
+    ASSERT_RC(PDR_EINVALID,
+              pdr_bag_get_typed(&text, bag, KEY("k"), &text_type, &err));
+    ASSERT_STR("state_type_mismatch", err.reason);
+    for (size_t i = 0; i < 2; i++)
+        ASSERT(strstr(err.message, parts[i]) != NULL);
+    pdr_value_free(now);
+    pdr_value_free(value);
     pdr_bag_free(bag);
 }
 
