@@ -35,6 +35,8 @@ finds("malloc in the library", "src/value/a.c", "void *x = malloc(1);\n",
       "pdr__alloc")
 finds("free in the library", "src/value/a.c", "void f() { free(x); }\n",
       "pdr__alloc")
+lets("a function pointer that is called free",
+     {"src/value/a.c": "void f() { type->free(x, type->arg); }\n"})
 lets("malloc where it belongs",
      {"src/base/alloc.c": "void *x = malloc(1);\n",
       "src/cli/a.c": "void *x = malloc(1);\n",
