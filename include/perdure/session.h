@@ -166,7 +166,8 @@ PDR_API pdr_session_shape pdr_session_get_shape(const pdr_session *session);
 PDR_API pdr_session_kind pdr_session_get_kind(pdr_session *session);
 
 /** The id of the session itself: `session_id`, or that of a native document;
- * empty if the document has none, as in .NET.
+ * empty if the document has none, as in .NET. Half a surrogate pair in it is
+ * three bytes, as in names of members.
  * @return borrowed from `session`; never changes. @thread any @since 0.1 */
 PDR_API pdr_str pdr_session_id(const pdr_session *session);
 
@@ -281,7 +282,8 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_session_list_new(pdr_session_list **out,
                                                    pdr_err *err);
 
 /** The list that a document is. Kinds and shapes may be mixed, null elements
- * stay null.
+ * stay null. The levels of a session count from its own root, so read a list
+ * with one level more (`max_depth`).
  * @param value     shared; not NULL. An array with at least one session, an
  *                  empty array, or an object of sessions.
  * @param tolerant  keep an element that is no session as it is and report it to

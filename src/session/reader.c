@@ -37,6 +37,7 @@ struct source {
     uint64_t needed; /* place before which nothing is looked at any more */
     size_t probed;   /* of its bytes, how many the probe got */
     bool is_done;    /* no probe will come any more */
+    bool is_ended;   /* the stream said so, and is not asked again */
 };
 
 enum place {
@@ -82,18 +83,44 @@ static void forget(struct source *source)
     source->base += drop;
 }
 
-/* Read more of the source behind the kept bytes; `*got` is 0 at its end. */
-static pdr_rc fetch(size_t *got, struct source *source, size_t cap,
-                    pdr_err *err)
+/* More bytes of the stream; `*got` is 0 at its end. */
+static pdr_rc read_stream(size_t *got, void *into, struct source *source,
+                          size_t cap, pdr_err *err)
 {
+    pdr_rc rc = PDR_OK;
+
+    *got = 0;
+    if (source->is_ended)
+        return PDR_OK;
+    rc = source->fn(got, into, cap, err, source->arg);
+    source->is_ended = rc == PDR_OK && *got == 0;
+    return rc;
+}
+
+/* The same, behind the kept ones. */
+static pdr_rc fetch(struct source *source, size_t cap, pdr_err *err)
+{
+    size_t got = 0;
     pdr_rc rc = pdr_buf_reserve(&source->kept, cap, err);
 
     if (rc == PDR_OK)
-        rc = source->fn(got, source->kept.ptr + source->kept.len, cap, err,
-                        source->arg);
+        rc = read_stream(&got, source->kept.ptr + source->kept.len, source, cap,
+                         err);
     if (rc == PDR_OK)
-        source->kept.len += *got;
+        source->kept.len += got;
     return rc;
+}
+
+/* Hand out kept bytes from `*from` on. */
+static void hand_out(size_t *got, void *into, size_t *from,
+                     const struct source *source, size_t cap)
+{
+    *got = source->kept.len - *from;
+    if (*got > cap)
+        *got = cap;
+    if (*got > 0)
+        memcpy(into, source->kept.ptr + *from, *got);
+    *from += *got;
 }
 
 /* The walk's pdr_read_fn. */
@@ -104,21 +131,13 @@ static pdr_rc give(size_t *got, void *into, size_t cap, pdr_err *err, void *arg)
 
     forget(source);
     if (source->given == source->kept.len) {
-        if (source->is_done) {
-            rc = source->fn(got, into, cap, err, source->arg);
-            return rc;
-        }
-        rc = fetch(got, source, cap, err);
-        if (rc != PDR_OK)
-            return rc;
+        if (source->is_done)
+            return read_stream(got, into, source, cap, err);
+        rc = fetch(source, cap, err);
     }
-    *got = source->kept.len - source->given;
-    if (*got > cap)
-        *got = cap;
-    if (*got > 0)
-        memcpy(into, source->kept.ptr + source->given, *got);
-    source->given += *got;
-    return PDR_OK;
+    if (rc == PDR_OK)
+        hand_out(got, into, &source->given, source, cap);
+    return rc;
 }
 
 /* The probe's. */
@@ -127,20 +146,12 @@ static pdr_rc look(size_t *got, void *into, size_t cap, pdr_err *err, void *arg)
     struct source *source = arg;
     pdr_rc rc = PDR_OK;
 
-    if (cap > PROBE_BYTES)
-        cap = PROBE_BYTES;
-    if (source->probed == source->kept.len) {
-        rc = fetch(got, source, PDR_WALK_WINDOW_BYTES, err);
-        if (rc != PDR_OK)
-            return rc;
-    }
-    *got = source->kept.len - source->probed;
-    if (*got > cap)
-        *got = cap;
-    if (*got > 0)
-        memcpy(into, source->kept.ptr + source->probed, *got);
-    source->probed += *got;
-    return PDR_OK;
+    if (source->probed == source->kept.len)
+        rc = fetch(source, PDR_WALK_WINDOW_BYTES, err);
+    if (rc == PDR_OK)
+        hand_out(got, into, &source->probed, source,
+                 cap < PROBE_BYTES ? cap : PROBE_BYTES);
+    return rc;
 }
 
 /* --- the probe ----------------------------------------------------------- */
@@ -256,8 +267,6 @@ static void enter(pdr_session_reader *r, enum place place)
 {
     r->place = place;
     r->at.index = SIZE_MAX; /* before the first one */
-    if ((r->opts.flags & PDR_SEQUENCE) == 0)
-        r->source.is_done = true;
 }
 
 /* An object that was taken whole: itself, or what is in it. */
@@ -279,11 +288,14 @@ static pdr_rc at_top(pdr_value **out, bool *end, pdr_session_reader *r,
                      pdr_err *err)
 {
     pdr_event event = PDR_END_OF_INPUT;
+    bool by_name = false;
     pdr_rc rc = step(&event, r, err);
 
     r->at.name = NULL;
     if (rc != PDR_OK)
         return rc;
+    by_name = event == PDR_BEGIN_OBJECT && probe(r);
+    r->source.is_done = (r->opts.flags & PDR_SEQUENCE) == 0;
     switch (event) {
     case PDR_END_OF_INPUT:
         *end = true;
@@ -292,7 +304,7 @@ static pdr_rc at_top(pdr_value **out, bool *end, pdr_session_reader *r,
         enter(r, IN_ARRAY);
         return PDR_OK;
     case PDR_BEGIN_OBJECT:
-        if (!probe(r))
+        if (!by_name)
             return open_whole(out, r, err);
         enter(r, IN_OBJECT);
         return PDR_OK;

@@ -449,3 +449,81 @@ TEST_OOM(session_reader, reads_or_is_out_of_memory)
         pdr_session_reader_free(reader);
     }
 }
+
+/* Bytes in memory once a walk has taken the document. */
+static size_t bytes_of_walk(pdr_str text)
+{
+    size_t before = test_live_bytes();
+    pdr_event event = PDR_END_OF_INPUT;
+    pdr_value *value = NULL;
+    pdr_walk *walk = NULL;
+
+    ASSERT_RC(PDR_OK, pdr_walk_new(&walk, pdr_json_codec(), NULL, NULL,
+                                   pdr_read_str, &text));
+    ASSERT_RC(PDR_OK, pdr_walk_next(&event, walk, NULL));
+    ASSERT_RC(PDR_OK, pdr_walk_take(&value, walk, NULL));
+    size_t bytes = test_live_bytes() - before;
+    pdr_value_free(value);
+    pdr_walk_free(walk);
+    return bytes;
+}
+
+TEST(session_reader, keeps_no_bytes_of_a_session_that_it_gave)
+{
+    pdr_buf text = TEXT_INIT;
+    pdr_session_reader *reader = NULL;
+    pdr_session *s = NULL;
+    bool end = false;
+
+    PUT(&text, "{\"stateBag\":{\"k\":\"");
+    for (int i = 0; i < 100000; i++)
+        PUT(&text, "0123456789");
+    PUT(&text, "\"}}");
+    pdr_str left = pdr_buf_str(&text);
+    size_t walk = bytes_of_walk(left), before = test_live_bytes();
+    ASSERT_RC(PDR_OK, pdr_session_reader_new(&reader, pdr_json_codec(), NULL,
+                                             false, NULL, pdr_read_str, &left));
+    ASSERT_RC(PDR_OK, pdr_session_reader_next(&s, NULL, &end, reader, NULL));
+    size_t now = test_live_bytes() - before;
+    if (now > walk + text.len / 4)
+        fail_msg("%zu bytes, the walk alone has %zu", now, walk);
+    pdr_session_free(s);
+    pdr_session_reader_free(reader);
+    pdr_buf_dispose(&text);
+}
+
+/* A stream that must not be asked again once it has ended. */
+static pdr_rc read_once(size_t *got, void *into, size_t cap, pdr_err *err,
+                        void *arg)
+{
+    int *calls = arg;
+
+    (void)cap;
+    (void)err;
+    ASSERT(++*calls <= 2);
+    *got = *calls == 1 ? 2 : 0;
+    memcpy(into, "{}", *got);
+    return PDR_OK;
+}
+
+TEST(session_reader, asks_a_stream_that_ended_no_more)
+{
+    for (unsigned flags = 0; flags <= PDR_SEQUENCE; flags += PDR_SEQUENCE) {
+        pdr_read_opts opts = {.flags = flags};
+        pdr_session_reader *reader = NULL;
+        pdr_session *s = NULL;
+        bool end = false;
+        int calls = 0;
+
+        ASSERT_RC(PDR_OK,
+                  pdr_session_reader_new(&reader, pdr_json_codec(), &opts,
+                                         false, NULL, read_once, &calls));
+        ASSERT_RC(PDR_OK,
+                  pdr_session_reader_next(&s, NULL, &end, reader, NULL));
+        pdr_session_free(s);
+        ASSERT_RC(PDR_OK,
+                  pdr_session_reader_next(&s, NULL, &end, reader, NULL));
+        ASSERT(end);
+        pdr_session_reader_free(reader);
+    }
+}
