@@ -107,15 +107,13 @@ pdr_rc pdr__name_element(const pdr_iter *at, pdr_rc rc, pdr_err *err)
 
     if (err == NULL)
         return rc;
-    if (write_place(&path, at) == PDR_OK &&
-        pdr_buf_append(&path, pdr_str_c(err->path), NULL) == PDR_OK) {
+    if (write_place(&path, at) == PDR_OK) {
         pdr__shown(shown, pdr_str_n(path.ptr + 1, path.len - 1));
-        pdr__err_path(err, pdr_str_n(path.ptr, path.len));
+        (void)pdr__wrap(err, rc,
+                        at->name == NULL ? "element %s" : "member '%s'", shown);
+        if (pdr_buf_append(&path, pdr_str_c(err->path), NULL) == PDR_OK)
+            pdr__err_path(err, pdr_buf_str(&path));
     }
-    if (at->name == NULL)
-        (void)pdr__wrap(err, rc, "element %zu", at->index);
-    else if (path.len > 0)
-        (void)pdr__wrap(err, rc, "member '%s'", shown);
     pdr_buf_dispose(&path);
     return rc;
 }

@@ -123,7 +123,7 @@ TEST(session_list, refuses_the_whole_for_one_bad_element_and_names_it)
     assert_no_list("session_unknown_shape", "", "a session", "{}");
     assert_no_list("session_unknown_shape", "", "a single text", "'x'");
     assert_no_list("session_member", "/a~1b\\n/conversationId",
-                   "member 'a~1b\\n/conversationId': conversationId",
+                   "member 'a~1b\\n': conversationId",
                    "{'a/b\\n':{'conversationId':7}}");
 }
 
