@@ -98,6 +98,10 @@ conformance: ## which numbered statements have a test; SHORT=1 for a summary
 interop: ## tests against third-party packages
 	@$(SETUP) build test interop
 	@tools/setup-python tests/interop/requirements.txt build/interop/venv
+	@tools/setup-python tests/interop/requirements-1.21.txt \
+	    build/interop/venv-1.21
+	@tools/setup-python tests/interop/requirements-1.17.txt \
+	    build/interop/venv-1.17
 	@$(call compile,dev)
 	@tools/run-tests --suite interop build/dev
 

@@ -14,6 +14,15 @@ static bool has_id(const pdr_session *session)
     return pdr_session_id(session).len > 0;
 }
 
+static bool is_sentinel(const pdr_value *document)
+{
+    const pdr_value *id = pdr_value_get_c(document, "conversationId");
+
+    return pdr_value_text_is(id, pdr_str_c("_agent_local_chat_history")) ||
+           pdr_value_text_is(
+               id, pdr_str_c("agent_framework_local_history_persistence"));
+}
+
 /* What comes back: the document as it is written for its own edition. */
 static pdr_value *own_form(const pdr_value *value, const pdr_session *session)
 {
@@ -21,7 +30,7 @@ static pdr_value *own_form(const pdr_value *value, const pdr_session *session)
     pdr_session_shape shape = pdr_session_get_shape(session);
 
     if (shape == PDR_SESSION_NATIVE && !has_id(session))
-        return pdr_value_ref(value);
+        return is_sentinel(value) ? NULL : pdr_value_ref(value);
     return session_trip_to(&report, pdr_session_convert, value, shape);
 }
 
@@ -41,6 +50,10 @@ static void check(const pdr_value *value, pdr_session_shape to)
     /* Thread-era documents are no target, what is too deep is refused, and a
      * native session without an id gets one. */
     if (made != NULL && own != NULL && from <= PDR_SESSION_PYTHON &&
+    /* There is no way back to thread-era documents. */
+    /* What is too deep was refused, and a native session without an id gets
+     * one. */
+    if (made != NULL && own != NULL &&
         (from != to || from != PDR_SESSION_NATIVE || has_id(session))) {
         bool same =
             session_trip_check(&report, pdr_session_convert, value, to, own);

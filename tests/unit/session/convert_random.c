@@ -275,6 +275,15 @@ static void tell_and_fail(const pdr_value *document, int number,
              (int)json.len, json.ptr);
 }
 
+static bool is_sentinel(const pdr_value *document)
+{
+    const pdr_value *id = pdr_value_get_c(document, "conversationId");
+
+    return pdr_value_text_is(id, pdr_str_c("_agent_local_chat_history")) ||
+           pdr_value_text_is(
+               id, pdr_str_c("agent_framework_local_history_persistence"));
+}
+
 static bool check(const pdr_value *document, pdr_session_shape to, int number)
 {
     struct session_trip_report report;
@@ -291,8 +300,9 @@ static bool check(const pdr_value *document, pdr_session_shape to, int number)
     pdr_session_free(session);
     if (from > PDR_SESSION_PYTHON)
         return false; /* thread-era: there is no way back */
-    if (from == to && to == PDR_SESSION_NATIVE && !has_id)
-        return false; /* gets one, and keeps it */
+    if (from == PDR_SESSION_NATIVE && !has_id &&
+        (to == from || is_sentinel(document)))
+        return false; /* gets an id, and keeps it */
     own = own_form(document, from);
     if (!session_trip_check(&report, pdr_session_convert, document, to, own))
         tell_and_fail(document, number, to, report.text);
