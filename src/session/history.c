@@ -12,15 +12,16 @@
  *                   │ anything else: kept in a file of its own, and cut off
  *
  * INVARIANTS
- *   H1  An append reads the end of the file only: of lines, back to the last
- *       line break; of records, the last one. If that is no whole record, it
- *       goes over the lengths of all records, which is rare.
+ *   H1  An append reads the end of the file only. Of lines: back to the last
+ *       line break. Of records, which can be told apart from the front only:
+ *       the lengths of those behind the place where the file was whole last
+ *       time; if there is none, or very many, the last record.
  *   H2  All messages of an append are one write behind a whole record. If that
  *       fails, the file is cut back to where it was.
  *   H3  What is cut off was put on the disk under another name before.
  *
  * A last record is told by its length, which must lead exactly to the end, and
- * by being one map. Bytes inside a torn record could look like that only if
+ * by being a message. Bytes inside a torn record could look like that only if
  * somebody made them so; then the next reader gets an error, and all bytes.
  *
  * NOT HERE  Which messages are new: that is for whoever appends.
@@ -37,6 +38,8 @@
 #define CHUNK_BYTES ((size_t)64 * 1024) /* that are read at once */
 #define HEAD_BYTES  4                   /* the length of a record */
 #define DEFAULT_KEY "default"           /* of sessions without id */
+/* Lengths that an append goes over, a read each: some milliseconds at most. */
+#define MAX_WALK 4096
 
 /* A file that is read or mended. */
 struct log {
@@ -474,7 +477,19 @@ static pdr_rc find_line_tail(struct tail *out, const struct log *log,
     return rc;
 }
 
-/* Does a record that ends the file begin somewhere in its last `len` bytes? */
+/* Is this one message? */
+static pdr_rc is_message(bool *out, const struct log *log, pdr_str bytes,
+                         pdr_err *err)
+{
+    pdr_value *message = NULL;
+    pdr_rc rc = decode(&message, log, bytes, err);
+
+    *out = rc == PDR_OK && pdr__member(message, "role", PDR_STRING) != NULL;
+    pdr_value_free(message);
+    return rc == PDR_ENOMEM ? rc : PDR_OK;
+}
+
+/* Does a record that ends the file begin somewhere in its last bytes? */
 static pdr_rc find_last_record(bool *out, const struct log *log, pdr_str end,
                                pdr_err *err)
 {
@@ -485,7 +500,8 @@ static pdr_rc find_last_record(bool *out, const struct log *log, pdr_str end,
         const unsigned char *head =
             (const unsigned char *)end.ptr + at - HEAD_BYTES;
         if (end.len > at && read_length(head) == end.len - at)
-            rc = is_whole(out, log, pdr_str_n(end.ptr + at, end.len - at), err);
+            rc = is_message(out, log, pdr_str_n(end.ptr + at, end.len - at),
+                            err);
     }
     return rc;
 }
@@ -534,34 +550,49 @@ static void remember(const struct log *log, const struct pdr__file_info *info,
     pthread_mutex_unlock(&folder->lock);
 }
 
-/* Go over the lengths of all records. */
-static pdr_rc walk_records(uint64_t *end, const struct log *log, pdr_err *err)
+/* Go over the lengths of records from *end on, at most `most` of them. *end
+ * gets where the whole ones end; *decided: is that the end of the file, or of
+ * what is whole in it? */
+static pdr_rc walk_records(uint64_t *end, bool *decided, const struct log *log,
+                           uint64_t most, pdr_err *err)
 {
     uint64_t number = 0;
     bool torn = false;
     uint32_t len = 0;
     pdr_rc rc = PDR_OK;
 
-    for (*end = 0; *end < log->bytes; *end += (uint64_t)HEAD_BYTES + len) {
+    while (*end < log->bytes && number < most) {
         rc = read_head(&len, &torn, log, *end, ++number, err);
         if (rc != PDR_OK || torn)
-            return rc;
+            break;
+        *end += (uint64_t)HEAD_BYTES + len;
     }
-    return PDR_OK;
+    *decided = rc == PDR_OK && (torn || *end >= log->bytes);
+    return rc;
 }
 
 static pdr_rc find_record_tail(struct tail *out, const struct log *log,
                                const struct pdr__file_info *info, pdr_err *err)
 {
-    bool whole = log->bytes == 0 || recall(log, info) == log->bytes;
+    uint64_t known = recall(log, info);
+    bool decided = false, whole = false;
     pdr_rc rc = PDR_OK;
 
-    if (!whole)
-        rc = ends_with_record(&whole, log, err);
-    out->from = log->bytes;
-    if (rc != PDR_OK || whole)
+    out->from = known;
+    rc = walk_records(&out->from, &decided, log, MAX_WALK, err);
+    if (decided || (rc != PDR_OK && rc != PDR_ECORRUPT))
         return rc;
-    return walk_records(&out->from, log, err);
+    if (rc == PDR_OK) {
+        rc = ends_with_record(&whole, log, err);
+        if (rc != PDR_OK)
+            return rc;
+    }
+    if (whole) {
+        out->from = log->bytes;
+        return PDR_OK;
+    }
+    out->from = 0; /* so that a bad one is told by its number */
+    return walk_records(&out->from, &decided, log, UINT64_MAX, err);
 }
 
 /* --- appending ----------------------------------------------------------- */

@@ -368,6 +368,67 @@ TEST(records_append, finds_the_end_of_a_large_record)
     room_leave(&room);
 }
 
+/* More records than an append goes over one by one. */
+static void put_many(const struct room *room, pdr_str end)
+{
+    static const char record[] = "\0\0\0\x0b\x81\xa4role\xa4user";
+    pdr_buf bytes = PDR_BUF_INIT(1 << 20);
+
+    for (int i = 0; i < 5000; i++)
+        ASSERT_RC(PDR_OK, pdr_buf_append(&bytes, pdr_str_n(record, 15), NULL));
+    ASSERT_RC(PDR_OK, pdr_buf_append(&bytes, end, NULL));
+    room_put(room, "a.msgpack", pdr_buf_str(&bytes));
+    pdr_buf_dispose(&bytes);
+}
+
+static void check_many(pdr_rc expected, size_t count, size_t tail, pdr_str end)
+{
+    pdr_history_report report = {0};
+    struct room room;
+    pdr_folder *folder = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    room_enter(&room);
+    put_many(&room, end);
+    folder = open_room(&room, PDR_FOLDER_MSGPACK, NULL);
+    ASSERT_RC(expected, append_text(&report, folder, "a", "{}", &err));
+    ASSERT_SIZE(tail, report.tail_bytes);
+    if (expected == PDR_OK) {
+        ASSERT_RC(PDR_OK, pdr_folder_history(&report, folder, pdr_str_c("a"),
+                                             &err, NULL, NULL));
+        ASSERT_SIZE(count, report.messages);
+    } else {
+        ASSERT(strstr(err.message, "record 5001 ") != NULL);
+    }
+    pdr_folder_close(folder);
+    room_leave(&room);
+}
+
+TEST(records_append, finds_the_end_of_very_many)
+{
+    check_many(PDR_OK, 5001, 0, pdr_str_n("", 0));
+    check_many(PDR_OK, 5002, 0, pdr_str_n(R1, 8)); /* no message, but whole */
+    check_many(PDR_OK, 5001, 7, pdr_str_n(R1, 7));
+    check_many(PDR_ECORRUPT, 0, 0, pdr_str_n("\0\0\0\0\0", 5));
+}
+
+TEST(records_append, is_not_fooled_by_a_record_inside_a_torn_one)
+{
+    pdr_history_report report;
+    struct room room;
+    pdr_folder *folder = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    room_enter(&room);
+    folder = open_room(&room, PDR_FOLDER_MSGPACK, NULL);
+    put_records(&room, "\0\0\0\x63\x81\xa1n\x9f\0\0\0\x01\x80", 13);
+    ASSERT_RC(PDR_OK, append_text(&report, folder, "a", "{\"n\":1}", &err));
+    ASSERT_SIZE(13, report.tail_bytes);
+    check_read("{\"n\":1}|", folder, "a", NULL);
+    pdr_folder_close(folder);
+    room_leave(&room);
+}
+
 /* --- appending ----------------------------------------------------------- */
 
 TEST(history_append, ends_each_message_with_a_line_feed)
