@@ -42,7 +42,8 @@ void room_put(const struct room *room, const char *name, pdr_str bytes)
     FILE *file = fopen(room_path(room, name), "wb");
 
     ASSERT(file != NULL);
-    ASSERT_SIZE(bytes.len, fwrite(bytes.ptr, 1, bytes.len, file));
+    if (bytes.len > 0)
+        ASSERT_SIZE(bytes.len, fwrite(bytes.ptr, 1, bytes.len, file));
     ASSERT_INT(0, fclose(file));
 }
 
