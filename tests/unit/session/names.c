@@ -3,9 +3,8 @@
 
 #include "folder.h"
 
-#define E128                                                                                                                           \
-    "éééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééé" \
-    "éééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééé"
+#define E8   "éééééééé"
+#define E128 E8 E8 E8 E8 E8 E8 E8 E8 E8 E8 E8 E8 E8 E8 E8 E8
 
 static void check(const char *expected, pdr_str key, bool old)
 {
