@@ -103,7 +103,10 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_folder_get(pdr_session **out,
  * @param expected      borrowed for the call; write only if the file still has
  *                      this generation. NULL: whatever is there.
  * @param session       of shape PYTHON; others are refused (reason
- *                      "session_kind"): convert them first.
+ *                      "session_kind"): convert them first. What the Python
+ *                      edition needs and it lacks is added; the member
+ *                      `perdure` of a conversion is left out, and a file that
+ *                      has just these bytes already is left as it is.
  * @return PDR_OK; PDR_ECONFLICT (reason "generation_changed"): nothing was
  *         written; PDR_EINVALID for what the format cannot hold, with the path:
  *         "bare_token", "number_range" and what pdr_codec_write() gives;
@@ -164,7 +167,8 @@ typedef struct pdr_history_report {
 typedef pdr_rc (*pdr_history_fn)(const pdr_value *message, pdr_err *err,
                                  void *arg);
 
-/** Read the messages of a session's history file. It is not changed.
+/** Read the messages of a session's history file. It is not changed. An end
+ * that somebody is writing right now can look torn.
  * @param key     empty: the file of sessions without id.
  * @param report  may be NULL.
  * @return PDR_OK, also with a torn end; PDR_ENOTFOUND (reason "no_session") if

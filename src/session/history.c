@@ -39,7 +39,8 @@
 #define HEAD_BYTES  4                   /* the length of a record */
 #define DEFAULT_KEY "default"           /* of sessions without id */
 /* Lengths that an append goes over, a read each: some milliseconds at most. */
-#define MAX_WALK 4096
+#define MAX_WALK     4096
+#define MAX_ATTEMPTS 3 /* to open a file that is renamed meanwhile */
 
 /* A file that is read or mended. */
 struct log {
@@ -347,6 +348,14 @@ static pdr_rc read_records(pdr_history_report *report, const struct log *log,
 
 /* --- opening ------------------------------------------------------------- */
 
+static pdr_rc no_messages(pdr_err *err, pdr_str of)
+{
+    char shown[PDR_SHOWN];
+
+    return PDR_FAIL(err, NO_SESSION, "there are no messages of '%s'",
+                    pdr__shown(shown, of));
+}
+
 static pdr_rc open_log(struct log *out, pdr_folder *folder, const char *name,
                        enum pdr__file_use use, pdr_err *err)
 {
@@ -354,6 +363,8 @@ static pdr_rc open_log(struct log *out, pdr_folder *folder, const char *name,
     struct pdr__file_info info = {0};
     int sys = files->open(files->ctx, &out->file, folder->dir, name, use);
 
+    if (sys == ENOENT)
+        return no_messages(err, pdr_str_c(name));
     if (sys != 0)
         return pdr__file_failed(err, sys, "open", name);
     out->folder = folder;
@@ -384,6 +395,24 @@ static pdr_rc find_log(struct found *out, pdr_folder *folder, pdr_str key,
     return rc;
 }
 
+/* Find a file and open it. Between the two another process may have renamed
+ * it, so one that is gone is looked for again. */
+static pdr_rc find_and_open(struct log *out, struct found *found,
+                            pdr_folder *folder, pdr_str key, pdr_err *err)
+{
+    pdr_rc rc = PDR_ENOTFOUND;
+
+    for (int i = 0; i < MAX_ATTEMPTS && rc == PDR_ENOTFOUND; i++) {
+        pdr__found_dispose(found);
+        rc = find_log(found, folder, key, err);
+        if (rc == PDR_OK && !found->exists)
+            return no_messages(err, key);
+        if (rc == PDR_OK)
+            rc = open_log(out, folder, found->name, PDR_FILE_READ, err);
+    }
+    return rc;
+}
+
 pdr_rc pdr_folder_history(pdr_history_report *report, pdr_folder *folder,
                           pdr_str key, pdr_err *err, pdr_history_fn fn,
                           void *arg)
@@ -391,18 +420,10 @@ pdr_rc pdr_folder_history(pdr_history_report *report, pdr_folder *folder,
     pdr_history_report all = {0};
     struct found found = {0};
     struct log log = {0};
-    char shown[PDR_SHOWN];
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(folder != NULL);
-    if (report != NULL)
-        *report = all;
-    rc = find_log(&found, folder, key, err);
-    if (rc == PDR_OK && !found.exists)
-        rc = PDR_FAIL(err, NO_SESSION, "there are no messages of '%s'",
-                      pdr__shown(shown, key));
-    if (rc == PDR_OK)
-        rc = open_log(&log, folder, found.name, PDR_FILE_READ, err);
+    rc = find_and_open(&log, &found, folder, key, err);
     if (rc == PDR_OK) {
         rc = folder->format == PDR_FOLDER_JSON
                  ? read_lines(&all, &log, err, fn, arg)

@@ -182,6 +182,43 @@ TEST(history_read, reads_nan_and_lone_surrogates)
     room_leave(&room);
 }
 
+static void move_to_new_name(void *arg)
+{
+    char old[600];
+
+    snprintf(old, sizeof(old), "%s", room_path(arg, "Abc.jsonl"));
+    ASSERT_INT(0, rename(old, room_path(arg, "~session-ifrgg.jsonl")));
+}
+
+static void remove_it(void *arg)
+{
+    (void)unlink(room_path(arg, "Abc.jsonl"));
+}
+
+TEST(history_read, looks_again_for_a_file_that_was_renamed_meanwhile)
+{
+    struct room room;
+    struct trick trick;
+    pdr_folder *folder = NULL;
+
+    room_enter(&room);
+    trick_init(&trick);
+    trick.arg = &room;
+    folder = open_room(&room, PDR_FOLDER_JSON, &trick.table);
+    room_put_c(&room, "Abc.jsonl", M(1) "\n");
+    trick.before = move_to_new_name;
+    trick_arm(&trick, 4, false, 0); /* new, old, other case: then it opens */
+    check_read(M(1) "|", folder, "Abc", NULL);
+    ASSERT(trick_done(&trick));
+    ASSERT_INT(0, unlink(room_path(&room, "~session-ifrgg.jsonl")));
+    room_put_c(&room, "Abc.jsonl", M(1) "\n");
+    trick.before = remove_it;
+    trick_arm(&trick, 4, true, 0);
+    check_refusal(PDR_ENOTFOUND, "no_session", "'Abc'", folder, "Abc");
+    pdr_folder_close(folder);
+    room_leave(&room);
+}
+
 static pdr_rc stop(const pdr_value *message, pdr_err *err, void *arg)
 {
     int *calls = arg;
