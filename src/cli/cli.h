@@ -60,7 +60,8 @@ struct cli_command {
 };
 
 extern const struct cli_command cli_cmd_check, cli_cmd_convert, cli_cmd_diff,
-    cli_cmd_doc, cli_cmd_fmt, cli_cmd_help, cli_cmd_schema, cli_cmd_version;
+    cli_cmd_doc, cli_cmd_fmt, cli_cmd_help, cli_cmd_schema, cli_cmd_session,
+    cli_cmd_version;
 
 /* The last word of a command's name: what a verb is called by. */
 const char *cli_command_word(const struct cli_command *command);
@@ -536,6 +537,10 @@ struct cli_output_file {
     size_t cut_len;
     uint64_t bytes; /* written so far */
     char last;      /* of them */
+    /* Asked just before the file gets its name, if set after opening: may it
+     * still? Else it is abandoned, with this failure. */
+    pdr_rc (*before)(pdr_err *err, void *arg);
+    void *before_arg;
 };
 
 /* Open `path`, or standard output for "-". A file that exists is replaced only
@@ -547,12 +552,15 @@ pdr_rc cli_output_open(struct cli_output_file *o, const struct cli *cli,
  * "cannot_write"). */
 pdr_rc cli_output_write(pdr_str bytes, pdr_err *err, void *arg);
 /* All was written: bring it to the disk, give it its name, close it. On failure
- * it is abandoned. As cli_output_open() and cli_output_write(). */
+ * it is abandoned. As cli_output_open(), cli_output_write() and `before`. */
 pdr_rc cli_output_commit(struct cli_output_file *o, pdr_err *err);
 /* Leave everything as it was. Fine after a commit. */
 void cli_output_abandon(struct cli_output_file *o);
 
 /* Remove the temporary file, if there is one; also from a signal handler. */
 void cli_output_discard(void);
+
+/* Do two paths name one regular file? */
+bool cli_same_file(const char *one, const char *other);
 
 #endif

@@ -346,16 +346,6 @@ static bool is_same(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Is OUT the file that is read? */
-static bool is_same_file(const struct change *c)
-{
-    struct stat in, out;
-
-    return !is_dash(c->in_path) && !is_dash(c->out_path) &&
-           stat(c->in_path, &in) == 0 && stat(c->out_path, &out) == 0 &&
-           is_same(&in, &out) && S_ISREG(in.st_mode);
-}
-
 /* By its name, or as /dev/stdout and the like; a device such as /dev/null has
  * room for both. */
 static bool is_stdout(const struct change *c)
@@ -380,7 +370,7 @@ static int run_change(struct change *c)
 
     if (c->out_path == NULL && !c->dry_run)
         return cli_usage_fail(c->cli, &missing);
-    if (!c->dry_run && is_same_file(c))
+    if (!c->dry_run && cli_same_file(c->in_path, c->out_path))
         return doc_usage(c->cli, c->out_path, "is the very file that is read",
                          "name a new file; the old one stays as it was");
     c->takes_stdout = !c->dry_run && is_stdout(c);

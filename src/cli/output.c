@@ -320,16 +320,35 @@ static bool take_name(const struct cli_output_file *o)
     return rename(doomed, o->target) == 0;
 }
 
-static bool commit_beside(struct cli_output_file *o)
+/* Bring it to the disk and close it; false with errno. */
+static bool sync_file(struct cli_output_file *o)
 {
     if (fsync(o->fd) != 0)
         return false;
     int closed = close(o->fd);
     o->fd = -1;
-    if (closed != 0 || !take_name(o))
+    return closed == 0;
+}
+
+static bool name_file(struct cli_output_file *o)
+{
+    if (!take_name(o))
         return false;
     is_doomed = 0;
     return sync_folder(o->target);
+}
+
+static pdr_rc commit_beside(struct cli_output_file *o, pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    if (!sync_file(o))
+        return cannot_write(o, errno, err);
+    if (o->before != NULL)
+        rc = o->before(err, o->before_arg);
+    if (rc == PDR_OK && !name_file(o))
+        rc = cannot_write(o, errno, err);
+    return rc;
 }
 
 /* A prompt begins on a line of its own. */
@@ -349,8 +368,8 @@ pdr_rc cli_output_commit(struct cli_output_file *o, pdr_err *err)
 {
     pdr_rc rc = PDR_OK;
 
-    if (o->is_beside && !commit_beside(o))
-        rc = cannot_write(o, errno, err);
+    if (o->is_beside)
+        rc = commit_beside(o, err);
     else if (o->is_shown)
         rc = end_shown(o, err);
     if (rc == PDR_OK && o->fd > STDERR_FILENO && close(o->fd) != 0)
@@ -368,4 +387,13 @@ void cli_output_abandon(struct cli_output_file *o)
     o->fd = -1;
     if (o->is_beside)
         cli_output_discard();
+}
+
+bool cli_same_file(const char *one, const char *other)
+{
+    struct stat a, b;
+
+    return strcmp(one, "-") != 0 && strcmp(other, "-") != 0 &&
+           stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino && S_ISREG(a.st_mode);
 }

@@ -144,6 +144,48 @@ TEST(output_commit, keeps_a_file_that_came_in_the_meantime)
     leave();
 }
 
+static pdr_rc say_no(pdr_err *err, void *arg)
+{
+    bool *asked = arg;
+
+    *asked = access("a", F_OK) == 0; /* still the old one */
+    return pdr_err_set(err, PDR_ECONFLICT, "test", "no");
+}
+
+TEST(output_commit, asks_before_the_file_gets_its_name)
+{
+    struct cli_output_file o;
+    bool asked = false;
+    pdr_err err = PDR_ERR_INIT;
+
+    enter();
+    make("a", "old");
+    ASSERT_RC(PDR_OK, cli_output_open(&o, &plain, "a", true, &err));
+    ASSERT(o.before == NULL);
+    o.before = say_no;
+    o.before_arg = &asked;
+    ASSERT_RC(PDR_OK, cli_output_write(pdr_str_c("new"), &err, &o));
+    ASSERT_RC(PDR_ECONFLICT, cli_output_commit(&o, &err));
+    ASSERT(asked);
+    ASSERT_STR("old", content("a"));
+    ASSERT_INT(0, unlink("a"));
+    leave(); /* which finds nothing else */
+}
+
+TEST(same_file, is_one_regular_file_by_two_names)
+{
+    enter();
+    make("a", "x");
+    make("b", "x");
+    ASSERT_INT(0, symlink("a", "c"));
+    ASSERT(cli_same_file("a", "./a") && cli_same_file("a", "c"));
+    ASSERT(!cli_same_file("a", "b") && !cli_same_file("a", "none"));
+    ASSERT(!cli_same_file("-", "-"));
+    ASSERT(!cli_same_file("/dev/null", "/dev/null"));
+    ASSERT_INT(0, unlink("a") | unlink("b") | unlink("c"));
+    leave();
+}
+
 TEST(output_write, reports_a_device_that_is_full)
 {
     struct cli_output_file o;
