@@ -170,36 +170,44 @@ static void list_all(const struct cli *cli)
            "the manual is perdure(1).\n");
 }
 
+/* The command that the words name, one below the other. */
+static int explain(struct cli *cli, const char *const *words, size_t count)
+{
+    const struct cli_command *command = NULL;
+    struct cli_usage none = {"extra_argument", "", "it has no verbs", ""};
+
+    for (size_t i = 0; i < count && words[i] != NULL; i++) {
+        const struct cli_command *group = command;
+        if (group != NULL && group->verbs == NULL) {
+            snprintf(none.what, sizeof(none.what), "%s", group->name);
+            return cli_usage_fail(cli, &none);
+        }
+        command = find(group, words[i]);
+        if (command == NULL)
+            return unknown(cli, group, words[i]);
+    }
+    return help_of(cli, command);
+}
+
 static int run(struct cli *cli, int argc, char **argv)
 {
-    const char *name = NULL, *verb = NULL;
-    const struct cli_command *command = NULL, *part = NULL;
+    const char *words[3] = {NULL, NULL, NULL};
     const struct cli_opt opts[] = {
-        CLI_MAY("COMMAND", &name, "command to explain; none lists them all"),
-        CLI_MAY("VERB", &verb, "verb of that command"),
+        CLI_MAY("COMMAND", &words[0],
+                "command to explain; none lists them all"),
+        CLI_MAY("VERB", &words[1], "verb of that command"),
+        CLI_MAY("PART", &words[2], "verb of that verb, if it has some"),
     };
-    struct cli_usage none = {"extra_argument", "", "it has no verbs", ""};
 
     if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))
         return cli->status;
-    if (name == NULL) {
-        if (cli_is_json(cli))
-            describe_all(cli);
-        else
-            list_all(cli);
-        return 0;
-    }
-    command = find(NULL, name);
-    if (command == NULL)
-        return unknown(cli, NULL, name);
-    if (verb == NULL)
-        return help_of(cli, command);
-    if (command->verbs == NULL) {
-        snprintf(none.what, sizeof(none.what), "%s", name);
-        return cli_usage_fail(cli, &none);
-    }
-    part = find(command, verb);
-    return part != NULL ? help_of(cli, part) : unknown(cli, command, verb);
+    if (words[0] != NULL)
+        return explain(cli, words, CLI_COUNT(words));
+    if (cli_is_json(cli))
+        describe_all(cli);
+    else
+        list_all(cli);
+    return 0;
 }
 
 const struct cli_command cli_cmd_help = {

@@ -515,6 +515,24 @@ static void help_page(const char *name)
     printf("The manual is perdure-%s(1).\n", page);
 }
 
+/* Each way to call it on a line of its own. */
+static void help_usage(const struct cli *cli, pdr_str usage)
+{
+    static const char bar[] = " | ";
+    const char *at = usage.ptr, *end = usage.ptr + usage.len;
+
+    fputs("Usage: ", stdout);
+    for (;;) {
+        const char *next = memmem(at, (size_t)(end - at), bar, strlen(bar));
+        const char *stop = next != NULL ? next : end;
+        printf("%.*s\n", (int)(stop - at), at);
+        if (next == NULL)
+            return;
+        printf("       perdure %s ", cli->command->name);
+        at = next + strlen(bar);
+    }
+}
+
 static void help_text(const struct cli *cli, const struct cli_opt *opts,
                       size_t own, size_t count)
 {
@@ -522,10 +540,9 @@ static void help_text(const struct cli *cli, const struct cli_opt *opts,
     bool has_verbs = cli->command->verbs != NULL;
 
     usage_line(&usage, cli, opts, own);
-    printf("%sperdure %s%s - %s\n\nUsage: %.*s\n",
-           cli_on(cli->color_out, CLI_BOLD), cli->command->name,
-           cli_off(cli->color_out), cli->command->summary, (int)usage.len,
-           usage.ptr);
+    printf("%sperdure %s%s - %s\n\n", cli_on(cli->color_out, CLI_BOLD),
+           cli->command->name, cli_off(cli->color_out), cli->command->summary);
+    help_usage(cli, pdr_buf_str(&usage));
     if (has_verbs)
         help_verbs(cli);
     else
@@ -534,7 +551,7 @@ static void help_text(const struct cli *cli, const struct cli_opt *opts,
     help_rows(cli, "Options of every command", opts + own, count - own, false);
     puts("");
     if (has_verbs)
-        printf("'perdure help %s VERB' shows what a verb takes. ",
+        printf("'perdure help %s VERB' shows what a verb takes.\n",
                cli->command->name);
     help_page(cli->command->name);
     pdr_buf_dispose(&usage);
