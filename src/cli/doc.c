@@ -134,7 +134,8 @@ static const char *other_hint(const pdr_value *value)
         return "this is what belongs into the member data of a state document";
     if (has(value, "stateBag") || has(value, "session_id") ||
         has(value, "conversationId") || has(value, "perdure"))
-        return "it looks like a session, not like a durable agent's state; " ANY_DOCUMENT;
+        return "it looks like a session, not like a durable agent's state; "
+               "'perdure session show --file' reads it";
     if (has(value, "messages") || has(value, "contents"))
         return "it looks like a message or a list of messages; " ANY_DOCUMENT;
     if (!has(value, "data"))

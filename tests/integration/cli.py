@@ -19,8 +19,9 @@ EDIT = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else None
 ESCAPE = b"\033"
 tests = Tests("cli")
 FORMATS = ("table", "json", "jsonl", "raw")
-TALK, TODAY = (os.path.join(ROOT, "examples", "tour", name)
-               for name in ("conversation.json", "session.json"))
+TALK, TODAY, SESSIONS = (
+    os.path.join(ROOT, "examples", "tour", name)
+    for name in ("conversation.json", "session.json", "sessions.json"))
 
 with open(PERDURE, "rb") as _file:
     SANITIZED = re.search(rb"__[at]san_init", _file.read()) is not None
@@ -789,7 +790,8 @@ def _():
 def _():
     commands = [c["name"] for c in tables()]
     assert [name for name in commands if " " not in name] == [
-        "check", "convert", "fmt", "diff", "doc", "schema", "version", "help"]
+        "check", "convert", "fmt", "diff", "doc", "session", "schema",
+        "version", "help"]
     overview = perdure("help").out.decode()
     for name in commands:
         words = name.split()
@@ -1203,9 +1205,12 @@ def _():
             lines = ["exec 2>&1", mark]
             for command, _ in block:
                 lines += ["mark", command]
-            lines[:0] = ["cp %s ." % TALK] if "conversation.json" in str(
-                block) else []
-            result = run(["sh", "-c", "\n".join(lines)], env=env)
+            for sample in (TALK, SESSIONS):
+                if os.path.basename(sample) in str(block):
+                    lines[:0] = ["cp %s ." % sample]
+            os.mkdir("block-%d" % seen)
+            result = run(["sh", "-c", "\n".join(lines)], env=env,
+                         cwd="block-%d" % seen)
             got = result.out.decode().split("@@\n")[1:]
             want = [output for _, output in block]
             assert want == got, (page, want, got)
@@ -1218,7 +1223,7 @@ def _():
     result = run([os.path.join(ROOT, "tools", "tour"), PERDURE])
     lines = result.out.decode().splitlines()
     assert (result.status, result.err) == (0, b""), result
-    assert 30 <= len(lines) <= 150, len(lines)
+    assert 30 <= len(lines) <= 170, len(lines)
     assert max(map(len, lines)) <= 80, max(lines, key=len)
     text = result.out.decode()
     for part in ("[duplicate_name]", "[lone_surrogate]", "identical",
@@ -1226,10 +1231,13 @@ def _():
                  '+ request tue-0700, added entry 2  "Did the watering help?"',
                  "[unexpected_end]",
                  "(exit status 6)", "── turn 1 ──", "← stored as bed3-0530.png",
-                 "[image/png, 842 bytes]", "Tokens     2,157 in, ",
+                 "[image/png, 842 bytes]",
                  ".NET: does not load: 2 errors",
                  "error: the call of 'take_picture' has no result",
-                 "3 changes; fixed.json has ", "fixed.json: sound"):
+                 "3 changes; fixed.json has ", "fixed.json: sound",
+                 "perdure: desk: 3 sessions written\n",
+                 "3 sessions, 725 bytes\n", "desk: written\ngeneration ",
+                 '\n~ /state/watering/valve  "open" -> "shut"\n'):
         assert part in text, part
     # Advice is shown to its end, whatever the width.
     for rule in ("dotnet-type-unknown", "call-without-result",
@@ -1265,7 +1273,8 @@ def _():
 def _():
     mode = os.stat(os.path.join(ROOT, "tools", "tour")).st_mode
     assert mode & stat.S_IXUSR
-    for name in ("session.json", "yesterday.json", "conversation.json"):
+    for name in ("session.json", "yesterday.json", "conversation.json",
+                 "sessions.json"):
         path = os.path.join(ROOT, "examples", "tour", name)
         assert perdure("check", "-q", path).status == 0
 

@@ -1,0 +1,670 @@
+/*
+ * perdure session bag - look into the bag of a session, change one value.
+ *
+ * WHY  One wrong value in a bag can keep an agent from working. It is changed
+ *      here without touching anything else, and only if the file still has the
+ *      bytes that were looked at: a writer that came first is never undone.
+ *
+ *        get --generation --> G        set --expect G: conflict, or written
+ *
+ * Without --expect a change is one step from reading to writing. In a file the
+ * lock sees to that; in a folder a write that came between is read again.
+ */
+#include "session_parts.h"
+
+#define MAX_TRIES 20 /* of a change in a folder, without --expect */
+
+/* What a verb works on. */
+struct bag {
+    struct ses_one one;
+    const char *words[4]; /* arguments as they came */
+    struct ses_words at;
+    /* what was asked for */
+    bool text, dry_run, generation;
+    const char *expect;
+    bool removes;
+    /* what is there */
+    pdr_value *value;  /* owned; to set */
+    pdr_value *before; /* owned; NULL: it was not there */
+    bool is_changed;
+};
+
+/* --- opening ------------------------------------------------------------- */
+
+static size_t count_words(const struct bag *b)
+{
+    size_t count = 0;
+
+    while (count < CLI_COUNT(b->words) && b->words[count] != NULL)
+        count++;
+    return count;
+}
+
+static int missing(struct bag *b, const char *name)
+{
+    struct cli_usage bad = {.reason = "missing_argument",
+                            .why = "an argument is missing"};
+
+    snprintf(bad.what, sizeof(bad.what), "%s", name);
+    return cli_usage_fail(b->one.cli, &bad);
+}
+
+/* Open the place and sort the arguments: how many sessions there are says
+ * whether the first one is an id. */
+static int open_bag(struct bag *b, bool change, bool has_value)
+{
+    const char *lacks = NULL;
+    int status = ses_from_check(b->one.cli, b->one.from, b->words[0]);
+
+    if (status == 0)
+        status = ses_one_open(&b->one, change);
+    if (status != 0)
+        return status;
+    lacks = ses_words_of(&b->at, b->words, count_words(b), has_value,
+                         ses_one_needs_id(&b->one));
+    return lacks != NULL ? missing(b, lacks) : 0;
+}
+
+static void bag_free(struct bag *b)
+{
+    pdr_value_free(b->value);
+    pdr_value_free(b->before);
+    ses_one_free(&b->one);
+}
+
+/* --- a value ------------------------------------------------------------- */
+
+static const char *const no_slot_hint =
+    "'perdure session bag keys' lists the slots";
+
+/* The value at key and pointer; `out` is owned. */
+static pdr_rc find_value(pdr_value **out, const struct bag *b, pdr_err *err)
+{
+    pdr_value *all = pdr_bag_snapshot(pdr_session_bag(b->one.session));
+    const pdr_value *part = pdr_value_get_c(all, b->at.key);
+    pdr_rc rc = PDR_OK;
+
+    *out = NULL;
+    if (part == NULL)
+        rc = pdr_err_set(err, PDR_ENOTFOUND, "no_slot",
+                         "the bag has no slot '%.120s'", b->at.key);
+    else if (b->at.pointer != NULL)
+        rc = pdr_pointer_get(&part, part, pdr_str_c(b->at.pointer), err);
+    if (rc == PDR_OK)
+        *out = pdr_value_ref(part);
+    pdr_value_free(all);
+    return rc;
+}
+
+static int fail(const struct bag *b, const pdr_err *err)
+{
+    struct cli_about about = {.name = ses_from_name(b->one.from),
+                              .hint = no_slot_hint};
+
+    if (strcmp(err->reason, "no_slot") == 0)
+        return cli_fail(b->one.cli, &about, err);
+    about.hint = "'perdure session bag get' with the key alone shows all of it";
+    if (strcmp(err->reason, "no_member") == 0 ||
+        strcmp(err->reason, "no_element") == 0)
+        return cli_fail(b->one.cli, &about, err);
+    return ses_one_fail(&b->one, err);
+}
+
+static void member_value(pdr_builder *to, const char *name,
+                         const pdr_value *value)
+{
+    if (value == NULL)
+        return;
+    pdr_builder_name(to, pdr_str_c(name));
+    pdr_builder_value(to, value);
+}
+
+/* The place, as every verb has it in JSON output. */
+static pdr_builder *build_place(const struct bag *b)
+{
+    const struct ses_one *o = &b->one;
+    pdr_buf id = PDR_BUF_INIT(SIZE_MAX);
+    pdr_builder *to = NULL;
+    char text[65];
+    pdr_err err = PDR_ERR_INIT;
+
+    cli_must(pdr_builder_new(&to, &err), &err);
+    pdr_builder_object(to);
+    if (o->folder != NULL) {
+        cli_member_text(to, "folder", pdr_str_c(o->from->folder));
+        cli_member_text(to, "session", pdr_str_c(o->key));
+    } else {
+        cli_member_text(to, "file", pdr_str_c(ses_from_name(o->from)));
+        cli_member_count(to, "index", o->pick.at);
+        ses_put_id(&id, o->session);
+        if (id.len > 0)
+            cli_member_text(to, "session", pdr_buf_str(&id));
+    }
+    cli_member_text(to, "generation",
+                    pdr_str_c(ses_generation_text(text, &o->generation)));
+    pdr_buf_dispose(&id);
+    return to;
+}
+
+static void end_object(struct bag *b, pdr_builder *to)
+{
+    ses_one_tell(&b->one, to);
+    pdr_builder_end(to);
+    ses_print_built(b->one.cli, stdout, to);
+    pdr_builder_free(to);
+}
+
+/* --- keys ---------------------------------------------------------------- */
+
+static void keys_table(const struct cli *cli, const pdr_value *bag)
+{
+    static const struct ses_column columns[] = {{"KEY", false, 12},
+                                                {"KIND", false, 0},
+                                                {"PARTS", true, 0},
+                                                {"BYTES", true, 0}};
+    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
+    struct ses_grid grid;
+    char digits[32];
+    pdr_iter it;
+
+    ses_grid_init(&grid, columns, CLI_COUNT(columns));
+    pdr_iter_init(&it, bag);
+    while (pdr_iter_next(&it)) {
+        pdr_kind kind = pdr_value_kind(it.value);
+        pdr_str name = doc_text(it.name, &scratch);
+        ses_grid_put(&grid, name.len > 0 ? name : pdr_str_c("\"\""));
+        ses_grid_put(&grid, pdr_str_c(pdr_kind_name(kind)));
+        if (kind == PDR_ARRAY || kind == PDR_OBJECT)
+            ses_grid_putf(&grid, "%zu", pdr_value_count(it.value));
+        else
+            ses_grid_put(&grid, pdr_str_c("-"));
+        ses_grid_put(&grid, pdr_str_c(cli_number(digits, doc_bytes(it.value))));
+    }
+    if (ses_grid_rows(&grid) > 0)
+        ses_grid_flush(&grid, stdout, cli->color_out,
+                       cli->tty_out ? cli->width : 0);
+    else if (!cli->quiet)
+        puts("no slots");
+    ses_grid_free(&grid);
+    pdr_buf_dispose(&scratch);
+}
+
+static void print_keys(struct bag *b)
+{
+    struct cli *cli = b->one.cli;
+    pdr_value *all = pdr_bag_snapshot(pdr_session_bag(b->one.session));
+    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
+    pdr_builder *to = NULL;
+    pdr_iter it;
+
+    if (cli_is_json(cli)) {
+        to = build_place(b);
+        pdr_builder_name(to, pdr_str_c("slots"));
+        ses_tree_build(to, all, 1);
+        end_object(b, to);
+    } else {
+        ses_one_tell(&b->one, NULL);
+        if (cli->output == CLI_OUTPUT_TABLE)
+            keys_table(cli, all);
+        pdr_iter_init(&it, all);
+        while (cli->output == CLI_OUTPUT_RAW && pdr_iter_next(&it)) {
+            cli_print(cli, doc_text(it.name, &scratch));
+            puts("");
+        }
+    }
+    pdr_buf_dispose(&scratch);
+    pdr_value_free(all);
+}
+
+static int run_keys(struct cli *cli, int argc, char **argv)
+{
+    const char *id = NULL;
+    struct ses_from from;
+    struct bag b = {.one = SES_ONE_INIT(cli, &from)};
+    int status = 0;
+
+    ses_from_init(&from);
+    const struct cli_opt opts[] = {
+        CLI_MAY("ID", &id, "session; needed if there are several"),
+        SES_FROM_ROWS(&from),
+    };
+    if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))
+        return cli->status;
+    status = ses_from_check(cli, &from, id);
+    if (status == 0)
+        status = ses_one_open(&b.one, false);
+    if (status == 0)
+        status = ses_one_find(&b.one, id);
+    if (status == 0)
+        print_keys(&b);
+    bag_free(&b);
+    return status;
+}
+
+/* --- get ----------------------------------------------------------------- */
+
+/* A text without quotes and escapes. */
+static int print_text(const struct bag *b, const pdr_value *value)
+{
+    const struct cli_about about = {.name = "--text",
+                                    .hint = "without --text it is printed as "
+                                            "JSON"};
+    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
+    pdr_str text = {NULL, 0};
+    pdr_err err = PDR_ERR_INIT;
+    pdr_rc rc = pdr_value_text(&text, value, &scratch, &err);
+
+    if (rc == PDR_OK) {
+        cli_print(b->one.cli, text);
+        fputs(b->one.cli->output == CLI_OUTPUT_RAW ? "" : "\n", stdout);
+    }
+    pdr_buf_dispose(&scratch);
+    return rc == PDR_OK ? 0 : cli_fail(b->one.cli, &about, &err);
+}
+
+/* Laid out for people; as it is stored for programs. */
+static void print_value(const struct cli *cli, const pdr_value *value)
+{
+    const pdr_write_opts pretty = {.flags = PDR_BARE_TOKENS,
+                                   .layout = PDR_PRETTY};
+    bool is_raw = cli->output == CLI_OUTPUT_RAW;
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+    pdr_str raw = {NULL, 0};
+    pdr_err err = PDR_ERR_INIT;
+
+    if (!is_raw)
+        cli_must(pdr_json_write(&text, value, &pretty, &err), &err);
+    else if (!pdr_value_raw(&raw, value))
+        raw = doc_json(value, &text);
+    cli_print(cli, is_raw ? raw : pdr_buf_str(&text));
+    fputs(is_raw ? "" : "\n", stdout);
+    pdr_buf_dispose(&text);
+}
+
+static int print_found(struct bag *b, const pdr_value *value)
+{
+    struct cli *cli = b->one.cli;
+    pdr_builder *to = NULL;
+    char text[65];
+
+    if (cli_is_json(cli)) {
+        to = build_place(b);
+        cli_member_text(to, "key", pdr_str_c(b->at.key));
+        if (b->at.pointer != NULL)
+            cli_member_text(to, "pointer", pdr_str_c(b->at.pointer));
+        member_value(to, "value", value);
+        end_object(b, to);
+        return 0;
+    }
+    ses_one_tell(&b->one, NULL);
+    if (b->generation)
+        puts(ses_generation_text(text, &b->one.generation));
+    if (b->text)
+        return print_text(b, value);
+    print_value(cli, value);
+    return 0;
+}
+
+static int get(struct bag *b)
+{
+    pdr_value *value = NULL;
+    pdr_err err = PDR_ERR_INIT;
+    int status = open_bag(b, false, false);
+
+    if (status == 0)
+        status = ses_one_find(&b->one, b->at.id);
+    if (status == 0 && find_value(&value, b, &err) != PDR_OK)
+        status = fail(b, &err);
+    if (status == 0)
+        status = print_found(b, value);
+    pdr_value_free(value);
+    return status;
+}
+
+static int run_get(struct cli *cli, int argc, char **argv)
+{
+    struct ses_from from;
+    struct bag b = {.one = SES_ONE_INIT(cli, &from)};
+    int status = 0;
+
+    ses_from_init(&from);
+    const struct cli_opt opts[] = {
+        CLI_MAY("ID", &b.words[0], "session; needed if there are several"),
+        CLI_MAY("KEY", &b.words[1], "slot of the bag"),
+        CLI_MAY("POINTER", &b.words[2], "JSON Pointer to a part of its value"),
+        CLI_FLAG(0, "text", &b.text, "print a string without quotes"),
+        CLI_FLAG(0, "generation", &b.generation,
+                 "first a line with the generation, for --expect"),
+        SES_FROM_ROWS(&from),
+    };
+    if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))
+        return cli->status;
+    status = get(&b);
+    bag_free(&b);
+    return status;
+}
+
+/* --- changing ------------------------------------------------------------ */
+
+/* What bag_set() gets in the place of the slot's value. */
+static pdr_rc edit_slot(pdr_value **io, const struct bag *b, pdr_err *err)
+{
+    pdr_str pointer = pdr_str_c(b->at.pointer);
+
+    return b->removes ? pdr_pointer_remove(io, pointer, err)
+                      : pdr_pointer_set(io, pointer, b->value, err);
+}
+
+static bool is_slot(const struct bag *b)
+{
+    return b->at.pointer == NULL || b->at.pointer[0] == '\0';
+}
+
+static pdr_rc change_bag(struct bag *b, pdr_err *err)
+{
+    pdr_bag *bag = pdr_session_bag(b->one.session);
+    pdr_str key = pdr_str_c(b->at.key);
+    pdr_value *slot = NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (is_slot(b))
+        return b->removes ? pdr_bag_remove(bag, key, err)
+                          : pdr_bag_set(bag, key, b->value, err);
+    rc = pdr_bag_get(&slot, bag, key, err);
+    if (rc == PDR_OK)
+        rc = edit_slot(&slot, b, err);
+    if (rc == PDR_OK)
+        rc = pdr_bag_set(bag, key, slot, err);
+    pdr_value_free(slot);
+    return rc;
+}
+
+static pdr_rc check_expected(const struct bag *b, pdr_err *err)
+{
+    pdr_generation expected = {.exists = true};
+    char text[65];
+
+    if (b->expect == NULL ||
+        (ses_generation_read(&expected, b->expect) &&
+         pdr_generation_equal(&expected, &b->one.generation)))
+        return PDR_OK;
+    return pdr_err_set(err, PDR_ECONFLICT, "generation_changed",
+                       "the file is not the one of --expect any more, its "
+                       "generation is %s",
+                       ses_generation_text(text, &b->one.generation));
+}
+
+/* Note what is there; what is not may be set, but not removed. */
+static pdr_rc note_before(struct bag *b, pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    pdr_value_free(b->before);
+    rc = find_value(&b->before, b, err);
+    return rc == PDR_ENOTFOUND && !b->removes ? PDR_OK : rc;
+}
+
+/* One try: change the session that was read, and write it. */
+static pdr_rc change_once(struct bag *b, pdr_err *err)
+{
+    pdr_rc rc = check_expected(b, err);
+
+    if (rc == PDR_OK)
+        rc = note_before(b, err);
+    if (rc != PDR_OK)
+        return rc;
+    b->is_changed = b->removes || !pdr_value_equal(b->before, b->value);
+    if (!b->is_changed)
+        return PDR_OK;
+    rc = change_bag(b, err);
+    return rc == PDR_OK && !b->dry_run ? ses_one_save(&b->one, err) : rc;
+}
+
+static int change(struct bag *b)
+{
+    pdr_err err = PDR_ERR_INIT;
+    pdr_rc rc = PDR_ECONFLICT;
+    int tries = b->expect != NULL || b->one.folder == NULL ? 1 : MAX_TRIES;
+
+    while (rc == PDR_ECONFLICT && tries-- > 0) {
+        int status = ses_one_find(&b->one, b->at.id);
+        if (status != 0)
+            return status;
+        rc = change_once(b, &err);
+    }
+    return rc == PDR_OK ? 0 : fail(b, &err);
+}
+
+/* --- what was changed ---------------------------------------------------- */
+
+static void put_pointer(pdr_buf *out, const struct bag *b)
+{
+    pdr_buf pointer = PDR_BUF_INIT(SIZE_MAX);
+
+    cli_must(pdr_pointer_push(&pointer, pdr_str_c(b->at.key), NULL), NULL);
+    cli_put(&pointer, b->at.pointer != NULL ? b->at.pointer : "");
+    cli_show(out, pdr_buf_str(&pointer), CLI_TEXT_JSON);
+    pdr_buf_dispose(&pointer);
+}
+
+/* In a terminal, both values on one line. */
+static void put_side(pdr_buf *out, const struct cli *cli,
+                     const pdr_value *value)
+{
+    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
+    pdr_str text = doc_json(value, &scratch);
+
+    if (cli->tty_out)
+        cli_show_cut(out, text, CLI_TEXT_LINE,
+                     cli->width > 40 ? cli->width / 2 - 8 : 12);
+    else
+        cli_show(out, text, CLI_TEXT_LINE);
+    pdr_buf_dispose(&scratch);
+}
+
+static void print_change(const struct bag *b)
+{
+    const struct cli *cli = b->one.cli;
+    const pdr_value *after = b->removes ? NULL : b->value;
+    bool both = b->before != NULL && after != NULL;
+    const char *color = both                ? CLI_YELLOW
+                        : b->before == NULL ? CLI_GREEN
+                                            : CLI_RED;
+    pdr_buf line = PDR_BUF_INIT(SIZE_MAX);
+
+    cli_putf(&line, "%s%s ", cli_on(cli->color_out, color),
+             both                ? "~"
+             : b->before == NULL ? "+"
+                                 : "-");
+    put_pointer(&line, b);
+    cli_putf(&line, "%s  ", cli_off(cli->color_out));
+    if (b->before != NULL)
+        put_side(&line, cli, b->before);
+    cli_put(&line, both ? " -> " : "");
+    if (after != NULL)
+        put_side(&line, cli, after);
+    printf("%.*s\n", (int)line.len, line.ptr);
+    pdr_buf_dispose(&line);
+}
+
+static void print_done(struct bag *b)
+{
+    const struct cli *cli = b->one.cli;
+    pdr_buf name = PDR_BUF_INIT(SIZE_MAX);
+    char text[65];
+
+    ses_one_tell(&b->one, NULL);
+    if (b->is_changed)
+        print_change(b);
+    if (cli->quiet)
+        return;
+    cli_show(&name, pdr_str_c(ses_from_name(b->one.from)), CLI_TEXT_LINE);
+    if (!b->is_changed)
+        printf("%.*s: nothing to change\n", (int)name.len, name.ptr);
+    else if (b->dry_run)
+        printf("%.*s: a dry run, nothing was written\n", (int)name.len,
+               name.ptr);
+    else
+        printf("%.*s: written\ngeneration %s\n", (int)name.len, name.ptr,
+               ses_generation_text(text, &b->one.generation));
+    pdr_buf_dispose(&name);
+}
+
+static void print_object(struct bag *b)
+{
+    pdr_builder *to = build_place(b);
+
+    cli_member_text(to, "key", pdr_str_c(b->at.key));
+    if (b->at.pointer != NULL)
+        cli_member_text(to, "pointer", pdr_str_c(b->at.pointer));
+    cli_member_bool(to, "changed", b->is_changed);
+    cli_member_bool(to, "dryRun", b->dry_run);
+    member_value(to, "before", b->before);
+    if (!b->removes)
+        member_value(to, "after", b->value);
+    end_object(b, to);
+}
+
+static int run_change(struct bag *b)
+{
+    pdr_generation expected;
+    int status = 0;
+
+    if (b->expect != NULL && !ses_generation_read(&expected, b->expect))
+        return doc_usage(b->one.cli, "--expect",
+                         "a generation has 64 hex digits",
+                         "'perdure session bag get --generation' prints it");
+    status = change(b);
+    if (status != 0)
+        return status;
+    if (cli_is_json(b->one.cli))
+        print_object(b);
+    else
+        print_done(b);
+    return 0;
+}
+
+/* --- set ----------------------------------------------------------------- */
+
+static pdr_rc value_text(pdr_buf *out, const struct bag *b, pdr_err *err)
+{
+    struct cli_input in;
+    pdr_rc rc = PDR_OK;
+
+    if (strcmp(b->at.value, "-") != 0)
+        return pdr_buf_append(out, pdr_str_c(b->at.value), err);
+    rc = cli_input_open(&in, b->one.cli, "-", err);
+    if (rc != PDR_OK)
+        return rc;
+    rc = cli_input_rest(out, &in, &b->one.from->how.limits, err);
+    cli_input_close(&in);
+    return rc;
+}
+
+/* VALUE as JSON, or as the text of a string. */
+static int read_value(struct bag *b)
+{
+    const pdr_read_opts opts = cli_read_opts(&b->one.from->how.limits);
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+    struct cli_about about = {.name = "VALUE",
+                              .hint = "a text is written in quotes, "
+                                      "'\"like this\"', or with --text"};
+    pdr_err err = PDR_ERR_INIT;
+    pdr_rc rc = value_text(&text, b, &err);
+
+    if (rc == PDR_OK && b->text)
+        rc = pdr_value_new_string(&b->value, pdr_buf_str(&text), &err);
+    else if (rc == PDR_OK)
+        rc = pdr_json_read(&b->value, pdr_buf_str(&text), &opts, &err);
+    about.input = pdr_buf_str(&text);
+    int status = rc == PDR_OK ? 0 : cli_fail(b->one.cli, &about, &err);
+    pdr_buf_dispose(&text);
+    return status;
+}
+
+#define CHANGE_ROWS(b)                                          \
+    CLI_TEXT(0, "expect", "SHA256", &(b)->expect,               \
+             "change it only if the file has this generation"), \
+        CLI_FLAG('n', "dry-run", &(b)->dry_run,                 \
+                 "say what would be changed, write nothing")
+
+static int run_set(struct cli *cli, int argc, char **argv)
+{
+    struct ses_from from;
+    struct bag b = {.one = SES_ONE_INIT(cli, &from)};
+    int status = 0;
+
+    ses_from_init(&from);
+    const struct cli_opt opts[] = {
+        CLI_MAY("ID", &b.words[0], "session; needed if there are several"),
+        CLI_MAY("KEY", &b.words[1], "slot of the bag"),
+        CLI_MAY("POINTER", &b.words[2], "JSON Pointer to a part of its value"),
+        CLI_MAY("VALUE", &b.words[3], "JSON; - reads standard input"),
+        CLI_FLAG(0, "text", &b.text, "VALUE is the text of a string"),
+        CHANGE_ROWS(&b),
+        SES_FROM_ROWS(&from),
+    };
+    if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))
+        return cli->status;
+    status = open_bag(&b, true, true);
+    if (status == 0)
+        status = read_value(&b);
+    if (status == 0)
+        status = run_change(&b);
+    bag_free(&b);
+    return status;
+}
+
+/* --- rm ------------------------------------------------------------------ */
+
+static int run_rm(struct cli *cli, int argc, char **argv)
+{
+    struct ses_from from;
+    struct bag b = {.one = SES_ONE_INIT(cli, &from), .removes = true};
+    int status = 0;
+
+    ses_from_init(&from);
+    const struct cli_opt opts[] = {
+        CLI_MAY("ID", &b.words[0], "session; needed if there are several"),
+        CLI_MAY("KEY", &b.words[1], "slot of the bag"),
+        CLI_MAY("POINTER", &b.words[2], "JSON Pointer to a part of its value"),
+        CHANGE_ROWS(&b),
+        SES_FROM_ROWS(&from),
+    };
+    if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))
+        return cli->status;
+    status = open_bag(&b, true, false);
+    if (status == 0)
+        status = run_change(&b);
+    bag_free(&b);
+    return status;
+}
+
+/* --- the commands -------------------------------------------------------- */
+
+const struct cli_command cli_cmd_session_bag_keys = {
+    .name = "session bag keys",
+    .summary = "the slots of a bag, with kinds and sizes",
+    .usage = "[OPTIONS] --file FILE [ID] | [OPTIONS] --folder DIR ID",
+    .run = run_keys};
+
+const struct cli_command cli_cmd_session_bag_get = {
+    .name = "session bag get",
+    .summary = "the value of a slot, or a part of it",
+    .usage = "[OPTIONS] --file FILE [ID] KEY [POINTER] | "
+             "[OPTIONS] --folder DIR ID KEY [POINTER]",
+    .run = run_get};
+
+const struct cli_command cli_cmd_session_bag_set = {
+    .name = "session bag set",
+    .summary = "change one value, and nothing else",
+    .usage = "[OPTIONS] --file FILE [ID] KEY [POINTER] VALUE | "
+             "[OPTIONS] --folder DIR ID KEY [POINTER] VALUE",
+    .run = run_set};
+
+const struct cli_command cli_cmd_session_bag_rm = {
+    .name = "session bag rm",
+    .summary = "remove a slot, or a part of its value",
+    .usage = "[OPTIONS] --file FILE [ID] KEY [POINTER] | "
+             "[OPTIONS] --folder DIR ID KEY [POINTER]",
+    .run = run_rm};

@@ -1,0 +1,445 @@
+/*
+ * perdure session convert - sessions in the shape of another program.
+ *
+ * WHY  A session of one edition is to go on in another. The shape changes, the
+ *      conversation does not; what the other shape has no place for is told,
+ *      thing by thing, before anybody relies on it.
+ *
+ * A file keeps its form: a list stays a list, metadata stays around its
+ * session. What cannot be converted at all fails, and nothing is written.
+ */
+#include "session_parts.h"
+
+static const char *const shape_words[] = {"native", "dotnet", "python",
+                                          "python-1.21", NULL};
+static const pdr_session_shape shapes[] = {
+    PDR_SESSION_NATIVE, PDR_SESSION_DOTNET, PDR_SESSION_PYTHON,
+    PDR_SESSION_PYTHON_OLD};
+
+struct conversion {
+    struct cli *cli;
+    struct ses_from from; /* of IN */
+    const char *out_path;
+    uint64_t shape, to; /* places in the lists of words, CLI_NO_FORM */
+    const char *id, *provider_key;
+    bool strict, pretty, yes;
+    struct ses_file file;
+    struct cli_form form; /* of OUT */
+    uint64_t at;          /* of the session in work */
+    uint64_t sessions, warnings, bytes;
+    pdr_builder *list; /* of findings; NULL: they are printed */
+    pdr_buf report;    /* for people */
+    bool out_failed;
+};
+
+static const char *out_name(const struct conversion *c)
+{
+    return strcmp(c->out_path, "-") == 0 ? "standard output" : c->out_path;
+}
+
+/* --- the report ---------------------------------------------------------- */
+
+static bool is_many(const struct conversion *c)
+{
+    return c->file.doc_count != 1 || c->file.docs[0].count != 1;
+}
+
+/* "warning: session /1, /stateBag/x: the text [rule]" */
+static void put_finding(struct conversion *c, const pdr_doc_finding *f)
+{
+    bool colored = c->cli->color_err;
+    bool is_info = f->severity == PDR_SEVERITY_INFO;
+    pdr_buf *out = &c->report;
+
+    if (is_info && c->cli->quiet)
+        return;
+    cli_putf(out, "%s%s:%s ", cli_on(colored, is_info ? CLI_CYAN : CLI_YELLOW),
+             pdr_severity_name(f->severity), cli_off(colored));
+    if (is_many(c))
+        cli_putf(out, "session /%ju%s ", (uintmax_t)c->at,
+                 f->pointer.len > 0 ? "," : ":");
+    if (f->pointer.len > 0) {
+        cli_show(out, f->pointer, CLI_TEXT_JSON);
+        cli_put(out, ": ");
+    }
+    cli_show(out, f->text, CLI_TEXT_LINE);
+    cli_putf(out, " [%s]\n", f->rule);
+}
+
+static void build_finding(struct conversion *c, const pdr_doc_finding *f)
+{
+    pdr_builder_object(c->list);
+    cli_member_count(c->list, "index", c->at);
+    cli_member_text(c->list, "severity",
+                    pdr_str_c(pdr_severity_name(f->severity)));
+    cli_member_text(c->list, "rule", pdr_str_c(f->rule));
+    cli_member_text(c->list, "pointer", f->pointer);
+    cli_member_text(c->list, "text", f->text);
+    pdr_builder_end(c->list);
+}
+
+static pdr_rc on_finding(const pdr_doc_finding *finding, pdr_err *err,
+                         void *arg)
+{
+    struct conversion *c = arg;
+
+    (void)err;
+    c->warnings += finding->severity != PDR_SEVERITY_INFO;
+    if (c->list != NULL)
+        build_finding(c, finding);
+    else
+        put_finding(c, finding);
+    return PDR_OK;
+}
+
+static void print_summary(const struct conversion *c)
+{
+    char digits[32], size[32];
+    pdr_buf name = PDR_BUF_INIT(SIZE_MAX);
+
+    cli_show(&name, pdr_str_c(out_name(c)), CLI_TEXT_LINE);
+    fprintf(stderr, "perdure: %.*s: %s, %s session%s, %s", (int)name.len,
+            name.ptr, shape_words[c->shape], cli_number(digits, c->sessions),
+            c->sessions == 1 ? "" : "s", cli_size(size, c->bytes));
+    if (c->warnings > 0)
+        fprintf(stderr, ", %s warning%s", cli_number(digits, c->warnings),
+                c->warnings == 1 ? "" : "s");
+    fputs("\n", stderr);
+    pdr_buf_dispose(&name);
+}
+
+/* On standard output, unless that is taken by the sessions. */
+static void print_object(struct conversion *c)
+{
+    bool is_file = strcmp(c->out_path, "-") != 0;
+    pdr_builder *to = NULL;
+    pdr_value *findings = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    pdr_builder_end(c->list);
+    cli_must(pdr_builder_finish(&findings, c->list, &err), &err);
+    cli_must(pdr_builder_new(&to, &err), &err);
+    pdr_builder_object(to);
+    cli_member_text(to, "in", pdr_str_c(ses_from_name(&c->from)));
+    cli_member_text(to, "out", pdr_str_c(out_name(c)));
+    cli_member_text(to, "shape", pdr_str_c(shape_words[c->shape]));
+    cli_member_text(to, "format", pdr_str_c(c->form.format.name));
+    cli_member_count(to, "sessions", c->sessions);
+    cli_member_count(to, "bytes", c->bytes);
+    cli_member_count(to, "warnings", c->warnings);
+    pdr_builder_name(to, pdr_str_c("findings"));
+    pdr_builder_value(to, findings);
+    pdr_builder_end(to);
+    ses_print_built(c->cli, is_file ? stdout : stderr, to);
+    pdr_value_free(findings);
+    pdr_builder_free(to);
+}
+
+/* --- sessions ------------------------------------------------------------ */
+
+static pdr_rc convert_one(pdr_session **out, struct conversion *c,
+                          pdr_session *session, pdr_err *err)
+{
+    const pdr_session_convert_opts opts = {.to = shapes[c->shape],
+                                           .id = pdr_str_c(c->id),
+                                           .provider_key =
+                                               pdr_str_c(c->provider_key)};
+
+    c->sessions++;
+    return pdr_session_convert(out, session, &opts, err, on_finding, c);
+}
+
+/* The document of a converted session, into a builder. */
+static pdr_rc build_one(pdr_builder *to, struct conversion *c,
+                        pdr_session *session, pdr_err *err)
+{
+    pdr_session *made = NULL;
+    pdr_value *value = NULL;
+    pdr_rc rc = convert_one(&made, c, session, err);
+
+    if (rc == PDR_OK)
+        rc = pdr_session_to_value(&value, made, err);
+    if (rc == PDR_OK)
+        pdr_builder_value(to, value);
+    pdr_value_free(value);
+    pdr_session_free(made);
+    return rc;
+}
+
+static void build_name(pdr_builder *to, const pdr_value *name)
+{
+    pdr_str raw = {NULL, 0};
+
+    if (name != NULL && pdr_value_raw(&raw, name))
+        pdr_builder_escaped_name(to, pdr_str_n(raw.ptr + 1, raw.len - 2));
+}
+
+/* Element `index` of a list: a session, or a null. */
+static pdr_rc build_element(pdr_builder *to, struct conversion *c,
+                            const struct ses_doc *d, pdr_iter *it, pdr_err *err)
+{
+    pdr_session *session = ses_doc_session(d, it->index);
+    pdr_session *none = NULL;
+
+    build_name(to, it->name);
+    if (session != NULL)
+        return build_one(to, c, session, err);
+    if (pdr_value_kind(it->value) == PDR_NULL) {
+        pdr_builder_null(to);
+        return PDR_OK;
+    }
+    /* It is no session; this says why. */
+    return pdr_session_from_value(&none, it->value, err);
+}
+
+static pdr_rc build_list(pdr_builder *to, struct conversion *c,
+                         const struct ses_doc *d, pdr_err *err)
+{
+    bool is_map = pdr_value_kind(d->value) == PDR_OBJECT;
+    pdr_rc rc = PDR_OK;
+    pdr_iter it;
+
+    if (is_map)
+        pdr_builder_object(to);
+    else
+        pdr_builder_array(to);
+    pdr_iter_init(&it, d->value);
+    for (; rc == PDR_OK && pdr_iter_next(&it); c->at++)
+        rc = build_element(to, c, d, &it, err);
+    c->at -= rc != PDR_OK;
+    pdr_builder_end(to);
+    return rc;
+}
+
+/* Metadata stays as it is, around another session. */
+static pdr_rc convert_wrappers(struct conversion *c, struct ses_doc *d,
+                               pdr_err *err)
+{
+    for (size_t i = 0; i < d->count; i++, c->at++) {
+        pdr_session *made = NULL;
+        pdr_rc rc = PDR_OK;
+        if (d->wrappers[i].session == NULL)
+            continue;
+        rc = convert_one(&made, c, d->wrappers[i].session, err);
+        if (rc != PDR_OK)
+            return rc;
+        pdr_session_free(d->wrappers[i].session);
+        d->wrappers[i].session = made;
+    }
+    return PDR_OK;
+}
+
+static pdr_rc convert_built(pdr_value **out, struct conversion *c,
+                            const struct ses_doc *d, pdr_err *err)
+{
+    pdr_builder *to = NULL;
+    pdr_rc rc = pdr_builder_new(&to, err);
+
+    if (rc == PDR_OK && d->list != NULL)
+        rc = build_list(to, c, d, err);
+    else if (rc == PDR_OK)
+        rc = build_one(to, c, d->one, err);
+    if (rc == PDR_OK)
+        rc = pdr_builder_finish(out, to, err);
+    if (rc == PDR_OK && d->list == NULL)
+        c->at++;
+    pdr_builder_free(to);
+    return rc;
+}
+
+static pdr_rc convert_doc(pdr_value **out, struct conversion *c,
+                          struct ses_doc *d, pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    if (d->wrappers == NULL)
+        return convert_built(out, c, d, err);
+    rc = convert_wrappers(c, d, err);
+    return rc == PDR_OK ? ses_doc_value(out, d, err) : rc;
+}
+
+/* --- from file to file --------------------------------------------------- */
+
+static pdr_rc write_docs(pdr_buf *out, struct conversion *c, pdr_err *err)
+{
+    pdr_write_opts opts = {.flags = c->form.format.flags,
+                           .layout = c->pretty ? PDR_PRETTY : PDR_COMPACT};
+    pdr_writer *writer = NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (c->from.how.limits.bare_tokens &&
+        cli_form_can_write(&c->form.format, PDR_BARE_TOKENS))
+        opts.flags |= PDR_BARE_TOKENS;
+    rc = pdr_writer_new(&writer, c->form.format.codec, &opts, err,
+                        pdr_write_buf, out);
+    for (size_t i = 0; rc == PDR_OK && i < c->file.doc_count; i++) {
+        pdr_value *value = NULL;
+        rc = convert_doc(&value, c, &c->file.docs[i], err);
+        if (rc == PDR_OK)
+            rc = pdr_writer_put(writer, PDR_SCALAR, value, err);
+        pdr_value_free(value);
+    }
+    if (rc == PDR_OK)
+        rc = pdr_writer_finish(writer, err);
+    pdr_writer_free(writer);
+    return rc;
+}
+
+static pdr_rc write_out(struct conversion *c, pdr_str text, pdr_err *err)
+{
+    struct cli_output_file out;
+    pdr_rc rc = cli_output_open(&out, c->cli, c->out_path, c->yes, err);
+
+    c->out_failed = true;
+    if (rc != PDR_OK)
+        return rc;
+    rc = cli_output_write(text, err, &out);
+    if (rc == PDR_OK)
+        rc = cli_output_commit(&out, err);
+    else
+        cli_output_abandon(&out);
+    c->bytes = text.len;
+    return rc;
+}
+
+static pdr_rc check_strict(const struct conversion *c, pdr_err *err)
+{
+    if (!c->strict || c->warnings == 0)
+        return PDR_OK;
+    return pdr_err_set(err, PDR_EINVALID, "cannot_carry",
+                       "--strict: %ju warning%s; nothing was written",
+                       (uintmax_t)c->warnings, c->warnings == 1 ? "" : "s");
+}
+
+static pdr_rc check_room(const struct conversion *c, pdr_err *err)
+{
+    if (cli_form_is_sequence(&c->form.format) || c->file.doc_count == 1)
+        return PDR_OK;
+    if (c->file.doc_count == 0)
+        return pdr_err_set(err, PDR_EINVALID, "no_document",
+                           "there is no session in it");
+    return pdr_err_set(err, PDR_EINVALID, "several_documents",
+                       "there are %zu documents, and %s holds one",
+                       c->file.doc_count, c->form.format.name);
+}
+
+/* The format of OUT: said, told by its name, else that of IN. */
+static pdr_rc convert(struct conversion *c, pdr_err *err)
+{
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+    pdr_rc rc =
+        ses_file_read(&c->file, c->cli, c->from.file, &c->from.how, false, err);
+
+    if (rc == PDR_OK && !cli_form_of_name(&c->form, c->out_path, c->to))
+        c->form = c->file.form;
+    if (rc == PDR_OK)
+        rc = check_room(c, err);
+    if (rc == PDR_OK)
+        rc = write_docs(&text, c, err);
+    if (rc == PDR_OK)
+        rc = check_strict(c, err);
+    if (rc == PDR_OK)
+        rc = write_out(c, pdr_buf_str(&text), err);
+    pdr_buf_dispose(&text);
+    return rc;
+}
+
+static int fail(const struct conversion *c, const pdr_err *err)
+{
+    struct cli_about about = {.name = out_name(c)};
+    char name[320], room[SES_HINT_MAX];
+
+    if (c->out_failed)
+        return cli_fail(c->cli, &about, err);
+    about.name = ses_from_name(&c->from);
+    about.input = pdr_buf_str(&c->file.text);
+    if (c->sessions > 0 && is_many(c)) {
+        snprintf(name, sizeof(name), "%.250s: session /%ju",
+                 ses_from_name(&c->from), (uintmax_t)c->at);
+        about.name = name;
+    }
+    about.hint = ses_hint(room, &c->from, c->file.wrong, err);
+    if (strcmp(err->reason, "several_documents") == 0)
+        about.hint = "choose a format for many, as in --to jsonl, or gather "
+                     "them with 'perdure session export'";
+    if (strcmp(err->reason, "cannot_carry") == 0)
+        about.hint = "the report above says what the shape cannot hold";
+    return cli_fail(c->cli, &about, err);
+}
+
+static int finish(struct conversion *c, pdr_rc rc, const pdr_err *err)
+{
+    if (c->report.len > 0)
+        fwrite(c->report.ptr, 1, c->report.len, stderr);
+    if (rc != PDR_OK)
+        return fail(c, err);
+    if (c->list != NULL)
+        print_object(c);
+    else if (!c->cli->quiet)
+        print_summary(c);
+    return 0;
+}
+
+/* --- the command --------------------------------------------------------- */
+
+static int check_usage(struct conversion *c)
+{
+    if (c->shape == CLI_NO_FORM)
+        return doc_usage(c->cli, "--shape", "the shape is missing",
+                         "'perdure convert' changes the format alone");
+    if (cli_same_file(c->from.file, c->out_path))
+        return doc_usage(c->cli, c->out_path, "is the very file that is read",
+                         "name a new file; the old one stays as it was");
+    return 0;
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+    struct conversion c = {.cli = cli,
+                           .shape = CLI_NO_FORM,
+                           .to = CLI_NO_FORM,
+                           .file = SES_FILE_INIT,
+                           .report = PDR_BUF_INIT(SIZE_MAX)};
+    char to_help[CLI_LIST_MAX];
+    pdr_err err = PDR_ERR_INIT;
+    pdr_rc rc = PDR_OK;
+    int status = 0;
+
+    ses_from_init(&c.from);
+    cli_form_list(to_help, sizeof(to_help), "OUT is ", 0, 0);
+    const struct cli_opt opts[] = {
+        CLI_ARG("IN", &c.from.file, "file with sessions; - is standard input"),
+        CLI_ARG("OUT", &c.out_path, "file to write; - is standard output"),
+        CLI_WORD('s', "shape", "SHAPE", &c.shape, shape_words,
+                 "native, dotnet, python or python-1.21"),
+        CLI_WORD(0, "to", "FORMAT", &c.to, cli_form_words(), to_help),
+        CLI_TEXT(0, "id", "ID", &c.id, "for a session that has no id"),
+        CLI_TEXT(0, "provider-key", "KEY", &c.provider_key,
+                 "slot for the provider state of old threads"),
+        CLI_FLAG(0, "strict", &c.strict, "write nothing if something is lost"),
+        CLI_FLAG(0, "pretty", &c.pretty, "a line for each element and member"),
+        CLI_FLAG('y', "yes", &c.yes, "replace OUT if it exists"),
+        DOC_READ_ROWS(&c.from.how),
+    };
+    if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))
+        return cli->status;
+    status = check_usage(&c);
+    if (status != 0)
+        return status;
+    if (cli_is_json(cli)) {
+        cli_must(pdr_builder_new(&c.list, &err), &err);
+        pdr_builder_array(c.list);
+    }
+    rc = convert(&c, &err);
+    status = finish(&c, rc, &err);
+    ses_file_free(&c.file);
+    pdr_builder_free(c.list);
+    pdr_buf_dispose(&c.report);
+    return status;
+}
+
+const struct cli_command cli_cmd_session_convert = {
+    .name = "session convert",
+    .summary = "sessions in the shape of another program",
+    .usage = "--shape SHAPE [OPTIONS] IN OUT",
+    .run = run};

@@ -1,0 +1,479 @@
+/*
+ * perdure session export - many sessions in one file.
+ *
+ * WHY  A folder of sessions is to be moved, kept or handed to another program:
+ *      one file, in any format, a list or a stream. Sessions go through one at
+ *      a time, as they are; what a list would lose, a key that is no id, is
+ *      refused, and so is what cannot be read.
+ */
+#include "session_parts.h"
+
+struct export
+{
+    struct cli *cli;
+    struct ses_from from;
+    const char *out_path;
+    uint64_t to; /* place in cli_form_words(), CLI_NO_FORM */
+    bool is_map, skip, pretty, yes;
+    struct cli_form form; /* of OUT */
+    struct cli_input in;
+    struct cli_form in_form;
+    pdr_folder *folder;
+    pdr_buf path; /* of the file of the folder in work */
+    struct cli_output_file out;
+    pdr_writer *writer;
+    struct doc_keys keys; /* of an object of sessions */
+    uint64_t sessions, others, left_out;
+    pdr_value *wrong; /* owned; what is no session */
+    bool out_failed;  /* a failure is about OUT */
+};
+
+/* One session on its way. */
+struct parcel {
+    pdr_session *session;   /* borrowed; NULL: what is no session */
+    const pdr_value *value; /* borrowed; its document */
+    pdr_str name;           /* borrowed; key or name; NULL: it has none */
+    uint64_t index;
+};
+
+static const char *out_name(const struct export *e)
+{
+    return strcmp(e->out_path, "-") == 0 ? "standard output" : e->out_path;
+}
+
+/* --- writing ------------------------------------------------------------- */
+
+static pdr_rc put(struct export *e, pdr_event event, const pdr_value *value,
+                  pdr_err *err)
+{
+    pdr_rc rc = pdr_writer_put(e->writer, event, value, err);
+
+    e->out_failed = rc != PDR_OK;
+    return rc;
+}
+
+static bool is_sequence(const struct export *e)
+{
+    return cli_form_is_sequence(&e->form.format);
+}
+
+/* A list has no keys: one that is not the id would get lost. */
+static pdr_rc check_name(const struct parcel *p, pdr_str id, pdr_err *err)
+{
+    if (p->name.ptr == NULL || pdr_str_equal(p->name, id))
+        return PDR_OK;
+    return pdr_err_set(err, PDR_EINVALID, "key_lost",
+                       "the session '%.*s' has the id '%.*s', and a list has "
+                       "no place for its name",
+                       (int)(p->name.len < 80 ? p->name.len : 80), p->name.ptr,
+                       (int)(id.len < 80 ? id.len : 80),
+                       id.len > 0 ? id.ptr : "");
+}
+
+static pdr_rc put_named(struct export *e, pdr_str name, const pdr_value *value,
+                        pdr_err *err)
+{
+    pdr_value *text = NULL;
+    bool alone = is_sequence(e);
+    pdr_rc rc = pdr_value_new_string(&text, name, err);
+
+    doc_keys_add(&e->keys, name, e->sessions);
+    if (rc == PDR_OK && alone)
+        rc = put(e, PDR_BEGIN_OBJECT, NULL, err);
+    if (rc == PDR_OK)
+        rc = put(e, PDR_NAME, text, err);
+    if (rc == PDR_OK)
+        rc = put(e, PDR_SCALAR, value, err);
+    if (rc == PDR_OK && alone)
+        rc = put(e, PDR_END, NULL, err);
+    pdr_value_free(text);
+    return rc;
+}
+
+static pdr_rc put_in_map(struct export *e, const struct parcel *p, pdr_str id,
+                         pdr_err *err)
+{
+    pdr_str name = p->name.ptr != NULL ? p->name : id;
+
+    if (p->session == NULL)
+        return pdr_err_set(err, PDR_EINVALID, "key_lost",
+                           "element /%ju is no plain session, and --map takes "
+                           "no others",
+                           (uintmax_t)p->index);
+    if (name.len == 0)
+        return pdr_err_set(err, PDR_EINVALID, "key_lost",
+                           "session /%ju has neither a name nor an id",
+                           (uintmax_t)p->index);
+    return put_named(e, name, p->value, err);
+}
+
+static pdr_rc export_one(struct export *e, const struct parcel *p, pdr_err *err)
+{
+    pdr_buf id = PDR_BUF_INIT(SIZE_MAX);
+    pdr_rc rc = PDR_OK;
+
+    if (p->session != NULL)
+        ses_put_id(&id, p->session);
+    if (e->is_map) {
+        rc = put_in_map(e, p, pdr_buf_str(&id), err);
+    } else {
+        rc = check_name(p, pdr_buf_str(&id), err);
+        if (rc == PDR_OK)
+            rc = put(e, PDR_SCALAR, p->value, err);
+    }
+    e->sessions += rc == PDR_OK && pdr_value_kind(p->value) != PDR_NULL;
+    pdr_buf_dispose(&id);
+    return rc;
+}
+
+/* What cannot be exported ends it, or is told and left out. */
+static pdr_rc leave_out(struct export *e, const char *what, pdr_rc rc,
+                        const pdr_err *err)
+{
+    pdr_buf name = PDR_BUF_INIT(SIZE_MAX);
+
+    if (!e->skip || rc == PDR_ENOMEM)
+        return rc;
+    e->left_out++;
+    cli_show(&name, pdr_str_c(what), CLI_TEXT_LINE);
+    if (!cli_is_json(e->cli))
+        fprintf(stderr, "%swarning:%s %.*s was left out: %s\n",
+                cli_on(e->cli->color_err, CLI_YELLOW),
+                cli_off(e->cli->color_err), (int)name.len, name.ptr,
+                err->message);
+    pdr_buf_dispose(&name);
+    return PDR_OK;
+}
+
+/* --- from a file --------------------------------------------------------- */
+
+/* Metadata and nulls go along; anything else is no session. */
+static pdr_rc export_value(struct export *e, struct parcel *p, pdr_err *err)
+{
+    pdr_session *none = NULL;
+    char place[40];
+    pdr_rc rc = PDR_OK;
+
+    if (pdr_value_kind(p->value) == PDR_NULL ||
+        pdr_session_looks(p->value) == PDR_LOOKS_WRAPPER)
+        return export_one(e, p, err);
+    rc = pdr_session_from_value(&none, p->value, err);
+    pdr_session_free(none);
+    if (e->wrong == NULL)
+        e->wrong = pdr_value_ref(p->value);
+    snprintf(place, sizeof(place), "element /%ju", (uintmax_t)p->index);
+    return leave_out(e, place, rc, err);
+}
+
+static pdr_rc export_item(struct export *e, pdr_session *session,
+                          const pdr_session_item *item, pdr_err *err)
+{
+    struct parcel p = {.session = session, .index = item->index};
+    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
+    pdr_value *document = NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (item->name != NULL)
+        p.name = doc_text(item->name, &scratch);
+    if (session != NULL)
+        rc = pdr_session_to_value(&document, session, err);
+    p.value = session != NULL ? document : item->value;
+    if (rc == PDR_OK)
+        rc =
+            session != NULL ? export_one(e, &p, err) : export_value(e, &p, err);
+    pdr_value_free(document);
+    pdr_buf_dispose(&scratch);
+    return rc;
+}
+
+static pdr_rc export_stream(struct export *e, pdr_err *err)
+{
+    const pdr_read_opts opts =
+        cli_form_walk_opts(&e->in_form.format, &e->from.how.limits);
+    pdr_session_reader *reader = NULL;
+    bool end = false;
+    pdr_rc rc = pdr_session_reader_new(&reader, e->in_form.format.codec, &opts,
+                                       true, err, cli_input_some, &e->in);
+
+    while (rc == PDR_OK && !end) {
+        pdr_session *session = NULL;
+        pdr_session_item item = {.value = NULL};
+        rc = pdr_session_reader_next(&session, &item, &end, reader, err);
+        if (rc == PDR_OK && !end)
+            rc = export_item(e, session, &item, err);
+        pdr_value_free(item.value);
+        pdr_session_free(session);
+    }
+    pdr_session_reader_free(reader);
+    return rc;
+}
+
+/* --- from a folder ------------------------------------------------------- */
+
+/* The path of a file in the folder, ended by NUL. */
+static void put_path(struct export *e, pdr_str file)
+{
+    pdr_buf_clear(&e->path);
+    cli_putf(&e->path, "%s/%.*s", e->from.folder, (int)file.len, file.ptr);
+    cli_must(pdr_buf_append(&e->path, pdr_str_n("", 1), NULL), NULL);
+}
+
+static pdr_rc on_entry(const pdr_folder_entry *entry, pdr_err *err, void *arg)
+{
+    struct export *e = arg;
+    const struct cli_limits limits = {.bare_tokens = true};
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+    struct cli_form form;
+    struct parcel p = {.name = entry->key};
+    pdr_session *session = NULL;
+    pdr_value *value = NULL;
+    pdr_rc rc = PDR_OK;
+
+    e->others += entry->kind != PDR_FOLDER_SESSION;
+    if (entry->kind != PDR_FOLDER_SESSION)
+        return PDR_OK;
+    put_path(e, entry->file);
+    rc = cli_input_value(&value, &text, &form, e->cli, e->path.ptr, CLI_NO_FORM,
+                         &limits, err);
+    if (rc == PDR_OK)
+        rc = pdr_session_from_value(&session, value, err);
+    if (rc == PDR_OK && entry->key.len == 0)
+        rc = pdr_err_set(err, PDR_EINVALID, "key_unknown",
+                         "neither its name nor what is in it tells the key "
+                         "of the session");
+    p.session = session;
+    p.value = value;
+    rc = rc == PDR_OK ? export_one(e, &p, err)
+                      : leave_out(e, e->path.ptr, rc, err);
+    pdr_session_free(session);
+    pdr_value_free(value);
+    pdr_buf_dispose(&text);
+    return rc;
+}
+
+/* --- all of it ----------------------------------------------------------- */
+
+/* A name that stands twice in an object would hide a session. */
+static pdr_rc check_keys(struct export *e, pdr_err *err)
+{
+    doc_keys_sort(&e->keys);
+    for (size_t i = 1; i < e->keys.count; i++) {
+        pdr_str name = e->keys.items[i].text;
+        if (pdr_str_equal(name, e->keys.items[i - 1].text))
+            return pdr_err_set(err, PDR_EINVALID, "key_lost",
+                               "two sessions are called '%.*s', and --map has "
+                               "room for one",
+                               (int)(name.len < 120 ? name.len : 120),
+                               name.ptr);
+    }
+    return PDR_OK;
+}
+
+static pdr_rc export_all(struct export *e, pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    if (!is_sequence(e))
+        rc = put(e, e->is_map ? PDR_BEGIN_OBJECT : PDR_BEGIN_ARRAY, NULL, err);
+    if (rc == PDR_OK)
+        rc = e->folder != NULL ? pdr_folder_list(e->folder, err, on_entry, e)
+                               : export_stream(e, err);
+    if (rc == PDR_OK)
+        rc = check_keys(e, err);
+    if (rc == PDR_OK && !is_sequence(e))
+        rc = put(e, PDR_END, NULL, err);
+    if (rc == PDR_OK) {
+        rc = pdr_writer_finish(e->writer, err);
+        e->out_failed = rc != PDR_OK;
+    }
+    return rc;
+}
+
+static pdr_rc write_out(struct export *e, pdr_err *err)
+{
+    pdr_write_opts opts = {.flags = e->form.format.flags,
+                           .layout = e->pretty ? PDR_PRETTY : PDR_COMPACT};
+    pdr_rc rc = cli_output_open(&e->out, e->cli, e->out_path, e->yes, err);
+
+    e->out_failed = rc != PDR_OK;
+    if (rc != PDR_OK)
+        return rc;
+    if (e->from.how.limits.bare_tokens &&
+        cli_form_can_write(&e->form.format, PDR_BARE_TOKENS))
+        opts.flags |= PDR_BARE_TOKENS;
+    rc = pdr_writer_new(&e->writer, e->form.format.codec, &opts, err,
+                        cli_output_write, &e->out);
+    if (rc == PDR_OK)
+        rc = export_all(e, err);
+    if (rc != PDR_OK) {
+        cli_output_abandon(&e->out);
+        return rc;
+    }
+    rc = cli_output_commit(&e->out, err);
+    e->out_failed = rc != PDR_OK;
+    return rc;
+}
+
+static pdr_rc export(struct export *e, pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    if (e->from.folder != NULL) {
+        rc = ses_folder_open(&e->folder, &e->from, false, err);
+        return rc == PDR_OK ? write_out(e, err) : rc;
+    }
+    rc = cli_input_open(&e->in, e->cli, e->from.file, err);
+    if (rc != PDR_OK)
+        return rc;
+    rc = cli_form_of_input(&e->in_form, &e->in, e->from.how.from, err);
+    if (rc == PDR_OK)
+        rc = write_out(e, err);
+    else
+        e->in_form.format.codec = NULL;
+    cli_progress_end(&e->in.progress);
+    return rc;
+}
+
+/* --- what was done ------------------------------------------------------- */
+
+static const char *hint_for(char room[SES_HINT_MAX], const struct export *e,
+                            const pdr_err *err)
+{
+    if (strcmp(err->reason, "key_lost") == 0)
+        return e->is_map ? "without --map they make a list"
+                         : "--map makes an object of sessions by name";
+    if (err->code != PDR_EIO && !e->skip && e->from.folder != NULL)
+        return "--skip leaves out what cannot be read, and says so";
+    return ses_hint(room, &e->from, e->wrong, err);
+}
+
+static int fail(struct export *e, pdr_err *err)
+{
+    char room[SES_HINT_MAX];
+    struct cli_about about = {.name = e->out_failed ? out_name(e)
+                                                    : ses_from_name(&e->from)};
+
+    if (!e->out_failed && e->path.len > 0)
+        about.name = e->path.ptr;
+    if (!e->out_failed)
+        about.hint = hint_for(room, e, err);
+    if (!e->out_failed && e->from.file != NULL) {
+        about.input = pdr_str_n(e->in.first, e->in.first_len);
+        (void)cli_input_locate(&about.line, &about.column, &e->in, err->offset);
+    }
+    return cli_fail(e->cli, &about, err);
+}
+
+static void print_summary(const struct export *e)
+{
+    char digits[32], size[32];
+    pdr_buf name = PDR_BUF_INIT(SIZE_MAX);
+
+    cli_show(&name, pdr_str_c(out_name(e)), CLI_TEXT_LINE);
+    fprintf(stderr, "perdure: %.*s: %s, %s session%s, %s", (int)name.len,
+            name.ptr, e->form.format.name, cli_number(digits, e->sessions),
+            e->sessions == 1 ? "" : "s", cli_size(size, e->out.bytes));
+    if (e->left_out > 0)
+        fprintf(stderr, ", %s left out", cli_number(digits, e->left_out));
+    if (e->others > 0)
+        fprintf(stderr, "; %s other file%s of the folder %s no session",
+                cli_number(digits, e->others), e->others == 1 ? "" : "s",
+                e->others == 1 ? "is" : "are");
+    fputs("\n", stderr);
+    pdr_buf_dispose(&name);
+}
+
+static void print_object(const struct export *e)
+{
+    bool is_file = strcmp(e->out_path, "-") != 0;
+    pdr_builder *to = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    cli_must(pdr_builder_new(&to, &err), &err);
+    pdr_builder_object(to);
+    cli_member_text(to, e->from.folder != NULL ? "folder" : "file",
+                    pdr_str_c(ses_from_name(&e->from)));
+    cli_member_text(to, "out", pdr_str_c(out_name(e)));
+    cli_member_text(to, "format", pdr_str_c(e->form.format.name));
+    cli_member_count(to, "sessions", e->sessions);
+    cli_member_count(to, "bytes", e->out.bytes);
+    cli_member_count(to, "leftOut", e->left_out);
+    cli_member_count(to, "otherFiles", e->others);
+    pdr_builder_end(to);
+    ses_print_built(e->cli, is_file ? stdout : stderr, to);
+    pdr_builder_free(to);
+}
+
+/* --- the command --------------------------------------------------------- */
+
+static int check_usage(struct export *e)
+{
+    char list[CLI_LIST_MAX];
+    int status = ses_from_check(e->cli, &e->from, NULL);
+
+    if (status != 0)
+        return status;
+    if (!cli_form_of_name(&e->form, e->out_path, e->to)) {
+        cli_form_list(list, sizeof(list), "choose one with --to: ", 0, 0);
+        return doc_usage(e->cli, e->out_path, "its name tells no format", list);
+    }
+    if (e->from.file != NULL && cli_same_file(e->from.file, e->out_path))
+        return doc_usage(e->cli, e->out_path, "is the very file that is read",
+                         "name a new file; the old one stays as it was");
+    return 0;
+}
+
+static int run_export(struct export *e)
+{
+    pdr_err err = PDR_ERR_INIT;
+    int status = check_usage(e);
+
+    if (status != 0)
+        return status;
+    if (export(e, &err) != PDR_OK)
+        status = fail(e, &err);
+    else if (cli_is_json(e->cli))
+        print_object(e);
+    else if (!e->cli->quiet)
+        print_summary(e);
+    if (e->from.file != NULL)
+        cli_input_close(&e->in);
+    pdr_writer_free(e->writer);
+    pdr_folder_close(e->folder);
+    doc_keys_free(&e->keys);
+    pdr_value_free(e->wrong);
+    pdr_buf_dispose(&e->path);
+    return status;
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+    struct export e = {.cli = cli,
+                       .to = CLI_NO_FORM,
+                       .keys = DOC_KEYS_INIT,
+                       .path = PDR_BUF_INIT(SIZE_MAX)};
+    char to_help[CLI_LIST_MAX];
+
+    e.in.fd = -1;
+    ses_from_init(&e.from);
+    cli_form_list(to_help, sizeof(to_help), "OUT is ", 0, 0);
+    const struct cli_opt opts[] = {
+        CLI_ARG("OUT", &e.out_path, "file to write; - is standard output"),
+        CLI_WORD(0, "to", "FORMAT", &e.to, cli_form_words(), to_help),
+        CLI_FLAG('m', "map", &e.is_map,
+                 "an object of sessions by key, instead of a list"),
+        CLI_FLAG(0, "skip", &e.skip, "leave out what cannot be read"),
+        CLI_FLAG(0, "pretty", &e.pretty, "a line for each element and member"),
+        CLI_FLAG('y', "yes", &e.yes, "replace OUT if it exists"),
+        SES_FROM_ROWS(&e.from),
+    };
+    if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))
+        return cli->status;
+    return run_export(&e);
+}
+
+const struct cli_command cli_cmd_session_export = {
+    .name = "session export",
+    .summary = "many sessions in one file",
+    .usage = "[OPTIONS] --file FILE OUT | [OPTIONS] --folder DIR OUT",
+    .run = run};

@@ -1,0 +1,501 @@
+/*
+ * perdure session import - the sessions of a file as files of a folder.
+ *
+ * WHY  What was exported comes back, and sessions of other programs become
+ *      files that the Python edition reads. A session that is there is not
+ *      replaced unless that was asked for, and nothing is written before it is
+ *      known that every session can be: so the file is read twice.
+ *
+ *        first   each session: a key, a shape that fits, new or there already?
+ *        second  each one that is not the same is written, if nobody else wrote
+ *                it meanwhile
+ */
+#include "session_parts.h"
+
+#include <stdlib.h>
+
+#define NAMED 3 /* sessions that are there already, to name in an error */
+
+enum fate { FATE_NONE, FATE_NEW, FATE_SAME, FATE_REPLACE };
+
+/* What the first reading found out about an element. */
+struct plan {
+    enum fate fate;
+    pdr_generation generation; /* of what is there */
+};
+
+struct import {
+    struct cli *cli;
+    const char *path;
+    struct ses_from from; /* the folder, and how to read the file */
+    bool yes, dry_run, drop_metadata;
+    pdr_buf piped; /* standard input, which comes once */
+    struct cli_form form;
+    pdr_folder *folder; /* NULL: there is none yet */
+    struct plan *plans;
+    size_t count, cap;
+    struct doc_keys keys;
+    bool is_writing;
+    uint64_t counts[FATE_REPLACE + 1];
+    uint64_t written;
+    pdr_buf there;      /* names of sessions that are there, for the error */
+    uint64_t at;        /* element in work */
+    pdr_value *wrong;   /* owned; what is no session */
+    bool folder_failed; /* a failure is about the folder */
+};
+
+/* --- one session --------------------------------------------------------- */
+
+static struct plan *plan_at(struct import *i, uint64_t index)
+{
+    while (i->count <= index) {
+        if (i->count == i->cap) {
+            i->cap = i->cap > 0 ? i->cap * 2 : 256;
+            i->plans = cli_realloc(i->plans, i->cap, sizeof(i->plans[0]));
+        }
+        i->plans[i->count++] = (struct plan){.fate = FATE_NONE};
+    }
+    return &i->plans[index];
+}
+
+static pdr_rc check_shape(const struct import *i, pdr_session *session,
+                          pdr_str key, pdr_err *err)
+{
+    pdr_session_shape shape = pdr_session_get_shape(session);
+
+    if (shape != PDR_SESSION_PYTHON)
+        return pdr_err_set(err, PDR_EINVALID, "session_kind",
+                           "session /%ju has the shape %s, and a snapshot "
+                           "folder holds sessions of shape python",
+                           (uintmax_t)i->at, pdr_session_shape_name(shape));
+    if (key.len == 0)
+        return pdr_err_set(err, PDR_EINVALID, "folder_key",
+                           "session /%ju has neither a name nor an id",
+                           (uintmax_t)i->at);
+    return PDR_OK;
+}
+
+/* A file of a folder has a version at its end, which the folder adds. */
+static void drop_version(pdr_value **io, const pdr_value *other)
+{
+    pdr_err err = PDR_ERR_INIT;
+
+    if (pdr_value_get_c(other, "version") == NULL &&
+        pdr_value_get_c(*io, "version") != NULL)
+        cli_must(pdr_value_remove(io, pdr_str_c("version"), &err), &err);
+}
+
+static bool is_same(pdr_session *a, pdr_session *there)
+{
+    pdr_value *one = NULL, *other = NULL;
+    pdr_err err = PDR_ERR_INIT;
+    bool same = false;
+
+    cli_must(pdr_session_to_value(&one, a, &err), &err);
+    cli_must(pdr_session_to_value(&other, there, &err), &err);
+    drop_version(&other, one);
+    same = pdr_value_equal(one, other);
+    pdr_value_free(one);
+    pdr_value_free(other);
+    return same;
+}
+
+static void note_there(struct import *i, pdr_str key)
+{
+    uint64_t nth = i->counts[FATE_REPLACE];
+
+    if (nth > NAMED)
+        return;
+    cli_put(&i->there, nth > 1 ? ", '" : "'");
+    cli_show_cut(&i->there, key, CLI_TEXT_LINE, 40);
+    cli_put(&i->there, "'");
+}
+
+/* What is to become of a session? */
+static pdr_rc plan_session(struct import *i, pdr_session *session, pdr_str key,
+                           pdr_err *err)
+{
+    struct plan *plan = plan_at(i, i->at);
+    pdr_session *old = NULL;
+    pdr_rc rc = check_shape(i, session, key, err);
+
+    if (rc != PDR_OK)
+        return rc;
+    doc_keys_add(&i->keys, key, (size_t)i->at);
+    plan->fate = FATE_NEW;
+    if (i->folder != NULL) {
+        rc = pdr_folder_get(&old, &plan->generation, i->folder, key, err, NULL,
+                            NULL);
+        i->folder_failed = rc != PDR_OK && rc != PDR_ENOTFOUND;
+    }
+    if (old != NULL)
+        plan->fate = is_same(session, old) ? FATE_SAME : FATE_REPLACE;
+    else
+        plan->generation = (pdr_generation){.exists = false};
+    i->counts[plan->fate]++;
+    if (plan->fate == FATE_REPLACE)
+        note_there(i, key);
+    pdr_session_free(old);
+    return rc == PDR_ENOTFOUND ? PDR_OK : rc;
+}
+
+/* The same session without white space, as the Python edition writes it: how
+ * FILE was laid out says nothing about the folder. */
+static pdr_rc lay_out(pdr_session **out, pdr_session *session, pdr_err *err)
+{
+    pdr_value *value = NULL;
+    pdr_rc rc = pdr_session_to_value(&value, session, err);
+
+    if (rc == PDR_OK)
+        rc = pdr_value_compact(&value, err);
+    if (rc == PDR_OK)
+        rc = pdr_session_from_value(out, value, err);
+    pdr_value_free(value);
+    return rc;
+}
+
+static pdr_rc write_session(struct import *i, pdr_session *session, pdr_str key,
+                            pdr_err *err)
+{
+    const struct plan *plan = plan_at(i, i->at);
+    pdr_session *compact = NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (plan->fate == FATE_SAME)
+        return PDR_OK;
+    rc = lay_out(&compact, session, err);
+    if (rc == PDR_OK)
+        rc = pdr_folder_set(NULL, i->folder, key, &plan->generation, compact,
+                            err);
+    i->folder_failed = rc != PDR_OK;
+    i->written += rc == PDR_OK;
+    pdr_session_free(compact);
+    return rc;
+}
+
+/* The name in an object of sessions is the key, else the id is. */
+static pdr_rc take_session(struct import *i, pdr_session *session,
+                           const pdr_value *name, pdr_err *err)
+{
+    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
+    pdr_str key =
+        name != NULL ? doc_text(name, &scratch) : pdr_session_id(session);
+    pdr_rc rc = i->is_writing ? write_session(i, session, key, err)
+                              : plan_session(i, session, key, err);
+
+    pdr_buf_dispose(&scratch);
+    return rc;
+}
+
+/* --- the file ------------------------------------------------------------ */
+
+static pdr_rc take_wrapper(struct import *i, const pdr_value *value,
+                           const pdr_value *name, pdr_err *err)
+{
+    pdr_session_wrapper wrapper = PDR_SESSION_WRAPPER_INIT;
+    pdr_rc rc =
+        pdr_session_wrapper_from_value(&wrapper, value, NULL, err, NULL, NULL);
+
+    if (rc != PDR_OK)
+        return rc;
+    if (wrapper.properties != NULL && !i->drop_metadata)
+        rc = pdr_err_set(err, PDR_EINVALID, "metadata_lost",
+                         "session /%ju has metadata around it, and a folder "
+                         "has no place for that",
+                         (uintmax_t)i->at);
+    if (rc == PDR_OK)
+        rc = take_session(i, wrapper.session, name, err);
+    pdr_session_wrapper_dispose(&wrapper);
+    return rc;
+}
+
+static pdr_rc take_value(struct import *i, const pdr_value *value,
+                         const pdr_value *name, pdr_err *err)
+{
+    pdr_session *none = NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (pdr_session_looks(value) == PDR_LOOKS_WRAPPER)
+        return take_wrapper(i, value, name, err);
+    if (pdr_value_kind(value) == PDR_NULL) {
+        i->counts[FATE_NONE] += !i->is_writing;
+        return PDR_OK;
+    }
+    rc = pdr_session_from_value(&none, value, err);
+    pdr_session_free(none);
+    if (i->wrong == NULL)
+        i->wrong = pdr_value_ref(value);
+    return rc;
+}
+
+static pdr_rc take_all(struct import *i, pdr_session_reader *reader,
+                       pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+    bool end = false;
+
+    while (rc == PDR_OK && !end) {
+        pdr_session *session = NULL;
+        pdr_session_item item = {.value = NULL};
+        rc = pdr_session_reader_next(&session, &item, &end, reader, err);
+        i->at = item.index;
+        if (rc == PDR_OK && session != NULL)
+            rc = take_session(i, session, item.name, err);
+        else if (rc == PDR_OK && !end)
+            rc = take_value(i, item.value, item.name, err);
+        pdr_value_free(item.value);
+        pdr_session_free(session);
+    }
+    return rc;
+}
+
+static pdr_rc read_stream(struct import *i, struct cli_input *in, pdr_str text,
+                          pdr_err *err)
+{
+    const pdr_read_opts opts =
+        cli_form_walk_opts(&i->form.format, &i->from.how.limits);
+    bool is_piped = strcmp(i->path, "-") == 0;
+    pdr_session_reader *reader = NULL;
+    pdr_rc rc =
+        is_piped ? pdr_session_reader_new(&reader, i->form.format.codec, &opts,
+                                          true, err, pdr_read_str, &text)
+                 : pdr_session_reader_new(&reader, i->form.format.codec, &opts,
+                                          true, err, cli_input_some, in);
+
+    if (rc == PDR_OK)
+        rc = take_all(i, reader, err);
+    pdr_session_reader_free(reader);
+    return rc;
+}
+
+/* One reading of the file. */
+static pdr_rc read_file(struct import *i, struct cli_input *in, pdr_err *err)
+{
+    bool is_piped = strcmp(i->path, "-") == 0;
+    pdr_rc rc = PDR_OK;
+
+    if (!is_piped || i->piped.len == 0) {
+        rc = cli_input_open(in, i->cli, i->path, err);
+        if (rc == PDR_OK)
+            rc = cli_form_of_input(&i->form, in, i->from.how.from, err);
+        if (rc == PDR_OK && is_piped)
+            rc = cli_input_rest(&i->piped, in, &i->from.how.limits, err);
+    }
+    return rc == PDR_OK ? read_stream(i, in, pdr_buf_str(&i->piped), err) : rc;
+}
+
+/* --- both readings ------------------------------------------------------- */
+
+static pdr_rc check_keys(struct import *i, pdr_err *err)
+{
+    doc_keys_sort(&i->keys);
+    for (size_t k = 1; k < i->keys.count; k++) {
+        const struct doc_key *one = &i->keys.items[k - 1];
+        const struct doc_key *two = &i->keys.items[k];
+        if (pdr_str_equal(one->text, two->text))
+            return pdr_err_set(
+                err, PDR_EINVALID, "key_twice",
+                "sessions /%zu and /%zu have the same key '%.*s'", one->order,
+                two->order, (int)(two->text.len < 120 ? two->text.len : 120),
+                two->text.ptr);
+    }
+    return PDR_OK;
+}
+
+static pdr_rc check_there(struct import *i, pdr_err *err)
+{
+    uint64_t count = i->counts[FATE_REPLACE];
+    char more[40] = "";
+
+    if (count == 0 || i->yes)
+        return PDR_OK;
+    if (count > NAMED)
+        snprintf(more, sizeof(more), " and %ju more",
+                 (uintmax_t)(count - NAMED));
+    i->folder_failed = true;
+    return pdr_err_set(err, PDR_EEXISTS, "session_exists",
+                       "other sessions are there under the same keys: %.*s%s",
+                       (int)i->there.len, i->there.ptr, more);
+}
+
+/* A folder that is not there is made when all is known to be well. */
+static pdr_rc open_folder(struct import *i, bool create, pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    if (i->folder != NULL)
+        return PDR_OK;
+    rc = ses_folder_open(&i->folder, &i->from, create, err);
+    i->folder_failed = rc != PDR_OK;
+    if (rc == PDR_ENOTFOUND && !create)
+        i->folder_failed = false;
+    return rc == PDR_ENOTFOUND && !create ? PDR_OK : rc;
+}
+
+static pdr_rc plan_all(struct import *i, struct cli_input *in, pdr_err *err)
+{
+    pdr_rc rc = open_folder(i, false, err);
+
+    if (rc == PDR_OK)
+        rc = read_file(i, in, err);
+    if (rc == PDR_OK)
+        rc = check_keys(i, err);
+    return rc == PDR_OK ? check_there(i, err) : rc;
+}
+
+static pdr_rc write_all(struct import *i, struct cli_input *in, pdr_err *err)
+{
+    pdr_rc rc = open_folder(i, true, err);
+
+    cli_input_close(in);
+    i->is_writing = true;
+    return rc == PDR_OK ? read_file(i, in, err) : rc;
+}
+
+/* --- what was done ------------------------------------------------------- */
+
+static const char *hint_for(char room[SES_HINT_MAX], const struct import *i,
+                            const pdr_err *err)
+{
+    static const struct {
+        const char *reason, *hint;
+    } hints[] = {
+        {"session_exists", "--yes replaces them; nothing was written"},
+        {"session_kind", "'perdure session convert --shape python' makes such "
+                         "sessions; nothing was written"},
+        {"metadata_lost", "--drop-metadata imports the session alone; nothing "
+                          "was written"},
+        {"key_twice", "give one of them another id; nothing was written"},
+    };
+
+    for (size_t k = 0; k < CLI_COUNT(hints) && !i->is_writing; k++)
+        if (strcmp(hints[k].reason, err->reason) == 0)
+            return hints[k].hint;
+    if (i->is_writing && i->folder_failed) {
+        snprintf(room, SES_HINT_MAX,
+                 "%ju of %ju sessions were written; repeat it to go on",
+                 (uintmax_t)i->written,
+                 (uintmax_t)(i->counts[FATE_NEW] + i->counts[FATE_REPLACE]));
+        return room;
+    }
+    return ses_hint(room, &i->from, i->wrong, err);
+}
+
+static int fail(const struct import *i, const struct cli_input *in,
+                const pdr_err *err)
+{
+    char room[SES_HINT_MAX];
+    struct cli_about about = {
+        .name = i->folder_failed ? i->from.folder : cli_input_name(i->path),
+        .hint = hint_for(room, i, err)};
+
+    if (!i->folder_failed) {
+        about.input = pdr_str_n(in->first, in->first_len);
+        (void)cli_input_locate(&about.line, &about.column, in, err->offset);
+    }
+    return cli_fail(i->cli, &about, err);
+}
+
+static void put_count(pdr_buf *out, uint64_t count, const char *what)
+{
+    char digits[32];
+
+    if (count > 0)
+        cli_putf(out, ", %s %s", cli_number(digits, count), what);
+}
+
+static void print_summary(const struct import *i)
+{
+    uint64_t all = i->counts[FATE_NEW] + i->counts[FATE_REPLACE];
+    pdr_buf line = PDR_BUF_INIT(SIZE_MAX);
+    char digits[32];
+
+    cli_put(&line, "perdure: ");
+    cli_show(&line, pdr_str_c(i->from.folder), CLI_TEXT_LINE);
+    cli_putf(&line, ": %s session%s %s", cli_number(digits, all),
+             all == 1 ? "" : "s", i->dry_run ? "would be written" : "written");
+    put_count(&line, i->counts[FATE_REPLACE], "of them replaced");
+    put_count(&line, i->counts[FATE_SAME], "already there");
+    put_count(&line, i->counts[FATE_NONE], "null left out");
+    fprintf(stderr, "%.*s\n", (int)line.len, line.ptr);
+    pdr_buf_dispose(&line);
+}
+
+static void print_object(const struct import *i)
+{
+    pdr_builder *to = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    cli_must(pdr_builder_new(&to, &err), &err);
+    pdr_builder_object(to);
+    cli_member_text(to, "file", pdr_str_c(cli_input_name(i->path)));
+    cli_member_text(to, "folder", pdr_str_c(i->from.folder));
+    cli_member_bool(to, "dryRun", i->dry_run);
+    cli_member_count(to, "new", i->counts[FATE_NEW]);
+    cli_member_count(to, "replaced", i->counts[FATE_REPLACE]);
+    cli_member_count(to, "same", i->counts[FATE_SAME]);
+    cli_member_count(to, "nulls", i->counts[FATE_NONE]);
+    pdr_builder_end(to);
+    ses_print_built(i->cli, stdout, to);
+    pdr_builder_free(to);
+}
+
+static int run_import(struct import *i)
+{
+    struct cli_input in = {.fd = -1};
+    pdr_err err = PDR_ERR_INIT;
+    pdr_rc rc = plan_all(i, &in, &err);
+    int status = 0;
+
+    if (rc == PDR_OK && !i->dry_run)
+        rc = write_all(i, &in, &err);
+    cli_progress_end(&in.progress);
+    if (rc != PDR_OK)
+        status = fail(i, &in, &err);
+    else if (cli_is_json(i->cli))
+        print_object(i);
+    else if (!i->cli->quiet)
+        print_summary(i);
+    cli_input_close(&in);
+    pdr_folder_close(i->folder);
+    pdr_value_free(i->wrong);
+    free(i->plans);
+    doc_keys_free(&i->keys);
+    pdr_buf_dispose(&i->piped);
+    pdr_buf_dispose(&i->there);
+    return status;
+}
+
+/* --- the command --------------------------------------------------------- */
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+    struct import i = {.cli = cli,
+                       .keys = DOC_KEYS_INIT,
+                       .piped = PDR_BUF_INIT(SIZE_MAX),
+                       .there = PDR_BUF_INIT(SIZE_MAX)};
+
+    ses_from_init(&i.from);
+    const struct cli_opt opts[] = {
+        CLI_ARG("FILE", &i.path, "file with sessions; - is standard input"),
+        SES_FOLDER_ROWS(&i.from),
+        CLI_FLAG('y', "yes", &i.yes, "replace sessions that are there"),
+        CLI_FLAG('n', "dry-run", &i.dry_run,
+                 "say what would be written, write nothing"),
+        CLI_FLAG(0, "drop-metadata", &i.drop_metadata,
+                 "leave out what wrappers say about sessions"),
+        DOC_READ_ROWS(&i.from.how),
+    };
+    if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))
+        return cli->status;
+    if (i.from.folder == NULL)
+        return doc_usage(cli, "--folder", "the folder is missing",
+                         "write --folder DIR; it is made if it is not there");
+    return run_import(&i);
+}
+
+const struct cli_command cli_cmd_session_import = {
+    .name = "session import",
+    .summary = "the sessions of a file as files of a folder",
+    .usage = "[OPTIONS] FILE --folder DIR",
+    .run = run};

@@ -1,0 +1,402 @@
+/*
+ * perdure session show - what one session holds.
+ *
+ * WHY  A session is made for programs. A person wants to know whose it is, how
+ *      long the conversation is, what each provider remembers and how large
+ *      that is, and whether something about it is odd.
+ */
+#include "session_parts.h"
+
+#define MAX_WIDTH   ((size_t)120)
+#define MIN_WIDTH   ((size_t)24)
+#define LABEL_CELLS 10 /* where the texts begin */
+#define MOST_ROLES  8
+
+struct show {
+    struct ses_one one;
+    struct ses_info info;
+    struct ses_tree tree;
+    pdr_value *bag; /* owned */
+    uint64_t depth;
+    pdr_buf line;
+};
+
+/* --- history ------------------------------------------------------------- */
+
+/* How many messages each role has, in the order of their first message. */
+struct roles {
+    struct role {
+        pdr_buf name;
+        size_t count;
+    } items[MOST_ROLES];
+    size_t count;
+    size_t others; /* messages of roles that have no room here, or none */
+};
+
+static void count_role(struct roles *r, pdr_str name)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        if (pdr_str_equal(pdr_buf_str(&r->items[i].name), name)) {
+            r->items[i].count++;
+            return;
+        }
+    }
+    if (name.len == 0 || r->count == MOST_ROLES) {
+        r->others++;
+        return;
+    }
+    r->items[r->count] = (struct role){PDR_BUF_INIT(SIZE_MAX), 1};
+    cli_must(pdr_buf_append(&r->items[r->count++].name, name, NULL), NULL);
+}
+
+static void find_roles(struct roles *r, const struct show *s)
+{
+    pdr_shape shape = pdr_session_message_shape(s->one.session);
+    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
+    pdr_iter it;
+
+    memset(r, 0, sizeof(*r));
+    pdr_iter_init(&it, s->info.history);
+    while (pdr_iter_next(&it)) {
+        const pdr_value *role = NULL;
+        if (pdr_value_kind(it.value) == PDR_OBJECT)
+            role = pdr_message_role(it.value, shape);
+        count_role(r, doc_text(role, &scratch));
+    }
+    pdr_buf_dispose(&scratch);
+}
+
+static void free_roles(struct roles *r)
+{
+    for (size_t i = 0; i < r->count; i++)
+        pdr_buf_dispose(&r->items[i].name);
+}
+
+/* --- for people ---------------------------------------------------------- */
+
+static void begin_line(struct show *s)
+{
+    pdr_buf_clear(&s->line);
+}
+
+/* "kind      python", folded under its text. */
+static void end_line(struct show *s, const char *label)
+{
+    bool colored = s->one.cli->color_out;
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+
+    cli_flow(&text, pdr_buf_str(&s->line), LABEL_CELLS, LABEL_CELLS,
+             s->tree.width);
+    fprintf(s->tree.out, "%s%-*s%s%.*s\n", cli_on(colored, CLI_CYAN),
+            LABEL_CELLS, label, cli_off(colored), (int)text.len, text.ptr);
+    pdr_buf_dispose(&text);
+}
+
+static void show_place(struct show *s)
+{
+    const struct ses_one *o = &s->one;
+    bool colored = o->cli->color_out;
+
+    begin_line(s);
+    cli_show(&s->line, pdr_str_c(ses_from_name(o->from)), CLI_TEXT_LINE);
+    if (o->folder != NULL) {
+        cli_put(&s->line, ", key ");
+        cli_show(&s->line, pdr_str_c(o->key), CLI_TEXT_LINE);
+    } else if (o->file.doc_count > 1 || o->file.docs[0].count > 1) {
+        cli_putf(&s->line, ", place /%ju", (uintmax_t)o->pick.at);
+    }
+    fprintf(s->tree.out, "%s%.*s%s\n", cli_on(colored, CLI_BOLD),
+            (int)s->line.len, s->line.ptr, cli_off(colored));
+}
+
+static void show_ids(struct show *s)
+{
+    const pdr_value *name = NULL;
+    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
+
+    if (s->one.folder == NULL)
+        name = ses_doc_name(s->one.pick.doc, s->one.pick.index);
+    if (name != NULL) {
+        begin_line(s);
+        cli_show(&s->line, doc_text(name, &scratch), CLI_TEXT_LINE);
+        end_line(s, "name");
+    }
+    begin_line(s);
+    if (s->info.id.len > 0)
+        cli_show(&s->line, pdr_buf_str(&s->info.id), CLI_TEXT_LINE);
+    else
+        cli_put(&s->line, "none: sessions of this shape carry no id");
+    end_line(s, "id");
+    pdr_buf_dispose(&scratch);
+}
+
+static void show_kind(struct show *s)
+{
+    begin_line(s);
+    cli_put(&s->line, pdr_session_kind_name(s->info.kind));
+    if (s->info.kind == PDR_SESSION_KIND_UNSTATED)
+        cli_put(&s->line, ": nothing says which; every agent takes it, the "
+                          "first id of a service decides");
+    end_line(s, "kind");
+    begin_line(s);
+    cli_put(&s->line, pdr_session_shape_name(s->info.shape));
+    if (s->info.shape == PDR_SESSION_DOTNET_THREAD ||
+        s->info.shape == PDR_SESSION_PYTHON_THREAD)
+        cli_put(&s->line, ": from before sessions had a bag; 'perdure session "
+                          "convert' gives it one");
+    end_line(s, "shape");
+}
+
+static void show_service(struct show *s)
+{
+    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
+
+    begin_line(s);
+    if (s->info.service != NULL) {
+        cli_show(&s->line, ses_service_text(s->info.service, &scratch),
+                 CLI_TEXT_LINE);
+    } else if (s->info.unused != NULL) {
+        cli_put(&s->line, "none: the document has '");
+        cli_show_cut(&s->line, doc_text(s->info.unused, &scratch),
+                     CLI_TEXT_LINE, 60);
+        cli_put(&s->line, s->info.is_sentinel
+                              ? "', which stands for local history and is "
+                                "never sent"
+                              : "', which is no id");
+    } else {
+        cli_put(&s->line, "none");
+    }
+    end_line(s, "service");
+    pdr_buf_dispose(&scratch);
+}
+
+static void put_roles(pdr_buf *out, const struct show *s)
+{
+    struct roles r;
+    size_t given = 0;
+
+    find_roles(&r, s);
+    for (size_t i = 0; i < r.count; i++, given++) {
+        cli_putf(out, "%s%zu ", given > 0 ? ", " : " (", r.items[i].count);
+        cli_show_cut(out, pdr_buf_str(&r.items[i].name), CLI_TEXT_LINE, 20);
+    }
+    if (r.others > 0)
+        cli_putf(out, "%s%zu other", given++ > 0 ? ", " : " (", r.others);
+    cli_put(out, given > 0 ? ")" : "");
+    free_roles(&r);
+}
+
+static void show_history(struct show *s)
+{
+    size_t count = pdr_value_count(s->info.history);
+    char digits[32];
+
+    begin_line(s);
+    if (s->info.history_err.code != PDR_OK) {
+        cli_putf(&s->line, "none that can be read: %s",
+                 s->info.history_err.message);
+    } else if (s->info.history == NULL) {
+        cli_put(&s->line, "none in the session");
+    } else {
+        cli_putf(&s->line, "%s message%s", cli_number(digits, count),
+                 count == 1 ? "" : "s");
+        put_roles(&s->line, s);
+    }
+    end_line(s, "history");
+}
+
+static void show_properties(struct show *s)
+{
+    const pdr_properties *p =
+        s->one.folder == NULL
+            ? ses_doc_properties(s->one.pick.doc, s->one.pick.index)
+            : NULL;
+    pdr_value *value = NULL;
+    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
+
+    if (p == NULL)
+        return;
+    value = pdr_properties_to_value(p);
+    begin_line(s);
+    cli_show(&s->line, doc_json_spaced(value, &scratch), CLI_TEXT_LINE);
+    end_line(s, "metadata");
+    pdr_value_free(value);
+    pdr_buf_dispose(&scratch);
+}
+
+static void show_bag(struct show *s)
+{
+    char digits[32], size[32];
+
+    begin_line(s);
+    cli_putf(&s->line, "%s slot%s, %s", cli_number(digits, s->info.slots),
+             s->info.slots == 1 ? "" : "s", cli_size(size, doc_bytes(s->bag)));
+    cli_putf(&s->line, "; the session has %s", cli_size(size, s->info.bytes));
+    end_line(s, "bag");
+    ses_tree_print(&s->tree, s->bag);
+}
+
+static void print_table(struct show *s)
+{
+    show_place(s);
+    show_ids(s);
+    show_kind(s);
+    show_service(s);
+    show_history(s);
+    show_properties(s);
+    show_bag(s);
+}
+
+/* --- for programs -------------------------------------------------------- */
+
+static void build_history(pdr_builder *to, const struct show *s)
+{
+    struct roles r;
+
+    if (s->info.history == NULL)
+        return;
+    find_roles(&r, s);
+    pdr_builder_name(to, pdr_str_c("roles"));
+    pdr_builder_object(to);
+    for (size_t i = 0; i < r.count; i++) {
+        pdr_builder_name(to, pdr_buf_str(&r.items[i].name));
+        pdr_builder_uint64(to, r.items[i].count);
+    }
+    pdr_builder_end(to);
+    free_roles(&r);
+}
+
+static void build_place(pdr_builder *to, const struct show *s)
+{
+    const struct ses_one *o = &s->one;
+    const pdr_properties *p = NULL;
+    pdr_value *value = NULL;
+
+    if (o->folder != NULL) {
+        cli_member_text(to, "folder", pdr_str_c(o->from->folder));
+        cli_member_text(to, "key", pdr_str_c(o->key));
+        return;
+    }
+    cli_member_text(to, "file", pdr_str_c(ses_from_name(o->from)));
+    cli_member_count(to, "index", o->pick.at);
+    p = ses_doc_properties(o->pick.doc, o->pick.index);
+    if (p == NULL)
+        return;
+    value = pdr_properties_to_value(p);
+    pdr_builder_name(to, pdr_str_c("properties"));
+    pdr_builder_value(to, value);
+    pdr_value_free(value);
+}
+
+static void print_object(struct show *s)
+{
+    char generation[65];
+    pdr_builder *to = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    cli_must(pdr_builder_new(&to, &err), &err);
+    pdr_builder_object(to);
+    build_place(to, s);
+    cli_member_text(
+        to, "generation",
+        pdr_str_c(ses_generation_text(generation, &s->one.generation)));
+    ses_info_members(to, &s->info);
+    build_history(to, s);
+    pdr_builder_name(to, pdr_str_c("bag"));
+    ses_tree_build(to, s->bag, s->tree.full ? SIZE_MAX : s->tree.depth);
+    ses_one_tell(&s->one, to);
+    pdr_builder_end(to);
+    ses_print_built(s->one.cli, stdout, to);
+    pdr_builder_free(to);
+}
+
+static void print_raw(struct show *s)
+{
+    pdr_str raw = {NULL, 0};
+    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
+
+    if (!pdr_value_raw(&raw, s->info.document))
+        raw = doc_json(s->info.document, &scratch);
+    cli_print(s->one.cli, raw);
+    fputs("\n", stdout);
+    pdr_buf_dispose(&scratch);
+}
+
+/* --- the whole ----------------------------------------------------------- */
+
+static size_t page_width(const struct cli *cli)
+{
+    size_t width = cli->tty_out ? cli->width : 80;
+
+    if (width > MAX_WIDTH)
+        return MAX_WIDTH;
+    return width > MIN_WIDTH ? width : MIN_WIDTH;
+}
+
+static int show(struct show *s, bool paged)
+{
+    struct cli *cli = s->one.cli;
+    struct cli_pager pager;
+
+    ses_info_of(&s->info, s->one.session);
+    s->bag = pdr_bag_snapshot(pdr_session_bag(s->one.session));
+    if (cli_is_json(cli)) {
+        print_object(s);
+        return 0;
+    }
+    ses_one_tell(&s->one, NULL);
+    if (cli->output == CLI_OUTPUT_RAW) {
+        print_raw(s);
+        return 0;
+    }
+    cli_pager_begin(&pager, cli, paged);
+    s->tree.out = pager.out;
+    s->tree.width = page_width(cli);
+    print_table(s);
+    return cli_pager_end(&pager, cli, 0);
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+    const char *id = NULL;
+    struct ses_from from;
+    struct show s = {.one = SES_ONE_INIT(cli, &from),
+                     .info = SES_INFO_INIT,
+                     .tree = {.cli = cli, .out = stdout},
+                     .depth = 2,
+                     .line = PDR_BUF_INIT(SIZE_MAX)};
+    bool no_pager = false;
+    int status = 0;
+
+    ses_from_init(&from);
+    const struct cli_opt opts[] = {
+        CLI_MAY("ID", &id, "session to show; needed if there are several"),
+        CLI_U64('d', "depth", "N", &s.depth, 1, 128,
+                "levels of the bag to show, 1 to 128 (default 2)"),
+        CLI_FLAG('f', "full", &s.tree.full,
+                 "all of the bag, long values to their end"),
+        CLI_FLAG(0, "no-pager", &no_pager, "print it directly"),
+        SES_FROM_ROWS(&from),
+    };
+    if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))
+        return cli->status;
+    s.tree.depth = (size_t)s.depth;
+    status = ses_from_check(cli, &from, id);
+    if (status == 0)
+        status = ses_one_open(&s.one, false);
+    if (status == 0)
+        status = ses_one_find(&s.one, id);
+    if (status == 0)
+        status = show(&s, !no_pager);
+    pdr_value_free(s.bag);
+    ses_info_free(&s.info);
+    ses_one_free(&s.one);
+    pdr_buf_dispose(&s.line);
+    return status;
+}
+
+const struct cli_command cli_cmd_session_show = {
+    .name = "session show",
+    .summary = "what one session holds, its bag as a tree",
+    .usage = "[OPTIONS] --file FILE [ID] | [OPTIONS] --folder DIR ID",
+    .run = run};

@@ -1,0 +1,193 @@
+/*
+ * session.c - which sessions a verb is about, and what to do about a failure.
+ *
+ * Every verb of `perdure session` takes the same options for a file or a
+ * snapshot folder. A document that is no session is refused with the command
+ * that takes it instead.
+ */
+#include "session_parts.h"
+
+#include <dirent.h>
+#include <sys/stat.h>
+
+/* --- options ------------------------------------------------------------- */
+
+const char *const ses_folder_words[] = {"json", "msgpack", NULL};
+
+void ses_from_init(struct ses_from *from)
+{
+    memset(from, 0, sizeof(*from));
+    from->format = CLI_NO_FORM;
+    doc_reading_init(&from->how);
+}
+
+/* A path in the place of the options is a slip that shows. */
+static int no_place(struct cli *cli, const char *word)
+{
+    struct stat info = {.st_mode = 0};
+    char hint[160] = "name a place: --file FILE or --folder DIR";
+
+    if (word != NULL && stat(word, &info) == 0)
+        snprintf(hint, sizeof(hint), "write --%s %.120s",
+                 S_ISDIR(info.st_mode) ? "folder" : "file", word);
+    return doc_usage(cli, "--file or --folder", "one of them is missing", hint);
+}
+
+int ses_from_check(struct cli *cli, const struct ses_from *from,
+                   const char *word)
+{
+    if (from->file != NULL && from->folder != NULL)
+        return doc_usage(cli, "--file and --folder",
+                         "only one of them can be given", "");
+    if (from->file == NULL && from->folder == NULL)
+        return no_place(cli, word);
+    if (from->file != NULL && from->format != CLI_NO_FORM)
+        return doc_usage(cli, "--format", "is for folders",
+                         "--from is the format of a file");
+    if (from->folder != NULL && from->how.from != CLI_NO_FORM)
+        return doc_usage(cli, "--from", "is for files",
+                         "--format is the format of a folder");
+    return 0;
+}
+
+const char *ses_from_name(const struct ses_from *from)
+{
+    return from->folder != NULL ? from->folder : cli_input_name(from->file);
+}
+
+/* --- folders ------------------------------------------------------------- */
+
+/* Is this extension in a file name, at its end or, of a file that was put
+ * aside, before it? */
+static bool has_extension(const char *name, const char *extension)
+{
+    const char *at = strstr(name, extension);
+
+    return at != NULL &&
+           (at[strlen(extension)] == '\0' || at[strlen(extension)] == '.');
+}
+
+/* The format of the files that are there; JSON if there are none. */
+static pdr_folder_format guess_format(const char *path)
+{
+    size_t json = 0, msgpack = 0;
+    DIR *folder = opendir(path);
+
+    if (folder == NULL) /* pdr_folder_open() says why */
+        return PDR_FOLDER_JSON;
+    for (struct dirent *e = readdir(folder); e != NULL; e = readdir(folder)) {
+        json += has_extension(e->d_name, ".json");
+        msgpack += has_extension(e->d_name, ".msgpack");
+    }
+    closedir(folder);
+    return json == 0 && msgpack > 0 ? PDR_FOLDER_MSGPACK : PDR_FOLDER_JSON;
+}
+
+pdr_rc ses_folder_open(pdr_folder **out, struct ses_from *from, bool create,
+                       pdr_err *err)
+{
+    if (from->format == CLI_NO_FORM)
+        from->format = guess_format(from->folder);
+    return pdr_folder_open(out, from->folder, (pdr_folder_format)from->format,
+                           create, err);
+}
+
+/* --- failures ------------------------------------------------------------ */
+
+#define ANY_DOCUMENT "'perdure check' and 'perdure fmt' take any document"
+
+/* What is no session may be something else that perdure knows. */
+static const char *other_hint(const pdr_value *value)
+{
+    switch (value != NULL ? pdr_session_looks(value) : PDR_LOOKS_OTHER) {
+    case PDR_LOOKS_STATE:
+        return "it is the state document of a durable agent: 'perdure doc "
+               "show' reads it";
+    case PDR_LOOKS_MESSAGES:
+        return "messages alone are no session; " ANY_DOCUMENT;
+    case PDR_LOOKS_TOKEN:
+        return "a token is for the program that made it; " ANY_DOCUMENT;
+    case PDR_LOOKS_OTHER:
+    case PDR_LOOKS_SESSION:
+    case PDR_LOOKS_LIST:
+    case PDR_LOOKS_MAP:
+    case PDR_LOOKS_WRAPPER:
+    case PDR_LOOKS_WRAPPERS:
+        break;
+    }
+    return "a session has a member stateBag or session_id; " ANY_DOCUMENT;
+}
+
+/* For reasons that are enough to know. */
+static const char *reason_hint(const char *reason)
+{
+    static const struct {
+        const char *reason, *hint;
+    } hints[] = {
+        {"bag_sealed", "a document of before there were bags is only read; "
+                       "'perdure session convert' makes a session of it"},
+        {"session_version", "a newer program wrote it; nothing was changed"},
+        {"generation_changed", "nothing was written; look at it again, then "
+                               "repeat"},
+        {"quarantined", "its bytes are kept under another name, which "
+                        "'perdure session list' shows"},
+        {"quarantine_full", "look at the files that 'perdure session list' "
+                            "shows, and remove what nobody needs"},
+        {"file_changed", "try again"},
+        {"file_locked", "nothing was written; try again"},
+        {"envelope", "the file stays as it is; 'perdure session show --file' "
+                     "may read it"},
+        {"key_collision", "the files stay as they are; rename one of them"},
+        {"file_link", "links are not followed in a folder; name the folder "
+                      "that they lead to"},
+        {"folder_key", "a key has 1 to 128 characters"},
+        {"file_failed", ""},
+        {"session_member", "nothing was changed"},
+        {"several_sessions", "name one by id, name or place, as in /0"},
+        {"sync_failed", "look whether the change is there before you repeat "
+                        "it"},
+    };
+
+    for (size_t i = 0; i < CLI_COUNT(hints); i++)
+        if (strcmp(hints[i].reason, reason) == 0)
+            return hints[i].hint;
+    return NULL;
+}
+
+/* "'perdure session list --folder DIR' shows the keys" */
+static const char *list_hint(char out[SES_HINT_MAX],
+                             const struct ses_from *from)
+{
+    bool is_folder = from->folder != NULL;
+
+    snprintf(out, SES_HINT_MAX,
+             "'perdure session list --%s %.120s' shows what is there",
+             is_folder ? "folder" : "file",
+             is_folder ? from->folder : from->file);
+    return out;
+}
+
+const char *ses_hint(char out[SES_HINT_MAX], const struct ses_from *from,
+                     const pdr_value *value, const pdr_err *err)
+{
+    if (strcmp(err->reason, "session_unknown_shape") == 0 ||
+        strcmp(err->reason, "session_not_object") == 0)
+        return other_hint(value);
+    if (strcmp(err->reason, "no_session") == 0)
+        return list_hint(out, from);
+    if (strcmp(err->reason, "no_folder") == 0)
+        return "check the name of the folder";
+    if (strcmp(err->reason, "bare_token") == 0 && from->folder != NULL)
+        return "the format of the folder has no place for it";
+    return reason_hint(err->reason);
+}
+
+int ses_fail(const struct cli *cli, const struct ses_from *from,
+             const pdr_value *value, pdr_str text, const pdr_err *err)
+{
+    char room[SES_HINT_MAX];
+    struct cli_about about = {.name = ses_from_name(from), .input = text};
+
+    about.hint = ses_hint(room, from, value, err);
+    return cli_fail(cli, &about, err);
+}

@@ -1,0 +1,154 @@
+/*
+ * session_info.c - what a session is, in a few words and numbers.
+ */
+#include "session_parts.h"
+
+/* --- ids ----------------------------------------------------------------- */
+
+void ses_put_id(pdr_buf *out, pdr_session *session)
+{
+    pdr_str id = pdr_session_id(session), agent, key;
+
+    if (id.len == 0 && pdr_session_durable_id(&agent, &key, session)) {
+        cli_put(out, "@dafx-");
+        cli_must(pdr_buf_append(out, agent, NULL), NULL);
+        cli_put(out, "@");
+        id = key;
+    }
+    cli_must(pdr_buf_append(out, id, NULL), NULL);
+}
+
+pdr_str ses_service_text(const pdr_value *id, pdr_buf *scratch)
+{
+    return pdr_value_kind(id) == PDR_STRING ? doc_text(id, scratch)
+                                            : doc_json_spaced(id, scratch);
+}
+
+/* Where a service id stands, in all shapes. */
+static const char *const service_names[] = {
+    "conversationId", "service_session_id", "service_thread_id"};
+
+/* The texts that two editions write for "history is local". */
+static const char *const sentinels[] = {
+    "_agent_local_chat_history", "agent_framework_local_history_persistence"};
+
+static void find_unused(struct ses_info *out)
+{
+    for (size_t i = 0; i < CLI_COUNT(service_names); i++) {
+        const pdr_value *id = pdr_value_get_c(out->document, service_names[i]);
+        if (id != NULL && pdr_value_kind(id) == PDR_STRING)
+            out->unused = id;
+    }
+    for (size_t i = 0; i < CLI_COUNT(sentinels); i++)
+        if (pdr_value_text_is(out->unused, pdr_str_c(sentinels[i])))
+            out->is_sentinel = true;
+}
+
+/* --- all of it ----------------------------------------------------------- */
+
+void ses_info_of(struct ses_info *out, pdr_session *session)
+{
+    pdr_err err = PDR_ERR_INIT;
+    pdr_rc rc = PDR_OK;
+
+    ses_put_id(&out->id, session);
+    out->kind = pdr_session_get_kind(session);
+    out->shape = pdr_session_get_shape(session);
+    cli_must(pdr_session_to_value(&out->document, session, &err), &err);
+    cli_must(pdr_session_service_id(&out->service, session, &err), &err);
+    if (out->service == NULL)
+        find_unused(out);
+    rc = pdr_session_history(&out->history, session, &out->history_err);
+    if (rc != PDR_EINVALID)
+        cli_must(rc, &out->history_err);
+    out->slots = pdr_bag_count(pdr_session_bag(session));
+    out->bytes = doc_bytes(out->document);
+}
+
+void ses_info_free(struct ses_info *info)
+{
+    pdr_value_free(info->document);
+    pdr_value_free(info->service);
+    pdr_value_free(info->history);
+    pdr_buf_dispose(&info->id);
+    *info = (struct ses_info)SES_INFO_INIT;
+}
+
+void ses_info_members(pdr_builder *to, const struct ses_info *info)
+{
+    if (info->id.len > 0)
+        cli_member_text(to, "id", pdr_buf_str(&info->id));
+    cli_member_text(to, "kind", pdr_str_c(pdr_session_kind_name(info->kind)));
+    cli_member_text(to, "shape",
+                    pdr_str_c(pdr_session_shape_name(info->shape)));
+    if (info->service != NULL) {
+        pdr_builder_name(to, pdr_str_c("serviceId"));
+        pdr_builder_value(to, info->service);
+    }
+    if (info->unused != NULL) {
+        pdr_builder_name(to, pdr_str_c("unusedServiceId"));
+        pdr_builder_value(to, info->unused);
+    }
+    if (info->history != NULL)
+        cli_member_count(to, "messages", pdr_value_count(info->history));
+    if (info->history_err.code != PDR_OK)
+        cli_member_text(to, "historyError",
+                        pdr_str_c(info->history_err.message));
+    cli_member_count(to, "slots", info->slots);
+    cli_member_count(to, "bytes", info->bytes);
+}
+
+/* --- generations --------------------------------------------------------- */
+
+const char *ses_generation_text(char *out, const pdr_generation *generation)
+{
+    for (size_t i = 0; i < sizeof(generation->sha256); i++)
+        snprintf(out + 2 * i, 3, "%02x", generation->sha256[i]);
+    return out;
+}
+
+static int digit_of(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+bool ses_generation_read(pdr_generation *out, const char *text)
+{
+    if (strlen(text) != 2 * sizeof(out->sha256))
+        return false;
+    for (size_t i = 0; i < sizeof(out->sha256); i++) {
+        int high = digit_of(text[2 * i]), low = digit_of(text[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return false;
+        out->sha256[i] = (uint8_t)(high * 16 + low);
+    }
+    out->exists = true;
+    return true;
+}
+
+/* --- printing ------------------------------------------------------------ */
+
+void ses_print_built(const struct cli *cli, FILE *out, pdr_builder *built)
+{
+    const pdr_write_opts opts = {.flags = PDR_BARE_TOKENS};
+    pdr_value *value = NULL;
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX), shown = PDR_BUF_INIT(SIZE_MAX);
+    pdr_err err = PDR_ERR_INIT;
+
+    cli_must(pdr_builder_finish(&value, built, &err), &err);
+    cli_must(pdr_json_write(&text, value, &opts, &err), &err);
+    if (out == stdout) {
+        cli_print(cli, pdr_buf_str(&text));
+    } else {
+        cli_show(&shown, pdr_buf_str(&text), CLI_TEXT_PAGE);
+        fwrite(shown.ptr, 1, shown.len, out);
+    }
+    fputs("\n", out);
+    pdr_buf_dispose(&shown);
+    pdr_buf_dispose(&text);
+    pdr_value_free(value);
+}

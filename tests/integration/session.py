@@ -1,0 +1,1313 @@
+"""perdure session as a user meets it. Usage: session.py PERDURE"""
+import hashlib
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+
+from harness import Tests, environment, record, run, run_on_terminal
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+PERDURE = os.path.abspath(sys.argv[1] if len(sys.argv) > 1
+                          else os.environ["PERDURE_BIN"])
+SAMPLE = os.path.join(ROOT, "examples", "tour", "sessions.json")
+STATE = os.path.join(ROOT, "examples", "tour", "conversation.json")
+DATA = os.path.join(ROOT, "tests", "data")
+NET = os.path.join(DATA, "dotnet", "sessions")
+PY = os.path.join(DATA, "python", "sessions")
+VERBS = ["list", "show", "bag", "convert", "export", "import"]
+BAG_VERBS = ["keys", "get", "set", "rm"]
+SANITIZED = "ASAN_OPTIONS" in os.environ or "TSAN_OPTIONS" in os.environ
+# What the Python edition keeps in a folder under the key "a".
+STORED = ('{"type":"session","session_id":"a","service_session_id":null,'
+          '"state":%s,"version":"1.0"}')
+tests = Tests("session")
+
+
+def perdure(*args, **kwargs):
+    return run([PERDURE, *args], **kwargs)
+
+
+def session(*args, **kwargs):
+    return perdure("session", *args, **kwargs)
+
+
+def on_terminal(*args, columns=80, **kwargs):
+    return run_on_terminal([PERDURE, "session", *args],
+                           env={"PERDURE_PAGER": ""}, columns=columns,
+                           **kwargs)
+
+
+def write(name, value):
+    if not isinstance(value, (str, bytes)):
+        value = json.dumps(value, ensure_ascii=False)
+    with open(name, "wb") as file:
+        file.write(value.encode("utf-8", "surrogatepass")
+                   if isinstance(value, str) else value)
+    return name
+
+
+def read(*parts):
+    with open(os.path.join(*parts), "rb") as file:
+        return file.read()
+
+
+def expect(result, status, out="", err=""):
+    """Whole output, compared as text."""
+    want = (status, out.encode(), err.encode())
+    got = (result.status, result.out, result.err)
+    assert want == got, "\nexpected %r\ngot      %r" % (want, got)
+
+
+def good(result):
+    assert result.status == 0, result
+    return result.out
+
+
+def strict(text):
+    def refuse(token):
+        raise ValueError(token)
+    return json.loads(text, parse_constant=refuse)
+
+
+def problem(*args, status, **kwargs):
+    """The error of a call as an object."""
+    got = session(*args, "-o", "json", **kwargs)
+    assert (got.status, got.out) == (status, b""), got
+    return strict(got.err)
+
+
+def sample():
+    shutil.copy(SAMPLE, "sessions.json")
+    return "sessions.json"
+
+
+def folder(name="store-json"):
+    shutil.copytree(os.path.join(PY, name), "desk")
+    return "desk"
+
+
+def files(path="desk"):
+    """The sessions of a folder: name to bytes, without the lock."""
+    return {name: read(path, name) for name in sorted(os.listdir(path))
+            if name != ".perdure.lock"}
+
+
+def sha256(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+def rows(*args):
+    return [strict(line) for line in
+            good(session("list", *args, "-o", "jsonl")).splitlines()]
+
+
+def convert(name, *more):
+    assert perdure("convert", "-q", *more, "sessions.json", name).status == 0
+    return name
+
+
+# --- verbs ---------------------------------------------------------------
+
+def commands():
+    return ([["session"], ["session", "bag"]]
+            + [["session", verb] for verb in VERBS if verb != "bag"]
+            + [["session", "bag", verb] for verb in BAG_VERBS])
+
+
+@tests.test("session: help, tables and usage know the verbs")
+def _():
+    tables = {table["name"]: table for table in
+              strict(perdure("help", "-o", "json").out)["commands"]}
+    assert tables["session"]["verbs"] == VERBS
+    assert tables["session bag"]["verbs"] == BAG_VERBS
+    for words in commands():
+        text = perdure(*words, "--help").out
+        assert text == perdure("help", *words).out, words
+        assert text.startswith(b"perdure %s - " % " ".join(words).encode())
+        assert ("perdure-%s(1)" % "-".join(words)).encode() in text
+        assert max(map(len, text.decode().splitlines())) <= 80, text
+        assert " ".join(words) in tables
+    bad = perdure("help", "session", "bag", "gte")
+    expect(bad, 2, "", "perdure: session bag gte: no such command\n"
+           "hint: did you mean 'perdure session bag get'?\n")
+    bad = perdure("help", "session", "list", "x")
+    expect(bad, 2, "", "perdure: session list: it has no verbs\n"
+           "hint: 'perdure help --help' shows what it takes\n")
+
+
+@tests.test("session: the synopsis of each page is the usage of the verb")
+def _():
+    for words in commands():
+        page = read(ROOT, "docs", "man",
+                    "perdure-%s.1.md" % "-".join(words)).decode()
+        synopsis = page.split("## SYNOPSIS\n\n")[1].split("\n\n")[0]
+        usage = strict(perdure(*words, "--help", "-o", "json").out)["usage"]
+        assert usage == synopsis.replace("*", "").replace("\n", " "), words
+
+
+@tests.test("session: every mistake gives 2, a line and a hint")
+def _():
+    sample()
+    os.mkdir("desk")
+    general = "'perdure session %s --help' shows what it takes"
+    place = "name a place: --file FILE or --folder DIR"
+    rows_ = [
+        (["list"], "--file or --folder: one of them is missing", place),
+        (["show", "nothing"], "--file or --folder: one of them is missing",
+         place),
+        (["show", "sessions.json"],
+         "--file or --folder: one of them is missing",
+         "write --file sessions.json"),
+        (["show", "desk"], "--file or --folder: one of them is missing",
+         "write --folder desk"),
+        (["list", "--file", "sessions.json", "--folder", "desk"],
+         "--file and --folder: only one of them can be given",
+         general % "list"),
+        (["list", "--file", "sessions.json", "--format", "json"],
+         "--format: is for folders", "--from is the format of a file"),
+        (["list", "--folder", "desk", "--from", "json"],
+         "--from: is for files", "--format is the format of a folder"),
+        (["list", "--folder", "desk", "--format", "xml"],
+         "--format: 'xml' is not offered", "choose one of json, msgpack"),
+        (["list", "x", "--folder", "desk"], "x: one argument too many",
+         general % "list"),
+        (["show", "--folder", "desk"], "ID: an argument is missing",
+         "a session of a folder is named by its key"),
+        (["bag", "get", "--file", "sessions.json"],
+         "ID: an argument is missing", general % "bag get"),
+        (["bag", "get", "--file", "sessions.json", "Ines"],
+         "KEY: an argument is missing", general % "bag get"),
+        (["bag", "set", "--folder", "desk", "k", "1"],
+         "KEY: an argument is missing", general % "bag set"),
+        (["bag", "set", "--file", "-", "k", "1"],
+         "-: can be read, not changed",
+         "name a file; --file - is for reading"),
+        (["bag", "rm", "--file", "/dev/null", "k"],
+         "/dev/null: can be read, not changed",
+         "name a file; --file - is for reading"),
+        (["bag", "set", "--expect", "12", "--file", "sessions.json", "Ines",
+          "k", "1"], "--expect: a generation has 64 hex digits",
+         "'perdure session bag get --generation' prints it"),
+        (["convert", "sessions.json", "b.json"],
+         "--shape: the shape is missing",
+         "'perdure convert' changes the format alone"),
+        (["convert", "--shape", "rust", "sessions.json", "b.json"],
+         "--shape: 'rust' is not offered",
+         "choose one of native, dotnet, python, python-1.21"),
+        (["convert", "--shape", "native", "sessions.json", "./sessions.json"],
+         "./sessions.json: is the very file that is read",
+         "name a new file; the old one stays as it was"),
+        (["export", "--folder", "desk", "out"],
+         "out: its name tells no format",
+         "choose one with --to: json, jsonl, msgpack, records or xml"),
+        (["export", "--file", "sessions.json", "--yes", "sessions.json"],
+         "sessions.json: is the very file that is read",
+         "name a new file; the old one stays as it was"),
+        (["import", "sessions.json"], "--folder: the folder is missing",
+         "write --folder DIR; it is made if it is not there"),
+    ]
+    for args, line, hint in rows_:
+        expect(session(*args), 2, "", "perdure: %s\nhint: %s\n" % (line, hint))
+        assert problem(*args, status=2)["detail"] == line, args
+    assert read("sessions.json") == read(SAMPLE)
+    assert os.listdir("desk") == []
+
+
+def calls(name, out):
+    """One call of each verb that reads a file."""
+    return [["list", "--file", name], ["show", "--file", name],
+            ["bag", "keys", "--file", name],
+            ["bag", "get", "--file", name, "k"],
+            ["bag", "set", "--file", name, "k", "1"],
+            ["bag", "rm", "--file", name, "k"],
+            ["convert", "--shape", "native", name, out],
+            ["export", "--file", name, out],
+            ["import", name, "--folder", "new"]]
+
+
+@tests.test("session: what is no session is refused with what it looks like")
+def _():
+    table = [
+        (read(STATE), "a durable state document", "'perdure doc show'"),
+        (read(NET, "response.json"), "an agent response", "messages alone"),
+        (read(NET, "continuation-token-decoded.json"), "continuation token",
+         "the program that made it"),
+        (read(NET, "state-bag-null-values.json"), "state bag",
+         "member stateBag or session_id"),
+        (b"7", "a number", "member stateBag or session_id"),
+    ]
+    for source, looks, hint in table:
+        write("a.json", source)
+        for args in calls("a.json", "o.json"):
+            got = problem(*args, status=6)
+            assert looks in got["detail"], (args, got)
+            assert hint in got["hint"], (args, got)
+        assert os.listdir() == ["a.json"] and read("a.json") == source
+
+
+@tests.test("session: what cannot be read is a failure like everywhere")
+def _():
+    write("cut.json", '{"session_id":"a","state":{"k"')
+    os.mkdir("folder")
+    for args in calls("none.json", "o.json"):
+        got = session(*args)
+        assert got.status == 3 and got.out == b"", (args, got)
+        assert got.err.startswith(b"perdure: none.json: No such file"), got
+    for args in calls("folder", "o.json"):
+        if args[1] in ("set", "rm"):
+            assert session(*args).status == 2, args
+        else:
+            assert session(*args).status == 9, args
+    for args in calls("cut.json", "o.json"):
+        got = problem(*args, status=6)
+        assert got["reason"] == "unexpected_end", (args, got)
+        assert got["line"] == 1 and got["pointer"].startswith("/state"), got
+    for args in (["list"], ["show", "k"], ["bag", "keys", "k"],
+                 ["bag", "set", "k", "k", "1"], ["export", "o.json"]):
+        got = problem(*args, "--folder", "none", status=3)
+        assert got["reason"] == "no_folder", (args, got)
+        got = problem(*args, "--folder", "cut.json", status=3)
+        assert got["reason"] == "no_folder", (args, got)
+    assert sorted(os.listdir()) == ["cut.json", "folder"]
+
+
+# --- list ----------------------------------------------------------------
+
+TABLE = """\
+PLACE  ID                KIND    SHAPE   SERVICE ID  MSGS  SLOTS  BYTES
+/0     tomato-house      python  python                 2      3    731
+/1     Ines              python  python  conv_81        -      1    145
+/2     telegram:123:456  python  python                 -      0    114
+3 sessions, 990 bytes
+"""
+
+
+@tests.test("list: a table, objects and documents")
+def _():
+    sample()
+    expect(session("list", "--file", "sessions.json"), 0, TABLE)
+    expect(session("list", "-q", "--file", "sessions.json"), 0,
+           TABLE.rsplit("\n", 2)[0] + "\n")
+    want = [
+        {"entry": "session", "index": 0, "id": "tomato-house",
+         "kind": "python", "shape": "python", "messages": 2, "slots": 3,
+         "bytes": 731},
+        {"entry": "session", "index": 1, "id": "Ines", "kind": "python",
+         "shape": "python", "serviceId": "conv_81", "slots": 1, "bytes": 145},
+        {"entry": "session", "index": 2, "id": "telegram:123:456",
+         "kind": "python", "shape": "python", "slots": 0, "bytes": 114}]
+    assert rows("--file", "sessions.json") == want
+    whole = strict(good(session("list", "--file", "sessions.json", "-o",
+                                "json")))
+    assert whole == {"file": "sessions.json", "entries": want, "sessions": 3,
+                     "bytes": 990}
+    raw = good(session("list", "--file", "sessions.json", "-o", "raw"))
+    for part in (b'"quota": 12.50}', b'"litres": 36.0', b'\n  }\n'):
+        assert part in raw
+    expect(session("list", "--file", "-", "--from", "json", stdin=b"[]"), 0,
+           "0 sessions, 0 bytes\n")
+    assert strict(good(session("list", "-o", "json", "--file", "-", "--from",
+                               "json", stdin=b"[]"))) == {
+        "file": "standard input", "entries": [], "sessions": 0, "bytes": 0}
+
+
+@tests.test("list: every format and form gives the same sessions")
+def _():
+    sample()
+    want = [(row["id"], row["slots"]) for row in
+            rows("--file", "sessions.json")]
+    convert("a.msgpack")
+    convert("b.xml")
+    convert("c.jsonl", "--spread")
+    convert("d.msgpack", "--spread")
+    convert("e.records", "--spread", "--to", "records")
+    all_ = strict(read(SAMPLE))
+    write("f.json", {one["session_id"] + "!": one for one in all_})
+    write("g.json", [{"session": one} for one in all_])
+    for name in "a.msgpack b.xml c.jsonl d.msgpack f.json g.json".split():
+        got = rows("--file", name)
+        assert [(row["id"], row["slots"]) for row in got] == want, name
+        assert [row["index"] for row in got] == [0, 1, 2], name
+    got = rows("--file", "e.records", "--from", "records")
+    assert [(row["id"], row["slots"]) for row in got] == want
+    assert [row["name"] for row in rows("--file", "f.json")] == [
+        one["session_id"] + "!" for one in all_]
+    piped = session("list", "--file", "-", stdin=read("a.msgpack"))
+    assert piped.out.decode().count("python") == 6, piped
+
+
+@tests.test("list: knows every session of the two editions")
+def _():
+    odd = re.compile("response|updates-|messages-|token|state-bag|verdicts")
+    seen = {"session": 0, "null": 0}
+    for place in (NET, PY):
+        for name in sorted(os.listdir(place)):
+            path = os.path.join(place, name)
+            if odd.search(name) or not name.endswith(".json"):
+                continue
+            for row in rows("--bare-tokens", "--file", path):
+                seen[row["entry"]] += 1
+                assert row["bytes"] > 1, (name, row)
+    assert seen["session"] >= 80, seen
+
+
+@tests.test("list: nulls and what is no session are told in their lines")
+def _():
+    write("a.json", [None, {"session_id": "a"}, 7,
+                     read_json(NET, "response.json")])
+    got = session("list", "--file", "a.json").out.decode().splitlines()
+    assert got[1].split() == ["/0", "4", "null"], got
+    assert "no session: looks like a single text" in got[3], got
+    assert "no session: looks like an agent response" in got[4], got
+    assert [row["entry"] for row in rows("--file", "a.json")] == [
+        "null", "session", "other", "other"]
+    write("b.json", [None, 7, 8])
+    assert problem("list", "--file", "b.json",
+                   status=6)["reason"] == "session_not_object"
+    expect(session("list", "--file", "-", "--from", "json", stdin=b"[null]"),
+           0, "PLACE  BYTES  NOTE\n/0         4  null\n0 sessions, 0 bytes\n")
+
+
+def read_json(*parts):
+    return strict(read(*parts))
+
+
+@tests.test("list: metadata around sessions is counted")
+def _():
+    write("a.json", {"session": {"session_id": "a"},
+                     "additionalProperties": {"owner": "Ines", "n": 1}})
+    write("b.json", [{"session": {"session_id": "a"}}, {"session_id": "b"},
+                     {"session": {"session_id": "c"},
+                      "additionalProperties": {}}])
+    assert [row.get("properties") for row in rows("--file", "a.json")] == [2]
+    assert [row.get("properties") for row in rows("--file", "b.json")] == [
+        None, None, 0]
+    assert b"PROPERTIES" in session("list", "--file", "a.json").out
+
+
+@tests.test("list: what stands before a failure is shown")
+def _():
+    write("a.jsonl", '{"session_id":"a"}\n{"session_id":"b"}\n{"sess')
+    got = session("list", "--file", "a.jsonl")
+    assert got.status == 6 and got.out.decode().count("\n/") == 2, got
+    assert got.err.startswith(b"perdure: a.jsonl:3:7: "), got
+
+
+@tests.test("list: a folder with all that can be in it")
+def _():
+    folder()
+    before = files()
+    expect(session("list", "--folder", "desk"), 0, """\
+KEY               ID           KIND    SERVICE ID                            MSGS  SLOTS  BYTES  NOTE
+demo-7                         python                                           -      1    120
+guest-ana         other-guest  python                                           -      0     98
+Guest-Ana         guest-Ana    python  conv_5a                                  2      1    424
+café                           python                                           -      0     92
+con.txt                        python                                           -      0     94
+telegram:123:456               python  {"context_id": "c", "task_id": null}     -      0    132
+?                 long         python                                           -      0     91  the name tells no key: ~session-sha256-e42dd264fd5cf1bc947505b995dceb9ae0a2d2a4c99b4ce5ea02f36526819280.json
+7 sessions, 1.1 kB
+""")
+    assert files() == before and ".perdure.lock" not in os.listdir("desk")
+    write("desk/~session-Y2Fmw6k.json", before["~session-mnqwnq5j.json"])
+    write("desk/Old.json", '{"session_id":"Old","state":{}}')
+    write("desk/.x.json.%s.corrupt" % ("a" * 32), '{"a')
+    write("desk/.y.json.%s.tmp" % ("b" * 32), "{")
+    write("desk/torn.json", '{"session_id')
+    before = files()
+    got = session("list", "--folder", "desk")
+    assert got.status == 9 and got.err == b"", got
+    text = got.out.decode()
+    for part in ("cannot be read: ", ": torn.json\n",
+                 "old file name: Old.json\n",
+                 "superseded by a file with the new name: "
+                 "~session-Y2Fmw6k.json\n",
+                 "quarantined, no document of the format: .x.json.",
+                 "left over by a write that did not end: .y.json.",
+                 "8 sessions, 1.1 kB, 1 that cannot be read, 1 superseded, "
+                 "1 quarantined, 1 left over\n"):
+        assert part in text, (part, text)
+    assert files() == before  # nothing was put aside
+    got = session("list", "--folder", "desk", "-o", "jsonl")
+    entries = [strict(line) for line in got.out.splitlines()]
+    assert sorted(row["entry"] for row in entries) == (
+        ["leftover", "quarantined"] + ["session"] * 9 + ["superseded"])
+    old = [row for row in entries if row.get("hasOldName")]
+    assert {row["file"] for row in old} == {"Old.json",
+                                            "~session-Y2Fmw6k.json"}, old
+
+
+@tests.test("list: tells the format of a folder by its files")
+def _():
+    folder("store-msgpack")
+    got = rows("--folder", "desk")
+    assert len(got) == 7 and all(row["file"].endswith(".msgpack")
+                                 for row in got)
+    assert rows("--folder", "desk", "--format", "json") == []
+    shutil.copy(os.path.join(PY, "store-json", "demo-7.json"), "desk")
+    assert [row["file"] for row in rows("--folder", "desk")] == [
+        "demo-7.json"]
+    assert len(rows("--folder", "desk", "--format", "msgpack")) == 7
+
+
+@tests.test("list: fits a terminal, and shows no control characters")
+def _():
+    write("a.json", [{"session_id": "x" * 200, "service_session_id": "y" * 99},
+                     {"session_id": "\033[2Jz\n"}])
+    got = on_terminal("list", "--file", "a.json", columns=80).out.decode()
+    plain = re.sub(r"\033\[[0-9;]*m", "", got)
+    assert "\033" not in plain and "\\u001b[2Jz\\n" in plain
+    assert all(len(line) <= 80 for line in plain.splitlines()), plain
+    assert "…" in plain
+    wide = session("list", "--file", "a.json").out.decode()
+    assert "x" * 200 in wide and "\033" not in wide
+
+
+def peak_kb(process):
+    with open("/proc/%d/status" % process.pid) as file:
+        return int(re.search(r"VmHWM:\s*(\d+) kB", file.read()).group(1))
+
+
+@tests.test("list: 60 MB of sessions need the memory of one")
+def _():
+    if SANITIZED:
+        raise record.Skip("a sanitizer needs memory of its own")
+    one = json.dumps({"session_id": "s", "state": {"k": "x" * 20000}})
+    count = 60000000 // len(one)
+    for kind, begin, gap, end in (("json", "[", ",", "]"),
+                                  ("jsonl", "", "\n", "\n")):
+        process = subprocess.Popen(
+            [PERDURE, "session", "list", "--file", "-", "--from", kind],
+            env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        out = []
+        reader = threading.Thread(
+            target=lambda: out.append(process.stdout.read()))
+        reader.start()
+        process.stdin.write(begin.encode())
+        for i in range(count):
+            process.stdin.write((gap if i else "").encode() + one.encode())
+        process.stdin.flush()
+        peak = peak_kb(process)
+        process.stdin.write(end.encode())
+        process.stdin.close()
+        assert process.wait(timeout=60) == 0
+        reader.join()
+        process.stdout.close()
+        assert out[0].count(b"\n/") == count, kind
+        assert peak < 12000, (kind, peak)
+
+
+@tests.test("list: a reader that goes away ends it without a word")
+def _():
+    write("a.jsonl", '{"session_id":"a"}\n' * 100000)
+    done = subprocess.run("%s session list --file a.jsonl | head -1; "
+                          "echo ${PIPESTATUS[0]}" % PERDURE, shell=True,
+                          executable="/bin/bash", env=environment(),
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert done.stderr == b"" and done.stdout.endswith(b"\n141\n"), done
+
+
+# --- show ----------------------------------------------------------------
+
+@tests.test("show: ids, history and the bag as a tree")
+def _():
+    sample()
+    expect(session("show", "--file", "sessions.json", "tomato-house"), 0, """\
+sessions.json, place /0
+id        tomato-house
+kind      python
+shape     python
+service   none
+history   2 messages (1 user, 1 assistant)
+bag       3 slots, 623 bytes; the session has 731 bytes
+├─ in_memory    438 bytes  object, 1 member
+│  └─ messages  408 bytes  array, 2 elements
+├─ watering      59 bytes  object, 4 members
+│  ├─ bed          1 byte  3
+│  ├─ litres      4 bytes  36.0
+│  ├─ valve       6 bytes  "open"
+│  └─ quota       5 bytes  12.50
+└─ todo          63 bytes  object, 2 members
+   ├─ items      38 bytes  array, 1 element
+   └─ next_id      1 byte  2
+""")
+
+
+@tests.test("show: finds a session by id, name and place, in files and folders")
+def _():
+    sample()
+    folder()
+    for args in (["/1"], ["Ines"]):
+        got = strict(good(session("show", "--file", "sessions.json", *args,
+                                  "-o", "json")))
+        assert (got["id"], got["index"]) == ("Ines", 1)
+    assert got["generation"] == sha256(read("sessions.json"))
+    got = strict(good(session("show", "--folder", "desk", "Guest-Ana", "-o",
+                              "json")))
+    assert (got["key"], got["id"], got["roles"]) == (
+        "Guest-Ana", "guest-Ana", {"user": 1, "assistant": 1})
+    assert got["generation"] == sha256(
+        read("desk", "~session-i52wk43ufvaw4yi.json"))
+    got = strict(good(session(
+        "show", "-o", "json", "bob", "--file",
+        os.path.join(NET, "dictionary-typed.json"))))
+    assert (got["index"], got["messages"]) == (1, 1)
+    got = problem("show", "--file", "sessions.json", status=6)
+    assert got["reason"] == "several_sessions" and "3 sessions" in got["detail"]
+    got = problem("show", "--file", "sessions.json", "nobody", status=3)
+    assert "session list --file sessions.json" in got["hint"], got
+    got = problem("show", "--folder", "desk", "nobody", status=3)
+    assert "session list --folder desk" in got["hint"], got
+
+
+@tests.test("show: says what a kind, an id or a shape means")
+def _():
+    write("a.json", {"stateBag": {}})
+    text = session("show", "--file", "a.json").out.decode()
+    assert "kind      unstated: nothing says which" in text
+    assert "id        none" in text
+    write("a.json", {"conversationId": "_agent_local_chat_history",
+                     "stateBag": {}})
+    text = session("show", "--file", "a.json").out.decode()
+    assert ("service   none: the document has '_agent_local_chat_history', "
+            "which stands for") in text, text
+    got = strict(session("show", "--file", "a.json", "-o", "json").out)
+    assert got["unusedServiceId"] == "_agent_local_chat_history"
+    assert "serviceId" not in got
+    write("a.json", {"conversationId": " ", "stateBag": {}})
+    assert b"which is no id" in session("show", "--file", "a.json").out
+    write("a.json", {"conversationId": "c", "storeState": {"messages": []}})
+    text = session("show", "--file", "a.json").out.decode()
+    assert "shape     dotnet-thread: from before sessions had a bag" in text
+    write("a.json", {"sessionId": "@dafx-shop@k@1", "stateBag": {}})
+    text = session("show", "--file", "a.json", "@dafx-shop@k@1").out.decode()
+    assert "id        @dafx-shop@k@1\nkind      durable" in text
+    write("a.json", {"session_id": "a", "state": {"in_memory": {
+        "messages": 7}}})
+    assert b"history   none that can be read" in session(
+        "show", "--file", "a.json").out
+    write("a.json", {"session": {"session_id": "a"},
+                     "additionalProperties": {"owner": "Ines"}})
+    text = session("show", "--file", "a.json").out.decode()
+    assert 'metadata  {"owner": "Ines"}' in text
+    got = strict(session("show", "--file", "a.json", "-o", "json").out)
+    assert got["properties"] == {"owner": "Ines"}
+
+
+@tests.test("show: levels, long lists and long values are cut, or full")
+def _():
+    write("a.json", {"session_id": "a", "state": {
+        "list": list(range(50)), "deep": {"a": {"b": {"c": "x" * 300}}},
+        "": None}})
+    text = session("show", "--file", "a.json").out.decode()
+    assert "(40 more; --full shows them)" in text and "xxx" not in text
+    assert "└─ \"\"" in text
+    text = session("show", "--file", "a.json", "--depth", "4").out.decode()
+    assert "…" in text and max(map(len, text.splitlines())) <= 80
+    text = session("show", "-f", "--file", "a.json").out.decode()
+    assert "x" * 300 in text and "more" not in text
+    one = strict(session("show", "--depth", "1", "-o", "json", "--file",
+                         "a.json").out)["bag"]
+    assert [slot["key"] for slot in one] == ["list", "deep", ""]
+    assert one[0]["count"] == 50 and "parts" not in one[0]
+    full = strict(session("show", "-f", "-o", "json", "--file",
+                          "a.json").out)["bag"]
+    assert full[1]["parts"][0]["parts"][0]["parts"][0] == {
+        "key": "c", "kind": "string", "bytes": 302}
+    many = {"session_id": "m", "state": {"k%d" % i: i for i in range(300)}}
+    write("m.json", many)
+    text = session("show", "--file", "m.json").out.decode()
+    assert "(200 more; --full shows them)" in text
+    ascii_ = session("show", "--file", "a.json", env={"LC_ALL": "C"}).out
+    assert b"|- list" in ascii_ and b"`- " in ascii_
+
+
+@tests.test("show: raw is the document itself")
+def _():
+    path = os.path.join(NET, "session-two-turns-indented.json")
+    got = good(session("show", "-o", "raw", "--file", path))
+    assert got == read(path) + b"\n"
+    sample()
+    got = good(session("show", "-o", "raw", "--file", "sessions.json", "Ines"))
+    assert got.rstrip(b"\n") in read("sessions.json")
+    convert("a.msgpack")
+    got = good(session("show", "-o", "raw", "--file", "a.msgpack", "/2"))
+    assert got == (b'{"type":"session","session_id":"telegram:123:456",'
+                   b'"service_session_id":null,"state":{}}\n')
+
+
+@tests.test("show: a narrow terminal, colours and a pager")
+def _():
+    sample()
+    got = on_terminal("show", "--file", "sessions.json", "/0", columns=50)
+    plain = re.sub(r"\033\[[0-9;]*m", "", got.out.decode())
+    assert max(map(len, plain.splitlines())) <= 50, plain
+    assert b"\033[" in got.out and got.status == 0
+    paged = run_on_terminal(
+        [PERDURE, "session", "show", "--file", "sessions.json", "/0"],
+        env={"PERDURE_PAGER": "sed s/^/P:/"})
+    assert paged.out.startswith(b"P:"), paged
+    direct = run_on_terminal(
+        [PERDURE, "session", "show", "--no-pager", "--file", "sessions.json",
+         "/0"], env={"PERDURE_PAGER": "sed s/^/P:/"})
+    assert b"P:" not in direct.out
+
+
+@tests.test("show: a damaged file of a folder is put aside and kept")
+def _():
+    folder()
+    write("desk/torn.json", '{"session_id": "torn"')
+    got = problem("show", "--folder", "desk", "torn", status=9)
+    assert got["reason"] == "quarantined", got
+    kept = [name for name in os.listdir("desk") if name.endswith(".corrupt")]
+    assert len(kept) == 1 and read("desk", kept[0]) == b'{"session_id": "torn"'
+    assert problem("show", "--folder", "desk", "torn",
+                   status=3)["reason"] == "no_session"
+    assert rows("--folder", "desk")[0]["entry"] == "quarantined"
+
+
+@tests.test("show: tells what reading a file of a folder found")
+def _():
+    os.mkdir("desk")
+    write("desk/a.json", STORED % '{"n":NaN}')
+    got = session("show", "--folder", "desk", "a")
+    assert got.status == 0 and b"[bare-token]" in got.err, got
+    got = json.loads(session("show", "--folder", "desk", "a", "-o",
+                             "json").out)
+    assert got["findings"][0]["rule"] == "bare-token", got
+
+
+# --- bag: looking --------------------------------------------------------
+
+@tests.test("bag keys: in order, with kinds and sizes")
+def _():
+    sample()
+    expect(session("bag", "keys", "--file", "sessions.json", "/0"), 0, """\
+KEY        KIND    PARTS  BYTES
+in_memory  object      1    438
+watering   object      4     59
+todo       object      2     63
+""")
+    expect(session("bag", "keys", "-o", "raw", "--file", "sessions.json",
+                   "/0"), 0, "in_memory\nwatering\ntodo\n")
+    got = strict(session("bag", "keys", "-o", "json", "--file",
+                         "sessions.json", "Ines").out)
+    assert got == {"file": "sessions.json", "index": 1, "session": "Ines",
+                   "generation": sha256(read("sessions.json")),
+                   "slots": [{"key": "agent_mode", "kind": "object",
+                              "bytes": 24, "count": 1}]}
+    expect(session("bag", "keys", "--file", "sessions.json", "/2"), 0,
+           "no slots\n")
+
+
+@tests.test("bag get: values as they are stored, in every output")
+def _():
+    sample()
+    get = ["bag", "get", "--file", "sessions.json", "tomato-house"]
+    expect(session(*get, "watering"), 0, """\
+{
+  "bed": 3,
+  "litres": 36.0,
+  "valve": "open",
+  "quota": 12.50
+}
+""")
+    expect(session(*get, "watering", "-o", "raw"), 0,
+           '{"bed": 3, "litres": 36.0, "valve": "open", "quota": 12.50}')
+    expect(session(*get, "watering", "/quota"), 0, "12.50\n")
+    expect(session(*get, "watering", "/valve"), 0, '"open"\n')
+    expect(session(*get, "watering", "/valve", "--text"), 0, "open\n")
+    expect(session(*get, "watering", "/valve", "--text", "-o", "raw"), 0,
+           "open")
+    generation = sha256(read("sessions.json"))
+    expect(session(*get, "watering", "/bed", "--generation"), 0,
+           generation + "\n3\n")
+    got = session(*get, "watering", "/quota", "-o", "json").out
+    assert got == (b'{"file":"sessions.json","index":0,"session":'
+                   b'"tomato-house","generation":"%s","key":"watering",'
+                   b'"pointer":"/quota","value":12.50}\n'
+                   % generation.encode()), got
+    bad = session(*get, "watering", "/bed", "--text")
+    assert bad.status == 6 and b"without --text" in bad.err, bad
+    assert problem(*get, "nope", status=3)["reason"] == "no_slot"
+    got = problem(*get, "watering", "/nope", status=3)
+    assert (got["reason"], got["pointer"]) == ("no_member", "/nope")
+    got = problem(*get, "watering", "/bed/0", status=3)
+    assert got["reason"] == "no_member"
+    assert problem(*get, "watering", "/a~2", status=6)["reason"] == (
+        "bad_pointer")
+
+
+@tests.test("bag get: keys of any kind, also those that nobody may set")
+def _():
+    write("a.json", '{"session_id":"a","state":{"":null,"x\\u0000y":1,'
+          '"d":1,"d":2}}')
+    expect(session("bag", "get", "--file", "a.json", ""), 0, "null\n")
+    expect(session("bag", "get", "--file", "a.json", "d"), 0, "2\n")
+    assert session("bag", "set", "--file", "a.json", "", "1").status == 6
+
+
+# --- bag: changing -------------------------------------------------------
+
+def changed_part(before, after):
+    """What stands between what both have in front and at the end."""
+    front = 0
+    while (front < min(len(before), len(after))
+           and before[front] == after[front]):
+        front += 1
+    back = 0
+    while (back < min(len(before), len(after)) - front
+           and before[-1 - back] == after[-1 - back]):
+        back += 1
+    return before[front:len(before) - back], after[front:len(after) - back]
+
+
+def set_one(path, *args):
+    return session("bag", "set", "--bare-tokens", "--file", path, *args)
+
+
+@tests.test("bag set: every other byte of every document stays")
+def _():
+    seen = 0
+    for place in (NET, PY):
+        for name in sorted(os.listdir(place)):
+            if not name.startswith(("session-", "list-", "dictionary")):
+                continue
+            if not name.endswith(".json"):
+                continue
+            before = read(place, name)
+            write("a.json", before)
+            for row in rows("--bare-tokens", "--file", "a.json"):
+                at = "/%d" % row["index"]
+                slots = json.loads(session(
+                    "bag", "keys", "--bare-tokens", "-o", "json", "--file",
+                    "a.json", at).out)["slots"]
+                keys = [slot["key"] for slot in slots if slot["key"].strip()]
+                if not keys:
+                    continue
+                raw = session("bag", "get", "--bare-tokens", "--file",
+                              "a.json", "-o", "raw", at, keys[-1]).out
+                good(set_one("a.json", at, keys[-1], "4711"))
+                old, new = changed_part(before, read("a.json"))
+                assert old in raw and new in b"4711", (name, old, new)
+                assert (read("a.json").count(b"4711")
+                        == before.count(b"4711") + 1), name
+                good(set_one("a.json", at, keys[-1], raw.decode()))
+                assert read("a.json") == before, name
+                seen += 1
+    assert seen >= 60, seen
+
+
+@tests.test("bag set: one value by pointer, told as a difference")
+def _():
+    sample()
+    before = read("sessions.json")
+    got = session("bag", "set", "--file", "sessions.json", "tomato-house",
+                  "watering", "/valve", '"closed"')
+    after = read("sessions.json")
+    assert after == before.replace(b'"open"', b'"closed"')
+    expect(got, 0, '~ /watering/valve  "open" -> "closed"\n'
+           "sessions.json: written\ngeneration %s\n" % sha256(after))
+    expect(session("bag", "set", "-q", "--text", "--file", "sessions.json",
+                   "tomato-house", "watering", "/valve", "half"), 0,
+           '~ /watering/valve  "closed" -> "half"\n')
+    expect(session("bag", "set", "--file", "sessions.json", "tomato-house",
+                   "watering", "/valve", '"half"'), 0,
+           "sessions.json: nothing to change\n")
+    expect(session("bag", "set", "-q", "--file", "sessions.json",
+                   "tomato-house", "todo", "/items/-", '{"id":2}'), 0,
+           '+ /todo/items/-  {"id":2}\n')
+    expect(session("bag", "set", "-q", "--file", "sessions.json", "/2",
+                   "new", "-", stdin=b' [1, 2.50] '), 0,
+           "+ /new  [1,2.50]\n")
+    expect(session("bag", "rm", "-q", "--file", "sessions.json", "/2",
+                   "new", "/0"), 0, "- /new/0  1\n")
+    expect(session("bag", "rm", "-q", "--file", "sessions.json", "/2",
+                   "new"), 0, "- /new  [2.50]\n")
+    got = strict(session("bag", "set", "-o", "json", "--file",
+                         "sessions.json", "Ines", "agent_mode",
+                         "/current_mode", '"execute"').out)
+    assert got == {"file": "sessions.json", "index": 1, "session": "Ines",
+                   "generation": sha256(read("sessions.json")),
+                   "key": "agent_mode", "pointer": "/current_mode",
+                   "changed": True, "dryRun": False, "before": "plan",
+                   "after": "execute"}
+    diff = perdure("diff", SAMPLE, "sessions.json").out.decode()
+    assert diff == """\
+~ /0/state/watering/valve  "open" -> "half"
++ /0/state/todo/items/1  {"id":2}
+~ /1/state/agent_mode/current_mode  "plan" -> "execute"
+""", diff
+
+
+@tests.test("bag set: works in every form and format")
+def _():
+    sample()
+    all_ = strict(read(SAMPLE))
+    write("one.json", all_[1])
+    write("map.json", {"a": all_[0], "b": all_[1]})
+    write("wrapper.json", {"session": all_[1],
+                           "additionalProperties": {"n": 1}})
+    write("wrappers.json", [None, {"session": all_[1], "x": 1},
+                            {"session": all_[0]}])
+    convert("list.msgpack")
+    convert("list.xml")
+    convert("many.jsonl", "--spread")
+    convert("many.msgpack", "--spread")
+    convert("many.records", "--spread", "--to", "records")
+    for name, id_ in (("one.json", None), ("map.json", "b"),
+                      ("wrapper.json", None), ("wrappers.json", "Ines"),
+                      ("list.msgpack", "Ines"), ("list.xml", "Ines"),
+                      ("many.jsonl", "Ines"), ("many.msgpack", "Ines"),
+                      ("many.records", "Ines")):
+        more = ["--from", "records"] if name.endswith("records") else []
+        before = [json.loads(text) for text in values(name, more)]
+        place = [id_] if id_ else []
+        good(session("bag", "set", "--file", name, *more, *place, "agent_mode",
+                     "/current_mode", '"execute"'))
+        after = [json.loads(text) for text in values(name, more)]
+        text = json.dumps(before).replace('"plan"', '"execute"')
+        assert json.dumps(after) == text, name
+        got = session("bag", "get", "--file", name, *more, *place,
+                      "agent_mode", "/current_mode", "--text")
+        expect(got, 0, "execute\n")
+        good(session("bag", "rm", "--file", name, *more, *place,
+                     "agent_mode"))
+        assert session("bag", "rm", "--file", name, *more, *place,
+                       "agent_mode").status == 3, name
+
+
+def values(name, more):
+    """All documents of a file as lines of JSON."""
+    got = perdure("convert", "-q", "--to", "jsonl", *more, name, "-")
+    return good(got).splitlines()
+
+
+@tests.test("bag set: lines of a stream keep every byte but those of one")
+def _():
+    lines = ['{"session_id":"a","state":{"x":1}}',
+             '  {"session_id" :"b","state":{"x": 1.50}}  ', '',
+             '[{"session_id":"c","state":{}},null]']
+    write("a.jsonl", "\n".join(lines) + "\n")
+    good(session("bag", "set", "--file", "a.jsonl", "b", "x", "7"))
+    lines[1] = lines[1].replace("1.50", "7")
+    assert read("a.jsonl").decode() == "\n".join(lines) + "\n"
+    good(session("bag", "set", "--file", "a.jsonl", "/2", "y", "[]"))
+    lines[3] = lines[3].replace("{}}", '{"y":[]}}')
+    assert read("a.jsonl").decode() == "\n".join(lines) + "\n"
+
+
+@tests.test("bag set: a dry run and a mistake change nothing")
+def _():
+    sample()
+    put = ["bag", "set", "--file", "sessions.json", "tomato-house"]
+    rows_ = [
+        (["watering", "/bed", "four"], 6, "unexpected_byte"),
+        (["watering", "/bed", ""], 6, "empty_input"),
+        (["watering", "/a/b", "1"], 3, "no_member"),
+        (["nope", "/a", "1"], 3, "no_slot"),
+        (["watering", "/bed/x", "1"], 6, "wrong_kind"),
+        (["  ", "1"], 6, "key_blank"),
+        (["k" * 1025, "1"], 6, "key_too_long"),
+        (["k", "[" * 127 + "]" * 127], 6, "too_deep"),
+        (["k", "[" * 200 + "]" * 200], 6, "too_deep"),
+    ]
+    for args, status, reason in rows_:
+        got = problem(*put, *args, status=status)
+        assert got["reason"] == reason, (args[:1], got)
+    expect(session(*put, "-n", "watering", "/bed", "4"), 0,
+           "~ /watering/bed  3 -> 4\n"
+           "sessions.json: a dry run, nothing was written\n")
+    got = problem("bag", "rm", "--file", "sessions.json", "tomato-house",
+                  "nope", status=3)
+    assert got["reason"] == "no_slot"
+    assert read("sessions.json") == read(SAMPLE)
+    assert os.listdir() == ["sessions.json"]
+    write("t.json", {"type": "agent_thread_state", "service_thread_id": None,
+                     "chat_message_store_state": None})
+    got = problem("bag", "set", "--file", "t.json", "k", "1", status=6)
+    assert got["reason"] == "bag_sealed" and "convert" in got["hint"], got
+
+
+@tests.test("bag set: --expect refuses a file that is another one by now")
+def _():
+    sample()
+    folder()
+    for where in (["--file", "sessions.json", "Ines"],
+                  ["--folder", "desk", "demo-7"]):
+        generation = session("bag", "keys", *where, "-o", "json").out
+        generation = strict(generation)["generation"]
+        first = session("bag", "set", *where, "k", "1", "--expect",
+                        generation, "-o", "json")
+        second = strict(good(first))["generation"]
+        assert second != generation
+        before = read("sessions.json"), files()
+        got = problem("bag", "set", *where, "k", "2", "--expect", generation,
+                      status=5)
+        assert (got["code"], got["reason"]) == ("CONFLICT",
+                                                "generation_changed")
+        assert second in got["detail"], got
+        got = problem("bag", "rm", *where, "k", "--expect", generation,
+                      status=5)
+        assert (read("sessions.json"), files()) == before
+        good(session("bag", "rm", *where, "k", "--expect", second))
+
+
+def wait_for_lock(path):
+    """Until somebody holds the lock of a file."""
+    inode = ":%d " % os.stat(path).st_ino
+    for _ in range(1000):
+        with open("/proc/locks") as file:
+            if inode in file.read():
+                return
+        time.sleep(0.01)
+    raise AssertionError("nobody locks " + path)
+
+
+def start_set(*args):
+    """A change that has read the file and waits for its value."""
+    return subprocess.Popen([PERDURE, "session", "bag", "set", *args, "-"],
+                            env=environment(), stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+@tests.test("bag set: a program that takes no lock is not overwritten")
+def _():
+    write("a.json", {"session_id": "a", "state": {}})
+    process = start_set("--file", "a.json", "k")
+    wait_for_lock("a.json")
+    write("a.json", {"session_id": "a", "state": {"theirs": 1}})
+    theirs = read("a.json")
+    out, err = process.communicate(b"2", timeout=60)
+    assert process.returncode == 5 and out == b"", (out, err)
+    assert err == (b"perdure: a.json: another program changed the file "
+                   b"meanwhile\nhint: nothing was written; look at it again, "
+                   b"then repeat\n"), err
+    assert read("a.json") == theirs and os.listdir() == ["a.json"]
+    process = start_set("--file", "a.json", "k")
+    wait_for_lock("a.json")
+    os.unlink("a.json")
+    process.communicate(b"2", timeout=60)
+    assert process.returncode == 5 and os.listdir() == []
+
+
+@tests.test("bag set: changes at the same time all stay")
+def _():
+    folder()
+    write("a.json", {"session_id": "a", "state": {}})
+    for where in (["--file", "a.json"], ["--folder", "desk", "demo-7"]):
+        for turn in range(3):
+            all_ = [subprocess.Popen(
+                [PERDURE, "session", "bag", "set", "-q", *where,
+                 "k%d-%d" % (turn, i), "%d" % i], env=environment(),
+                stdout=subprocess.DEVNULL) for i in range(8)]
+            assert [one.wait(timeout=120) for one in all_] == [0] * 8
+        keys = session("bag", "keys", "-o", "raw", *where).out.decode().split()
+        want = {"k%d-%d" % (turn, i) for turn in range(3) for i in range(8)}
+        assert want <= set(keys), want - set(keys)
+    assert sorted(os.listdir()) == ["a.json", "desk"]
+
+
+@tests.test("bag set: a process that ends leaves the file as it was")
+def _():
+    before = read(write("a.json", {"session_id": "a", "state": {}}))
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        process = start_set("--file", "a.json", "k")
+        wait_for_lock("a.json")
+        process.send_signal(number)
+        process.communicate(timeout=60)
+        assert process.returncode != 0
+        assert read("a.json") == before and os.listdir() == ["a.json"]
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+    os.mkdir("desk")
+    write("desk/a.json", STORED % "{}")
+    for where in (["--file", "a.json"], ["--folder", "desk", "a"]):
+        got = session("bag", "set", *where, "k", '"%s"' % ("x" * 5000),
+                      preexec_fn=limit)
+        assert got.status == 9 and b"File too large" in got.err, got
+    assert read("a.json") == before
+    assert list(files()) == ["a.json"]
+    good(session("bag", "set", "--file", "a.json", "k", "1"))
+
+
+@tests.test("bag set: a link stays a link, a mode a mode")
+def _():
+    os.mkdir("real")
+    write("real/a.json", {"session_id": "a", "state": {}})
+    os.chmod("real/a.json", 0o640)
+    os.symlink("real/a.json", "link.json")
+    good(session("bag", "set", "--file", "link.json", "k", "1"))
+    assert os.path.islink("link.json")
+    assert strict(read("real/a.json"))["state"] == {"k": 1}
+    assert stat.S_IMODE(os.stat("real/a.json").st_mode) == 0o640
+    assert os.listdir("real") == ["a.json"]
+
+
+@tests.test("bag set: a file of a folder gets its new name, and findings")
+def _():
+    folder("store-json-1.17")
+    got = session("bag", "set", "--folder", "desk", "café", "k", "1")
+    assert got.status == 0 and b"[old-name]" in got.err, got
+    assert "~session-mnqwnq5j.json" in files()
+    assert "~session-Y2Fmw6k.json" not in files()
+    got = session("bag", "set", "-q", "--folder", "desk", "con.txt", "k", "1")
+    assert got.err == b"", got
+
+
+# --- convert -------------------------------------------------------------
+
+@tests.test("convert: to every shape, with a report")
+def _():
+    path = os.path.join(NET, "session-conversation-id.json")
+    for shape in ("native", "dotnet", "python", "python-1.21"):
+        got = session("convert", "--shape", shape, "--id", "desk-7", path,
+                      shape + ".json")
+        assert got.status == 0 and got.out == b"", got
+        row = rows("--file", shape + ".json")[0]
+        assert row["serviceId"] == rows("--file", path)[0]["serviceId"]
+        if shape != "dotnet":
+            assert row["id"] == "desk-7", row
+    assert read("dotnet.json") == read(path)
+    report = strict(good(session("convert", "-o", "json", "-s", "python",
+                                 path, "new.json")))
+    assert (report["sessions"], report["shape"], report["format"]) == (
+        1, "python", "json")
+    assert {"index", "severity", "rule", "pointer", "text"} == set(
+        report["findings"][0])
+    assert report["bytes"] == len(read("new.json"))
+    to_stdout = session("convert", "-o", "json", "-s", "python", path, "-")
+    assert strict(to_stdout.err)["out"] == "standard output"
+    assert strict(to_stdout.out)["service_session_id"] == row["serviceId"]
+
+
+@tests.test("convert: keeps lists, objects, streams and metadata")
+def _():
+    for name in ("list-mixed-kinds.json", "dictionary-typed.json"):
+        path = os.path.join(NET, name)
+        good(session("convert", "-qs", "python", path, "a.json"))
+        there = strict(read("a.json"))
+        before = strict(read(path))
+        assert type(there) is type(before) and len(there) == len(before)
+        if isinstance(before, dict):
+            assert list(there) == list(before)
+        assert {row["shape"] for row in rows("--file", "a.json")} == {"python"}
+        good(session("convert", "-qys", "dotnet", "a.json", "b.json"))
+        assert strict(read("b.json")) == before
+        os.unlink("a.json")
+    write("w.json", [{"session": {"stateBag": {"a": 1}},
+                      "additionalProperties": {"n": 1}}, None])
+    good(session("convert", "-qs", "python", "w.json", "w2.json"))
+    got = strict(read("w2.json"))
+    assert got[1] is None and got[0]["additionalProperties"] == {"n": 1}
+    assert got[0]["session"]["state"] == {"a": 1}
+    write("s.jsonl", '{"stateBag":{}}\n{"stateBag":{"x":1}}\n')
+    good(session("convert", "-qs", "native", "s.jsonl", "t.msgpack"))
+    assert [row["shape"] for row in rows("--file", "t.msgpack")] == [
+        "native"] * 2
+    got = problem("convert", "-s", "native", "s.jsonl", "t.json", status=6)
+    assert got["reason"] == "several_documents" and "--to jsonl" in got["hint"]
+    good(session("convert", "-qs", "native", "--to", "xml", "w.json", "x"))
+    assert read("x").startswith(b"<array")
+
+
+@tests.test("convert: --strict, a file that is there and what cannot be said")
+def _():
+    path = os.path.join(PY, "session-service-object.json")
+    got = session("convert", "-s", "dotnet", path, "a.json")
+    assert got.status in (0, 6), got
+    write("here.json", "old")
+    source = os.path.join(NET, "session-two-turns.json")
+    got = problem("convert", "-s", "python", source, "here.json", status=5)
+    assert got["reason"] == "file_exists" and read("here.json") == b"old"
+    good(session("convert", "-qys", "python", source, "here.json"))
+    write("list.json", [{"stateBag": {}}, 7])
+    got = problem("convert", "-s", "python", "list.json", "o.json", status=6)
+    assert got["reason"] == "session_not_object" and "/1" in got["detail"], got
+    assert not os.path.exists("o.json")
+    found = None
+    for name in sorted(os.listdir(PY)):
+        if not name.startswith("session-") or not name.endswith(".json"):
+            continue
+        report = session("convert", "-o", "json", "-ys", "dotnet",
+                         os.path.join(PY, name), "c.json")
+        if report.status == 0 and strict(report.out)["warnings"]:
+            found = os.path.join(PY, name)
+    assert found, "no document loses anything"
+    got = session("convert", "--strict", "-s", "dotnet", found, "d.json")
+    assert got.status == 6 and b"nothing was written" in got.err, got
+    assert b"warning: " in got.err and not os.path.exists("d.json")
+
+
+# --- export and import ---------------------------------------------------
+
+@tests.test("export and import: there and back again is the same folder")
+def _():
+    for store in ("store-json", "store-msgpack"):
+        folder(store)
+        os.unlink([os.path.join("desk", name) for name in os.listdir("desk")
+                   if "sha256" in name][0])
+        for out in ("a.json", "a.jsonl", "a.msgpack", "a.xml"):
+            good(session("export", "-qm", "--folder", "desk", out))
+            kind = store.split("-")[1]
+            good(session("import", "-q", out, "--folder", "copy", "--format",
+                         kind))
+            assert files("copy") == files("desk"), (store, out)
+            shutil.rmtree("copy")
+            os.unlink(out)
+        shutil.rmtree("desk")
+
+
+@tests.test("export and import: as a list, through pipes")
+def _():
+    sample()
+    got = session("import", "sessions.json", "--folder", "desk")
+    expect(got, 0, "", "perdure: desk: 3 sessions written\n")
+    assert stat.S_IMODE(os.stat("desk").st_mode) == 0o700
+    for kind in ("json", "jsonl", "msgpack", "records", "xml"):
+        out = good(session("export", "-q", "--to", kind, "--folder", "desk",
+                           "-"))
+        good(session("import", "-q", "--from", kind, "-", "--folder", "copy",
+                     stdin=out))
+        assert files("copy") == files("desk"), kind
+        shutil.rmtree("copy")
+    report = strict(good(session("export", "-o", "json", "--folder", "desk",
+                                 "o.json")))
+    assert report == {"folder": "desk", "out": "o.json", "format": "json",
+                      "sessions": 3, "bytes": len(read("o.json")),
+                      "leftOut": 0, "otherFiles": 0}
+    assert [one["session_id"] for one in strict(read("o.json"))] == [
+        "tomato-house", "Ines", "telegram:123:456"]
+    assert b"12.50" in read("o.json")
+    got = problem("export", "--folder", "desk", "o.json", status=5)
+    assert got["reason"] == "file_exists"
+    good(session("export", "-qy", "--pretty", "--folder", "desk", "o.json"))
+    assert read("o.json").count(b"\n") > 20
+
+
+@tests.test("export: a key that is no id is refused, or kept in an object")
+def _():
+    folder()
+    got = problem("export", "--folder", "desk", "o.json", status=6)
+    assert got["reason"] == "key_lost" and "--map" in got["hint"], got
+    got = problem("export", "-m", "--folder", "desk", "o.json", status=6)
+    assert got["reason"] == "key_unknown" and "--skip" in got["hint"], got
+    assert os.listdir() == ["desk"]
+    got = session("export", "-m", "--skip", "--folder", "desk", "o.json")
+    assert got.status == 0 and b"warning: desk/~session-sha256-" in got.err
+    assert got.err.endswith(b"6 sessions, 1.0 kB, 1 left out\n"), got
+    assert list(strict(read("o.json")))[:3] == ["demo-7", "guest-ana",
+                                                "Guest-Ana"]
+    write("two.json", [{"session_id": "a"}, {"session_id": "a"}])
+    got = problem("export", "-m", "--file", "two.json", "p.json", status=6)
+    assert "two sessions are called 'a'" in got["detail"], got
+    write("net.json", [{"stateBag": {}}])
+    got = problem("export", "-m", "--file", "net.json", "p.json", status=6)
+    assert "neither a name nor an id" in got["detail"], got
+    write("map.json", {"x": {"session_id": "a"}})
+    got = problem("export", "--file", "map.json", "p.json", status=6)
+    assert got["reason"] == "key_lost"
+    good(session("export", "-qm", "--to", "jsonl", "--file", "map.json",
+                 "p.jsonl"))
+    assert read("p.jsonl") == b'{"x":{"session_id":"a"}}\n'
+
+
+@tests.test("export: what cannot be read ends it, or is told")
+def _():
+    sample()
+    good(session("import", "-q", "sessions.json", "--folder", "desk"))
+    write("desk/torn.json", '{"session_id')
+    write("desk/.x.json.%s.corrupt" % ("a" * 32), '{"a')
+    got = problem("export", "--folder", "desk", "o.json", status=6)
+    assert got["detail"].startswith("desk/torn.json: "), got
+    assert not os.path.exists("o.json")
+    got = session("export", "--skip", "--folder", "desk", "o.json")
+    assert got.status == 0, got
+    assert b"warning: desk/torn.json was left out: " in got.err
+    assert got.err.endswith(b", 1 left out; 1 other file of the folder is no "
+                            b"session\n"), got
+    write("odd.json", [{"session_id": "a"}, 7, None,
+                       {"session": {"session_id": "b"}}])
+    got = problem("export", "--file", "odd.json", "p.json", status=6)
+    assert got["reason"] == "session_not_object"
+    good(session("export", "-q", "--skip", "--file", "odd.json", "p.json"))
+    assert strict(read("p.json")) == [{"session_id": "a"}, None,
+                                      {"session": {"session_id": "b"}}]
+
+
+@tests.test("import: nothing is replaced or left out without a word")
+def _():
+    sample()
+    good(session("import", "-q", "sessions.json", "--folder", "desk"))
+    expect(session("import", "sessions.json", "--folder", "desk"), 0, "",
+           "perdure: desk: 0 sessions written, 3 already there\n")
+    good(session("bag", "set", "--folder", "desk", "Ines", "k", "1"))
+    before = files()
+    more = read("sessions.json").rstrip()[:-1]
+    write("more.json", more + b',{"session_id":"new","state":{}},null]')
+    got = problem("import", "more.json", "--folder", "desk", status=5)
+    assert got["reason"] == "session_exists" and "'Ines'" in got["detail"]
+    assert files() == before
+    expect(session("import", "-yn", "more.json", "--folder", "desk"), 0, "",
+           "perdure: desk: 2 sessions would be written, 1 of them replaced, "
+           "2 already there, 1 null left out\n")
+    assert files() == before
+    report = strict(good(session("import", "-y", "-o", "json", "more.json",
+                                 "--folder", "desk")))
+    assert report == {"file": "more.json", "folder": "desk", "dryRun": False,
+                      "new": 1, "replaced": 1, "same": 2, "nulls": 1}
+    assert session("bag", "keys", "-o", "raw", "--folder", "desk",
+                   "Ines").out == b"agent_mode\n"
+    good(session("import", "-n", "more.json", "--folder", "none"))
+    assert not os.path.exists("none")
+
+
+@tests.test("import: what a folder cannot hold is refused before it is made")
+def _():
+    rows_ = [
+        ([{"stateBag": {}}], "session_kind", "convert --shape python"),
+        ([{"session_id": "a"}, {"session_id": "a"}], "key_twice", "another id"),
+        ([{"session_id": ""}], "folder_key", ""),
+        ([{"session": {"session_id": "a"}, "additionalProperties": {}}],
+         "metadata_lost", "--drop-metadata"),
+        ([{"session_id": "a"}, 7], "session_not_object", ""),
+    ]
+    for value, reason, hint in rows_:
+        write("a.json", value)
+        got = problem("import", "a.json", "--folder", "desk", status=6)
+        assert got["reason"] == reason, (value, got)
+        assert hint in got.get("hint", ""), (value, got)
+        assert os.listdir() == ["a.json"], value
+    write("a.json", [{"session": {"session_id": "a"},
+                      "additionalProperties": {"n": 1}}])
+    good(session("import", "--drop-metadata", "a.json", "--folder", "desk"))
+    assert list(files()) == ["a.json"]
+    write("b.json", [{"session_id": "x" * 129}])
+    assert problem("import", "b.json", "--folder", "desk",
+                   status=6)["reason"] == "folder_key"
+    write("c.json", '[{"session_id":"n","state":{"n":NaN}}]')
+    got = problem("import", "--bare-tokens", "c.json", "--folder", "new",
+                  "--format", "msgpack", status=6)
+    assert "0 of 1 sessions were written" in got["hint"], got
+
+
+@tests.test("import: sessions of .NET come in by way of a conversion")
+def _():
+    path = os.path.join(NET, "list-typed.json")
+    good(session("convert", "-qs", "python", path, "py.json"))
+    good(session("import", "-q", "py.json", "--folder", "desk"))
+    ids = {row["id"] for row in rows("--folder", "desk")}
+    assert ids == {one["session_id"] for one in strict(read("py.json"))}
+
+
+tests.finish()
