@@ -45,12 +45,9 @@ static void check(const pdr_value *value, pdr_session_shape to)
         return;
     from = pdr_session_get_shape(session);
     made = session_trip_to(&report, pdr_session_convert, value, to);
+    /* There is no way back to thread-era documents. */
     if (from <= PDR_SESSION_PYTHON)
         own = own_form(value, session);
-    /* Thread-era documents are no target, what is too deep is refused, and a
-     * native session without an id gets one. */
-    if (made != NULL && own != NULL && from <= PDR_SESSION_PYTHON &&
-    /* There is no way back to thread-era documents. */
     /* What is too deep was refused, and a native session without an id gets
      * one. */
     if (made != NULL && own != NULL &&
