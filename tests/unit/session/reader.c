@@ -198,6 +198,29 @@ TEST(session_reader, refuses_an_object_that_turns_out_to_be_a_session)
                  "{'a':{'stateBag':{}},'stateBag':{}}", 0, false);
 }
 
+TEST(session_reader, gives_newer_and_deep_elements_as_values_too)
+{
+    assert_reads("!{'perdure':{'version':'2.0'}}.{}.",
+                 "[{'perdure':{'version':'2.0'}},{}]", 0, true);
+    assert_reads("session_version at /0/perdure/version",
+                 "[{'perdure':{'version':'2.0'}},{}]", 0, false);
+}
+
+TEST(session_reader, needs_no_detail_of_a_failure)
+{
+    pdr_str left = pdr_str_c("[7]");
+    pdr_session_reader *reader = NULL;
+    pdr_session *s = NULL;
+    bool end = false;
+
+    ASSERT_RC(PDR_OK, pdr_session_reader_new(&reader, pdr_json_codec(), NULL,
+                                             false, NULL, pdr_read_str, &left));
+    for (int i = 0; i < 2; i++)
+        ASSERT_RC(PDR_EINVALID,
+                  pdr_session_reader_next(&s, NULL, &end, reader, NULL));
+    pdr_session_reader_free(reader);
+}
+
 TEST(session_reader, takes_no_item)
 {
     pdr_str left = pdr_str_c("[7,null,{}]");
@@ -271,18 +294,18 @@ TEST(session_reader, gives_the_failure_of_the_stream)
     }
 }
 
-/* A session with `levels` levels in a list. */
-static void put_deep(pdr_buf *text, int levels)
+/* A session with `levels` levels, in a list or alone. */
+static void put_deep(pdr_buf *text, int levels, bool alone)
 {
-    PUT(text, "[{\"stateBag\":{\"k\":");
+    PUT(text, "%s{\"stateBag\":{\"k\":", alone ? "" : "[");
     for (int i = 2; i < levels; i++)
         PUT(text, "[");
     for (int i = 2; i < levels; i++)
         PUT(text, "]");
-    PUT(text, "}}]");
+    PUT(text, "}}%s", alone ? "" : "]");
 }
 
-static const char *read_deep(int levels, uint32_t max_depth)
+static const char *read_deep(int levels, uint32_t max_depth, bool alone)
 {
     pdr_buf text = TEXT_INIT;
     pdr_read_opts opts = {.max_depth = max_depth};
@@ -291,7 +314,7 @@ static const char *read_deep(int levels, uint32_t max_depth)
     bool end = false;
     pdr_err err = PDR_ERR_INIT;
 
-    put_deep(&text, levels);
+    put_deep(&text, levels, alone);
     pdr_str left = pdr_buf_str(&text);
     ASSERT_RC(PDR_OK, pdr_session_reader_new(&reader, pdr_json_codec(), &opts,
                                              false, NULL, pdr_read_str, &left));
@@ -305,11 +328,15 @@ static const char *read_deep(int levels, uint32_t max_depth)
 
 TEST(session_reader, counts_levels_from_the_root_of_each_session)
 {
-    ASSERT_STR("", read_deep(128, 0));
-    ASSERT_STR("too_deep", read_deep(129, 0));
-    ASSERT_STR("too_deep", read_deep(129, 1024));
-    ASSERT_STR("", read_deep(10, 10));
-    ASSERT_STR("too_deep", read_deep(11, 10));
+    ASSERT_STR("", read_deep(128, 0, false));
+    ASSERT_STR("too_deep", read_deep(129, 0, false));
+    ASSERT_STR("too_deep", read_deep(129, 1024, false));
+    ASSERT_STR("", read_deep(10, 10, false));
+    ASSERT_STR("too_deep", read_deep(11, 10, false));
+    ASSERT_STR("", read_deep(10, 10, true));
+    ASSERT_STR("too_deep", read_deep(11, 10, true));
+    ASSERT_STR("", read_deep(128, 0, true));
+    ASSERT_STR("too_deep", read_deep(129, 0, true));
 }
 
 /* --- memory -------------------------------------------------------------- */
@@ -433,12 +460,13 @@ TEST_OOM(session_reader, reads_or_is_out_of_memory)
         "[{},{\"stateBag\":{}}]", "{\"a\":{\"stateBag\":{}},\"b\":{}}",
         "{\"a\":{},\"b\":{}}", "[{\"stateBag\":7}]"};
 
-    for (size_t i = 0; i < 4; i++) {
-        pdr_str left = pdr_str_c(texts[i]);
+    for (size_t i = 0; i < 8; i++) {
+        pdr_str left = pdr_str_c(texts[i / 2]);
         pdr_session_reader *reader = NULL;
         bool end = false;
-        pdr_rc rc = pdr_session_reader_new(&reader, pdr_json_codec(), NULL,
-                                           false, NULL, pdr_read_str, &left);
+        pdr_rc rc =
+            pdr_session_reader_new(&reader, pdr_json_codec(), NULL, i % 2 == 1,
+                                   NULL, pdr_read_str, &left);
 
         while (rc == PDR_OK && !end) {
             pdr_session *s = NULL;

@@ -543,3 +543,21 @@ TEST_OOM(session_new, is_made_or_out_of_memory)
         ASSERT(s == NULL);
     pdr_session_free(s);
 }
+
+TEST_OOM(session_new, gets_an_id_or_stays_as_it_was)
+{
+    pdr_session_parts parts = {.shape = PDR_SESSION_DOTNET};
+    pdr_value *id = json("\"c\"");
+    pdr_value *document = NULL;
+    pdr_session *s = NULL;
+
+    if (id != NULL && pdr_session_new(&s, &parts, NULL) == PDR_OK) {
+        pdr_rc rc = pdr_session_set_service_id(s, id, NULL);
+
+        if (pdr_session_to_value(&document, s, NULL) == PDR_OK)
+            ASSERT_SIZE(rc == PDR_OK ? 2 : 1, pdr_value_count(document));
+    }
+    pdr_value_free(document);
+    pdr_value_free(id);
+    pdr_session_free(s);
+}
