@@ -19,6 +19,8 @@
  * INVARIANTS
  *   W1  What is converted comes back equal: pdr__session_convert_value() goes
  *       back for real, and keeps the whole source in the note if it has to.
+ *       A note of an earlier conversion is used up by the next one, and made
+ *       anew on the way back.
  *   W2  Two things do not come back, as they may not be written: a sentinel in
  *       the place of a service id (perdure.historyMode says that it was there),
  *       and a `$type` that was not the first member of a content for .NET. So
@@ -380,6 +382,21 @@ static pdr_rc convert_noted(pdr_value **out, pdr_value **note,
     return rc;
 }
 
+/* The same, but for the note for `shape`, which is used up? */
+static pdr_rc are_same(bool *out, const pdr_value *a, const pdr_value *b,
+                       pdr_session_shape shape, pdr_err *err)
+{
+    pdr_value *left = NULL, *right = NULL;
+    pdr_rc rc = without_note(&left, a, shape, err);
+
+    if (rc == PDR_OK)
+        rc = without_note(&right, b, shape, err);
+    *out = rc == PDR_OK && pdr_value_equal(left, right);
+    pdr_value_free(right);
+    pdr_value_free(left);
+    return rc;
+}
+
 /* W1: would the document come back? */
 static pdr_rc comes_back(bool *out, const pdr_value *made,
                          const pdr_value *document, const struct job *job,
@@ -393,9 +410,12 @@ static pdr_rc comes_back(bool *out, const pdr_value *made,
 
     if (rc == PDR_OK)
         rc = convert_noted(&returned, &note, made, &back, err);
-    if (rc == PDR_OK)
+    if (rc == PDR_OK && note_of(document, job->trip.to) != NULL)
+        rc = are_same(out, returned, document, job->trip.to, err);
+    else if (rc == PDR_OK) {
         rc = attach(&returned, note, back.trip.from, err);
-    *out = rc == PDR_OK && pdr_value_equal(returned, document);
+        *out = rc == PDR_OK && pdr_value_equal(returned, document);
+    }
     pdr_value_free(note);
     pdr_value_free(returned);
     pdr_buf_dispose(&scratch);
@@ -633,9 +653,12 @@ static pdr_rc convert_thread(pdr_value **out, const pdr_value *document,
     pdr_rc rc = pdr__thread_convert(&session, document, from,
                                     opts->provider_key, finder, err);
 
-    if (from == PDR_SESSION_PYTHON_THREAD)
-        job.trip.from = PDR_SESSION_PYTHON;
     pdr__thread_finder_init(&inner, finder, document, from, opts->provider_key);
+    if (rc == PDR_OK && from == PDR_SESSION_PYTHON_THREAD) {
+        /* A session of Python has an id, whatever becomes of it. */
+        job.trip.from = job.trip.to = PDR_SESSION_PYTHON;
+        rc = give_id(&session, &job, false, err);
+    }
     if (rc == PDR_OK)
         rc = convert_any(out, session, &job, opts->to, err);
     pdr_value_free(session);

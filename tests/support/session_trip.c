@@ -166,6 +166,48 @@ static pdr_value *there_and_back(struct session_trip_report *report,
     return back;
 }
 
+/* The document without the note for a conversion to `shape`: it is used up on
+ * the way there. Owned. */
+static pdr_value *without_note(const pdr_value *document,
+                               pdr_session_shape shape)
+{
+    const pdr_value *has = pdr_value_get_c(document, "perdure");
+    pdr_str name = pdr_str_c(shape == PDR_SESSION_PYTHON_OLD
+                                 ? "python"
+                                 : pdr_session_shape_name(shape));
+    pdr_value *out = pdr_value_ref(document), *perdure = NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (pdr_value_get(has, name) == NULL)
+        return out;
+    perdure = pdr_value_ref(has);
+    rc = pdr_value_remove(&perdure, name, NULL);
+    if (rc == PDR_OK && pdr_value_count(perdure) > 0)
+        rc = pdr_value_set(&out, pdr_str_c("perdure"), perdure, NULL);
+    else if (rc == PDR_OK)
+        rc = pdr_value_remove(&out, pdr_str_c("perdure"), NULL);
+    pdr_value_free(perdure);
+    if (rc == PDR_OK)
+        return out;
+    pdr_value_free(out);
+    return NULL;
+}
+
+static void compare(struct session_trip_report *report,
+                    const pdr_value *expected, const pdr_value *back,
+                    pdr_session_shape to)
+{
+    pdr_value *want = without_note(expected, to);
+    pdr_value *got = pdr_value_equal(want, expected) ? pdr_value_ref(back)
+                                                     : without_note(back, to);
+
+    if (!pdr_value_equal(want, got) &&
+        pdr_value_diff(want, got, NULL, first_change, report) != PDR_ECANCELLED)
+        tell(report, "did not come back", want, got);
+    pdr_value_free(got);
+    pdr_value_free(want);
+}
+
 bool session_trip_check(struct session_trip_report *report, session_trip_fn fn,
                         const pdr_value *document, pdr_session_shape to,
                         const pdr_value *expected)
@@ -175,10 +217,8 @@ bool session_trip_check(struct session_trip_report *report, session_trip_fn fn,
     reset(report);
     expected = expected != NULL ? expected : document;
     back = there_and_back(report, fn, document, to);
-    if (back != NULL && !pdr_value_equal(expected, back) &&
-        pdr_value_diff(expected, back, NULL, first_change, report) !=
-            PDR_ECANCELLED)
-        tell(report, "did not come back", expected, back);
+    if (back != NULL)
+        compare(report, expected, back, to);
     pdr_value_free(back);
     return report->text[0] == '\0';
 }
