@@ -237,7 +237,19 @@ static pdr_rc normalise(pdr_value **io, pdr_session_shape shape,
 
 /* --- there --------------------------------------------------------------- */
 
-/* The document without the note for `shape`. */
+static size_t count_named(const pdr_value *object, const char *name)
+{
+    size_t count = 0;
+    pdr_iter it;
+
+    pdr_iter_init(&it, object);
+    while (pdr_iter_next(&it))
+        count += pdr_value_text_is(it.name, pdr_str_c(name));
+    return count;
+}
+
+/* The document without the note for `shape`. A second `perdure`, which nobody
+ * reads, stays. */
 static pdr_rc without_note(pdr_value **out, const pdr_value *document,
                            pdr_session_shape shape, pdr_err *err)
 {
@@ -250,9 +262,11 @@ static pdr_rc without_note(pdr_value **out, const pdr_value *document,
         return PDR_OK;
     perdure = pdr_value_ref(has);
     rc = pdr__with_member_c(&perdure, pdr_session_shape_name(shape), NULL, err);
-    if (rc == PDR_OK)
-        rc = pdr__with_member_c(
-            out, "perdure", pdr_value_count(perdure) > 0 ? perdure : NULL, err);
+    if (rc == PDR_OK &&
+        (pdr_value_count(perdure) > 0 || count_named(document, "perdure") > 1))
+        rc = pdr__put_member(out, "perdure", perdure, err);
+    else if (rc == PDR_OK)
+        rc = pdr__with_member_c(out, "perdure", NULL, err);
     pdr_value_free(perdure);
     return rc;
 }

@@ -226,11 +226,12 @@ TEST(conversion, carries_an_odd_history_as_it_is)
           "info id-minted \n");
 }
 
-#define SAYS(content)                                                            \
-    "{'type':'session','session_id':'s','service_session_id':null,"              \
-    "'state':{'in_memory':{'messages':[{'role':'assistant','contents':[" content \
-    "],'additional_properties':{},'type':'message'}]}}}"
-#define CONTENT "/state/in_memory/messages/0/contents/0"
+#define SAYS_FRONT                                                  \
+    "{'type':'session','session_id':'s','service_session_id':null," \
+    "'state':{'in_memory':{'messages':[{'role':'assistant','contents':["
+#define SAYS_END      "],'additional_properties':{},'type':'message'}]}}}"
+#define SAYS(content) SAYS_FRONT content SAYS_END
+#define CONTENT       "/state/in_memory/messages/0/contents/0"
 
 TEST(conversion, tells_of_contents_that_dotnet_does_not_have)
 {
