@@ -412,9 +412,12 @@ pdr_rc pdr__folder_beside(char out[PDR_NAME_ROOM], const char *name,
     if (rc != PDR_OK)
         return rc;
     pdr__hex(hex, bytes, sizeof(bytes));
-    if (snprintf(out, PDR_NAME_ROOM, ".%s.%s%s", name, hex, ending) >=
-        PDR_NAME_ROOM)
-        return pdr__file_failed(err, ENAMETOOLONG, "name a file beside", name);
+    /* A history can have a name so long that no other fits beside it. */
+    if (1 + strlen(name) + 1 + HEX_DIGITS + strlen(ending) >= PDR_NAME_ROOM)
+        snprintf(out, PDR_NAME_ROOM, ".~long%s.%s%s", strrchr(name, '.'), hex,
+                 ending);
+    else
+        snprintf(out, PDR_NAME_ROOM, ".%s.%s%s", name, hex, ending);
     return PDR_OK;
 }
 

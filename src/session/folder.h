@@ -136,7 +136,8 @@ pdr_str pdr__stem_of(const char *name, const char *ending);
  * not. */
 pdr_str pdr__beside_what(const char *name, const char *ending);
 
-/* A name beside `name`, as in ".abc.json.0123….tmp". */
+/* A name beside `name`, which has an extension, as in ".abc.json.0123….tmp".
+ * Fails with NO_RANDOMNESS. */
 PDR_MUST_CHECK pdr_rc pdr__folder_beside(char out[PDR_NAME_ROOM],
                                          const char *name, const char *ending,
                                          pdr_err *err);

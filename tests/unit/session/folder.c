@@ -341,6 +341,64 @@ TEST(folder_get, opens_nothing_but_regular_files)
     room_leave(&room);
 }
 
+TEST(folder_get, refuses_files_beyond_four_gibibytes)
+{
+    struct room room;
+    pdr_folder *folder = NULL;
+
+    room_enter(&room);
+    folder = folder_of(&room, PDR_FOLDER_JSON, NULL);
+    room_put_c(&room, "a.json", "");
+    ASSERT_INT(0, truncate(room_path(&room, "a.json"), 4294967296)); /* holes */
+    assert_refused(PDR_ELIMIT, "too_large", "", folder, "a");
+    ASSERT(room_has(&room, "a.json"));
+    pdr_folder_close(folder);
+    room_leave(&room);
+}
+
+TEST(folder_names, say_when_a_call_fails_while_twins_are_told_apart)
+{
+    struct room room;
+    struct trick trick;
+    pdr_folder *folder = NULL;
+
+    room_enter(&room);
+    room_put_c(&room, "Abc.json", ONE);
+    trick_init(&trick);
+    trick.fold = true;
+    folder = folder_of(&room, PDR_FOLDER_JSON, &trick);
+    for (size_t at = 1; at <= 3; at++) { /* name, other case, list */
+        trick_arm(&trick, at, false, EIO);
+        assert_refused(PDR_EIO, "file_failed", "", folder, "abc");
+    }
+    trick_arm(&trick, 0, false, 0);
+    assert_refused(PDR_EINVALID, "key_collision", "", folder, "abc");
+    pdr_folder_close(folder);
+    room_leave(&room);
+}
+
+TEST_OOM(folder_names, clean_up_where_twins_are_told_apart)
+{
+    struct room room;
+    struct trick trick;
+    pdr_folder *folder = NULL;
+    pdr_buf text = PDR_BUF_INIT(4096);
+    pdr_rc rc = PDR_OK;
+
+    room_enter(&room);
+    room_put_c(&room, "~session-ySA.json", ONE);
+    trick_init(&trick);
+    trick.fold = true;
+    rc = pdr__folder_open_with(&folder, room.path, PDR_FOLDER_JSON, false,
+                               &trick.table, NULL);
+    if (rc == PDR_OK)
+        rc = folder_text(&text, folder, "a ", NULL);
+    ASSERT(rc == PDR_EINVALID || rc == PDR_ENOMEM);
+    pdr_buf_dispose(&text);
+    pdr_folder_close(folder);
+    room_leave(&room);
+}
+
 /* --- two keys, one name -------------------------------------------------- */
 
 TEST(folder_names, take_an_old_file_only_if_it_says_whose_it_is)
@@ -848,6 +906,61 @@ TEST(folder_list, looks_inside_where_the_name_is_a_hash)
     assert_list("session " HASH ".json ;\n", folder);
     pdr_buf_dispose(&file);
     pdr_buf_dispose(&expected);
+    pdr_folder_close(folder);
+    room_leave(&room);
+}
+
+static pdr_rc count_file(const pdr_folder_entry *entry, pdr_err *err, void *arg)
+{
+    (void)err;
+    ASSERT(entry->bytes == 1);
+    ++*(int *)arg;
+    return PDR_OK;
+}
+
+TEST(folder_list, takes_any_number_of_files)
+{
+    struct room room;
+    pdr_folder *folder = NULL;
+    int count = 0;
+    char name[100];
+
+    room_enter(&room);
+    folder = folder_of(&room, PDR_FOLDER_JSON, NULL);
+    for (int i = 0; i < 70; i++) {
+        snprintf(name, sizeof(name), "s%d.json", i);
+        room_put_c(&room, name, "{");
+    }
+    /* No hexadecimal digits: somebody else's. */
+    room_put_c(&room, ".a.json.zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz.tmp", "");
+    ASSERT_RC(PDR_OK, pdr_folder_list(folder, NULL, count_file, &count));
+    ASSERT_INT(70, count);
+    pdr_folder_close(folder);
+    room_leave(&room);
+}
+
+TEST(folder_list, says_when_a_file_cannot_be_read)
+{
+    struct room room;
+    struct trick trick;
+    pdr_folder *folder = NULL;
+    int count = 0;
+    pdr_rc rc = PDR_EIO;
+
+    room_enter(&room);
+    trick_init(&trick);
+    folder = folder_of(&room, PDR_FOLDER_MSGPACK, &trick);
+    room_put_c(&room, "a.msgpack", "\x80");
+    for (size_t at = 1; rc != PDR_OK; at++) {
+        pdr_err err = PDR_ERR_INIT;
+        trick_arm(&trick, at, false, EIO);
+        rc = pdr_folder_list(folder, &err, count_file, &count);
+        ASSERT(rc == PDR_OK || rc == PDR_EIO);
+    }
+    ASSERT_INT(1, count);
+    trick_arm(&trick, 0, false, 0);
+    room_put_c(&room, "b.msgpack", ""); /* damaged, but a session's */
+    assert_list("session a.msgpack a;\nsession b.msgpack b;\n", folder);
     pdr_folder_close(folder);
     room_leave(&room);
 }

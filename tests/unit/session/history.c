@@ -628,6 +628,27 @@ TEST(history_append, says_when_a_name_is_too_long)
     room_leave(&room);
 }
 
+TEST(history_append, mends_a_file_of_a_very_long_name)
+{
+    pdr_history_report report;
+    struct room room;
+    pdr_folder *folder = NULL;
+    pdr_err err = PDR_ERR_INIT;
+    char key[250] = {0}, name[256];
+
+    memset(key, 'x', 240);
+    room_enter(&room);
+    folder = open_room(&room, PDR_FOLDER_JSON, NULL);
+    snprintf(name, sizeof(name), "%s.jsonl", key);
+    room_put_c(&room, name, "{\"to");
+    ASSERT_RC(PDR_OK, append_text(&report, folder, key, M(1), &err));
+    ASSERT_INT(0, strncmp(report.aside, ".~long.jsonl.", 13));
+    room_assert(&room, report.aside, "{\"to");
+    room_assert(&room, name, M(1) "\n");
+    pdr_folder_close(folder);
+    room_leave(&room);
+}
+
 TEST(history_append, keeps_a_torn_end_where_there_is_no_room_to_put_it)
 {
     struct room room;
