@@ -296,10 +296,11 @@ static pdr_rc refuse(const pdr_doc_finding *finding, pdr_err *err, void *arg)
 
 TEST(folder_get, ends_when_the_one_who_is_told_says_so)
 {
-    static const char *const texts[] = {
-        FILE_OF("a", "{\"k\":NaN}"), FILE_OF("a", "{\"k\":\"\\ud800\"}"),
+    static const char newer[] =
         "{\"type\":\"session\",\"session_id\":\"a\",\"service_session_id\":"
-        "null,\"state\":{},\"version\":\"1.1\"}"};
+        "null,\"state\":{},\"version\":\"1.1\"}";
+    const char *const texts[] = {FILE_OF("a", "{\"k\":NaN}"),
+                                 FILE_OF("a", "{\"k\":\"\\ud800\"}"), newer};
     struct room room;
     pdr_folder *folder = NULL;
     pdr_session *session = NULL;
