@@ -52,7 +52,8 @@ static struct {
     const char *data;
     const char *filter; /* NULL: all cases */
     bool quick;
-    int core; /* -1: not pinned */
+    bool plain; /* malloc as it is */
+    int core;   /* -1: not pinned */
     struct {
         char key[32];
         char value[160];
@@ -274,15 +275,20 @@ void bench_start(int argc, char **argv, const char *bench)
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--quick") == 0)
             run.quick = true;
+        else if (strcmp(argv[i], "--plain-malloc") == 0)
+            run.plain = true;
         else if (strcmp(argv[i], "--data") == 0 && i + 1 < argc)
             run.data = argv[++i];
         else if (argv[i][0] != '-' && run.filter == NULL)
             run.filter = argv[i];
         else
-            bench_fail("usage: %s [--quick] [--data FOLDER] [CASE]", argv[0]);
+            bench_fail("usage: %s [--quick] [--plain-malloc] [--data FOLDER] "
+                       "[CASE]",
+                       argv[0]);
     }
     stay_on_one_core();
-    keep_memory();
+    if (!run.plain)
+        keep_memory();
     for (int i = 0; i < 1000 && !run.quick; i++)
         (void)is_calm(yardstick_ns());
     bench_note("perdure", pdr_version());
@@ -291,6 +297,11 @@ void bench_start(int argc, char **argv, const char *bench)
 bool bench_is_quick(void)
 {
     return run.quick;
+}
+
+bool bench_keeps_memory(void)
+{
+    return !run.plain;
 }
 
 bool bench_wants(const char *name)

@@ -82,10 +82,14 @@ struct bench_row {
 
 /* Read the options, stay on one core, install the allocator. `program` is the
  * bench that the lines name. Options: --quick (each case once, no threshold),
- * --data FOLDER (default build/bench), and a word that chooses cases. */
+ * --plain-malloc (leave malloc as it is), --data FOLDER (default build/bench),
+ * and a word that chooses cases. */
 void bench_start(int argc, char **argv, const char *bench);
 
 bool bench_is_quick(void);
+
+/* Is what was freed kept for the next call? Not with --plain-malloc. */
+bool bench_keeps_memory(void);
 
 /* Is this case asked for? bench_run() and bench_report() look themselves. */
 bool bench_wants(const char *name);

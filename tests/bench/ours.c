@@ -13,7 +13,9 @@ void ours_start(int argc, char **argv, const char *bench)
 {
     bench_start(argc, argv, bench);
     bench_note("kernel", pdr_kernel_name());
-    bench_note("memory", "perdure: freed blocks are kept and used again");
+    bench_note("memory", bench_keeps_memory()
+                             ? "perdure: freed blocks are kept and used again"
+                             : "perdure: malloc as it is");
 }
 
 pdr_str ours_str(const struct bench_text *text)
