@@ -7,10 +7,10 @@ that the package writes just this session with each of its codecs, in the sizes
 and digests that were published, and restores it as its own types. Then says its
 versions. Each line that comes in is one piece of work, one line goes out:
 
-    NAME CODEC       does it once and says how many nanoseconds it took, how many
-                     of them on the core, and how often that was taken away
-    check KIND FILE  is it the golden document? KIND as in GOLDEN; says "same" or
-                     what it is
+    NAME CODEC       does it once and says how many nanoseconds it took, how
+                     many of them on the core, and how often that was taken away
+    check KIND FILE  is it the golden document? KIND as in GOLDEN; says "same"
+                     or what it is
 
 What a piece of work made is freed within its time. The collector runs, as it
 does in every program that does not forbid it.

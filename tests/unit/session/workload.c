@@ -1,8 +1,8 @@
 /* The golden session as C objects: 2,000 messages, 550 objects, plain data. */
 #include "test.h"
 
-#include "base.h"
 #include "../../bench/session_types.h"
+#include "base.h"
 
 #define GOLDEN_BYTES 1646296
 static const char golden_digest[] =
@@ -172,24 +172,21 @@ static pdr_rc rename_author(void **io, pdr_err *err, void *arg)
 TEST(workload, changes_only_what_changed_in_an_object)
 {
     pdr_buf plain = small_text();
-    pdr_buf before = replaced(pdr_buf_str(&plain),
-                              "\"author_name\":"
-                              "\"participant-0\",",
-                              "\"author_name\":\"participant-0\",\"x\":1.0,");
+    pdr_buf before =
+        replaced(pdr_buf_str(&plain), "\"author_name\":\"participant-0\",",
+                 "\"author_name\":\"participant-0\",\"x\":1.0,");
     pdr_session *session = session_from(pdr_buf_str(&before));
     const struct work_slot_type *slot = &work_slots[WORK_HISTORY];
-    char from[120];
 
     ASSERT_RC(PDR_OK, pdr_bag_update_typed(pdr_session_bag(session),
                                            pdr_str_c(slot->key), &slot->type,
                                            NULL, rename_author, NULL));
     pdr_buf text = written(session);
-    snprintf(from, sizeof(from),
-             "\"author_name\":\"participant-0\",\"additional_properties\":"
-             "{\"sequence\":7,");
-    pdr_buf expected = replaced(
-        pdr_buf_str(&before), from,
-        "\"author_name\":\"nobody\",\"additional_properties\":{\"sequence\":7,");
+    pdr_buf expected = replaced(pdr_buf_str(&before),
+                                "\"participant-0\",\"additional_properties\":"
+                                "{\"sequence\":7,",
+                                "\"nobody\",\"additional_properties\":"
+                                "{\"sequence\":7,");
     ASSERT_BYTES(pdr_buf_str(&expected), pdr_buf_str(&text));
     pdr_buf_dispose(&expected);
     pdr_buf_dispose(&text);
