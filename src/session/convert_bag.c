@@ -308,6 +308,30 @@ static pdr_rc convert_slot(struct bagging *b, const pdr_value *name,
     return rc == PDR_OK ? pdr__value_add_member(&b->out, name, value, err) : rc;
 }
 
+/* One slot, at its place. Of several with one key, only the last is told of: it
+ * is the one that everybody reads. */
+static pdr_rc convert_member(struct bagging *b, const pdr_value *bag,
+                             const pdr_iter *it, pdr_err *err)
+{
+    struct finder quiet = PDR_FINDER_INIT(NULL, NULL), *told = b->finder;
+    pdr_buf scratch = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
+    pdr_str name = {NULL, 0};
+    size_t mark = 0;
+    pdr_rc rc = pdr__value_name_bytes(&name, it->name, &scratch, err);
+
+    if (rc == PDR_OK) {
+        if (pdr_value_get(bag, name) != it->value)
+            b->finder = &quiet;
+        mark = pdr__finder_name(b->finder, name);
+        rc = convert_slot(b, it->name, it->value, err);
+        pdr__finder_up(b->finder, mark);
+        b->finder = told;
+    }
+    pdr__finder_dispose(&quiet);
+    pdr_buf_dispose(&scratch);
+    return rc;
+}
+
 static pdr_rc convert_slots(struct bagging *b, const pdr_value *bag,
                             pdr_err *err)
 {
@@ -316,15 +340,8 @@ static pdr_rc convert_slots(struct bagging *b, const pdr_value *bag,
     pdr_rc rc = PDR_OK;
 
     pdr_iter_init(&it, bag);
-    while (rc == PDR_OK && pdr_iter_next(&it)) {
-        size_t mark = 0;
-
-        rc = pdr__finder_member(&mark, b->finder, it.name, err);
-        if (rc != PDR_OK)
-            break;
-        rc = convert_slot(b, it.name, it.value, err);
-        pdr__finder_up(b->finder, mark);
-    }
+    while (rc == PDR_OK && pdr_iter_next(&it))
+        rc = convert_member(b, bag, &it, err);
     pdr__finder_up(b->finder, up);
     return rc;
 }
