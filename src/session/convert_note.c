@@ -181,7 +181,8 @@ static pdr_rc apply_change(pdr_value **io, const pdr_value *change,
     if (pdr_value_kind(first) != PDR_STRING)
         return PDR_OK;
     rc = member_of(&child, *io, first, err);
-    if (rc != PDR_OK || (child != NULL && !is_object(child)))
+    if (rc != PDR_OK || (child != NULL && !is_object(child)) ||
+        (child == NULL && !pdr_value_text_is(first, PDR_LIT("perdure"))))
         return rc;
     changed = child != NULL ? pdr_value_ref(child) : pdr_value_new_object();
     rc = apply_to(&changed, pdr_value_at(at, 1), change, err);

@@ -306,6 +306,74 @@ TEST(conversion, shows_what_was_changed_in_between)
                  "{'session_id':'s','state':{'n':null},'type':'odd'}");
 }
 
+TEST(conversion, stays_a_session_when_a_note_would_leave_nothing)
+{
+    /* Of `{}` only the note is left, and the new id has no place. */
+    check("{'type':'session','session_id':'other','service_session_id':null,"
+          "'state':{},'perdure':{'kind':'unstated','dotnet':{'patch':[{'at':["
+          "'stateBag'],'was':{}},{'at':['perdure','id'],'was':'s'}]}}}",
+          DOTNET, "{'stateBag':{},'perdure':{'id':'other'}}", "");
+}
+
+TEST(conversion, stays_a_session_when_a_note_has_to_be_added)
+{
+    check("{'type':5,'session_id':'s','service_session_id':null,'state':{},"
+          "'perdure':{'kind':'unstated','dotnet':{'patch':[{'at':['stateBag'],"
+          "'was':{}},{'at':['perdure','id'],'was':'s'}]}}}",
+          DOTNET,
+          "{'stateBag':{},'perdure':{'id':'s','python':{'patch':[{'at':["
+          "'type'],'was':'session','is':5}]}}}",
+          "");
+}
+
+TEST(conversion, leaves_broken_notes_alone)
+{
+    static const char *const notes[] = {
+        "5",
+        "{'patch':5}",
+        "{'patch':[5,{},{'at':5},{'at':[5],'is':1},{'at':['a','b','c']}]}",
+        "{'patch':[{'at':[5,6],'is':1},{'at':['type','x'],'is':1}]}",
+        "{'patch':[{'at':['none','x'],'was':1},{'at':[],'order':5}]}",
+        "{'patch':[{'at':[],'order':['stateBag','perdure','x']}]}",
+        "{'patch':[{'at':[],'order':['stateBag','stateBag']}]}",
+        "{'patch':[{'at':[],'order':[5]},{'at':['z'],'was':1,'is':2}]}",
+        "{'whole':5}",
+        "{'whole':'{'}",
+        "{'whole':'[]'}",
+        "{'whole':'{\\'stateBag\\':{}}'}",
+        "{'whole':'\\ud800'}",
+    };
+
+    for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++) {
+        char source[400];
+
+        (void)snprintf(source, sizeof(source),
+                       "{'type':'session','session_id':'s',"
+                       "'service_session_id':'c','state':{'a':1},'perdure':{"
+                       "'kind':'client','dotnet':%s}}",
+                       notes[i]);
+        check(source, DOTNET,
+              "{'conversationId':'c','stateBag':{'a':1},'perdure':{'id':'s'}}",
+              "");
+    }
+}
+
+TEST(conversion, keeps_ids_in_perdure_that_dotnet_would_misread)
+{
+    check("{'type':'session','session_id':'s','service_session_id':"
+          "'@dafx-a@b','state':{},'perdure':{'kind':'github-copilot'}}",
+          DOTNET,
+          "{'stateBag':{},'perdure':{'kind':'github-copilot','id':'s',"
+          "'serviceId':'@dafx-a@b'}}",
+          "warning service-id /service_session_id\n");
+    check("{'type':'session','session_id':'s','service_session_id':{"
+          "'context_id':5},'state':{},'perdure':{'kind':'a2a'}}",
+          DOTNET,
+          "{'stateBag':{},'perdure':{'kind':'a2a','id':'s','serviceId':{"
+          "'context_id':5}}}",
+          "warning service-id /service_session_id\n");
+}
+
 /* --- older releases of Python -------------------------------------------- */
 
 TEST(conversion, labels_hosted_calls_for_older_releases)
