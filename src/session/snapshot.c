@@ -151,9 +151,14 @@ static pdr_rc quarantine(pdr_folder *folder, const char *name,
  * which the first byte is small, and a session begins with that of a map. */
 static bool is_history(pdr_str bytes, pdr_folder_format format)
 {
-    return format == PDR_FOLDER_MSGPACK && bytes.len > 4 &&
-           (unsigned char)bytes.ptr[0] <= PDR_MAX_RECORD_BYTES >> 24 &&
-           ((unsigned char)bytes.ptr[4] & 0xF0u) == 0x80u;
+    unsigned char first = 0, map = 0;
+
+    if (format != PDR_FOLDER_MSGPACK || bytes.len <= 4)
+        return false;
+    first = (unsigned char)bytes.ptr[0];
+    map = (unsigned char)bytes.ptr[4];
+    return first <= PDR_MAX_RECORD_BYTES >> 24 &&
+           ((map & 0xF0u) == 0x80u || map == 0xDEu || map == 0xDFu);
 }
 
 /* The document of a file that was read. */
@@ -478,13 +483,12 @@ static pdr_rc store(pdr_generation *written, pdr_folder *folder, pdr_str key,
     bool unchanged = false;
     pdr_rc rc = find_to_change(&found, &there, folder, key, expected, err);
 
-    if (rc == PDR_OK && found.exists) {
+    if (rc == PDR_OK && found.exists)
+        rc = is_unchanged(&unchanged, draft, &there, folder->format, err);
+    if (rc == PDR_OK && unchanged) {
         rc = make_generation(written, pdr_buf_str(&there), err);
         if (rc == PDR_OK)
-            rc = is_unchanged(&unchanged, draft, &there, folder->format, err);
-    }
-    if (rc == PDR_OK && unchanged) {
-        rc = confirm(folder, &found, err);
+            rc = confirm(folder, &found, err);
     } else if (rc == PDR_OK && draft->refused != PDR_OK) {
         rc = draft->refused;
         if (err != NULL)

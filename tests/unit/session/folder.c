@@ -258,6 +258,10 @@ TEST(folder_get, leaves_files_of_messages_alone)
     assert_refused(PDR_EINVALID, "envelope", "", folder, "a");
     ASSERT(room_has(&room, "a.msgpack"));
     assert_list("", folder);
+    room_put(&room, "a.msgpack", pdr_str_n("\0\0\0\x03\xde\0\0", 7));
+    assert_refused(PDR_EINVALID, "envelope", "", folder, "a");
+    room_put(&room, "a.msgpack", pdr_str_n("\0\0\0\x01\x05", 5));
+    assert_refused(PDR_ECORRUPT, "quarantined", "", folder, "a");
     pdr_folder_close(folder);
     room_leave(&room);
 }
