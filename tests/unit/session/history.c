@@ -670,6 +670,41 @@ TEST(history_append, keeps_a_torn_end_where_there_is_no_room_to_put_it)
     room_leave(&room);
 }
 
+/* File calls of the second append of a handle to a file of `count` messages. */
+static size_t calls_of_append(pdr_folder_format format, int count)
+{
+    struct room room;
+    struct trick trick;
+    pdr_folder *folder = NULL;
+    pdr_buf bytes = PDR_BUF_INIT(1 << 24);
+    pdr_err err = PDR_ERR_INIT;
+    pdr_str record =
+        format == PDR_FOLDER_JSON ? pdr_str_c(M(1) "\n") : pdr_str_n(R1, 8);
+
+    for (int i = 0; i < count; i++)
+        ASSERT_RC(PDR_OK, pdr_buf_append(&bytes, record, &err));
+    room_enter(&room);
+    room_put(&room, format == PDR_FOLDER_JSON ? "a.jsonl" : "a.msgpack",
+             pdr_buf_str(&bytes));
+    trick_init(&trick);
+    folder = open_room(&room, format, &trick.table);
+    ASSERT_RC(PDR_OK, append_text(NULL, folder, "a", "{}", &err));
+    trick_arm(&trick, 0, false, 0);
+    ASSERT_RC(PDR_OK, append_text(NULL, folder, "a", "{}", &err));
+    pdr_folder_close(folder);
+    pdr_buf_dispose(&bytes);
+    room_leave(&room);
+    return trick.calls;
+}
+
+TEST(history_append, costs_the_same_however_long_the_file_is)
+{
+    for (int format = 0; format < 2; format++) {
+        pdr_folder_format as = (pdr_folder_format)format;
+        ASSERT_SIZE(calls_of_append(as, 10), calls_of_append(as, 20000));
+    }
+}
+
 /* Each call fails once, then for ever: what was there is there, and what is
  * there can be read; a torn end is the only trace. */
 static void fail_each_call(pdr_folder_format format, bool for_ever,
