@@ -18,17 +18,21 @@
     ((size_t)1 << 20) /* before it is sure that one is a session */
 
 static const struct ses_column file_columns[] = {
-    {"PLACE", false, 0},     {"NAME", false, 8},  {"ID", false, 12},
-    {"KIND", false, 0},      {"SHAPE", false, 0}, {"SERVICE ID", false, 10},
-    {"MSGS", true, 0},       {"SLOTS", true, 0},  {"BYTES", true, 0},
-    {"PROPERTIES", true, 0}, {"NOTE", false, 24},
+    {"PLACE", false, 0, false}, {"NAME", false, 8, false},
+    {"ID", false, 12, false},   {"KIND", false, 0, false},
+    {"SHAPE", false, 0, false}, {"SERVICE ID", false, 10, false},
+    {"MSGS", true, 0, false},   {"SLOTS", true, 0, false},
+    {"BYTES", true, 0, false},  {"PROPERTIES", true, 0, false},
+    {"NOTE", false, 0, true},
 };
 /* A session may have another id than the key that it is kept under. */
 static const struct ses_column folder_columns[] = {
-    {"", false, 0},     {"KEY", false, 12},  {"ID", false, 12},
-    {"KIND", false, 0}, {"SHAPE", false, 0}, {"SERVICE ID", false, 10},
-    {"MSGS", true, 0},  {"SLOTS", true, 0},  {"BYTES", true, 0},
-    {"", true, 0},      {"NOTE", false, 24},
+    {"", false, 0, false},      {"KEY", false, 12, false},
+    {"ID", false, 12, false},   {"KIND", false, 0, false},
+    {"SHAPE", false, 0, false}, {"SERVICE ID", false, 10, false},
+    {"MSGS", true, 0, false},   {"SLOTS", true, 0, false},
+    {"BYTES", true, 0, false},  {"", true, 0, false},
+    {"NOTE", false, 0, true},
 };
 
 struct list {
@@ -378,10 +382,6 @@ static pdr_session *read_entry(pdr_buf *note, struct list *l, pdr_str file)
 
 static const char *const entry_words[] = {"", "session", "superseded",
                                           "quarantined", "leftover"};
-static const char *const entry_notes[] = {
-    "", "", "superseded by a file with the new name",
-    "quarantined, no document of the format",
-    "left over by a write that did not end"};
 
 /* What is odd about a file, and its name where the key does not tell it. */
 static void put_note(pdr_buf *note, struct list *l,
@@ -390,11 +390,11 @@ static void put_note(pdr_buf *note, struct list *l,
     if (entry->kind == PDR_FOLDER_SESSION)
         *session = read_entry(note, l, entry->file);
     else
-        cli_put(note, entry_notes[entry->kind]);
+        cli_put(note, entry_words[entry->kind]);
     if (entry->has_old_name && entry->kind == PDR_FOLDER_SESSION)
-        cli_putf(note, "%sold file name", note->len > 0 ? "; " : "");
+        cli_putf(note, "%sold name", note->len > 0 ? "; " : "");
     if (entry->key.len == 0 && entry->kind == PDR_FOLDER_SESSION)
-        cli_putf(note, "%sthe name tells no key", note->len > 0 ? "; " : "");
+        cli_putf(note, "%sno key", note->len > 0 ? "; " : "");
     if (note->len == 0)
         return;
     cli_put(note, ": ");

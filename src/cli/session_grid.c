@@ -85,7 +85,7 @@ static void fit(struct ses_grid *g, size_t width)
 {
     size_t used = 0;
 
-    for (size_t i = 0; i < g->count; i++)
+    for (size_t i = 0; i < g->count && !g->columns[i].is_free; i++)
         used += g->widths[i] + (used > 0 && g->widths[i] > 0 ? GAP : 0);
     while (used > width) {
         size_t column = widest(g);

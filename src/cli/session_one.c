@@ -115,6 +115,8 @@ static pdr_rc find_in_folder(struct ses_one *o, pdr_err *err)
 {
     pdr_session_free(o->session);
     o->session = NULL;
+    pdr_builder_free(o->findings); /* of an earlier try */
+    o->findings = NULL;
     return pdr_folder_get(&o->session, &o->generation, o->folder,
                           pdr_str_c(o->key), err, on_finding, o);
 }

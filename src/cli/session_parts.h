@@ -245,6 +245,7 @@ struct ses_column {
     const char *title;
     bool is_right; /* numbers */
     size_t min;    /* columns to which it may be cut; 0: it is never cut */
+    bool is_free;  /* the last one, which may go beyond the page */
 };
 
 struct ses_grid {

@@ -414,7 +414,7 @@ Guest-Ana         guest-Ana    python  conv_5a                                  
 café                           python                                           -      0     92
 con.txt                        python                                           -      0     94
 telegram:123:456               python  {"context_id": "c", "task_id": null}     -      0    132
-?                 long         python                                           -      0     91  the name tells no key: ~session-sha256-e42dd264fd5cf1bc947505b995dceb9ae0a2d2a4c99b4ce5ea02f36526819280.json
+?                 long         python                                           -      0     91  no key: ~session-sha256-e42dd264fd5cf1bc947505b995dceb9ae0a2d2a4c99b4ce5ea02f36526819280.json
 7 sessions, 1.1 kB
 """)
     assert files() == before and ".perdure.lock" not in os.listdir("desk")
@@ -428,11 +428,9 @@ telegram:123:456               python  {"context_id": "c", "task_id": null}     
     assert got.status == 9 and got.err == b"", got
     text = got.out.decode()
     for part in ("cannot be read: ", ": torn.json\n",
-                 "old file name: Old.json\n",
-                 "superseded by a file with the new name: "
-                 "~session-Y2Fmw6k.json\n",
-                 "quarantined, no document of the format: .x.json.",
-                 "left over by a write that did not end: .y.json.",
+                 "old name: Old.json\n",
+                 "superseded: ~session-Y2Fmw6k.json\n",
+                 "quarantined: .x.json.", "leftover: .y.json.",
                  "8 sessions, 1.1 kB, 1 that cannot be read, 1 superseded, "
                  "1 quarantined, 1 left over\n"):
         assert part in text, (part, text)
@@ -1039,6 +1037,23 @@ def _():
     assert read("a.json") == before
     assert list(files()) == ["a.json"]
     good(session("bag", "set", "--file", "a.json", "k", "1"))
+
+
+@tests.test("bag set: other bytes of a folder's JSON file stay, too")
+def _():
+    folder()
+    write("desk/a.json", STORED.replace(",", ",\n  ") % '{"n": 1.50}')
+    for key, slot, name in (("demo-7", "notes", "demo-7.json"),
+                            ("a", "n", "a.json")):
+        before = read("desk", name)
+        raw = session("bag", "get", "-o", "raw", "--folder", "desk", key,
+                      slot).out
+        good(session("bag", "set", "--folder", "desk", key, slot, "4711"))
+        old, new = changed_part(before, read("desk", name))
+        assert old in raw and new in b"4711", (old, new)
+        good(session("bag", "set", "--folder", "desk", key, slot,
+                     raw.decode()))
+        assert read("desk", name) == before
 
 
 @tests.test("bag set: a link stays a link, a mode a mode")

@@ -96,8 +96,9 @@ TEST(generation, is_text_and_comes_back)
 
 /* --- tables -------------------------------------------------------------- */
 
-static const struct ses_column columns[] = {
-    {"NAME", false, 6}, {"NOTHING", false, 0}, {"COUNT", true, 0}};
+static const struct ses_column columns[] = {{"NAME", false, 6, false},
+                                            {"NOTHING", false, 0, false},
+                                            {"COUNT", true, 0, false}};
 
 /* What a grid prints. */
 static char *printed(struct ses_grid *g, size_t width)
@@ -151,6 +152,24 @@ TEST(grid, cuts_texts_and_no_numbers_to_the_width)
     text = printed(&g, 24);
     ASSERT_STR("NAME     NOTHING   COUNT\n"
                "a long…  x        123456\n",
+               text);
+    free(text);
+    ses_grid_free(&g);
+}
+
+TEST(grid, lets_the_last_column_go_beyond_the_width)
+{
+    static const struct ses_column two[] = {{"NAME", false, 6, false},
+                                            {"NOTE", false, 0, true}};
+    struct ses_grid g;
+    char *text = NULL;
+
+    ses_grid_init(&g, two, CLI_COUNT(two));
+    ses_grid_put(&g, pdr_str_c("a name"));
+    ses_grid_put(&g, pdr_str_c("a note that nobody may cut"));
+    text = printed(&g, 12);
+    ASSERT_STR("NAME    NOTE\n"
+               "a name  a note that nobody may cut\n",
                text);
     free(text);
     ses_grid_free(&g);
