@@ -16,6 +16,16 @@ static const pdr_session_shape shapes[] = {
     PDR_SESSION_NATIVE, PDR_SESSION_DOTNET, PDR_SESSION_PYTHON,
     PDR_SESSION_PYTHON_OLD};
 
+/* A long history gives the same line for each message: after a few of them,
+ * people only want to know how many there are. */
+#define MAX_RULES 32 /* that are counted; more than there are */
+#define MOST_TOLD 3  /* lines of a rule that is no warning */
+
+struct told {
+    const char *rule; /* static */
+    uint64_t count;
+};
+
 struct conversion {
     struct cli *cli;
     struct ses_from from; /* of IN */
@@ -29,6 +39,7 @@ struct conversion {
     uint64_t sessions, warnings, bytes;
     pdr_builder *list; /* of findings; NULL: they are printed */
     pdr_buf report;    /* for people */
+    struct told told[MAX_RULES];
     bool out_failed;
 };
 
@@ -44,6 +55,31 @@ static bool is_many(const struct conversion *c)
     return c->file.doc_count != 1 || c->file.docs[0].count != 1;
 }
 
+/* Is it one of the first with this rule? Counts it. */
+static bool is_news(struct conversion *c, const char *rule)
+{
+    struct told *t = c->told;
+
+    while (t->rule != NULL && strcmp(t->rule, rule) != 0)
+        if (++t == c->told + MAX_RULES)
+            return true;
+    t->rule = rule;
+    return ++t->count <= MOST_TOLD;
+}
+
+static void put_rest(struct conversion *c)
+{
+    bool colored = c->cli->color_err;
+    char digits[32];
+
+    for (size_t i = 0; i < MAX_RULES && c->told[i].rule != NULL; i++)
+        if (c->told[i].count > MOST_TOLD)
+            cli_putf(&c->report, "%sinfo:%s %s more like that [%s]\n",
+                     cli_on(colored, CLI_CYAN), cli_off(colored),
+                     cli_number(digits, c->told[i].count - MOST_TOLD),
+                     c->told[i].rule);
+}
+
 /* "warning: session /1, /stateBag/x: the text [rule]" */
 static void put_finding(struct conversion *c, const pdr_doc_finding *f)
 {
@@ -51,7 +87,7 @@ static void put_finding(struct conversion *c, const pdr_doc_finding *f)
     bool is_info = f->severity == PDR_SEVERITY_INFO;
     pdr_buf *out = &c->report;
 
-    if (is_info && c->cli->quiet)
+    if (is_info && (c->cli->quiet || !is_news(c, f->rule)))
         return;
     cli_putf(out, "%s%s:%s ", cli_on(colored, is_info ? CLI_CYAN : CLI_YELLOW),
              pdr_severity_name(f->severity), cli_off(colored));
@@ -369,6 +405,7 @@ static int fail(const struct conversion *c, const pdr_err *err)
 
 static int finish(struct conversion *c, pdr_rc rc, const pdr_err *err)
 {
+    put_rest(c);
     if (c->report.len > 0)
         fwrite(c->report.ptr, 1, c->report.len, stderr);
     if (rc != PDR_OK)

@@ -12,7 +12,7 @@
 #define MOST_SLOTS 100          /* of a bag, to show */
 #define MOST_PARTS 10           /* of a value in it */
 #define NAME_CELLS 40           /* of a name */
-#define MIN_TEXT   ((size_t)16) /* columns of a value, however narrow */
+#define MIN_TEXT   ((size_t)20) /* columns of a value, however narrow */
 
 struct line {
     size_t name, text, end; /* in the text of the tree; the name has guides */

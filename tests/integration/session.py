@@ -1106,6 +1106,23 @@ def _():
     assert strict(to_stdout.out)["service_session_id"] == row["serviceId"]
 
 
+@tests.test("convert: a long report is counted for people, whole for programs")
+def _():
+    write("a.json", [{"stateBag": {}}] * 50)
+    got = session("convert", "-s", "python", "a.json", "b.json")
+    lines = got.err.decode().splitlines()
+    assert got.status == 0 and len(lines) == 5, got
+    assert lines[:4] == [
+        "info: session /%d: the session had no id of its own: it got one "
+        "[id-minted]" % i for i in range(3)] + [
+        "info: 47 more like that [id-minted]"], lines
+    report = strict(good(session("convert", "-y", "-o", "json", "-s", "python",
+                                 "a.json", "b.json")))
+    assert [one["index"] for one in report["findings"]] == list(range(50))
+    quiet = session("convert", "-yqs", "python", "a.json", "b.json")
+    assert (quiet.status, quiet.err) == (0, b"")
+
+
 @tests.test("convert: keeps lists, objects, streams and metadata")
 def _():
     for name in ("list-mixed-kinds.json", "dictionary-typed.json"):
