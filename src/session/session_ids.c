@@ -301,6 +301,18 @@ static bool is_a2a(const pdr_value *object)
     return true;
 }
 
+/* Is one of the members such a text? */
+static bool has_sentinel(const pdr_value *object)
+{
+    bool found = false;
+    pdr_iter it;
+
+    pdr_iter_init(&it, object);
+    while (!found && pdr_iter_next(&it))
+        found = is_sentinel(it.value);
+    return found;
+}
+
 /* Levels above the id where it stands deepest: root, and `perdure`. */
 #define ID_LEVELS (PDR_DEFAULT_DEPTH - 2)
 
@@ -313,7 +325,8 @@ static pdr_rc check_id(const pdr_session *s, const pdr_value *id, pdr_err *err)
         return PDR_FAIL(err, SERVICE_ID,
                         "a session of kind %s has no id at a service",
                         pdr_session_kind_name(s->kind));
-    if (is_sentinel(id))
+    if (is_sentinel(id) ||
+        (s->kind == PDR_SESSION_KIND_A2A && has_sentinel(id)))
         return PDR_FAIL(err, SERVICE_ID, "%s",
                         "this text says that the history is local; it is no "
                         "id that a service knows");
@@ -332,6 +345,31 @@ static pdr_rc check_id(const pdr_session *s, const pdr_value *id, pdr_err *err)
         return PDR_FAIL(err, TOO_DEEP, "an id may have at most %d levels",
                         ID_LEVELS);
     return PDR_OK;
+}
+
+/* Does it stand for "no id"? A sentinel is refused, so it does not; of the
+ * several ids of A2A, one that is there is enough. */
+static pdr_rc is_nothing(bool *out, const pdr_session *s, const pdr_value *id,
+                         pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+    pdr_iter it;
+
+    *out = pdr__is_nothing(id);
+    if (*out || is_sentinel(id))
+        return PDR_OK;
+    if (pdr_value_kind(id) == PDR_STRING)
+        return is_blank(out, id, err);
+    if (pdr_value_kind(id) != PDR_OBJECT)
+        return PDR_OK;
+    *out = s->kind == PDR_SESSION_KIND_A2A || pdr_value_count(id) == 0;
+    pdr_iter_init(&it, s->kind == PDR_SESSION_KIND_A2A ? id : NULL);
+    while (rc == PDR_OK && *out && pdr_iter_next(&it)) {
+        *out = pdr_value_kind(it.value) == PDR_NULL;
+        if (pdr_value_kind(it.value) == PDR_STRING && !is_sentinel(it.value))
+            rc = is_blank(out, it.value, err);
+    }
+    return rc;
 }
 
 /* What counts as nothing is fine where nothing is. */
@@ -358,12 +396,8 @@ static pdr_rc set_locked(pdr_session *s, const pdr_value *id, pdr_err *err)
         return PDR_FAIL(err, BAG_SEALED, "%s",
                         "a session of the time of threads cannot be changed; "
                         "convert it first");
-    if (id == NULL || pdr_value_kind(id) == PDR_NULL)
-        return set_nothing(s, err);
-    if (pdr_value_kind(id) == PDR_STRING && !is_sentinel(id))
-        rc = is_blank(&none, id, err);
-    if (rc == PDR_OK && (none || (pdr_value_kind(id) == PDR_OBJECT &&
-                                  pdr_value_count(id) == 0)))
+    rc = is_nothing(&none, s, id, err);
+    if (rc == PDR_OK && none)
         return set_nothing(s, err);
     if (rc == PDR_OK)
         rc = check_id(s, id, err);

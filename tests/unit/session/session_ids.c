@@ -203,6 +203,28 @@ TEST(set_service_id, refuses_what_is_no_id_and_changes_nothing)
                    "{'type':'agent_thread_state'}", NULL);
 }
 
+/* An object in which nothing could be sent is as blank as a blank text. */
+TEST(set_service_id, looks_into_the_ids_of_an_agent_protocol)
+{
+    static const char set[] = "{'contextId':'c','taskId':'t','stateBag':{}}";
+    pdr_session *none = session_of("{'contextId':' ','stateBag':{}}");
+
+    assert_not_set("service_id", "not become blank", set, "{'contextId':null}");
+    assert_not_set("service_id", "not become blank", set,
+                   "{'contextId':' ','taskId':null}");
+    assert_not_set("service_id", "history is local", set,
+                   "{'contextId':'_agent_local_chat_history'}");
+    assert_not_set("service_id", "history is local", set,
+                   "{'contextId':'d','taskId':"
+                   "'agent_framework_local_history_persistence'}");
+    ASSERT_RC(PDR_OK, set_service_id(none, "{'contextId':null}", NULL));
+    ASSERT_SESSION("{'contextId':' ','stateBag':{}}", none);
+    ASSERT_RC(PDR_OK,
+              set_service_id(none, "{'contextId':'d','taskId':null}", NULL));
+    assert_service_id("{'contextId':'d'}", none);
+    pdr_session_free(none);
+}
+
 TEST(set_service_id, refuses_an_id_that_is_too_deep)
 {
     pdr_session *s = session_of("{'session_id':'s'}");
