@@ -38,6 +38,8 @@ struct source {
     size_t probed;   /* of its bytes, how many the probe got */
     bool is_done;    /* no probe will come any more */
     bool is_ended;   /* the stream said so, and is not asked again */
+    pdr_rc rc;       /* its failure, which the probe may have met: P3 */
+    pdr_err err;
 };
 
 enum place {
@@ -87,14 +89,14 @@ static void forget(struct source *source)
 static pdr_rc read_stream(size_t *got, void *into, struct source *source,
                           size_t cap, pdr_err *err)
 {
-    pdr_rc rc = PDR_OK;
-
     *got = 0;
-    if (source->is_ended)
-        return PDR_OK;
-    rc = source->fn(got, into, cap, err, source->arg);
-    source->is_ended = rc == PDR_OK && *got == 0;
-    return rc;
+    if (source->rc == PDR_OK && !source->is_ended) {
+        source->rc = source->fn(got, into, cap, &source->err, source->arg);
+        source->is_ended = *got == 0;
+    }
+    if (source->rc != PDR_OK && err != NULL)
+        *err = source->err;
+    return source->rc;
 }
 
 /* The same, behind the kept ones. */
@@ -210,6 +212,7 @@ pdr_rc pdr_session_reader_new(pdr_session_reader **out, const pdr_codec *codec,
                               pdr_err *err, pdr_read_fn fn, void *arg)
 {
     static const pdr_buf no_bytes = PDR_BUF_INIT(SIZE_MAX);
+    static const pdr_err no_failure = PDR_ERR_INIT;
     pdr_session_reader *r = NULL;
     pdr_rc rc = PDR_OK;
 
@@ -229,6 +232,7 @@ pdr_rc pdr_session_reader_new(pdr_session_reader **out, const pdr_codec *codec,
     r->source.fn = fn;
     r->source.arg = arg;
     r->source.kept = no_bytes;
+    r->source.err = no_failure;
     rc = pdr_walk_new(&r->walk, codec, &r->opts, err, give, &r->source);
     if (rc == PDR_OK) {
         *out = r;

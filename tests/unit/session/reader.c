@@ -555,3 +555,39 @@ TEST(session_reader, asks_a_stream_that_ended_no_more)
         pdr_session_reader_free(reader);
     }
 }
+
+/* A stream that fails once, in the middle of a first member, and then says that
+ * it has ended. */
+static pdr_rc fail_once(size_t *got, void *into, size_t cap, pdr_err *err,
+                        void *arg)
+{
+    static const char text[] = "{\"a\":{\"k";
+    int *calls = arg;
+
+    (void)cap;
+    *got = 0;
+    if (++*calls == 2)
+        return pdr_err_set(err, PDR_EIO, "test", "the disk is gone");
+    if (*calls > 1)
+        return PDR_OK;
+    *got = sizeof(text) - 1;
+    memcpy(into, text, *got);
+    return PDR_OK;
+}
+
+TEST(session_reader, gives_a_failure_that_came_while_it_looked_ahead)
+{
+    pdr_session_reader *reader = NULL;
+    pdr_session *s = NULL;
+    bool end = false;
+    int calls = 0;
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_OK, pdr_session_reader_new(&reader, pdr_json_codec(), NULL,
+                                             false, NULL, fail_once, &calls));
+    ASSERT_RC(PDR_EIO, pdr_session_reader_next(&s, NULL, &end, reader, &err));
+    ASSERT_STR("test", err.reason);
+    ASSERT(strstr(err.message, "the disk is gone") != NULL);
+    ASSERT_INT(2, calls);
+    pdr_session_reader_free(reader);
+}
