@@ -601,9 +601,12 @@ static pdr_rc find_record_tail(struct tail *out, const struct log *log,
 
     out->from = known;
     rc = walk_records(&out->from, &decided, log, MAX_WALK, err);
-    if (decided || (rc != PDR_OK && rc != PDR_ECORRUPT))
+    /* Somebody may have written the file anew since, so nothing is cut off for
+     * what stands behind the place where it once was whole. */
+    if ((decided && (known == 0 || out->from >= log->bytes)) ||
+        (rc != PDR_OK && rc != PDR_ECORRUPT))
         return rc;
-    if (rc == PDR_OK) {
+    if (rc == PDR_OK && !decided) {
         rc = ends_with_record(&whole, log, err);
         if (rc != PDR_OK)
             return rc;

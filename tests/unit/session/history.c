@@ -377,6 +377,27 @@ TEST(records_append, sees_what_others_appended_meanwhile)
     room_leave(&room);
 }
 
+TEST(records_append, sees_that_others_wrote_the_file_anew)
+{
+    static const char other[] = "\0\0\0\x03\x81\xA0\x01"
+                                "\0\0\0\x04\x81\xA1n\x02";
+    struct room room;
+    pdr_folder *folder = NULL;
+    pdr_history_report report;
+    pdr_err err = PDR_ERR_INIT;
+
+    room_enter(&room);
+    folder = open_room(&room, PDR_FOLDER_MSGPACK, NULL);
+    ASSERT_RC(PDR_OK, append_text(NULL, folder, "a", "{\"n\":1}", &err));
+    /* The first record ended at byte 8; now that is inside of a length. */
+    room_put(&room, "a.msgpack", pdr_str_n(other, sizeof(other) - 1));
+    ASSERT_RC(PDR_OK, append_text(&report, folder, "a", "{\"n\":3}", &err));
+    ASSERT_SIZE(0, report.tail_bytes);
+    check_read("{\"\":1}|{\"n\":2}|{\"n\":3}|", folder, "a", NULL);
+    pdr_folder_close(folder);
+    room_leave(&room);
+}
+
 TEST(records_append, finds_the_end_of_a_large_record)
 {
     struct room room;
