@@ -182,7 +182,7 @@ static pdr_rc decode(pdr_value **out, const struct found *found, pdr_buf *bytes,
             *err = why;
         return pdr__wrap(err, rc, "'%s'", shown);
     }
-    if (found->other.len > 0)
+    if (found->has_old_name && found->other.len > 0)
         return pdr__folder_collision(err, found->name, key,
                                      pdr_buf_str(&found->other));
     return quarantine(folder, found->name, generation, &why, err);

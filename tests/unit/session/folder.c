@@ -9,6 +9,8 @@
 #define OLD_KEY   "~{^j7p"
 #define NEW_KEY   "+f@$v"
 #define TWO_NAMES "~session-fnteajdw.json"
+/* The new name of the first one. */
+#define FRESH_NAME "~session-pz5v42rxoa.json"
 
 #define ONE  FILE_OF("a", "{\"k\":1}")
 #define TWO  FILE_OF("a", "{\"k\":2}")
@@ -431,6 +433,24 @@ TEST(folder_names, take_an_old_file_only_if_it_says_whose_it_is)
     room_put_c(&room, TWO_NAMES, "{"); /* damaged: it is not ours to rename */
     assert_refused(PDR_EINVALID, "key_collision", "", folder, OLD_KEY);
     room_assert(&room, TWO_NAMES, "{");
+    pdr_folder_close(folder);
+    room_leave(&room);
+}
+
+TEST(folder_names, put_a_damaged_file_aside_whatever_stands_beside_it)
+{
+    struct room room;
+    pdr_folder *folder = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    room_enter(&room);
+    folder = folder_of(&room, PDR_FOLDER_JSON, NULL);
+    ASSERT_RC(PDR_OK,
+              folder_put(folder, OLD_KEY, FILE_OF(OLD_KEY, "{}"), NULL, &err));
+    room_put_c(&room, TWO_NAMES, FILE_OF(NEW_KEY, "{}"));
+    room_put_c(&room, FRESH_NAME, "{");
+    assert_refused(PDR_ECORRUPT, "quarantined", "", folder, OLD_KEY);
+    ASSERT(!room_has(&room, FRESH_NAME));
     pdr_folder_close(folder);
     room_leave(&room);
 }
