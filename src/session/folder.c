@@ -119,6 +119,7 @@ void pdr__folder_unlock(pdr_folder *folder, int lock)
 void pdr__found_dispose(struct found *found)
 {
     pdr_buf_dispose(&found->other);
+    pdr_buf_dispose(&found->rival);
 }
 
 pdr_rc pdr__folder_collision(pdr_err *err, const char *name, pdr_str key,
@@ -282,6 +283,20 @@ static pdr_rc find_other(pdr_buf *out, const char *name, const char *ending,
     return rc;
 }
 
+/* Whose old name is it, if not that of `key`? */
+static pdr_rc find_rival(pdr_buf *out, const char *name, pdr_str key,
+                         const char *ending, pdr_err *err)
+{
+    bool known = false;
+    pdr_rc rc =
+        pdr__stem_key(out, &known, pdr__stem_of(name, ending), true, err);
+
+    if (rc == PDR_OK && (!known || (out->len == key.len &&
+                                    memcmp(out->ptr, key.ptr, key.len) == 0)))
+        pdr_buf_clear(out);
+    return rc;
+}
+
 static pdr_rc find_old(struct found *out, pdr_folder *folder, pdr_str key,
                        const char *ending, pdr_err *err)
 {
@@ -318,12 +333,14 @@ pdr_rc pdr__folder_find(struct found *out, pdr_folder *folder, pdr_str key,
     pdr_rc rc = PDR_OK;
 
     memset(out, 0, sizeof(*out));
-    out->other.max = PDR_MAX_TEXT_BYTES;
+    out->other.max = out->rival.max = PDR_MAX_TEXT_BYTES;
     rc = make_name(out->fresh, key, false, ending, err);
     if (rc == PDR_OK)
         rc = look_for(&out->exists, &twin, folder, out->fresh, err);
     if (rc == PDR_OK && out->exists && !twin.exact)
         rc = judge_twin(&twin, key, false, ending, err);
+    if (rc == PDR_OK && out->exists)
+        rc = find_rival(&out->rival, out->fresh, key, ending, err);
     if (rc != PDR_OK)
         return rc;
     memcpy(out->name, out->fresh, sizeof(out->name));

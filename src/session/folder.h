@@ -101,6 +101,7 @@ struct found {
     char superseded[PDR_NAME_ROOM]; /* an old name beside it; "" if none */
     pdr_buf other; /* the key whose new name `name` is, if that is not the key
                       asked for; else empty */
+    pdr_buf rival; /* the key whose old name `fresh` is, in the same way */
 };
 
 void pdr__found_dispose(struct found *found);

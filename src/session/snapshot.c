@@ -189,15 +189,19 @@ static pdr_rc decode(pdr_value **out, const struct found *found, pdr_buf *bytes,
 }
 
 /* A file under an old name that is also another key's new name: it is ours only
- * if it says so. */
+ * if it says so. One under our new name is ours unless it says that it is the
+ * old one of another key. */
 static pdr_rc check_owner(const struct found *found, const pdr_value *root,
                           pdr_str key, pdr_err *err)
 {
-    if (!found->has_old_name || found->other.len == 0 ||
-        pdr_value_text_is(pdr_value_get_c(root, "session_id"), key))
+    const pdr_value *id = pdr_value_get_c(root, "session_id");
+    const pdr_buf *owner = found->has_old_name ? &found->other : &found->rival;
+
+    if (owner->len == 0 ||
+        (found->has_old_name ? pdr_value_text_is(id, key)
+                             : !pdr_value_text_is(id, pdr_buf_str(owner))))
         return PDR_OK;
-    return pdr__folder_collision(err, found->name, key,
-                                 pdr_buf_str(&found->other));
+    return pdr__folder_collision(err, found->name, key, pdr_buf_str(owner));
 }
 
 static pdr_rc tell_names(struct finder *finder, const struct found *found,
@@ -461,14 +465,20 @@ static pdr_rc find_to_change(struct found *found, pdr_buf *there,
                              pdr_folder *folder, pdr_str key,
                              const pdr_generation *expected, pdr_err *err)
 {
-    bool ours = true;
+    const pdr_buf *owner = NULL;
+    bool ours = true, theirs = false;
     pdr_rc rc = find_and_read(found, there, folder, key, err);
 
-    if (rc == PDR_OK && found->has_old_name && found->other.len > 0)
-        rc = pdr__folder_says(&ours, folder, found->name, key, err);
-    if (rc == PDR_OK && !ours)
-        rc = pdr__folder_collision(err, found->name, key,
-                                   pdr_buf_str(&found->other));
+    owner = found->has_old_name ? &found->other : &found->rival;
+    if (rc == PDR_OK && found->exists && owner->len > 0) {
+        if (found->has_old_name)
+            rc = pdr__folder_says(&ours, folder, found->name, key, err);
+        else
+            rc = pdr__folder_says(&theirs, folder, found->name,
+                                  pdr_buf_str(owner), err);
+    }
+    if (rc == PDR_OK && (!ours || theirs))
+        rc = pdr__folder_collision(err, found->name, key, pdr_buf_str(owner));
     if (rc == PDR_OK)
         rc = check_generation(expected, found, pdr_buf_str(there), key, err);
     return rc;

@@ -455,6 +455,32 @@ TEST(folder_names, put_a_damaged_file_aside_whatever_stands_beside_it)
     room_leave(&room);
 }
 
+TEST(folder_names, leave_an_old_file_to_the_key_that_it_names)
+{
+    struct room room;
+    pdr_folder *folder = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    room_enter(&room);
+    folder = folder_of(&room, PDR_FOLDER_JSON, NULL);
+    room_put_c(&room, TWO_NAMES, FILE_OF(OLD_KEY, "{}"));
+    assert_refused(PDR_EINVALID, "key_collision", "", folder, NEW_KEY);
+    ASSERT_RC(PDR_EINVALID,
+              folder_put(folder, NEW_KEY, FILE_OF(NEW_KEY, "{}"), NULL, &err));
+    ASSERT_STR("key_collision", err.reason);
+    ASSERT(strstr(err.message, "'" OLD_KEY "'") != NULL);
+    ASSERT(strstr(err.message, "'" NEW_KEY "'") != NULL);
+    ASSERT_RC(PDR_EINVALID,
+              pdr_folder_remove(folder, pdr_str_c(NEW_KEY), NULL, &err));
+    ASSERT_STR("key_collision", err.reason);
+    assert_folder(FILE_OF(OLD_KEY, "{}"), folder, OLD_KEY);
+    /* The id inside need not be the key. */
+    room_put_c(&room, TWO_NAMES, FILE_OF("z", "{}"));
+    assert_folder(FILE_OF("z", "{}"), folder, NEW_KEY);
+    pdr_folder_close(folder);
+    room_leave(&room);
+}
+
 TEST(folder_names, move_an_old_file_out_of_the_way_of_its_twin)
 {
     struct room room;
