@@ -108,9 +108,10 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_folder_get(pdr_session **out,
  *                      `perdure` of a conversion is left out, and a file that
  *                      has just these bytes already is left as it is.
  * @return PDR_OK; PDR_ECONFLICT (reason "generation_changed"): nothing was
- *         written; PDR_EINVALID for what the format cannot hold, with the path:
- *         "bare_token", "number_range" and what pdr_codec_write() gives;
- *         PDR_EUNKNOWN (reason "sync_failed") if it was written and the disk
+ *         written; PDR_EINVALID (reason "envelope") if a file of messages has
+ *         the name, which stays, and for what the format cannot hold, with
+ *         the path: "bare_token", "number_range" and what pdr_codec_write()
+ * gives; PDR_EUNKNOWN (reason "sync_failed") if it was written and the disk
  *         then failed.
  * @thread any  @since 0.1
  */

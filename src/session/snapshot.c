@@ -161,6 +161,14 @@ static bool is_history(pdr_str bytes, pdr_folder_format format)
            ((map & 0xF0u) == 0x80u || map == 0xDEu || map == 0xDFu);
 }
 
+static pdr_rc fail_history(pdr_err *err, const char *name)
+{
+    char shown[PDR_SHOWN];
+
+    return PDR_FAIL(err, ENVELOPE, "'%s' is a file of messages, not a session",
+                    pdr__shown(shown, pdr_str_c(name)));
+}
+
 /* The document of a file that was read. */
 static pdr_rc decode(pdr_value **out, const struct found *found, pdr_buf *bytes,
                      const pdr_generation *generation, pdr_folder *folder,
@@ -175,8 +183,7 @@ static pdr_rc decode(pdr_value **out, const struct found *found, pdr_buf *bytes,
         return PDR_OK;
     pdr__shown(shown, pdr_str_c(found->name));
     if (history)
-        return PDR_FAIL(err, ENVELOPE,
-                        "'%s' is a file of messages, not a session", shown);
+        return fail_history(err, found->name);
     if (!pdr__is_no_document(&why, folder->format)) {
         if (err != NULL)
             *err = why;
@@ -479,6 +486,8 @@ static pdr_rc find_to_change(struct found *found, pdr_buf *there,
     }
     if (rc == PDR_OK && (!ours || theirs))
         rc = pdr__folder_collision(err, found->name, key, pdr_buf_str(owner));
+    if (rc == PDR_OK && is_history(pdr_buf_str(there), folder->format))
+        rc = fail_history(err, found->name);
     if (rc == PDR_OK)
         rc = check_generation(expected, found, pdr_buf_str(there), key, err);
     return rc;

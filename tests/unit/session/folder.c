@@ -268,6 +268,25 @@ TEST(folder_get, leaves_files_of_messages_alone)
     room_leave(&room);
 }
 
+TEST(folder_set, leaves_files_of_messages_alone)
+{
+    struct room room;
+    pdr_folder *folder = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    room_enter(&room);
+    folder = folder_of(&room, PDR_FOLDER_MSGPACK, NULL);
+    room_put(&room, "a.msgpack", pdr_str_n("\0\0\0\x01\x80", 5));
+    ASSERT_RC(PDR_EINVALID, folder_put(folder, "a", ONE, NULL, &err));
+    ASSERT_STR("envelope", err.reason);
+    ASSERT_RC(PDR_EINVALID,
+              pdr_folder_remove(folder, pdr_str_c("a"), NULL, &err));
+    ASSERT_STR("envelope", err.reason);
+    ASSERT(room_has(&room, "a.msgpack"));
+    pdr_folder_close(folder);
+    room_leave(&room);
+}
+
 TEST(folder_get, tells_what_is_strange)
 {
     struct room room;
