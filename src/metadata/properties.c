@@ -290,6 +290,21 @@ static pdr_rc place_of_type(struct property *out,
                : pdr__property_of_type(out, properties, type, err);
 }
 
+/* The value to write for an object, over `raw`, which may be NULL. */
+static pdr_rc encode(pdr_value **out, const struct property *property,
+                     const pdr_state_type *type, const void *object,
+                     const pdr_value *raw, pdr_err *err)
+{
+    char room[PROPERTY_ROOM], shown[PDR_SHOWN];
+    pdr_rc rc = pdr__typed_encode(out, type, object, raw, PDR_OVERLAY, err);
+
+    if (rc == PDR_OK || rc == PDR_ENOMEM)
+        return rc;
+    pdr_str own = pdr__property_name(room, property);
+    pdr__path_below(err, own);
+    return pdr__wrap(err, rc, "property '%s'", pdr__shown(shown, own));
+}
+
 pdr_rc pdr_properties_add_typed(pdr_properties *properties,
                                 const pdr_state_type *type, const void *object,
                                 pdr_err *err)
@@ -304,7 +319,7 @@ pdr_rc pdr_properties_add_typed(pdr_properties *properties,
         return exists(&found, err);
     if (rc != PDR_ENOTFOUND)
         return rc;
-    rc = pdr__typed_encode(&value, type, object, NULL, PDR_REPLACE, err);
+    rc = encode(&value, &found, type, object, NULL, err);
     if (rc == PDR_OK)
         rc = write(properties, &found, value, err);
     pdr_value_free(value);
@@ -323,7 +338,7 @@ pdr_rc pdr_properties_set_typed(pdr_properties *properties,
     rc = place_of_type(&found, properties, type, err);
     if (rc != PDR_OK && rc != PDR_ENOTFOUND)
         return rc;
-    rc = pdr__typed_encode(&value, type, object, found.value, PDR_OVERLAY, err);
+    rc = encode(&value, &found, type, object, found.value, err);
     if (rc == PDR_OK)
         rc = write(properties, &found, value, err);
     pdr_value_free(value);

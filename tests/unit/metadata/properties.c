@@ -356,6 +356,38 @@ TEST(properties_add_typed, reports_what_cannot_be_encoded)
     pdr_properties_free(properties);
 }
 
+static pdr_rc encode_nan(pdr_value **out, const void *object, pdr_err *err,
+                         void *arg)
+{
+    static const char text[] = "{\"rate\":NaN}";
+    const pdr_read_opts opts = {.flags = PDR_BARE_TOKENS};
+
+    (void)object;
+    (void)arg;
+    return pdr_json_read(out, pdr_str_c(text), &opts, err);
+}
+
+TEST(properties_set_typed, says_where_it_cannot_be_encoded)
+{
+    pdr_properties *properties = properties_of("{\"shop/CARD\":{}}");
+    pdr_state_type type = card_type;
+    struct card card = {1, ""};
+    pdr_err err = PDR_ERR_INIT;
+
+    type.encode = encode_nan;
+    type.name = "shop/card";
+    ASSERT_RC(PDR_EINVALID,
+              pdr_properties_set_typed(properties, &type, &card, &err));
+    ASSERT_STR("/shop~1CARD/rate", err.path);
+    ASSERT(strstr(err.message, "property 'shop/CARD'") != NULL);
+    type.name = "other";
+    type.aliases = NULL;
+    ASSERT_RC(PDR_EINVALID,
+              pdr_properties_add_typed(properties, &type, &card, &err));
+    ASSERT_STR("/other/rate", err.path);
+    pdr_properties_free(properties);
+}
+
 TEST(properties_set_typed, keeps_what_the_type_does_not_know)
 {
     pdr_properties *properties = properties_of(
