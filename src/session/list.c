@@ -274,46 +274,13 @@ pdr_rc pdr_session_list_add(pdr_session_list *list, pdr_session *session,
 
 /* --- writing ------------------------------------------------------------- */
 
-/* The object anew, with `value` for element `index`: for a name that stands
- * there again further on, where setting it would change the other one. */
-static pdr_rc rebuild(pdr_session_list *list, size_t index,
-                      const pdr_value *value, pdr_err *err)
-{
-    pdr_value *object = pdr_value_new_object();
-    pdr_rc rc = PDR_OK;
-
-    for (size_t i = 0; rc == PDR_OK && i < list->count; i++)
-        rc = pdr__value_add_member(&object, list->items[i].name,
-                                   i == index ? value : list->items[i].value,
-                                   err);
-    if (rc != PDR_OK) {
-        pdr_value_free(object);
-        return rc;
-    }
-    pdr_value_free(list->root);
-    list->root = object;
-    return PDR_OK;
-}
-
+/* Names may be there twice, or have no UTF-8 form: the place decides. */
 static pdr_rc put(pdr_session_list *list, size_t index, const pdr_value *value,
                   pdr_err *err)
 {
-    const struct item *item = &list->items[index];
-    pdr_buf scratch = PDR_BUF_INIT(UINT32_MAX);
-    pdr_str name = {NULL, 0};
-    pdr_rc rc = PDR_OK;
-
-    if (item->name == NULL)
-        return pdr_value_replace(&list->root, index, value, err);
-    rc = pdr__value_name_bytes(&name, item->name, &scratch, err);
-    /* Nor can a name be set that has no UTF-8 form. */
-    if (rc == PDR_OK && (pdr_value_has_lone_surrogate(item->name) ||
-                         pdr_value_get(list->root, name) != item->value))
-        rc = rebuild(list, index, value, err);
-    else if (rc == PDR_OK)
-        rc = pdr_value_set(&list->root, name, value, err);
-    pdr_buf_dispose(&scratch);
-    return rc;
+    return is_array(list)
+               ? pdr_value_replace(&list->root, index, value, err)
+               : pdr__value_set_member(&list->root, index, value, err);
 }
 
 pdr_rc pdr_session_list_to_value(pdr_value **out, pdr_session_list *list,

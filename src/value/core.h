@@ -270,6 +270,12 @@ PDR_MUST_CHECK pdr_rc pdr__value_add_member(pdr_value **io,
                                             const pdr_value *value,
                                             pdr_err *err);
 
+/* Put `value` in the place of member `index` of the object *io, which is there,
+ * whatever its name is. Fails as pdr_value_set(). */
+PDR_MUST_CHECK pdr_rc pdr__value_set_member(pdr_value **io, size_t index,
+                                            const pdr_value *value,
+                                            pdr_err *err);
+
 /* --- builder.c ----------------------------------------------------------- */
 
 /* A flat copy of a value or of a part of one, without white space. */

@@ -240,6 +240,43 @@ done:
     return rc;
 }
 
+/* Where member `index` is: slots of removed ones do not count. */
+static uint32_t position_of(const struct changed *c, size_t index)
+{
+    uint32_t position = 0;
+
+    if (c->empty == 0)
+        return (uint32_t)index;
+    while (member_at(c, position)[0] == NULL || index-- > 0)
+        position++;
+    return position;
+}
+
+pdr_rc pdr__value_set_member(pdr_value **io, size_t index,
+                             const pdr_value *value, pdr_err *err)
+{
+    pdr_value *item = NULL, **member = NULL;
+    pdr_rc rc = pdr__changed_need(*io, PDR_OBJECT, err);
+
+    if (rc == PDR_OK)
+        rc = pdr__changed_adopt(&item, *io, value, err);
+    if (rc != PDR_OK)
+        return rc;
+    assert(index < pdr_value_count(*io));
+    struct changed *c = pdr__changed_make(io);
+    if (c != NULL)
+        member = own_member(c, position_of(c, index));
+    if (member == NULL) {
+        pdr_value_free(item);
+        return pdr__nomem(err);
+    }
+    pdr_value *old = member[1];
+    member[1] = item;
+    pdr__changed_raise(c, pdr__value_height(item));
+    pdr_value_free(old);
+    return PDR_OK;
+}
+
 /* Put all members into new chunks without empty slots. Without memory they
  * stay as they are for now. */
 static void pack(struct changed *c)

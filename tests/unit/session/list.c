@@ -91,6 +91,22 @@ TEST(session_list, tells_members_of_one_name_apart)
     pdr_session_list_free(list);
 }
 
+TEST(session_list, keeps_white_space_beside_names_of_any_kind)
+{
+    pdr_session_list *list = list_of("{ 'a' : {'stateBag':{ }} ,\n '\\ud800': "
+                                     "{'stateBag':{}}, 'a' :{ } }");
+
+    bag_put(pdr_session_bag(pdr_session_list_at(list, 0)), "k", "1");
+    assert_list("{ 'a' : {'stateBag':{'k':1}} ,\n '\\ud800': {'stateBag':{}},"
+                " 'a' :{ } }",
+                list);
+    bag_put(pdr_session_bag(pdr_session_list_at(list, 1)), "k", "2");
+    assert_list("{ 'a' : {'stateBag':{'k':1}} ,\n '\\ud800': {'stateBag':{'k'"
+                ":2}}, 'a' :{ } }",
+                list);
+    pdr_session_list_free(list);
+}
+
 static void assert_no_list(const char *reason, const char *path,
                            const char *said, const char *text)
 {

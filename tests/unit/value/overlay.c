@@ -101,6 +101,52 @@ TEST_OOM(value_add_member, leaves_the_value_as_it_was_without_memory)
     pdr_value_free(v);
 }
 
+static pdr_kind kind_of_first(const pdr_value *object)
+{
+    pdr_iter it;
+
+    pdr_iter_init(&it, object);
+    ASSERT(pdr_iter_next(&it));
+    return pdr_value_kind(it.value);
+}
+
+TEST(value_set_member, goes_by_place)
+{
+    pdr_value *v = value_of("{\"a\":1, \"b\":2,\"\\ud800\":3,\"a\":4}");
+    pdr_value *nine = number_of(9), *list = value_of("[1]");
+    pdr_value *before = pdr_value_ref(v);
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_OK, pdr__value_set_member(&v, 0, nine, NULL));
+    ASSERT_JSON("{\"a\":9,\"b\":2,\"\\ud800\":3,\"a\":4}", v);
+    ASSERT_JSON("{\"a\":1,\"b\":2,\"\\ud800\":3,\"a\":4}", before);
+    ASSERT_RC(PDR_OK, pdr_value_remove(&v, pdr_str_c("b"), NULL));
+    ASSERT_RC(PDR_OK, pdr__value_set_member(&v, 1, before, NULL));
+    ASSERT_RC(PDR_OK, pdr__value_set_member(&v, 2, v, NULL));
+    ASSERT_JSON("{\"a\":1,\"b\":2,\"\\ud800\":3,\"a\":4}",
+                pdr_value_get(v, pdr_str_c("\xed\xa0\x80")));
+    ASSERT_JSON("4", pdr_value_get_c(pdr_value_get_c(v, "a"), "a"));
+    ASSERT_RC(PDR_EINVALID, pdr__value_set_member(&list, 0, nine, &err));
+    ASSERT_STR("wrong_kind", err.reason);
+    pdr_value_free(before);
+    pdr_value_free(list);
+    pdr_value_free(nine);
+    pdr_value_free(v);
+}
+
+TEST_OOM(value_set_member, leaves_the_value_as_it_was_without_memory)
+{
+    pdr_value *v = NULL;
+    pdr_rc rc = pdr_json_read(&v, pdr_str_c("{\"a\":1,\"a\":2}"), NULL, NULL);
+
+    if (rc == PDR_OK) {
+        rc = pdr__value_set_member(&v, 0, pdr_value_new_null(), NULL);
+        ASSERT_INT(rc == PDR_OK ? PDR_NULL : PDR_NUMBER, kind_of_first(v));
+    }
+    ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
+    pdr_value_free(v);
+}
+
 TEST(value_remove, removes_all_of_a_name)
 {
     pdr_value *v = value_of("{\"a\":1,\"b\":2,\"\\u0061\":3}");
