@@ -363,13 +363,25 @@ static pdr_rc convert_known(pdr_value **out, const pdr_value *content,
     return pdr__form_convert(out, &form, content, trip, err);
 }
 
-/* A text that stands where Python takes it for a content. */
+/* A text that stands where Python takes it for a content. It is carried as it
+ * is, also with half a surrogate pair, which pdr_content_new() would refuse. */
 static pdr_rc convert_text(pdr_value **out, const pdr_value *text,
                            struct trip trip, pdr_err *err)
 {
-    pdr_content_part part = {PDR_FIELD_TEXT, text};
+    pdr_builder *to = NULL;
+    pdr_rc rc = pdr_builder_new(&to, err);
 
-    return pdr_content_new(out, trip.to, PDR_CONTENT_TEXT, &part, 1, err);
+    if (rc != PDR_OK)
+        return rc;
+    pdr_builder_object(to);
+    pdr_builder_name(to, pdr_str_c(pdr__type_name(trip.to)));
+    pdr_builder_string(to, pdr_str_c(type_in(PDR_CONTENT_TEXT, trip.to)));
+    pdr_builder_name(to, PDR_LIT("text"));
+    pdr_builder_value(to, text);
+    pdr_builder_end(to);
+    rc = pdr_builder_finish(out, to, err);
+    pdr_builder_free(to);
+    return rc;
 }
 
 static pdr_rc convert(pdr_value **out, const pdr_value *content,

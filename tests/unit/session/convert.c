@@ -195,6 +195,19 @@ TEST(conversion, sets_the_other_history_aside)
           "warning history-aside /state/InMemoryChatHistoryProvider\n");
 }
 
+TEST(conversion, takes_half_a_surrogate_pair_for_a_content)
+{
+    check("{'type':'session','session_id':'s','service_session_id':null,"
+          "'state':{'in_memory':{'messages':[{'role':'user','contents':["
+          "'\\ud800'],'additional_properties':{},'type':'message'}]}}}",
+          DOTNET,
+          "{'stateBag':{'InMemoryChatHistoryProvider':{'messages':[{'role':"
+          "'user','contents':[{'$type':'text','text':'\\ud800',"
+          "'additionalProperties':{'perdure':{'python':{'whole':'\\ud800'}}}}]"
+          "}]}},'perdure':{'kind':'python','id':'s'}}",
+          "info content-notes /state/in_memory/messages/0/contents/0\n");
+}
+
 TEST(conversion, carries_an_odd_history_as_it_is)
 {
     static const char *const odd[] = {"null", "[]", "'x'", "{'messages':null}"};
