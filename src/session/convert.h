@@ -89,7 +89,7 @@ PDR_MUST_CHECK pdr_rc pdr__types_first(pdr_value **io, pdr_err *err);
 /* --- notes (convert_note.c) ---------------------------------------------- */
 
 /* The note for the way back that turns `back` into `source`; NULL if they are
- * the same. `whole`: as the last resort it holds the source. */
+ * the same, or differ in more than a patch may hold. */
 PDR_MUST_CHECK pdr_rc pdr__note_make(pdr_value **out, const pdr_value *back,
                                      const pdr_value *source, const char *bag,
                                      pdr_err *err);

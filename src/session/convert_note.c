@@ -19,8 +19,12 @@
  *       messages carry their own notes, which move with them.
  *   N3  "whole" is there only if the patch could not do it. It is text, so that
  *       it takes no level of the document.
+ *   N4  A patch has no more than MAX_CHANGES. Each costs as much as the object
+ *       has members, and a note may come from anybody.
  */
 #include "convert.h"
+
+#define MAX_CHANGES 256
 
 /* --- objects ------------------------------------------------------------- */
 
@@ -220,8 +224,11 @@ static pdr_rc apply_all(pdr_value **io, const pdr_value *patch, bool orders,
 pdr_rc pdr__note_apply(pdr_value **io, const pdr_value *note, pdr_err *err)
 {
     const pdr_value *patch = pdr__member(note, "patch", PDR_ARRAY);
-    pdr_rc rc = apply_all(io, patch, false, err);
+    pdr_rc rc = PDR_OK;
 
+    if (pdr_value_count(patch) > MAX_CHANGES)
+        return PDR_OK; /* not one of ours (N4) */
+    rc = apply_all(io, patch, false, err);
     if (rc == PDR_OK)
         rc = drop_empty(io, err);
     return rc == PDR_OK ? apply_all(io, patch, true, err) : rc;
@@ -233,6 +240,7 @@ struct noting {
     pdr_value *patch; /* owned */
     const char *bag;  /* name of the member that holds it */
     bool changed;     /* there is something in it */
+    bool too_much;    /* but not all (N4) */
 };
 
 static pdr_rc at_path(pdr_value **out, const char *parent,
@@ -257,9 +265,14 @@ static pdr_rc add_change(struct noting *n, const char *parent,
                          const pdr_value *name, const pdr_value *was,
                          const pdr_value *is, pdr_err *err)
 {
-    pdr_value *change = pdr_value_new_object(), *at = NULL;
-    pdr_rc rc = at_path(&at, parent, name, err);
+    pdr_value *change = NULL, *at = NULL;
+    pdr_rc rc = PDR_OK;
 
+    n->too_much = n->too_much || pdr_value_count(n->patch) == MAX_CHANGES;
+    if (n->too_much)
+        return PDR_OK;
+    change = pdr_value_new_object();
+    rc = at_path(&at, parent, name, err);
     if (rc == PDR_OK)
         rc = pdr__put_member(&change, "at", at, err);
     if (rc == PDR_OK && was != NULL)
@@ -394,18 +407,18 @@ static pdr_rc compare_orders(struct noting *n, const pdr_value *now,
 pdr_rc pdr__note_make(pdr_value **out, const pdr_value *back,
                       const pdr_value *source, const char *bag, pdr_err *err)
 {
-    struct noting n = {pdr_value_new_array(), bag, false};
+    struct noting n = {pdr_value_new_array(), bag, false, false};
     pdr_value *now = pdr_value_ref(back);
     pdr_rc rc = compare(&n, NULL, back, source, err);
 
     *out = NULL;
-    if (rc == PDR_OK)
+    if (rc == PDR_OK && !n.too_much)
         rc = apply_all(&now, n.patch, false, err);
     if (rc == PDR_OK)
         rc = drop_empty(&now, err);
     if (rc == PDR_OK)
         rc = compare_orders(&n, now, source, err);
-    if (rc == PDR_OK && n.changed) {
+    if (rc == PDR_OK && n.changed && !n.too_much) {
         *out = pdr_value_new_object();
         rc = pdr__put_member(out, "patch", n.patch, err);
     }

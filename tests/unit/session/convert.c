@@ -195,6 +195,62 @@ TEST(conversion, sets_the_other_history_aside)
           "warning history-aside /state/InMemoryChatHistoryProvider\n");
 }
 
+TEST(conversion, does_nothing_that_a_forged_patch_of_many_changes_says)
+{
+    pdr_buf text = PDR_BUF_INIT(1 << 20);
+
+    ASSERT_RC(PDR_OK,
+              pdr_buf_append(&text,
+                             pdr_str_c("{'type':'session','session_id':'s',"
+                                       "'service_session_id':null,'state':{},"
+                                       "'perdure':{'dotnet':{'patch':["),
+                             NULL));
+    for (int i = 0; i < 257; i++)
+        ASSERT_RC(PDR_OK, pdr_buf_printf(&text, NULL, "%s{'at':['x%d'],'is':1}",
+                                         i > 0 ? "," : "", i));
+    ASSERT_RC(PDR_OK, pdr_buf_append(&text, pdr_str_n("]}}}", 5), NULL));
+    check(text.ptr, DOTNET,
+          "{'stateBag':{},'perdure':{'kind':'python','id':'s'}}", "");
+    pdr_buf_dispose(&text);
+}
+
+/* More members are set aside than a patch has changes. */
+TEST(conversion, keeps_the_whole_where_a_patch_would_be_long)
+{
+    static const char name[] = "pendingrequests";
+    pdr_session_convert_opts there = {DOTNET, {NULL, 0}, {NULL, 0}};
+    pdr_session_convert_opts home = {PYTHON, {NULL, 0}, {NULL, 0}};
+    pdr_session *source = NULL, *made = NULL, *back = NULL;
+    pdr_value *before = NULL, *after = NULL;
+    pdr_buf text = PDR_BUF_INIT(1 << 20);
+
+    ASSERT_RC(
+        PDR_OK,
+        pdr_buf_append(&text, pdr_str_c("{'session_id':'s','state':{}"), NULL));
+    for (unsigned i = 0; i < 300; i++) {
+        char spelled[sizeof(name)];
+        for (size_t k = 0; k < sizeof(name); k++)
+            spelled[k] =
+                (char)(k < 9 && (i >> k & 1u) != 0 ? name[k] - 32 : name[k]);
+        ASSERT_RC(PDR_OK, pdr_buf_printf(&text, NULL, ",'%s':%u", spelled, i));
+    }
+    ASSERT_RC(PDR_OK, pdr_buf_append(&text, pdr_str_n("}", 2), NULL));
+    source = open_session(text.ptr);
+    ASSERT_RC(PDR_OK,
+              pdr_session_convert(&made, source, &there, NULL, NULL, NULL));
+    ASSERT_RC(PDR_OK,
+              pdr_session_convert(&back, made, &home, NULL, NULL, NULL));
+    ASSERT_RC(PDR_OK, pdr_session_to_value(&before, source, NULL));
+    ASSERT_RC(PDR_OK, pdr_session_to_value(&after, back, NULL));
+    ASSERT(pdr_value_equal(before, after));
+    pdr_value_free(before);
+    pdr_value_free(after);
+    pdr_buf_dispose(&text);
+    pdr_session_free(source);
+    pdr_session_free(made);
+    pdr_session_free(back);
+}
+
 TEST(conversion, takes_half_a_surrogate_pair_for_a_content)
 {
     check("{'type':'session','session_id':'s','service_session_id':null,"
