@@ -99,7 +99,8 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_folder_get(pdr_session **out,
  * Write a session: all of it or nothing, on disk when it returns. A file of an
  * old name is renamed.
  *
- * @param[out] written  the new generation; may be NULL.
+ * @param[out] written  the new generation; may be NULL, or the same as
+ *                      `expected`. On failure that of no file.
  * @param expected      borrowed for the call; write only if the file still has
  *                      this generation. NULL: whatever is there.
  * @param session       of shape PYTHON; others are refused (reason

@@ -532,8 +532,6 @@ pdr_rc pdr_folder_set(pdr_generation *written, pdr_folder *folder, pdr_str key,
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(folder != NULL && session != NULL);
-    if (written != NULL)
-        memset(written, 0, sizeof(*written));
     rc = pdr__folder_key_check(key, err);
     if (rc == PDR_OK)
         rc = make_draft(&draft, session, folder->format, err);
@@ -543,8 +541,8 @@ pdr_rc pdr_folder_set(pdr_generation *written, pdr_folder *folder, pdr_str key,
         rc = store(&now, folder, key, expected, &draft, err);
         pdr__folder_unlock(folder, lock);
     }
-    if (rc == PDR_OK && written != NULL)
-        *written = now;
+    if (written != NULL) /* not before: it may be what `expected` points to */
+        *written = rc == PDR_OK ? now : (pdr_generation){0};
     dispose_draft(&draft);
     return rc;
 }

@@ -733,6 +733,33 @@ TEST(folder_set, compares_the_generation)
     room_leave(&room);
 }
 
+TEST(folder_set, takes_one_generation_for_both)
+{
+    struct room room;
+    pdr_folder *folder = NULL;
+    pdr_session *session = NULL;
+    pdr_generation now = {0};
+    pdr_err err = PDR_ERR_INIT;
+
+    room_enter(&room);
+    folder = folder_of(&room, PDR_FOLDER_JSON, NULL);
+    session = session_from(ONE);
+    for (int i = 0; i < 3; i++) {
+        char json[] = {(char)('0' + i), '\0'};
+        ASSERT_RC(PDR_OK, slot_set(session, json));
+        ASSERT_RC(PDR_OK, pdr_folder_set(&now, folder, pdr_str_c("a"), &now,
+                                         session, &err));
+        ASSERT(now.exists);
+    }
+    room_put_c(&room, "a.json", ONE);
+    ASSERT_RC(PDR_ECONFLICT, pdr_folder_set(&now, folder, pdr_str_c("a"), &now,
+                                            session, &err));
+    ASSERT(!now.exists);
+    pdr_session_free(session);
+    pdr_folder_close(folder);
+    room_leave(&room);
+}
+
 TEST(folder_set, makes_files_for_their_owner_only)
 {
     struct room room;
