@@ -6,7 +6,8 @@
  *      replaced unless that was asked for, and nothing is written before it is
  *      known that every session can be: so the file is read twice.
  *
- *        first   each session: a key, a shape that fits, new or there already?
+ *        first   each session: a key, a shape that fits, bytes that the folder
+ *                can hold, new or there already?
  *        second  each one that is not the same is written, if nobody else wrote
  *                it meanwhile
  */
@@ -37,6 +38,7 @@ struct import {
     struct doc_keys keys;
     bool is_writing;
     uint64_t counts[FATE_REPLACE + 1];
+    uint64_t notes; /* sessions with what a conversion kept aside */
     uint64_t written;
     pdr_buf there;      /* names of sessions that are there, for the error */
     uint64_t at;        /* element in work */
@@ -75,29 +77,121 @@ static pdr_rc check_shape(const struct import *i, pdr_session *session,
     return PDR_OK;
 }
 
-/* A file of a folder has a version at its end, which the folder adds. */
-static void drop_version(pdr_value **io, const pdr_value *other)
+static pdr_rc check_key(const struct import *i, pdr_session *session,
+                        pdr_str key, pdr_err *err)
 {
-    pdr_err err = PDR_ERR_INIT;
+    pdr_buf stem = PDR_BUF_INIT(SIZE_MAX);
+    pdr_rc rc = check_shape(i, session, key, err);
 
-    if (pdr_value_get_c(other, "version") == NULL &&
-        pdr_value_get_c(*io, "version") != NULL)
-        cli_must(pdr_value_remove(io, pdr_str_c("version"), &err), &err);
+    if (rc == PDR_OK)
+        rc = pdr_folder_stem(&stem, key, false, err);
+    pdr_buf_dispose(&stem);
+    return rc;
 }
 
-static bool is_same(pdr_session *a, pdr_session *there)
+/* Would the folder add this member, because it is not there? */
+static bool is_added(const char *name, const pdr_value *value)
 {
-    pdr_value *one = NULL, *other = NULL;
+    if (strcmp(name, "service_session_id") == 0)
+        return pdr_value_kind(value) == PDR_NULL;
+    return strcmp(name, "state") != 0 || pdr_value_count(value) == 0;
+}
+
+/* Take away from what is in the folder what writing `one` there would add. */
+static void drop_added(pdr_value **io, const pdr_value *one)
+{
+    static const char *const names[] = {"type", "service_session_id", "state",
+                                        "version"};
+    pdr_err err = PDR_ERR_INIT;
+
+    for (size_t k = 0; k < CLI_COUNT(names); k++) {
+        const pdr_value *there = pdr_value_get_c(*io, names[k]);
+        if (there != NULL && pdr_value_get_c(one, names[k]) == NULL &&
+            is_added(names[k], there))
+            cli_must(pdr_value_remove(io, pdr_str_c(names[k]), &err), &err);
+    }
+}
+
+static bool is_same(const pdr_value *one, pdr_session *there)
+{
+    pdr_value *other = NULL;
     pdr_err err = PDR_ERR_INIT;
     bool same = false;
 
-    cli_must(pdr_session_to_value(&one, a, &err), &err);
+    if (there == NULL)
+        return false;
     cli_must(pdr_session_to_value(&other, there, &err), &err);
-    drop_version(&other, one);
+    drop_added(&other, one);
     same = pdr_value_equal(one, other);
-    pdr_value_free(one);
     pdr_value_free(other);
     return same;
+}
+
+/* "session /3 cannot be in a folder: why" */
+static pdr_rc fail_fit(const struct import *i, pdr_rc rc, pdr_err *err)
+{
+    char why[PDR_ERR_MESSAGE];
+
+    snprintf(why, sizeof(why), "%s", err->message);
+    snprintf(err->message, sizeof(err->message),
+             "session /%ju cannot be in the folder: %.180s", (uintmax_t)i->at,
+             why);
+    err->offset = -1; /* was in what would be written */
+    return rc;
+}
+
+/* What the folder gives back of a value: of numbers, MessagePack keeps the
+ * value and not the spelling. */
+static pdr_rc store_and_read(pdr_value **io, pdr_folder_format format,
+                             pdr_err *err)
+{
+    const pdr_write_opts exchange = {.flags = PDR_EXCHANGE};
+    pdr_buf bytes = PDR_BUF_INIT(SIZE_MAX);
+    pdr_value *read = NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (format == PDR_FOLDER_JSON) {
+        rc = pdr_json_write(&bytes, *io, NULL, err);
+        pdr_buf_dispose(&bytes);
+        return rc;
+    }
+    rc = pdr_codec_write(&bytes, pdr_msgpack_codec(), *io, &exchange, err);
+    if (rc == PDR_OK)
+        rc = pdr_codec_read(&read, pdr_msgpack_codec(), pdr_buf_str(&bytes),
+                            NULL, err);
+    pdr_buf_dispose(&bytes);
+    if (rc != PDR_OK)
+        return rc;
+    pdr_value_free(*io);
+    *io = read;
+    return PDR_OK;
+}
+
+/* A folder leaves out the member that a conversion keeps things in. */
+static pdr_rc drop_note(struct import *i, pdr_value **io, pdr_err *err)
+{
+    if (pdr_value_get_c(*io, "perdure") == NULL)
+        return PDR_OK;
+    i->notes++;
+    return pdr_value_remove(io, pdr_str_c("perdure"), err);
+}
+
+/* Is it there already? If not: can it be? */
+static pdr_rc compare(bool *same, struct import *i, pdr_session *session,
+                      pdr_session *there, pdr_err *err)
+{
+    pdr_value *value = NULL;
+    pdr_rc rc = pdr_session_to_value(&value, session, err);
+
+    if (rc == PDR_OK)
+        rc = drop_note(i, &value, err);
+    *same = rc == PDR_OK && is_same(value, there);
+    if (rc == PDR_OK && !*same) {
+        rc = store_and_read(&value, (pdr_folder_format)i->from.format, err);
+        *same = rc == PDR_OK && is_same(value, there);
+    }
+    pdr_value_free(value);
+    return rc == PDR_EINVALID || rc == PDR_ELIMIT ? fail_fit(i, rc, err) : rc;
 }
 
 static void note_there(struct import *i, pdr_str key)
@@ -117,26 +211,28 @@ static pdr_rc plan_session(struct import *i, pdr_session *session, pdr_str key,
 {
     struct plan *plan = plan_at(i, i->at);
     pdr_session *old = NULL;
-    pdr_rc rc = check_shape(i, session, key, err);
+    bool same = false;
+    pdr_rc rc = check_key(i, session, key, err);
 
     if (rc != PDR_OK)
         return rc;
     doc_keys_add(&i->keys, key, (size_t)i->at);
-    plan->fate = FATE_NEW;
-    if (i->folder != NULL) {
+    if (i->folder != NULL)
         rc = pdr_folder_get(&old, &plan->generation, i->folder, key, err, NULL,
                             NULL);
-        i->folder_failed = rc != PDR_OK && rc != PDR_ENOTFOUND;
+    if (rc != PDR_OK && rc != PDR_ENOTFOUND) {
+        i->folder_failed = true;
+        return rc;
     }
-    if (old != NULL)
-        plan->fate = is_same(session, old) ? FATE_SAME : FATE_REPLACE;
-    else
+    if (old == NULL)
         plan->generation = (pdr_generation){.exists = false};
+    rc = compare(&same, i, session, old, err);
+    plan->fate = same ? FATE_SAME : old != NULL ? FATE_REPLACE : FATE_NEW;
     i->counts[plan->fate]++;
     if (plan->fate == FATE_REPLACE)
         note_there(i, key);
     pdr_session_free(old);
-    return rc == PDR_ENOTFOUND ? PDR_OK : rc;
+    return rc;
 }
 
 /* The same session without white space, as the Python edition writes it: how
@@ -354,6 +450,8 @@ static pdr_rc write_all(struct import *i, struct cli_input *in, pdr_err *err)
 
 /* --- what was done ------------------------------------------------------- */
 
+#define JSON_HOLDS "--format json can hold it; nothing was written"
+
 static const char *hint_for(char room[SES_HINT_MAX], const struct import *i,
                             const pdr_err *err)
 {
@@ -366,16 +464,20 @@ static const char *hint_for(char room[SES_HINT_MAX], const struct import *i,
         {"metadata_lost", "--drop-metadata imports the session alone; nothing "
                           "was written"},
         {"key_twice", "give one of them another id; nothing was written"},
+        {"lone_surrogate", JSON_HOLDS},
+        {"number_range", JSON_HOLDS},
+        {"inexact_number", JSON_HOLDS},
+        {"duplicate_name", JSON_HOLDS},
     };
 
     for (size_t k = 0; k < CLI_COUNT(hints) && !i->is_writing; k++)
         if (strcmp(hints[k].reason, err->reason) == 0)
             return hints[k].hint;
     if (i->is_writing && i->folder_failed) {
-        snprintf(room, SES_HINT_MAX,
-                 "%ju of %ju sessions were written; repeat it to go on",
+        snprintf(room, SES_HINT_MAX, "%ju of %ju sessions were written%s",
                  (uintmax_t)i->written,
-                 (uintmax_t)(i->counts[FATE_NEW] + i->counts[FATE_REPLACE]));
+                 (uintmax_t)(i->counts[FATE_NEW] + i->counts[FATE_REPLACE]),
+                 err->code == PDR_EINVALID ? "" : "; repeat it to go on");
         return room;
     }
     return ses_hint(room, &i->from, i->wrong, err);
@@ -402,6 +504,18 @@ static void put_count(pdr_buf *out, uint64_t count, const char *what)
 
     if (count > 0)
         cli_putf(out, ", %s %s", cli_number(digits, count), what);
+}
+
+static void print_notes(const struct import *i)
+{
+    char digits[32];
+
+    if (i->notes > 0)
+        fprintf(stderr,
+                "perdure: warning: %s session%s no member perdure in the "
+                "folder; what a conversion kept there is only in the file\n",
+                cli_number(digits, i->notes),
+                i->notes == 1 ? " has" : "s have");
 }
 
 static void print_summary(const struct import *i)
@@ -435,6 +549,7 @@ static void print_object(const struct import *i)
     cli_member_count(to, "replaced", i->counts[FATE_REPLACE]);
     cli_member_count(to, "same", i->counts[FATE_SAME]);
     cli_member_count(to, "nulls", i->counts[FATE_NONE]);
+    cli_member_count(to, "notes", i->notes);
     pdr_builder_end(to);
     ses_print_built(i->cli, stdout, to);
     pdr_builder_free(to);
@@ -456,6 +571,8 @@ static int run_import(struct import *i)
         print_object(i);
     else if (!i->cli->quiet)
         print_summary(i);
+    if (rc == PDR_OK && !cli_is_json(i->cli) && !i->cli->quiet)
+        print_notes(i);
     cli_input_close(&in);
     pdr_folder_close(i->folder);
     pdr_value_free(i->wrong);

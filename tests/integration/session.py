@@ -1297,7 +1297,8 @@ def _():
     report = strict(good(session("import", "-y", "-o", "json", "more.json",
                                  "--folder", "desk")))
     assert report == {"file": "more.json", "folder": "desk", "dryRun": False,
-                      "new": 1, "replaced": 1, "same": 2, "nulls": 1}
+                      "new": 1, "replaced": 1, "same": 2, "nulls": 1,
+                      "notes": 0}
     assert session("bag", "keys", "-o", "raw", "--folder", "desk",
                    "Ines").out == b"agent_mode\n"
     good(session("import", "-n", "more.json", "--folder", "none"))
@@ -1324,13 +1325,63 @@ def _():
                       "additionalProperties": {"n": 1}}])
     good(session("import", "--drop-metadata", "a.json", "--folder", "desk"))
     assert list(files()) == ["a.json"]
-    write("b.json", [{"session_id": "x" * 129}])
-    assert problem("import", "b.json", "--folder", "desk",
-                   status=6)["reason"] == "folder_key"
-    write("c.json", '[{"session_id":"n","state":{"n":NaN}}]')
-    got = problem("import", "--bare-tokens", "c.json", "--folder", "new",
-                  "--format", "msgpack", status=6)
-    assert "0 of 1 sessions were written" in got["hint"], got
+
+
+@tests.test("import: one session that cannot be in the folder, and none is")
+def _():
+    rows_ = [
+        ("x" * 129, "{}", "folder_key", ""),
+        ("\\ud800", "{}", "folder_key", ""),
+        ("n", '{"n":NaN}', "bare_token", "/state/n"),
+    ]
+    msgpack = [
+        ("h", '{"t":"\\ud800"}', "lone_surrogate", "/state/t"),
+        ("b", '{"n":18446744073709551616}', "number_range", "/state/n"),
+        ("d", '{"n":1,"n":2}', "duplicate_name", "/state/n"),
+    ]
+    for kind, more in (("json", []), ("msgpack", msgpack)):
+        for name, state, reason, pointer in rows_ + more:
+            write("a.json", '[{"session_id":"a"},{"session_id":"%s",'
+                  '"state":%s}]' % (name, state))
+            for how in ([], ["-n"]):
+                got = problem("import", "--bare-tokens", "a.json", "--folder",
+                              "desk", "--format", kind, *how, status=6)
+                assert got["reason"] == reason, (kind, name, got)
+                assert got.get("pointer", "") == pointer, (kind, name, got)
+                assert pointer == "" or "session /1 " in got["detail"], got
+                assert ("--format json" in got["hint"]) == (
+                    reason not in ("folder_key", "bare_token")), got
+                assert os.listdir() == ["a.json"], (kind, name)
+
+
+@tests.test("import: repeated, all is there, however numbers are spelled")
+def _():
+    write("a.json", '[{"session_id":"a","state":{"n":[1.00,12.50,-0,1e2],'
+          '"t":"\\/"}}]')
+    for kind in ("json", "msgpack"):
+        good(session("import", "-q", "a.json", "--folder", kind, "--format",
+                     kind))
+        expect(session("import", "a.json", "--folder", kind), 0, "",
+               "perdure: %s: 0 sessions written, 1 already there\n" % kind)
+    write("a.json", '[{"session_id":"a","state":{"n":[1.00,12.51,-0,1e2],'
+          '"t":"\\/"}}]')
+    problem("import", "a.json", "--folder", "msgpack", status=5)
+
+
+@tests.test("import: what a conversion kept aside is not lost without a word")
+def _():
+    write("net.json", {"stateBag": {"in_memory": 5, "n": 1}})
+    good(session("convert", "-qs", "python", "--id", "a", "net.json",
+                 "py.json"))
+    warning = ("perdure: warning: 1 session has no member perdure in the "
+               "folder; what a conversion kept there is only in the file\n")
+    expect(session("import", "py.json", "--folder", "desk"), 0, "",
+           "perdure: desk: 1 session written\n" + warning)
+    expect(session("import", "py.json", "--folder", "desk"), 0, "",
+           "perdure: desk: 0 sessions written, 1 already there\n" + warning)
+    report = strict(good(session("import", "-n", "-o", "json", "py.json",
+                                 "--folder", "desk")))
+    assert report["same"] == report["notes"] == 1, report
 
 
 @tests.test("import: sessions of .NET come in by way of a conversion")
