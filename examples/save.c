@@ -1,8 +1,8 @@
 /*
  * save.c - save a session in every format, restore it, change one value.
  *
- *     save IN KEY JSON OUT      as in: save session.json prefs '{"size":14}'
- * out
+ *     save IN KEY JSON OUT
+ *     save session.json prefs '{"size":14}' copy
  *
  * Reads the session IN, whoever wrote it, and saves it as OUT.json, OUT.msgpack
  * and OUT.xml. From each of these it is restored, the value of KEY in its bag
