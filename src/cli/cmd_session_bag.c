@@ -40,12 +40,16 @@ static size_t count_words(const struct bag *b)
     return count;
 }
 
-static int missing(struct bag *b, const char *name)
+static int missing(struct bag *b, const char *name, bool has_value)
 {
     struct cli_usage bad = {.reason = "missing_argument",
                             .why = "an argument is missing"};
 
     snprintf(bad.what, sizeof(bad.what), "%s", name);
+    if (ses_one_needs_id(&b->one))
+        snprintf(bad.hint, sizeof(bad.hint),
+                 "there can be several sessions: write ID KEY [POINTER]%s",
+                 has_value ? " VALUE" : "");
     return cli_usage_fail(b->one.cli, &bad);
 }
 
@@ -62,7 +66,7 @@ static int open_bag(struct bag *b, bool change, bool has_value)
         return status;
     lacks = ses_words_of(&b->at, b->words, count_words(b), has_value,
                          ses_one_needs_id(&b->one));
-    return lacks != NULL ? missing(b, lacks) : 0;
+    return lacks != NULL ? missing(b, lacks, has_value) : 0;
 }
 
 static void bag_free(struct bag *b)
@@ -96,6 +100,22 @@ static pdr_rc find_value(pdr_value **out, const struct bag *b, pdr_err *err)
     return rc;
 }
 
+/* What is wrong is no byte of the file, but an argument. */
+static int fail_argument(const struct bag *b, const char *name,
+                         const pdr_err *err)
+{
+    char hint[SES_HINT_MAX] = "a '/' in a name is written ~1, a '~' is ~0";
+    struct cli_about about = {.name = name, .hint = hint};
+    pdr_err own = *err;
+
+    own.offset = -1;
+    if (strcmp(name, "KEY") == 0)
+        about.hint = no_slot_hint;
+    else if (b->at.pointer[0] != '/')
+        snprintf(hint, sizeof(hint), "write /%.120s", b->at.pointer);
+    return cli_fail(b->one.cli, &about, &own);
+}
+
 static int fail(const struct bag *b, const pdr_err *err)
 {
     struct cli_about about = {.name = ses_from_name(b->one.from),
@@ -103,6 +123,11 @@ static int fail(const struct bag *b, const pdr_err *err)
 
     if (strcmp(err->reason, "no_slot") == 0)
         return cli_fail(b->one.cli, &about, err);
+    if (strcmp(err->reason, "bad_pointer") == 0)
+        return fail_argument(b, "POINTER", err);
+    if (strcmp(err->reason, "key_blank") == 0 ||
+        strcmp(err->reason, "key_too_long") == 0)
+        return fail_argument(b, "KEY", err);
     about.hint = "'perdure session bag get' with the key alone shows all of it";
     if (strcmp(err->reason, "no_member") == 0 ||
         strcmp(err->reason, "no_element") == 0)
@@ -576,6 +601,9 @@ static int read_value(struct bag *b)
         rc = pdr_value_new_string(&b->value, pdr_buf_str(&text), &err);
     else if (rc == PDR_OK)
         rc = pdr_json_read(&b->value, pdr_buf_str(&text), &opts, &err);
+    if (b->at.value[0] == '/' && !b->text)
+        about.hint = "VALUE stands behind POINTER, and is missing; a text is "
+                     "written in quotes, or with --text";
     about.input = pdr_buf_str(&text);
     int status = rc == PDR_OK ? 0 : cli_fail(b->one.cli, &about, &err);
     pdr_buf_dispose(&text);

@@ -134,6 +134,8 @@ static const char *reason_hint(const char *reason)
         {"quarantine_full", "look at the files that 'perdure session list' "
                             "shows, and remove what nobody needs"},
         {"file_changed", "try again"},
+        {"cannot_create", "it is as it was; a new file is written beside it "
+                          "first, so its folder must be writable"},
         {"file_locked", "nothing was written; try again"},
         {"envelope", "the file stays as it is; 'perdure session show --file' "
                      "may read it"},
@@ -167,6 +169,19 @@ static const char *list_hint(char out[SES_HINT_MAX],
     return out;
 }
 
+/* Files of a folder are for other programs, so not every value can be there. */
+static bool is_no_place(const char *reason)
+{
+    static const char *const reasons[] = {"bare_token", "lone_surrogate",
+                                          "number_range", "inexact_number",
+                                          "duplicate_name"};
+
+    for (size_t i = 0; i < CLI_COUNT(reasons); i++)
+        if (strcmp(reasons[i], reason) == 0)
+            return true;
+    return false;
+}
+
 const char *ses_hint(char out[SES_HINT_MAX], const struct ses_from *from,
                      const pdr_value *value, const pdr_err *err)
 {
@@ -177,7 +192,7 @@ const char *ses_hint(char out[SES_HINT_MAX], const struct ses_from *from,
         return list_hint(out, from);
     if (strcmp(err->reason, "no_folder") == 0)
         return "check the name of the folder";
-    if (strcmp(err->reason, "bare_token") == 0 && from->folder != NULL)
+    if (from->folder != NULL && is_no_place(err->reason))
         return "the format of the folder has no place for it";
     return reason_hint(err->reason);
 }

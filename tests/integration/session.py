@@ -158,6 +158,7 @@ def _():
 def _():
     sample()
     os.mkdir("desk")
+    several = "there can be several sessions: write ID KEY [POINTER]"
     general = "'perdure session %s --help' shows what it takes"
     place = "name a place: --file FILE or --folder DIR"
     rows_ = [
@@ -183,11 +184,11 @@ def _():
         (["show", "--folder", "desk"], "ID: an argument is missing",
          "a session of a folder is named by its key"),
         (["bag", "get", "--file", "sessions.json"],
-         "ID: an argument is missing", general % "bag get"),
+         "ID: an argument is missing", several),
         (["bag", "get", "--file", "sessions.json", "Ines"],
-         "KEY: an argument is missing", general % "bag get"),
+         "KEY: an argument is missing", several),
         (["bag", "set", "--folder", "desk", "k", "1"],
-         "KEY: an argument is missing", general % "bag set"),
+         "KEY: an argument is missing", several + " VALUE"),
         (["bag", "set", "--file", "-", "k", "1"],
          "-: can be read, not changed",
          "name a file; --file - is for reading"),
@@ -743,6 +744,43 @@ def _():
     assert got["reason"] == "no_member"
     assert problem(*get, "watering", "/a~2", status=6)["reason"] == (
         "bad_pointer")
+
+
+@tests.test("bag: a wrong argument is not said of the file")
+def _():
+    write("a.json", '{"session_id":"a","state":{"d":{"n":1}}}')
+    place = ["--file", "a.json"]
+    good(session("import", "-q", "a.json", "--folder", "desk", "--format",
+                 "msgpack"))
+    folder_ = ["--folder", "desk", "a", "d"]
+    rows_ = [
+        (["get", *place, "a", "d", "n"], 6,
+         "POINTER: a pointer is empty or begins with '/'", "write /n"),
+        (["set", *place, "d", "/~n", "1"], 6,
+         "POINTER: '~' in a pointer is followed by 0 or 1",
+         "a '/' in a name is written ~1, a '~' is ~0"),
+        (["set", *place, " ", "1"], 6,
+         "KEY: a key needs a character that is no white space", None),
+        (["set", *place, "k" * 1025, "1"], 6,
+         "KEY: a key has at most 1024 bytes, this one has 1025", None),
+        (["set", *folder_, "/n"], 6,
+         "VALUE:1:1: expected a value, found '/'; JSON has no comments",
+         "VALUE stands behind POINTER, and is missing; a text is written in "
+         "quotes, or with --text"),
+        (["set", "--folder", "desk", "a"], 2, "ID: an argument is missing",
+         "there can be several sessions: write ID KEY [POINTER] VALUE"),
+        (["get", "--folder", "desk", "a"], 2, "KEY: an argument is missing",
+         "there can be several sessions: write ID KEY [POINTER]"),
+        (["set", *folder_, '"\\ud800"'], 6,
+         "desk: half a surrogate pair, which has no UTF-8 form, at /state/d",
+         "the format of the folder has no place for it"),
+    ]
+    for args, status, text, hint in rows_:
+        got = session("bag", *args)
+        lines = got.err.decode().splitlines()
+        assert got.status == status and got.out == b"", (args, got)
+        assert lines[0] == "perdure: " + text, (args, lines)
+        assert hint is None or lines[1] == "hint: " + hint, (args, lines)
 
 
 @tests.test("bag get: keys of any kind, also those that nobody may set")
