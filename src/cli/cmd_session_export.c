@@ -162,7 +162,10 @@ static pdr_rc export_value(struct export *e, struct parcel *p, pdr_err *err)
     if (e->wrong == NULL)
         e->wrong = pdr_value_ref(p->value);
     snprintf(place, sizeof(place), "element /%ju", (uintmax_t)p->index);
-    return leave_out(e, place, rc, err);
+    rc = leave_out(e, place, rc, err);
+    if (rc != PDR_OK)
+        ses_err_element(err, p->index);
+    return rc;
 }
 
 static pdr_rc export_item(struct export *e, pdr_session *session,

@@ -319,6 +319,8 @@ static pdr_rc take_value(struct import *i, const pdr_value *value,
     }
     rc = pdr_session_from_value(&none, value, err);
     pdr_session_free(none);
+    if (rc != PDR_OK)
+        ses_err_element(err, i->at);
     if (i->wrong == NULL)
         i->wrong = pdr_value_ref(value);
     return rc;

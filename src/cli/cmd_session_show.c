@@ -109,6 +109,27 @@ static void show_place(struct show *s)
             (int)s->line.len, s->line.ptr, cli_off(colored));
 }
 
+/* The .NET shape has no id, but a conversion keeps the one that there was. */
+static void put_no_id(struct show *s)
+{
+    const pdr_value *kept = NULL;
+    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
+    pdr_value *root = NULL;
+    pdr_str id = {NULL, 0};
+    pdr_err err = PDR_ERR_INIT;
+
+    cli_must(pdr_session_to_value(&root, s->one.session, &err), &err);
+    cli_put(&s->line, "none: sessions of this shape carry no id");
+    if (pdr_pointer_get(&kept, root, pdr_str_c("/perdure/id"), &err) == PDR_OK)
+        id = doc_text(kept, &scratch);
+    if (id.len > 0) {
+        cli_put(&s->line, "; a conversion kept ");
+        cli_show(&s->line, id, CLI_TEXT_LINE);
+    }
+    pdr_value_free(root);
+    pdr_buf_dispose(&scratch);
+}
+
 static void show_ids(struct show *s)
 {
     const pdr_value *name = NULL;
@@ -125,7 +146,7 @@ static void show_ids(struct show *s)
     if (s->info.id.len > 0)
         cli_show(&s->line, pdr_buf_str(&s->info.id), CLI_TEXT_LINE);
     else
-        cli_put(&s->line, "none: sessions of this shape carry no id");
+        put_no_id(s);
     end_line(s, "id");
     pdr_buf_dispose(&scratch);
 }

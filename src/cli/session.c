@@ -197,6 +197,18 @@ const char *ses_hint(char out[SES_HINT_MAX], const struct ses_from *from,
     return reason_hint(err->reason);
 }
 
+void ses_err_element(pdr_err *err, uint64_t index)
+{
+    char text[PDR_ERR_MESSAGE];
+
+    if (index == 0)
+        return;
+    snprintf(text, sizeof(text), "%s", err->message);
+    snprintf(err->message, sizeof(err->message), "element /%ju: %.180s",
+             (uintmax_t)index, text);
+    err->offset = -1;
+}
+
 int ses_fail(const struct cli *cli, const struct ses_from *from,
              const pdr_value *value, pdr_str text, const pdr_err *err)
 {

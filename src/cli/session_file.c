@@ -380,10 +380,10 @@ pdr_rc ses_file_find(struct ses_pick *out, const struct ses_file *f,
         return PDR_OK;
     if (s.count > 1 && id != NULL)
         return pdr_err_set(err, PDR_EINVALID, "several_sessions",
-                           "%zu sessions are called '%.100s', the first at "
-                           "/%ju and /%ju",
-                           s.count, id, (uintmax_t)s.first.at,
-                           (uintmax_t)s.second.at);
+                           "%zu sessions are called '%.100s', %sat /%ju and "
+                           "/%ju",
+                           s.count, id, s.count > 2 ? "the first two " : "",
+                           (uintmax_t)s.first.at, (uintmax_t)s.second.at);
     if (s.count > 1)
         return pdr_err_set(err, PDR_EINVALID, "several_sessions",
                            "there are %zu sessions: which one?", s.count);

@@ -56,6 +56,10 @@ const char *ses_from_name(const struct ses_from *from);
 const char *ses_hint(char out[SES_HINT_MAX], const struct ses_from *from,
                      const pdr_value *value, const pdr_err *err);
 
+/* Say which element of a stream an error is about, instead of a byte in it. The
+ * first one may be all of the file, and stays as it is. */
+void ses_err_element(pdr_err *err, uint64_t index);
+
 /* Report a failure; gives the exit status. */
 int ses_fail(const struct cli *cli, const struct ses_from *from,
              const pdr_value *value, pdr_str text, const pdr_err *err);

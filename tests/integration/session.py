@@ -1365,6 +1365,38 @@ def _():
     assert list(files()) == ["a.json"]
 
 
+@tests.test("export and import: what is no session is named by its place")
+def _():
+    for name, text in (("a.json", '[{"session_id":"a"},\n 5]'),
+                       ("a.jsonl", '{"session_id":"a"}\n5\n')):
+        write(name, text)
+        for args in (["import", name, "--folder", "desk"],
+                     ["export", "--file", name, "out.json"]):
+            got = problem(*args, status=6)
+            assert got["detail"] == (
+                name + ": element /1: a session is an object, this is a "
+                "number"), got
+            assert "line" not in got and not os.path.exists("out.json"), got
+
+
+@tests.test("show: an id that a conversion kept, and two of one name")
+def _():
+    write("py.json", {"session_id": "ana"})
+    good(session("convert", "-qs", "dotnet", "py.json", "net.json"))
+    text = good(session("show", "--file", "net.json")).decode()
+    assert "carry no id; a conversion kept ana" in " ".join(text.split()), text
+    write("id.json", '{"stateBag":{},"perdure":{"id":7}}')
+    text = good(session("show", "--file", "id.json")).decode()
+    assert "a conversion kept" not in text, text
+    one = {"session_id": "a"}
+    for count, words in ((2, "at /0 and /1"),
+                         (3, "the first two at /0 and /1")):
+        write("two.json", [one] * count)
+        got = problem("show", "--file", "two.json", "a", status=6)
+        assert got["detail"] == ("two.json: %d sessions are called 'a', %s"
+                                 % (count, words)), got
+
+
 @tests.test("import: one session that cannot be in the folder, and none is")
 def _():
     rows_ = [
