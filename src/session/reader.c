@@ -36,6 +36,8 @@ struct source {
     size_t given;    /* of its bytes, how many the walk got */
     uint64_t needed; /* place before which nothing is looked at any more */
     size_t probed;   /* of its bytes, how many the probe got */
+    size_t stop;     /* of its bytes, where the probe ends: what goes on so
+                        long is more than a value may have */
     bool is_done;    /* no probe will come any more */
     bool is_ended;   /* the stream said so, and is not asked again */
     pdr_rc rc;       /* its failure, which the probe may have met: P3 */
@@ -148,6 +150,9 @@ static pdr_rc look(size_t *got, void *into, size_t cap, pdr_err *err, void *arg)
     struct source *source = arg;
     pdr_rc rc = PDR_OK;
 
+    *got = 0;
+    if (source->probed >= source->stop)
+        return PDR_OK;
     if (source->probed == source->kept.len)
         rc = fetch(source, PDR_WALK_WINDOW_BYTES, err);
     if (rc == PDR_OK)
@@ -182,6 +187,18 @@ static bool has_session_name(pdr_walk *walk)
     return false;
 }
 
+/* Where a probe ends at the latest: behind the longest value that could be
+ * taken, and what stands around it. */
+static size_t stop_of(size_t from, uint64_t max_bytes)
+{
+    size_t stop = max_bytes > 0 ? (size_t)max_bytes : PDR_MAX_TEXT_BYTES;
+
+    return pdr__add_size(&stop, stop, PDR_WALK_WINDOW_BYTES) &&
+                   pdr__add_size(&stop, stop, from)
+               ? stop
+               : SIZE_MAX;
+}
+
 /* Is the object at which the walk stands surely one of sessions by name? */
 static bool probe(pdr_session_reader *r)
 {
@@ -194,6 +211,7 @@ static bool probe(pdr_session_reader *r)
     if (offset < 0 || (uint64_t)offset < r->source.base)
         return false;
     r->source.probed = (size_t)((uint64_t)offset - r->source.base);
+    r->source.stop = stop_of(r->source.probed, opts.max_bytes);
     if (r->source.probed > r->source.kept.len ||
         pdr_walk_new(&walk, r->codec, &opts, NULL, look, &r->source) != PDR_OK)
         return false;

@@ -591,3 +591,40 @@ TEST(session_reader, gives_a_failure_that_came_while_it_looked_ahead)
     ASSERT_INT(2, calls);
     pdr_session_reader_free(reader);
 }
+
+/* The first member of an object goes on and on. */
+static pdr_rc read_on_and_on(size_t *got, void *into, size_t cap, pdr_err *err,
+                             void *arg)
+{
+    static const char first[] = "{\"x\":{\"a\":[1";
+    size_t *given = arg;
+
+    (void)err;
+    *got = *given == 0 ? sizeof(first) - 1 : cap - cap % 2;
+    for (size_t i = 0; *given > 0 && i < *got; i++)
+        ((char *)into)[i] = ",1"[i % 2];
+    if (*given == 0)
+        memcpy(into, first, *got);
+    *given += *got;
+    if (*given > 4u << 20)
+        *got = 0; /* so that the test ends, whatever happens */
+    return PDR_OK;
+}
+
+TEST(session_reader, looks_ahead_no_further_than_a_value_may_be_long)
+{
+    pdr_read_opts opts = {.max_bytes = 1000};
+    pdr_session_reader *reader = NULL;
+    pdr_session *s = NULL;
+    size_t given = 0;
+    bool end = false;
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_OK,
+              pdr_session_reader_new(&reader, pdr_json_codec(), &opts, false,
+                                     NULL, read_on_and_on, &given));
+    ASSERT_RC(PDR_ELIMIT,
+              pdr_session_reader_next(&s, NULL, &end, reader, &err));
+    ASSERT(given < 1u << 20);
+    pdr_session_reader_free(reader);
+}
