@@ -7,7 +7,7 @@
  *      whole, or any number of them by name. Taking it to find out is what must
  *      not happen, and once its first member was read it cannot be taken as a
  *      whole any more. So a second walk, the probe, looks ahead over the same
- *      bytes, as far as the first members of the first member:
+ *      bytes, as far as the name behind the first member:
  *
  *        source ──► kept bytes ──► walk    gets all of them
  *                        └───────► probe   looks at some before
@@ -15,11 +15,11 @@
  * INVARIANTS
  *   P1  The bytes from where the walk stands (`needed`) to where the source was
  *       read are kept, as long as another probe may come.
- *   P2  The probe says "by name" only if the first name tells nothing and its
- *       value has a member that only sessions have. Everything else is taken
- *       whole and looked at then; so a probe that fails costs memory, never a
- *       wrong answer. A member of an object by name that would make the object
- *       itself a session is refused.
+ *   P2  The probe says "by name" only if the first name tells nothing, its
+ *       value has a member that only sessions have, and the second name is none
+ *       of those. Everything else is taken whole and looked at then; so a probe
+ *       that fails costs memory, never a wrong answer. A later member of an
+ *       object by name that would make the object itself a session is refused.
  *   P3  After a failure every call gives the same one.
  */
 #include "shape.h"
@@ -187,6 +187,18 @@ static bool has_session_name(pdr_walk *walk)
     return false;
 }
 
+/* Is the second member one that only sessions have? Then the whole is one, with
+ * a first member of whoever wrote it. The walk is inside that one. */
+static bool goes_on_as_session(pdr_walk *walk)
+{
+    pdr_event event = PDR_NAME;
+
+    while (event != PDR_END_OF_INPUT && pdr_walk_depth(walk) > 1)
+        event = next_event(walk);
+    return next_event(walk) == PDR_NAME &&
+           pdr__is_session_name(pdr_walk_value(walk));
+}
+
 /* Where a probe ends at the latest: behind the longest value that could be
  * taken, and what stands around it. */
 static size_t stop_of(size_t from, uint64_t max_bytes)
@@ -218,7 +230,7 @@ static bool probe(pdr_session_reader *r)
     if (next_event(walk) == PDR_BEGIN_OBJECT && next_event(walk) == PDR_NAME &&
         !pdr__is_known_name(pdr_walk_value(walk)) &&
         next_event(walk) == PDR_BEGIN_OBJECT)
-        found = has_session_name(walk);
+        found = has_session_name(walk) && !goes_on_as_session(walk);
     pdr_walk_free(walk);
     return found;
 }

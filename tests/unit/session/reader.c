@@ -192,10 +192,21 @@ TEST(session_reader, gives_other_elements_as_values_if_it_is_tolerant)
     assert_reads("{}.unexpected_byte at /1", "[{},}", 0, true);
 }
 
+TEST(session_reader, takes_a_session_whole_whatever_its_first_member_is)
+{
+    assert_reads("{'a':{'stateBag':{}},'stateBag':{}}.",
+                 "{'a':{'stateBag':{}},'stateBag':{}}", 0, false);
+    assert_reads("{'audit': {'x':[{}],'sessionId':5},'session_id':'s'}.",
+                 "{'audit': {'x':[{}],'sessionId':5},'session_id':'s'}", 0,
+                 false);
+    assert_reads("'a'={'stateBag':{}}.unexpected_end at ",
+                 "{'a':{'stateBag':{}}", 0, false);
+}
+
 TEST(session_reader, refuses_an_object_that_turns_out_to_be_a_session)
 {
-    assert_reads("'a'={'stateBag':{}}.session_unknown_shape at ",
-                 "{'a':{'stateBag':{}},'stateBag':{}}", 0, false);
+    assert_reads("'a'={'stateBag':{}}.'b'={}.session_unknown_shape at ",
+                 "{'a':{'stateBag':{}},'b':{},'stateBag':{}}", 0, false);
 }
 
 TEST(session_reader, gives_newer_and_deep_elements_as_values_too)
