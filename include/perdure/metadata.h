@@ -187,6 +187,8 @@ typedef struct pdr_type_set {
 /** Read {"session":…,"additionalProperties":…}; a bare session is one without
  * properties, and so is a wrapper where they are null. Members that stand
  * beside the two are kept, and written again.
+ * The levels of the session count from its own root, so read a wrapper with one
+ * level more (`max_depth`), and a list of them with two.
  * @param[out] out  disposed by the caller; empty on failure.
  * @param value     shared; not NULL.
  * @param types     borrowed for the call; NULL: none. What does not fit stays
