@@ -121,6 +121,11 @@ pdr_rc pdr__folder_collision(pdr_err *err, const char *name, pdr_str key,
 PDR_MUST_CHECK pdr_rc pdr__folder_read(pdr_buf *out, pdr_folder *folder,
                                        const char *name, pdr_err *err);
 
+/* Is it the beginning of a file of messages? In MessagePack that has the ending
+ * of a session, but begins with a length, of which the first byte is small, and
+ * a map; a session begins with the map. */
+bool pdr__is_history(pdr_str bytes, pdr_folder_format format);
+
 /* Does the document in a file have this `session_id`? One that is gone or no
  * document does not. Fails with FILE_FAILED, FILE_LINK, NO_MEMORY. */
 PDR_MUST_CHECK pdr_rc pdr__folder_says(bool *out, pdr_folder *folder,

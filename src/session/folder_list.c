@@ -240,7 +240,7 @@ static pdr_rc skip_history(struct listed *out, pdr_folder *folder,
                            const char *name, pdr_err *err)
 {
     const struct pdr__files *files = folder->files;
-    unsigned char first = 0xFF;
+    char head[8];
     size_t got = 0;
     int file = -1, sys = 0;
 
@@ -248,12 +248,12 @@ static pdr_rc skip_history(struct listed *out, pdr_folder *folder,
         return PDR_OK;
     sys = files->open(files->ctx, &file, folder->dir, name, PDR_FILE_READ);
     if (sys == 0) {
-        sys = files->read(files->ctx, &got, file, &first, 1, 0);
+        sys = files->read(files->ctx, &got, file, head, sizeof(head), 0);
         files->close(files->ctx, file);
     }
     if (sys != 0 && sys != ENOENT)
         return pdr__file_failed(err, sys, "read", name);
-    out->skip = got == 1 && first <= PDR_MAX_RECORD_BYTES >> 24;
+    out->skip = pdr__is_history(pdr_str_n(head, got), folder->format);
     return PDR_OK;
 }
 

@@ -147,9 +147,7 @@ static pdr_rc quarantine(pdr_folder *folder, const char *name,
 
 /* --- get ----------------------------------------------------------------- */
 
-/* A file of messages is no damaged session: records begin with a length, of
- * which the first byte is small, and a session begins with that of a map. */
-static bool is_history(pdr_str bytes, pdr_folder_format format)
+bool pdr__is_history(pdr_str bytes, pdr_folder_format format)
 {
     unsigned char first = 0, map = 0;
 
@@ -174,7 +172,7 @@ static pdr_rc decode(pdr_value **out, const struct found *found, pdr_buf *bytes,
                      const pdr_generation *generation, pdr_folder *folder,
                      pdr_str key, pdr_err *err)
 {
-    bool history = is_history(pdr_buf_str(bytes), folder->format);
+    bool history = pdr__is_history(pdr_buf_str(bytes), folder->format);
     pdr_err why = PDR_ERR_INIT;
     char shown[PDR_SHOWN];
     pdr_rc rc = pdr__envelope_read(out, bytes, folder->format, &why);
@@ -486,7 +484,7 @@ static pdr_rc find_to_change(struct found *found, pdr_buf *there,
     }
     if (rc == PDR_OK && (!ours || theirs))
         rc = pdr__folder_collision(err, found->name, key, pdr_buf_str(owner));
-    if (rc == PDR_OK && is_history(pdr_buf_str(there), folder->format))
+    if (rc == PDR_OK && pdr__is_history(pdr_buf_str(there), folder->format))
         rc = fail_history(err, found->name);
     if (rc == PDR_OK)
         rc = check_generation(expected, found, pdr_buf_str(there), key, err);

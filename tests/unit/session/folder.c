@@ -268,6 +268,20 @@ TEST(folder_get, leaves_files_of_messages_alone)
     room_leave(&room);
 }
 
+TEST(folder_list, tells_of_a_file_that_a_crash_left_full_of_zeros)
+{
+    struct room room;
+    pdr_folder *folder = NULL;
+
+    room_enter(&room);
+    folder = folder_of(&room, PDR_FOLDER_MSGPACK, NULL);
+    room_put(&room, "a.msgpack", pdr_str_n("\0\0\0\0\0\0\0\0", 8));
+    assert_list("session a.msgpack a;\n", folder);
+    assert_refused(PDR_ECORRUPT, "quarantined", "", folder, "a");
+    pdr_folder_close(folder);
+    room_leave(&room);
+}
+
 TEST(folder_set, leaves_files_of_messages_alone)
 {
     struct room room;
