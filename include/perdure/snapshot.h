@@ -175,8 +175,10 @@ typedef pdr_rc (*pdr_history_fn)(const pdr_value *message, pdr_err *err,
  * @param report  may be NULL.
  * @return PDR_OK, also with a torn end; PDR_ENOTFOUND (reason "no_session") if
  *         there is no file; PDR_ECORRUPT (reason "damaged_record", with the
- * number of line or record in the text) for anything else that is no message;
- *         what `fn` returned. @thread any @since 0.1 */
+ *         number of line or record in the text) for anything else that is no
+ *         message; with that number too, what the codec gives for text that is
+ *         no UTF-8, limits, binary data and timestamps; what `fn` returned.
+ * @thread any @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_folder_history(pdr_history_report *report,
                                                  pdr_folder *folder,
                                                  pdr_str key, pdr_err *err,
