@@ -122,7 +122,7 @@ static pdr_rc put_native_id(pdr_value **io, const pdr_value *id, pdr_err *err)
     pdr_rc rc = insert_member(&perdure, "id", id, behind, err);
 
     if (rc == PDR_OK)
-        rc = pdr__with_member_c(io, "perdure", perdure, err);
+        rc = pdr__put_member(io, "perdure", perdure, err);
     pdr_value_free(perdure);
     return rc;
 }
@@ -197,7 +197,7 @@ static pdr_rc replace_sentinel(pdr_value **io, const char *name, pdr_err *err)
     if (rc == PDR_OK)
         rc = pdr__with_member_c(io, name, null, err);
     if (rc == PDR_OK)
-        rc = pdr__with_member_c(io, "perdure", perdure, err);
+        rc = pdr__put_member(io, "perdure", perdure, err);
     pdr_value_free(mode);
     pdr_value_free(null);
     pdr_value_free(perdure);

@@ -251,6 +251,15 @@ TEST(conversion, keeps_the_whole_where_a_patch_would_be_long)
     pdr_session_free(back);
 }
 
+TEST(conversion, keeps_what_stands_twice_when_it_gives_an_id)
+{
+    check("{'perdure':{'x':1},'stateBag':{},'perdure':{'version':'1.0.0'}}",
+          NATIVE,
+          "{'perdure':{'x':1},'stateBag':{},'perdure':{'version':'1.0.0','id':"
+          "'new'}}",
+          "info id-minted \n");
+}
+
 TEST(conversion, takes_half_a_surrogate_pair_for_a_content)
 {
     check("{'type':'session','session_id':'s','service_session_id':null,"
