@@ -423,8 +423,9 @@ struct manner {
     bool ordered; /* members stand where they stood */
 };
 
-static pdr_rc convert_surely(pdr_value **out, const pdr_value *value,
-                             struct trip trip, struct manner how, pdr_err *err);
+static pdr_rc convert_surely(pdr_value **out, bool *sure,
+                             const pdr_value *value, struct trip trip,
+                             struct manner how, pdr_err *err);
 
 static pdr_rc are_same(bool *out, const pdr_value *a, const pdr_value *b,
                        struct manner how, pdr_err *err)
@@ -442,12 +443,12 @@ static pdr_rc take_whole(pdr_value **out, const pdr_value *value,
 {
     const pdr_value *whole = note_of(value, trip, "whole");
     pdr_value *again = NULL;
-    bool same = false;
+    bool same = false, sure = false;
     pdr_rc rc = PDR_OK;
 
     if (whole == NULL)
         return PDR_OK;
-    rc = convert_surely(&again, whole, trip_back(trip), how, err);
+    rc = convert_surely(&again, &sure, whole, trip_back(trip), how, err);
     if (rc == PDR_OK)
         rc = are_same(&same, again, value, how, err);
     pdr_value_free(again);
@@ -470,13 +471,17 @@ static pdr_rc comes_back(bool *out, const pdr_value *made,
     return rc;
 }
 
-static pdr_rc convert_surely(pdr_value **out, const pdr_value *value,
-                             struct trip trip, struct manner how, pdr_err *err)
+/* `sure`: see pdr__message_convert_ordered(). A whole source in the result is
+ * looked at first on the way back, which was not tried here. */
+static pdr_rc convert_surely(pdr_value **out, bool *sure,
+                             const pdr_value *value, struct trip trip,
+                             struct manner how, pdr_err *err)
 {
     pdr_value *made = NULL, *noted = NULL;
     bool same = false;
     pdr_rc rc = take_whole(out, value, trip, how, err);
 
+    *sure = false;
     if (rc != PDR_OK || *out != NULL)
         return rc;
     rc = how.fn(&made, value, trip, err);
@@ -487,8 +492,10 @@ static pdr_rc convert_surely(pdr_value **out, const pdr_value *value,
                  ? set_note(&noted, made, trip.to, trip.from, "whole", value,
                             err)
                  : wrap(&noted, value, trip, err);
-    if (rc == PDR_OK)
+    if (rc == PDR_OK) {
+        *sure = same && note_of(made, trip_back(trip), "whole") == NULL;
         *out = pdr_value_ref(noted != NULL ? noted : made);
+    }
     pdr_value_free(noted);
     pdr_value_free(made);
     return rc;
@@ -498,6 +505,7 @@ pdr_rc pdr_content_convert(pdr_value **out, const pdr_value *content,
                            pdr_shape from, pdr_shape to, pdr_err *err)
 {
     struct trip trip = {from, to};
+    bool sure = false;
 
     PDR_REQUIRE(out != NULL && content != NULL);
     *out = NULL;
@@ -505,8 +513,8 @@ pdr_rc pdr_content_convert(pdr_value **out, const pdr_value *content,
         *out = pdr_value_ref(content);
         return PDR_OK;
     }
-    return convert_surely(out, content, trip, (struct manner){convert, false},
-                          err);
+    return convert_surely(out, &sure, content, trip,
+                          (struct manner){convert, false}, err);
 }
 
 /* --- messages ------------------------------------------------------------ */
@@ -521,15 +529,16 @@ static pdr_rc convert_message(pdr_value **out, const pdr_value *message,
     return pdr__form_convert(out, &pdr__form_message, message, trip, err);
 }
 
-static pdr_rc message_in(pdr_value **out, const pdr_value *message,
+static pdr_rc message_in(pdr_value **out, bool *sure, const pdr_value *message,
                          struct trip trip, bool ordered, pdr_err *err)
 {
     *out = NULL;
+    *sure = true;
     if (trip.from == trip.to || pdr_value_kind(message) != PDR_OBJECT) {
         *out = pdr_value_ref(message); /* what is no message stays what it is */
         return PDR_OK;
     }
-    return convert_surely(out, message, trip,
+    return convert_surely(out, sure, message, trip,
                           (struct manner){convert_message, ordered}, err);
 }
 
@@ -537,15 +546,17 @@ pdr_rc pdr_message_convert(pdr_value **out, const pdr_value *message,
                            pdr_shape from, pdr_shape to, pdr_err *err)
 {
     struct trip trip = {from, to};
+    bool sure = false;
 
     PDR_REQUIRE(out != NULL && message != NULL);
-    return message_in(out, message, trip, false, err);
+    return message_in(out, &sure, message, trip, false, err);
 }
 
-pdr_rc pdr__message_convert_ordered(pdr_value **out, const pdr_value *message,
-                                    pdr_shape from, pdr_shape to, pdr_err *err)
+pdr_rc pdr__message_convert_ordered(pdr_value **out, bool *sure,
+                                    const pdr_value *message, pdr_shape from,
+                                    pdr_shape to, pdr_err *err)
 {
     struct trip trip = {from, to};
 
-    return message_in(out, message, trip, true, err);
+    return message_in(out, sure, message, trip, true, err);
 }

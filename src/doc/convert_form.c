@@ -311,7 +311,7 @@ static pdr_rc go_back(struct forming *f, pdr_err *err)
     pdr_value *more = NULL;
     pdr_rc rc = pdr__items_object(&f->core, &f->there.members, err);
 
-    if (rc == PDR_OK)
+    if (rc == PDR_OK && f->there.more.count > 0)
         rc = pdr__items_object(&more, &f->there.more, err);
     if (rc == PDR_OK)
         rc = pdr__project(&back, f->form, f->core, more, trip_back(f->trip),
@@ -697,8 +697,11 @@ static pdr_rc add_properties(struct forming *f, pdr_err *err)
     const char *name = pdr__properties_name(f->trip.to);
     size_t place = pdr__form_place(f->form, f->trip.to, name);
     pdr_value *made = NULL;
-    pdr_rc rc = make_properties(&made, f, err);
+    pdr_rc rc = PDR_OK;
 
+    if (!has_perdure(f) && pdr_value_count(f->properties) == 0)
+        return add_empty(f, place, err);
+    rc = make_properties(&made, f, err);
     if (rc != PDR_OK)
         return rc;
     if (pdr_value_count(made) > 0)
@@ -721,6 +724,7 @@ static const char *old_type(const struct form *form, struct trip trip)
 /* Note what would get lost, and put all together. */
 static pdr_rc finish(pdr_value **out, struct forming *f, pdr_err *err)
 {
+    size_t members = f->there.members.count;
     pdr_rc rc = note_members(f, err);
 
     if (rc == PDR_OK)
@@ -729,7 +733,12 @@ static pdr_rc finish(pdr_value **out, struct forming *f, pdr_err *err)
         rc = note_properties(f, err);
     if (rc == PDR_OK)
         rc = add_properties(f, err);
-    return rc == PDR_OK ? pdr__items_object(out, &f->there.members, err) : rc;
+    if (rc != PDR_OK)
+        return rc;
+    if (f->there.members.count > members)
+        return pdr__items_object(out, &f->there.members, err);
+    *out = pdr_value_ref(f->core); /* no properties came to it */
+    return PDR_OK;
 }
 
 static void dispose(struct forming *f)

@@ -87,8 +87,9 @@ pdr_rc pdr__property_find(const pdr_value **spelled, const pdr_value **out,
 
 /* As pdr_message_convert(), but the way back gives the members in their order,
  * too. A message whose order is not that of its edition costs twice its size.
- */
-PDR_MUST_CHECK pdr_rc pdr__message_convert_ordered(pdr_value **out,
+ * `sure`: converting *out back was tried and gave `message`, so that nobody has
+ * to try again. */
+PDR_MUST_CHECK pdr_rc pdr__message_convert_ordered(pdr_value **out, bool *sure,
                                                    const pdr_value *message,
                                                    pdr_shape from, pdr_shape to,
                                                    pdr_err *err);

@@ -38,6 +38,7 @@ struct job {
     pdr_str id;            /* for a session that has none; empty: a new UUID */
     struct finder *finder; /* who is told */
     bool plain;            /* do not use the note of an earlier conversion */
+    struct histories *known; /* what need not be converted again */
 };
 
 static struct job job_back(const struct job *job, struct finder *quiet)
@@ -330,7 +331,8 @@ static pdr_rc restore(pdr_value **out, const pdr_value *document,
     if (rc == PDR_OK)
         rc = drop_notes(&parts, job->trip, err);
     if (rc == PDR_OK)
-        rc = pdr__bag_convert(&bag, parts.bag, job->trip, job->finder, err);
+        rc = pdr__bag_convert(&bag, parts.bag, job->trip, job->known,
+                              job->finder, err);
     if (rc == PDR_OK) {
         pdr_value_free(parts.bag);
         parts.bag = bag;
@@ -633,9 +635,11 @@ static pdr_rc convert(pdr_value **out, const pdr_value *document,
 static pdr_rc convert_any(pdr_value **out, const pdr_value *document,
                           struct job *job, pdr_session_shape to, pdr_err *err)
 {
+    struct histories known = {{NULL, NULL}, {PDR_SHAPE_STATE, PDR_SHAPE_STATE}};
     pdr_value *today = NULL, *made = NULL;
     pdr_rc rc = PDR_OK;
 
+    job->known = &known;
     job->trip.to = to == PDR_SESSION_PYTHON_OLD ? PDR_SESSION_PYTHON : to;
     if (is_python(job->trip.from))
         rc = pdr__python_newer(&today, document, err);
@@ -649,6 +653,8 @@ static pdr_rc convert_any(pdr_value **out, const pdr_value *document,
         *out = pdr_value_ref(made);
     pdr_value_free(made);
     pdr_value_free(today);
+    pdr__histories_dispose(&known);
+    job->known = NULL;
     return rc;
 }
 
@@ -662,7 +668,8 @@ static pdr_rc convert_thread(pdr_value **out, const pdr_value *document,
                       PDR_SESSION_KIND_CLIENT,
                       opts->id,
                       &inner.inner,
-                      false};
+                      false,
+                      NULL};
     pdr_value *session = NULL;
     pdr_rc rc = pdr__thread_convert(&session, document, from,
                                     opts->provider_key, finder, err);
@@ -697,7 +704,7 @@ pdr_rc pdr__session_convert_value(pdr_value **out, const pdr_value *document,
                                   const pdr_session_convert_opts *opts,
                                   struct finder *finder, pdr_err *err)
 {
-    struct job job = {{from, from}, stated, opts->id, finder, false};
+    struct job job = {{from, from}, stated, opts->id, finder, false, NULL};
     pdr_rc rc = check_opts(opts, err);
 
     *out = NULL;

@@ -77,9 +77,19 @@ const pdr_value *pdr__document_id(const pdr_value *document,
 
 /* --- slots and messages (convert_bag.c) ---------------------------------- */
 
-/* The bag in the spelling of `trip.to`. */
+/* A history in two shapes, of which each becomes the other: every message was
+ * converted back and found the same. Set up with {0}. */
+struct histories {
+    pdr_value *sides[2]; /* owned: the lists of messages; NULL: none yet */
+    pdr_shape shapes[2];
+};
+void pdr__histories_dispose(struct histories *known);
+
+/* The bag in the spelling of `trip.to`. A history that is `known` is not
+ * converted again, unless somebody is told of it. */
 PDR_MUST_CHECK pdr_rc pdr__bag_convert(pdr_value **out, const pdr_value *bag,
                                        struct session_trip trip,
+                                       struct histories *known,
                                        struct finder *finder, pdr_err *err);
 
 /* The document with `$type` first in every content of its history, as .NET

@@ -12,6 +12,10 @@
  *      any other                       itself, byte for byte
  *
  * What programs of the target will not look at, or cannot understand, is told.
+ *
+ * A conversion goes back and there again to see whether all comes back. Each
+ * message answers for itself (src/doc/convert.c), so a history of which all
+ * messages did is taken as it was when it passes a second time.
  */
 #include "convert.h"
 
@@ -221,12 +225,63 @@ static pdr_rc tell_message(struct finder *finder, const pdr_value *before,
 
 /* --- the history --------------------------------------------------------- */
 
+void pdr__histories_dispose(struct histories *known)
+{
+    for (int i = 0; i < 2; i++) {
+        pdr_value_free(known->sides[i]);
+        known->sides[i] = NULL;
+    }
+}
+
+/* The other side of a history that was converted before; NULL if it was not. */
+static pdr_value *known_history(const struct histories *known,
+                                const pdr_value *messages, pdr_shape from,
+                                pdr_shape to)
+{
+    for (int i = 0; i < 2; i++) {
+        if (known->shapes[i] == from && known->shapes[1 - i] == to &&
+            pdr_value_equal(known->sides[i], messages))
+            return pdr_value_ref(known->sides[1 - i]);
+    }
+    return NULL;
+}
+
+static void remember(struct histories *known, const pdr_value *messages,
+                     const pdr_value *made, pdr_shape from, pdr_shape to)
+{
+    pdr__histories_dispose(known);
+    known->sides[0] = pdr_value_ref(messages);
+    known->sides[1] = pdr_value_ref(made);
+    known->shapes[0] = from;
+    known->shapes[1] = to;
+}
+
+/* One message, and whether it comes back. */
+static pdr_rc convert_message(pdr_value **out, bool *returns,
+                              const pdr_value *message, pdr_shape from,
+                              pdr_shape to, pdr_err *err)
+{
+    pdr_value *back = NULL;
+    bool sure = false;
+    pdr_rc rc =
+        pdr__message_convert_ordered(out, returns, message, from, to, err);
+
+    if (rc != PDR_OK || *returns)
+        return rc;
+    rc = pdr__message_convert_ordered(&back, &sure, *out, to, from, err);
+    *returns = rc == PDR_OK && pdr_value_equal(back, message);
+    pdr_value_free(back);
+    return rc;
+}
+
 static pdr_rc convert_messages(pdr_value **out, const pdr_value *messages,
                                pdr_shape from, pdr_shape to,
-                               struct finder *finder, pdr_err *err)
+                               struct histories *known, struct finder *finder,
+                               pdr_err *err)
 {
     size_t up = pdr__finder_name(finder, PDR_LIT("messages"));
     pdr_value *made = pdr_value_new_array(), *message = NULL;
+    bool all = true, returns = false;
     pdr_iter it;
     pdr_rc rc = PDR_OK;
 
@@ -234,7 +289,8 @@ static pdr_rc convert_messages(pdr_value **out, const pdr_value *messages,
     while (rc == PDR_OK && pdr_iter_next(&it)) {
         size_t mark = pdr__finder_index(finder, it.index);
 
-        rc = pdr__message_convert_ordered(&message, it.value, from, to, err);
+        rc = convert_message(&message, &returns, it.value, from, to, err);
+        all = all && returns;
         if (rc == PDR_OK)
             rc = tell_message(finder, it.value, message, from, to, err);
         if (rc == PDR_OK)
@@ -244,6 +300,8 @@ static pdr_rc convert_messages(pdr_value **out, const pdr_value *messages,
         pdr__finder_up(finder, mark);
     }
     pdr__finder_up(finder, up);
+    if (rc == PDR_OK && all)
+        remember(known, messages, made, from, to);
     if (rc == PDR_OK)
         *out = made;
     else
@@ -253,7 +311,8 @@ static pdr_rc convert_messages(pdr_value **out, const pdr_value *messages,
 
 static pdr_rc convert_history(pdr_value **out, const pdr_value *slot,
                               pdr_shape from, pdr_shape to,
-                              struct finder *finder, pdr_err *err)
+                              struct histories *known, struct finder *finder,
+                              pdr_err *err)
 {
     const pdr_value *messages = pdr_value_get_c(slot, "messages");
     pdr_value *made = NULL;
@@ -269,7 +328,10 @@ static pdr_rc convert_history(pdr_value **out, const pdr_value *slot,
             "will succeed",
             messages == NULL ? "the history is " : "messages is ",
             pdr__kind_phrase(messages == NULL ? slot : messages));
-    rc = convert_messages(&made, messages, from, to, finder, err);
+    if (finder->fn == NULL)
+        made = known_history(known, messages, from, to);
+    if (made == NULL)
+        rc = convert_messages(&made, messages, from, to, known, finder, err);
     if (rc == PDR_OK)
         rc = pdr__put_member(out, "messages", made, err);
     pdr_value_free(made);
@@ -281,6 +343,7 @@ static pdr_rc convert_history(pdr_value **out, const pdr_value *slot,
 struct bagging {
     pdr_value *out; /* owned */
     const struct shape_names *from, *to;
+    struct histories *known;
     struct finder *finder;
     pdr_value *key; /* owned: the target's history key */
 };
@@ -293,7 +356,7 @@ static pdr_rc convert_slot(struct bagging *b, const pdr_value *name,
 
     if (pdr_value_text_is(name, pdr_str_c(b->from->history))) {
         rc = convert_history(&made, value, b->from->messages, b->to->messages,
-                             b->finder, err);
+                             b->known, b->finder, err);
         if (rc == PDR_OK)
             rc = pdr__value_add_member(&b->out, b->key, made, err);
         pdr_value_free(made);
@@ -347,11 +410,14 @@ static pdr_rc convert_slots(struct bagging *b, const pdr_value *bag,
 }
 
 pdr_rc pdr__bag_convert(pdr_value **out, const pdr_value *bag,
-                        struct session_trip trip, struct finder *finder,
-                        pdr_err *err)
+                        struct session_trip trip, struct histories *known,
+                        struct finder *finder, pdr_err *err)
 {
-    struct bagging b = {pdr_value_new_object(), pdr__shape_names(trip.from),
-                        pdr__shape_names(trip.to), finder, NULL};
+    struct bagging b = {.out = pdr_value_new_object(),
+                        .from = pdr__shape_names(trip.from),
+                        .to = pdr__shape_names(trip.to),
+                        .known = known,
+                        .finder = finder};
     pdr_rc rc = PDR_OK;
 
     *out = NULL;

@@ -32,8 +32,8 @@ struct pdr_builder {
     bool has_bare;
     bool named; /* in an object: the name is there, its value is not */
     pdr_buf text;
-    pdr_rc rc; /* first failure */
-    pdr_err err;
+    pdr_rc rc;   /* first failure */
+    pdr_err err; /* last: set with rc only, so reset() need not clear it */
 };
 
 static pdr_value *node_at(const struct pdr_builder *b, uint32_t index)
@@ -51,7 +51,7 @@ static void reset(struct pdr_builder *b)
     if (b->block != NULL)
         pdr__block_unref(b->block, 1);
     pdr_buf_dispose(&b->text);
-    memset(b, 0, sizeof(*b));
+    memset(b, 0, offsetof(struct pdr_builder, err));
     b->open = NONE;
     b->text.max = PDR_MAX_TEXT_BYTES;
 }
@@ -59,9 +59,10 @@ static void reset(struct pdr_builder *b)
 pdr_rc pdr_builder_new(pdr_builder **out, pdr_err *err)
 {
     PDR_REQUIRE(out != NULL);
-    *out = pdr__calloc(1, sizeof(**out));
+    *out = pdr__alloc(sizeof(**out));
     if (*out == NULL)
         return pdr__nomem(err);
+    memset(*out, 0, offsetof(struct pdr_builder, err));
     reset(*out);
     return PDR_OK;
 }
@@ -555,7 +556,7 @@ pdr_rc pdr__value_copy(pdr_value **out, const pdr_value *v, pdr_err *err)
 {
     struct pdr_builder b;
 
-    memset(&b, 0, sizeof(b));
+    memset(&b, 0, offsetof(struct pdr_builder, err));
     reset(&b);
     pdr_builder_value(&b, v);
     return pdr_builder_finish(out, &b, err);
@@ -566,7 +567,7 @@ pdr_rc pdr_value_new_string(pdr_value **out, pdr_str text, pdr_err *err)
     struct pdr_builder b;
 
     PDR_REQUIRE(out != NULL);
-    memset(&b, 0, sizeof(b));
+    memset(&b, 0, offsetof(struct pdr_builder, err));
     reset(&b);
     pdr_builder_string(&b, text);
     return pdr_builder_finish(out, &b, err);

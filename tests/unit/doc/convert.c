@@ -482,6 +482,42 @@ TEST(message_convert, takes_no_list_for_the_message_that_was)
     pdr_value_free(message);
 }
 
+/* Is what comes of it said to come back, without another try? */
+static bool is_sure(const char *text, pdr_shape from, pdr_shape to)
+{
+    pdr_value *message = doc_value(text), *made = NULL, *back = NULL;
+    bool sure = false, again = false;
+
+    ASSERT_RC(PDR_OK, pdr__message_convert_ordered(&made, &sure, message, from,
+                                                   to, NULL));
+    ASSERT_RC(PDR_OK, pdr__message_convert_ordered(&back, &again, made, to,
+                                                   from, NULL));
+    ASSERT(!sure || pdr_value_equal(message, back));
+    pdr_value_free(back);
+    pdr_value_free(made);
+    pdr_value_free(message);
+    return sure;
+}
+
+TEST(message_convert, is_sure_only_of_what_it_tried)
+{
+    static const char *const plain =
+        "{'role':'user','contents':[],'additional_properties':{},"
+        "'type':'message'}";
+
+    ASSERT(is_sure(plain, PYTHON, DOTNET));
+    ASSERT(is_sure(plain, PYTHON, PYTHON));
+    ASSERT(is_sure("'no message'", PYTHON, DOTNET));
+    /* Another order: the whole is kept. */
+    ASSERT(!is_sure("{'contents':[],'role':'user','additional_properties':{},"
+                    "'type':'message'}",
+                    PYTHON, DOTNET));
+    /* A whole that somebody put there is met first on the way back. */
+    ASSERT(!is_sure("{'role':'user','contents':[],'additionalProperties':{"
+                    "'perdure':{'dotnet':{'whole':1}}}}",
+                    DOTNET, PYTHON));
+}
+
 TEST(message_convert, keeps_the_time_on_the_way_over_python)
 {
     pdr_value *state =

@@ -384,6 +384,83 @@ TEST(conversion, shows_what_was_changed_in_between)
                  "{'session_id':'s','state':{'n':null},'type':'odd'}");
 }
 
+/* --- cost ---------------------------------------------------------------- */
+
+/* A session of Python with `count` times this message. */
+static pdr_session *long_session(const char *message, size_t count)
+{
+    pdr_value *document = doc_value("{'type':'session','session_id':'s',"
+                                    "'service_session_id':null,'state':{"
+                                    "'in_memory':{'messages':[]}}}");
+    pdr_value *one = doc_value(message), *list = pdr_value_new_array();
+    pdr_session *session = NULL;
+
+    for (size_t i = 0; i < count; i++)
+        ASSERT_RC(PDR_OK, pdr_value_append(&list, one, NULL));
+    ASSERT_RC(PDR_OK,
+              pdr_pointer_set(&document, pdr_str_c("/state/in_memory/messages"),
+                              list, NULL));
+    ASSERT_RC(PDR_OK, pdr_session_from_value(&session, document, NULL));
+    pdr_value_free(list);
+    pdr_value_free(one);
+    pdr_value_free(document);
+    return session;
+}
+
+/* Allocations of one conversion. */
+static size_t allocations_of(const char *message, size_t count)
+{
+    pdr_session_convert_opts opts = {DOTNET, {NULL, 0}, {NULL, 0}};
+    pdr_session *session = long_session(message, count), *made = NULL;
+    size_t before = test_allocations(), after = 0;
+
+    ASSERT_RC(PDR_OK,
+              pdr_session_convert(&made, session, &opts, NULL, NULL, NULL));
+    after = test_allocations();
+    pdr_session_free(made);
+    pdr_session_free(session);
+    return after - before;
+}
+
+static size_t allocations_of_message(const char *message)
+{
+    pdr_value *source = doc_value(message), *made = NULL;
+    size_t before = test_allocations(), after = 0;
+
+    ASSERT_RC(PDR_OK, pdr_message_convert(&made, source, PDR_SHAPE_PYTHON,
+                                          PDR_SHAPE_DOTNET, NULL));
+    after = test_allocations();
+    pdr_value_free(made);
+    pdr_value_free(source);
+    return after - before;
+}
+
+TEST(conversion, goes_back_once_for_each_message)
+{
+    static const char *const message =
+        "{'role':'user','contents':[{'type':'text','text':'hi',"
+        "'additional_properties':{}}],'additional_properties':{},"
+        "'type':'message'}";
+    size_t one = allocations_of_message(message);
+    size_t few = allocations_of(message, 100);
+    size_t many = allocations_of(message, 500);
+
+    ASSERT((many - few) / 400 < one + one / 4); /* no second time */
+}
+
+TEST(conversion, goes_back_a_few_times_for_an_odd_message)
+{
+    /* Its members stand in another order, so it is kept as a whole. */
+    static const char *const message =
+        "{'contents':[{'text':'hi','type':'text','additional_properties':{}}],"
+        "'additional_properties':{},'type':'message','role':'user'}";
+    size_t one = allocations_of_message(message);
+    size_t few = allocations_of(message, 100);
+    size_t many = allocations_of(message, 500);
+
+    ASSERT((many - few) / 400 < 4 * one);
+}
+
 TEST(conversion, stays_a_session_when_a_note_would_leave_nothing)
 {
     /* Of `{}` only the note is left, and the new id has no place. */
