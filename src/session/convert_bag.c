@@ -115,6 +115,48 @@ static pdr_rc tell_slot(struct finder *finder, const pdr_value *name,
                             slot_rules[row->rule].text);
 }
 
+/* Python decodes by tag, wherever one stands: what is tagged as a message and
+ * is none makes it refuse the whole session. */
+static bool has_tag(const pdr_value *value)
+{
+    return pdr_value_text_is(pdr_value_get_c(value, "type"),
+                             PDR_LIT("message"));
+}
+
+static pdr_rc tell_tag(struct finder *finder, pdr_err *err)
+{
+    return pdr__finder_tell(finder, "message-tag", PDR_SEVERITY_WARNING, err,
+                            "%s",
+                            "its type is \"message\", for which Python takes "
+                            "it: if it is none, the session cannot be read "
+                            "there");
+}
+
+/* Tell of all that is tagged in data for Python. */
+static pdr_rc tell_tags(struct finder *finder, const pdr_value *value,
+                        pdr_err *err)
+{
+    pdr_iter it;
+    pdr_rc rc = PDR_OK;
+
+    if (has_tag(value))
+        return tell_tag(finder, err);
+    pdr_iter_init(&it, value);
+    while (rc == PDR_OK && pdr_iter_next(&it)) {
+        size_t mark = 0;
+
+        if (it.name == NULL)
+            mark = pdr__finder_index(finder, it.index);
+        else
+            rc = pdr__finder_member(&mark, finder, it.name, err);
+        if (rc == PDR_OK) {
+            rc = tell_tags(finder, it.value, err);
+            pdr__finder_up(finder, mark);
+        }
+    }
+    return rc;
+}
+
 /* --- what became of a message -------------------------------------------- */
 
 /* Is there a member `perdure` anywhere in it? */
@@ -351,12 +393,18 @@ struct bagging {
 static pdr_rc convert_slot(struct bagging *b, const pdr_value *name,
                            const pdr_value *value, pdr_err *err)
 {
+    bool tags = b->to->messages == PDR_SHAPE_PYTHON && b->finder->fn != NULL;
     pdr_value *made = NULL;
     pdr_rc rc = PDR_OK;
 
     if (pdr_value_text_is(name, pdr_str_c(b->from->history))) {
         rc = convert_history(&made, value, b->from->messages, b->to->messages,
                              b->known, b->finder, err);
+        if (tags && has_tag(value))
+            rc = tell_tag(b->finder, err);
+        if (rc == PDR_OK)
+            rc = convert_history(&made, value, b->from->messages,
+                                 b->to->messages, b->finder, err);
         if (rc == PDR_OK)
             rc = pdr__value_add_member(&b->out, b->key, made, err);
         pdr_value_free(made);
@@ -368,6 +416,8 @@ static pdr_rc convert_slot(struct bagging *b, const pdr_value *name,
             "the target would take this slot for the history: it is kept in "
             "the member perdure, from where it comes back");
     rc = tell_slot(b->finder, name, value, b->from->messages, err);
+    if (rc == PDR_OK && tags)
+        rc = tell_tags(b->finder, value, err);
     return rc == PDR_OK ? pdr__value_add_member(&b->out, name, value, err) : rc;
 }
 

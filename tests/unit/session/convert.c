@@ -260,6 +260,30 @@ TEST(conversion, keeps_what_stands_twice_when_it_gives_an_id)
           "info id-minted \n");
 }
 
+TEST(conversion, tells_of_data_that_python_takes_for_messages)
+{
+    const char *source =
+        "{'stateBag':{'mail':{'type':'message','body':'hi'},"
+        "'n':{'a':[1,{'type':'message'}],'type':'messages'},"
+        "'InMemoryChatHistoryProvider':{'type':'message','messages':[]}}}";
+
+    check(source, PYTHON,
+          "{'type':'session','session_id':'new','service_session_id':null,"
+          "'state':{'mail':{'type':'message','body':'hi'},'n':{'a':[1,{'type':"
+          "'message'}],'type':'messages'},'in_memory':{'type':'message',"
+          "'messages':[]}},'perdure':{'kind':'unstated'," MINTED "}}",
+          "warning message-tag /stateBag/mail\n"
+          "warning message-tag /stateBag/n/a/1\n"
+          "warning message-tag /stateBag/InMemoryChatHistoryProvider\n"
+          "info id-minted \n");
+    check(source, NATIVE,
+          "{'perdure':{'version':'1.0.0','kind':'unstated','id':'new'," MINTED
+          "},'stateBag':{'mail':{'type':'message','body':'hi'},'n':{'a':[1,{"
+          "'type':'message'}],'type':'messages'},"
+          "'InMemoryChatHistoryProvider':{'type':'message','messages':[]}}}",
+          "info id-minted \n");
+}
+
 TEST(conversion, takes_half_a_surrogate_pair_for_a_content)
 {
     check("{'type':'session','session_id':'s','service_session_id':null,"
