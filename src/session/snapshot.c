@@ -135,11 +135,13 @@ static pdr_rc quarantine(pdr_folder *folder, const char *name,
                          const pdr_generation *bad, const pdr_err *why,
                          pdr_err *err)
 {
+    char shown[PDR_SHOWN];
     int lock = -1;
     pdr_rc rc = pdr__folder_lock(&lock, folder, err);
 
     if (rc != PDR_OK)
-        return rc;
+        return pdr__wrap(err, rc, "'%s' is damaged, and stays",
+                         pdr__shown(shown, pdr_str_c(name)));
     rc = put_aside(folder, name, bad, why, err);
     pdr__folder_unlock(folder, lock);
     return rc;

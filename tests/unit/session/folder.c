@@ -268,6 +268,28 @@ TEST(folder_get, leaves_files_of_messages_alone)
     room_leave(&room);
 }
 
+TEST(folder_get, says_that_a_file_is_damaged_where_it_cannot_be_put_aside)
+{
+    struct room room;
+    pdr_folder *folder = NULL;
+    pdr_session *session = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    room_enter(&room);
+    folder = folder_of(&room, PDR_FOLDER_JSON, NULL);
+    room_put_c(&room, "a.json", "{");
+    /* As in a folder that can only be read: there is no lock to be had. */
+    ASSERT_INT(0, mkdir(room_path(&room, ".perdure.lock"), 0700));
+    ASSERT_RC(PDR_EIO, pdr_folder_get(&session, NULL, folder, pdr_str_c("a"),
+                                      &err, NULL, NULL));
+    ASSERT_STR("file_failed", err.reason);
+    ASSERT(strstr(err.message, "'a.json' is damaged") != NULL);
+    room_assert(&room, "a.json", "{");
+    ASSERT_INT(0, rmdir(room_path(&room, ".perdure.lock")));
+    pdr_folder_close(folder);
+    room_leave(&room);
+}
+
 TEST(folder_list, tells_of_a_file_that_a_crash_left_full_of_zeros)
 {
     struct room room;
