@@ -108,6 +108,10 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_folder_get(pdr_session **out,
  *                      edition needs and it lacks is added; the member
  *                      `perdure` of a conversion is left out, and a file that
  *                      has just these bytes already is left as it is.
+ * @param fn            told of what is left out, before anything is written
+ *                      (rule "note-left-out"); what it returns other than
+ *                      PDR_OK ends the call, and nothing is written. May be
+ *                      NULL.
  * @return PDR_OK; PDR_ECONFLICT (reason "generation_changed"): nothing was
  *         written; PDR_EINVALID (reason "envelope") if a file of messages has
  *         the name, which stays, and for what the format cannot hold, with
@@ -119,8 +123,8 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_folder_get(pdr_session **out,
 PDR_API PDR_MUST_CHECK pdr_rc pdr_folder_set(pdr_generation *written,
                                              pdr_folder *folder, pdr_str key,
                                              const pdr_generation *expected,
-                                             pdr_session *session,
-                                             pdr_err *err);
+                                             pdr_session *session, pdr_err *err,
+                                             pdr_doc_finding_fn fn, void *arg);
 
 /** Remove a session; one that is not there is no failure without `expected`.
  * @param expected  as for pdr_folder_set(). @thread any @since 0.1 */

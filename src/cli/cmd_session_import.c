@@ -262,7 +262,7 @@ static pdr_rc write_session(struct import *i, pdr_session *session, pdr_str key,
     rc = lay_out(&compact, session, err);
     if (rc == PDR_OK)
         rc = pdr_folder_set(NULL, i->folder, key, &plan->generation, compact,
-                            err);
+                            err, NULL, NULL);
     i->folder_failed = rc != PDR_OK;
     i->written += rc == PDR_OK;
     pdr_session_free(compact);

@@ -158,7 +158,7 @@ pdr_rc ses_one_save(struct ses_one *o, pdr_err *err)
         written = o->file.generation;
     } else {
         rc = pdr_folder_set(&written, o->folder, pdr_str_c(o->key),
-                            &o->generation, o->session, err);
+                            &o->generation, o->session, err, on_finding, o);
     }
     if (rc == PDR_OK)
         o->generation = written;

@@ -522,9 +522,30 @@ static pdr_rc store(pdr_generation *written, pdr_folder *folder, pdr_str key,
     return rc;
 }
 
+/* What a conversion kept for the way back is lost to who only has the folder.
+ * Told without the lock, which nobody may hold while a callback runs. */
+static pdr_rc tell_left_out(const struct draft *draft, pdr_err *err,
+                            pdr_doc_finding_fn fn, void *arg)
+{
+    struct finder finder = PDR_FINDER_INIT(fn, arg);
+    pdr_rc rc = PDR_OK;
+
+    if (fn == NULL || draft->refused != PDR_OK ||
+        pdr_value_count(pdr_value_get_c(draft->plain, "perdure")) == 0)
+        return PDR_OK;
+    (void)pdr__finder_name(&finder, PDR_LIT("perdure"));
+    rc = pdr__finder_tell(&finder, "note-left-out", PDR_SEVERITY_WARNING, err,
+                          "%s",
+                          "what a conversion kept here for the way back is "
+                          "left out: a file that Python shares has no place "
+                          "for it");
+    pdr__finder_dispose(&finder);
+    return rc;
+}
+
 pdr_rc pdr_folder_set(pdr_generation *written, pdr_folder *folder, pdr_str key,
                       const pdr_generation *expected, pdr_session *session,
-                      pdr_err *err)
+                      pdr_err *err, pdr_doc_finding_fn fn, void *arg)
 {
     pdr_generation now = {0};
     struct draft draft = {0};
@@ -535,6 +556,8 @@ pdr_rc pdr_folder_set(pdr_generation *written, pdr_folder *folder, pdr_str key,
     rc = pdr__folder_key_check(key, err);
     if (rc == PDR_OK)
         rc = make_draft(&draft, session, folder->format, err);
+    if (rc == PDR_OK)
+        rc = tell_left_out(&draft, err, fn, arg);
     if (rc == PDR_OK)
         rc = pdr__folder_lock(&lock, folder, err);
     if (rc == PDR_OK) {

@@ -120,7 +120,9 @@ void way_disk(void *arg)
     pdr_err err = PDR_ERR_INIT;
     pdr_session *session = session_of_objects(way);
 
-    must(pdr_folder_set(NULL, way->folder, KEY, NULL, session, &err), &err);
+    must(
+        pdr_folder_set(NULL, way->folder, KEY, NULL, session, &err, NULL, NULL),
+        &err);
     pdr_session_free(session);
     must(pdr_folder_get(&session, NULL, way->folder, KEY, &err, NULL, NULL),
          &err);

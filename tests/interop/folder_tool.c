@@ -135,7 +135,8 @@ static pdr_rc set(pdr_value **answer, pdr_folder *folder, const pdr_value *job,
         read_hex(&expected, hex);
     if (rc == PDR_OK)
         rc = pdr_folder_set(&written, folder, pdr_str_c(member(job, "key", 0)),
-                            hex[0] != '\0' ? &expected : NULL, session, err);
+                            hex[0] != '\0' ? &expected : NULL, session, err,
+                            NULL, NULL);
     if (rc == PDR_OK)
         put(answer, "generation", hex_value(&written));
     pdr_session_free(session);

@@ -110,7 +110,7 @@ static pdr_rc raise_once(pdr_folder *folder)
         rc = slot_set(session, text);
     if (rc == PDR_OK)
         rc = pdr_folder_set(NULL, folder, pdr_str_c("Abc"), &read, session,
-                            NULL);
+                            NULL, NULL, NULL);
     pdr_value_free(value);
     pdr_session_free(session);
     return rc;

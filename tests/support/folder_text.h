@@ -68,7 +68,7 @@ static inline pdr_rc folder_put(pdr_folder *folder, const char *key,
 
     if (session != NULL)
         rc = pdr_folder_set(NULL, folder, pdr_str_c(key), expected, session,
-                            err);
+                            err, NULL, NULL);
     pdr_session_free(session);
     return rc;
 }

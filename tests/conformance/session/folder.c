@@ -76,8 +76,8 @@ static void check_bad_key(pdr_folder *folder, pdr_str key)
     ASSERT_RC(PDR_EINVALID,
               pdr_folder_get(&got, NULL, folder, key, &err, NULL, NULL));
     ASSERT_STR("folder_key", err.reason);
-    ASSERT_RC(PDR_EINVALID,
-              pdr_folder_set(NULL, folder, key, NULL, session, &err));
+    ASSERT_RC(PDR_EINVALID, pdr_folder_set(NULL, folder, key, NULL, session,
+                                           &err, NULL, NULL));
     ASSERT_STR("folder_key", err.reason);
     ASSERT_RC(PDR_EINVALID, pdr_folder_remove(folder, key, NULL, &err));
     ASSERT_STR("folder_key", err.reason);
@@ -98,7 +98,7 @@ TEST(folder_names, are_those_of_the_python_edition)
         check_stem(names[i].stem, names[i].key, false);
         check_stem(names[i].old, names[i].key, true);
         ASSERT_RC(PDR_OK, pdr_folder_set(NULL, folder, pdr_str_c(names[i].key),
-                                         NULL, session, NULL));
+                                         NULL, session, NULL, NULL, NULL));
         snprintf(name, sizeof(name), "%s.json",
                  names[i].stem != NULL ? names[i].stem : names[i].key);
         ASSERT(room_has(&room, name));
@@ -130,7 +130,7 @@ static void check_sample(pdr_folder_format format, const char *name,
     ASSERT_RC(PDR_OK, pdr_bag_set(pdr_session_bag(session), pdr_str_c("notes"),
                                   notes, NULL));
     ASSERT_RC(PDR_OK, pdr_folder_set(NULL, folder, pdr_str_c("demo-7"), NULL,
-                                     session, NULL));
+                                     session, NULL, NULL, NULL));
     bytes = room_get(&room, name, &len);
     ASSERT_BYTES(expected, pdr_str_n(bytes, len));
     free(bytes);
@@ -167,8 +167,8 @@ TEST(folder_set, keeps_what_the_caller_does_to_the_session_afterwards_out)
 
     room_enter(&room);
     folder = folder_of(&room, PDR_FOLDER_JSON, NULL);
-    ASSERT_RC(PDR_OK,
-              pdr_folder_set(NULL, folder, pdr_str_c("a"), NULL, given, NULL));
+    ASSERT_RC(PDR_OK, pdr_folder_set(NULL, folder, pdr_str_c("a"), NULL, given,
+                                     NULL, NULL, NULL));
     ASSERT_RC(PDR_OK, slot_set(given, "2"));
     assert_folder(FILE_OF("a", "{\"k\":1}"), folder, "a");
     ASSERT_RC(PDR_OK, pdr_folder_get(&got, NULL, folder, pdr_str_c("a"), NULL,
@@ -253,7 +253,7 @@ TEST(folder_get, refuses_other_versions_and_kinds_and_keeps_the_file)
                                      NULL, NULL, NULL));
     ASSERT_RC(PDR_OK, slot_set(session, "2"));
     ASSERT_RC(PDR_OK, pdr_folder_set(NULL, folder, pdr_str_c("a"), NULL,
-                                     session, NULL));
+                                     session, NULL, NULL, NULL));
     assert_folder("{\"type\":\"session\",\"session_id\":\"a\","
                   "\"service_session_id\":null,\"state\":{\"k\":2},"
                   "\"version\":\"1.1\"}",
@@ -465,7 +465,7 @@ TEST(folder_set, refuses_a_writer_who_is_late)
     ASSERT_RC(PDR_OK,
               folder_put(folder, "a", FILE_OF("a", "{\"k\":2}"), NULL, &err));
     ASSERT_RC(PDR_ECONFLICT, pdr_folder_set(NULL, folder, pdr_str_c("a"), &read,
-                                            session, &err));
+                                            session, &err, NULL, NULL));
     ASSERT_STR("generation_changed", err.reason);
     assert_folder(FILE_OF("a", "{\"k\":2}"), folder, "a");
     pdr_session_free(session);
@@ -517,8 +517,8 @@ TEST(folder_names, of_older_releases_are_found_and_replaced)
         ASSERT(pdr_session_id(session).len > 0); /* seldom the key */
         if (i % 2 == 0)
             ASSERT_RC(PDR_OK, slot_set(session, "\"changed\""));
-        ASSERT_RC(PDR_OK,
-                  pdr_folder_set(NULL, folder, key, NULL, session, &err));
+        ASSERT_RC(PDR_OK, pdr_folder_set(NULL, folder, key, NULL, session, &err,
+                                         NULL, NULL));
         pdr_session_free(session);
         ASSERT_SIZE(PDR_COUNT(old_keys), room_count(NULL, &room, ".json"));
         assert_told("", folder, old_keys[i]); /* no old name, none beside */
@@ -547,12 +547,15 @@ static pdr_rc save_again(const pdr_folder_entry *entry, pdr_err *err, void *arg)
     before = room_get(room, name, &before_len);
     ASSERT_RC(PDR_OK,
               pdr_folder_get(&session, NULL, folder, key, err, NULL, NULL));
-    ASSERT_RC(PDR_OK, pdr_folder_set(NULL, folder, key, NULL, session, err));
+    ASSERT_RC(PDR_OK, pdr_folder_set(NULL, folder, key, NULL, session, err,
+                                     NULL, NULL));
     ASSERT_RC(PDR_OK, slot_set(session, "1")); /* there and back again */
-    ASSERT_RC(PDR_OK, pdr_folder_set(NULL, folder, key, NULL, session, err));
+    ASSERT_RC(PDR_OK, pdr_folder_set(NULL, folder, key, NULL, session, err,
+                                     NULL, NULL));
     ASSERT_RC(PDR_OK,
               pdr_bag_remove(pdr_session_bag(session), pdr_str_c("k"), err));
-    ASSERT_RC(PDR_OK, pdr_folder_set(NULL, folder, key, NULL, session, err));
+    ASSERT_RC(PDR_OK, pdr_folder_set(NULL, folder, key, NULL, session, err,
+                                     NULL, NULL));
     after = room_get(room, name, &after_len);
     ASSERT_BYTES(pdr_str_n(before, before_len), pdr_str_n(after, after_len));
     free(before);

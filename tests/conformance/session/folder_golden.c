@@ -295,7 +295,7 @@ TEST(folder_set, writes_the_golden_session_byte_for_byte)
         room_enter(&room);
         folder = folder_of(&room, (pdr_folder_format)format, NULL);
         ASSERT_RC(PDR_OK, pdr_folder_set(&written, folder, pdr_str_c("golden"),
-                                         NULL, session, NULL));
+                                         NULL, session, NULL, NULL, NULL));
         bytes = room_get(&room, golden[format].name, &len);
         ASSERT_SIZE(golden[format].bytes, len);
         pdr__hex(hex, written.sha256, sizeof(written.sha256));

@@ -71,13 +71,13 @@ static void check_read(const char *key, const char *text)
     room_put_c(&room, name, text);
     ASSERT_RC(PDR_OK, pdr_folder_get(&session, NULL, json, pdr_str_c(key), NULL,
                                      NULL, NULL));
-    ASSERT_RC(PDR_OK,
-              pdr_folder_set(NULL, json, pdr_str_c(key), NULL, session, NULL));
+    ASSERT_RC(PDR_OK, pdr_folder_set(NULL, json, pdr_str_c(key), NULL, session,
+                                     NULL, NULL, NULL));
     room_assert(&room, name, text);
     if (strcmp(key, "demo-7") == 0) {
         size_t len = 0;
         ASSERT_RC(PDR_OK, pdr_folder_set(NULL, packed, pdr_str_c(key), NULL,
-                                         session, NULL));
+                                         session, NULL, NULL, NULL));
         free(room_get(&room, "demo-7.msgpack", &len));
         ASSERT_SIZE(87, len);
     }

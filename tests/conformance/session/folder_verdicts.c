@@ -125,7 +125,7 @@ static void check_session(const struct row *row, pdr_folder *folder)
     if (rc == PDR_OK) {
         ASSERT_TEXT(row->place, pdr_buf_str(&told));
         ASSERT_RC(PDR_OK, pdr_folder_set(NULL, folder, pdr_str_c("x"), NULL,
-                                         session, &err));
+                                         session, &err, NULL, NULL));
     } else {
         ASSERT_STR(row->reason, err.reason);
         check_place(row, &err);

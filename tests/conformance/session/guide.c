@@ -327,7 +327,8 @@ static pdr_rc change_in_folder(pdr_folder *folder, pdr_str key, pdr_err *err)
         if (rc == PDR_OK)
             rc = remember(session, "true", err);
         if (rc == PDR_OK)
-            rc = pdr_folder_set(NULL, folder, key, &read, session, err);
+            rc = pdr_folder_set(NULL, folder, key, &read, session, err, NULL,
+                                NULL);
         pdr_session_free(session);
     }
     return rc;
@@ -362,7 +363,8 @@ TEST(guide, changes_a_session_in_a_folder)
     ASSERT(mkdtemp(path) != NULL);
     ASSERT_RC(PDR_OK,
               pdr_folder_open(&folder, path, PDR_FOLDER_JSON, false, NULL));
-    ASSERT_RC(PDR_OK, pdr_folder_set(NULL, folder, key, NULL, session, NULL));
+    ASSERT_RC(PDR_OK, pdr_folder_set(NULL, folder, key, NULL, session, NULL,
+                                     NULL, NULL));
     ASSERT_RC(PDR_OK, change_in_folder(folder, key, NULL));
     pdr_session_free(session);
     ASSERT_RC(PDR_OK,

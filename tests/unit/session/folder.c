@@ -645,6 +645,70 @@ TEST(folder_set, writes_what_is_missing_and_the_version_last)
     room_leave(&room);
 }
 
+/* Save a session with this member `perdure`; what is told of it. */
+static void assert_left_out(const char *expected, pdr_folder *folder,
+                            const char *perdure)
+{
+    char json[200];
+    pdr_buf told = PDR_BUF_INIT(1 << 16);
+    pdr_session *session = NULL;
+
+    snprintf(json, sizeof(json),
+             "{\"type\":\"session\",\"session_id\":\"a\","
+             "\"service_session_id\":null,\"state\":{},\"perdure\":%s}",
+             perdure);
+    session = session_from(json);
+    ASSERT_RC(PDR_OK, pdr_folder_set(NULL, folder, pdr_str_c("a"), NULL,
+                                     session, NULL, note_rule, &told));
+    ASSERT_TEXT(expected, pdr_buf_str(&told));
+    pdr_session_free(session);
+    pdr_buf_dispose(&told);
+}
+
+TEST(folder_set, tells_that_the_note_of_a_conversion_is_left_out)
+{
+    pdr_folder *folder = NULL;
+    struct room room;
+
+    room_enter(&room);
+    folder = folder_of(&room, PDR_FOLDER_JSON, NULL);
+    assert_left_out("note-left-out /perdure;", folder,
+                    "{\"dotnet\":{\"patch\":[]}}");
+    assert_left_out("note-left-out /perdure;", folder, "{\"kind\":\"client\"}");
+    assert_left_out("", folder, "{}");
+    assert_left_out("", folder, "null");
+    pdr_folder_close(folder);
+    room_leave(&room);
+}
+
+static pdr_rc refuse_note(const pdr_doc_finding *finding, pdr_err *err,
+                          void *arg)
+{
+    (void)arg;
+    return pdr_err_set(err, PDR_ECANCELLED, finding->rule, "not this one");
+}
+
+TEST(folder_set, writes_nothing_if_the_callback_refuses)
+{
+    pdr_session *session = session_from(
+        "{\"session_id\":\"a\",\"state\":{},\"perdure\":{\"dotnet\":{}}}");
+    pdr_err err = PDR_ERR_INIT;
+    pdr_folder *folder = NULL;
+    pdr_session *there = NULL;
+    struct room room;
+
+    room_enter(&room);
+    folder = folder_of(&room, PDR_FOLDER_JSON, NULL);
+    ASSERT_RC(PDR_ECANCELLED, pdr_folder_set(NULL, folder, pdr_str_c("a"), NULL,
+                                             session, &err, refuse_note, NULL));
+    ASSERT_STR("note-left-out", err.reason);
+    ASSERT_RC(PDR_ENOTFOUND, pdr_folder_get(&there, NULL, folder,
+                                            pdr_str_c("a"), NULL, NULL, NULL));
+    pdr_folder_close(folder);
+    room_leave(&room);
+    pdr_session_free(session);
+}
+
 TEST(folder_set, refuses_what_no_python_program_could_read)
 {
     struct room room;
@@ -656,7 +720,7 @@ TEST(folder_set, refuses_what_no_python_program_could_read)
     folder = folder_of(&room, PDR_FOLDER_JSON, NULL);
     ASSERT_RC(PDR_OK, pdr_session_new(&session, NULL, &err));
     ASSERT_RC(PDR_EINVALID, pdr_folder_set(NULL, folder, pdr_str_c("a"), NULL,
-                                           session, &err));
+                                           session, &err, NULL, NULL));
     ASSERT_STR("session_kind", err.reason);
     pdr_session_free(session);
     ASSERT_RC(PDR_EINVALID,
@@ -693,20 +757,20 @@ TEST(folder_set, writes_nothing_where_nothing_changed)
     ASSERT_RC(PDR_OK, pdr_folder_get(&session, &read, folder, pdr_str_c("a"),
                                      &err, NULL, NULL));
     ASSERT_RC(PDR_OK, pdr_folder_set(&written, folder, pdr_str_c("a"), &read,
-                                     session, &err));
+                                     session, &err, NULL, NULL));
     ASSERT_INT(0, memcmp(&read, &written, sizeof(read)));
     ASSERT_INT(0, stat(room_path(&room, "a.json"), &after));
     ASSERT(before.st_ino == after.st_ino);
     room_assert(&room, "a.json", odd);
     /* Under another key the same is refused. */
     ASSERT_RC(PDR_EINVALID, pdr_folder_set(NULL, folder, pdr_str_c("b"), NULL,
-                                           session, &err));
+                                           session, &err, NULL, NULL));
     ASSERT_STR("bare_token", err.reason);
     ASSERT_STR("/state/k", err.path);
     /* And so it is once it has changed. */
     ASSERT_RC(PDR_OK, slot_set(session, "1"));
     ASSERT_RC(PDR_OK, pdr_folder_set(&written, folder, pdr_str_c("a"), &read,
-                                     session, &err));
+                                     session, &err, NULL, NULL));
     room_assert(&room, "a.json",
                 " {\"session_id\":\"a\" ,\"type\":\"session\","
                 "\"service_session_id\":null,\"state\":{\"k\":1,"
@@ -735,13 +799,13 @@ TEST(folder_set, keeps_foreign_messagepack_that_did_not_change)
     ASSERT_RC(PDR_OK, pdr_folder_get(&session, NULL, folder, pdr_str_c("v"),
                                      &err, NULL, NULL));
     ASSERT_RC(PDR_OK, pdr_folder_set(NULL, folder, pdr_str_c("v"), NULL,
-                                     session, &err));
+                                     session, &err, NULL, NULL));
     there = room_get(&room, "v.msgpack", &len);
     ASSERT_BYTES(bytes, pdr_str_n(there, len));
     free(there);
     ASSERT_RC(PDR_OK, slot_set(session, "2"));
     ASSERT_RC(PDR_EINVALID, pdr_folder_set(NULL, folder, pdr_str_c("v"), NULL,
-                                           session, &err));
+                                           session, &err, NULL, NULL));
     ASSERT_STR("bare_token", err.reason);
     ASSERT_STR("/state/n", err.path);
     pdr_session_free(session);
@@ -784,12 +848,12 @@ TEST(folder_set, takes_one_generation_for_both)
         char json[] = {(char)('0' + i), '\0'};
         ASSERT_RC(PDR_OK, slot_set(session, json));
         ASSERT_RC(PDR_OK, pdr_folder_set(&now, folder, pdr_str_c("a"), &now,
-                                         session, &err));
+                                         session, &err, NULL, NULL));
         ASSERT(now.exists);
     }
     room_put_c(&room, "a.json", ONE);
     ASSERT_RC(PDR_ECONFLICT, pdr_folder_set(&now, folder, pdr_str_c("a"), &now,
-                                            session, &err));
+                                            session, &err, NULL, NULL));
     ASSERT(!now.exists);
     pdr_session_free(session);
     pdr_folder_close(folder);
@@ -1152,9 +1216,32 @@ static pdr_rc save_odd(pdr_folder *folder, pdr_session **session, pdr_err *err)
                                note_rule, &told);
 
     if (rc == PDR_OK)
-        rc = pdr_folder_set(NULL, folder, pdr_str_c("a"), NULL, *session, err);
+        rc = pdr_folder_set(NULL, folder, pdr_str_c("a"), NULL, *session, err,
+                            NULL, NULL);
     pdr_buf_dispose(&told);
     return rc;
+}
+
+TEST_OOM(folder_set, cleans_up_after_telling_what_is_left_out)
+{
+    pdr_session *session = session_from(
+        "{\"session_id\":\"a\",\"state\":{},\"perdure\":{\"dotnet\":{}}}");
+    pdr_buf told = PDR_BUF_INIT(4096);
+    pdr_folder *folder = NULL;
+    pdr_err err = PDR_ERR_INIT;
+    struct room room;
+    pdr_rc rc = PDR_OK;
+
+    room_enter(&room);
+    rc = pdr_folder_open(&folder, room.path, PDR_FOLDER_JSON, false, &err);
+    if (rc == PDR_OK && session != NULL)
+        rc = pdr_folder_set(NULL, folder, pdr_str_c("a"), NULL, session, &err,
+                            note_rule, &told);
+    ASSERT(rc == PDR_OK || rc == PDR_ENOMEM || rc == PDR_EIO);
+    pdr_buf_dispose(&told);
+    pdr_folder_close(folder);
+    room_leave(&room);
+    pdr_session_free(session);
 }
 
 TEST_OOM(folder_set, cleans_up_where_nothing_changed)

@@ -25,7 +25,8 @@ static pdr_rc raise_once(pdr_folder *folder)
     if (rc == PDR_OK)
         rc = slot_set(session, text);
     if (rc == PDR_OK)
-        rc = pdr_folder_set(NULL, folder, pdr_str_c("a"), &read, session, NULL);
+        rc = pdr_folder_set(NULL, folder, pdr_str_c("a"), &read, session, NULL,
+                            NULL, NULL);
     pdr_value_free(value);
     pdr_session_free(session);
     return rc;
