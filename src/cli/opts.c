@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #define MAX_ROWS                                                \
     32 /* rows of the longest table, with those of all commands \
@@ -639,6 +640,32 @@ const char *cli_command_word(const struct cli_command *command)
     return space != NULL ? space + 1 : command->name;
 }
 
+/* The row of an option that takes a text; NULL if there is none. */
+static const struct cli_opt *text_row(const struct cli_opt *opts, size_t count,
+                                      const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (opts[i].kind == CLI_KIND_TEXT && strcmp(opts[i].name, name) == 0)
+            return &opts[i];
+    return NULL;
+}
+
+/* A path that stands alone, where an option names the place, is a slip. */
+static void hint_place(struct cli_usage *bad, const struct cli_opt *opts,
+                       size_t count)
+{
+    const struct cli_opt *file = text_row(opts, count, "file");
+    const struct cli_opt *folder = text_row(opts, count, "folder");
+    struct stat info = {.st_mode = 0};
+
+    if (strcmp(bad->reason, "extra_argument") != 0 || file == NULL ||
+        folder == NULL || *(const char **)file->out != NULL ||
+        *(const char **)folder->out != NULL || stat(bad->what, &info) != 0)
+        return;
+    snprintf(bad->hint, sizeof(bad->hint), "write --%s %.120s",
+             S_ISDIR(info.st_mode) ? "folder" : "file", bad->what);
+}
+
 bool cli_parse(struct cli *cli, const struct cli_opt *opts, size_t count,
                int argc, char **argv)
 {
@@ -662,6 +689,7 @@ bool cli_parse(struct cli *cli, const struct cli_opt *opts, size_t count,
         good = true; /* who asks for help need not know the arguments */
     cli_setup_streams(cli);
     if (!good) {
+        hint_place(&bad, opts, count - GLOBAL_ROWS);
         cli->status = cli_usage_fail(cli, &bad);
         return false;
     }
