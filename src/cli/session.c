@@ -136,6 +136,7 @@ static const char *reason_hint(const char *reason)
         {"file_changed", "try again"},
         {"cannot_create", "it is as it was; a new file is written beside it "
                           "first, so its folder must be writable"},
+        {"read_only", "it is as it was; 'chmod u+w' on it allows the change"},
         {"file_locked", "nothing was written; try again"},
         {"envelope", "the file stays as it is; 'perdure session show --file' "
                      "may read it"},

@@ -71,20 +71,36 @@ static bool is_named(int fd, const char *path)
            open_one.st_dev == named.st_dev && open_one.st_ino == named.st_ino;
 }
 
-/* F1. A network file system locks only what is open for writing. */
+/* May it be read, but not written? Where no writing is allowed at all, root
+ * asks for it on purpose too. */
+static bool is_read_only(int fd, const char *path)
+{
+    struct stat info = {.st_mode = 0};
+
+    if (fd < 0)
+        return (errno == EACCES || errno == EROFS) && access(path, R_OK) == 0;
+    return fstat(fd, &info) == 0 && (info.st_mode & 0222) == 0;
+}
+
+/* F1. A network file system locks only what is open for writing. What may not
+ * be written is not replaced either, though its folder would allow it. */
 static pdr_rc lock_file(int *out, const char *path, pdr_err *err)
 {
     for (;;) {
         int fd = open(path, O_RDWR | O_CLOEXEC);
-        if (fd < 0 && (errno == EACCES || errno == EROFS))
-            fd = open(path, O_RDONLY | O_CLOEXEC);
-        int number = fd < 0 ? errno : take_lock(fd);
-        if (number == 0 && is_named(fd, path)) {
+        int number = fd < 0 ? errno : 0;
+        bool read_only = is_read_only(fd, path);
+        if (number == 0 && !read_only)
+            number = take_lock(fd);
+        if (number == 0 && !read_only && is_named(fd, path)) {
             *out = fd;
             return PDR_OK;
         }
         if (fd >= 0)
             close(fd);
+        if (read_only)
+            return pdr_err_set(err, PDR_EIO, "read_only",
+                               "the file may be read, but not written");
         if (number != 0)
             return lock_failed(number, err);
     }

@@ -95,7 +95,8 @@ struct ses_file {
 
 /* Read all documents of a file and open the sessions in them. With `lock`, no
  * other perdure changes the file until ses_file_free(). As cli_input_value()
- * and pdr_session_from_value(); PDR_EBUSY (reason "file_locked"). */
+ * and pdr_session_from_value(); PDR_EBUSY (reason "file_locked"); PDR_EIO
+ * (reason "read_only") for a file that may not be written. */
 pdr_rc ses_file_read(struct ses_file *f, const struct cli *cli,
                      const char *path, const struct doc_reading *how, bool lock,
                      pdr_err *err);

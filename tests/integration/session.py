@@ -798,6 +798,16 @@ def _():
     assert session("bag", "set", "--file", "a.json", "", "1").status == 6
 
 
+def nobody():
+    """The command, and how to run it, as a user to whom modes apply."""
+    if os.geteuid() != 0:
+        return PERDURE, {}
+    os.mkdir("bin")
+    os.chmod(".", 0o755)
+    return ("./" + shutil.copy(PERDURE, "bin"),
+            {"user": 65534, "group": 65534, "extra_groups": []})
+
+
 # --- bag: changing -------------------------------------------------------
 
 def changed_part(before, after):
@@ -1111,6 +1121,27 @@ def _():
     assert strict(read("real/a.json"))["state"] == {"k": 1}
     assert stat.S_IMODE(os.stat("real/a.json").st_mode) == 0o640
     assert os.listdir("real") == ["a.json"]
+
+
+@tests.test("bag set: a file that may not be written stays")
+def _():
+    before = read(write("a.json", {"session_id": "a", "state": {"k": 1}}))
+    os.chmod("a.json", 0o444)
+    for args in (["set", "--file", "a.json", "k", "2"],
+                 ["set", "-n", "--file", "a.json", "k", "2"],
+                 ["rm", "--file", "a.json", "k"]):
+        expect(session("bag", *args), 9, "", "perdure: a.json: the file may "
+               "be read, but not written\nhint: it is as it was; 'chmod u+w' "
+               "on it allows the change\n")
+    expect(session("bag", "get", "--file", "a.json", "k"), 0, "1\n")
+    assert read("a.json") == before and os.listdir() == ["a.json"]
+    os.chmod("a.json", 0o644)
+    command, who = nobody()
+    if who:  # else it is ours, and may be written
+        got = run([command, "session", "bag", "set", "--file", "a.json", "k",
+                   "2"], **who)
+        assert got.status == 9 and b"but not written" in got.err, got
+    assert read("a.json") == before
 
 
 @tests.test("bag set: a file of a folder gets its new name, and findings")
