@@ -398,13 +398,11 @@ static pdr_rc convert_slot(struct bagging *b, const pdr_value *name,
     pdr_rc rc = PDR_OK;
 
     if (pdr_value_text_is(name, pdr_str_c(b->from->history))) {
-        rc = convert_history(&made, value, b->from->messages, b->to->messages,
-                             b->known, b->finder, err);
         if (tags && has_tag(value))
             rc = tell_tag(b->finder, err);
         if (rc == PDR_OK)
             rc = convert_history(&made, value, b->from->messages,
-                                 b->to->messages, b->finder, err);
+                                 b->to->messages, b->known, b->finder, err);
         if (rc == PDR_OK)
             rc = pdr__value_add_member(&b->out, b->key, made, err);
         pdr_value_free(made);
