@@ -81,6 +81,28 @@ static void bag_free(struct bag *b)
 static const char *const no_slot_hint =
     "'perdure session bag keys' lists the slots";
 
+/* Put the key in front of a path in the slot, so that every path is one in the
+ * bag. One that has no room for it loses the key, not its end. */
+static pdr_rc path_in_bag(const struct bag *b, pdr_rc rc, pdr_err *err)
+{
+    pdr_buf token = PDR_BUF_INIT(SIZE_MAX), path = PDR_BUF_INIT(SIZE_MAX);
+
+    if (rc == PDR_OK || err->path[0] != '/')
+        return rc;
+    cli_must(pdr_pointer_push(&token, pdr_str_c(b->at.key), NULL), NULL);
+    cli_show(&path, pdr_buf_str(&token), CLI_TEXT_JSON);
+    cli_put(&path, err->path);
+    if (path.len >= sizeof(err->path)) {
+        pdr_buf_clear(&path);
+        cli_putf(&path, "...%s", err->path);
+    }
+    if (path.len < sizeof(err->path))
+        snprintf(err->path, sizeof(err->path), "%.*s", (int)path.len, path.ptr);
+    pdr_buf_dispose(&path);
+    pdr_buf_dispose(&token);
+    return rc;
+}
+
 /* The value at key and pointer; `out` is owned. */
 static pdr_rc find_value(pdr_value **out, const struct bag *b, pdr_err *err)
 {
@@ -93,7 +115,9 @@ static pdr_rc find_value(pdr_value **out, const struct bag *b, pdr_err *err)
         rc = pdr_err_set(err, PDR_ENOTFOUND, "no_slot",
                          "the bag has no slot '%.120s'", b->at.key);
     else if (b->at.pointer != NULL)
-        rc = pdr_pointer_get(&part, part, pdr_str_c(b->at.pointer), err);
+        rc = path_in_bag(
+            b, pdr_pointer_get(&part, part, pdr_str_c(b->at.pointer), err),
+            err);
     if (rc == PDR_OK)
         *out = pdr_value_ref(part);
     pdr_value_free(all);
@@ -375,9 +399,16 @@ static int run_get(struct cli *cli, int argc, char **argv)
 static pdr_rc edit_slot(pdr_value **io, const struct bag *b, pdr_err *err)
 {
     pdr_str pointer = pdr_str_c(b->at.pointer);
+    const pdr_value *part = NULL;
+    pdr_rc rc = b->removes ? pdr_pointer_remove(io, pointer, err)
+                           : pdr_pointer_set(io, pointer, b->value, err);
 
-    return b->removes ? pdr_pointer_remove(io, pointer, err)
-                      : pdr_pointer_set(io, pointer, b->value, err);
+    if (rc == PDR_OK)
+        return rc;
+    /* Below a number there is nothing: said as `get` and `rm` say it. */
+    if (strcmp(err->reason, "wrong_kind") == 0)
+        rc = pdr_pointer_get(&part, *io, pointer, err);
+    return path_in_bag(b, rc, err);
 }
 
 static bool is_slot(const struct bag *b)

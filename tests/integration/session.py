@@ -745,7 +745,8 @@ def _():
     assert bad.status == 6 and b"without --text" in bad.err, bad
     assert problem(*get, "nope", status=3)["reason"] == "no_slot"
     got = problem(*get, "watering", "/nope", status=3)
-    assert (got["reason"], got["pointer"]) == ("no_member", "/nope")
+    assert (got["reason"], got["pointer"]) == ("no_member",
+                                               "/watering/nope")
     got = problem(*get, "watering", "/bed/0", status=3)
     assert got["reason"] == "no_member"
     assert problem(*get, "watering", "/a~2", status=6)["reason"] == (
@@ -967,7 +968,7 @@ def _():
         (["watering", "/bed", ""], 6, "empty_input"),
         (["watering", "/a/b", "1"], 3, "no_member"),
         (["nope", "/a", "1"], 3, "no_slot"),
-        (["watering", "/bed/x", "1"], 6, "wrong_kind"),
+        (["watering", "/bed/x", "1"], 3, "no_member"),
         (["  ", "1"], 6, "key_blank"),
         (["k" * 1025, "1"], 6, "key_too_long"),
         (["k", "[" * 127 + "]" * 127], 6, "too_deep"),
@@ -988,6 +989,31 @@ def _():
                      "chat_message_store_state": None})
     got = problem("bag", "set", "--file", "t.json", "k", "1", status=6)
     assert got["reason"] == "bag_sealed" and "convert" in got["hint"], got
+
+
+@tests.test("bag: a part that is not there is one to every verb")
+def _():
+    long = "k" * 60
+    write("a.json", {"session_id": "a", "state": {
+        "a/b": {"bed": 3, "list": [1]}, "\u0001": {},
+        long: {long: {}}, "k" * 200: {}}})
+    value = {"set": ["1"], "rm": [], "get": []}
+    rows_ = [("a/b", "/bed/x", "a number has no members", "/a~1b/bed/x"),
+             ("a/b", "/beds/x", "the object has no such member", "/a~1b/beds"),
+             ("a/b", "/list/7", "the pointer names none of the 1 elements",
+              "/a~1b/list/7"),
+             ("\u0001", "/y/x", "the object has no such member",
+              "/\\u0001/y"),
+             (long, "/" + long + "/y/x", "the object has no such member",
+              "/%s/%s/y" % (long, long)),
+             ("k" * 200, "/y/x", "the object has no such member", ".../y")]
+    for key, pointer, why, path in rows_:
+        for verb in ("get", "set", "rm"):
+            got = session("bag", verb, "--file", "a.json", key, pointer,
+                          *value[verb])
+            assert (got.status, got.out) == (3, b""), got
+            line = "perdure: a.json: %s, at %s\n" % (why, path)
+            assert got.err.decode().startswith(line), (line, got)
 
 
 @tests.test("bag set: --expect refuses a file that is another one by now")
