@@ -12,7 +12,9 @@
  */
 #include "session_parts.h"
 
-#define MAX_TRIES 20 /* of a change in a folder, without --expect */
+#define MAX_TRIES  20  /* of a change in a folder, without --expect */
+#define SIDE_CELLS 200 /* of a value in the line of a change, in a pipe */
+#define MIN_SIDE   8   /* columns of a value in front of its size */
 
 /* What a verb works on. */
 struct bag {
@@ -503,18 +505,33 @@ static void put_pointer(pdr_buf *out, const struct bag *b)
     pdr_buf_dispose(&pointer);
 }
 
-/* In a terminal, both values on one line. */
+/* Columns of a value in the line of a change. In a terminal both values stand
+ * on one line. */
+static size_t side_cells(const struct cli *cli)
+{
+    if (cli->output == CLI_OUTPUT_RAW)
+        return SIZE_MAX;
+    if (!cli->tty_out)
+        return SIDE_CELLS;
+    return cli->width > 40 ? cli->width / 2 - 8 : 12;
+}
+
+/* A long value is cut, with its size behind it if there is room for that. */
 static void put_side(pdr_buf *out, const struct cli *cli,
                      const pdr_value *value)
 {
     pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
     pdr_str text = doc_json(value, &scratch);
+    size_t cells = side_cells(cli);
+    char digits[32], size[48] = "";
 
-    if (cli->tty_out)
-        cli_show_cut(out, text, CLI_TEXT_LINE,
-                     cli->width > 40 ? cli->width / 2 - 8 : 12);
-    else
-        cli_show(out, text, CLI_TEXT_LINE);
+    if (cli_cells(text, CLI_TEXT_LINE) > cells)
+        snprintf(size, sizeof(size), " (%s bytes)",
+                 cli_number(digits, text.len));
+    if (cells < strlen(size) + MIN_SIDE)
+        size[0] = '\0';
+    cli_show_cut(out, text, CLI_TEXT_LINE, cells - strlen(size));
+    cli_put(out, size);
     pdr_buf_dispose(&scratch);
 }
 

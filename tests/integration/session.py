@@ -902,6 +902,28 @@ def _():
 """, diff
 
 
+@tests.test("bag set: a long value is cut where it is told, with its size")
+def _():
+    edge, long = "e" * 198, "x" * 3000000
+    write("a.json", {"session_id": "a", "state": {"k": long, "n": 0}})
+    put = ["bag", "set", "-q", "--file", "a.json"]
+    got = good(session(*put, "-n", "k", "1")).decode()
+    cut = '"%s… (3,000,002 bytes)' % ("x" * 180)
+    assert got == "~ /k  %s -> 1\n" % cut, got[:300]
+    got = good(session(*put, "-n", "-o", "raw", "k", "1")).decode()
+    assert got == '~ /k  "%s" -> 1\n' % long
+    got = good(session(*put, "n", '"%s"' % edge)).decode()
+    assert got == '~ /n  0 -> "%s"\n' % edge, got
+    got = good(session("bag", "rm", "-q", "-n", "--file", "a.json", "k"))
+    assert got.decode() == "- /k  %s\n" % cut, got[:300]
+    for columns in (40, 80, 120):
+        got = on_terminal("bag", "set", "--color", "never", "-nq",
+                          "--file", "a.json", "k", '"%s"' % ("y" * 999),
+                          columns=columns).out.decode().splitlines()[0]
+        assert len(got) <= columns and got.count("…") == 2, got
+        assert got.endswith("… (1,001 bytes)") == (columns > 40), got
+
+
 @tests.test("bag set: works in every form and format")
 def _():
     sample()
