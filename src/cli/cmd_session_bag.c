@@ -28,6 +28,7 @@ struct bag {
     /* what is there */
     pdr_value *value;  /* owned; to set */
     pdr_value *before; /* owned; NULL: it was not there */
+    pdr_buf place;     /* POINTER, with the index that "-" stands for */
     bool is_changed;
 };
 
@@ -75,13 +76,11 @@ static void bag_free(struct bag *b)
 {
     pdr_value_free(b->value);
     pdr_value_free(b->before);
+    pdr_buf_dispose(&b->place);
     ses_one_free(&b->one);
 }
 
 /* --- a value ------------------------------------------------------------- */
-
-static const char *const no_slot_hint =
-    "'perdure session bag keys' lists the slots";
 
 /* Put the key in front of a path in the slot, so that every path is one in the
  * bag. One that has no room for it loses the key, not its end. */
@@ -126,6 +125,28 @@ static pdr_rc find_value(pdr_value **out, const struct bag *b, pdr_err *err)
     return rc;
 }
 
+/* "'perdure session bag keys --folder DIR ID' lists the slots" */
+static const char *hint_verb(char out[SES_HINT_MAX], const struct bag *b,
+                             const char *verb, const char *key,
+                             const char *what)
+{
+    const struct ses_from *from = b->one.from;
+    const char *id = b->at.id != NULL ? b->at.id : "";
+
+    snprintf(out, SES_HINT_MAX,
+             "'perdure session bag %s --%s %.80s%s%.40s%s%.40s' %s", verb,
+             from->folder != NULL ? "folder" : "file",
+             from->folder != NULL ? from->folder : from->file,
+             id[0] != '\0' ? " " : "", id, key[0] != '\0' ? " " : "", key,
+             what);
+    return out;
+}
+
+static const char *hint_keys(char out[SES_HINT_MAX], const struct bag *b)
+{
+    return hint_verb(out, b, "keys", "", "lists the slots");
+}
+
 /* What is wrong is no byte of the file, but an argument. */
 static int fail_argument(const struct bag *b, const char *name,
                          const pdr_err *err)
@@ -136,7 +157,7 @@ static int fail_argument(const struct bag *b, const char *name,
 
     own.offset = -1;
     if (strcmp(name, "KEY") == 0)
-        about.hint = no_slot_hint;
+        about.hint = hint_keys(hint, b);
     else if (b->at.pointer[0] != '/')
         snprintf(hint, sizeof(hint), "write /%.120s", b->at.pointer);
     return cli_fail(b->one.cli, &about, &own);
@@ -144,9 +165,10 @@ static int fail_argument(const struct bag *b, const char *name,
 
 static int fail(const struct bag *b, const pdr_err *err)
 {
-    struct cli_about about = {.name = ses_from_name(b->one.from),
-                              .hint = no_slot_hint};
+    char room[SES_HINT_MAX];
+    struct cli_about about = {.name = ses_from_name(b->one.from)};
 
+    about.hint = hint_keys(room, b);
     if (strcmp(err->reason, "no_slot") == 0)
         return cli_fail(b->one.cli, &about, err);
     if (strcmp(err->reason, "bad_pointer") == 0)
@@ -154,7 +176,7 @@ static int fail(const struct bag *b, const pdr_err *err)
     if (strcmp(err->reason, "key_blank") == 0 ||
         strcmp(err->reason, "key_too_long") == 0)
         return fail_argument(b, "KEY", err);
-    about.hint = "'perdure session bag get' with the key alone shows all of it";
+    about.hint = hint_verb(room, b, "get", b->at.key, "shows all of the slot");
     if (strcmp(err->reason, "no_member") == 0 ||
         strcmp(err->reason, "no_element") == 0)
         return cli_fail(b->one.cli, &about, err);
@@ -452,11 +474,32 @@ static pdr_rc check_expected(const struct bag *b, pdr_err *err)
                        ses_generation_text(text, &b->one.generation));
 }
 
+/* Which element "-" stands for, before there is one more. */
+static void note_place(struct bag *b)
+{
+    pdr_str pointer = pdr_str_c(b->at.pointer != NULL ? b->at.pointer : "");
+    pdr_str front =
+        pdr_str_n(pointer.ptr, pointer.len >= 2 ? pointer.len - 2 : 0);
+    pdr_value *all = pdr_bag_snapshot(pdr_session_bag(b->one.session));
+    const pdr_value *holder = pdr_value_get_c(all, b->at.key);
+
+    pdr_buf_clear(&b->place);
+    cli_put(&b->place, pointer.ptr);
+    if (holder != NULL && strcmp(pointer.ptr + front.len, "/-") == 0 &&
+        pdr_pointer_get(&holder, holder, front, NULL) == PDR_OK &&
+        pdr_value_kind(holder) == PDR_ARRAY) {
+        b->place.len--;
+        cli_putf(&b->place, "%zu", pdr_value_count(holder));
+    }
+    pdr_value_free(all);
+}
+
 /* Note what is there; what is not may be set, but not removed. */
 static pdr_rc note_before(struct bag *b, pdr_err *err)
 {
     pdr_rc rc = PDR_OK;
 
+    note_place(b);
     pdr_value_free(b->before);
     rc = find_value(&b->before, b, err);
     return rc == PDR_ENOTFOUND && !b->removes ? PDR_OK : rc;
@@ -500,7 +543,7 @@ static void put_pointer(pdr_buf *out, const struct bag *b)
     pdr_buf pointer = PDR_BUF_INIT(SIZE_MAX);
 
     cli_must(pdr_pointer_push(&pointer, pdr_str_c(b->at.key), NULL), NULL);
-    cli_put(&pointer, b->at.pointer != NULL ? b->at.pointer : "");
+    cli_must(pdr_buf_append(&pointer, pdr_buf_str(&b->place), NULL), NULL);
     cli_show(out, pdr_buf_str(&pointer), CLI_TEXT_JSON);
     pdr_buf_dispose(&pointer);
 }
@@ -560,6 +603,26 @@ static void print_change(const struct bag *b)
     pdr_buf_dispose(&line);
 }
 
+/* "FILE, session 'ID'": one without id by its place, unless it is alone. */
+static void put_session(pdr_buf *out, const struct ses_one *o)
+{
+    pdr_buf id = PDR_BUF_INIT(SIZE_MAX);
+
+    cli_show(out, pdr_str_c(ses_from_name(o->from)), CLI_TEXT_LINE);
+    if (o->folder != NULL)
+        cli_put(&id, o->key);
+    else
+        ses_put_id(&id, o->session);
+    if (id.len > 0) {
+        cli_put(out, ", session '");
+        cli_show_cut(out, pdr_buf_str(&id), CLI_TEXT_LINE, 60);
+        cli_put(out, "'");
+    } else if (ses_one_needs_id(o)) {
+        cli_putf(out, ", session /%ju", (uintmax_t)o->pick.at);
+    }
+    pdr_buf_dispose(&id);
+}
+
 static void print_done(struct bag *b)
 {
     const struct cli *cli = b->one.cli;
@@ -571,7 +634,7 @@ static void print_done(struct bag *b)
         print_change(b);
     if (cli->quiet)
         return;
-    cli_show(&name, pdr_str_c(ses_from_name(b->one.from)), CLI_TEXT_LINE);
+    put_session(&name, &b->one);
     if (!b->is_changed)
         printf("%.*s: nothing to change\n", (int)name.len, name.ptr);
     else if (b->dry_run)
@@ -589,7 +652,7 @@ static void print_object(struct bag *b)
 
     cli_member_text(to, "key", pdr_str_c(b->at.key));
     if (b->at.pointer != NULL)
-        cli_member_text(to, "pointer", pdr_str_c(b->at.pointer));
+        cli_member_text(to, "pointer", pdr_buf_str(&b->place));
     cli_member_bool(to, "changed", b->is_changed);
     cli_member_bool(to, "dryRun", b->dry_run);
     member_value(to, "before", b->before);
@@ -667,7 +730,8 @@ static int read_value(struct bag *b)
 static int run_set(struct cli *cli, int argc, char **argv)
 {
     struct ses_from from;
-    struct bag b = {.one = SES_ONE_INIT(cli, &from)};
+    struct bag b = {.one = SES_ONE_INIT(cli, &from),
+                    .place = PDR_BUF_INIT(SIZE_MAX)};
     int status = 0;
 
     ses_from_init(&from);
@@ -696,7 +760,9 @@ static int run_set(struct cli *cli, int argc, char **argv)
 static int run_rm(struct cli *cli, int argc, char **argv)
 {
     struct ses_from from;
-    struct bag b = {.one = SES_ONE_INIT(cli, &from), .removes = true};
+    struct bag b = {.one = SES_ONE_INIT(cli, &from),
+                    .place = PDR_BUF_INIT(SIZE_MAX),
+                    .removes = true};
     int status = 0;
 
     ses_from_init(&from);

@@ -345,7 +345,8 @@ static const char *hint_for(char room[SES_HINT_MAX], const struct export *e,
     if (strcmp(err->reason, "key_lost") == 0)
         return e->is_map ? "without --map they make a list"
                          : "--map makes an object of sessions by name";
-    if (err->code != PDR_EIO && !e->skip && e->from.folder != NULL)
+    if (err->code != PDR_EIO && !e->skip && e->from.folder != NULL &&
+        strcmp(err->reason, "no_folder") != 0)
         return "--skip leaves out what cannot be read, and says so";
     return ses_hint(room, &e->from, e->wrong, err);
 }

@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* --- options ------------------------------------------------------------- */
 
@@ -86,10 +87,16 @@ static pdr_folder_format guess_format(const char *path)
 pdr_rc ses_folder_open(pdr_folder **out, struct ses_from *from, bool create,
                        pdr_err *err)
 {
+    pdr_rc rc = PDR_OK;
+
     if (from->format == CLI_NO_FORM)
         from->format = guess_format(from->folder);
-    return pdr_folder_open(out, from->folder, (pdr_folder_format)from->format,
-                           create, err);
+    rc = pdr_folder_open(out, from->folder, (pdr_folder_format)from->format,
+                         create, err);
+    /* Its name stands in front of the text already. */
+    if (rc == PDR_ENOTFOUND && !create)
+        rc = pdr_err_set(err, rc, "no_folder", "there is no such folder");
+    return rc;
 }
 
 /* --- failures ------------------------------------------------------------ */
@@ -183,6 +190,13 @@ static bool is_no_place(const char *reason)
     return false;
 }
 
+/* May the files of a folder be read, but not changed? */
+static bool is_read_only(const char *folder)
+{
+    return folder != NULL && access(folder, R_OK | X_OK) == 0 &&
+           access(folder, W_OK) != 0;
+}
+
 const char *ses_hint(char out[SES_HINT_MAX], const struct ses_from *from,
                      const pdr_value *value, const pdr_err *err)
 {
@@ -195,6 +209,9 @@ const char *ses_hint(char out[SES_HINT_MAX], const struct ses_from *from,
         return "check the name of the folder";
     if (from->folder != NULL && is_no_place(err->reason))
         return "the format of the folder has no place for it";
+    if (strcmp(err->reason, "file_failed") == 0 && is_read_only(from->folder))
+        return "nothing was changed; a change needs a folder that you may "
+               "write";
     return reason_hint(err->reason);
 }
 

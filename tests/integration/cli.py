@@ -1236,7 +1236,7 @@ def _():
                  "error: the call of 'take_picture' has no result",
                  "3 changes; fixed.json has ", "fixed.json: sound",
                  "perdure: desk: 3 sessions written\n",
-                 "3 sessions, 725 bytes\n", "desk: written\ngeneration ",
+                 "3 sessions, 725 bytes\n", "': written\ngeneration ",
                  '\n~ /state/watering/valve  "open" -> "shut"\n'):
         assert part in text, part
     # Advice is shown to its end, whatever the width.

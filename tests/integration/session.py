@@ -869,16 +869,17 @@ def _():
     after = read("sessions.json")
     assert after == before.replace(b'"open"', b'"closed"')
     expect(got, 0, '~ /watering/valve  "open" -> "closed"\n'
-           "sessions.json: written\ngeneration %s\n" % sha256(after))
+           "sessions.json, session 'tomato-house': written\n"
+           "generation %s\n" % sha256(after))
     expect(session("bag", "set", "-q", "--text", "--file", "sessions.json",
                    "tomato-house", "watering", "/valve", "half"), 0,
            '~ /watering/valve  "closed" -> "half"\n')
     expect(session("bag", "set", "--file", "sessions.json", "tomato-house",
                    "watering", "/valve", '"half"'), 0,
-           "sessions.json: nothing to change\n")
+           "sessions.json, session 'tomato-house': nothing to change\n")
     expect(session("bag", "set", "-q", "--file", "sessions.json",
                    "tomato-house", "todo", "/items/-", '{"id":2}'), 0,
-           '+ /todo/items/-  {"id":2}\n')
+           '+ /todo/items/1  {"id":2}\n')
     expect(session("bag", "set", "-q", "--file", "sessions.json", "/2",
                    "new", "-", stdin=b' [1, 2.50] '), 0,
            "+ /new  [1,2.50]\n")
@@ -900,6 +901,59 @@ def _():
 + /0/state/todo/items/1  {"id":2}
 ~ /1/state/agent_mode/current_mode  "plan" -> "execute"
 """, diff
+
+
+@tests.test("bag: every message names the session, and the way to it")
+def _():
+    folder()
+    write("a.json", [{"stateBag": {"-": {"l": []}}}, {"session_id": "b"}])
+    write("one.json", {"stateBag": {}})
+    rows_ = [(["--file", "a.json", "/0", "-", "/l/-", "1"],
+              "+ /-/l/0  1\na.json, session /0: "),
+             (["--file", "a.json", "/0", "-", "/-", "1"],
+              "+ /-/-  1\na.json, session /0: "),
+             (["--file", "one.json", "k", "1"], "+ /k  1\none.json: "),
+             (["--folder", "desk", "demo-7", "k", "1"],
+              "+ /k  1\ndesk, session 'demo-7': ")]
+    for args, text in rows_:
+        expect(session("bag", "set", "-n", *args), 0,
+               text + "a dry run, nothing was written\n")
+    got = strict(good(session("bag", "set", "-n", "-o", "json", "--file",
+                              "a.json", "/0", "-", "/l/-", "1")))
+    assert got["pointer"] == "/l/0", got
+    no_slot = "perdure: %s: the bag has no slot 'k'\nhint: " \
+              "'perdure session bag keys %s' lists the slots\n"
+    for name, way in (("desk", ["--folder", "desk", "demo-7"]),
+                      ("a.json", ["--file", "a.json", "b"]),
+                      ("one.json", ["--file", "one.json"])):
+        for verb in ("get", "rm"):
+            expect(session("bag", verb, *way, "k"), 3, "",
+                   no_slot % (name, " ".join(way)))
+    expect(session("bag", "get", "--file", "a.json", "/0", "-", "/x"), 3, "",
+           "perdure: a.json: the object has no such member, at /-/x\n"
+           "hint: 'perdure session bag get --file a.json /0 -' shows all of "
+           "the slot\n")
+    for args in (["list"], ["show", "x"], ["bag", "get", "x", "k"],
+                 ["export", "out.json"]):
+        expect(session(*args, "--folder", "nope"), 3, "",
+               "perdure: nope: there is no such folder\n"
+               "hint: check the name of the folder\n")
+
+
+@tests.test("bag set: a folder that may not be written is named as that")
+def _():
+    folder()
+    before = files()
+    command, who = nobody()
+    if not who:
+        os.chmod("desk", 0o500)
+    got = run([command, "session", "bag", "set", "--folder", "desk", "demo-7",
+               "k", "1"], **who)
+    os.chmod("desk", 0o700)
+    expect(got, 9, "", "perdure: desk: cannot open '.perdure.lock': "
+           "Permission denied\nhint: nothing was changed; a change needs a "
+           "folder that you may write\n")
+    assert files() == before
 
 
 @tests.test("bag set: a long value is cut where it is told, with its size")
@@ -1001,7 +1055,8 @@ def _():
         assert got["reason"] == reason, (args[:1], got)
     expect(session(*put, "-n", "watering", "/bed", "4"), 0,
            "~ /watering/bed  3 -> 4\n"
-           "sessions.json: a dry run, nothing was written\n")
+           "sessions.json, session 'tomato-house': a dry run, nothing was "
+           "written\n")
     got = problem("bag", "rm", "--file", "sessions.json", "tomato-house",
                   "nope", status=3)
     assert got["reason"] == "no_slot"
