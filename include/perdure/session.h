@@ -165,9 +165,10 @@ PDR_API pdr_session_shape pdr_session_get_shape(const pdr_session *session);
  * service. @thread any @since 0.1 */
 PDR_API pdr_session_kind pdr_session_get_kind(pdr_session *session);
 
-/** The id of the session itself: `session_id`, or that of a native document;
- * empty if the document has none, as in .NET. Half a surrogate pair in it is
- * three bytes, as in names of members.
+/** The id of the session itself: `session_id`, or `perdure.id` of a native
+ * document and of one of .NET that a conversion made; empty if the document has
+ * none, as what .NET programs write. Half a surrogate pair in it is three
+ * bytes, as in names of members.
  * @return borrowed from `session`; never changes. @thread any @since 0.1 */
 PDR_API pdr_str pdr_session_id(const pdr_session *session);
 

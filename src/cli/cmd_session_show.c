@@ -110,24 +110,16 @@ static void show_place(struct show *s)
 }
 
 /* The .NET shape has no id, but a conversion keeps the one that there was. */
-static void put_no_id(struct show *s)
+static void put_id(struct show *s)
 {
-    const pdr_value *kept = NULL;
-    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
-    pdr_value *root = NULL;
-    pdr_str id = {NULL, 0};
-    pdr_err err = PDR_ERR_INIT;
-
-    cli_must(pdr_session_to_value(&root, s->one.session, &err), &err);
-    cli_put(&s->line, "none: sessions of this shape carry no id");
-    if (pdr_pointer_get(&kept, root, pdr_str_c("/perdure/id"), &err) == PDR_OK)
-        id = doc_text(kept, &scratch);
-    if (id.len > 0) {
-        cli_put(&s->line, "; a conversion kept ");
-        cli_show(&s->line, id, CLI_TEXT_LINE);
+    if (s->info.id.len == 0) {
+        cli_put(&s->line, "none: sessions of this shape carry no id");
+        return;
     }
-    pdr_value_free(root);
-    pdr_buf_dispose(&scratch);
+    cli_show(&s->line, pdr_buf_str(&s->info.id), CLI_TEXT_LINE);
+    if (s->info.shape == PDR_SESSION_DOTNET &&
+        pdr_session_id(s->one.session).len > 0)
+        cli_put(&s->line, ", kept by a conversion: .NET does not know it");
 }
 
 static void show_ids(struct show *s)
@@ -143,10 +135,7 @@ static void show_ids(struct show *s)
         end_line(s, "name");
     }
     begin_line(s);
-    if (s->info.id.len > 0)
-        cli_show(&s->line, pdr_buf_str(&s->info.id), CLI_TEXT_LINE);
-    else
-        put_no_id(s);
+    put_id(s);
     end_line(s, "id");
     pdr_buf_dispose(&scratch);
 }

@@ -346,6 +346,7 @@ static uint64_t place_of(const char *id)
 
 static bool is_called(const struct ses_pick *p, const char *id)
 {
+    pdr_session *session = ses_doc_session(p->doc, p->index);
     pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
     bool found = false;
 
@@ -353,8 +354,13 @@ static bool is_called(const struct ses_pick *p, const char *id)
         return true;
     if (pdr_value_text_is(ses_doc_name(p->doc, p->index), pdr_str_c(id)))
         return true;
-    ses_put_id(&text, ses_doc_session(p->doc, p->index));
-    found = text.len > 0 && pdr_str_equal(pdr_buf_str(&text), pdr_str_c(id));
+    found =
+        id[0] != '\0' && pdr_str_equal(pdr_session_id(session), pdr_str_c(id));
+    if (!found) {
+        ses_put_durable_id(&text, session);
+        found =
+            text.len > 0 && pdr_str_equal(pdr_buf_str(&text), pdr_str_c(id));
+    }
     pdr_buf_dispose(&text);
     return found;
 }

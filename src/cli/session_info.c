@@ -5,16 +5,24 @@
 
 /* --- ids ----------------------------------------------------------------- */
 
+void ses_put_durable_id(pdr_buf *out, pdr_session *session)
+{
+    pdr_str agent, key;
+
+    if (!pdr_session_durable_id(&agent, &key, session))
+        return;
+    cli_put(out, "@dafx-");
+    cli_must(pdr_buf_append(out, agent, NULL), NULL);
+    cli_put(out, "@");
+    cli_must(pdr_buf_append(out, key, NULL), NULL);
+}
+
 void ses_put_id(pdr_buf *out, pdr_session *session)
 {
-    pdr_str id = pdr_session_id(session), agent, key;
+    pdr_str id = pdr_session_id(session);
 
-    if (id.len == 0 && pdr_session_durable_id(&agent, &key, session)) {
-        cli_put(out, "@dafx-");
-        cli_must(pdr_buf_append(out, agent, NULL), NULL);
-        cli_put(out, "@");
-        id = key;
-    }
+    if (id.len == 0)
+        ses_put_durable_id(out, session);
     cli_must(pdr_buf_append(out, id, NULL), NULL);
 }
 

@@ -203,6 +203,9 @@ void ses_info_free(struct ses_info *info);
 /* The id of a session, see ses_info; appended. */
 void ses_put_id(pdr_buf *out, pdr_session *session);
 
+/* "@dafx-agent@key" of a durable session, nothing of others; appended. */
+void ses_put_durable_id(pdr_buf *out, pdr_session *session);
+
 /* A service id for people: a text as it is, an object as JSON. */
 pdr_str ses_service_text(const pdr_value *id, pdr_buf *scratch);
 

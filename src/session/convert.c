@@ -25,7 +25,8 @@
  *       the place of a service id (perdure.historyMode says that it was there),
  *       and a `$type` that was not the first member of a content for .NET. So
  *       a document is read as if it had just been written.
- *   W3  Findings come from the first restore only, and point into the source.
+ *   W3  Findings come from the first restore only, and point into the source;
+ *       whether an id is aside, only the complete result tells.
  *   W4  A session gets an id only where the target needs one and the source has
  *       none. The note says so, and on the way back it goes again.
  */
@@ -583,6 +584,29 @@ static pdr_rc convert_parts(pdr_value **out, const pdr_value *document,
     return rc;
 }
 
+/* W3: .NET has no member for an id, so perdure has it. */
+static pdr_rc tell_aside(const pdr_value *made, const pdr_value *source,
+                         const struct job *job, pdr_err *err)
+{
+    bool python = is_python(job->trip.from);
+    size_t mark = 0;
+    pdr_rc rc = PDR_OK;
+
+    if (job->trip.to != PDR_SESSION_DOTNET ||
+        pdr__document_id(source, job->trip.from) == NULL ||
+        pdr__document_id(made, PDR_SESSION_DOTNET) == NULL)
+        return PDR_OK;
+    mark = pdr__finder_name(job->finder,
+                            pdr_str_c(python ? "session_id" : "perdure"));
+    if (!python)
+        (void)pdr__finder_name(job->finder, PDR_LIT("id"));
+    rc = pdr__finder_tell(job->finder, "id-aside", PDR_SEVERITY_INFO, err, "%s",
+                          "a .NET session has no id of its own: it is kept in "
+                          "perdure.id, from where it comes back");
+    pdr__finder_up(job->finder, mark);
+    return rc;
+}
+
 static pdr_rc convert_other(pdr_value **out, const pdr_value *document,
                             const struct job *job, pdr_err *err)
 {
@@ -609,6 +633,8 @@ static pdr_rc convert_other(pdr_value **out, const pdr_value *document,
         *out = NULL;
         rc = convert_parts(out, source, &plain, err);
     }
+    if (rc == PDR_OK)
+        rc = tell_aside(*out, source, job, err);
 done:
     pdr_value_free(source);
     pdr__finder_dispose(&quiet);

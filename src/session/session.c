@@ -224,13 +224,24 @@ static pdr_rc read_native(pdr_session *s, pdr_err *err)
     return rc == PDR_OK ? read_dotnet(s, err) : rc;
 }
 
+/* .NET has no id, but a conversion keeps the one that there was. What else may
+ * stand in that place is nothing to us. */
+static pdr_rc read_kept_id(pdr_session *s, pdr_err *err)
+{
+    const pdr_value *own = pdr__member(s->root, "perdure", PDR_OBJECT);
+    const pdr_value *id = pdr__member(own, "id", PDR_STRING);
+    pdr_rc rc = id != NULL ? keep_text(&s->id, id, err) : PDR_OK;
+
+    return rc == PDR_OK ? read_dotnet(s, err) : rc;
+}
+
 static pdr_rc read_ids(pdr_session *s, pdr_err *err)
 {
     switch (s->shape) {
     case PDR_SESSION_NATIVE:
         return read_native(s, err);
     case PDR_SESSION_DOTNET:
-        return read_dotnet(s, err);
+        return read_kept_id(s, err);
     case PDR_SESSION_PYTHON:
     case PDR_SESSION_PYTHON_OLD:
         return read_python(s, err);

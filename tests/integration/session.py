@@ -1523,11 +1523,19 @@ def _():
 def _():
     write("py.json", {"session_id": "ana"})
     good(session("convert", "-qs", "dotnet", "py.json", "net.json"))
-    text = good(session("show", "--file", "net.json")).decode()
-    assert "carry no id; a conversion kept ana" in " ".join(text.split()), text
+    text = good(session("show", "--file", "net.json", "ana")).decode()
+    assert ("id ana, kept by a conversion: .NET does not know it"
+            in " ".join(text.split())), text
+    rows_ = good(session("list", "-o", "jsonl", "--file", "net.json"))
+    assert json.loads(rows_)["id"] == "ana", rows_
     write("id.json", '{"stateBag":{},"perdure":{"id":7}}')
     text = good(session("show", "--file", "id.json")).decode()
-    assert "a conversion kept" not in text, text
+    assert "none: sessions of this shape carry no id\n" in text, text
+    problem("show", "--file", "id.json", "7", status=3)
+    write("py.json", {"session_id": "ana", "durable_session_id": "@a@k"})
+    good(session("convert", "-qs", "dotnet", "py.json", "-y", "net.json"))
+    for name in ("ana", "@dafx-a@k"):
+        good(session("show", "--file", "net.json", name))
     one = {"session_id": "a"}
     for count, words in ((2, "at /0 and /1"),
                          (3, "the first two at /0 and /1")):

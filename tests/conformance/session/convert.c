@@ -325,7 +325,8 @@ TEST(report, says_only_that_there_is_an_id_of_a_plain_session)
     assert_told(NET "session-conversation-id.json", PDR_SESSION_NATIVE,
                 "info id-minted \n");
     assert_told(NET "session-two-turns.json", PDR_SESSION_DOTNET, "");
-    assert_told(PY "session-two-turns.json", PDR_SESSION_DOTNET, "");
+    assert_told(PY "session-two-turns.json", PDR_SESSION_DOTNET,
+                "info id-aside /session_id\n");
     assert_told(PY "session-two-turns.json", PDR_SESSION_PYTHON_OLD, "");
     assert_told(PY "session-service-id.json", PDR_SESSION_NATIVE, "");
 }
@@ -353,13 +354,17 @@ TEST(report, says_what_programs_of_the_target_do_not_read)
                 "info id-minted \n");
     assert_told(PY "session-injected-messages.json", PDR_SESSION_DOTNET,
                 "warning injected-messages "
-                "/state/message_injection.pending_messages\n");
+                "/state/message_injection.pending_messages\n"
+                "info id-aside /session_id\n");
     assert_told(PY "session-service-object.json", PDR_SESSION_DOTNET,
-                "warning service-id /service_session_id\n");
+                "warning service-id /service_session_id\n"
+                "info id-aside /session_id\n");
     assert_told(PY "session-null-values.json", PDR_SESSION_DOTNET,
-                "warning history-shape /state/in_memory\n");
+                "warning history-shape /state/in_memory\n"
+                "info id-aside /session_id\n");
     assert_told(PY "session-several-providers.json", PDR_SESSION_DOTNET,
                 "warning provider-slot /state/todo\n"
                 "warning provider-slot /state/agent_mode\n"
-                "warning provider-slot /state/background_agents\n");
+                "warning provider-slot /state/background_agents\n"
+                "info id-aside /session_id\n");
 }

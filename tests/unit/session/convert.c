@@ -92,13 +92,13 @@ TEST(conversion, gives_python_sessions_their_place_in_dotnet)
           DOTNET,
           "{'conversationId':'c','stateBag':{},'perdure':{'kind':'python',"
           "'id':'s'}}",
-          "");
+          "info id-aside /session_id\n");
     check("{'type':'session','session_id':'s','service_session_id':{"
           "'context_id':'x','task_id':'t'},'state':{}}",
           DOTNET,
           "{'contextId':'x','taskId':'t','stateBag':{},'perdure':{"
           "'kind':'python','id':'s'}}",
-          "");
+          "info id-aside /session_id\n");
     check("{'type':'session','session_id':'s','service_session_id':{'k':1},"
           "'state':{}}",
           NATIVE,
@@ -109,7 +109,34 @@ TEST(conversion, gives_python_sessions_their_place_in_dotnet)
           "'state':{},'durable_session_id':'@Desk@a@b'}",
           DOTNET,
           "{'sessionId':'@dafx-Desk@a@b','stateBag':{},'perdure':{'id':'s'}}",
+          "info id-aside /session_id\n");
+}
+
+TEST(conversion, tells_of_an_id_that_dotnet_has_no_member_for)
+{
+    const char *made = "{'stateBag':{},'perdure':{'kind':'client','id':'s'}}";
+
+    check("{'perdure':{'version':'1.0.0','kind':'client','id':'s'},"
+          "'stateBag':{}}",
+          DOTNET, made, "info id-aside /perdure/id\n");
+    check("{'perdure':{'version':'1.0.0','kind':'client'},'stateBag':{}}",
+          DOTNET,
+          "{'stateBag':{},'perdure':{'kind':'client','native':{'whole':"
+          "'{\\'perdure\\':{\\'version\\':\\'1.0.0\\',\\'kind\\':"
+          "\\'client\\'},\\'stateBag\\':{}}'}}}",
           "");
+    /* What a note puts there was no id of the source. */
+    check("{'perdure':{'version':'1.0.0','kind':'unstated','dotnet':{'patch':["
+          "{'at':['perdure','id'],'is':'x'}]}},'stateBag':{}}",
+          DOTNET,
+          "{'stateBag':{},'perdure':{'id':'x','native':{'patch':[{'at':["
+          "'perdure','id'],'was':'x'}]}}}",
+          "");
+    /* It is there already, or was made on the way here and goes again. */
+    check(made, DOTNET, made, "");
+    check("{'type':'session','session_id':'new','service_session_id':'c',"
+          "'state':{},'perdure':{'kind':'client'," MINTED "}}",
+          DOTNET, "{'conversationId':'c','stateBag':{}}", "");
 }
 
 TEST(conversion, drops_sentinels_and_remembers_what_they_said)
@@ -180,7 +207,8 @@ TEST(conversion, sets_members_aside_whose_name_means_something)
           "{'stateBag':{},'version':'1.0','perdure':{'kind':'python','id':'s',"
           "'python':{'patch':[{'at':['ConversationId'],'is':1},{'at':["
           "'version'],'is':'1.0'},{'at':['messages'],'is':[]}]}}}",
-          "info member-aside /ConversationId\ninfo member-aside /messages\n");
+          "info member-aside /ConversationId\ninfo member-aside /messages\n"
+          "info id-aside /session_id\n");
 }
 
 TEST(conversion, sets_the_other_history_aside)
@@ -192,7 +220,8 @@ TEST(conversion, sets_the_other_history_aside)
           "'kind':'python','id':'s','python':{'patch':[{'at':['state',"
           "'InMemoryChatHistoryProvider'],'is':7},{'at':['state'],'order':['a',"
           "'InMemoryChatHistoryProvider','in_memory']}]}}}",
-          "warning history-aside /state/InMemoryChatHistoryProvider\n");
+          "warning history-aside /state/InMemoryChatHistoryProvider\n"
+          "info id-aside /session_id\n");
 }
 
 TEST(conversion, does_nothing_that_a_forged_patch_of_many_changes_says)
@@ -210,7 +239,8 @@ TEST(conversion, does_nothing_that_a_forged_patch_of_many_changes_says)
                                          i > 0 ? "," : "", i));
     ASSERT_RC(PDR_OK, pdr_buf_append(&text, pdr_str_n("]}}}", 5), NULL));
     check(text.ptr, DOTNET,
-          "{'stateBag':{},'perdure':{'kind':'python','id':'s'}}", "");
+          "{'stateBag':{},'perdure':{'kind':'python','id':'s'}}",
+          "info id-aside /session_id\n");
     pdr_buf_dispose(&text);
 }
 
@@ -294,7 +324,8 @@ TEST(conversion, takes_half_a_surrogate_pair_for_a_content)
           "'user','contents':[{'$type':'text','text':'\\ud800',"
           "'additionalProperties':{'perdure':{'python':{'whole':'\\ud800'}}}}]"
           "}]}},'perdure':{'kind':'python','id':'s'}}",
-          "info content-notes /state/in_memory/messages/0/contents/0\n");
+          "info content-notes /state/in_memory/messages/0/contents/0\n"
+          "info id-aside /session_id\n");
 }
 
 TEST(conversion, carries_an_odd_history_as_it_is)
@@ -313,7 +344,8 @@ TEST(conversion, carries_an_odd_history_as_it_is)
                        "'perdure':{'kind':'python','id':'s'}}",
                        odd[i]);
         check(source, DOTNET, expected,
-              "warning history-shape /state/in_memory\n");
+              "warning history-shape /state/in_memory\n"
+              "info id-aside /session_id\n");
     }
     check("{'stateBag':{'InMemoryChatHistoryProvider':{'messages':[null,5],"
           "'x':1}}}",
@@ -349,7 +381,8 @@ TEST(conversion, tells_of_contents_that_dotnet_does_not_have)
     ASSERT_STR("warning content-kind " CONTENT "\n"
                "info arguments-text /state/in_memory/messages/0/contents/1/"
                "arguments\n"
-               "info content-notes /state/in_memory/messages/0/contents/1\n",
+               "info content-notes /state/in_memory/messages/0/contents/1\n"
+               "info id-aside /session_id\n",
                report.rules);
     pdr_value_free(made);
     pdr_value_free(source);
@@ -491,7 +524,8 @@ TEST(conversion, stays_a_session_when_a_note_would_leave_nothing)
     check("{'type':'session','session_id':'other','service_session_id':null,"
           "'state':{},'perdure':{'kind':'unstated','dotnet':{'patch':[{'at':["
           "'stateBag'],'was':{}},{'at':['perdure','id'],'was':'s'}]}}}",
-          DOTNET, "{'stateBag':{},'perdure':{'id':'other'}}", "");
+          DOTNET, "{'stateBag':{},'perdure':{'id':'other'}}",
+          "info id-aside /session_id\n");
 }
 
 TEST(conversion, stays_a_session_when_a_note_has_to_be_added)
@@ -502,7 +536,7 @@ TEST(conversion, stays_a_session_when_a_note_has_to_be_added)
           DOTNET,
           "{'stateBag':{},'perdure':{'id':'s','python':{'patch':[{'at':["
           "'type'],'was':'session','is':5}]}}}",
-          "");
+          "info id-aside /session_id\n");
 }
 
 TEST(conversion, leaves_broken_notes_alone)
@@ -533,7 +567,7 @@ TEST(conversion, leaves_broken_notes_alone)
                        notes[i]);
         check(source, DOTNET,
               "{'conversationId':'c','stateBag':{'a':1},'perdure':{'id':'s'}}",
-              "");
+              "info id-aside /session_id\n");
     }
 }
 
@@ -544,13 +578,15 @@ TEST(conversion, keeps_ids_in_perdure_that_dotnet_would_misread)
           DOTNET,
           "{'stateBag':{},'perdure':{'kind':'github-copilot','id':'s',"
           "'serviceId':'@dafx-a@b'}}",
-          "warning service-id /service_session_id\n");
+          "warning service-id /service_session_id\n"
+          "info id-aside /session_id\n");
     check("{'type':'session','session_id':'s','service_session_id':{"
           "'context_id':5},'state':{},'perdure':{'kind':'a2a'}}",
           DOTNET,
           "{'stateBag':{},'perdure':{'kind':'a2a','id':'s','serviceId':{"
           "'context_id':5}}}",
-          "warning service-id /service_session_id\n");
+          "warning service-id /service_session_id\n"
+          "info id-aside /session_id\n");
 }
 
 /* --- older releases of Python -------------------------------------------- */
@@ -672,7 +708,8 @@ TEST(conversion, makes_sessions_of_python_threads)
           "warning thread-history /chat_message_store_state\n"
           "info id-minted \n"
           "warning history-item /chat_message_store_state/messages/0\n"
-          "warning service-id /service_thread_id\n");
+          "warning service-id /service_thread_id\n"
+          "info id-aside \n");
 }
 
 TEST(conversion, refuses_a_key_that_a_provider_cannot_have)
@@ -775,6 +812,7 @@ TEST(conversion, ends_with_what_the_callback_returns)
         pdr_session_shape to;
     } cases[] = {
         {"{'stateBag':{}}", "id-minted", PYTHON},
+        {"{'session_id':'s','state':{}}", "id-aside", DOTNET},
         {"{'stateBag':{},'type':1}", "member-aside", PYTHON},
         {"{'stateBag':{'in_memory':1}}", "history-aside", PYTHON},
         {"{'stateBag':{'TodoProvider':{'a':1}}}", "provider-slot", PYTHON},

@@ -336,6 +336,30 @@ TEST(durable_session, tells_agent_and_key)
     pdr_session_free(plain);
 }
 
+TEST(session_id, of_dotnet_is_the_one_that_a_conversion_kept)
+{
+    const char *none[] = {"{'stateBag':{}}", "{'stateBag':{},'perdure':'s'}",
+                          "{'stateBag':{},'perdure':{'id':7}}",
+                          "{'stateBag':{},'perdure':{'id':null}}",
+                          "{'stateBag':{},'perdure':{'id':''}}"};
+    pdr_session *s = session_of(
+        "{'stateBag':{},'perdure':{'kind':'python','id':'\\u0073'}}");
+
+    ASSERT(pdr_session_get_shape(s) == PDR_SESSION_DOTNET);
+    ASSERT_TEXT("s", pdr_session_id(s));
+    pdr_session_free(s);
+    s = session_of("{'sessionId':'@dafx-a@k','perdure':{'id':'s'}}");
+    ASSERT_TEXT("s", pdr_session_id(s));
+    ASSERT(pdr_session_durable_id(NULL, NULL, s));
+    pdr_session_free(s);
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+        s = session_of(none[i]);
+        ASSERT_SIZE(0, pdr_session_id(s).len);
+        ASSERT_SESSION(none[i], s);
+        pdr_session_free(s);
+    }
+}
+
 TEST(session_id, is_three_bytes_where_a_surrogate_stands_alone)
 {
     pdr_session *s = session_of("{'session_id':'a\\ud800'}");
