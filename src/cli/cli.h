@@ -345,10 +345,14 @@ void cli_putf(pdr_buf *out, const char *fmt, ...) PDR_PRINTF(2, 3);
 const char *cli_number(char *out, uint64_t number);
 const char *cli_size(char *out, uint64_t bytes);
 
+/* "2 numbers and 1 string lost the spelling, no value", of what lost some. */
+void cli_put_respelled(pdr_buf *out, const pdr_write_report *lost);
+
 /* Parts of an object in JSON output. Texts of any bytes are fine. */
 void cli_member_text(pdr_builder *to, const char *name, pdr_str text);
 void cli_member_count(pdr_builder *to, const char *name, uint64_t number);
 void cli_member_bool(pdr_builder *to, const char *name, bool truth);
+void cli_member_respelled(pdr_builder *to, const pdr_write_report *lost);
 
 /* --- progress (progress.c) ----------------------------------------------- */
 

@@ -250,21 +250,6 @@ static void doubt(char *out, size_t cap, const struct convert *c)
 
 /* --- what was done ------------------------------------------------------- */
 
-static void put_lost(pdr_buf *out, const struct convert *c)
-{
-    char number[32];
-    bool both = c->lost.numbers > 0 && c->lost.strings > 0;
-
-    if (c->lost.numbers > 0)
-        cli_putf(out, "%s number%s", cli_number(number, c->lost.numbers),
-                 plural(c->lost.numbers));
-    cli_put(out, both ? " and " : "");
-    if (c->lost.strings > 0)
-        cli_putf(out, "%s string%s", cli_number(number, c->lost.strings),
-                 plural(c->lost.strings));
-    cli_put(out, " lost the spelling, no value");
-}
-
 static void put_documents(pdr_buf *out, const struct convert *c)
 {
     char number[32];
@@ -288,7 +273,7 @@ static void print_summary(const struct convert *c)
     cli_putf(&line, ", %s out\n", cli_size(number, c->out.bytes));
     if (c->lost.numbers > 0 || c->lost.strings > 0) {
         cli_putf(&line, "perdure: %.*s: ", (int)name.len, name.ptr);
-        put_lost(&line, c);
+        cli_put_respelled(&line, &c->lost);
         cli_put(&line, "\n");
     }
     /* Any text is valid MessagePack, number by number. */
@@ -329,13 +314,8 @@ static void print_report(const struct convert *c)
     add_side(to, "in", cli_input_name(c->in_path), &c->from, c->documents_in,
              c->in.bytes);
     add_side(to, "out", out_name(c), &c->to, c->documents_out, c->out.bytes);
-    if (c->exchange) {
-        pdr_builder_name(to, pdr_str_c("respelled"));
-        pdr_builder_object(to);
-        cli_member_count(to, "numbers", c->lost.numbers);
-        cli_member_count(to, "strings", c->lost.strings);
-        pdr_builder_end(to);
-    }
+    if (c->exchange)
+        cli_member_respelled(to, &c->lost);
     pdr_builder_end(to);
     cli_must(pdr_builder_finish(&object, to, &err), &err);
     cli_must(pdr_json_write(&text, object, NULL, &err), &err);

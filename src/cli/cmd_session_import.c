@@ -38,7 +38,8 @@ struct import {
     struct doc_keys keys;
     bool is_writing;
     uint64_t counts[FATE_REPLACE + 1];
-    uint64_t notes; /* sessions with what a conversion kept aside */
+    uint64_t notes;        /* sessions with what a conversion kept aside */
+    pdr_write_report lost; /* spelling, by MessagePack */
     uint64_t written;
     pdr_buf there;      /* names of sessions that are there, for the error */
     uint64_t at;        /* element in work */
@@ -142,10 +143,10 @@ static pdr_rc fail_fit(const struct import *i, pdr_rc rc, pdr_err *err)
 
 /* What the folder gives back of a value: of numbers, MessagePack keeps the
  * value and not the spelling. */
-static pdr_rc store_and_read(pdr_value **io, pdr_folder_format format,
-                             pdr_err *err)
+static pdr_rc store_and_read(pdr_value **io, pdr_write_report *lost,
+                             pdr_folder_format format, pdr_err *err)
 {
-    const pdr_write_opts exchange = {.flags = PDR_EXCHANGE};
+    const pdr_write_opts exchange = {.flags = PDR_EXCHANGE, .report = lost};
     pdr_buf bytes = PDR_BUF_INIT(SIZE_MAX);
     pdr_value *read = NULL;
     pdr_rc rc = PDR_OK;
@@ -180,6 +181,7 @@ static pdr_rc drop_note(struct import *i, pdr_value **io, pdr_err *err)
 static pdr_rc compare(bool *same, struct import *i, pdr_session *session,
                       pdr_session *there, pdr_err *err)
 {
+    pdr_write_report lost = {0, 0};
     pdr_value *value = NULL;
     pdr_rc rc = pdr_session_to_value(&value, session, err);
 
@@ -187,8 +189,13 @@ static pdr_rc compare(bool *same, struct import *i, pdr_session *session,
         rc = drop_note(i, &value, err);
     *same = rc == PDR_OK && is_same(value, there);
     if (rc == PDR_OK && !*same) {
-        rc = store_and_read(&value, (pdr_folder_format)i->from.format, err);
+        rc = store_and_read(&value, &lost, (pdr_folder_format)i->from.format,
+                            err);
         *same = rc == PDR_OK && is_same(value, there);
+    }
+    if (!*same) {
+        i->lost.numbers += lost.numbers;
+        i->lost.strings += lost.strings;
     }
     pdr_value_free(value);
     return rc == PDR_EINVALID || rc == PDR_ELIMIT ? fail_fit(i, rc, err) : rc;
@@ -520,6 +527,19 @@ static void print_notes(const struct import *i)
                 i->notes == 1 ? " has" : "s have");
 }
 
+/* To Python, 1.00 is no integer and 1 is one. */
+static void print_lost(const struct import *i)
+{
+    pdr_buf line = PDR_BUF_INIT(SIZE_MAX);
+
+    if (i->lost.numbers == 0 && i->lost.strings == 0)
+        return;
+    cli_put_respelled(&line, &i->lost);
+    fprintf(stderr, "perdure: info: %.*s; --format json keeps it\n",
+            (int)line.len, line.ptr);
+    pdr_buf_dispose(&line);
+}
+
 static void print_summary(const struct import *i)
 {
     uint64_t all = i->counts[FATE_NEW] + i->counts[FATE_REPLACE];
@@ -552,6 +572,8 @@ static void print_object(const struct import *i)
     cli_member_count(to, "same", i->counts[FATE_SAME]);
     cli_member_count(to, "nulls", i->counts[FATE_NONE]);
     cli_member_count(to, "notes", i->notes);
+    if (i->from.format == PDR_FOLDER_MSGPACK)
+        cli_member_respelled(to, &i->lost);
     pdr_builder_end(to);
     ses_print_built(i->cli, stdout, to);
     pdr_builder_free(to);
@@ -573,8 +595,10 @@ static int run_import(struct import *i)
         print_object(i);
     else if (!i->cli->quiet)
         print_summary(i);
-    if (rc == PDR_OK && !cli_is_json(i->cli) && !i->cli->quiet)
+    if (rc == PDR_OK && !cli_is_json(i->cli) && !i->cli->quiet) {
         print_notes(i);
+        print_lost(i);
+    }
     cli_input_close(&in);
     pdr_folder_close(i->folder);
     pdr_value_free(i->wrong);

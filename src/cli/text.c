@@ -451,6 +451,25 @@ const char *cli_number(char *out, uint64_t number)
     return out;
 }
 
+static void put_counted(pdr_buf *out, uint64_t count, const char *what)
+{
+    char number[32];
+
+    cli_putf(out, "%s %s%s", cli_number(number, count), what,
+             count == 1 ? "" : "s");
+}
+
+void cli_put_respelled(pdr_buf *out, const pdr_write_report *lost)
+{
+    if (lost->numbers > 0)
+        put_counted(out, lost->numbers, "number");
+    if (lost->numbers > 0 && lost->strings > 0)
+        cli_put(out, " and ");
+    if (lost->strings > 0)
+        put_counted(out, lost->strings, "string");
+    cli_put(out, " lost the spelling, no value");
+}
+
 const char *cli_size(char *out, uint64_t bytes)
 {
     static const char *const units[] = {"kB", "MB", "GB", "TB"};
@@ -490,4 +509,13 @@ void cli_member_bool(pdr_builder *to, const char *name, bool truth)
 {
     pdr_builder_name(to, pdr_str_c(name));
     pdr_builder_bool(to, truth);
+}
+
+void cli_member_respelled(pdr_builder *to, const pdr_write_report *lost)
+{
+    pdr_builder_name(to, pdr_str_c("respelled"));
+    pdr_builder_object(to);
+    cli_member_count(to, "numbers", lost->numbers);
+    cli_member_count(to, "strings", lost->strings);
+    pdr_builder_end(to);
 }

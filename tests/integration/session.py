@@ -1576,9 +1576,17 @@ def _():
 def _():
     write("a.json", '[{"session_id":"a","state":{"n":[1.00,12.50,-0,1e2],'
           '"t":"\\/"}}]')
-    for kind in ("json", "msgpack"):
-        good(session("import", "-q", "a.json", "--folder", kind, "--format",
-                     kind))
+    for kind, lost in (("json", ""), ("msgpack", (
+            "perdure: info: 4 numbers and 1 string lost the spelling, no "
+            "value; --format json keeps it\n"))):
+        args = ("a.json", "--folder", kind, "--format", kind)
+        expect(session("import", "-n", *args), 0, "",
+               "perdure: %s: 1 session would be written\n" % kind + lost)
+        report = strict(good(session("import", "-n", "-o", "json", *args)))
+        assert report.get("respelled") == (
+            {"numbers": 4, "strings": 1} if lost else None), report
+        expect(session("import", *args), 0, "",
+               "perdure: %s: 1 session written\n" % kind + lost)
         expect(session("import", "a.json", "--folder", kind), 0, "",
                "perdure: %s: 0 sessions written, 1 already there\n" % kind)
     write("a.json", '[{"session_id":"a","state":{"n":[1.00,12.51,-0,1e2],'
