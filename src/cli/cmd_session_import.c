@@ -141,33 +141,6 @@ static pdr_rc fail_fit(const struct import *i, pdr_rc rc, pdr_err *err)
     return rc;
 }
 
-/* What the folder gives back of a value: of numbers, MessagePack keeps the
- * value and not the spelling. */
-static pdr_rc store_and_read(pdr_value **io, pdr_write_report *lost,
-                             pdr_folder_format format, pdr_err *err)
-{
-    const pdr_write_opts exchange = {.flags = PDR_EXCHANGE, .report = lost};
-    pdr_buf bytes = PDR_BUF_INIT(SIZE_MAX);
-    pdr_value *read = NULL;
-    pdr_rc rc = PDR_OK;
-
-    if (format == PDR_FOLDER_JSON) {
-        rc = pdr_json_write(&bytes, *io, NULL, err);
-        pdr_buf_dispose(&bytes);
-        return rc;
-    }
-    rc = pdr_codec_write(&bytes, pdr_msgpack_codec(), *io, &exchange, err);
-    if (rc == PDR_OK)
-        rc = pdr_codec_read(&read, pdr_msgpack_codec(), pdr_buf_str(&bytes),
-                            NULL, err);
-    pdr_buf_dispose(&bytes);
-    if (rc != PDR_OK)
-        return rc;
-    pdr_value_free(*io);
-    *io = read;
-    return PDR_OK;
-}
-
 /* A folder leaves out the member that a conversion keeps things in. */
 static pdr_rc drop_note(struct import *i, pdr_value **io, pdr_err *err)
 {
@@ -189,8 +162,7 @@ static pdr_rc compare(bool *same, struct import *i, pdr_session *session,
         rc = drop_note(i, &value, err);
     *same = rc == PDR_OK && is_same(value, there);
     if (rc == PDR_OK && !*same) {
-        rc = store_and_read(&value, &lost, (pdr_folder_format)i->from.format,
-                            err);
+        rc = ses_folder_pass(&value, &lost, &i->from, err);
         *same = rc == PDR_OK && is_same(value, there);
     }
     if (!*same) {

@@ -99,6 +99,31 @@ pdr_rc ses_folder_open(pdr_folder **out, struct ses_from *from, bool create,
     return rc;
 }
 
+pdr_rc ses_folder_pass(pdr_value **io, pdr_write_report *lost,
+                       const struct ses_from *from, pdr_err *err)
+{
+    const pdr_write_opts exchange = {.flags = PDR_EXCHANGE, .report = lost};
+    pdr_buf bytes = PDR_BUF_INIT(SIZE_MAX);
+    pdr_value *read = NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (from->format == PDR_FOLDER_JSON) {
+        rc = pdr_json_write(&bytes, *io, NULL, err);
+        pdr_buf_dispose(&bytes);
+        return rc;
+    }
+    rc = pdr_codec_write(&bytes, pdr_msgpack_codec(), *io, &exchange, err);
+    if (rc == PDR_OK)
+        rc = pdr_codec_read(&read, pdr_msgpack_codec(), pdr_buf_str(&bytes),
+                            NULL, err);
+    pdr_buf_dispose(&bytes);
+    if (rc != PDR_OK)
+        return rc;
+    pdr_value_free(*io);
+    *io = read;
+    return PDR_OK;
+}
+
 /* --- failures ------------------------------------------------------------ */
 
 #define ANY_DOCUMENT "'perdure check' and 'perdure fmt' take any document"

@@ -141,6 +141,11 @@ pdr_rc ses_file_save(struct ses_file *f, const struct cli *cli,
 pdr_rc ses_folder_open(pdr_folder **out, struct ses_from *from, bool create,
                        pdr_err *err);
 
+/* What a folder that was opened gives back of a value: of numbers, MessagePack
+ * keeps the value and not the spelling, which counts as lost. */
+pdr_rc ses_folder_pass(pdr_value **io, pdr_write_report *lost,
+                       const struct ses_from *from, pdr_err *err);
+
 /* --- one session (session_one.c) ----------------------------------------- */
 
 /* A session that is looked at or changed, wherever it is. */
