@@ -761,8 +761,7 @@ def _():
                 "formats.c", "cmd_fmt.c", "cmd_doc_check.c", "cmd_schema.c",
                 "hint.c",  # what is about JSON text, see the README
                 "cmd_session_bag.c",  # VALUE is JSON text
-                # a snapshot folder has two formats of its own
-                "session.c", "cmd_session_import.c"):
+                "session.c"):  # a snapshot folder has two formats of its own
             continue
         text = read(os.path.join(folder, name)).decode()
         code = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
