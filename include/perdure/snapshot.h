@@ -126,6 +126,17 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_folder_set(pdr_generation *written,
                                              pdr_session *session, pdr_err *err,
                                              pdr_doc_finding_fn fn, void *arg);
 
+/** Could a folder of this format hold a session? All that pdr_folder_set()
+ * looks at before it looks at the folder, so that of many sessions none is
+ * written if one cannot be. What is in the folder can still refuse it.
+ * @param session  borrowed for the call; not changed.
+ * @return PDR_OK; PDR_EINVALID and PDR_ENOMEM as pdr_folder_set() gives them.
+ * @thread any @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_folder_check(pdr_folder_format format,
+                                               pdr_str key,
+                                               pdr_session *session,
+                                               pdr_err *err);
+
 /** Remove a session; one that is not there is no failure without `expected`.
  * @param expected  as for pdr_folder_set(). @thread any @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_folder_remove(pdr_folder *folder, pdr_str key,

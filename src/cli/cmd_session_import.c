@@ -152,8 +152,9 @@ static pdr_rc drop_note(struct import *i, pdr_value **io, pdr_err *err)
 
 /* Is it there already? If not: can it be? */
 static pdr_rc compare(bool *same, struct import *i, pdr_session *session,
-                      pdr_session *there, pdr_err *err)
+                      pdr_str key, pdr_session *there, pdr_err *err)
 {
+    pdr_folder_format format = (pdr_folder_format)i->from.format;
     pdr_write_report lost = {0, 0};
     pdr_value *value = NULL;
     pdr_rc rc = pdr_session_to_value(&value, session, err);
@@ -161,6 +162,8 @@ static pdr_rc compare(bool *same, struct import *i, pdr_session *session,
     if (rc == PDR_OK)
         rc = drop_note(i, &value, err);
     *same = rc == PDR_OK && is_same(value, there);
+    if (rc == PDR_OK && !*same)
+        rc = pdr_folder_check(format, key, session, err);
     if (rc == PDR_OK && !*same) {
         rc = ses_folder_pass(&value, &lost, &i->from, err);
         *same = rc == PDR_OK && is_same(value, there);
@@ -205,7 +208,7 @@ static pdr_rc plan_session(struct import *i, pdr_session *session, pdr_str key,
     }
     if (old == NULL)
         plan->generation = (pdr_generation){.exists = false};
-    rc = compare(&same, i, session, old, err);
+    rc = compare(&same, i, session, key, old, err);
     plan->fate = same ? FATE_SAME : old != NULL ? FATE_REPLACE : FATE_NEW;
     i->counts[plan->fate]++;
     if (plan->fate == FATE_REPLACE)
@@ -451,6 +454,8 @@ static const char *hint_for(char room[SES_HINT_MAX], const struct import *i,
         {"duplicate_name", JSON_HOLDS},
     };
 
+    if (strcmp(err->reason, "envelope") == 0 && !i->folder_failed)
+        return "Python could not read it; put it right, nothing was written";
     for (size_t k = 0; k < CLI_COUNT(hints) && !i->is_writing; k++)
         if (strcmp(hints[k].reason, err->reason) == 0)
             return hints[k].hint;

@@ -107,11 +107,8 @@ pdr_rc ses_folder_pass(pdr_value **io, pdr_write_report *lost,
     pdr_value *read = NULL;
     pdr_rc rc = PDR_OK;
 
-    if (from->format == PDR_FOLDER_JSON) {
-        rc = pdr_json_write(&bytes, *io, NULL, err);
-        pdr_buf_dispose(&bytes);
-        return rc;
-    }
+    if (from->format == PDR_FOLDER_JSON)
+        return PDR_OK;
     rc = pdr_codec_write(&bytes, pdr_msgpack_codec(), *io, &exchange, err);
     if (rc == PDR_OK)
         rc = pdr_codec_read(&read, pdr_msgpack_codec(), pdr_buf_str(&bytes),

@@ -570,6 +570,25 @@ pdr_rc pdr_folder_set(pdr_generation *written, pdr_folder *folder, pdr_str key,
     return rc;
 }
 
+pdr_rc pdr_folder_check(pdr_folder_format format, pdr_str key,
+                        pdr_session *session, pdr_err *err)
+{
+    struct draft draft = {0};
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(session != NULL);
+    rc = pdr__folder_key_check(key, err);
+    if (rc == PDR_OK)
+        rc = make_draft(&draft, session, format, err);
+    if (rc == PDR_OK && draft.refused != PDR_OK) {
+        rc = draft.refused;
+        if (err != NULL)
+            *err = draft.why;
+    }
+    dispose_draft(&draft);
+    return rc;
+}
+
 /* --- remove -------------------------------------------------------------- */
 
 static pdr_rc remove_file(pdr_folder *folder, const char *name, pdr_err *err)

@@ -1572,6 +1572,27 @@ def _():
                 assert os.listdir() == ["a.json"], (kind, name)
 
 
+@tests.test("import: a member of the wrong kind stops it before it begins")
+def _():
+    good_one = {"session_id": "a"}
+    rows_ = [({"service_session_id": 5, "state": {}}, "/service_session_id"),
+             ({"type": 1}, "/type")]
+    os.mkdir("there")
+    for more, path in rows_:
+        write("a.json", [good_one, {"session_id": "b", **more}])
+        for format_ in ("json", "msgpack"):
+            for name in ("new", "there"):
+                for dry in ([], ["-n"]):
+                    got = problem("import", "a.json", "--folder", name,
+                                  "--format", format_, *dry, status=6)
+                    assert got["reason"] == "envelope", got
+                    assert got["pointer"] == path, got
+                    assert got["detail"].startswith(
+                        "a.json: session /1 cannot be in the folder: "), got
+                    assert "nothing was written" in got["hint"], got
+    assert not os.path.exists("new") and files("there") == {}
+
+
 @tests.test("import: repeated, all is there, however numbers are spelled")
 def _():
     write("a.json", '[{"session_id":"a","state":{"n":[1.00,12.50,-0,1e2],'
