@@ -231,10 +231,10 @@ static void end_object(struct bag *b, pdr_builder *to)
 
 static void keys_table(const struct cli *cli, const pdr_value *bag)
 {
-    static const struct ses_column columns[] = {{"KEY", false, 12, false},
-                                                {"KIND", false, 0, false},
-                                                {"PARTS", true, 0, false},
-                                                {"BYTES", true, 0, false}};
+    static const struct ses_column columns[] = {{"KEY", false, 12},
+                                                {"KIND", false, 0},
+                                                {"PARTS", true, 0},
+                                                {"BYTES", true, 0}};
     pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
     struct ses_grid grid;
     char digits[32];

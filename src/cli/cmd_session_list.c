@@ -18,21 +18,17 @@
     ((size_t)1 << 20) /* before it is sure that one is a session */
 
 static const struct ses_column file_columns[] = {
-    {"PLACE", false, 0, false}, {"NAME", false, 8, false},
-    {"ID", false, 12, false},   {"KIND", false, 0, false},
-    {"SHAPE", false, 0, false}, {"SERVICE ID", false, 10, false},
-    {"MSGS", true, 0, false},   {"SLOTS", true, 0, false},
-    {"BYTES", true, 0, false},  {"PROPERTIES", true, 0, false},
-    {"NOTE", false, 0, true},
+    {"PLACE", false, 0},     {"NAME", false, 8},  {"ID", false, 12},
+    {"KIND", false, 0},      {"SHAPE", false, 0}, {"SERVICE ID", false, 10},
+    {"MSGS", true, 0},       {"SLOTS", true, 0},  {"BYTES", true, 0},
+    {"PROPERTIES", true, 0}, {"NOTE", false, 12},
 };
 /* A session may have another id than the key that it is kept under. */
 static const struct ses_column folder_columns[] = {
-    {"", false, 0, false},      {"KEY", false, 12, false},
-    {"ID", false, 12, false},   {"KIND", false, 0, false},
-    {"SHAPE", false, 0, false}, {"SERVICE ID", false, 10, false},
-    {"MSGS", true, 0, false},   {"SLOTS", true, 0, false},
-    {"BYTES", true, 0, false},  {"", true, 0, false},
-    {"NOTE", false, 0, true},
+    {"", false, 0},     {"KEY", false, 12},  {"ID", false, 12},
+    {"KIND", false, 0}, {"SHAPE", false, 0}, {"SERVICE ID", false, 10},
+    {"MSGS", true, 0},  {"SLOTS", true, 0},  {"BYTES", true, 0},
+    {"", true, 0},      {"NOTE", false, 12},
 };
 
 struct list {

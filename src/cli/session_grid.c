@@ -10,7 +10,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-#define GAP 2 /* spaces between two columns */
+#define GAP      2 /* spaces between two columns */
+#define SQUEEZED 4 /* columns of a text, where the page is far too narrow */
 
 void ses_grid_init(struct ses_grid *g, const struct ses_column *columns,
                    size_t count)
@@ -70,25 +71,33 @@ static void widen(struct ses_grid *g)
 }
 
 /* The widest column that may still be cut; `count` if there is none. */
-static size_t widest(const struct ses_grid *g)
+static size_t widest(const struct ses_grid *g, bool squeeze)
 {
     size_t found = g->count;
 
-    for (size_t i = 0; i < g->count; i++)
-        if (g->columns[i].min > 0 && g->widths[i] > g->columns[i].min &&
+    for (size_t i = 0; i < g->count; i++) {
+        size_t min = g->columns[i].min;
+        if (squeeze && min > SQUEEZED)
+            min = SQUEEZED;
+        if (min > 0 && g->widths[i] > min &&
             (found == g->count || g->widths[i] > g->widths[found]))
             found = i;
+    }
     return found;
 }
 
+/* Texts lose columns as long as rows can be told apart; below that only where
+ * the page has no room otherwise. */
 static void fit(struct ses_grid *g, size_t width)
 {
     size_t used = 0;
 
-    for (size_t i = 0; i < g->count && !g->columns[i].is_free; i++)
+    for (size_t i = 0; i < g->count; i++)
         used += g->widths[i] + (used > 0 && g->widths[i] > 0 ? GAP : 0);
     while (used > width) {
-        size_t column = widest(g);
+        size_t column = widest(g, false);
+        if (column == g->count)
+            column = widest(g, true);
         if (column == g->count)
             return;
         g->widths[column]--;
@@ -137,7 +146,8 @@ void ses_grid_flush(struct ses_grid *g, FILE *out, bool colored, size_t width)
     if (width > 0)
         fit(g, width);
     for (size_t i = 0; i < g->count && !g->has_head; i++)
-        put_cell(&line, g, i, pdr_str_c(g->columns[i].title), false);
+        put_cell(&line, g, i, pdr_str_c(g->columns[i].title),
+                 width > 0 && g->columns[i].min > 0);
     if (!g->has_head)
         end_row(out, &line, cli_on(colored, CLI_BOLD), cli_off(colored));
     g->has_head = true;

@@ -257,8 +257,7 @@ void ses_tree_build(pdr_builder *to, const pdr_value *bag, size_t depth);
 struct ses_column {
     const char *title;
     bool is_right; /* numbers */
-    size_t min;    /* columns to which it may be cut; 0: it is never cut */
-    bool is_free;  /* the last one, which may go beyond the page */
+    size_t min;    /* columns to keep, if there is room; 0: never cut it */
 };
 
 struct ses_grid {

@@ -12,6 +12,8 @@
 #define MOST_SLOTS 100          /* of a bag, to show */
 #define MOST_PARTS 10           /* of a value in it */
 #define NAME_CELLS 40           /* of a name */
+#define MIN_NAME   ((size_t)8)  /* of a name, however narrow */
+#define SIZE_CELLS ((size_t)14) /* of a size and the spaces around it */
 #define MIN_TEXT   ((size_t)20) /* columns of a value, however narrow */
 
 struct line {
@@ -49,6 +51,18 @@ static struct line *add_line(struct tree *t, bool last)
     return &t->lines[t->count++];
 }
 
+/* Columns for a name behind its guides, with room for a value beside it. */
+static size_t name_room(const struct tree *t)
+{
+    size_t used = cli_cells(pdr_buf_str(&t->guides), CLI_TEXT_LINE) + 3 +
+                  SIZE_CELLS + MIN_TEXT;
+    size_t room = t->how->width > used ? t->how->width - used : 0;
+
+    if (t->how->full || room > NAME_CELLS)
+        return NAME_CELLS;
+    return room > MIN_NAME ? room : MIN_NAME;
+}
+
 static void put_name(struct tree *t, const pdr_iter *it)
 {
     size_t before = t->text.len;
@@ -57,7 +71,7 @@ static void put_name(struct tree *t, const pdr_iter *it)
         cli_putf(&t->text, "%zu", it->index);
     else
         cli_show_cut(&t->text, doc_text(it->name, &t->scratch), CLI_TEXT_LINE,
-                     NAME_CELLS);
+                     name_room(t));
     if (t->text.len == before)
         cli_put(&t->text, "\"\"");
 }

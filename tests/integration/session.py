@@ -473,6 +473,13 @@ def _():
     assert "\033" not in plain and "\\u001b[2Jz\\n" in plain
     assert all(len(line) <= 80 for line in plain.splitlines()), plain
     assert "…" in plain
+    folder()
+    write("desk/odd.json", "[]" * 99)
+    for where in (["--file", "a.json"], ["--folder", "desk"]):
+        got = on_terminal("list", "--color", "never", *where,
+                          columns=60).out.decode().splitlines()
+        assert all(len(line) <= 60 for line in got), got
+        assert "BYTES" in got[0], got
     wide = session("list", "--file", "a.json").out.decode()
     assert "x" * 200 in wide and "\033" not in wide
 
@@ -657,6 +664,11 @@ def _():
     plain = re.sub(r"\033\[[0-9;]*m", "", got.out.decode())
     assert max(map(len, plain.splitlines())) <= 50, plain
     assert b"\033[" in got.out and got.status == 0
+    write("long.json", {"session_id": "a", "state": {
+        "k" * 99: {"l" * 99: {"m" * 99: "x" * 99}}}})
+    got = on_terminal("show", "--color", "never", "--file", "long.json",
+                      columns=60).out.decode().splitlines()
+    assert max(map(len, got)) <= 60 and "kkkk…" in "".join(got), got
     paged = run_on_terminal(
         [PERDURE, "session", "show", "--file", "sessions.json", "/0"],
         env={"PERDURE_PAGER": "sed s/^/P:/"})

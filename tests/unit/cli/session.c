@@ -96,9 +96,8 @@ TEST(generation, is_text_and_comes_back)
 
 /* --- tables -------------------------------------------------------------- */
 
-static const struct ses_column columns[] = {{"NAME", false, 6, false},
-                                            {"NOTHING", false, 0, false},
-                                            {"COUNT", true, 0, false}};
+static const struct ses_column columns[] = {
+    {"NAME", false, 6}, {"NOTHING", false, 0}, {"COUNT", true, 0}};
 
 /* What a grid prints. */
 static char *printed(struct ses_grid *g, size_t width)
@@ -157,20 +156,27 @@ TEST(grid, cuts_texts_and_no_numbers_to_the_width)
     ses_grid_free(&g);
 }
 
-TEST(grid, lets_the_last_column_go_beyond_the_width)
+TEST(grid, squeezes_texts_where_the_page_is_far_too_narrow)
 {
-    static const struct ses_column two[] = {{"NAME", false, 6, false},
-                                            {"NOTE", false, 0, true}};
+    static const struct ses_column three[] = {
+        {"IDENTITY", false, 6}, {"BYTES", true, 0}, {"NOTE", false, 12}};
     struct ses_grid g;
     char *text = NULL;
 
-    ses_grid_init(&g, two, CLI_COUNT(two));
-    ses_grid_put(&g, pdr_str_c("a name"));
-    ses_grid_put(&g, pdr_str_c("a note that nobody may cut"));
-    text = printed(&g, 12);
-    ASSERT_STR("NAME    NOTE\n"
-               "a name  a note that nobody may cut\n",
+    ses_grid_init(&g, three, CLI_COUNT(three));
+    ses_grid_put(&g, pdr_str_c("a long name"));
+    ses_grid_put(&g, pdr_str_c("1,234,567"));
+    ses_grid_put(&g, pdr_str_c("a note that has to be cut"));
+    text = printed(&g, 22);
+    ASSERT_STR("IDE…      BYTES  NOTE\n"
+               "a l…  1,234,567  a no…\n",
                text);
+    free(text);
+    ses_grid_put(&g, pdr_str_c("a name"));
+    ses_grid_put(&g, pdr_str_c("1,234,567"));
+    ses_grid_put(&g, pdr_str_c(""));
+    text = printed(&g, 10); /* a number is never cut */
+    ASSERT_STR("a n…  1,234,567\n", text);
     free(text);
     ses_grid_free(&g);
 }
