@@ -333,7 +333,7 @@ pdr_rc pdr_message_attribute(pdr_value **out, const pdr_value *message,
     PDR_REQUIRE(out != NULL && message != NULL && parts != NULL &&
                 (parts->origins != NULL || parts->origin_count == 0));
     *out = NULL;
-    there = pdr_value_get_c(message, name);
+    there = pdr__find_member(message, name, shape);
     rc = check_parts(message, there, parts, err);
     if (rc != PDR_OK)
         return rc;

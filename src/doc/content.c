@@ -96,6 +96,66 @@ const char *pdr__shape_name(pdr_shape shape)
     return names[shape];
 }
 
+/* --- names --------------------------------------------------------------- */
+
+/* Not of the C library, which asks the locale. */
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static bool same_in_any_case(pdr_str a, pdr_str b)
+{
+    if (a.len != b.len)
+        return false;
+    for (size_t i = 0; i < a.len; i++) {
+        if (lower(a.ptr[i]) != lower(b.ptr[i]))
+            return false;
+    }
+    return true;
+}
+
+bool pdr__name_is(const pdr_value *name, const char *text, pdr_shape shape)
+{
+    pdr_str wanted = pdr_str_c(text), has = {NULL, 0};
+    char scratch[PDR_SHORT_TEXT];
+
+    if (shape != PDR_SHAPE_DOTNET || text[0] == '$')
+        return pdr_value_text_is(name, wanted);
+    if (name == NULL || node_kind(name) != NODE_STRING)
+        return false;
+    if (PDR_LIKELY((name->info & NODE_FLAG) == 0))
+        return same_in_any_case(string_inner(name), wanted);
+    return pdr__short_text(&has, scratch, name) &&
+           same_in_any_case(has, wanted);
+}
+
+const pdr_value *pdr__find_member(const pdr_value *object, const char *name,
+                                  pdr_shape shape)
+{
+    const pdr_value *found = NULL;
+    pdr_iter it;
+
+    if (shape != PDR_SHAPE_DOTNET)
+        return pdr_value_get_c(object, name);
+    if (object == NULL || pdr_value_kind(object) != PDR_OBJECT)
+        return NULL;
+    pdr_iter_init(&it, object);
+    while (pdr_iter_next(&it)) {
+        if (pdr__name_is(it.name, name, shape))
+            found = it.value;
+    }
+    return found;
+}
+
+const pdr_value *pdr__find_member_of(const pdr_value *object, const char *name,
+                                     pdr_shape shape, pdr_kind kind)
+{
+    const pdr_value *member = pdr__find_member(object, name, shape);
+
+    return member != NULL && pdr_value_kind(member) == kind ? member : NULL;
+}
+
 /* --- fields -------------------------------------------------------------- */
 
 unsigned pdr__readable(const struct content_member *row, pdr_shape shape)
@@ -122,7 +182,7 @@ const pdr_value *pdr_content_get(const pdr_value *content, pdr_shape shape,
     row = pdr__content_member(kind, shape, field);
     if (row == NULL)
         return NULL;
-    member = pdr_value_get_c(content, row->names[shape]);
+    member = pdr__find_member(content, row->names[shape], shape);
     if (row->way == WAY_DETAILS && shape == PDR_SHAPE_STATE &&
         pdr__is_nothing(member))
         member = pdr_value_get_c(content, "detailsJson");
@@ -208,7 +268,7 @@ const pdr_value *pdr__perdure_member(const pdr_value *object, pdr_shape shape,
                                      const char *name, pdr_kind kind)
 {
     const pdr_value *properties =
-        pdr_value_get_c(object, pdr__properties_name(shape));
+        pdr__find_member(object, pdr__properties_name(shape), shape);
 
     return pdr__member(pdr_value_get_c(properties, "perdure"), name, kind);
 }
@@ -269,7 +329,7 @@ pdr_rc pdr_content_arguments(pdr_buf *out, const pdr_value *content,
     if (kind != PDR_CONTENT_CALL && kind != PDR_CONTENT_MCP_CALL)
         return PDR_FAIL(err, WRONG_KIND, "%s",
                         "only a tool call has arguments; this is none");
-    arguments = pdr_value_get_c(content, "arguments");
+    arguments = pdr__find_member(content, "arguments", shape);
     if (shape == PDR_SHAPE_PYTHON && arguments != NULL &&
         pdr_value_kind(arguments) == PDR_STRING)
         return append_text(out, arguments, err);
@@ -294,7 +354,8 @@ static const struct {
 
 const pdr_value *pdr_message_role(const pdr_value *message, pdr_shape shape)
 {
-    const pdr_value *role = pdr_value_get_c(message, message_names[shape].role);
+    const pdr_value *role =
+        pdr__find_member(message, message_names[shape].role, shape);
 
     if (shape == PDR_SHAPE_PYTHON && role != NULL &&
         pdr_value_kind(role) == PDR_OBJECT)
@@ -304,28 +365,33 @@ const pdr_value *pdr_message_role(const pdr_value *message, pdr_shape shape)
 
 const pdr_value *pdr_message_author(const pdr_value *message, pdr_shape shape)
 {
-    return pdr__member(message, message_names[shape].author, PDR_STRING);
+    return pdr__find_member_of(message, message_names[shape].author, shape,
+                               PDR_STRING);
 }
 
 const pdr_value *pdr_message_id(const pdr_value *message, pdr_shape shape)
 {
-    return pdr__member(message, message_names[shape].id, PDR_STRING);
+    return pdr__find_member_of(message, message_names[shape].id, shape,
+                               PDR_STRING);
 }
 
 const pdr_value *pdr_message_contents(const pdr_value *message, pdr_shape shape)
 {
-    return pdr__member(message, message_names[shape].contents, PDR_ARRAY);
+    return pdr__find_member_of(message, message_names[shape].contents, shape,
+                               PDR_ARRAY);
 }
 
 const pdr_value *pdr_message_properties(const pdr_value *message,
                                         pdr_shape shape)
 {
-    return pdr__member(message, message_names[shape].properties, PDR_OBJECT);
+    return pdr__find_member_of(message, message_names[shape].properties, shape,
+                               PDR_OBJECT);
 }
 
 bool pdr_message_created_at(pdr_datetime *out, const pdr_value *message,
                             pdr_shape shape)
 {
     return shape != PDR_SHAPE_PYTHON &&
-           pdr__member_datetime(out, message, "createdAt");
+           pdr__read_datetime(out,
+                              pdr__find_member(message, "createdAt", shape));
 }

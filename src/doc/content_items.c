@@ -45,14 +45,15 @@ pdr_rc pdr__items_add_spelled(struct content_items *items,
     return add(items, item, err);
 }
 
-void pdr__items_drop(struct content_items *items, const pdr_value *name)
+void pdr__items_drop(struct content_items *items, const pdr_value *name,
+                     pdr_shape shape)
 {
     size_t kept = 0;
 
     for (size_t i = 0; i < items->count; i++) {
         struct content_item *item = &items->at[i];
         bool same = item->name != NULL
-                        ? pdr_value_text_is(name, pdr_str_c(item->name))
+                        ? pdr__name_is(name, item->name, shape)
                         : pdr__value_same_text(name, item->spelled);
 
         if (same)

@@ -135,8 +135,9 @@ pdr_rc pdr__items_add(struct content_items *items, const char *name,
 pdr_rc pdr__items_add_spelled(struct content_items *items,
                               const pdr_value *name, size_t place,
                               pdr_value *value, pdr_err *err);
-/* Remove all members of that name. */
-void pdr__items_drop(struct content_items *items, const pdr_value *name);
+/* Remove all members of that name, as readers of the shape take it. */
+void pdr__items_drop(struct content_items *items, const pdr_value *name,
+                     pdr_shape shape);
 /* Write them, by their places, as members of the object that was begun. */
 void pdr__items_put(pdr_builder *to, const struct content_items *items);
 /* Make an object of them. */

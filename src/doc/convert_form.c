@@ -30,6 +30,10 @@
  *   F2  Notes for a third shape are carried along.
  *   F3  What F1 and damaged notes leave open is found by convert.c, which goes
  *       back for real and keeps the whole source if it has to.
+ *   F4  A note changes nothing that the source says, as the readers of the
+ *       target take the result: .NET reads names in any case, and the last one
+ *       (pdr__name_is()). What is nested comes from no note, as F1 would not
+ *       find out.
  */
 #include <assert.h>
 
@@ -128,11 +132,12 @@ static size_t known(const struct form *form, pdr_shape shape,
     for (size_t i = 0; i < rows; i++) {
         const char *own = pdr__form_row(form, i)->names[shape];
 
-        if (own != NULL && same_name(name, own))
+        if (own != NULL && pdr__name_is(name, own, shape))
             return i;
     }
     for (size_t i = 0; i < PDR_COUNT(partners); i++) {
-        if (partners[i][shape] != NULL && same_name(name, partners[i][shape]))
+        if (partners[i][shape] != NULL &&
+            pdr__name_is(name, partners[i][shape], shape))
             return rows + i;
     }
     return PDR_NONE;
@@ -196,12 +201,18 @@ static void count_made(struct forming *f)
     }
 }
 
-/* A noted list of contents gives way to contents that are there. */
-static bool gives_way(const struct forming *f, size_t number)
+/* Does a noted member give way to what is nested in the result? Contents do so
+ * also where the result has none: the source would have said so (F4). */
+static bool gives_way(const struct forming *f, size_t number,
+                      const pdr_value *noted)
 {
     const struct content_member *row = row_at(f->form, number);
 
-    return row != NULL && pdr__is_nested(row) && is_in(f->full, number);
+    if (row == NULL || !pdr__is_nested(row))
+        return false;
+    return is_in(f->full, number) ||
+           (row->way != WAY_CITATIONS && row->names[f->trip.from] != NULL &&
+            pdr_value_count(noted) > 0);
 }
 
 /* Where a member with the name that somebody wrote belongs. */
@@ -216,7 +227,7 @@ static size_t place_of(const struct form *form, pdr_shape shape,
     for (size_t i = 0; i < pdr__form_rows(form); i++) {
         const char *own = pdr__form_row(form, i)->names[shape];
 
-        if (own != NULL && same_name(name, own))
+        if (own != NULL && pdr__name_is(name, own, shape))
             return pdr__form_place(form, shape, own);
     }
     return pdr__form_place(form, shape, "");
@@ -233,19 +244,19 @@ static pdr_rc restore_members(struct forming *f, bool all, pdr_err *err)
 
     pdr_iter_init(&it, members);
     while (pdr_iter_next(&it)) {
-        if (!all || gives_way(f, known(f->form, to, it.name)))
+        if (!all || gives_way(f, known(f->form, to, it.name), it.value))
             continue;
-        pdr__items_drop(&f->there.members, it.name);
-        pdr__items_drop(&f->there.more, it.name);
+        pdr__items_drop(&f->there.members, it.name, to);
+        pdr__items_drop(&f->there.more, it.name, to);
     }
     pdr_iter_init(&it, members);
     while (rc == PDR_OK && pdr_iter_next(&it)) {
         size_t number = known(f->form, to, it.name);
 
-        if (same_name(it.name, properties) ||
+        if (pdr__name_is(it.name, properties, to) ||
             (f->form->types[to] != NULL &&
              same_name(it.name, pdr__type_name(to))) ||
-            (!all && number != PDR_NONE) || gives_way(f, number))
+            (!all && number != PDR_NONE) || gives_way(f, number, it.value))
             continue;
         rc = pdr__items_add_spelled(&f->there.members, it.name,
                                     place_of(f->form, to, it.name),
@@ -257,12 +268,14 @@ static pdr_rc restore_members(struct forming *f, bool all, pdr_err *err)
 static void restore_absent(struct forming *f)
 {
     const pdr_value *absent = pdr__member(f->used, "absent", PDR_ARRAY);
+    pdr_shape to = f->trip.to;
     pdr_iter it;
 
     pdr_iter_init(&it, absent);
     while (pdr_iter_next(&it)) {
-        if (pdr_value_kind(it.value) == PDR_STRING)
-            pdr__items_drop(&f->there.members, it.value);
+        if (pdr_value_kind(it.value) == PDR_STRING &&
+            !gives_way(f, known(f->form, to, it.value), NULL))
+            pdr__items_drop(&f->there.members, it.value, to);
     }
 }
 
@@ -372,6 +385,7 @@ static pdr_rc go(struct forming *f, bool all, pdr_err *err)
         return rc;
     rc = add_type(f, err);
     if (rc == PDR_OK && f->used != NULL) {
+        count_made(f);
         if (all)
             restore_absent(f);
         restore_single(f);
@@ -394,7 +408,7 @@ static bool is_fresh(const struct forming *f)
         const char *name = row->names[from];
 
         if (name != NULL && !pdr__is_nested(row) &&
-            !pdr_value_equal(pdr_value_get_c(f->source, name),
+            !pdr_value_equal(pdr__find_member(f->source, name, from),
                              pdr_value_get_c(f->back, name)))
             return false;
     }
@@ -462,6 +476,7 @@ static bool comes_back(const struct forming *f, size_t number,
 static pdr_rc note_members(struct forming *f, pdr_err *err)
 {
     const char *type = f->form->types[f->trip.from];
+    const char *properties = pdr__properties_name(f->trip.from);
     pdr_iter it;
     pdr_rc rc = PDR_OK;
 
@@ -472,7 +487,7 @@ static pdr_rc note_members(struct forming *f, pdr_err *err)
 
         if (type != NULL && same_name(it.name, pdr__type_name(f->trip.from)))
             continue;
-        if (same_name(it.name, pdr__properties_name(f->trip.from)))
+        if (pdr__name_is(it.name, properties, f->trip.from))
             continue;
         if (row != NULL && pdr__is_nested(row))
             rc = note_nested(f, number, it.name, it.value, err);
@@ -501,7 +516,7 @@ static pdr_rc note_missing(struct forming *f, pdr_err *err)
         const char *to = row->names[f->trip.to];
 
         if (pdr__is_nested(row) && from != NULL && to != NULL &&
-            pdr_value_get_c(f->source, from) == NULL &&
+            pdr__find_member(f->source, from, f->trip.from) == NULL &&
             result_of(f, to) != NULL)
             rc = note_absent(f, from, err);
     }
@@ -526,12 +541,12 @@ static pdr_rc note_properties(struct forming *f, pdr_err *err)
         (pdr_value_count(f->properties) > 0 || always(f->form, f->trip.from) ||
          !always(f->form, f->trip.to)))
         return PDR_OK;
-    if (pdr_value_get_c(f->source, name) == NULL)
+    if (pdr__find_member(f->source, name, f->trip.from) == NULL)
         return always(f->form, f->trip.from) ? note_absent(f, name, err)
                                              : PDR_OK;
     pdr_iter_init(&it, f->source);
     while (rc == PDR_OK && pdr_iter_next(&it)) {
-        if (same_name(it.name, name))
+        if (pdr__name_is(it.name, name, f->trip.from))
             rc = pdr__items_add_spelled(&f->note.members, it.name, 0,
                                         pdr_value_ref(it.value), err);
     }
@@ -676,7 +691,8 @@ static pdr_rc add_empty(struct forming *f, size_t place, pdr_err *err)
 
     pdr_iter_init(&it, pdr__member(f->used, "members", PDR_OBJECT));
     while (rc == PDR_OK && pdr_iter_next(&it)) {
-        if (!same_name(it.name, name))
+        if (!pdr__name_is(it.name, name, f->trip.to) ||
+            pdr_value_count(it.value) > 0)
             continue;
         noted = true;
         rc = pdr__items_add_spelled(&f->there.members, it.name, place,
@@ -760,7 +776,8 @@ pdr_rc pdr__form_convert(pdr_value **out, const struct form *form,
     pdr_rc rc = PDR_OK;
 
     *out = NULL;
-    f.properties = sole(object, pdr__properties_name(trip.from), PDR_OBJECT);
+    f.properties = pdr__find_member_of(object, pdr__properties_name(trip.from),
+                                       trip.from, PDR_OBJECT);
     f.perdure = sole(f.properties, "perdure", PDR_OBJECT);
     f.used = sole(f.perdure, pdr__shape_name(trip.to), PDR_OBJECT);
     if (trip.from == PDR_SHAPE_PYTHON)

@@ -118,17 +118,6 @@ struct projecting {
 
 /* --- reading ------------------------------------------------------------- */
 
-static size_t occurrences(const pdr_value *object, const char *name)
-{
-    size_t count = 0;
-    pdr_iter it;
-
-    pdr_iter_init(&it, object);
-    while (pdr_iter_next(&it))
-        count += pdr_value_text_is(it.name, pdr_str_c(name));
-    return count;
-}
-
 /* Would the strictest reader take it? */
 static bool is_sound(const struct form *form, const struct content_member *row,
                      const pdr_value *value)
@@ -167,7 +156,7 @@ static const pdr_value *typed(const struct projecting *p,
         name = row->names[PDR_SHAPE_DOTNET];
         in = p->more;
     }
-    value = name == NULL ? NULL : pdr_value_get_c(in, name);
+    value = name == NULL ? NULL : pdr__find_member(in, name, p->trip.from);
     if (value == NULL)
         return NULL;
     if (may_be_single(p, row))
@@ -175,15 +164,12 @@ static const pdr_value *typed(const struct projecting *p,
     if ((json & JSON_BIT(pdr_value_kind(value))) == 0 ||
         !is_sound(p->form, row, value))
         return NULL;
-    /* What is nested is not compared later, so it must be the only one. */
-    if (pdr__is_nested(row) && occurrences(p->object, name) > 1)
-        return NULL;
     return value;
 }
 
-static bool is_true(const pdr_value *object, const char *name)
+static bool is_true(const pdr_value *object, const char *name, pdr_shape shape)
 {
-    const pdr_value *value = pdr__member(object, name, PDR_BOOL);
+    const pdr_value *value = pdr__find_member_of(object, name, shape, PDR_BOOL);
     bool truth = false;
 
     return value != NULL && pdr_value_bool(&truth, value, NULL) == PDR_OK &&
@@ -303,7 +289,8 @@ static pdr_rc put_media(struct projecting *p, const struct content_member *row,
                         pdr_err *err)
 {
     const pdr_value *media = typed(p, row);
-    const pdr_value *uri = pdr__member(p->object, "uri", PDR_STRING);
+    const pdr_value *uri =
+        pdr__find_member_of(p->object, "uri", p->trip.from, PDR_STRING);
     const char *name = row->names[p->trip.to];
     pdr_buf scratch = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
     const char *parameters = NULL;
@@ -461,9 +448,10 @@ static pdr_rc put_details(struct projecting *p,
 static pdr_rc put_silent(struct projecting *p, const struct content_member *row,
                          pdr_err *err)
 {
+    pdr_shape from = p->trip.from;
     bool silent =
-        is_true(p->object, row->names[p->trip.from]) ||
-        (p->trip.from == PDR_SHAPE_PYTHON && is_true(p->object, "hosted"));
+        is_true(p->object, row->names[from], from) ||
+        (from == PDR_SHAPE_PYTHON && is_true(p->object, "hosted", from));
 
     return put_row(p, row, silent ? pdr_value_new_bool(true) : NULL, err);
 }

@@ -24,6 +24,17 @@ static inline const pdr_value *pdr__member(const pdr_value *object,
     return member != NULL && pdr_value_kind(member) == kind ? member : NULL;
 }
 
+/* Does a reader of this shape take the name of a member for `text`? .NET takes
+ * ASCII letters in either case, but for discriminators, the others do not. */
+bool pdr__name_is(const pdr_value *name, const char *text, pdr_shape shape);
+
+/* The member that such a reader finds: the last of that name, or NULL. With a
+ * JSON kind: NULL if that one has another. */
+const pdr_value *pdr__find_member(const pdr_value *object, const char *name,
+                                  pdr_shape shape);
+const pdr_value *pdr__find_member_of(const pdr_value *object, const char *name,
+                                     pdr_shape shape, pdr_kind kind);
+
 /* The text of a string that has to be short to mean something: a date, a
  * version. Needs no memory but `scratch`. False if it is no string, has no
  * UTF-8 form, or is longer in JSON than any of those can be. */
@@ -31,7 +42,9 @@ static inline const pdr_value *pdr__member(const pdr_value *object,
 bool pdr__short_text(pdr_str *out, char scratch[PDR_SHORT_TEXT],
                      const pdr_value *value);
 
-/* The date-time that member `name` holds; false if there is none. */
+/* The date-time that a value, or the member `name`, holds; false if there is
+ * none. */
+bool pdr__read_datetime(pdr_datetime *out, const pdr_value *value);
 bool pdr__member_datetime(pdr_datetime *out, const pdr_value *object,
                           const char *name);
 

@@ -36,18 +36,22 @@ bool pdr__short_text(pdr_str *out, char scratch[PDR_SHORT_TEXT],
     return true;
 }
 
-bool pdr__member_datetime(pdr_datetime *out, const pdr_value *object,
-                          const char *name)
+bool pdr__read_datetime(pdr_datetime *out, const pdr_value *value)
 {
-    const pdr_value *member = pdr__member(object, name, PDR_STRING);
     char scratch[PDR_SHORT_TEXT];
     pdr_str text = {NULL, 0};
 
     /* A date may have any number of digits; only escapes need room. */
-    return member != NULL &&
-           (pdr_value_text(&text, member, NULL, NULL) == PDR_OK ||
-            pdr__short_text(&text, scratch, member)) &&
+    return value != NULL && pdr_value_kind(value) == PDR_STRING &&
+           (pdr_value_text(&text, value, NULL, NULL) == PDR_OK ||
+            pdr__short_text(&text, scratch, value)) &&
            pdr_datetime_read(out, text, NULL) == PDR_OK;
+}
+
+bool pdr__member_datetime(pdr_datetime *out, const pdr_value *object,
+                          const char *name)
+{
+    return pdr__read_datetime(out, pdr_value_get_c(object, name));
 }
 
 /* Levels of a value, counted. */

@@ -38,6 +38,43 @@ TEST(message, gives_its_parts_in_every_shape)
     }
 }
 
+/* As the serializer of .NET writes them without the framework's options. */
+TEST(message, of_dotnet_gives_its_parts_whatever_the_case_of_their_names)
+{
+    size_t len = 0;
+    char *text = test_read_data(
+        "dotnet/sessions/messages-default-serializer.json", &len);
+    pdr_value *messages = json_value(text), *old = NULL;
+    const pdr_value *first = pdr_value_at(messages, 0), *content = NULL;
+    pdr_datetime when = {0, 0, false, false};
+
+    ASSERT(pdr_value_text_is(pdr_message_role(first, PDR_SHAPE_DOTNET),
+                             pdr_str_c("assistant")));
+    ASSERT(pdr_value_text_is(pdr_message_author(first, PDR_SHAPE_DOTNET),
+                             pdr_str_c("Frontdesk")));
+    ASSERT(pdr_value_text_is(pdr_message_id(first, PDR_SHAPE_DOTNET),
+                             pdr_str_c("m-1")));
+    ASSERT(pdr_message_properties(first, PDR_SHAPE_DOTNET) == NULL);
+    content = pdr_value_at(pdr_message_contents(first, PDR_SHAPE_DOTNET), 1);
+    ASSERT(pdr_value_text_is(
+        pdr_content_get(content, PDR_SHAPE_DOTNET, PDR_FIELD_MEDIA_TYPE),
+        pdr_str_c("text/html")));
+    ASSERT(pdr_message_role(first, PDR_SHAPE_STATE) == NULL);
+    ASSERT(pdr_message_contents(first, PDR_SHAPE_STATE) == NULL);
+    ASSERT(pdr_content_get(content, PDR_SHAPE_STATE, PDR_FIELD_URI) == NULL);
+
+    old = doc_value("{'CreatedAt':'1970-01-01T00:00:00Z','role':'user',"
+                    "'ROLE':'tool','messageId':'m','MessageId':5}");
+    ASSERT(pdr_message_created_at(&when, old, PDR_SHAPE_DOTNET));
+    ASSERT(!pdr_message_created_at(&when, old, PDR_SHAPE_STATE));
+    ASSERT(pdr_value_text_is(pdr_message_role(old, PDR_SHAPE_DOTNET),
+                             pdr_str_c("tool")));
+    ASSERT(pdr_message_id(old, PDR_SHAPE_DOTNET) == NULL);
+    pdr_value_free(old);
+    pdr_value_free(messages);
+    free(text);
+}
+
 TEST(message, has_nothing_where_another_kind_stands)
 {
     pdr_value *message = doc_value(
