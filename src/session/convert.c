@@ -308,7 +308,7 @@ static pdr_rc use_note(pdr_value **io, const pdr_value *note,
                        pdr_session_shape shape, pdr_err *err)
 {
     pdr_value *made = pdr_value_ref(*io);
-    pdr_rc rc = pdr__note_apply(&made, note, err);
+    pdr_rc rc = pdr__note_apply(&made, note, shape, err);
 
     if (rc == PDR_OK && is_known(made, shape)) {
         pdr_value_free(*io);
@@ -332,7 +332,7 @@ static pdr_rc restore(pdr_value **out, const pdr_value *document,
     if (rc == PDR_OK)
         rc = drop_notes(&parts, job->trip, err);
     if (rc == PDR_OK)
-        rc = pdr__bag_convert(&bag, parts.bag, job->trip, job->known,
+        rc = pdr__bag_convert(&bag, document, parts.bag, job->trip, job->known,
                               job->finder, err);
     if (rc == PDR_OK) {
         pdr_value_free(parts.bag);
@@ -378,7 +378,6 @@ static pdr_rc convert_noted(pdr_value **out, pdr_value **note,
 {
     struct finder quiet = PDR_FINDER_INIT(NULL, NULL);
     struct job back = job_back(job, &quiet);
-    const char *bag = pdr__shape_names(job->trip.from)->bag;
     pdr_value *source = NULL, *returned = NULL;
     pdr_rc rc = restore(out, document, job, err);
 
@@ -392,7 +391,7 @@ static pdr_rc convert_noted(pdr_value **out, pdr_value **note,
     if (rc == PDR_OK)
         rc = without_note(&source, document, job->trip.to, err);
     if (rc == PDR_OK)
-        rc = pdr__note_make(note, returned, source, bag, err);
+        rc = pdr__note_make(note, returned, source, job->trip.from, err);
     pdr_value_free(source);
     pdr_value_free(returned);
     pdr__finder_dispose(&quiet);

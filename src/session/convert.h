@@ -52,6 +52,10 @@ struct parts {
     pdr_value *perdure; /* object: what of `perdure` goes on */
 };
 
+/* Would .NET take the name at the root for one of its own, though it is spelled
+ * in another case? Never in a document of Python. */
+bool pdr__is_odd_name(const pdr_value *name, pdr_session_shape shape);
+
 PDR_MUST_CHECK pdr_rc pdr__parts_read(struct parts *out,
                                       const pdr_value *document,
                                       pdr_session_shape shape, pdr_err *err);
@@ -86,8 +90,11 @@ struct histories {
 void pdr__histories_dispose(struct histories *known);
 
 /* The bag in the spelling of `trip.to`. A history that is `known` is not
- * converted again, unless somebody is told of it. */
-PDR_MUST_CHECK pdr_rc pdr__bag_convert(pdr_value **out, const pdr_value *bag,
+ * converted again, unless somebody is told of it. Findings have the names of
+ * `document`, which holds the bag. */
+PDR_MUST_CHECK pdr_rc pdr__bag_convert(pdr_value **out,
+                                       const pdr_value *document,
+                                       const pdr_value *bag,
                                        struct session_trip trip,
                                        struct histories *known,
                                        struct finder *finder, pdr_err *err);
@@ -98,19 +105,19 @@ PDR_MUST_CHECK pdr_rc pdr__types_first(pdr_value **io, pdr_err *err);
 
 /* --- notes (convert_note.c) ---------------------------------------------- */
 
-/* The note for the way back that turns `back` into `source`; NULL if they are
- * the same, or differ in more than a patch may hold. */
+/* The note for the way back, to `shape`, that turns `back` into `source`; NULL
+ * if they are the same, or differ in more than a patch may hold. */
 PDR_MUST_CHECK pdr_rc pdr__note_make(pdr_value **out, const pdr_value *back,
-                                     const pdr_value *source, const char *bag,
-                                     pdr_err *err);
+                                     const pdr_value *source,
+                                     pdr_session_shape shape, pdr_err *err);
 PDR_MUST_CHECK pdr_rc pdr__note_add_whole(pdr_value **note,
                                           const pdr_value *source,
                                           pdr_err *err);
 
-/* What the note says of a document that was converted back; what no longer fits
- * is left alone. `note` may be NULL or anything. */
+/* What the note says of a document that was converted back, to `shape`; what no
+ * longer fits is left alone. `note` may be NULL or anything. */
 PDR_MUST_CHECK pdr_rc pdr__note_apply(pdr_value **io, const pdr_value *note,
-                                      pdr_err *err);
+                                      pdr_session_shape shape, pdr_err *err);
 
 /* The source that the note holds as a whole; NULL if it holds none. */
 PDR_MUST_CHECK pdr_rc pdr__note_whole(pdr_value **out, const pdr_value *note,

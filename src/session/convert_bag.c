@@ -182,6 +182,25 @@ static const pdr_value *perdure_of(const pdr_value *object, pdr_shape shape)
     return pdr_value_get_c(pdr_value_get_c(object, name), "perdure");
 }
 
+/* Go down to a member, by the name that the object has for it. */
+static size_t go_down(struct finder *finder, const pdr_value *object,
+                      const char *name, pdr_shape shape)
+{
+    char scratch[PDR_SHORT_TEXT];
+    pdr_str own = pdr_str_c(name), text = own;
+    pdr_iter it;
+
+    if (finder->fn == NULL || shape != PDR_SHAPE_DOTNET)
+        return pdr__finder_name(finder, own);
+    pdr_iter_init(&it, object);
+    while (pdr_iter_next(&it)) {
+        if (pdr__name_is(it.name, name, shape) &&
+            !pdr__short_text(&text, scratch, it.name))
+            text = own;
+    }
+    return pdr__finder_name(finder, text);
+}
+
 /* Python has any text as arguments, .NET an object. */
 static bool became_raw(const pdr_value *before, const pdr_value *after)
 {
@@ -223,14 +242,15 @@ static pdr_rc tell_contents(struct finder *finder, const pdr_value *before,
                             const pdr_value *after, pdr_shape from,
                             pdr_shape to, pdr_err *err)
 {
-    size_t up = pdr__finder_name(finder, PDR_LIT("contents"));
+    const pdr_value *made_contents = pdr_message_contents(after, to);
+    size_t up = go_down(finder, before, "contents", from);
     pdr_iter it;
     pdr_rc rc = PDR_OK;
 
-    pdr_iter_init(&it, before);
+    pdr_iter_init(&it, pdr_message_contents(before, from));
     while (rc == PDR_OK && pdr_iter_next(&it)) {
         size_t mark = pdr__finder_index(finder, it.index);
-        const pdr_value *made = pdr_value_at(after, it.index);
+        const pdr_value *made = pdr_value_at(made_contents, it.index);
 
         if (made != NULL)
             rc = tell_content(finder, it.value, made, from, to, err);
@@ -260,8 +280,7 @@ static pdr_rc tell_message(struct finder *finder, const pdr_value *before,
                               "what the target has no member for is kept in "
                               "the member perdure of its properties");
     if (rc == PDR_OK)
-        rc = tell_contents(finder, pdr_message_contents(before, from),
-                           pdr_message_contents(after, to), from, to, err);
+        rc = tell_contents(finder, before, after, from, to, err);
     return rc;
 }
 
@@ -321,7 +340,6 @@ static pdr_rc convert_messages(pdr_value **out, const pdr_value *messages,
                                struct histories *known, struct finder *finder,
                                pdr_err *err)
 {
-    size_t up = pdr__finder_name(finder, PDR_LIT("messages"));
     pdr_value *made = pdr_value_new_array(), *message = NULL;
     bool all = true, returns = false;
     pdr_iter it;
@@ -341,7 +359,6 @@ static pdr_rc convert_messages(pdr_value **out, const pdr_value *messages,
         message = NULL;
         pdr__finder_up(finder, mark);
     }
-    pdr__finder_up(finder, up);
     if (rc == PDR_OK && all)
         remember(known, messages, made, from, to);
     if (rc == PDR_OK)
@@ -351,16 +368,50 @@ static pdr_rc convert_messages(pdr_value **out, const pdr_value *messages,
     return rc;
 }
 
+/* A name that .NET reads as `messages`, and nobody else does? */
+static bool is_twin(const pdr_value *name)
+{
+    return pdr__name_is(name, "messages", PDR_SHAPE_DOTNET) &&
+           !pdr_value_text_is(name, PDR_LIT("messages"));
+}
+
+/* The slot of a history with one list for everybody. */
+static pdr_rc without_twins(pdr_value **out, const pdr_value *slot,
+                            pdr_err *err)
+{
+    bool has = false;
+    pdr_iter it;
+    pdr_rc rc = PDR_OK;
+
+    *out = pdr_value_ref(slot);
+    if (pdr_value_kind(slot) != PDR_OBJECT)
+        return PDR_OK;
+    pdr_iter_init(&it, slot);
+    while (!has && pdr_iter_next(&it))
+        has = is_twin(it.name);
+    if (!has)
+        return PDR_OK;
+    pdr_value_free(*out);
+    *out = pdr_value_new_object();
+    pdr_iter_init(&it, slot);
+    while (rc == PDR_OK && pdr_iter_next(&it)) {
+        if (!is_twin(it.name))
+            rc = pdr__value_add_member(out, it.name, it.value, err);
+    }
+    return rc;
+}
+
 static pdr_rc convert_history(pdr_value **out, const pdr_value *slot,
                               pdr_shape from, pdr_shape to,
                               struct histories *known, struct finder *finder,
                               pdr_err *err)
 {
-    const pdr_value *messages = pdr_value_get_c(slot, "messages");
+    const pdr_value *messages = pdr__find_member(slot, "messages", from);
     pdr_value *made = NULL;
-    pdr_rc rc = PDR_OK;
+    pdr_rc rc = without_twins(out, slot, err);
 
-    *out = pdr_value_ref(slot);
+    if (rc != PDR_OK)
+        return rc;
     if (pdr_value_kind(slot) == PDR_OBJECT && messages == NULL)
         return PDR_OK; /* as Python has it before the first message */
     if (messages == NULL || pdr_value_kind(messages) != PDR_ARRAY)
@@ -372,8 +423,12 @@ static pdr_rc convert_history(pdr_value **out, const pdr_value *slot,
             pdr__kind_phrase(messages == NULL ? slot : messages));
     if (finder->fn == NULL)
         made = known_history(known, messages, from, to);
-    if (made == NULL)
+    if (made == NULL) {
+        size_t up = go_down(finder, slot, "messages", from);
+
         rc = convert_messages(&made, messages, from, to, known, finder, err);
+        pdr__finder_up(finder, up);
+    }
     if (rc == PDR_OK)
         rc = pdr__put_member(out, "messages", made, err);
     pdr_value_free(made);
@@ -443,10 +498,10 @@ static pdr_rc convert_member(struct bagging *b, const pdr_value *bag,
     return rc;
 }
 
-static pdr_rc convert_slots(struct bagging *b, const pdr_value *bag,
-                            pdr_err *err)
+static pdr_rc convert_slots(struct bagging *b, const pdr_value *document,
+                            const pdr_value *bag, pdr_err *err)
 {
-    size_t up = pdr__finder_name(b->finder, pdr_str_c(b->from->bag));
+    size_t up = go_down(b->finder, document, b->from->bag, b->from->messages);
     pdr_iter it;
     pdr_rc rc = PDR_OK;
 
@@ -457,9 +512,10 @@ static pdr_rc convert_slots(struct bagging *b, const pdr_value *bag,
     return rc;
 }
 
-pdr_rc pdr__bag_convert(pdr_value **out, const pdr_value *bag,
-                        struct session_trip trip, struct histories *known,
-                        struct finder *finder, pdr_err *err)
+pdr_rc pdr__bag_convert(pdr_value **out, const pdr_value *document,
+                        const pdr_value *bag, struct session_trip trip,
+                        struct histories *known, struct finder *finder,
+                        pdr_err *err)
 {
     struct bagging b = {.out = pdr_value_new_object(),
                         .from = pdr__shape_names(trip.from),
@@ -476,7 +532,7 @@ pdr_rc pdr__bag_convert(pdr_value **out, const pdr_value *bag,
     }
     rc = pdr_value_new_string(&b.key, pdr_str_c(b.to->history), err);
     if (rc == PDR_OK)
-        rc = convert_slots(&b, bag, err);
+        rc = convert_slots(&b, document, bag, err);
     pdr_value_free(b.key);
     if (rc == PDR_OK)
         *out = b.out;

@@ -21,6 +21,9 @@
  *       it takes no level of the document.
  *   N4  A patch has no more than MAX_CHANGES. Each costs as much as the object
  *       has members, and a note may come from anybody.
+ *   N5  No change of the root is made under a name that .NET would take for one
+ *       of its own: it reads names in any case, so that the document would say
+ *       there what it says nowhere else. "whole" brings such a name back.
  */
 #include "convert.h"
 
@@ -169,7 +172,7 @@ static pdr_rc apply_to(pdr_value **io, const pdr_value *name,
 
 /* A change of the root, or of the object that is its member `at[0]`. */
 static pdr_rc apply_change(pdr_value **io, const pdr_value *change,
-                           pdr_err *err)
+                           pdr_session_shape shape, pdr_err *err)
 {
     const pdr_value *at = pdr__member(change, "at", PDR_ARRAY);
     const pdr_value *first = pdr_value_at(at, 0), *child = NULL;
@@ -178,8 +181,8 @@ static pdr_rc apply_change(pdr_value **io, const pdr_value *change,
     size_t count = pdr_value_count(at);
     pdr_rc rc = PDR_OK;
 
-    if (at == NULL || count > 2)
-        return PDR_OK;
+    if (at == NULL || count > 2 || pdr__is_odd_name(first, shape))
+        return PDR_OK; /* not one of ours, or N5 */
     if (count == 0 || (count == 1 && !ordering))
         return apply_to(io, first, change, err);
     if (pdr_value_kind(first) != PDR_STRING)
@@ -207,8 +210,8 @@ static pdr_rc drop_empty(pdr_value **io, pdr_err *err)
 }
 
 /* The changes of members, or those of orders. */
-static pdr_rc apply_all(pdr_value **io, const pdr_value *patch, bool orders,
-                        pdr_err *err)
+static pdr_rc apply_all(pdr_value **io, const pdr_value *patch,
+                        pdr_session_shape shape, bool orders, pdr_err *err)
 {
     pdr_iter it;
     pdr_rc rc = PDR_OK;
@@ -216,22 +219,23 @@ static pdr_rc apply_all(pdr_value **io, const pdr_value *patch, bool orders,
     pdr_iter_init(&it, patch);
     while (rc == PDR_OK && pdr_iter_next(&it)) {
         if ((pdr_value_get_c(it.value, "order") != NULL) == orders)
-            rc = apply_change(io, it.value, err);
+            rc = apply_change(io, it.value, shape, err);
     }
     return rc;
 }
 
-pdr_rc pdr__note_apply(pdr_value **io, const pdr_value *note, pdr_err *err)
+pdr_rc pdr__note_apply(pdr_value **io, const pdr_value *note,
+                       pdr_session_shape shape, pdr_err *err)
 {
     const pdr_value *patch = pdr__member(note, "patch", PDR_ARRAY);
     pdr_rc rc = PDR_OK;
 
     if (pdr_value_count(patch) > MAX_CHANGES)
         return PDR_OK; /* not one of ours (N4) */
-    rc = apply_all(io, patch, false, err);
+    rc = apply_all(io, patch, shape, false, err);
     if (rc == PDR_OK)
         rc = drop_empty(io, err);
-    return rc == PDR_OK ? apply_all(io, patch, true, err) : rc;
+    return rc == PDR_OK ? apply_all(io, patch, shape, true, err) : rc;
 }
 
 /* --- making -------------------------------------------------------------- */
@@ -405,15 +409,17 @@ static pdr_rc compare_orders(struct noting *n, const pdr_value *now,
 }
 
 pdr_rc pdr__note_make(pdr_value **out, const pdr_value *back,
-                      const pdr_value *source, const char *bag, pdr_err *err)
+                      const pdr_value *source, pdr_session_shape shape,
+                      pdr_err *err)
 {
-    struct noting n = {pdr_value_new_array(), bag, false, false};
+    struct noting n = {pdr_value_new_array(), pdr__shape_names(shape)->bag,
+                       false, false};
     pdr_value *now = pdr_value_ref(back);
     pdr_rc rc = compare(&n, NULL, back, source, err);
 
     *out = NULL;
     if (rc == PDR_OK && !n.too_much)
-        rc = apply_all(&now, n.patch, false, err);
+        rc = apply_all(&now, n.patch, shape, false, err);
     if (rc == PDR_OK)
         rc = drop_empty(&now, err);
     if (rc == PDR_OK)

@@ -374,21 +374,102 @@ static pdr_rc read_dotnet(struct parts *out, const pdr_value *document,
     return rc;
 }
 
-pdr_rc pdr__parts_read(struct parts *out, const pdr_value *document,
-                       pdr_session_shape shape, pdr_err *err)
+/* Members that a .NET reader looks for. */
+static const char *const dotnet_members[] = {
+    "stateBag",         "conversationId", "sessionId",
+    "contextId",        "taskId",         "taskState",
+    "serviceSessionId", "lastCheckpoint", "checkpointManager",
+    "pendingRequests",
+};
+
+/* The number of the one that it takes the name for; PDR_NONE for others. */
+static size_t dotnet_number(const pdr_value *name)
 {
-    struct taken taken = {{NULL}, 0};
+    for (size_t i = 0; i < PDR_COUNT(dotnet_members); i++) {
+        if (pdr__name_is(name, dotnet_members[i], PDR_SHAPE_DOTNET))
+            return i;
+    }
+    return PDR_NONE;
+}
+
+bool pdr__is_odd_name(const pdr_value *name, pdr_session_shape shape)
+{
+    size_t number = is_python(shape) ? PDR_NONE : dotnet_number(name);
+
+    return number != PDR_NONE &&
+           !pdr_value_text_is(name, pdr_str_c(dotnet_members[number]));
+}
+
+static bool has_odd_name(const pdr_value *document)
+{
+    pdr_iter it;
+
+    pdr_iter_init(&it, document);
+    while (pdr_iter_next(&it)) {
+        if (pdr__is_odd_name(it.name, PDR_SESSION_DOTNET))
+            return true;
+    }
+    return false;
+}
+
+/* A .NET document with its names as .NET writes them, each once and with the
+ * value that .NET would read. */
+static pdr_rc spell_names(pdr_value **out, const pdr_value *document,
+                          pdr_err *err)
+{
+    bool done[PDR_COUNT(dotnet_members)] = {false};
+    pdr_iter it;
     pdr_rc rc = PDR_OK;
 
-    memset(out, 0, sizeof(*out));
-    rc = read_perdure(out, pdr__member(document, "perdure", PDR_OBJECT), &taken,
-                      err);
+    *out = pdr_value_new_object();
+    pdr_iter_init(&it, document);
+    while (rc == PDR_OK && pdr_iter_next(&it)) {
+        size_t number = dotnet_number(it.name);
+        const char *name = NULL;
+
+        if (number == PDR_NONE) {
+            rc = pdr__value_add_member(out, it.name, it.value, err);
+            continue;
+        }
+        name = dotnet_members[number];
+        if (!done[number])
+            rc = pdr__put_member(
+                out, name, pdr__find_member(document, name, PDR_SHAPE_DOTNET),
+                err);
+        done[number] = true;
+    }
+    return rc;
+}
+
+static pdr_rc read_parts(struct parts *out, const pdr_value *document,
+                         pdr_session_shape shape, pdr_err *err)
+{
+    struct taken taken = {{NULL}, 0};
+    pdr_rc rc = read_perdure(out, pdr__member(document, "perdure", PDR_OBJECT),
+                             &taken, err);
+
     if (rc == PDR_OK)
         rc = is_python(shape) ? read_python(out, document, &taken, err)
                               : read_dotnet(out, document, &taken, err);
     if (rc == PDR_OK)
         out->id = pdr_value_ref(pdr__document_id(document, shape));
     return rc == PDR_OK ? copy_rest(&out->others, document, &taken, err) : rc;
+}
+
+pdr_rc pdr__parts_read(struct parts *out, const pdr_value *document,
+                       pdr_session_shape shape, pdr_err *err)
+{
+    pdr_value *spelled = NULL;
+    pdr_rc rc = PDR_OK;
+
+    memset(out, 0, sizeof(*out));
+    if (shape != PDR_SESSION_DOTNET || !has_odd_name(document))
+        return read_parts(out, document, shape, err);
+    rc = spell_names(&spelled, document, err);
+    if (rc == PDR_OK)
+        rc = read_parts(out, spelled, shape, err);
+    pdr_value_free(spelled);
+    return rc;
 }
 
 /* --- writing ------------------------------------------------------------- */
@@ -424,17 +505,12 @@ static const char *const dotnet_names[] = {
 static const char *const workflow_names[] = {
     "sessionId", "lastCheckpoint", "checkpointManager", "pendingRequests"};
 
-/* Is the name in the list? .NET does not care for case. */
+/* Is the name in the list, as a reader of the shape takes it? */
 static bool is_in(const pdr_value *name, const char *const *list, size_t count,
-                  bool any_case)
+                  pdr_shape shape)
 {
     for (size_t i = 0; i < count; i++) {
-        size_t len = strlen(list[i]);
-
-        if (pdr_value_text_is(name, pdr_str_c(list[i])))
-            return true;
-        if (any_case && pdr__text_begins(name, list[i]) &&
-            string_inner(name).len == len)
+        if (pdr__name_is(name, list[i], shape))
             return true;
     }
     return false;
@@ -443,11 +519,13 @@ static bool is_in(const pdr_value *name, const char *const *list, size_t count,
 static bool has_meaning(const struct writing *w, const pdr_value *name)
 {
     if (is_python(w->trip.to))
-        return is_in(name, python_names, PDR_COUNT(python_names), false);
+        return is_in(name, python_names, PDR_COUNT(python_names),
+                     PDR_SHAPE_PYTHON);
     if (w->parts->kind == PDR_SESSION_KIND_WORKFLOW &&
-        is_in(name, workflow_names, PDR_COUNT(workflow_names), false))
+        is_in(name, workflow_names, PDR_COUNT(workflow_names),
+              PDR_SHAPE_PYTHON))
         return false;
-    return is_in(name, dotnet_names, PDR_COUNT(dotnet_names), true);
+    return is_in(name, dotnet_names, PDR_COUNT(dotnet_names), PDR_SHAPE_DOTNET);
 }
 
 static pdr_rc put_string(pdr_value **io, const char *name, const char *text,

@@ -244,6 +244,107 @@ TEST(conversion, does_nothing_that_a_forged_patch_of_many_changes_says)
     pdr_buf_dispose(&text);
 }
 
+/* A session of Python with a note that somebody forged. */
+#define FORGED(note)                                               \
+    "{'type':'session','session_id':'s','service_session_id':'c'," \
+    "'state':{'a':1},'perdure':{'kind':'client','dotnet':" note "}}"
+
+/* .NET reads names in any case, and the last one. */
+TEST(conversion, gives_dotnet_no_name_in_another_case_out_of_a_note)
+{
+    static const char *const sources[] = {
+        FORGED("{'patch':[{'at':['StateBag'],'is':{'b':2}}]}"),
+        FORGED("{'patch':[{'at':['state\\u0042AG'],'is':{'b':2}}]}"),
+        FORGED("{'patch':[{'at':['CONVERSATIONID'],'is':'d'}]}"),
+        FORGED("{'patch':[{'at':['SessionId'],'is':'@dafx-a@k'}]}"),
+        FORGED("{'patch':[{'at':['ContextID'],'is':'d'},"
+               "{'at':['StateBag','x'],'is':1}]}"),
+        FORGED("{'whole':'{\\'conversationId\\':\\'c\\',"
+               "\\'stateBag\\':{\\'a\\':1},\\'StateBag\\':{}}'}"),
+    };
+
+    for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
+        check(sources[i], DOTNET,
+              "{'conversationId':'c','stateBag':{'a':1},'perdure':{'id':'s'}}",
+              "info id-aside /session_id\n");
+}
+
+/* A document, and what Python has of it in a member. */
+struct read_as {
+    const char *source, *pointer, *value;
+};
+
+TEST(conversion, reads_dotnet_names_in_any_case_and_brings_them_back)
+{
+    static const struct read_as cases[] = {
+        {"{'stateBag':{'a':1},'StateBag':{'b':2}}", "/state", "{'b':2}"},
+        {"{'StateBag':{'b':2},'stateBag':{'a':1}}", "/state", "{'a':1}"},
+        {"{'conversationId':'c','STATEBAG':{'b':2}}", "/state", "{'b':2}"},
+        {"{'stateBag':{},'ConversationId':'d'}", "/service_session_id", "'d'"},
+        {"{'stateBag':{'InMemoryChatHistoryProvider':{'messages':[],'Messages':"
+         "[{'role':'user'}]}}}",
+         "/state/in_memory/messages/0/role", "'user'"},
+        {"{'stateBag':{'InMemoryChatHistoryProvider':{'Messages':[{'Role':"
+         "'tool','Contents':[{'$type':'text','Text':'t'}]}]}}}",
+         "/state/in_memory/messages/0/contents/0/text", "'t'"},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct session_trip_report report;
+        pdr_value *source = doc_value(cases[i].source);
+        pdr_value *want = doc_value(cases[i].value), *made = NULL;
+        const pdr_value *says = NULL;
+
+        if (!session_trip_check(&report, pdr_session_convert, source, PYTHON,
+                                NULL))
+            fail_msg("%s: %s", cases[i].source, report.text);
+        made = session_trip_to(&report, pdr_session_convert, source, PYTHON);
+        ASSERT_RC(PDR_OK, pdr_pointer_get(&says, made,
+                                          pdr_str_c(cases[i].pointer), NULL));
+        ASSERT(pdr_value_equal(want, says));
+        pdr_value_free(made);
+        pdr_value_free(want);
+        pdr_value_free(source);
+    }
+}
+
+TEST(conversion, gives_dotnet_one_history_only)
+{
+    static const char *const slots[] = {
+        "{'messages':[],'Messages':[{'role':'user'}]}",
+        "{'Messages':[{'role':'user'}],'messages':[]}",
+        "{'MESSAGES':[{'role':'user'}],'x':1}",
+        "{'m\\u0045ssages':[{'role':'user'}],'messages':5}",
+    };
+
+    for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++) {
+        struct session_trip_report report;
+        pdr_value *source = doc_value("{'type':'session','session_id':'s',"
+                                      "'service_session_id':null,'state':{}}");
+        pdr_value *slot = doc_value(slots[i]), *made = NULL;
+        const pdr_value *history = NULL;
+        pdr_iter it;
+
+        ASSERT_RC(PDR_OK,
+                  pdr_pointer_set(&source, pdr_str_c("/state/in_memory"), slot,
+                                  NULL));
+        made = session_trip_to(&report, pdr_session_convert, source, DOTNET);
+        ASSERT_RC(
+            PDR_OK,
+            pdr_pointer_get(&history, made,
+                            pdr_str_c("/stateBag/InMemoryChatHistoryProvider"),
+                            NULL));
+        pdr_iter_init(&it, history);
+        while (pdr_iter_next(&it))
+            ASSERT(pdr_value_count(it.value) == 0);
+        ASSERT(session_trip_check(&report, pdr_session_convert, source, DOTNET,
+                                  NULL));
+        pdr_value_free(made);
+        pdr_value_free(slot);
+        pdr_value_free(source);
+    }
+}
+
 /* More members are set aside than a patch has changes. */
 TEST(conversion, keeps_the_whole_where_a_patch_would_be_long)
 {
