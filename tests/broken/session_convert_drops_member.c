@@ -43,8 +43,8 @@ static pdr_rc convert_lying(pdr_session **out, pdr_session *session,
 TEST(session_trip, does_not_see_that_a_member_was_dropped)
 {
     static const char *const texts[] = {
-        "{\"type\":\"session\",\"session_id\":\"s\",\"service_session_id\":"
-        "null,\"state\":{}}",
+        ("{\"type\":\"session\",\"session_id\":\"s\",\"service_session_id\":"
+         "null,\"state\":{}}"),
         "{\"session_id\":\"s\",\"state\":{\"a\":1.10}}",
         "{\"conversationId\":null,\"stateBag\":{},\"type\":\"x\"}",
         "{\"new\":1,\"stateBag\":{\"in_memory\":[]}}",
