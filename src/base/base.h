@@ -185,6 +185,13 @@ size_t pdr__utf8_encode(char out[PDR_UTF8_MAX], uint32_t codepoint);
  * library only: pdr__utf8_valid_len() refuses such bytes. */
 size_t pdr__wtf8_encode(char out[PDR_UTF8_MAX], uint32_t codepoint);
 
+/* Of an ASCII letter the small one, of anything else itself. Not tolower(),
+ * which asks the locale. */
+static inline char pdr__ascii_lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
 /* --- randomness (rand.c) ---------------------------------------------------
  */
 

@@ -19,20 +19,13 @@
 
 /* --- properties ---------------------------------------------------------- */
 
-static unsigned char fold(char c)
-{
-    unsigned char byte = (unsigned char)c;
-
-    return byte >= 'A' && byte <= 'Z' ? (unsigned char)(byte + 32) : byte;
-}
-
 /* Does `name` go on with these bytes, in either case? */
 static bool goes_on(pdr_str *name, const char *bytes, size_t len)
 {
     if (name->len < len)
         return false;
     for (size_t i = 0; i < len; i++) {
-        if (fold(name->ptr[i]) != fold(bytes[i]))
+        if (pdr__ascii_lower(name->ptr[i]) != pdr__ascii_lower(bytes[i]))
             return false;
     }
     *name = pdr_str_n(name->ptr + len, name->len - len);
@@ -60,8 +53,7 @@ static bool is_folded_escaped(pdr_str inner, pdr_str name)
     return name.len == 0;
 }
 
-/* Is the string `name`, but for the case of ASCII letters? */
-static bool is_folded(const pdr_value *string, pdr_str name)
+bool pdr__is_folded(const pdr_value *string, pdr_str name)
 {
     pdr_str inner = string_inner(string);
 
@@ -83,7 +75,7 @@ pdr_rc pdr__property_find(const pdr_value **spelled, const pdr_value **out,
         return PDR_OK;
     pdr_iter_init(&it, properties);
     while (pdr_iter_next(&it)) {
-        if (it.name == NULL || !is_folded(it.name, name))
+        if (it.name == NULL || !pdr__is_folded(it.name, name))
             continue;
         if (*spelled != NULL && !pdr__value_same_text(*spelled, it.name)) {
             *out = NULL;

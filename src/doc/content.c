@@ -98,36 +98,14 @@ const char *pdr__shape_name(pdr_shape shape)
 
 /* --- names --------------------------------------------------------------- */
 
-/* Not of the C library, which asks the locale. */
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
-static bool same_in_any_case(pdr_str a, pdr_str b)
-{
-    if (a.len != b.len)
-        return false;
-    for (size_t i = 0; i < a.len; i++) {
-        if (lower(a.ptr[i]) != lower(b.ptr[i]))
-            return false;
-    }
-    return true;
-}
-
 bool pdr__name_is(const pdr_value *name, const char *text, pdr_shape shape)
 {
-    pdr_str wanted = pdr_str_c(text), has = {NULL, 0};
-    char scratch[PDR_SHORT_TEXT];
+    pdr_str wanted = pdr_str_c(text);
 
     if (shape != PDR_SHAPE_DOTNET || text[0] == '$')
         return pdr_value_text_is(name, wanted);
-    if (name == NULL || node_kind(name) != NODE_STRING)
-        return false;
-    if (PDR_LIKELY((name->info & NODE_FLAG) == 0))
-        return same_in_any_case(string_inner(name), wanted);
-    return pdr__short_text(&has, scratch, name) &&
-           same_in_any_case(has, wanted);
+    return name != NULL && node_kind(name) == NODE_STRING &&
+           pdr__is_folded(name, wanted);
 }
 
 const pdr_value *pdr__find_member(const pdr_value *object, const char *name,

@@ -91,6 +91,9 @@ void pdr__finder_dispose(struct finder *finder);
 
 /* --- properties (attribution.c) ------------------------------------------ */
 
+/* Is the string `name`, but for the case of ASCII letters? Takes no memory. */
+bool pdr__is_folded(const pdr_value *string, pdr_str name);
+
 /* As pdr_property_get(). *spelled is borrowed: the name that was found in
  * another case; NULL if it is `name`, or there is none. */
 pdr_rc pdr__property_find(const pdr_value **spelled, const pdr_value **out,

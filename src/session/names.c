@@ -27,11 +27,6 @@ static const char digits32[] = "abcdefghijklmnopqrstuvwxyz234567";
 
 /* --- as it is ------------------------------------------------------------ */
 
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
 /* What Windows takes for a device, whatever stands behind the first point. */
 static bool is_device(pdr_str key)
 {
@@ -43,7 +38,7 @@ static bool is_device(pdr_str key)
     if (len != 3 && len != 4)
         return false;
     for (size_t i = 0; i < len; i++)
-        name[i] = lower(key.ptr[i]);
+        name[i] = pdr__ascii_lower(key.ptr[i]);
     for (size_t i = 0; len == 3 && i < PDR_COUNT(plain); i++)
         if (memcmp(name, plain[i], 3) == 0)
             return true;

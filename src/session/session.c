@@ -53,9 +53,7 @@ static bool begins_dafx(pdr_str text)
     if (text.len < sizeof(prefix) - 1)
         return false;
     for (size_t i = 0; i < sizeof(prefix) - 1; i++) {
-        char c = text.ptr[i];
-
-        if ((c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c) != prefix[i])
+        if (pdr__ascii_lower(text.ptr[i]) != prefix[i])
             return false;
     }
     return true;

@@ -135,7 +135,7 @@ static void append_name(char **at, pdr_str name, bool dotnet)
     for (size_t i = 0; i < name.len; i++) {
         char c = name.ptr[i];
 
-        *(*at)++ = dotnet && c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+        *(*at)++ = dotnet ? pdr__ascii_lower(c) : c;
     }
 }
 

@@ -174,11 +174,6 @@ static int next_ascii(const char **p, const char *end)
     return decoded[0];
 }
 
-static int lower(int c)
-{
-    return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
-}
-
 bool pdr__text_begins(const pdr_value *string, const char *prefix)
 {
     pdr_str inner = {NULL, 0};
@@ -189,7 +184,9 @@ bool pdr__text_begins(const pdr_value *string, const char *prefix)
     inner = string_inner(string);
     p = inner.ptr;
     for (; *prefix != '\0'; prefix++) {
-        if (lower(next_ascii(&p, inner.ptr + inner.len)) != lower(*prefix))
+        int c = next_ascii(&p, inner.ptr + inner.len);
+
+        if (c < 0 || pdr__ascii_lower((char)c) != pdr__ascii_lower(*prefix))
             return false;
     }
     return true;

@@ -27,12 +27,6 @@ static pdr_rc no_session(pdr_err *err, pdr_str key)
                     pdr__shown(shown, key));
 }
 
-static pdr_rc make_generation(pdr_generation *out, pdr_str bytes, pdr_err *err)
-{
-    out->exists = true;
-    return pdr__sha256(out->sha256, bytes, err);
-}
-
 /* Find a file and read it. Between the two another process may have renamed it,
  * so one that is gone is looked for again. found->exists: was there one? */
 static pdr_rc find_and_read(struct found *found, pdr_buf *bytes,
@@ -66,10 +60,9 @@ static pdr_rc is_still(bool *out, pdr_folder *folder, const char *name,
     pdr_rc rc = pdr__folder_read(&bytes, folder, name, err);
 
     if (rc == PDR_OK)
-        rc = make_generation(&now, pdr_buf_str(&bytes), err);
+        rc = pdr_generation_of(&now, pdr_buf_str(&bytes), err);
     pdr_buf_dispose(&bytes);
-    *out = rc == PDR_OK &&
-           memcmp(now.sha256, bad->sha256, sizeof(now.sha256)) == 0;
+    *out = rc == PDR_OK && pdr_generation_equal(&now, bad);
     return rc == PDR_ENOTFOUND ? PDR_OK : rc;
 }
 
@@ -277,7 +270,7 @@ pdr_rc pdr_folder_get(pdr_session **out, pdr_generation *generation,
     if (rc == PDR_OK && !found.exists)
         rc = no_session(err, key);
     if (rc == PDR_OK)
-        rc = make_generation(&read, pdr_buf_str(&bytes), err);
+        rc = pdr_generation_of(&read, pdr_buf_str(&bytes), err);
     if (rc == PDR_OK)
         rc = decode(&root, &found, &bytes, &read, folder, key, err);
     if (rc == PDR_OK)
@@ -451,7 +444,7 @@ static pdr_rc check_generation(const pdr_generation *expected,
     if (expected == NULL || (!found->exists && !expected->exists))
         return PDR_OK;
     if (found->exists && expected->exists)
-        rc = make_generation(&now, there, err);
+        rc = pdr_generation_of(&now, there, err);
     if (rc != PDR_OK)
         return rc;
     if (now.exists &&
@@ -505,7 +498,7 @@ static pdr_rc store(pdr_generation *written, pdr_folder *folder, pdr_str key,
     if (rc == PDR_OK && found.exists)
         rc = is_unchanged(&unchanged, draft, &there, folder->format, err);
     if (rc == PDR_OK && unchanged) {
-        rc = make_generation(written, pdr_buf_str(&there), err);
+        rc = pdr_generation_of(written, pdr_buf_str(&there), err);
         if (rc == PDR_OK)
             rc = confirm(folder, &found, err);
     } else if (rc == PDR_OK && draft->refused != PDR_OK) {
@@ -513,7 +506,7 @@ static pdr_rc store(pdr_generation *written, pdr_folder *folder, pdr_str key,
         if (err != NULL)
             *err = draft->why;
     } else if (rc == PDR_OK) {
-        rc = make_generation(written, pdr_buf_str(&draft->bytes), err);
+        rc = pdr_generation_of(written, pdr_buf_str(&draft->bytes), err);
         if (rc == PDR_OK)
             rc = replace(folder, &found, pdr_buf_str(&draft->bytes), err);
     }
