@@ -18,6 +18,7 @@
 #include <perdure/provider.h>
 #include <perdure/session.h>
 #include <perdure/snapshot.h>
+#include <perdure/store.h>
 #include <perdure/types.h>
 #include <perdure/value.h>
 #include <perdure/version.h>

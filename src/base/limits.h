@@ -155,4 +155,64 @@
 #define PDR_MAX_FOLDER_KEY  128u
 #define PDR_MAX_QUARANTINED 100u
 
+/* Bytes of a tenant's name, of the owner of a lease, of the kind of a work row
+ * at most: words for people, and the first two stand in every message. */
+#define PDR_MAX_TENANT_BYTES 128u
+#define PDR_MAX_OWNER_BYTES  128u
+#define PDR_MAX_KIND_BYTES   128u
+
+/* Bytes of what lists compare of a property, and of a request's fingerprint, at
+ * most. The first stands in an index, the second is a digest. */
+#define PDR_MAX_MATCH_BYTES       1024u
+#define PDR_MAX_FINGERPRINT_BYTES 64u
+
+/* Bytes of one body in a store (entry, slot, frame, work, completion) by
+ * default. A page of a read holds at least one, a group of commits may hold
+ * several, and SQLite holds no more than 1,000,000,000 in a row. */
+#define PDR_MAX_ROW_BYTES ((size_t)64 * 1024 * 1024)
+
+/* What one commit may carry: sessions, rows of one kind, bytes. All of it is in
+ * memory at once, and everybody else waits while it is written. */
+#define PDR_MAX_COMMIT_CHANGES 1000u
+#define PDR_MAX_COMMIT_ROWS    100000u
+#define PDR_MAX_COMMIT_BYTES   ((size_t)256 * 1024 * 1024)
+
+/* Levels of a document above an entry of the state shape, above a message of a
+ * history slot, and above a value in a bag: what is deeper could be stored and
+ * never be exported. */
+#define PDR_LEVELS_ABOVE_ENTRY   3u
+#define PDR_LEVELS_ABOVE_MESSAGE 4u
+#define PDR_LEVELS_ABOVE_SLOT    2u
+
+/* Rows of a page at most and by default, and bytes after which one ends. */
+#define PDR_MAX_PAGE_ROWS      200u
+#define PDR_DEFAULT_PAGE_ROWS  50u
+#define PDR_DEFAULT_PAGE_BYTES ((size_t)8 * 1024 * 1024)
+
+/* Milliseconds that a commit waits for the writer lock by default. Longer than
+ * a checkpoint of a full log on a slow disk, shorter than patience. */
+#define PDR_COMMIT_TIMEOUT_MS 10000u
+
+/* Milliseconds between two looks for commits of other processes: half of what
+ * store.h promises, and a look costs a few microseconds. */
+#define PDR_WATCH_POLL_MS 20u
+
+/* Commits and bytes that one transaction gathers at most. More would make the
+ * first one wait longer without making the last one cheaper (measured). */
+#define PDR_MAX_GROUP       128u
+#define PDR_MAX_GROUP_BYTES ((size_t)4 * 1024 * 1024)
+
+/* Bytes of the log at which a store copies it into the main file, and at which
+ * the log is begun anew at the latest, unless a reader holds it. */
+#define PDR_CHECKPOINT_BYTES ((uint64_t)16 * 1024 * 1024)
+#define PDR_LOG_BYTES        ((uint64_t)64 * 1024 * 1024)
+
+/* Bytes of the key of a store's digests: SHA-256 gains nothing from more than
+ * the second, and less than the first can be guessed. */
+#define PDR_MIN_KEY_FILE_BYTES 32u
+#define PDR_MAX_KEY_FILE_BYTES 4096u
+
+/* Backends that can be registered. */
+#define PDR_MAX_BACKENDS 8u
+
 #endif

@@ -143,7 +143,47 @@
     X(TOO_MANY_PROPERTIES, LIMIT,      "too_many_properties")                  \
     X(META_DECODE,        INVALID,     "meta_decode")                          \
     X(SESSION_REGISTERED, EXISTS,      "session_registered")                   \
-    X(NOT_REGISTERED,     NOTFOUND,    "not_registered")
+    X(NOT_REGISTERED,     NOTFOUND,    "not_registered")                       \
+    /* stores */                                                               \
+    X(BAD_URI,            INVALID,     "bad_uri")                              \
+    X(BACKEND_EXISTS,     EXISTS,      "backend_exists")                       \
+    X(TOO_MANY_BACKENDS,  LIMIT,       "too_many_backends")                    \
+    X(NO_STORE,           NOTFOUND,    "no_store")                             \
+    X(NOT_A_STORE,        INVALID,     "not_a_store")                          \
+    X(STORE_VERSION,      VERSION,     "store_version")                        \
+    X(STORE_DAMAGED,      CORRUPT,     "store_damaged")                        \
+    X(STORE_LOCKED,       BUSY,        "store_locked")                         \
+    X(UNSAFE_FILE,        DENIED,      "unsafe_file")                          \
+    X(WRONG_KEY,          DENIED,      "wrong_key")                            \
+    X(BAD_KEY_FILE,       INVALID,     "bad_key_file")                         \
+    X(READ_ONLY,          DENIED,      "read_only")                            \
+    X(IN_DOUBT,           IO,          "in_doubt")                             \
+    X(COMMIT_UNKNOWN,     UNKNOWN,     "commit_unknown")                       \
+    X(AFTER_FORK,         MISUSE,      "after_fork")                           \
+    X(DISK_FULL,          IO,          "disk_full")                            \
+    X(BAD_REF,            INVALID,     "bad_ref")                              \
+    X(BAD_CHANGE,         INVALID,     "bad_change")                           \
+    X(BAD_BODY,           INVALID,     "bad_body")                             \
+    X(BAD_QUERY,          INVALID,     "bad_query")                            \
+    X(BAD_CURSOR,         INVALID,     "bad_cursor")                           \
+    X(ROW_TOO_LARGE,      LIMIT,       "row_too_large")                        \
+    X(COMMIT_TOO_LARGE,   LIMIT,       "commit_too_large")                     \
+    X(REVISION_CHANGED,   CONFLICT,    "revision_changed")                     \
+    X(EPOCH_CHANGED,      CONFLICT,    "epoch_changed")                        \
+    X(NOT_IN_INBOX,       CONFLICT,    "not_in_inbox")                         \
+    X(SESSION_EXISTS,     EXISTS,      "session_exists")                       \
+    X(COMPLETION_EXISTS,  EXISTS,      "completion_exists")                    \
+    X(LEASE_LOST,         FENCED,      "lease_lost")                           \
+    X(LEASE_HELD,         BUSY,        "lease_held")                           \
+    X(WRITER_BUSY,        BUSY,        "writer_busy")                          \
+    X(NO_COMPLETION,      NOTFOUND,    "no_completion")                        \
+    X(NO_FRAME,           NOTFOUND,    "no_frame")                             \
+    X(BAD_DIGEST,         CORRUPT,     "bad_digest")                           \
+    X(BROKEN_CHAIN,       CORRUPT,     "broken_chain")                         \
+    X(WRONG_COUNT,        CORRUPT,     "wrong_count")                          \
+    X(WRONG_INDEX,        CORRUPT,     "wrong_index")                          \
+    X(NOTHING_CHANGED,    TIMEOUT,     "nothing_changed")                      \
+    X(WATCH_STOPPED,      CANCELLED,   "watch_stopped")
 /* clang-format on */
 
 enum pdr__reason {

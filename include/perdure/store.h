@@ -1,0 +1,491 @@
+/*
+ * perdure/store.h - where sessions live: open by URI, commit, read, watch.
+ *
+ *     pdr_store_open ──► pdr_store_commit   the only write
+ *                    ──► pdr_store_read     one page of rows at a time
+ *                    ──► pdr_watch_wait     woken by commits
+ *                    ──► pdr_store_verify   every digest, count and index
+ *
+ * A session in a store is a head, a frame, entries, bag slots, properties,
+ * completions, and what is in progress: journal, stream, inbox. A commit
+ * changes any of them, for one session or for several, all or nothing, and is
+ * durable when it returns. It names the revision that the writer read; who is
+ * late gets a conflict, and who lost the lease is fenced off.
+ *
+ * The store never looks into a body: entries, slots, frames and the rest are
+ * JSON texts whose brackets and quotes it counts, and no more.
+ *
+ * Times are milliseconds since 1970 (UTC), and always the caller's. No function
+ * here reads the clock of the system to decide anything; it only measures how
+ * long a commit waits.
+ */
+#ifndef PERDURE_STORE_H
+#define PERDURE_STORE_H
+
+#include <perdure/errors.h>
+#include <perdure/types.h>
+
+PDR_BEGIN_DECLS
+
+typedef struct pdr_store pdr_store;
+
+#define PDR_DEFAULT_TENANT "default"
+#define PDR_DIGEST_BYTES   32 /* SHA-256, or HMAC with SHA-256 */
+
+/* What a store can do, as bits. */
+typedef enum pdr_capability {
+    PDR_CAN_PERSIST = 1,   /* what is acknowledged outlives the process */
+    PDR_CAN_SHARE = 2,     /* several processes may have it open */
+    PDR_CAN_KEY = 4,       /* its digests can have a key */
+    PDR_CAN_READ_ONLY = 8, /* can be opened for reading only */
+    PDR_CAN_GROUP = 16     /* commits that wait are made durable together */
+} pdr_capability;
+
+/* Which session. */
+typedef struct pdr_ref {
+    pdr_str tenant; /* 1 to 128 bytes; without a pointer: "default" */
+    pdr_str id;     /* 1 to 1,024 bytes */
+} pdr_ref;
+
+/* --- rows ------------------------------------------------------------------
+ * What commits write and reads give. In a commit all texts are borrowed for the
+ * call; in a page they live as long as the page. A text without a pointer is
+ * absent, which is not the same as an empty one.
+ */
+
+typedef enum pdr_session_state {
+    PDR_SESSION_IDLE = 0,
+    PDR_SESSION_RUNNING = 1,
+    PDR_SESSION_WAITING = 2,
+    PDR_SESSION_EXPIRED = 3
+} pdr_session_state;
+
+typedef enum pdr_entry_kind {
+    PDR_ENTRY_REQUEST = 0,
+    PDR_ENTRY_RESPONSE = 1,
+    PDR_ENTRY_MESSAGE = 2, /* one message of an imported history */
+    PDR_ENTRY_RECORD = 3,  /* begin or end of a turn of a chat */
+    PDR_ENTRY_OTHER = 4    /* of a kind that this library does not know */
+} pdr_entry_kind;
+
+typedef enum pdr_entry_shape {
+    PDR_ENTRY_STATE = 0, /* as in a durable state document */
+    PDR_ENTRY_DOTNET = 1,
+    PDR_ENTRY_PYTHON = 2
+} pdr_entry_shape;
+
+/* One step of the conversation. */
+typedef struct pdr_entry {
+    uint64_t seq; /* its place; given by the commit, ignored in one */
+    pdr_entry_kind kind;
+    pdr_entry_shape shape; /* of the body */
+    int64_t created_ms;
+    pdr_str correlation_id; /* 1 to 1,024 bytes, or absent */
+    pdr_str separator;      /* text in front of it; absent: the usual one */
+    pdr_str body;           /* JSON */
+    uint8_t digest[PDR_DIGEST_BYTES]; /* ignored in a commit */
+} pdr_entry;
+
+/* One value of the bag. */
+typedef struct pdr_slot {
+    pdr_str key;   /* as JSON escapes it, without quotes */
+    pdr_str value; /* JSON; in a commit, absent: remove the slot */
+    uint8_t digest[PDR_DIGEST_BYTES];
+} pdr_slot;
+
+/* One additional property of the session's wrapper. */
+typedef struct pdr_property {
+    pdr_str key;   /* 1 to 1,024 bytes */
+    pdr_str value; /* JSON; in a commit, absent: remove the property */
+    pdr_str match; /* what lists compare, at most 1,024 bytes; absent: no
+                      list finds it by this property */
+    uint8_t digest[PDR_DIGEST_BYTES];
+} pdr_property;
+
+/* How a correlation id ended, and where its entries stand. A commit that
+ * appends an entry with a correlation id makes or extends this row by itself.
+ */
+typedef struct pdr_completion {
+    pdr_str correlation_id;
+    pdr_str fingerprint; /* of the request, at most 64 bytes; or absent */
+    pdr_str outcome;     /* JSON; absent: it has not ended */
+    int64_t at_ms;       /* of the commit that wrote it last */
+    uint64_t epoch;      /* of the entries; 0: it has none */
+    uint64_t first_seq;  /* of its first and last entry; 0: it has none */
+    uint64_t last_seq;
+    uint8_t digest[PDR_DIGEST_BYTES];
+} pdr_completion;
+
+/* What is in progress: three lists with numbers of their own. */
+typedef enum pdr_part {
+    PDR_PART_JOURNAL = 0, /* steps of the run */
+    PDR_PART_STREAM = 1,  /* deltas of the run; the number is the event id */
+    PDR_PART_INBOX = 2    /* operations that wait */
+} pdr_part;
+
+typedef struct pdr_work {
+    pdr_ref session;        /* reading what is due: whose row it is */
+    uint64_t n;             /* from 1, never used again; given by the commit */
+    int64_t due_ms;         /* inbox: not before; PDR_NEVER elsewhere */
+    pdr_str kind;           /* 1 to 128 bytes, the caller's word for it */
+    pdr_str correlation_id; /* or absent */
+    pdr_str body;           /* JSON */
+    uint8_t digest[PDR_DIGEST_BYTES];
+} pdr_work;
+
+#define PDR_NEVER INT64_MAX /* a time that does not come */
+
+/* Who may write. The fence only grows, over the whole store. */
+typedef struct pdr_lease {
+    pdr_str owner;    /* for people to read; absent: nobody holds it */
+    uint64_t fence;   /* of the holder, or of the last one; 0: never held */
+    int64_t until_ms; /* then somebody else may take it */
+} pdr_lease;
+
+/* The small row that stands for a session. */
+typedef struct pdr_head {
+    pdr_ref ref;
+    pdr_str agent;          /* or absent */
+    pdr_str kind;           /* "client", "durable", ...: as in documents */
+    pdr_str schema_version; /* of its state document, or absent */
+    pdr_session_state state;
+    uint64_t revision; /* from 1; one more with each change of its state */
+    uint64_t commits;  /* from 1; one more with each commit that touched it */
+    uint64_t epoch;    /* of its entries and slots; never used again */
+    int64_t created_ms;
+    int64_t changed_ms; /* of the commit that made the revision */
+    int64_t expiry_ms;  /* PDR_NEVER: none */
+    uint64_t first_seq; /* entries: first_seq <= seq < next_seq */
+    uint64_t next_seq;
+    uint64_t slots;         /* how many there are */
+    uint64_t properties;    /* how many there are */
+    uint64_t completions;   /* how many there are */
+    uint64_t journal_first; /* journal: journal_first <= n < journal_next */
+    uint64_t journal_next;
+    uint64_t stream_first; /* stream: stream_first <= n < stream_next */
+    uint64_t stream_next;
+    uint64_t inbox; /* how many wait */
+    uint64_t inbox_next;
+    bool has_frame;
+    pdr_lease lease;
+    uint8_t anchor[PDR_DIGEST_BYTES]; /* before the first entry */
+    uint8_t chain[PDR_DIGEST_BYTES];  /* of the last entry, or the anchor */
+    uint8_t digest[PDR_DIGEST_BYTES]; /* of the head itself */
+} pdr_head;
+
+/* --- opening ------------------------------------------------------------- */
+
+/**
+ * Open a store, and make it if it is not there.
+ *
+ *     memory:                      for tests; gone when closed
+ *     sqlite:FILE[?NAME=VALUE&...] one file; "%41" stands for "A"
+ *         mode=rwc   make it if it is not there (the default)
+ *         mode=rw    it must be there
+ *         mode=ro    read only; commits are refused
+ *         key=FILE   the key of its digests: 32 bytes or more
+ *         vfs=NAME   a VFS that the program registered with SQLite
+ *     FILE                         the same as sqlite:FILE, taken as it is
+ *
+ * @param[out] out  owned; release with pdr_store_close(). NULL on failure.
+ * @param uri       borrowed for the call.
+ * @return PDR_OK; PDR_EINVALID (reasons "bad_uri", "not_a_store");
+ * PDR_ENOTFOUND
+ *         ("no_store"); PDR_EVERSION ("store_version"); PDR_EDENIED
+ *         ("wrong_key", "unsafe_file"); PDR_EBUSY ("store_locked");
+ * PDR_ECORRUPT
+ *         ("store_damaged"); PDR_EIO ("file_failed"); PDR_ENOMEM.
+ * @thread any  @since 0.1
+ */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_store_open(pdr_store **out, const char *uri,
+                                             pdr_err *err);
+
+/** Release a store, after its watches and with no call under way. NULL is fine.
+ * What was acknowledged is safe in any case. @thread owner @since 0.1 */
+PDR_API void pdr_store_close(pdr_store *store);
+
+/* What a store says of itself. */
+typedef struct pdr_store_info {
+    const char *backend;   /* "sqlite", "memory"; static */
+    uint32_t capabilities; /* bits of pdr_capability */
+    uint32_t schema;       /* version of its tables; 0: it has none */
+    bool keyed;            /* its digests have a key */
+    bool read_only;
+    bool in_doubt;       /* a commit ended unknown: open it again */
+    uint64_t file_bytes; /* of the main file */
+    uint64_t free_bytes; /* in it, to be used again */
+    uint64_t log_bytes;  /* written and not yet in the main file */
+    int64_t pinned_by;   /* process that keeps the log from shrinking, or 0 */
+    uint64_t commits;    /* through this handle, since it was opened */
+    uint64_t groups;     /* transactions that they took */
+} pdr_store_info;
+
+/** @return PDR_OK; PDR_EIO, PDR_EMISUSE (after fork). @thread any @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_store_info_get(pdr_store_info *out,
+                                                 pdr_store *store,
+                                                 pdr_err *err);
+
+/* --- commit -------------------------------------------------------------- */
+
+#define PDR_ANY_REVISION UINT64_MAX
+
+typedef enum pdr_lease_verb {
+    PDR_LEASE_KEEP = 0,
+    PDR_LEASE_TAKE = 1,   /* if it is free, or lapsed at `now_ms` */
+    PDR_LEASE_RENEW = 2,  /* needs `fence`; also if lapsed and not taken */
+    PDR_LEASE_RELEASE = 3 /* needs `fence` */
+} pdr_lease_verb;
+
+typedef enum pdr_expiry_verb {
+    PDR_EXPIRY_KEEP = 0,
+    PDR_EXPIRY_SET = 1,
+    PDR_EXPIRY_CLEAR = 2
+} pdr_expiry_verb;
+
+/* What a commit does to one session. All zero but `ref` and `revision` changes
+ * nothing, and still checks both. The revision and `changed_ms` move when a
+ * change sets the state, the expiry, the frame, entries, slots or properties;
+ * completions, work and leases do not move them. */
+typedef struct pdr_change {
+    pdr_ref ref;
+
+    /* Bounds of the writer. */
+    uint64_t revision; /* the one that it read; 0: there is no such session,
+                          make it; PDR_ANY_REVISION: only for changes of work,
+                          completions and leases */
+    uint64_t epoch;    /* the one that it read, so that a session deleted and
+                          made again is noticed; 0: whichever */
+    uint64_t fence;    /* of its lease; 0: bound by the revision alone */
+    bool or_create;    /* with PDR_ANY_REVISION: make it if there is none */
+
+    /* Head. The first three count only when the session is made. */
+    pdr_str agent;
+    pdr_str kind; /* absent: "unstated" */
+    pdr_str schema_version;
+    bool set_state;
+    pdr_session_state state;
+    pdr_expiry_verb expiry;
+    int64_t expiry_ms;
+
+    pdr_lease_verb lease;
+    pdr_str lease_owner;    /* PDR_LEASE_TAKE: 1 to 128 bytes */
+    int64_t lease_until_ms; /* PDR_LEASE_TAKE, PDR_LEASE_RENEW */
+
+    /* What the session is. */
+    pdr_str frame; /* JSON; absent: as it is */
+    const pdr_entry *entries;
+    size_t entry_count;
+    const pdr_slot *slots; /* set or remove */
+    size_t slot_count;
+    const pdr_property *properties; /* set or remove */
+    size_t property_count;
+
+    /* Completions. One without an outcome must be new; one that has an outcome
+     * is never written again. Both are refused with PDR_EEXISTS. */
+    const pdr_completion *completions;
+    size_t completion_count;
+
+    /* Work. Removals come first. */
+    uint64_t journal_through; /* remove rows with n up to this one */
+    uint64_t stream_through;
+    const uint64_t *settle; /* numbers of inbox rows to remove */
+    size_t settle_count;
+    const pdr_work *journal;
+    size_t journal_count;
+    const pdr_work *stream;
+    size_t stream_count;
+    const pdr_work *inbox;
+    size_t inbox_count;
+
+    bool remove; /* delete the session; nothing else may be asked for */
+} pdr_change;
+
+/* What became of one change. */
+typedef struct pdr_committed {
+    uint64_t revision;  /* now; 0: it was deleted */
+    uint64_t epoch;     /* of its entries and slots */
+    uint64_t first_seq; /* of the entries that were appended */
+    uint64_t journal_n; /* numbers of the first rows that were added */
+    uint64_t stream_n;
+    uint64_t inbox_n;
+    uint64_t fence; /* of the lease after the commit; 0: nobody holds it */
+} pdr_committed;
+
+typedef struct pdr_commit_options {
+    int64_t now_ms;      /* the caller's time */
+    uint32_t timeout_ms; /* to wait for the writer lock; 0: 10 seconds */
+} pdr_commit_options;
+
+/**
+ * Write, all or nothing. It ends in one of three ways:
+ *   - PDR_OK: done, and durable.
+ *   - PDR_EUNKNOWN: the system failed between writing and acknowledging. The
+ *     commit is there as a whole or not at all. The store refuses commits
+ *     ("in_doubt") until it has been opened again; then look for the
+ *     correlation id or the revision.
+ *   - anything else: refused. Nothing changed, and nothing will.
+ *
+ * @param[out] out  room for `count`; may be NULL. Untouched unless PDR_OK.
+ * @param changes   borrowed for the call; at most one for each session.
+ * @return as above, refused with: PDR_ECONFLICT ("revision_changed",
+ *         "epoch_changed", "not_in_inbox"); PDR_EFENCED ("lease_lost");
+ * PDR_EBUSY
+ *         ("lease_held"; "writer_busy" when the time-out is over); PDR_EEXISTS
+ *         ("session_exists", "completion_exists"); PDR_ENOTFOUND
+ * ("no_session"); PDR_EINVALID ("bad_ref", "bad_body", "bad_change");
+ * PDR_ELIMIT
+ *         ("row_too_large", "too_deep", "too_many_slots", ...); PDR_EDENIED
+ *         ("read_only"); PDR_EIO ("in_doubt", "file_failed"); PDR_ECORRUPT
+ *         ("store_damaged"); PDR_ENOMEM; PDR_EMISUSE (after fork).
+ * @thread any  @since 0.1
+ */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_store_commit(
+    pdr_committed *out, pdr_store *store, const pdr_change *changes,
+    size_t count, const pdr_commit_options *options, pdr_err *err);
+
+/* --- reading ------------------------------------------------------------- */
+
+typedef enum pdr_read_what {
+    PDR_READ_HEAD = 0,    /* only the head */
+    PDR_READ_ENTRIES = 1, /* in order of `seq` */
+    PDR_READ_SLOTS = 2,   /* in order of the bytes of their keys */
+    PDR_READ_PROPERTIES = 3,
+    PDR_READ_COMPLETIONS = 4,
+    PDR_READ_FRAME = 5,
+    PDR_READ_JOURNAL = 6, /* these three in order of `n` */
+    PDR_READ_STREAM = 7,
+    PDR_READ_INBOX = 8,
+    PDR_READ_SESSIONS = 9, /* heads, the last changed first */
+    PDR_READ_EXPIRED = 10, /* heads, the first expired first; all tenants */
+    PDR_READ_DUE = 11      /* inbox rows of all sessions, the first due first */
+} pdr_read_what;
+
+/* Which sessions to list. Everything that is set must hold. */
+typedef struct pdr_filter {
+    pdr_str agent;
+    bool by_state;
+    pdr_session_state state;
+    int64_t changed_from_ms; /* from <= changed < to; both 0: any time */
+    int64_t changed_to_ms;
+    pdr_str property; /* has this key with this `match`; the list is in the */
+    pdr_str match;    /* order of ids then */
+} pdr_filter;
+
+typedef struct pdr_query {
+    pdr_read_what what;
+    pdr_ref ref;       /* whose; for PDR_READ_SESSIONS its tenant alone; not
+                          for PDR_READ_EXPIRED and PDR_READ_DUE */
+    size_t limit;      /* rows at most, 1 to 200; 0: 50 */
+    size_t max_bytes;  /* stop when the rows have more; 0: 8 MiB. The first
+                          row is given in any case */
+    bool backwards;    /* entries and work: the last one first */
+    uint64_t from;     /* entries and work: begin at this number */
+    pdr_str after;     /* go on behind a page: its `next` */
+    pdr_str key;       /* slots, properties: only this one; entries,
+                          completions: only this correlation id */
+    int64_t now_ms;    /* expired, due: up to this time */
+    pdr_filter filter; /* sessions */
+} pdr_query;
+
+/* One page of rows, all of one moment. Owned by the caller. */
+typedef struct pdr_page {
+    pdr_head head; /* of the session that was asked for, at that moment */
+    size_t count;  /* rows below; of the arrays only one is there */
+    const pdr_entry *entries;
+    const pdr_slot *slots;
+    const pdr_property *properties;
+    const pdr_completion *completions;
+    const pdr_work *work;     /* journal, stream, inbox, due */
+    const pdr_head *sessions; /* sessions, expired */
+    pdr_str frame;
+    pdr_str next; /* cursor to go on with; absent: these were the last */
+} pdr_page;
+
+/**
+ * Read one page. What it gives is exactly what was acknowledged, or the call
+ * fails: digests, the chain of entries and the counts of the head are checked.
+ *
+ * @param[out] out  owned; release with pdr_page_free(). NULL on failure.
+ * @param query     borrowed for the call.
+ * @return PDR_OK; PDR_ENOTFOUND ("no_session", "no_slot", "no_property",
+ *         "no_completion", "no_frame"); PDR_EINVALID ("bad_ref", "bad_cursor",
+ *         "bad_query"); PDR_ECORRUPT ("bad_digest", "broken_chain",
+ * "wrong_count", "store_damaged"); PDR_EIO; PDR_ENOMEM; PDR_EMISUSE (after
+ * fork).
+ * @thread any  @since 0.1
+ */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_store_read(pdr_page **out, pdr_store *store,
+                                             const pdr_query *query,
+                                             pdr_err *err);
+
+/** NULL is fine. @thread owner @since 0.1 */
+PDR_API void pdr_page_free(pdr_page *page);
+
+/* --- watching ------------------------------------------------------------ */
+
+typedef struct pdr_watch pdr_watch;
+
+/**
+ * Watch a session, which need not exist yet, or all sessions.
+ *
+ * @param[out] out  owned; release with pdr_watch_close(). NULL on failure.
+ * @param store     borrowed; must outlive the watch.
+ * @param ref       copied; NULL: all sessions of all tenants.
+ * @return PDR_OK, PDR_EINVALID ("bad_ref"), PDR_ENOMEM, or as pdr_store_read().
+ * @thread any  @since 0.1
+ */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_watch_open(pdr_watch **out, pdr_store *store,
+                                             const pdr_ref *ref, pdr_err *err);
+
+/**
+ * Wait until something was committed that this watch has not told: since it was
+ * opened, or since the last call. Commits of this process are told at once,
+ * those of others within 50 ms; several may be told as one.
+ *
+ * @param timeout_ms  0: do not wait.
+ * @return PDR_OK; PDR_ETIMEOUT ("nothing_changed"); PDR_ECANCELLED
+ *         ("watch_stopped"); or as pdr_store_read().
+ * @thread owner  @since 0.1
+ */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_watch_wait(pdr_watch *watch,
+                                             uint32_t timeout_ms, pdr_err *err);
+
+/** End the waiting, now and for ever. @thread any @since 0.1 */
+PDR_API void pdr_watch_stop(pdr_watch *watch);
+
+/** NULL is fine; nobody may wait. @thread owner @since 0.1 */
+PDR_API void pdr_watch_close(pdr_watch *watch);
+
+/* --- verifying ----------------------------------------------------------- */
+
+typedef struct pdr_verify_report {
+    uint64_t sessions; /* looked at */
+    uint64_t entries;
+    uint64_t rows; /* of all other kinds */
+    uint64_t bad;  /* findings */
+} pdr_verify_report;
+
+/* One finding: "table", key of the row in words, what is wrong. Called on the
+ * thread of pdr_store_verify(); may not call the store. */
+typedef void (*pdr_finding_fn)(void *arg, const char *table, const char *row,
+                               const char *what);
+
+/**
+ * Read everything and check it: digests, chains, counts, and every index
+ * against its table. Others may go on to write.
+ *
+ * @param[out] out  counts; may be NULL. Filled as far as it came.
+ * @param ref       one session; NULL: the whole store.
+ * @param fn        may be NULL; called for each finding.
+ * @return PDR_OK: nothing found; PDR_ECORRUPT with the first finding; or as
+ *         pdr_store_read().
+ * @thread any  @since 0.1
+ */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_store_verify(pdr_verify_report *out,
+                                               pdr_store *store,
+                                               const pdr_ref *ref, pdr_err *err,
+                                               pdr_finding_fn fn, void *arg);
+
+PDR_END_DECLS
+
+#endif

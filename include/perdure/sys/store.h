@@ -1,0 +1,271 @@
+/*
+ * perdure/sys/store.h - for authors of stores. May change in a minor release.
+ *
+ * A backend keeps rows and hands them back. What a commit means is decided in
+ * one place for all of them: the library checks a change, seals its rows with
+ * digests on the thread of the caller, and gives it to the backend as a
+ * pdr_write. The backend finds the present head and asks the plan:
+ *
+ *     for each change of a write
+ *         find the head, or none           the backend's own way
+ *         pdr_plan_begin()                 refused? then nothing was written
+ *         for each plan->completions[k]    look for the row
+ *             pdr_plan_known()             refused?
+ *         write or remove the rows, count what was added and removed
+ *         pdr_plan_finish()                refused? then undo all of the write
+ *         write plan->next, the head
+ *
+ * and it fills pages for reads, which the library checks before the caller sees
+ * them. A backend is finished when tests/conformance/store passes.
+ */
+#ifndef PERDURE_SYS_STORE_H
+#define PERDURE_SYS_STORE_H
+
+#include <perdure/store.h>
+
+PDR_BEGIN_DECLS
+
+#define PDR_STORE_OPS_VERSION 1
+
+typedef uint8_t pdr_digest[PDR_DIGEST_BYTES];
+
+/* The digests of the rows of one change, in their order. Those of entries cover
+ * their own columns; the chain comes on top when their place is known. */
+typedef struct pdr_seals {
+    const pdr_digest *entries;
+    const pdr_digest *slots; /* of one that is removed: zero */
+    const pdr_digest *properties;
+    pdr_digest frame;
+} pdr_seals;
+
+/* What becomes of one change: made by the library, filled by pdr_plan_*(). */
+typedef struct pdr_plan {
+    const pdr_change *change; /* borrowed */
+    pdr_ref ref;              /* of the change, with its tenant */
+    const pdr_seals *seals;   /* borrowed */
+    pdr_head now;             /* as found; meaningless if `creates` */
+    pdr_head next;            /* to be written; its texts are borrowed from the
+                                 change or from the head that was found */
+    bool creates;             /* there is no row for the session yet */
+    bool removes;             /* all rows of the session go */
+    bool changes_head;        /* false: `next` need not be written */
+    pdr_digest *entries;      /* of the rows of entries to append; the first
+                                 has the number now.next_seq */
+    pdr_digest *journal;      /* of the rows to add; from now.journal_next on */
+    pdr_digest *stream;
+    pdr_digest *inbox;
+    const pdr_completion *asked; /* as the change has them; the numbers count
+                                    its entries from 1 */
+    pdr_completion *completions; /* to be written, each id once */
+    size_t completion_count;
+    pdr_committed committed; /* for the caller */
+} pdr_plan;
+
+/* One commit on its way to a backend. */
+typedef struct pdr_write {
+    pdr_store *store;
+    pdr_plan *plans; /* one for each change */
+    size_t count;
+    int64_t now_ms;
+    int64_t deadline_ms; /* of the monotonic clock: to have the lock by then */
+    size_t bytes;        /* of all texts, to size a group */
+    pdr_rc rc;           /* set by the backend: how it ended */
+    pdr_err err;
+    struct pdr_write *link; /* the backend's own */
+} pdr_write;
+
+/**
+ * Check a change against the head, and plan what it writes.
+ *
+ * @param plan    one of write->plans.
+ * @param head    as found and already checked by pdr_head_check(); NULL: there
+ *                is no such session. Borrowed until the write has ended.
+ * @param number  the store's counter of epochs and fences: the last number that
+ *                it gave. Moved if the change needs new ones; the backend keeps
+ *                it, together with the rows.
+ * @return PDR_OK, or the refusal. @thread owner @since 0.1
+ */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_plan_begin(pdr_plan *plan,
+                                             const pdr_write *write,
+                                             const pdr_head *head,
+                                             uint64_t *number, pdr_err *err);
+
+/**
+ * Tell the plan which row stands under plan->completions[k].correlation_id.
+ *
+ * @param known  NULL: none. Its digest must have been checked. Its texts are
+ *               borrowed until the write has ended.
+ * @return PDR_OK: write plan->completions[k]; PDR_EEXISTS
+ * ("completion_exists").
+ * @thread owner @since 0.1
+ */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_plan_known(pdr_plan *plan,
+                                             const pdr_write *write, size_t k,
+                                             const pdr_completion *known,
+                                             pdr_err *err);
+
+/**
+ * Finish plan->next when the rows are written.
+ *
+ * @param slots       slots added minus slots removed.
+ * @param properties  the same of properties.
+ * @return PDR_OK; PDR_ELIMIT ("too_many_slots", "too_many_properties").
+ * @thread owner @since 0.1
+ */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_plan_finish(pdr_plan *plan,
+                                              const pdr_write *write,
+                                              int64_t slots, int64_t properties,
+                                              pdr_err *err);
+
+/** The refusal of a plan that settles inbox row `n`, which is not there.
+ * @return PDR_ECONFLICT. @thread any @since 0.1 */
+PDR_API pdr_rc pdr_plan_not_in_inbox(const pdr_plan *plan, uint64_t n,
+                                     pdr_err *err);
+
+/** Does the head, or the completion, have the digest that it must have?
+ * @return PDR_OK; PDR_ECORRUPT ("bad_digest"). @thread any @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_head_check(pdr_store *store,
+                                             const pdr_head *head,
+                                             pdr_err *err);
+PDR_API PDR_MUST_CHECK pdr_rc pdr_completion_check(pdr_store *store,
+                                                   const pdr_ref *ref,
+                                                   const pdr_completion *row,
+                                                   pdr_err *err);
+
+/* --- pages ----------------------------------------------------------------
+ * A backend fills the page that it is given. Rows are added with a copy of
+ * their texts; `more` says whether there is room for another one.
+ */
+
+/** Take the head of the session that was asked for; its texts are copied.
+ * @return PDR_OK, PDR_ENOMEM. @thread owner @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_page_head(pdr_page *page,
+                                            const pdr_head *head, pdr_err *err);
+
+/** Add a row; its texts are copied. For entries also hand over the digest of
+ * the row before the first one of the conversation's order on this page, with
+ * pdr_page_before(), unless the page begins with head.first_seq.
+ * @return PDR_OK, PDR_ENOMEM. @thread owner @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_page_add_entry(pdr_page *page,
+                                                 const pdr_entry *row,
+                                                 pdr_err *err);
+PDR_API PDR_MUST_CHECK pdr_rc pdr_page_add_slot(pdr_page *page,
+                                                const pdr_slot *row,
+                                                pdr_err *err);
+PDR_API PDR_MUST_CHECK pdr_rc pdr_page_add_property(pdr_page *page,
+                                                    const pdr_property *row,
+                                                    pdr_err *err);
+PDR_API PDR_MUST_CHECK pdr_rc pdr_page_add_completion(pdr_page *page,
+                                                      const pdr_completion *row,
+                                                      pdr_err *err);
+PDR_API PDR_MUST_CHECK pdr_rc pdr_page_add_work(pdr_page *page,
+                                                const pdr_work *row,
+                                                pdr_err *err);
+PDR_API PDR_MUST_CHECK pdr_rc pdr_page_add_session(pdr_page *page,
+                                                   const pdr_head *row,
+                                                   pdr_err *err);
+PDR_API PDR_MUST_CHECK pdr_rc pdr_page_set_frame(pdr_page *page, pdr_str frame,
+                                                 const pdr_digest digest,
+                                                 pdr_err *err);
+PDR_API void pdr_page_before(pdr_page *page, const pdr_digest digest);
+
+/** Is there room for one more row? If not, and there is one, the backend says
+ * so with pdr_page_more(). @thread owner @since 0.1 */
+PDR_API bool pdr_page_has_room(const pdr_page *page);
+
+/** There are rows behind the last one that was added. @thread owner
+ * @since 0.1 */
+PDR_API void pdr_page_more(pdr_page *page);
+
+/* Where a list goes on: the last row of the page before. */
+typedef struct pdr_place {
+    bool begins;   /* there is none: begin at the beginning */
+    uint64_t n;    /* entries, work: its number */
+    int64_t ms;    /* sessions: changed_ms; expired: expiry_ms; due: due_ms */
+    pdr_ref ref;   /* sessions, expired, due: whose */
+    pdr_str key;   /* slots, properties, completions: its key */
+    uint64_t seen; /* rows of the pages before */
+    uint64_t commits; /* head.commits at the first page */
+} pdr_place;
+
+/** Where the query that fills this page goes on.
+ * @return borrowed from the page. @thread owner @since 0.1 */
+PDR_API const pdr_place *pdr_page_place(const pdr_page *page);
+
+/* --- the table ------------------------------------------------------------ */
+
+/* What a store must do: one `static const` table a backend. All are called from
+ * any thread, several at once, `close` excepted. The wrappers of store.h have
+ * checked the arguments before. */
+typedef struct pdr_store_ops {
+    uint32_t version; /* PDR_STORE_OPS_VERSION that it was built for */
+    const char *name; /* scheme of its URIs; static */
+
+    /* Required. Open `rest`, what stands behind the colon of the URI. The
+     * backend allocates its object with a pdr_store as first member, sets
+     * `ops` and `capabilities`, and `key` if its digests have one. */
+    pdr_rc (*open)(pdr_store **out, const char *rest, pdr_err *err);
+    /* Required. Release everything, `self` included. */
+    void (*close)(pdr_store *self);
+    /* Required. Carry out each write alone, all or nothing, durable on return,
+     * and set its `rc` and `err`; in one transaction if the backend likes. */
+    void (*commit)(pdr_store *self, pdr_write *const *writes, size_t count);
+    /* Required. Fill a page with rows of one moment. PDR_ENOTFOUND if the
+     * session, or the one row that was asked for by key, is not there. */
+    pdr_rc (*read)(pdr_store *self, pdr_page *page, const pdr_query *query,
+                   pdr_err *err);
+    /* Required. All but backend, capabilities and keyed. */
+    pdr_rc (*info)(pdr_store *self, pdr_store_info *out, pdr_err *err);
+    /* Optional. A number that changes when another process has committed. If
+     * NULL, watches hear of this process alone. */
+    pdr_rc (*poll)(pdr_store *self, uint64_t *out, pdr_err *err);
+    /* Optional. Check what reads cannot see: indexes against tables, rows that
+     * belong to nobody. `report` counts; `fn` hears of findings. */
+    pdr_rc (*verify)(pdr_store *self, const pdr_ref *ref,
+                     pdr_verify_report *report, pdr_finding_fn fn, void *arg,
+                     pdr_err *err);
+    /* --- version 1 ends here; later slots go below this line --- */
+} pdr_store_ops;
+
+/* The base object; a backend embeds it as its first member. */
+struct pdr_store {
+    const pdr_store_ops *ops;
+    uint32_t capabilities;
+    uint8_t *key; /* of its digests; owned by the backend, NULL: none */
+    size_t key_len;
+    int64_t process; /* that opened it; set by the library */
+    void *watches;   /* the library's; owned by it */
+};
+
+/**
+ * Make a backend known under its name. Before threads start; at most 8.
+ *
+ * @param ops  borrowed for ever.
+ * @return PDR_OK; PDR_EVERSION ("table_version"); PDR_EMISUSE
+ *         ("missing_slot"); PDR_EEXISTS ("backend_exists"); PDR_ELIMIT.
+ * @thread owner  @since 0.1
+ */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_store_register(const pdr_store_ops *ops,
+                                                 pdr_err *err);
+
+/**
+ * Several commits, each on its own, handed over together: a store that groups
+ * makes them durable in one go. What pdr_store_commit() is for one.
+ *
+ * @param requests  one for each commit; `rc` and `err` tell how it ended.
+ * @thread any  @since 0.1
+ */
+typedef struct pdr_request {
+    const pdr_change *changes;
+    size_t count;
+    pdr_commit_options options;
+    pdr_committed *committed; /* room for `count`, or NULL */
+    pdr_rc rc;
+    pdr_err err;
+} pdr_request;
+PDR_API void pdr_store_commit_all(pdr_store *store, pdr_request *requests,
+                                  size_t count);
+
+PDR_END_DECLS
+
+#endif

@@ -1,0 +1,188 @@
+/*
+ * store.h - what the files of this folder share. See README.md.
+ */
+#ifndef PDR_STORE_STORE_H
+#define PDR_STORE_STORE_H
+
+#include <perdure/sys/store.h>
+
+#include "base.h"
+
+/* --- digests (seal.c) ------------------------------------------------------
+ * A row's digest covers a word for its table and all its columns, each with its
+ * length, so that no two rows are the same bytes. In place of the number that a
+ * backend gives to a session stand tenant and id: so the digests of two stores
+ * with the same rows are the same, and a row that got under another session
+ * does not fit there.
+ */
+
+/* Makes digests one after the other: PDR_SEAL_INIT, then any of the functions
+ * below, then dispose. For one thread. */
+struct pdr__seal {
+    struct pdr__sha256 sha;
+    size_t used; /* bytes in `pending` */
+    uint8_t pending[512];
+};
+
+/* clang-format off */
+#define PDR_SEAL_INIT {PDR_SHA256_INIT, 0, {0}}
+/* clang-format on */
+
+void pdr__seal_dispose(struct pdr__seal *seal);
+
+/* All fail with DIGEST_FAILED. */
+PDR_MUST_CHECK pdr_rc pdr__seal_anchor(pdr_digest out, struct pdr__seal *seal,
+                                       const pdr_store *store,
+                                       const pdr_ref *ref, uint64_t epoch,
+                                       pdr_err *err);
+/* Of an entry's own columns; `seq` and `digest` do not count. */
+PDR_MUST_CHECK pdr_rc pdr__seal_entry(pdr_digest out, struct pdr__seal *seal,
+                                      const pdr_store *store,
+                                      const pdr_entry *entry, pdr_err *err);
+/* Of an entry in its place: what its row holds. */
+PDR_MUST_CHECK pdr_rc pdr__seal_link(pdr_digest out, struct pdr__seal *seal,
+                                     const pdr_store *store,
+                                     const pdr_digest before,
+                                     const pdr_digest own, uint64_t epoch,
+                                     uint64_t seq, pdr_err *err);
+PDR_MUST_CHECK pdr_rc pdr__seal_slot(pdr_digest out, struct pdr__seal *seal,
+                                     const pdr_store *store, const pdr_ref *ref,
+                                     const pdr_slot *slot, pdr_err *err);
+PDR_MUST_CHECK pdr_rc pdr__seal_property(pdr_digest out, struct pdr__seal *seal,
+                                         const pdr_store *store,
+                                         const pdr_ref *ref,
+                                         const pdr_property *property,
+                                         pdr_err *err);
+PDR_MUST_CHECK pdr_rc pdr__seal_frame(pdr_digest out, struct pdr__seal *seal,
+                                      const pdr_store *store,
+                                      const pdr_ref *ref, pdr_str frame,
+                                      pdr_err *err);
+PDR_MUST_CHECK pdr_rc pdr__seal_completion(
+    pdr_digest out, struct pdr__seal *seal, const pdr_store *store,
+    const pdr_ref *ref, const pdr_completion *completion, pdr_err *err);
+PDR_MUST_CHECK pdr_rc pdr__seal_work(pdr_digest out, struct pdr__seal *seal,
+                                     const pdr_store *store, const pdr_ref *ref,
+                                     pdr_part part, uint64_t n,
+                                     const pdr_work *work, pdr_err *err);
+PDR_MUST_CHECK pdr_rc pdr__seal_head(pdr_digest out, struct pdr__seal *seal,
+                                     const pdr_store *store,
+                                     const pdr_head *head, pdr_err *err);
+
+/* --- arguments (check.c) ---------------------------------------------------
+ */
+
+/* `ref` with the default tenant if it names none. Fails with BAD_REF, and says
+ * which part is wrong. */
+PDR_MUST_CHECK pdr_rc pdr__ref_check(pdr_ref *out, const pdr_ref *ref,
+                                     pdr_err *err);
+
+/* May these changes be one commit? Looks at lengths, UTF-8, brackets, quotes,
+ * depth and what excludes what; not at the store. `bytes` gets the bytes of all
+ * texts. Fails with BAD_REF, BAD_CHANGE, BAD_BODY, ROW_TOO_LARGE, TOO_DEEP,
+ * COMMIT_TOO_LARGE; `path` of err tells where, as in
+ * "/changes/0/entries/1/body". */
+PDR_MUST_CHECK pdr_rc pdr__changes_check(size_t *bytes,
+                                         const pdr_change *changes,
+                                         size_t count, pdr_err *err);
+
+/* The same for a query: `out` is a copy with tenant and defaults filled in.
+ * Fails with BAD_REF, BAD_QUERY. */
+PDR_MUST_CHECK pdr_rc pdr__query_check(pdr_query *out, const pdr_query *query,
+                                       pdr_err *err);
+
+/* Is it one JSON text as far as brackets and quotes tell: not empty, UTF-8, no
+ * byte below 0x20 in a string and none but white space outside, strings closed,
+ * brackets in pairs, at most `depth` deep? Fails with BAD_BODY or TOO_DEEP and
+ * the offset. */
+PDR_MUST_CHECK pdr_rc pdr__body_check(pdr_str body, size_t depth, pdr_err *err);
+
+/* --- commits (plan.c, store.c) ---------------------------------------------
+ */
+
+/* Does the change alter what the session is, and so its revision? */
+bool pdr__change_moves(const pdr_change *change);
+
+/* --- pages (page.c, cursor.c) ----------------------------------------------
+ */
+
+/* A page with what its reader must not see. */
+struct pdr__page {
+    pdr_page page; /* first: what the caller has */
+    struct pdr__arena memory;
+    const pdr_query *query; /* borrowed, only while it is filled */
+    pdr_place place;        /* where the query goes on */
+    void *rows;             /* the array, with room for query->limit rows */
+    size_t bytes;           /* of the rows' texts so far */
+    bool has_head, has_before, more;
+    pdr_digest before; /* of the entry before the page's first in seq */
+    pdr_digest frame;  /* of the frame */
+};
+
+PDR_MUST_CHECK pdr_rc pdr__page_new(struct pdr__page **out,
+                                    const pdr_query *query, pdr_err *err);
+/* Check every digest, the chain, numbers and counts, and make `next`. */
+PDR_MUST_CHECK pdr_rc pdr__page_finish(struct pdr__page *page,
+                                       const pdr_store *store, pdr_err *err);
+
+/* The text of a place, and back. It carries the kind of the query and a hash of
+ * its filter; a text of another query, or one that was changed, fails with
+ * BAD_CURSOR. Texts of the place live in `memory`. */
+PDR_MUST_CHECK pdr_rc pdr__cursor_write(pdr_str *out, struct pdr__arena *memory,
+                                        const pdr_query *query,
+                                        const pdr_place *place, pdr_err *err);
+PDR_MUST_CHECK pdr_rc pdr__cursor_read(pdr_place *out,
+                                       struct pdr__arena *memory,
+                                       const pdr_query *query, pdr_err *err);
+
+/* --- backends (builtin.c, uri.c) -------------------------------------------
+ */
+
+/* The backend for a URI, and what stands behind its colon. A text without a
+ * scheme that is known is a file of SQLite. Fails with BAD_URI. */
+PDR_MUST_CHECK pdr_rc pdr__backend_find(const pdr_store_ops **out,
+                                        const char **rest, const char *uri,
+                                        pdr_err *err);
+
+/* The path of "PATH?NAME=VALUE&...", decoded, and its parameters one by one. */
+struct pdr__uri {
+    char *path; /* owned */
+    char *rest; /* owned: parameters that were not taken yet */
+};
+PDR_MUST_CHECK pdr_rc pdr__uri_read(struct pdr__uri *out, const char *text,
+                                    pdr_err *err);
+/* The value of a parameter, decoded, owned by the caller; NULL if there is
+ * none. Takes it out. Fails with BAD_URI if there are two. */
+PDR_MUST_CHECK pdr_rc pdr__uri_take(char **out, struct pdr__uri *uri,
+                                    const char *name, pdr_err *err);
+/* Fails with BAD_URI if a parameter is left over. */
+PDR_MUST_CHECK pdr_rc pdr__uri_end(const struct pdr__uri *uri, pdr_err *err);
+void pdr__uri_dispose(struct pdr__uri *uri);
+
+/* --- watches (watch.c) -----------------------------------------------------
+ */
+
+/* Set up and release store->watches. */
+PDR_MUST_CHECK pdr_rc pdr__watches_new(pdr_store *store, pdr_err *err);
+void pdr__watches_free(pdr_store *store);
+/* These changes were committed by this process, or may have been. Cheap when
+ * nobody watches. */
+void pdr__watches_fire(pdr_store *store, const pdr_change *changes,
+                       size_t count);
+
+/* --- words ------------------------------------------------------------------
+ * The spelling of enums in tables and messages; static.
+ */
+const char *pdr__session_state_word(pdr_session_state state);
+const char *pdr__entry_kind_word(pdr_entry_kind kind);
+const char *pdr__entry_shape_word(pdr_entry_shape shape);
+const char *pdr__part_word(pdr_part part);
+/* And back: false if there is no such word. */
+bool pdr__session_state_read(pdr_session_state *out, pdr_str word);
+bool pdr__entry_kind_read(pdr_entry_kind *out, pdr_str word);
+bool pdr__entry_shape_read(pdr_entry_shape *out, pdr_str word);
+bool pdr__part_read(pdr_part *out, pdr_str word);
+
+/* Fails with AFTER_FORK in another process than the one that opened it. */
+PDR_MUST_CHECK pdr_rc pdr__store_here(const pdr_store *store, pdr_err *err);
+
+#endif
