@@ -60,25 +60,25 @@ typedef enum pdr_session_state {
     PDR_SESSION_EXPIRED = 3
 } pdr_session_state;
 
-typedef enum pdr_entry_kind {
-    PDR_ENTRY_REQUEST = 0,
-    PDR_ENTRY_RESPONSE = 1,
-    PDR_ENTRY_MESSAGE = 2, /* one message of an imported history */
-    PDR_ENTRY_RECORD = 3,  /* begin or end of a turn of a chat */
-    PDR_ENTRY_OTHER = 4    /* of a kind that this library does not know */
-} pdr_entry_kind;
+typedef enum pdr_row_kind {
+    PDR_ROW_REQUEST = 0,
+    PDR_ROW_RESPONSE = 1,
+    PDR_ROW_MESSAGE = 2, /* one message of an imported history */
+    PDR_ROW_RECORD = 3,  /* begin or end of a turn of a chat */
+    PDR_ROW_OTHER = 4    /* of a kind that this library does not know */
+} pdr_row_kind;
 
-typedef enum pdr_entry_shape {
-    PDR_ENTRY_STATE = 0, /* as in a durable state document */
-    PDR_ENTRY_DOTNET = 1,
-    PDR_ENTRY_PYTHON = 2
-} pdr_entry_shape;
+typedef enum pdr_row_shape {
+    PDR_ROW_STATE = 0, /* as in a durable state document */
+    PDR_ROW_DOTNET = 1,
+    PDR_ROW_PYTHON = 2
+} pdr_row_shape;
 
 /* One step of the conversation. */
 typedef struct pdr_entry {
     uint64_t seq; /* its place; given by the commit, ignored in one */
-    pdr_entry_kind kind;
-    pdr_entry_shape shape; /* of the body */
+    pdr_row_kind kind;
+    pdr_row_shape shape; /* of the body */
     int64_t created_ms;
     pdr_str correlation_id; /* 1 to 1,024 bytes, or absent */
     pdr_str separator;      /* text in front of it; absent: the usual one */
@@ -244,14 +244,14 @@ typedef enum pdr_expiry_verb {
 
 /* What a commit does to one session. All zero but `ref` and `revision` changes
  * nothing, and still checks both. The revision and `changed_ms` move when a
- * change sets the state, the expiry, the frame, entries, slots or properties;
+ * edit sets the state, the expiry, the frame, entries, slots or properties;
  * completions, work and leases do not move them. */
-typedef struct pdr_change {
+typedef struct pdr_edit {
     pdr_ref ref;
 
     /* Bounds of the writer. */
     uint64_t revision; /* the one that it read; 0: there is no such session,
-                          make it; PDR_ANY_REVISION: only for changes of work,
+                          make it; PDR_ANY_REVISION: only for edits of work,
                           completions and leases */
     uint64_t epoch;    /* the one that it read, so that a session deleted and
                           made again is noticed; 0: whichever */
@@ -298,9 +298,9 @@ typedef struct pdr_change {
     size_t inbox_count;
 
     bool remove; /* delete the session; nothing else may be asked for */
-} pdr_change;
+} pdr_edit;
 
-/* What became of one change. */
+/* What became of one edit. */
 typedef struct pdr_committed {
     uint64_t revision;  /* now; 0: it was deleted */
     uint64_t epoch;     /* of its entries and slots */
@@ -326,22 +326,22 @@ typedef struct pdr_commit_options {
  *   - anything else: refused. Nothing changed, and nothing will.
  *
  * @param[out] out  room for `count`; may be NULL. Untouched unless PDR_OK.
- * @param changes   borrowed for the call; at most one for each session.
+ * @param edits   borrowed for the call; at most one for each session.
  * @return as above, refused with: PDR_ECONFLICT ("revision_changed",
  *         "epoch_changed", "not_in_inbox"); PDR_EFENCED ("lease_lost");
  * PDR_EBUSY
  *         ("lease_held"; "writer_busy" when the time-out is over); PDR_EEXISTS
  *         ("session_exists", "completion_exists"); PDR_ENOTFOUND
- * ("no_session"); PDR_EINVALID ("bad_ref", "bad_body", "bad_change");
+ * ("no_session"); PDR_EINVALID ("bad_ref", "bad_body", "bad_edit");
  * PDR_ELIMIT
  *         ("row_too_large", "too_deep", "too_many_slots", ...); PDR_EDENIED
  *         ("read_only"); PDR_EIO ("in_doubt", "file_failed"); PDR_ECORRUPT
  *         ("store_damaged"); PDR_ENOMEM; PDR_EMISUSE (after fork).
  * @thread any  @since 0.1
  */
-PDR_API PDR_MUST_CHECK pdr_rc pdr_store_commit(
-    pdr_committed *out, pdr_store *store, const pdr_change *changes,
-    size_t count, const pdr_commit_options *options, pdr_err *err);
+PDR_API PDR_MUST_CHECK pdr_rc
+pdr_store_commit(pdr_committed *out, pdr_store *store, const pdr_edit *edits,
+                 size_t count, const pdr_commit_options *options, pdr_err *err);
 
 /* --- reading ------------------------------------------------------------- */
 
@@ -467,8 +467,8 @@ typedef struct pdr_verify_report {
 
 /* One finding: "table", key of the row in words, what is wrong. Called on the
  * thread of pdr_store_verify(); may not call the store. */
-typedef void (*pdr_finding_fn)(void *arg, const char *table, const char *row,
-                               const char *what);
+typedef void (*pdr_verify_fn)(void *arg, const char *table, const char *row,
+                              const char *what);
 
 /**
  * Read everything and check it: digests, chains, counts, and every index
@@ -484,7 +484,7 @@ typedef void (*pdr_finding_fn)(void *arg, const char *table, const char *row,
 PDR_API PDR_MUST_CHECK pdr_rc pdr_store_verify(pdr_verify_report *out,
                                                pdr_store *store,
                                                const pdr_ref *ref, pdr_err *err,
-                                               pdr_finding_fn fn, void *arg);
+                                               pdr_verify_fn fn, void *arg);
 
 PDR_END_DECLS
 

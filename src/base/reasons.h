@@ -162,7 +162,7 @@
     X(AFTER_FORK,         MISUSE,      "after_fork")                           \
     X(DISK_FULL,          IO,          "disk_full")                            \
     X(BAD_REF,            INVALID,     "bad_ref")                              \
-    X(BAD_CHANGE,         INVALID,     "bad_change")                           \
+    X(BAD_EDIT,           INVALID,     "bad_edit")                             \
     X(BAD_BODY,           INVALID,     "bad_body")                             \
     X(BAD_QUERY,          INVALID,     "bad_query")                            \
     X(BAD_CURSOR,         INVALID,     "bad_cursor")                           \

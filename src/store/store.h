@@ -76,14 +76,13 @@ PDR_MUST_CHECK pdr_rc pdr__seal_head(pdr_digest out, struct pdr__seal *seal,
 PDR_MUST_CHECK pdr_rc pdr__ref_check(pdr_ref *out, const pdr_ref *ref,
                                      pdr_err *err);
 
-/* May these changes be one commit? Looks at lengths, UTF-8, brackets, quotes,
+/* May these edits be one commit? Looks at lengths, UTF-8, brackets, quotes,
  * depth and what excludes what; not at the store. `bytes` gets the bytes of all
- * texts. Fails with BAD_REF, BAD_CHANGE, BAD_BODY, ROW_TOO_LARGE, TOO_DEEP,
+ * texts. Fails with BAD_REF, BAD_EDIT, BAD_BODY, ROW_TOO_LARGE, TOO_DEEP,
  * COMMIT_TOO_LARGE; `path` of err tells where, as in
- * "/changes/0/entries/1/body". */
-PDR_MUST_CHECK pdr_rc pdr__changes_check(size_t *bytes,
-                                         const pdr_change *changes,
-                                         size_t count, pdr_err *err);
+ * "/edits/0/entries/1/body". */
+PDR_MUST_CHECK pdr_rc pdr__edits_check(size_t *bytes, const pdr_edit *edits,
+                                       size_t count, pdr_err *err);
 
 /* The same for a query: `out` is a copy with tenant and defaults filled in.
  * Fails with BAD_REF, BAD_QUERY. */
@@ -99,8 +98,8 @@ PDR_MUST_CHECK pdr_rc pdr__body_check(pdr_str body, size_t depth, pdr_err *err);
 /* --- commits (plan.c, store.c) ---------------------------------------------
  */
 
-/* Does the change alter what the session is, and so its revision? */
-bool pdr__change_moves(const pdr_change *change);
+/* Does the edit alter what the session is, and so its revision? */
+bool pdr__edit_moves(const pdr_edit *edit);
 
 /* --- pages (page.c, cursor.c) ----------------------------------------------
  */
@@ -164,22 +163,21 @@ void pdr__uri_dispose(struct pdr__uri *uri);
 /* Set up and release store->watches. */
 PDR_MUST_CHECK pdr_rc pdr__watches_new(pdr_store *store, pdr_err *err);
 void pdr__watches_free(pdr_store *store);
-/* These changes were committed by this process, or may have been. Cheap when
+/* These edits were committed by this process, or may have been. Cheap when
  * nobody watches. */
-void pdr__watches_fire(pdr_store *store, const pdr_change *changes,
-                       size_t count);
+void pdr__watches_fire(pdr_store *store, const pdr_edit *edits, size_t count);
 
 /* --- words ------------------------------------------------------------------
  * The spelling of enums in tables and messages; static.
  */
 const char *pdr__session_state_word(pdr_session_state state);
-const char *pdr__entry_kind_word(pdr_entry_kind kind);
-const char *pdr__entry_shape_word(pdr_entry_shape shape);
+const char *pdr__row_kind_word(pdr_row_kind kind);
+const char *pdr__row_shape_word(pdr_row_shape shape);
 const char *pdr__part_word(pdr_part part);
 /* And back: false if there is no such word. */
 bool pdr__session_state_read(pdr_session_state *out, pdr_str word);
-bool pdr__entry_kind_read(pdr_entry_kind *out, pdr_str word);
-bool pdr__entry_shape_read(pdr_entry_shape *out, pdr_str word);
+bool pdr__row_kind_read(pdr_row_kind *out, pdr_str word);
+bool pdr__row_shape_read(pdr_row_shape *out, pdr_str word);
 bool pdr__part_read(pdr_part *out, pdr_str word);
 
 /* Fails with AFTER_FORK in another process than the one that opened it. */

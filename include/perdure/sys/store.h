@@ -2,11 +2,11 @@
  * perdure/sys/store.h - for authors of stores. May change in a minor release.
  *
  * A backend keeps rows and hands them back. What a commit means is decided in
- * one place for all of them: the library checks a change, seals its rows with
+ * one place for all of them: the library checks an edit, seals its rows with
  * digests on the thread of the caller, and gives it to the backend as a
  * pdr_write. The backend finds the present head and asks the plan:
  *
- *     for each change of a write
+ *     for each edit of a write
  *         find the head, or none           the backend's own way
  *         pdr_plan_begin()                 refused? then nothing was written
  *         for each plan->completions[k]    look for the row
@@ -29,7 +29,7 @@ PDR_BEGIN_DECLS
 
 typedef uint8_t pdr_digest[PDR_DIGEST_BYTES];
 
-/* The digests of the rows of one change, in their order. Those of entries cover
+/* The digests of the rows of one edit, in their order. Those of entries cover
  * their own columns; the chain comes on top when their place is known. */
 typedef struct pdr_seals {
     const pdr_digest *entries;
@@ -38,23 +38,23 @@ typedef struct pdr_seals {
     pdr_digest frame;
 } pdr_seals;
 
-/* What becomes of one change: made by the library, filled by pdr_plan_*(). */
+/* What becomes of one edit: made by the library, filled by pdr_plan_*(). */
 typedef struct pdr_plan {
-    const pdr_change *change; /* borrowed */
-    pdr_ref ref;              /* of the change, with its tenant */
-    const pdr_seals *seals;   /* borrowed */
-    pdr_head now;             /* as found; meaningless if `creates` */
-    pdr_head next;            /* to be written; its texts are borrowed from the
-                                 change or from the head that was found */
-    bool creates;             /* there is no row for the session yet */
-    bool removes;             /* all rows of the session go */
-    bool changes_head;        /* false: `next` need not be written */
-    pdr_digest *entries;      /* of the rows of entries to append; the first
-                                 has the number now.next_seq */
-    pdr_digest *journal;      /* of the rows to add; from now.journal_next on */
+    const pdr_edit *edit;   /* borrowed */
+    pdr_ref ref;            /* of the edit, with its tenant */
+    const pdr_seals *seals; /* borrowed */
+    pdr_head now;           /* as found; meaningless if `creates` */
+    pdr_head next;          /* to be written; its texts are borrowed from the
+                               edit or from the head that was found */
+    bool creates;           /* there is no row for the session yet */
+    bool removes;           /* all rows of the session go */
+    bool changes_head;      /* false: `next` need not be written */
+    pdr_digest *entries;    /* of the rows of entries to append; the first
+                               has the number now.next_seq */
+    pdr_digest *journal;    /* of the rows to add; from now.journal_next on */
     pdr_digest *stream;
     pdr_digest *inbox;
-    const pdr_completion *asked; /* as the change has them; the numbers count
+    const pdr_completion *asked; /* as the edit has them; the numbers count
                                     its entries from 1 */
     pdr_completion *completions; /* to be written, each id once */
     size_t completion_count;
@@ -64,7 +64,7 @@ typedef struct pdr_plan {
 /* One commit on its way to a backend. */
 typedef struct pdr_write {
     pdr_store *store;
-    pdr_plan *plans; /* one for each change */
+    pdr_plan *plans; /* one for each edit */
     size_t count;
     int64_t now_ms;
     int64_t deadline_ms; /* of the monotonic clock: to have the lock by then */
@@ -75,13 +75,13 @@ typedef struct pdr_write {
 } pdr_write;
 
 /**
- * Check a change against the head, and plan what it writes.
+ * Check an edit against the head, and plan what it writes.
  *
  * @param plan    one of write->plans.
  * @param head    as found and already checked by pdr_head_check(); NULL: there
  *                is no such session. Borrowed until the write has ended.
  * @param number  the store's counter of epochs and fences: the last number that
- *                it gave. Moved if the change needs new ones; the backend keeps
+ *                it gave. Moved if the edit needs new ones; the backend keeps
  *                it, together with the rows.
  * @return PDR_OK, or the refusal. @thread owner @since 0.1
  */
@@ -222,7 +222,7 @@ typedef struct pdr_store_ops {
     /* Optional. Check what reads cannot see: indexes against tables, rows that
      * belong to nobody. `report` counts; `fn` hears of findings. */
     pdr_rc (*verify)(pdr_store *self, const pdr_ref *ref,
-                     pdr_verify_report *report, pdr_finding_fn fn, void *arg,
+                     pdr_verify_report *report, pdr_verify_fn fn, void *arg,
                      pdr_err *err);
     /* --- version 1 ends here; later slots go below this line --- */
 } pdr_store_ops;
@@ -256,7 +256,7 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_store_register(const pdr_store_ops *ops,
  * @thread any  @since 0.1
  */
 typedef struct pdr_request {
-    const pdr_change *changes;
+    const pdr_edit *edits;
     size_t count;
     pdr_commit_options options;
     pdr_committed *committed; /* room for `count`, or NULL */
