@@ -72,6 +72,7 @@ typedef struct pdr_write {
     pdr_rc rc;           /* set by the backend: how it ended */
     pdr_err err;
     struct pdr_write *link; /* the backend's own */
+    void *seal;             /* the library's own */
 } pdr_write;
 
 /**

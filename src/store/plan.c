@@ -1,0 +1,450 @@
+/*
+ * plan.c - what a commit means, for every backend.
+ *
+ * WHY  Stores differ in where they keep rows, not in who may write them. All
+ *      decisions stand here, on values, without I/O: a backend hands in the
+ *      head that it found and gets the head that it has to write, or the
+ *      refusal.
+ *
+ * INVARIANTS, cited below as I1..I5
+ *   I1  A writer that names a fence is let in only while that fence holds the
+ *       lease. Time plays no part in it: a lapsed lease that nobody took still
+ *       holds, and one that was taken never comes back.
+ *   I2  A writer that changes what the session is names the revision that it
+ *       read, and is let in only at that revision.
+ *   I3  Numbers (seq, n, epoch, fence) only grow; those of rows have no gaps.
+ *   I4  A completion that has an outcome is never written again.
+ *   I5  Nothing is decided twice in two ways: running a plan again on the same
+ *       head gives the same rows, so that a group can be run again.
+ */
+#include <inttypes.h>
+
+#include "store.h"
+
+/* --- refusals -------------------------------------------------------------
+ */
+
+static pdr_rc no_session(const pdr_plan *plan, pdr_err *err)
+{
+    char shown[PDR_SHOWN];
+
+    return PDR_FAIL(err, NO_SESSION,
+                    "session '%s' is not in the store; to make it, commit with "
+                    "revision 0",
+                    pdr__shown(shown, plan->ref.id));
+}
+
+static pdr_rc lease_lost(const pdr_plan *plan, const pdr_head *head,
+                         pdr_err *err)
+{
+    char shown[PDR_SHOWN];
+
+    if (head == NULL || head->lease.owner.ptr == NULL)
+        return PDR_FAIL(err, LEASE_LOST,
+                        "session '%s': nobody holds its lease, the writer has "
+                        "fence %" PRIu64 "; take the lease again",
+                        pdr__shown(shown, plan->ref.id), plan->edit->fence);
+    return PDR_FAIL(err, LEASE_LOST,
+                    "session '%s': the lease went on to fence %" PRIu64
+                    ", the writer has %" PRIu64 "; take the lease again",
+                    pdr__shown(shown, plan->ref.id), head->lease.fence,
+                    plan->edit->fence);
+}
+
+pdr_rc pdr_plan_not_in_inbox(const pdr_plan *plan, uint64_t n, pdr_err *err)
+{
+    char shown[PDR_SHOWN];
+
+    return PDR_FAIL(err, NOT_IN_INBOX,
+                    "session '%s': inbox row %" PRIu64
+                    " is not there; somebody else settled it",
+                    pdr__shown(shown, plan->ref.id), n);
+}
+
+/* --- who may write ------------------------------------------------------- */
+
+bool pdr__edit_moves(const pdr_edit *edit)
+{
+    return edit->set_state || edit->expiry != PDR_EXPIRY_KEEP ||
+           edit->frame.ptr != NULL || edit->entry_count > 0 ||
+           edit->slot_count > 0 || edit->property_count > 0;
+}
+
+/* Does it do anything at all? */
+static bool touches(const pdr_edit *edit)
+{
+    return pdr__edit_moves(edit) || edit->lease != PDR_LEASE_KEEP ||
+           edit->completion_count > 0 || edit->journal_through > 0 ||
+           edit->stream_through > 0 || edit->settle_count > 0 ||
+           edit->journal_count > 0 || edit->stream_count > 0 ||
+           edit->inbox_count > 0;
+}
+
+static pdr_rc admit_new(const pdr_plan *plan, pdr_err *err)
+{
+    const pdr_edit *edit = plan->edit;
+
+    if (edit->fence != 0)
+        return lease_lost(plan, NULL, err);
+    if (edit->revision == 0 ||
+        (edit->revision == PDR_ANY_REVISION && edit->or_create))
+        return PDR_OK;
+    return no_session(plan, err);
+}
+
+static pdr_rc admit(const pdr_plan *plan, const pdr_head *head, pdr_err *err)
+{
+    const pdr_edit *edit = plan->edit;
+    char shown[PDR_SHOWN];
+
+    if (edit->revision == 0)
+        return PDR_FAIL(err, SESSION_EXISTS,
+                        "session '%s' is in the store already, at revision "
+                        "%" PRIu64,
+                        pdr__shown(shown, plan->ref.id), head->revision);
+    if (edit->fence != 0 && (head->lease.owner.ptr == NULL ||
+                             head->lease.fence != edit->fence)) /* I1 */
+        return lease_lost(plan, head, err);
+    if (edit->epoch != 0 && edit->epoch != head->epoch)
+        return PDR_FAIL(
+            err, EPOCH_CHANGED,
+            "session '%s': it was replaced since the writer read "
+            "it (epoch %" PRIu64 ", now %" PRIu64 "); read it again",
+            pdr__shown(shown, plan->ref.id), edit->epoch, head->epoch);
+    if (edit->revision != PDR_ANY_REVISION &&
+        edit->revision != head->revision) /* I2 */
+        return PDR_FAIL(err, REVISION_CHANGED,
+                        "session '%s': at revision %" PRIu64
+                        ", the writer read %" PRIu64 "; read it again",
+                        pdr__shown(shown, plan->ref.id), head->revision,
+                        edit->revision);
+    return PDR_OK;
+}
+
+/* --- the head ------------------------------------------------------------ */
+
+static pdr_rc new_head(pdr_plan *plan, const pdr_write *write, uint64_t *number,
+                       struct pdr__seal *seal, pdr_err *err)
+{
+    const pdr_edit *edit = plan->edit;
+    pdr_head *head = &plan->now;
+    pdr_rc rc = PDR_OK;
+
+    memset(head, 0, sizeof(*head));
+    head->ref = plan->ref;
+    head->agent = edit->agent;
+    head->kind = edit->kind.ptr != NULL ? edit->kind : PDR_LIT("unstated");
+    head->schema_version = edit->schema_version;
+    head->epoch = ++*number;
+    head->created_ms = head->changed_ms = write->now_ms;
+    head->expiry_ms = PDR_NEVER;
+    head->first_seq = head->next_seq = 1;
+    head->journal_first = head->journal_next = 1;
+    head->stream_first = head->stream_next = 1;
+    head->inbox_next = 1;
+    rc = pdr__seal_anchor(head->anchor, seal, write->store, &head->ref,
+                          head->epoch, err);
+    memcpy(head->chain, head->anchor, sizeof(head->chain));
+    return rc;
+}
+
+static pdr_rc move_lease(pdr_plan *plan, const pdr_write *write,
+                         uint64_t *number, pdr_err *err)
+{
+    const pdr_edit *edit = plan->edit;
+    pdr_lease *lease = &plan->next.lease;
+    char id[PDR_SHOWN], owner[PDR_SHOWN];
+
+    switch (edit->lease) {
+    case PDR_LEASE_KEEP:
+        return PDR_OK;
+    case PDR_LEASE_TAKE:
+        if (lease->owner.ptr != NULL && lease->until_ms > write->now_ms)
+            return PDR_FAIL(err, LEASE_HELD,
+                            "session '%s': '%s' holds the lease for another "
+                            "%" PRId64 " ms",
+                            pdr__shown(id, plan->ref.id),
+                            pdr__shown(owner, lease->owner),
+                            lease->until_ms - write->now_ms);
+        lease->owner = edit->lease_owner;
+        lease->fence = ++*number; /* I3 */
+        lease->until_ms = edit->lease_until_ms;
+        return PDR_OK;
+    case PDR_LEASE_RENEW:
+        lease->until_ms = edit->lease_until_ms;
+        return PDR_OK;
+    case PDR_LEASE_RELEASE:
+        lease->owner = pdr_str_n(NULL, 0);
+        lease->until_ms = 0;
+        return PDR_OK;
+    }
+    return PDR_FAIL(err, BAD_EDIT, "%d is no verb for a lease", edit->lease);
+}
+
+/* A list [first, next) after rows up to `through` are gone and `count` came. */
+static void move_list(uint64_t *first, uint64_t *next, uint64_t through,
+                      size_t count)
+{
+    if (through >= *first)
+        *first = through < *next ? through + 1 : *next;
+    *next += count;
+}
+
+static void move_head(pdr_plan *plan, const pdr_write *write)
+{
+    const pdr_edit *edit = plan->edit;
+    pdr_head *next = &plan->next;
+
+    next->commits++;
+    if (plan->creates || pdr__edit_moves(edit)) {
+        next->revision++;
+        next->changed_ms = write->now_ms;
+    }
+    if (edit->set_state)
+        next->state = edit->state;
+    if (edit->expiry != PDR_EXPIRY_KEEP)
+        next->expiry_ms =
+            edit->expiry == PDR_EXPIRY_SET ? edit->expiry_ms : PDR_NEVER;
+    if (edit->frame.ptr != NULL)
+        next->has_frame = true;
+    next->next_seq += edit->entry_count;
+    move_list(&next->journal_first, &next->journal_next, edit->journal_through,
+              edit->journal_count);
+    move_list(&next->stream_first, &next->stream_next, edit->stream_through,
+              edit->stream_count);
+    next->inbox += edit->inbox_count;
+    next->inbox_next += edit->inbox_count;
+}
+
+/* --- rows ---------------------------------------------------------------- */
+
+static pdr_rc link_entries(pdr_plan *plan, const pdr_write *write,
+                           struct pdr__seal *seal, pdr_err *err)
+{
+    uint64_t seq = plan->now.next_seq;
+    pdr_rc rc = PDR_OK;
+
+    for (size_t i = 0; i < plan->edit->entry_count && rc == PDR_OK; i++) {
+        rc = pdr__seal_link(plan->entries[i], seal, write->store,
+                            plan->next.chain, plan->seals->entries[i],
+                            plan->next.epoch, seq + i, err);
+        if (rc == PDR_OK)
+            memcpy(plan->next.chain, plan->entries[i], PDR_DIGEST_BYTES);
+    }
+    return rc;
+}
+
+static pdr_rc seal_work(pdr_digest *out, const pdr_plan *plan,
+                        const pdr_write *write, struct pdr__seal *seal,
+                        pdr_part part, const pdr_work *rows, size_t count,
+                        uint64_t n, pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    for (size_t i = 0; i < count && rc == PDR_OK; i++)
+        rc = pdr__seal_work(out[i], seal, write->store, &plan->ref, part, n + i,
+                            &rows[i], err);
+    return rc;
+}
+
+static pdr_rc seal_all_work(pdr_plan *plan, const pdr_write *write,
+                            struct pdr__seal *seal, pdr_err *err)
+{
+    const pdr_edit *edit = plan->edit;
+    const pdr_head *now = &plan->now;
+    pdr_rc rc =
+        seal_work(plan->journal, plan, write, seal, PDR_PART_JOURNAL,
+                  edit->journal, edit->journal_count, now->journal_next, err);
+
+    if (rc == PDR_OK)
+        rc = seal_work(plan->stream, plan, write, seal, PDR_PART_STREAM,
+                       edit->stream, edit->stream_count, now->stream_next, err);
+    if (rc == PDR_OK)
+        rc = seal_work(plan->inbox, plan, write, seal, PDR_PART_INBOX,
+                       edit->inbox, edit->inbox_count, now->inbox_next, err);
+    return rc;
+}
+
+static void tell(pdr_plan *plan)
+{
+    pdr_committed *told = &plan->committed;
+
+    memset(told, 0, sizeof(*told));
+    if (plan->removes)
+        return;
+    told->revision = plan->next.revision;
+    told->epoch = plan->next.epoch;
+    told->first_seq = plan->now.next_seq;
+    told->journal_n = plan->now.journal_next;
+    told->stream_n = plan->now.stream_next;
+    told->inbox_n = plan->now.inbox_next;
+    if (plan->next.lease.owner.ptr != NULL)
+        told->fence = plan->next.lease.fence;
+}
+
+/* --- the plan ------------------------------------------------------------ */
+
+static pdr_rc begin(pdr_plan *plan, const pdr_write *write,
+                    const pdr_head *head, uint64_t *number,
+                    struct pdr__seal *seal, pdr_err *err)
+{
+    pdr_rc rc = head == NULL ? admit_new(plan, err) : admit(plan, head, err);
+
+    plan->creates = head == NULL;
+    plan->removes = plan->edit->remove;
+    plan->changes_head = plan->creates || touches(plan->edit);
+    if (rc == PDR_OK && plan->creates)
+        rc = new_head(plan, write, number, seal, err);
+    else if (rc == PDR_OK)
+        plan->now = *head;
+    if (rc != PDR_OK)
+        return rc;
+    plan->next = plan->now;
+    rc = move_lease(plan, write, number, err);
+    if (rc == PDR_OK)
+        rc = link_entries(plan, write, seal, err);
+    if (rc == PDR_OK)
+        rc = seal_all_work(plan, write, seal, err);
+    if (rc == PDR_OK && plan->changes_head)
+        move_head(plan, write);
+    return rc;
+}
+
+pdr_rc pdr_plan_begin(pdr_plan *plan, const pdr_write *write,
+                      const pdr_head *head, uint64_t *number, pdr_err *err)
+{
+    uint64_t counter = 0;
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(plan != NULL && write != NULL && number != NULL);
+    counter = *number; /* a refusal gives no number away */
+    rc = begin(plan, write, head, &counter, write->seal, err);
+    if (rc == PDR_OK)
+        *number = counter;
+    return rc;
+}
+
+/* What an id that is asked for gets from the row that stands there. */
+static void merge(pdr_completion *row, const pdr_completion *known,
+                  uint64_t epoch)
+{
+    if (row->fingerprint.ptr == NULL)
+        row->fingerprint = known->fingerprint;
+    if (row->outcome.ptr == NULL)
+        row->outcome = known->outcome;
+    if (row->first_seq == 0) {
+        row->epoch = known->epoch;
+        row->first_seq = known->first_seq;
+        row->last_seq = known->last_seq;
+    } else if (known->first_seq != 0 && known->epoch == epoch) {
+        row->first_seq = known->first_seq;
+    }
+}
+
+pdr_rc pdr_plan_known(pdr_plan *plan, const pdr_write *write, size_t k,
+                      const pdr_completion *known, pdr_err *err)
+{
+    pdr_completion *row = NULL;
+    bool explicit_row = false;
+    char shown[PDR_SHOWN];
+
+    PDR_REQUIRE(plan != NULL && write != NULL && k < plan->completion_count);
+    explicit_row = k < plan->edit->completion_count;
+    row = &plan->completions[k];
+    *row = plan->asked[k];
+    if (known != NULL && explicit_row &&
+        (known->outcome.ptr != NULL || row->outcome.ptr == NULL)) /* I4 */
+        return PDR_FAIL(err, COMPLETION_EXISTS,
+                        "correlation id '%s' is known already, and has %s",
+                        pdr__shown(shown, row->correlation_id),
+                        known->outcome.ptr != NULL ? "ended" : "not ended");
+    if (row->first_seq != 0) {
+        row->epoch = plan->next.epoch;
+        row->first_seq += plan->now.next_seq - 1;
+        row->last_seq += plan->now.next_seq - 1;
+    }
+    row->at_ms = write->now_ms;
+    if (known != NULL)
+        merge(row, known, plan->next.epoch);
+    else
+        plan->next.completions++;
+    return pdr__seal_completion(row->digest, write->seal, write->store,
+                                &plan->ref, row, err);
+}
+
+/* A count after rows came and went. */
+static pdr_rc move_count(uint64_t *count, int64_t moved, pdr_err *err)
+{
+    if (moved < 0 && (uint64_t)-moved > *count)
+        return PDR_FAIL(err, WRONG_COUNT,
+                        "the head counts %" PRIu64 " rows, %" PRId64
+                        " of them were removed",
+                        *count, -moved);
+    *count += (uint64_t)moved;
+    return PDR_OK;
+}
+
+pdr_rc pdr_plan_finish(pdr_plan *plan, const pdr_write *write, int64_t slots,
+                       int64_t properties, pdr_err *err)
+{
+    pdr_head *next = NULL;
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(plan != NULL && write != NULL);
+    next = &plan->next;
+    rc = move_count(&next->slots, slots, err);
+    if (rc == PDR_OK)
+        rc = move_count(&next->properties, properties, err);
+    if (rc == PDR_OK)
+        rc = move_count(&next->inbox, -(int64_t)plan->edit->settle_count, err);
+    if (rc == PDR_OK && slots > 0 && next->slots > PDR_MAX_SLOTS)
+        rc = PDR_FAIL(err, TOO_MANY_SLOTS,
+                      "a session has at most %u slots, this would be "
+                      "%" PRIu64,
+                      PDR_MAX_SLOTS, next->slots);
+    if (rc == PDR_OK && properties > 0 && next->properties > PDR_MAX_PROPERTIES)
+        rc = PDR_FAIL(err, TOO_MANY_PROPERTIES,
+                      "a session has at most %u properties, this would be "
+                      "%" PRIu64,
+                      PDR_MAX_PROPERTIES, next->properties);
+    if (rc == PDR_OK && !plan->removes)
+        rc = pdr__seal_head(next->digest, write->seal, write->store, next, err);
+    if (rc == PDR_OK)
+        tell(plan);
+    return rc;
+}
+
+/* --- checks for backends ------------------------------------------------- */
+
+pdr_rc pdr_head_check(pdr_store *store, const pdr_head *head, pdr_err *err)
+{
+    struct pdr__seal seal = PDR_SEAL_INIT;
+    char shown[PDR_SHOWN];
+    pdr_digest wanted;
+    pdr_rc rc = pdr__seal_head(wanted, &seal, store, head, err);
+
+    pdr__seal_dispose(&seal);
+    if (rc == PDR_OK && memcmp(wanted, head->digest, sizeof(wanted)) != 0)
+        rc = PDR_FAIL(err, BAD_DIGEST,
+                      "session '%s': its head does not fit its digest; verify "
+                      "the store and restore a backup",
+                      pdr__shown(shown, head->ref.id));
+    return rc;
+}
+
+pdr_rc pdr_completion_check(pdr_store *store, const pdr_ref *ref,
+                            const pdr_completion *row, pdr_err *err)
+{
+    struct pdr__seal seal = PDR_SEAL_INIT;
+    char shown[PDR_SHOWN];
+    pdr_digest wanted;
+    pdr_rc rc = pdr__seal_completion(wanted, &seal, store, ref, row, err);
+
+    pdr__seal_dispose(&seal);
+    if (rc == PDR_OK && memcmp(wanted, row->digest, sizeof(wanted)) != 0)
+        rc = PDR_FAIL(err, BAD_DIGEST,
+                      "completion '%s' does not fit its digest; verify the "
+                      "store and restore a backup",
+                      pdr__shown(shown, row->correlation_id));
+    return rc;
+}
