@@ -104,17 +104,23 @@ bool pdr__edit_moves(const pdr_edit *edit);
 /* --- pages (page.c, cursor.c) ----------------------------------------------
  */
 
+/* The digest of the entry in front of one on a page. */
+struct pdr__before {
+    pdr_digest digest;
+    bool known;
+};
+
 /* A page with what its reader must not see. */
 struct pdr__page {
     pdr_page page; /* first: what the caller has */
     struct pdr__arena memory;
-    const pdr_query *query; /* borrowed, only while it is filled */
-    pdr_place place;        /* where the query goes on */
-    void *rows;             /* the array, with room for query->limit rows */
-    size_t bytes;           /* of the rows' texts so far */
-    bool has_head, has_before, more;
-    pdr_digest before; /* of the entry before the page's first in seq */
-    pdr_digest frame;  /* of the frame */
+    const pdr_query *query;     /* borrowed, only while it is filled */
+    pdr_place place;            /* where the query goes on */
+    void *rows;                 /* the array, with room for query->limit rows */
+    size_t bytes;               /* of the rows' texts so far */
+    struct pdr__before *before; /* of each entry; in `memory` */
+    bool has_head, more;
+    pdr_digest frame; /* of the frame */
 };
 
 PDR_MUST_CHECK pdr_rc pdr__page_new(struct pdr__page **out,

@@ -143,9 +143,8 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_completion_check(pdr_store *store,
 PDR_API PDR_MUST_CHECK pdr_rc pdr_page_head(pdr_page *page,
                                             const pdr_head *head, pdr_err *err);
 
-/** Add a row; its texts are copied. For entries also hand over the digest of
- * the row before the first one of the conversation's order on this page, with
- * pdr_page_before(), unless the page begins with head.first_seq.
+/** Add a row; its texts are copied. A row of work that names no session is one
+ * of the page's head.
  * @return PDR_OK, PDR_ENOMEM. @thread owner @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_page_add_entry(pdr_page *page,
                                                  const pdr_entry *row,
@@ -168,6 +167,11 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_page_add_session(pdr_page *page,
 PDR_API PDR_MUST_CHECK pdr_rc pdr_page_set_frame(pdr_page *page, pdr_str frame,
                                                  const pdr_digest digest,
                                                  pdr_err *err);
+
+/** Tell the digest of the entry whose number is one lower than that of the
+ * entry that was added last. Needed for each entry that has no such neighbour
+ * on the page, unless it is the first of the session. @thread owner @since 0.1
+ */
 PDR_API void pdr_page_before(pdr_page *page, const pdr_digest digest);
 
 /** Is there room for one more row? If not, and there is one, the backend says
@@ -211,8 +215,9 @@ typedef struct pdr_store_ops {
     /* Required. Carry out each write alone, all or nothing, durable on return,
      * and set its `rc` and `err`; in one transaction if the backend likes. */
     void (*commit)(pdr_store *self, pdr_write *const *writes, size_t count);
-    /* Required. Fill a page with rows of one moment. PDR_ENOTFOUND if the
-     * session, or the one row that was asked for by key, is not there. */
+    /* Required. Fill a page with rows of one moment, with the head first if
+     * the query is about one session. A session or row that is not there is
+     * left out; the library says so to the caller. */
     pdr_rc (*read)(pdr_store *self, pdr_page *page, const pdr_query *query,
                    pdr_err *err);
     /* Required. All but backend, capabilities and keyed. */

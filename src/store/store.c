@@ -1,0 +1,415 @@
+/*
+ * store.c - the calls of store.h: check, seal, hand to the backend, check
+ * again.
+ *
+ *     caller ─► check.c ─► seal.c ─► backend ─► plan.c ─► rows
+ *     caller ◄─ page.c  ◄─ rows   ◄─ backend
+ *
+ * Everything that costs time and needs no lock is done here, on the caller's
+ * thread: who commits for others only fills in what depends on the head.
+ */
+#include <unistd.h>
+
+#include "store.h"
+
+/* --- opening ------------------------------------------------------------- */
+
+pdr_rc pdr__store_here(const pdr_store *store, pdr_err *err)
+{
+    if (PDR_LIKELY(store->process == (int64_t)getpid()))
+        return PDR_OK;
+    return PDR_FAIL(err, AFTER_FORK,
+                    "the store was opened by another process; after fork() "
+                    "each process opens its own");
+}
+
+pdr_rc pdr_store_open(pdr_store **out, const char *uri, pdr_err *err)
+{
+    const pdr_store_ops *ops = NULL;
+    const char *rest = NULL;
+    pdr_store *store = NULL;
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(out != NULL && uri != NULL);
+    *out = NULL;
+    rc = pdr__backend_find(&ops, &rest, uri, err);
+    if (rc == PDR_OK)
+        rc = ops->open(&store, rest, err);
+    if (rc != PDR_OK)
+        return rc;
+    store->process = (int64_t)getpid();
+    rc = pdr__watches_new(store, err);
+    if (rc == PDR_OK)
+        *out = store;
+    else
+        ops->close(store);
+    return rc;
+}
+
+/* In a child of the process that opened it nothing is touched: the files, locks
+ * and threads behind it are the parent's. */
+void pdr_store_close(pdr_store *store)
+{
+    if (store == NULL || pdr__store_here(store, NULL) != PDR_OK)
+        return;
+    pdr__watches_free(store);
+    store->ops->close(store);
+}
+
+pdr_rc pdr_store_info_get(pdr_store_info *out, pdr_store *store, pdr_err *err)
+{
+    pdr_store_info info;
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(out != NULL && store != NULL);
+    memset(&info, 0, sizeof(info));
+    info.backend = store->ops->name;
+    info.capabilities = store->capabilities;
+    info.keyed = store->key != NULL;
+    rc = pdr__store_here(store, err);
+    if (rc == PDR_OK)
+        rc = store->ops->info(store, &info, err);
+    if (rc == PDR_OK)
+        *out = info;
+    return rc;
+}
+
+/* --- a write ------------------------------------------------------------- */
+
+/* One commit while it is under way. */
+struct job {
+    pdr_write write;
+    struct pdr__arena memory;
+    struct pdr__seal seal;
+};
+
+static pdr_rc room(void **out, struct job *job, size_t count, size_t size,
+                   pdr_err *err)
+{
+    size_t bytes = 0;
+
+    *out = NULL;
+    if (count == 0)
+        return PDR_OK;
+    if (!pdr__mul_size(&bytes, count, size))
+        return pdr__nomem(err);
+    return pdr__arena_alloc(out, &job->memory, bytes, err);
+}
+
+static pdr_rc digest_room(pdr_digest **out, struct job *job, size_t count,
+                          pdr_err *err)
+{
+    void *memory = NULL;
+    pdr_rc rc = room(&memory, job, count, sizeof(pdr_digest), err);
+
+    *out = memory;
+    return rc;
+}
+
+/* Each correlation id once: those that the edit names, then those of its
+ * entries. Entries of one turn stand side by side, so the search begins with
+ * the last one. */
+static void note_entry(pdr_completion *asked, size_t *count, pdr_str id,
+                       size_t place)
+{
+    size_t i = *count;
+
+    while (i > 0 && !pdr_str_equal(asked[i - 1].correlation_id, id))
+        i--;
+    if (i == 0) {
+        memset(&asked[*count], 0, sizeof(*asked));
+        asked[*count].correlation_id = id;
+        i = ++*count;
+    }
+    if (asked[i - 1].first_seq == 0)
+        asked[i - 1].first_seq = place;
+    asked[i - 1].last_seq = place;
+}
+
+static pdr_rc plan_completions(pdr_plan *plan, struct job *job, pdr_err *err)
+{
+    const pdr_edit *edit = plan->edit;
+    size_t most = edit->completion_count + edit->entry_count, count = 0;
+    void *asked = NULL, *written = NULL;
+    pdr_completion *rows = NULL;
+    pdr_rc rc = room(&asked, job, most, sizeof(pdr_completion), err);
+
+    if (rc == PDR_OK)
+        rc = room(&written, job, most, sizeof(pdr_completion), err);
+    if (rc != PDR_OK)
+        return rc;
+    rows = asked;
+    for (; count < edit->completion_count; count++) {
+        memset(&rows[count], 0, sizeof(*rows));
+        rows[count].correlation_id = edit->completions[count].correlation_id;
+        rows[count].fingerprint = edit->completions[count].fingerprint;
+        rows[count].outcome = edit->completions[count].outcome;
+    }
+    for (size_t i = 0; i < edit->entry_count; i++) {
+        if (edit->entries[i].correlation_id.ptr != NULL)
+            note_entry(rows, &count, edit->entries[i].correlation_id, i + 1);
+    }
+    plan->asked = asked;
+    plan->completions = written;
+    plan->completion_count = count;
+    return PDR_OK;
+}
+
+static pdr_rc seal_entries(pdr_seals *seals, const pdr_plan *plan,
+                           struct job *job, pdr_err *err)
+{
+    const pdr_edit *edit = plan->edit;
+    pdr_digest *digests = NULL;
+    pdr_rc rc = digest_room(&digests, job, edit->entry_count, err);
+
+    for (size_t i = 0; i < edit->entry_count && rc == PDR_OK; i++)
+        rc = pdr__seal_entry(digests[i], &job->seal, job->write.store,
+                             &edit->entries[i], err);
+    seals->entries = (const pdr_digest *)digests;
+    return rc;
+}
+
+static pdr_rc seal_slots(pdr_seals *seals, const pdr_plan *plan,
+                         struct job *job, pdr_err *err)
+{
+    const pdr_edit *edit = plan->edit;
+    pdr_digest *digests = NULL;
+    pdr_rc rc = digest_room(&digests, job, edit->slot_count, err);
+
+    for (size_t i = 0; i < edit->slot_count && rc == PDR_OK; i++) {
+        if (edit->slots[i].value.ptr == NULL)
+            memset(digests[i], 0, sizeof(digests[i]));
+        else
+            rc = pdr__seal_slot(digests[i], &job->seal, job->write.store,
+                                &plan->ref, &edit->slots[i], err);
+    }
+    seals->slots = (const pdr_digest *)digests;
+    return rc;
+}
+
+static pdr_rc seal_properties(pdr_seals *seals, const pdr_plan *plan,
+                              struct job *job, pdr_err *err)
+{
+    const pdr_edit *edit = plan->edit;
+    pdr_digest *digests = NULL;
+    pdr_rc rc = digest_room(&digests, job, edit->property_count, err);
+
+    for (size_t i = 0; i < edit->property_count && rc == PDR_OK; i++) {
+        if (edit->properties[i].value.ptr == NULL)
+            memset(digests[i], 0, sizeof(digests[i]));
+        else
+            rc = pdr__seal_property(digests[i], &job->seal, job->write.store,
+                                    &plan->ref, &edit->properties[i], err);
+    }
+    seals->properties = (const pdr_digest *)digests;
+    return rc;
+}
+
+static pdr_rc seal_edit(pdr_plan *plan, struct job *job, pdr_err *err)
+{
+    void *memory = NULL;
+    pdr_seals *seals = NULL;
+    pdr_rc rc = room(&memory, job, 1, sizeof(pdr_seals), err);
+
+    if (rc != PDR_OK)
+        return rc;
+    seals = memory;
+    rc = seal_entries(seals, plan, job, err);
+    if (rc == PDR_OK)
+        rc = seal_slots(seals, plan, job, err);
+    if (rc == PDR_OK)
+        rc = seal_properties(seals, plan, job, err);
+    if (rc == PDR_OK && plan->edit->frame.ptr != NULL)
+        rc = pdr__seal_frame(seals->frame, &job->seal, job->write.store,
+                             &plan->ref, plan->edit->frame, err);
+    plan->seals = seals;
+    return rc;
+}
+
+/* What the plan will fill when the head is known. */
+static pdr_rc plan_room(pdr_plan *plan, struct job *job, pdr_err *err)
+{
+    const pdr_edit *edit = plan->edit;
+    pdr_rc rc = digest_room(&plan->entries, job, edit->entry_count, err);
+
+    if (rc == PDR_OK)
+        rc = digest_room(&plan->journal, job, edit->journal_count, err);
+    if (rc == PDR_OK)
+        rc = digest_room(&plan->stream, job, edit->stream_count, err);
+    if (rc == PDR_OK)
+        rc = digest_room(&plan->inbox, job, edit->inbox_count, err);
+    if (rc == PDR_OK)
+        rc = plan_completions(plan, job, err);
+    return rc;
+}
+
+static pdr_rc plan_edits(struct job *job, const pdr_edit *edits, size_t count,
+                         pdr_err *err)
+{
+    void *plans = NULL;
+    pdr_rc rc = room(&plans, job, count, sizeof(pdr_plan), err);
+
+    if (rc != PDR_OK)
+        return rc;
+    memset(plans, 0, count * sizeof(pdr_plan));
+    job->write.plans = plans;
+    job->write.count = count;
+    for (size_t i = 0; i < count && rc == PDR_OK; i++) {
+        pdr_plan *plan = &job->write.plans[i];
+
+        plan->edit = &edits[i];
+        rc = pdr__ref_check(&plan->ref, &edits[i].ref, err);
+        if (rc == PDR_OK)
+            rc = plan_room(plan, job, err);
+        if (rc == PDR_OK)
+            rc = seal_edit(plan, job, err);
+    }
+    return rc;
+}
+
+static pdr_rc job_begin(struct job *job, pdr_store *store,
+                        const pdr_edit *edits, size_t count,
+                        const pdr_commit_options *options, pdr_err *err)
+{
+    uint32_t timeout =
+        options->timeout_ms != 0 ? options->timeout_ms : PDR_COMMIT_TIMEOUT_MS;
+    pdr_rc rc = PDR_OK;
+
+    memset(job, 0, sizeof(*job));
+    job->memory = (struct pdr__arena)PDR_ARENA_INIT(SIZE_MAX);
+    job->write.store = store;
+    job->write.seal = &job->seal;
+    job->write.now_ms = options->now_ms;
+    job->write.deadline_ms =
+        pdr__monotonic_ms(pdr__clock_system()) + (int64_t)timeout;
+    job->write.err = (pdr_err)PDR_ERR_INIT;
+    rc = pdr__edits_check(&job->write.bytes, edits, count, err);
+    return rc == PDR_OK ? plan_edits(job, edits, count, err) : rc;
+}
+
+static void job_dispose(struct job *job)
+{
+    pdr__seal_dispose(&job->seal);
+    pdr__arena_dispose(&job->memory);
+}
+
+/* Tell the caller and those who watch. A commit whose outcome is not known may
+ * have happened, so it wakes them, too. */
+static pdr_rc job_end(pdr_committed *out, struct job *job,
+                      const pdr_edit *edits, pdr_err *err)
+{
+    pdr_rc rc = job->write.rc;
+
+    if (rc != PDR_OK && err != NULL)
+        *err = job->write.err;
+    if (rc == PDR_OK || rc == PDR_EUNKNOWN)
+        pdr__watches_fire(job->write.store, edits, job->write.count);
+    for (size_t i = 0; rc == PDR_OK && out != NULL && i < job->write.count; i++)
+        out[i] = job->write.plans[i].committed;
+    return rc;
+}
+
+/* --- commits ------------------------------------------------------------- */
+
+pdr_rc pdr_store_commit(pdr_committed *out, pdr_store *store,
+                        const pdr_edit *edits, size_t count,
+                        const pdr_commit_options *options, pdr_err *err)
+{
+    struct job job;
+    pdr_write *write = &job.write;
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(store != NULL && edits != NULL && options != NULL);
+    rc = pdr__store_here(store, err);
+    if (rc != PDR_OK)
+        return rc;
+    rc = job_begin(&job, store, edits, count, options, err);
+    if (rc == PDR_OK) {
+        store->ops->commit(store, &write, 1);
+        rc = job_end(out, &job, edits, err);
+    }
+    job_dispose(&job);
+    return rc;
+}
+
+/* Those that pass the check go to the backend in one go. */
+static void commit_good(pdr_store *store, pdr_request *requests,
+                        struct job *jobs, pdr_write **writes, size_t count)
+{
+    size_t good = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        pdr_request *request = &requests[i];
+
+        request->err = (pdr_err)PDR_ERR_INIT;
+        request->rc = job_begin(&jobs[i], store, request->edits, request->count,
+                                &request->options, &request->err);
+        if (request->rc == PDR_OK)
+            writes[good++] = &jobs[i].write;
+    }
+    if (good > 0)
+        store->ops->commit(store, writes, good);
+    for (size_t i = 0; i < count; i++) {
+        if (requests[i].rc == PDR_OK)
+            requests[i].rc = job_end(requests[i].committed, &jobs[i],
+                                     requests[i].edits, &requests[i].err);
+        job_dispose(&jobs[i]);
+    }
+}
+
+static void refuse_all(pdr_request *requests, size_t count, pdr_rc rc,
+                       const pdr_err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        requests[i].rc = rc;
+        requests[i].err = *err;
+    }
+}
+
+void pdr_store_commit_all(pdr_store *store, pdr_request *requests, size_t count)
+{
+    struct job *jobs = NULL;
+    pdr_write **writes = NULL;
+    pdr_err err = PDR_ERR_INIT;
+    pdr_rc rc = pdr__store_here(store, &err);
+
+    if (rc == PDR_OK) {
+        jobs = pdr__calloc(count, sizeof(*jobs));
+        writes = pdr__calloc(count, sizeof(pdr_write *));
+        if (jobs == NULL || writes == NULL)
+            rc = pdr__nomem(&err);
+    }
+    if (rc == PDR_OK)
+        commit_good(store, requests, jobs, writes, count);
+    else
+        refuse_all(requests, count, rc, &err);
+    pdr__free(writes);
+    pdr__free(jobs);
+}
+
+/* --- reads --------------------------------------------------------------- */
+
+pdr_rc pdr_store_read(pdr_page **out, pdr_store *store, const pdr_query *query,
+                      pdr_err *err)
+{
+    struct pdr__page *page = NULL;
+    pdr_query checked;
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(out != NULL && store != NULL && query != NULL);
+    *out = NULL;
+    rc = pdr__store_here(store, err);
+    if (rc == PDR_OK)
+        rc = pdr__query_check(&checked, query, err);
+    if (rc == PDR_OK)
+        rc = pdr__page_new(&page, &checked, err);
+    if (rc == PDR_OK)
+        rc = store->ops->read(store, &page->page, &checked, err);
+    if (rc == PDR_OK)
+        rc = pdr__page_finish(page, store, err);
+    if (rc == PDR_OK)
+        *out = &page->page;
+    else if (page != NULL)
+        pdr_page_free(&page->page);
+    return rc;
+}
