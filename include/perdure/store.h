@@ -81,7 +81,8 @@ typedef struct pdr_entry {
     pdr_row_shape shape; /* of the body */
     int64_t created_ms;
     pdr_str correlation_id; /* 1 to 1,024 bytes, or absent */
-    pdr_str separator;      /* text in front of it; absent: the usual one */
+    pdr_str separator;      /* text in front of it: white space and at most
+                               one comma; absent: the usual one */
     pdr_str body;           /* JSON */
     uint8_t digest[PDR_DIGEST_BYTES]; /* ignored in a commit */
 } pdr_entry;
@@ -185,7 +186,8 @@ typedef struct pdr_head {
  *         mode=ro    read only; commits are refused
  *         key=FILE   the key of its digests: 32 bytes or more
  *         vfs=NAME   a VFS that the program registered with SQLite
- *     FILE                         the same as sqlite:FILE, taken as it is
+ *     FILE                         the same as sqlite:FILE, taken as it is; one
+ *                                  that begins like a scheme needs "./"
  *
  * @param[out] out  owned; release with pdr_store_close(). NULL on failure.
  * @param uri       borrowed for the call.
@@ -357,7 +359,9 @@ typedef enum pdr_read_what {
     PDR_READ_INBOX = 8,
     PDR_READ_SESSIONS = 9, /* heads, the last changed first */
     PDR_READ_EXPIRED = 10, /* heads, the first expired first; all tenants */
-    PDR_READ_DUE = 11      /* inbox rows of all sessions, the first due first */
+    PDR_READ_DUE = 11,     /* inbox rows of all sessions, the first due first */
+    PDR_READ_ALL = 12      /* heads of all tenants, in order of the bytes of
+                              tenant and id: a walk that no commit disturbs */
 } pdr_read_what;
 
 /* Which sessions to list. Everything that is set must hold. */
@@ -374,7 +378,7 @@ typedef struct pdr_filter {
 typedef struct pdr_query {
     pdr_read_what what;
     pdr_ref ref;       /* whose; for PDR_READ_SESSIONS its tenant alone; not
-                          for PDR_READ_EXPIRED and PDR_READ_DUE */
+                          for PDR_READ_EXPIRED, _DUE and _ALL */
     size_t limit;      /* rows at most, 1 to 200; 0: 50 */
     size_t max_bytes;  /* stop when the rows have more; 0: 8 MiB. The first
                           row is given in any case */
@@ -396,7 +400,7 @@ typedef struct pdr_page {
     const pdr_property *properties;
     const pdr_completion *completions;
     const pdr_work *work;     /* journal, stream, inbox, due */
-    const pdr_head *sessions; /* sessions, expired */
+    const pdr_head *sessions; /* sessions, expired, all */
     pdr_str frame;
     pdr_str next; /* cursor to go on with; absent: these were the last */
 } pdr_page;

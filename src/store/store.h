@@ -68,7 +68,7 @@ PDR_MUST_CHECK pdr_rc pdr__seal_head(pdr_digest out, struct pdr__seal *seal,
                                      const pdr_store *store,
                                      const pdr_head *head, pdr_err *err);
 
-/* --- arguments (check.c) ---------------------------------------------------
+/* --- arguments (check.c, body.c) -------------------------------------------
  */
 
 /* `ref` with the default tenant if it names none. Fails with BAD_REF, and says
@@ -89,10 +89,10 @@ PDR_MUST_CHECK pdr_rc pdr__edits_check(size_t *bytes, const pdr_edit *edits,
 PDR_MUST_CHECK pdr_rc pdr__query_check(pdr_query *out, const pdr_query *query,
                                        pdr_err *err);
 
-/* Is it one JSON text as far as brackets and quotes tell: not empty, UTF-8, no
- * byte below 0x20 in a string and none but white space outside, strings closed,
- * brackets in pairs, at most `depth` deep? Fails with BAD_BODY or TOO_DEEP and
- * the offset. */
+/* Is it one JSON text as far as brackets and quotes tell: one value and not
+ * two, UTF-8, no byte below 0x20 in a string and none but white space outside,
+ * strings closed, brackets in pairs, at most `depth` (up to PDR_MAX_DEPTH)
+ * deep? Fails with BAD_BODY or TOO_DEEP and the offset. */
 PDR_MUST_CHECK pdr_rc pdr__body_check(pdr_str body, size_t depth, pdr_err *err);
 
 /* --- commits (plan.c, store.c) ---------------------------------------------
@@ -142,11 +142,11 @@ PDR_MUST_CHECK pdr_rc pdr__cursor_read(pdr_place *out,
 /* --- backends (builtin.c, uri.c) -------------------------------------------
  */
 
-/* The backend for a URI, and what stands behind its colon. A text without a
- * scheme that is known is a file of SQLite. Fails with BAD_URI. */
-PDR_MUST_CHECK pdr_rc pdr__backend_find(const pdr_store_ops **out,
-                                        const char **rest, const char *uri,
-                                        pdr_err *err);
+/* The backend for a URI, and what stands behind its colon, owned by the caller.
+ * A text without a scheme is a file of SQLite, and `rest` has it with what a
+ * URI escapes. Fails with BAD_URI, NO_MEMORY. */
+PDR_MUST_CHECK pdr_rc pdr__backend_find(const pdr_store_ops **out, char **rest,
+                                        const char *uri, pdr_err *err);
 
 /* The path of "PATH?NAME=VALUE&...", decoded, and its parameters one by one. */
 struct pdr__uri {

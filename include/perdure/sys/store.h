@@ -187,7 +187,7 @@ typedef struct pdr_place {
     bool begins;   /* there is none: begin at the beginning */
     uint64_t n;    /* entries, work: its number */
     int64_t ms;    /* sessions: changed_ms; expired: expiry_ms; due: due_ms */
-    pdr_ref ref;   /* sessions, expired, due: whose */
+    pdr_ref ref;   /* sessions, expired, due, all: whose */
     pdr_str key;   /* slots, properties, completions: its key */
     uint64_t seen; /* rows of the pages before */
     uint64_t commits; /* head.commits at the first page */
