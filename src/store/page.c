@@ -20,8 +20,9 @@
 
 #include "store.h"
 
-#define PAGE_BYTES SIZE_MAX /* rows are limited one by one when they come in \
-                             */
+#define PAGE_BYTES                                            \
+    SIZE_MAX /* rows are limited one by one when they come in \
+              */
 
 static struct pdr__page *inside(const pdr_page *page)
 {
@@ -51,6 +52,7 @@ static size_t row_bytes(pdr_read_what what)
         return sizeof(pdr_work);
     case PDR_READ_SESSIONS:
     case PDR_READ_EXPIRED:
+    case PDR_READ_ALL:
         return sizeof(pdr_head);
     }
     return 0;
@@ -85,6 +87,7 @@ static void show_rows(struct pdr__page *page)
         break;
     case PDR_READ_SESSIONS:
     case PDR_READ_EXPIRED:
+    case PDR_READ_ALL:
         shown->sessions = page->rows;
         break;
     }
@@ -639,10 +642,11 @@ static bool fits(const pdr_query *query, const pdr_head *head)
 {
     const pdr_filter *filter = &query->filter;
 
+    if (query->what == PDR_READ_ALL)
+        return true;
     if (query->what == PDR_READ_EXPIRED)
         return head->expiry_ms <= query->now_ms;
-    if (query->ref.tenant.len > 0 &&
-        !pdr_str_equal(head->ref.tenant, query->ref.tenant))
+    if (!pdr_str_equal(head->ref.tenant, query->ref.tenant))
         return false;
     if (filter->agent.ptr != NULL && !pdr_str_equal(head->agent, filter->agent))
         return false;
@@ -676,7 +680,7 @@ static pdr_rc check_sessions(struct check *check, pdr_err *err)
 static bool is_of_session(pdr_read_what what)
 {
     return what != PDR_READ_SESSIONS && what != PDR_READ_EXPIRED &&
-           what != PDR_READ_DUE;
+           what != PDR_READ_ALL && what != PDR_READ_DUE;
 }
 
 static pdr_rc not_there(const struct pdr__page *page, pdr_err *err)
@@ -755,6 +759,7 @@ static pdr_rc check_rows(struct check *check, pdr_err *err)
         return check_numbered(check, err);
     case PDR_READ_SESSIONS:
     case PDR_READ_EXPIRED:
+    case PDR_READ_ALL:
         return check_sessions(check, err);
     case PDR_READ_DUE:
         return check_work(check, err);

@@ -26,7 +26,7 @@ pdr_rc pdr__store_here(const pdr_store *store, pdr_err *err)
 pdr_rc pdr_store_open(pdr_store **out, const char *uri, pdr_err *err)
 {
     const pdr_store_ops *ops = NULL;
-    const char *rest = NULL;
+    char *rest = NULL;
     pdr_store *store = NULL;
     pdr_rc rc = PDR_OK;
 
@@ -35,6 +35,7 @@ pdr_rc pdr_store_open(pdr_store **out, const char *uri, pdr_err *err)
     rc = pdr__backend_find(&ops, &rest, uri, err);
     if (rc == PDR_OK)
         rc = ops->open(&store, rest, err);
+    pdr__free(rest);
     if (rc != PDR_OK)
         return rc;
     store->process = (int64_t)getpid();
