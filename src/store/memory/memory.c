@@ -16,6 +16,8 @@
  */
 #include "memory.h"
 
+#include "memory_core.h"
+
 /* --- sessions of the store -------------------------------------------------
  */
 

@@ -7,7 +7,7 @@
  *
  * NOT HERE  Room of a page, cursors, checks of digests: the library has them.
  */
-#include "memory.h"
+#include "memory_core.h"
 
 /* --- rows of one session ---------------------------------------------------
  */

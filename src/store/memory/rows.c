@@ -12,7 +12,7 @@
  *       the row.
  *   R3  The rows of a table are in strictly rising order of (n, key).
  */
-#include "memory.h"
+#include "memory_core.h"
 
 /* Where the texts of each kind stand in its cells. */
 #define MAX_TEXTS        6

@@ -11,7 +11,7 @@
  *
  * NOT HERE  Revisions, fences, numbers, digests: the plan has them.
  */
-#include "memory.h"
+#include "memory_core.h"
 
 void pdr__session_free(struct session *session)
 {
