@@ -62,12 +62,11 @@ static bool has_numbers(enum table table)
     return table == TABLE_ENTRIES || table >= TABLE_JOURNAL;
 }
 
-static pdr_rc fill_rows(pdr_page *page, const struct rows *rows,
-                        enum table table, const pdr_query *query, pdr_err *err)
+static pdr_rc fill_table(pdr_page *page, const struct rows *rows,
+                         enum table table, const pdr_query *query, pdr_err *err)
 {
     const pdr_place *place = pdr_page_place(page);
     bool turned = has_numbers(table) && query->backwards;
-    size_t lowest = SIZE_MAX;
     pdr_rc rc = PDR_OK;
 
     for (size_t i = 0; i < rows->count && rc == PDR_OK; i++) {
@@ -78,55 +77,25 @@ static pdr_rc fill_rows(pdr_page *page, const struct rows *rows,
             continue;
         if (!pdr_page_has_room(page)) {
             pdr_page_more(page);
-            break;
+            return PDR_OK;
         }
         rc = add_row(page, table, row, err);
-        lowest = at < lowest ? at : lowest;
+        if (rc == PDR_OK && table == TABLE_ENTRIES && at > 0)
+            pdr_page_before(page, rows->at[at - 1]->is.entry.digest);
     }
-    if (table == TABLE_ENTRIES && lowest != SIZE_MAX && lowest != 0)
-        pdr_page_before(page, rows->at[lowest - 1]->is.entry.digest);
     return rc;
 }
 
-/* One row was asked for by key, and it is not there. */
-static pdr_rc no_row(const pdr_query *query, enum table table, pdr_err *err)
-{
-    char key[PDR_SHOWN], id[PDR_SHOWN];
-
-    (void)pdr__shown(key, query->key);
-    (void)pdr__shown(id, query->ref.id);
-    if (table == TABLE_SLOTS)
-        return PDR_FAIL(err, NO_SLOT, "session '%s' has no slot '%s'", id, key);
-    if (table == TABLE_PROPERTIES)
-        return PDR_FAIL(err, NO_PROPERTY, "session '%s' has no property '%s'",
-                        id, key);
-    return PDR_FAIL(err, NO_COMPLETION,
-                    "session '%s' knows no correlation id '%s'", id, key);
-}
-
-static pdr_rc fill_table(pdr_page *page, const struct session *session,
-                         enum table table, const pdr_query *query, pdr_err *err)
-{
-    const struct rows *rows = &session->tables[table];
-
-    if (!has_numbers(table) && query->key.ptr != NULL &&
-        pdr__rows_find(rows, 0, query->key) == NULL)
-        return no_row(query, table, err);
-    return fill_rows(page, rows, table, query, err);
-}
-
 static pdr_rc fill_frame(pdr_page *page, const struct session *session,
-                         const pdr_query *query, pdr_err *err)
+                         pdr_err *err)
 {
-    char id[PDR_SHOWN];
-
     if (session->frame == NULL)
-        return PDR_FAIL(err, NO_FRAME, "session '%s' has no frame",
-                        pdr__shown(id, query->ref.id));
+        return PDR_OK;
     const struct frame *frame = &session->frame->is.frame;
     return pdr_page_set_frame(page, frame->text, frame->digest, err);
 }
 
+/* What is not there is left out; the library tells the caller. */
 static pdr_rc fill_session(pdr_page *page, const struct memory *self,
                            const pdr_query *query, pdr_err *err)
 {
@@ -140,17 +109,16 @@ static pdr_rc fill_session(pdr_page *page, const struct memory *self,
         [PDR_READ_INBOX] = TABLE_INBOX,
     };
     const struct session *session = pdr__memory_find(self, &query->ref);
-    char id[PDR_SHOWN];
 
     if (session == NULL)
-        return PDR_FAIL(err, NO_SESSION, "there is no session '%s'",
-                        pdr__shown(id, query->ref.id));
+        return PDR_OK;
     pdr_rc rc = pdr_page_head(page, &session->head->is.head, err);
     if (rc != PDR_OK || query->what == PDR_READ_HEAD)
         return rc;
     if (query->what == PDR_READ_FRAME)
-        return fill_frame(page, session, query, err);
-    return fill_table(page, session, tables[query->what], query, err);
+        return fill_frame(page, session, err);
+    enum table table = tables[query->what];
+    return fill_table(page, &session->tables[table], table, query, err);
 }
 
 /* --- lists -----------------------------------------------------------------
@@ -165,11 +133,11 @@ struct spot {
     uint64_t n;
 };
 
-/* Is the list in the order of ids? */
+/* Is the list in the order of tenants and ids alone? */
 static bool is_by_id(const pdr_query *query)
 {
-    return query->what == PDR_READ_SESSIONS &&
-           query->filter.property.ptr != NULL;
+    return query->what == PDR_READ_ALL || (query->what == PDR_READ_SESSIONS &&
+                                           query->filter.property.ptr != NULL);
 }
 
 /* Below 0 if `a` comes before `b`. */
@@ -238,6 +206,10 @@ static void offer_session(struct spot *best, const struct session *session,
     const pdr_head *head = &session->head->is.head;
     struct spot spot = {.session = session, .ref = head->ref};
 
+    if (query->what == PDR_READ_ALL) {
+        offer(best, &spot, after, query);
+        return;
+    }
     if (query->what == PDR_READ_SESSIONS) {
         spot.ms = head->changed_ms;
         if (passes(session, query))
@@ -302,6 +274,7 @@ pdr_rc pdr__memory_fill(const struct memory *self, pdr_page *page,
     case PDR_READ_SESSIONS:
     case PDR_READ_EXPIRED:
     case PDR_READ_DUE:
+    case PDR_READ_ALL:
         return fill_list(page, self, query, err);
     case PDR_READ_HEAD:
     case PDR_READ_ENTRIES:
