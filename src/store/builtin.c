@@ -6,7 +6,8 @@
  */
 #include "store.h"
 
-extern const pdr_store_ops pdr__memory_ops, pdr__sqlite_ops;
+extern const pdr_store_ops pdr__memory_ops;
+extern const pdr_store_ops pdr__sqlite_ops __attribute__((weak));
 
 static const pdr_store_ops *const builtin[] = {&pdr__memory_ops,
                                                &pdr__sqlite_ops};
@@ -32,7 +33,7 @@ static bool is_scheme(pdr_str text)
 static const pdr_store_ops *find_name(pdr_str name)
 {
     for (size_t i = 0; i < PDR_COUNT(builtin); i++) {
-        if (pdr_str_equal(pdr_str_c(builtin[i]->name), name))
+        if (builtin[i] != NULL && pdr_str_equal(pdr_str_c(builtin[i]->name), name))
             return builtin[i];
     }
     for (size_t i = 0; i < registered_count; i++) {
