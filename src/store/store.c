@@ -150,6 +150,9 @@ static pdr_rc plan_completions(pdr_plan *plan, struct job *job, pdr_err *err)
         if (edit->entries[i].correlation_id.ptr != NULL)
             note_entry(rows, &count, edit->entries[i].correlation_id, i + 1);
     }
+    /* A backend looks for the rows before the plan fills them. */
+    if (count > 0)
+        memcpy(written, asked, count * sizeof(pdr_completion));
     plan->asked = asked;
     plan->completions = written;
     plan->completion_count = count;
