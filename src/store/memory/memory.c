@@ -105,7 +105,7 @@ static pdr_rc tell_completions(struct memory *self, const struct session *now,
         const pdr_completion *known = NULL;
         if (now != NULL)
             row = pdr__rows_find(&now->tables[TABLE_COMPLETIONS], 0,
-                                 plan->completions[k].correlation_id);
+                                 plan->asked[k].correlation_id);
         if (row != NULL) {
             known = &row->is.completion;
             rc = pdr_completion_check(&self->base, &plan->ref, known, err);
