@@ -4,10 +4,12 @@
  * The only file that knows their names. Programs may add some before their
  * threads start; after that the list only is read, and needs no lock.
  */
+#include "memory/memory.h"
 #include "store.h"
 
 extern const pdr_store_ops pdr__memory_ops;
 extern const pdr_store_ops pdr__sqlite_ops __attribute__((weak));
+extern const pdr_store_ops pdr__sqlite_ops; /* its header brings sqlite3.h */
 
 static const pdr_store_ops *const builtin[] = {&pdr__memory_ops,
                                                &pdr__sqlite_ops};
