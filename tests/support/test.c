@@ -13,6 +13,7 @@
 
 #define MAX_TESTS  512
 #define MAX_CLAIMS 3
+#define MAX_ROLES  8
 
 struct test {
     const char *noun;
@@ -27,6 +28,12 @@ struct test {
 static struct test tests[MAX_TESTS];
 static size_t test_count;
 static struct test *current;
+
+static struct {
+    const char *name;
+    test_role_fn fn;
+} roles[MAX_ROLES];
+static size_t role_count;
 
 /* --- counting allocator -------------------------------------------------- */
 
@@ -290,6 +297,23 @@ static const char *program_name(const char *argv0)
     return slash != NULL ? slash + 1 : argv0;
 }
 
+void test_register_role(const char *name, test_role_fn fn)
+{
+    if (role_count == MAX_ROLES)
+        abort();
+    roles[role_count].name = name;
+    roles[role_count++].fn = fn;
+}
+
+static int play_role(const char *name, int argc, char **argv)
+{
+    for (size_t i = 0; i < role_count; i++)
+        if (strcmp(roles[i].name, name) == 0)
+            return roles[i].fn(argc, argv);
+    fprintf(stderr, "there is no role '%s'\n", name);
+    return 2;
+}
+
 int main(int argc, char **argv)
 {
     static const pdr_alloc_ops ops = {.version = PDR_ALLOC_OPS_VERSION,
@@ -298,11 +322,15 @@ int main(int argc, char **argv)
                                       .release = heap_release};
     const char *filter = argc > 1 ? argv[1] : NULL;
     const char *record_path = getenv("PERDURE_TEST_RECORD");
-    FILE *file = record_path != NULL ? fopen(record_path, "w") : NULL;
+    FILE *file = NULL;
     int failed = 0;
 
     if (pdr_alloc_set(&ops, NULL) != PDR_OK)
         abort();
+    if (filter != NULL && strncmp(filter, "--role=", 7) == 0)
+        return play_role(filter + 7, argc - 2, argv + 2);
+    if (record_path != NULL)
+        file = fopen(record_path, "w");
     for (size_t i = 0; i < test_count; i++) {
         struct test *t = &tests[i];
         if (filter != NULL && strstr(t->name, filter) == NULL)

@@ -70,6 +70,20 @@ const char *test_data_folder(void);
     }                                                                      \
     static void test_##noun##_##sentence(void)
 
+/* A part that the program plays in a process of its own. "--role=NAME ..." runs
+ * it, with the arguments behind it, instead of the tests; what it returns is
+ * the status. For harnesses of several processes that share no memory. It may
+ * not use assertions. */
+typedef int (*test_role_fn)(int argc, char **argv);
+void test_register_role(const char *name, test_role_fn fn);
+#define TEST_ROLE(name)                                                 \
+    static int role_##name(int argc, char **argv);                      \
+    __attribute__((constructor)) static void register_role_##name(void) \
+    {                                                                   \
+        test_register_role(#name, role_##name);                         \
+    }                                                                   \
+    static int role_##name(int argc, char **argv)
+
 /* Claim a numbered statement; recorded with the verdict, at most three. */
 #define COVERS(id) test_covers(id)
 
