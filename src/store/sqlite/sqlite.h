@@ -1,0 +1,226 @@
+/*
+ * sqlite.h - what the files of this folder share. See README.md.
+ */
+#ifndef PDR_SQLITE_SQLITE_H
+#define PDR_SQLITE_SQLITE_H
+
+#include <pthread.h>
+#include <sqlite3.h>
+
+#include "store.h"
+
+/* "PdrS" in the header of the file: whose it is. */
+#define PDR_SQLITE_APPLICATION 0x50647253
+
+/* Version of the tables that this library makes and reads. */
+#define PDR_SQLITE_SCHEMA 1u
+
+/* Bytes of a page of a new file (docs/decisions tells the measurement). */
+#define PDR_SQLITE_PAGE 4096
+
+/* Keys of `locator`: entries stand under their seq, completions above all of
+ * them, under pdr__sqlite_hash() of their correlation id. */
+#define PDR_SQLITE_HASHES ((int64_t)1 << 62)
+
+/* `part` of the rows of `work`: those of pdr_part, and the slots of the bag. */
+#define PDR_SQLITE_SLOTS 3
+
+/* --- the store -------------------------------------------------------------
+ */
+
+/* Where a process stands in the line for the writer lock (lock.c). */
+struct pdr__line {
+    int fd;    /* of the side file; -1: the store is read only */
+    int place; /* in the line; -1: not in it */
+    bool held; /* the lock is ours */
+};
+
+/* Statements of the writer; their texts stand in sql.h. */
+enum pdr__sqlite_sql {
+#define X(name, text) PDR_SQL_##name,
+#include "sql.h"
+#undef X
+    PDR_SQL_COUNT
+};
+
+/* The one connection of the process that writes. Only the leader of the group
+ * touches it, or open and close, while nobody else has the store. */
+struct pdr__writer {
+    sqlite3 *db;                       /* owned; NULL: read only */
+    sqlite3_stmt *stmt[PDR_SQL_COUNT]; /* owned */
+    struct pdr__arena memory; /* texts of rows that a transaction has found */
+    uint64_t number;          /* the store's counter, as it will be written */
+    uint64_t number_before;   /* as it stands in the store */
+    uint64_t log_bytes;       /* of the log after the last commit */
+    uint64_t checkpoint_at;   /* bytes of the log that start the next one */
+    int64_t page_left;        /* bytes free on the last page of entries */
+};
+
+/* Commits that wait, and who carries them out (group.c). */
+struct pdr__ticket;
+struct pdr__group {
+    pthread_mutex_t lock;
+    struct pdr__ticket *first; /* guarded by lock, as all below */
+    struct pdr__ticket *last;
+    bool led; /* somebody is the leader, or was told to become it */
+    uint64_t commits;
+    uint64_t groups;
+};
+
+/* Connections that read (readers.c). */
+struct pdr__reader;
+struct pdr__readers {
+    pthread_mutex_t lock;
+    pthread_cond_t given;
+    struct pdr__reader *idle; /* guarded by lock, as all below */
+    size_t open;
+};
+
+struct pdr__sqlite {
+    pdr_store base;
+    char *path;      /* owned: the real path of the main file */
+    char *side_path; /* owned: of the file with the locks */
+    char *log_path;  /* owned: of SQLite's log */
+    char *vfs;       /* owned; NULL: the usual one */
+    bool read_only;
+    bool alone; /* read-only medium without a log: nothing can change */
+    uint32_t schema;
+    atomic_bool in_doubt; /* a commit ended unknown */
+    struct pdr__line line;
+    struct pdr__writer writer;
+    struct pdr__group group;
+    struct pdr__readers readers;
+};
+
+/* The table of this backend, for builtin.c. */
+extern const pdr_store_ops pdr__sqlite_ops;
+
+/* --- connections (open.c) --------------------------------------------------
+ */
+
+/* A connection with every rule set: WAL, full sync, no checkpoints of SQLite's
+ * own, no trust in the schema, no waiting. Release with sqlite3_close(). */
+PDR_MUST_CHECK pdr_rc pdr__sqlite_connect(sqlite3 **out,
+                                          const struct pdr__sqlite *store,
+                                          bool read_only, pdr_err *err);
+/* Release the statements and the connection of the writer. */
+void pdr__writer_close(struct pdr__writer *writer);
+
+/* --- failures (error.c) ----------------------------------------------------
+ */
+
+/* Turn what SQLite said into a reason; `what` says what was tried, as in
+ * "writing a commit". `db` may be NULL. Never PDR_OK. */
+pdr_rc pdr__sqlite_fail(pdr_err *err, sqlite3 *db, int code, const char *what);
+
+/* --- rows (row.c) ----------------------------------------------------------
+ */
+
+/* The columns of a head, from column 0 of a SELECT on; `no` comes first. */
+#define PDR_SQLITE_HEAD_COLUMNS                                              \
+    "no,tenant,id,agent,kind,schema_version,state,revision,commits,epoch,"   \
+    "created,changed,expiry,first_seq,next_seq,slots,properties,"            \
+    "completions,journal_first,journal_next,stream_first,stream_next,inbox," \
+    "inbox_next,has_frame,lease_owner,fence,lease_until,anchor,chain,digest"
+#define PDR_SQLITE_HEAD_COUNT 31
+
+/* And of a completion; `n` comes first, which is its rowid. */
+#define PDR_SQLITE_COMPLETION_COLUMNS                                    \
+    "n,correlation_id,fingerprint,outcome,at,epoch,first_seq,last_seq, " \
+    "digest"
+
+/* The head in the present row of `stmt`. Its texts live until the statement
+ * moves. Fails with STORE_DAMAGED if a column is not of its type; does not look
+ * at the digest. */
+PDR_MUST_CHECK pdr_rc pdr__sqlite_head(pdr_head *out, int64_t *no,
+                                       sqlite3_stmt *stmt, pdr_err *err);
+PDR_MUST_CHECK pdr_rc pdr__sqlite_completion(pdr_completion *out, int64_t *n,
+                                             sqlite3_stmt *stmt, pdr_err *err);
+
+/* The key of a correlation id in `locator`: PDR_SQLITE_HASHES or above. Two ids
+ * may have the same. */
+int64_t pdr__sqlite_hash(pdr_str correlation_id);
+
+/* --- the tables (schema.c) -------------------------------------------------
+ */
+
+/* Make the tables in an empty file, or find out whether they are ours. Needs
+ * the writer lock. Fails with NOT_A_STORE, STORE_VERSION, WRONG_KEY. */
+PDR_MUST_CHECK pdr_rc pdr__schema_make(struct pdr__sqlite *store, sqlite3 *db,
+                                       int64_t now_ms, pdr_err *err);
+PDR_MUST_CHECK pdr_rc pdr__schema_check(struct pdr__sqlite *store, sqlite3 *db,
+                                        pdr_err *err);
+/* Is nothing in the file yet? */
+PDR_MUST_CHECK pdr_rc pdr__schema_is_empty(bool *out, sqlite3 *db,
+                                           pdr_err *err);
+
+/* The digest of the one row of `store`, which tells a wrong key. */
+PDR_MUST_CHECK pdr_rc pdr__schema_seal(pdr_digest out,
+                                       const struct pdr__sqlite *store,
+                                       uint64_t number, int64_t created_ms,
+                                       pdr_err *err);
+
+/* --- the writer lock (lock.c) ----------------------------------------------
+ */
+
+PDR_MUST_CHECK pdr_rc pdr__line_open(struct pdr__line *line, const char *path,
+                                     pdr_err *err);
+void pdr__line_close(struct pdr__line *line);
+/* Try once. True: the lock is ours. Keeps its place in the line otherwise. */
+bool pdr__line_try(struct pdr__line *line);
+/* Wait until then (monotonic clock). Fails with WRITER_BUSY. */
+PDR_MUST_CHECK pdr_rc pdr__line_wait(struct pdr__line *line,
+                                     int64_t deadline_ms, pdr_err *err);
+/* Give the lock back, or the place in the line. */
+void pdr__line_leave(struct pdr__line *line);
+/* Be counted among those who have the store open. With the lock held. */
+PDR_MUST_CHECK pdr_rc pdr__line_enter(struct pdr__line *line, pdr_err *err);
+/* Is nobody else counted? With the lock held. */
+bool pdr__line_is_last(struct pdr__line *line);
+
+/* --- commits (group.c, write.c) --------------------------------------------
+ */
+
+PDR_MUST_CHECK pdr_rc pdr__group_init(struct pdr__group *group, pdr_err *err);
+void pdr__group_dispose(struct pdr__group *group);
+/* The `commit` of the table. */
+void pdr__sqlite_commit(pdr_store *self, pdr_write *const *writes,
+                        size_t count);
+
+/* Carry out some writes in one transaction, with the lock held. Sets `rc` and
+ * `err` of each. False: COMMIT failed, and the store is in doubt. */
+bool pdr__writer_run(struct pdr__sqlite *store, pdr_write *const *writes,
+                     size_t count);
+
+/* --- checkpoints (checkpoint.c) --------------------------------------------
+ */
+
+/* With the lock held. After a commit: copy the log into the main file if it has
+ * grown enough, and begin it anew if nobody reads it. Failures cost nothing but
+ * a longer log. */
+void pdr__checkpoint_after(struct pdr__sqlite *store);
+/* Copy all of it, and empty the log if nobody else has the store. */
+PDR_MUST_CHECK pdr_rc pdr__checkpoint_all(struct pdr__sqlite *store,
+                                          bool empty_log, pdr_err *err);
+/* Bytes of the log as a file; 0 if there is none. */
+uint64_t pdr__checkpoint_log_bytes(const struct pdr__sqlite *store);
+
+/* --- reads (readers.c, read.c, list.c, info.c, verify.c) -------------------
+ */
+
+PDR_MUST_CHECK pdr_rc pdr__readers_init(struct pdr__readers *readers,
+                                        pdr_err *err);
+void pdr__readers_dispose(struct pdr__readers *readers);
+/* `read`, `info`, `poll` and `verify` of the table. */
+PDR_MUST_CHECK pdr_rc pdr__sqlite_read(pdr_store *self, pdr_page *page,
+                                       const pdr_query *query, pdr_err *err);
+PDR_MUST_CHECK pdr_rc pdr__sqlite_info(pdr_store *self, pdr_store_info *out,
+                                       pdr_err *err);
+PDR_MUST_CHECK pdr_rc pdr__sqlite_poll(pdr_store *self, uint64_t *out,
+                                       pdr_err *err);
+PDR_MUST_CHECK pdr_rc pdr__sqlite_verify(pdr_store *self, const pdr_ref *ref,
+                                         pdr_verify_report *report,
+                                         pdr_verify_fn fn, void *arg,
+                                         pdr_err *err);
+
+#endif
