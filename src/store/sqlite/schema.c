@@ -7,37 +7,42 @@
  *      would cost every commit, a newer version would be misread.
  *
  *      The layout follows what a turn touches (docs/formats/store-sqlite.md has
- *      the figures). Rows of one session that change in every turn stand side
- *      by side in `work`; entries and completions are only appended, and
- *      `locator` finds both of a session on the same few pages.
+ *      the figures). What a turn only adds, entries and completions, is
+ *      appended to `log`; what it changes, stands side by side in `parts`.
  *
- *          sessions.no ─┬─ work (journal, stream, inbox)   owner = no
- *                       ├─ completions ◄─ locator          owner = no
- *                       └─ properties                      owner = no
- *          epoch ───────┬─ entries ◄───── locator          owner = epoch
- *                       ├─ work (slots of the bag)         owner = epoch
- *                       └─ frames                          epoch
+ *          sessions.no ─┬─ log         key = seq: an entry
+ *                       │              key = correlation id: a completion
+ *                       ├─ parts       0 journal, 1 stream, 2 inbox: key = n
+ *                       │              3 slots of the bag: key = their key
+ *                       │              4 the frame: key = ''
+ *                       └─ properties
  *
  * INVARIANTS, cited below as I1..I4
- *   I1  The number of a session is the epoch that it was made with, and epochs
- *       are never used again: so both can be owners in one table.
- *   I2  Rows of journal and stream stand at places without gaps; n - place is
- *       the same for all rows of a list, until the list is empty.
+ *   I1  The number of a session is its epoch. It comes from the counter in
+ *       `store` and is never used again.
+ *   I2  Numbers sort in front of texts: the entries of a session come first in
+ *       log_by_key, then its completions.
  *   I3  The texts in sqlite_schema are the texts below, byte for byte.
  *   I4  A file is ours only when all of it was made in one transaction: one
  *       that a killed process left is empty, and is made again.
  */
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "sqlite.h"
 
 #define UTC(column) \
     "strftime('%Y-%m-%dT%H:%M:%fZ'," column "/1000.0,'unixepoch')"
 
-#define WORK_VIEW(name, part)                                               \
-    "CREATE VIEW " name " AS SELECT s.tenant,s.id,w.n," UTC(                \
-        "w.due") " AS due,w.kind,w.correlation_id,w.body FROM work w JOIN " \
-                 "sessions s ON s.no=w.owner WHERE w.part=" part
+#define WORK_VIEW(name, part)                                             \
+    "CREATE VIEW " name " AS SELECT s.tenant,s.id,p.key AS n," UTC(       \
+        "p.due") " AS due,p.kind,p.correlation_id,p.body FROM sessions s" \
+                 " JOIN parts p ON p.session=s.no AND p.part=" part
+
+/* An entry's kind in words. */
+#define KIND                                                   \
+    "CASE l.kind WHEN 0 THEN 'request' WHEN 1 THEN 'response'" \
+    " WHEN 2 THEN 'message' WHEN 3 THEN 'record' ELSE 'other' END"
 
 /* What is made, in this order: type, name, text. */
 struct object {
@@ -54,57 +59,51 @@ static const struct object objects[] = {
     {"sessions",
      "CREATE TABLE sessions(no INTEGER PRIMARY KEY,tenant TEXT,id TEXT,"
      "agent TEXT,kind TEXT,schema_version TEXT,state TEXT,revision INTEGER,"
-     "commits INTEGER,epoch INTEGER,created INTEGER,changed INTEGER,"
-     "expiry INTEGER,first_seq INTEGER,next_seq INTEGER,slots INTEGER,"
-     "properties INTEGER,completions INTEGER,journal_first INTEGER,"
-     "journal_next INTEGER,stream_first INTEGER,stream_next INTEGER,"
-     "inbox INTEGER,inbox_next INTEGER,has_frame INTEGER,lease_owner TEXT,"
-     "fence INTEGER,lease_until INTEGER,anchor BLOB,chain BLOB,digest BLOB)"},
+     "commits INTEGER,created INTEGER,changed INTEGER,expiry INTEGER,"
+     "first_seq INTEGER,next_seq INTEGER,slots INTEGER,properties INTEGER,"
+     "completions INTEGER,journal_first INTEGER,journal_next INTEGER,"
+     "stream_first INTEGER,stream_next INTEGER,inbox INTEGER,"
+     "inbox_next INTEGER,has_frame INTEGER,lease_owner TEXT,fence INTEGER,"
+     "lease_until INTEGER,anchor BLOB,chain BLOB,digest BLOB)"},
     {"sessions_by_id",
      "CREATE UNIQUE INDEX sessions_by_id ON sessions(tenant,id)"},
-    {"sessions_by_change",
-     "CREATE INDEX sessions_by_change ON sessions(tenant,changed,id)"},
+    {"sessions_by_state",
+     "CREATE INDEX sessions_by_state ON sessions(tenant,state,changed,id)"},
     {"sessions_by_agent",
      "CREATE INDEX sessions_by_agent ON sessions(tenant,agent,changed,id)"
      " WHERE agent IS NOT NULL"},
-    {"sessions_by_state",
-     "CREATE INDEX sessions_by_state ON sessions(tenant,state,changed,id)"},
     {"sessions_by_expiry",
      "CREATE INDEX sessions_by_expiry ON sessions(expiry)"
      " WHERE expiry IS NOT NULL"},
-    {"frames",
-     "CREATE TABLE frames(epoch INTEGER PRIMARY KEY,digest BLOB,body TEXT)"},
-    {"entries",
-     "CREATE TABLE entries(n INTEGER PRIMARY KEY,epoch INTEGER,seq INTEGER,"
-     "kind TEXT,shape TEXT,created INTEGER,correlation_id TEXT,separator TEXT,"
-     "digest BLOB,body TEXT)"},
-    {"completions",
-     "CREATE TABLE completions(n INTEGER PRIMARY KEY,owner INTEGER,"
-     "correlation_id TEXT,fingerprint BLOB,outcome TEXT,at INTEGER,"
-     "epoch INTEGER,first_seq INTEGER,last_seq INTEGER,digest BLOB)"},
-    {"locator",
-     "CREATE TABLE locator(owner INTEGER,key INTEGER,row INTEGER,"
-     "PRIMARY KEY(owner,key,row)) WITHOUT ROWID"},
-    {"work",
-     "CREATE TABLE work(owner INTEGER,part INTEGER,place,n INTEGER,due INTEGER,"
+    {"log",
+     "CREATE TABLE log(n INTEGER PRIMARY KEY,session INTEGER,key,kind INTEGER,"
+     "shape INTEGER,created INTEGER,correlation_id TEXT,first_seq INTEGER,"
+     "last_seq INTEGER,fingerprint BLOB,digest BLOB,separator TEXT,body TEXT)"},
+    {"log_by_key", "CREATE UNIQUE INDEX log_by_key ON log(session,key)"},
+    {"parts",
+     "CREATE TABLE parts(session INTEGER,part INTEGER,key,due INTEGER,"
      "kind TEXT,correlation_id TEXT,digest BLOB,body TEXT,"
-     "PRIMARY KEY(owner,part,place)) WITHOUT ROWID"},
-    {"work_by_due",
-     "CREATE INDEX work_by_due ON work(due,owner,place) WHERE due IS NOT NULL"},
+     "PRIMARY KEY(session,part,key)) WITHOUT ROWID"},
+    {"parts_by_due",
+     "CREATE INDEX parts_by_due ON parts(due,session,key)"
+     " WHERE due IS NOT NULL"},
     {"properties",
-     "CREATE TABLE properties(owner INTEGER,key TEXT,value TEXT,match TEXT,"
-     "digest BLOB,tenant TEXT,id TEXT,PRIMARY KEY(owner,key)) WITHOUT ROWID"},
+     "CREATE TABLE properties(session INTEGER,key TEXT,value TEXT,match TEXT,"
+     "digest BLOB,tenant TEXT,id TEXT,PRIMARY KEY(session,key)) WITHOUT ROWID"},
     {"properties_by_match",
      "CREATE INDEX properties_by_match ON properties(tenant,key,match,id)"
      " WHERE match IS NOT NULL"},
     {"conversation",
-     "CREATE VIEW conversation AS SELECT s.tenant,s.id,e.seq,e.kind,"
-     UTC("e.created") " AS created,e.correlation_id,e.body FROM sessions s"
-     " JOIN locator l ON l.owner=s.epoch AND l.key<4611686018427387904"
-     " JOIN entries e ON e.n=l.row"},
+     "CREATE VIEW conversation AS SELECT s.tenant,s.id,l.key AS seq," KIND
+     " AS kind," UTC("l.created") " AS created,l.correlation_id,l.body"
+     " FROM sessions s JOIN log l ON l.session=s.no AND l.key<''"},
+    {"completions",
+     "CREATE VIEW completions AS SELECT s.tenant,s.id,l.key AS correlation_id,"
+     UTC("l.created") " AS at,l.first_seq,l.last_seq,l.body AS outcome"
+     " FROM sessions s JOIN log l ON l.session=s.no AND l.key>=''"},
     {"bag",
-     "CREATE VIEW bag AS SELECT s.tenant,s.id,w.place AS key,w.body AS value"
-     " FROM sessions s JOIN work w ON w.owner=s.epoch AND w.part=3"},
+     "CREATE VIEW bag AS SELECT s.tenant,s.id,p.key,p.body AS value"
+     " FROM sessions s JOIN parts p ON p.session=s.no AND p.part=3"},
     {"journal", WORK_VIEW("journal", "0")},
     {"stream", WORK_VIEW("stream", "1")},
     {"inbox", WORK_VIEW("inbox", "2")},
@@ -277,7 +276,7 @@ static pdr_rc not_ours(const struct pdr__sqlite *store, pdr_err *err)
 static const struct object *find_object(pdr_str name)
 {
     for (size_t i = 0; i < PDR_COUNT(objects); i++)
-        if (pdr_str_eq(name, pdr_str_c(objects[i].name)))
+        if (pdr_str_equal(name, pdr_str_c(objects[i].name)))
             return &objects[i];
     return NULL;
 }
@@ -302,7 +301,7 @@ static pdr_rc check_object(sqlite3_stmt *stmt, pdr_err *err)
                         "the store has a %s '%s' that perdure did not make; "
                         "remove it, or restore a backup",
                         pdr__shown(shown_type, type), pdr__shown(shown, name));
-    if (!pdr_str_eq(pdr_str_c(object->sql), text_at(stmt, 2))) /* I3 */
+    if (!pdr_str_equal(pdr_str_c(object->sql), text_at(stmt, 2))) /* I3 */
         return PDR_FAIL(err, NOT_A_STORE,
                         "the %s '%s' of the store was altered; restore a "
                         "backup",

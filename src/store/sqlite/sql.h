@@ -3,7 +3,8 @@
  * is included once for each table that is made of it.
  *
  * Arguments of a head have the number of their column (PDR_SQLITE_HEAD_COLUMNS)
- * in all three statements, so that one function binds them.
+ * in all statements, so that one function binds them. A column of an index that
+ * stands in SET costs a page of that index, also when its value stays.
  */
 /* clang-format off */
 X(BEGIN, "BEGIN IMMEDIATE")
@@ -17,64 +18,56 @@ X(GET_HEAD, "SELECT " PDR_SQLITE_HEAD_COLUMNS " FROM sessions"
   " WHERE tenant=?1 AND id=?2")
 X(ADD_HEAD, "INSERT INTO sessions(" PDR_SQLITE_HEAD_COLUMNS ") VALUES"
   "(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,"
-  "?21,?22,?23,?24,?25,?26,?27,?28,?29,?30,?31)")
-X(SET_HEAD, "UPDATE sessions SET state=?7,revision=?8,commits=?9,epoch=?10,"
-  "changed=?12,expiry=?13,first_seq=?14,next_seq=?15,slots=?16,properties=?17,"
-  "completions=?18,journal_first=?19,journal_next=?20,stream_first=?21,"
-  "stream_next=?22,inbox=?23,inbox_next=?24,has_frame=?25,lease_owner=?26,"
-  "fence=?27,lease_until=?28,anchor=?29,chain=?30,digest=?31 WHERE no=?1")
-/* What no index has: work, completions and leases. */
-X(SET_HEAD_LIGHT, "UPDATE sessions SET commits=?9,completions=?18,"
-  "journal_first=?19,journal_next=?20,stream_first=?21,stream_next=?22,"
-  "inbox=?23,inbox_next=?24,lease_owner=?26,fence=?27,lease_until=?28,"
-  "digest=?31 WHERE no=?1")
+  "?21,?22,?23,?24,?25,?26,?27,?28,?29,?30)")
+X(SET_HEAD, "UPDATE sessions SET state=?7,revision=?8,commits=?9,changed=?11,"
+  "first_seq=?13,next_seq=?14,slots=?15,properties=?16,completions=?17,"
+  "journal_first=?18,journal_next=?19,stream_first=?20,stream_next=?21,"
+  "inbox=?22,inbox_next=?23,has_frame=?24,lease_owner=?25,fence=?26,"
+  "lease_until=?27,anchor=?28,chain=?29,digest=?30 WHERE no=?1")
+/* With the expiry, which has an index of its own. */
+X(SET_HEAD_EXPIRY, "UPDATE sessions SET state=?7,revision=?8,commits=?9,"
+  "changed=?11,expiry=?12,first_seq=?13,next_seq=?14,slots=?15,properties=?16,"
+  "completions=?17,journal_first=?18,journal_next=?19,stream_first=?20,"
+  "stream_next=?21,inbox=?22,inbox_next=?23,has_frame=?24,lease_owner=?25,"
+  "fence=?26,lease_until=?27,anchor=?28,chain=?29,digest=?30 WHERE no=?1")
+/* Without what any index has: work, completions and leases. */
+X(SET_HEAD_LIGHT, "UPDATE sessions SET commits=?9,completions=?17,"
+  "journal_first=?18,journal_next=?19,stream_first=?20,stream_next=?21,"
+  "inbox=?22,inbox_next=?23,lease_owner=?25,fence=?26,lease_until=?27,"
+  "digest=?30 WHERE no=?1")
 
 X(GET_COMPLETION, "SELECT " PDR_SQLITE_COMPLETION_COLUMNS
-  " FROM locator CROSS JOIN completions ON completions.n=locator.row"
-  " WHERE locator.owner=?1 AND locator.key=?2 AND correlation_id=?3")
-X(ADD_COMPLETION, "INSERT INTO completions(owner,correlation_id,fingerprint,"
-  "outcome,at,epoch,first_seq,last_seq,digest)"
-  " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9)")
-X(SET_COMPLETION, "UPDATE completions SET fingerprint=?3,outcome=?4,at=?5,"
-  "epoch=?6,first_seq=?7,last_seq=?8,digest=?9 WHERE n=?1")
-X(ADD_LOCATOR, "INSERT INTO locator(owner,key,row) VALUES(?1,?2,?3)")
+  " FROM log WHERE session=?1 AND key=?2")
+X(SET_COMPLETION, "UPDATE log SET created=?3,first_seq=?4,last_seq=?5,"
+  "fingerprint=?6,digest=?7,body=?8 WHERE n=?1")
+X(ADD_LOG, "INSERT INTO log(session,key,kind,shape,created,correlation_id,"
+  "first_seq,last_seq,fingerprint,digest,separator,body)"
+  " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12)")
 
-X(ADD_ENTRY, "INSERT INTO entries(epoch,seq,kind,shape,created,correlation_id,"
-  "separator,digest,body) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9)")
-X(SET_FRAME, "INSERT INTO frames(epoch,digest,body) VALUES(?1,?2,?3)"
-  " ON CONFLICT(epoch) DO UPDATE SET digest=?2,body=?3")
+X(SET_PART, "UPDATE parts SET digest=?4,body=?5"
+  " WHERE session=?1 AND part=?2 AND key=?3")
+X(ADD_PART, "INSERT INTO parts(session,part,key,digest,body)"
+  " VALUES(?1,?2,?3,?4,?5)")
+X(REMOVE_PART, "DELETE FROM parts WHERE session=?1 AND part=?2 AND key=?3")
 
-X(SET_SLOT, "UPDATE work SET body=?3,digest=?4"
-  " WHERE owner=?1 AND part=3 AND place=?2")
-X(ADD_SLOT, "INSERT INTO work(owner,part,place,body,digest)"
-  " VALUES(?1,3,?2,?3,?4)")
-X(REMOVE_SLOT, "DELETE FROM work WHERE owner=?1 AND part=3 AND place=?2")
+X(ADD_WORK, "INSERT INTO parts(session,part,key,due,kind,correlation_id,"
+  "digest,body) VALUES(?1,?2,?3,?4,?5,?6,?7,?8)")
+/* A row that goes makes room for one that comes: ?9 becomes ?3. */
+X(MOVE_WORK, "UPDATE parts SET key=?3,kind=?5,correlation_id=?6,digest=?7,"
+  "body=?8 WHERE session=?1 AND part=?2 AND key=?9")
+X(MOVE_INBOX, "UPDATE parts SET key=?3,due=?4,kind=?5,correlation_id=?6,"
+  "digest=?7,body=?8 WHERE session=?1 AND part=?2 AND key=?9")
+X(CUT_WORK, "DELETE FROM parts WHERE session=?1 AND part=?2"
+  " AND key>=?3 AND key<=?4")
 
 X(SET_PROPERTY, "UPDATE properties SET value=?3,match=?4,digest=?5"
-  " WHERE owner=?1 AND key=?2")
-X(ADD_PROPERTY, "INSERT INTO properties(owner,key,value,match,digest,tenant,id)"
-  " VALUES(?1,?2,?3,?4,?5,?6,?7)")
-X(REMOVE_PROPERTY, "DELETE FROM properties WHERE owner=?1 AND key=?2")
+  " WHERE session=?1 AND key=?2")
+X(ADD_PROPERTY, "INSERT INTO properties(session,key,value,match,digest,tenant,"
+  "id) VALUES(?1,?2,?3,?4,?5,?6,?7)")
+X(REMOVE_PROPERTY, "DELETE FROM properties WHERE session=?1 AND key=?2")
 
-X(ADD_WORK, "INSERT INTO work(owner,part,place,n,due,kind,correlation_id,"
-  "digest,body) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9)")
-/* Over a row that has just been given up: its cell is used again. */
-X(PUT_WORK, "INSERT INTO work(owner,part,place,n,due,kind,correlation_id,"
-  "digest,body) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9)"
-  " ON CONFLICT(owner,part,place) DO UPDATE SET n=?4,due=?5,kind=?6,"
-  "correlation_id=?7,digest=?8,body=?9")
-X(FIRST_WORK, "SELECT place,n FROM work WHERE owner=?1 AND part=?2"
-  " ORDER BY place LIMIT 1")
-X(CUT_WORK, "DELETE FROM work WHERE owner=?1 AND part=?2"
-  " AND place>=?3 AND place<?4")
-
-X(REMOVE_ENTRIES, "DELETE FROM entries WHERE n IN (SELECT row FROM locator"
-  " WHERE owner=?1 AND key<4611686018427387904)")
-X(REMOVE_COMPLETIONS, "DELETE FROM completions WHERE n IN (SELECT row"
-  " FROM locator WHERE owner=?1 AND key>=4611686018427387904)")
-X(REMOVE_LOCATOR, "DELETE FROM locator WHERE owner=?1")
-X(REMOVE_WORK, "DELETE FROM work WHERE owner=?1")
-X(REMOVE_PROPERTIES, "DELETE FROM properties WHERE owner=?1")
-X(REMOVE_FRAME, "DELETE FROM frames WHERE epoch=?1")
+X(REMOVE_LOG, "DELETE FROM log WHERE session=?1")
+X(REMOVE_PARTS, "DELETE FROM parts WHERE session=?1")
+X(REMOVE_PROPERTIES, "DELETE FROM properties WHERE session=?1")
 X(REMOVE_HEAD, "DELETE FROM sessions WHERE no=?1")
 /* clang-format on */

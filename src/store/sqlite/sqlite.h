@@ -18,22 +18,29 @@
 /* Bytes of a page of a new file (docs/decisions tells the measurement). */
 #define PDR_SQLITE_PAGE 4096
 
-/* Keys of `locator`: entries stand under their seq, completions above all of
- * them, under pdr__sqlite_hash() of their correlation id. */
-#define PDR_SQLITE_HASHES ((int64_t)1 << 62)
-
-/* `part` of the rows of `work`: those of pdr_part, and the slots of the bag. */
+/* `part` of the rows of `parts`: those of pdr_part, the slots of the bag, and
+ * the frame, which has the key ''. */
 #define PDR_SQLITE_SLOTS 3
+#define PDR_SQLITE_FRAME 4
+
+/* `kind` and `shape` in `log` are those of pdr_row_kind and pdr_row_shape;
+ * completions, which stand there too, have a kind of their own. */
+#define PDR_SQLITE_COMPLETION 9
 
 /* --- the store -------------------------------------------------------------
  */
 
 /* Where a process stands in the line for the writer lock (lock.c). */
 struct pdr__line {
-    int fd;    /* of the side file; -1: the store is read only */
-    int place; /* in the line; -1: not in it */
-    bool held; /* the lock is ours */
+    int fd;           /* of the side file; -1: the store is read only */
+    int place;        /* in the line; -1: not in it */
+    bool held;        /* the lock is ours */
+    int64_t moved_ms; /* when it came to its place */
 };
+
+/* clang-format off */
+#define PDR_LINE_INIT {-1, -1, false, 0}
+/* clang-format on */
 
 /* Statements of the writer; their texts stand in sql.h. */
 enum pdr__sqlite_sql {
@@ -41,6 +48,33 @@ enum pdr__sqlite_sql {
 #include "sql.h"
 #undef X
     PDR_SQL_COUNT
+};
+
+/* A row for `log` that the present transaction has not written yet (pack.c):
+ * an entry or a completion. */
+struct pdr__pending {
+    const pdr_plan *plan; /* borrowed */
+    size_t i;             /* which of the plan's entries or completions */
+    bool is_completion;
+    int64_t cell; /* bytes that it takes on its page; 0: written */
+};
+
+/* Rows that are put in order together; more gain nothing. */
+#define PDR_MAX_PENDING 256
+
+/* The end of `log` in the file, as far as we know it (pack.c). */
+struct pdr__tail {
+    bool known;       /* `left` is true */
+    int64_t left;     /* bytes free on the last page of `log` */
+    int64_t last_row; /* rowid of the last row that we wrote */
+    int64_t last_cell;
+};
+
+struct pdr__pack {
+    struct pdr__pending pending[PDR_MAX_PENDING];
+    size_t count;
+    struct pdr__tail tail;
+    struct pdr__tail before; /* as it was when the transaction began */
 };
 
 /* The one connection of the process that writes. Only the leader of the group
@@ -51,9 +85,10 @@ struct pdr__writer {
     struct pdr__arena memory; /* texts of rows that a transaction has found */
     uint64_t number;          /* the store's counter, as it will be written */
     uint64_t number_before;   /* as it stands in the store */
-    uint64_t log_bytes;       /* of the log after the last commit */
-    uint64_t checkpoint_at;   /* bytes of the log that start the next one */
-    int64_t page_left;        /* bytes free on the last page of entries */
+    int64_t created_ms;       /* of the store */
+    atomic_uint_fast64_t log_bytes; /* of the log after the last commit */
+    uint64_t checkpoint_at; /* bytes of the log that start the next one */
+    struct pdr__pack pack;
 };
 
 /* Commits that wait, and who carries them out (group.c). */
@@ -116,30 +151,26 @@ pdr_rc pdr__sqlite_fail(pdr_err *err, sqlite3 *db, int code, const char *what);
 /* --- rows (row.c) ----------------------------------------------------------
  */
 
-/* The columns of a head, from column 0 of a SELECT on; `no` comes first. */
+/* The columns of a head, from column 0 of a SELECT on. `no`, the number of the
+ * session, is its epoch, too. */
 #define PDR_SQLITE_HEAD_COLUMNS                                              \
-    "no,tenant,id,agent,kind,schema_version,state,revision,commits,epoch,"   \
-    "created,changed,expiry,first_seq,next_seq,slots,properties,"            \
-    "completions,journal_first,journal_next,stream_first,stream_next,inbox," \
-    "inbox_next,has_frame,lease_owner,fence,lease_until,anchor,chain,digest"
-#define PDR_SQLITE_HEAD_COUNT 31
+    "no,tenant,id,agent,kind,schema_version,state,revision,commits,created," \
+    "changed,expiry,first_seq,next_seq,slots,properties,completions,"        \
+    "journal_first,journal_next,stream_first,stream_next,inbox,inbox_next,"  \
+    "has_frame,lease_owner,fence,lease_until,anchor,chain,digest"
+#define PDR_SQLITE_HEAD_COUNT 30
 
-/* And of a completion; `n` comes first, which is its rowid. */
-#define PDR_SQLITE_COMPLETION_COLUMNS                                    \
-    "n,correlation_id,fingerprint,outcome,at,epoch,first_seq,last_seq, " \
-    "digest"
+/* And of a completion in `log`; its epoch is the session, if it has entries. */
+#define PDR_SQLITE_COMPLETION_COLUMNS \
+    "n,session,key,fingerprint,body,created,first_seq,last_seq,digest"
 
 /* The head in the present row of `stmt`. Its texts live until the statement
  * moves. Fails with STORE_DAMAGED if a column is not of its type; does not look
  * at the digest. */
-PDR_MUST_CHECK pdr_rc pdr__sqlite_head(pdr_head *out, int64_t *no,
-                                       sqlite3_stmt *stmt, pdr_err *err);
+PDR_MUST_CHECK pdr_rc pdr__sqlite_head(pdr_head *out, sqlite3_stmt *stmt,
+                                       pdr_err *err);
 PDR_MUST_CHECK pdr_rc pdr__sqlite_completion(pdr_completion *out, int64_t *n,
                                              sqlite3_stmt *stmt, pdr_err *err);
-
-/* The key of a correlation id in `locator`: PDR_SQLITE_HASHES or above. Two ids
- * may have the same. */
-int64_t pdr__sqlite_hash(pdr_str correlation_id);
 
 /* --- the tables (schema.c) -------------------------------------------------
  */
@@ -168,6 +199,8 @@ PDR_MUST_CHECK pdr_rc pdr__line_open(struct pdr__line *line, const char *path,
 void pdr__line_close(struct pdr__line *line);
 /* Try once. True: the lock is ours. Keeps its place in the line otherwise. */
 bool pdr__line_try(struct pdr__line *line);
+/* Sleep for as long as one in this place does between two tries. */
+void pdr__line_rest(const struct pdr__line *line);
 /* Wait until then (monotonic clock). Fails with WRITER_BUSY. */
 PDR_MUST_CHECK pdr_rc pdr__line_wait(struct pdr__line *line,
                                      int64_t deadline_ms, pdr_err *err);
@@ -176,9 +209,12 @@ void pdr__line_leave(struct pdr__line *line);
 /* Be counted among those who have the store open. With the lock held. */
 PDR_MUST_CHECK pdr_rc pdr__line_enter(struct pdr__line *line, pdr_err *err);
 /* Is nobody else counted? With the lock held. */
-bool pdr__line_is_last(struct pdr__line *line);
+bool pdr__line_is_last(const struct pdr__line *line);
+/* Is `path` still the file that we lock? If somebody removed it, others would
+ * lock a new one. */
+bool pdr__line_is_there(const struct pdr__line *line, const char *path);
 
-/* --- commits (group.c, write.c) --------------------------------------------
+/* --- commits (group.c, run.c, write.c, pack.c) -----------------------------
  */
 
 PDR_MUST_CHECK pdr_rc pdr__group_init(struct pdr__group *group, pdr_err *err);
@@ -187,23 +223,58 @@ void pdr__group_dispose(struct pdr__group *group);
 void pdr__sqlite_commit(pdr_store *self, pdr_write *const *writes,
                         size_t count);
 
-/* Carry out some writes in one transaction, with the lock held. Sets `rc` and
- * `err` of each. False: COMMIT failed, and the store is in doubt. */
-bool pdr__writer_run(struct pdr__sqlite *store, pdr_write *const *writes,
+/* Carry out up to PDR_MAX_GROUP writes in one transaction, with the lock held.
+ * Sets `rc` and `err` of each. If COMMIT fails the store is in doubt. */
+void pdr__writer_run(struct pdr__sqlite *store, pdr_write *const *writes,
                      size_t count);
+
+/* Refuse a write of a store that is in doubt. */
+pdr_rc pdr__in_doubt(pdr_err *err);
+
+/* Write the rows of one write inside the transaction. `dirty` is set when the
+ * first row changes: a refusal after that needs a rollback. `code` gets what
+ * SQLite said, if it failed. */
+PDR_MUST_CHECK pdr_rc pdr__write_rows(struct pdr__sqlite *store,
+                                      pdr_write *write, bool *dirty, int *code);
+
+/* Run a statement that gives no rows; resets it. Gives SQLITE_DONE or why not.
+ */
+int pdr__writer_step(const struct pdr__writer *writer,
+                     enum pdr__sqlite_sql which);
+/* Arguments. A text without a pointer is NULL. Nothing is copied, so none of
+ * these can fail. */
+void pdr__bind_int(sqlite3_stmt *stmt, int at, int64_t number);
+void pdr__bind_time(sqlite3_stmt *stmt, int at, int64_t ms);
+void pdr__bind_text(sqlite3_stmt *stmt, int at, pdr_str text);
+void pdr__bind_blob(sqlite3_stmt *stmt, int at, const void *bytes, size_t len);
+
+/* Rows of `log` wait until the end of the transaction, to fill pages well. */
+void pdr__pack_begin(struct pdr__writer *writer);
+/* Take entry or completion `i` of a plan; write those that wait. Both give
+ * SQLITE_OK or what SQLite said. */
+int pdr__pack_add(struct pdr__writer *writer, const pdr_plan *plan, size_t i,
+                  bool is_completion);
+int pdr__pack_flush(struct pdr__writer *writer);
+/* Does a completion of this session wait? */
+bool pdr__pack_holds(const struct pdr__writer *writer, uint64_t session);
+/* The store is new: its log has no row. */
+void pdr__pack_new(struct pdr__writer *writer);
+/* After COMMIT, or not. */
+void pdr__pack_end(struct pdr__writer *writer, bool committed);
 
 /* --- checkpoints (checkpoint.c) --------------------------------------------
  */
 
+/* Hear how long the log is after each commit. */
+void pdr__checkpoint_listen(struct pdr__writer *writer);
 /* With the lock held. After a commit: copy the log into the main file if it has
  * grown enough, and begin it anew if nobody reads it. Failures cost nothing but
  * a longer log. */
 void pdr__checkpoint_after(struct pdr__sqlite *store);
-/* Copy all of it, and empty the log if nobody else has the store. */
+/* Copy all of it. With `empty_log`, which nobody else may have the store for,
+ * the log has no bytes afterwards; otherwise what readers hold stays. */
 PDR_MUST_CHECK pdr_rc pdr__checkpoint_all(struct pdr__sqlite *store,
                                           bool empty_log, pdr_err *err);
-/* Bytes of the log as a file; 0 if there is none. */
-uint64_t pdr__checkpoint_log_bytes(const struct pdr__sqlite *store);
 
 /* --- reads (readers.c, read.c, list.c, info.c, verify.c) -------------------
  */

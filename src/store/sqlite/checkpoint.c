@@ -1,0 +1,83 @@
+/*
+ * checkpoint.c - from the log into the main file.
+ *
+ * WHY  SQLite would checkpoint by itself, on whichever connection comes first.
+ *      Here only the holder of the writer lock does, on the one connection that
+ *      writes (README.md tells why), and at sizes that were measured: a page
+ *      that many turns change is copied once.
+ *
+ *          commits ──► 32 MB: copy what no reader needs
+ *                         └──► all copied: the next commit begins the log anew
+ *                  ──► 64 MB: wait a moment for readers, then begin it anew
+ *                         └──► a reader stays: try again 8 MB later
+ *
+ * A checkpoint that fails takes nothing back: what it did not copy stays in the
+ * log, where it was made durable before it was acknowledged.
+ */
+#include "sqlite.h"
+
+/* Bytes that the log grows before a reader that held it is asked again. */
+#define AGAIN_BYTES ((uint64_t)8 * 1024 * 1024)
+
+/* Milliseconds that a checkpoint waits for readers, each of which holds the log
+ * for one page of rows. All writers wait meanwhile. */
+#define READERS_MS 20
+
+#define LOG_HEADER   32 /* bytes of the log in front of its first frame */
+#define FRAME_HEADER 24 /* and of a frame in front of its page */
+
+static int note_log(void *arg, sqlite3 *db, const char *name, int frames)
+{
+    struct pdr__writer *writer = arg;
+
+    (void)db;
+    (void)name;
+    atomic_store(&writer->log_bytes,
+                 (uint64_t)frames * (PDR_SQLITE_PAGE + FRAME_HEADER) +
+                     LOG_HEADER);
+    return SQLITE_OK;
+}
+
+void pdr__checkpoint_listen(struct pdr__writer *writer)
+{
+    (void)sqlite3_wal_hook(writer->db, note_log, writer);
+    writer->checkpoint_at = PDR_CHECKPOINT_BYTES;
+}
+
+void pdr__checkpoint_after(struct pdr__sqlite *store)
+{
+    struct pdr__writer *writer = &store->writer;
+    uint64_t bytes = atomic_load(&writer->log_bytes);
+    bool is_long = bytes >= PDR_LOG_BYTES;
+
+    assert(store->line.held);
+    if (bytes < PDR_CHECKPOINT_BYTES)
+        writer->checkpoint_at = PDR_CHECKPOINT_BYTES; /* begun anew */
+    if (bytes < writer->checkpoint_at)
+        return;
+    if (is_long)
+        (void)sqlite3_busy_timeout(writer->db, READERS_MS);
+    (void)sqlite3_wal_checkpoint_v2(writer->db, "main",
+                                    is_long ? SQLITE_CHECKPOINT_RESTART
+                                            : SQLITE_CHECKPOINT_PASSIVE,
+                                    NULL, NULL);
+    if (is_long)
+        (void)sqlite3_busy_timeout(writer->db, 0);
+    writer->checkpoint_at = bytes + AGAIN_BYTES;
+}
+
+pdr_rc pdr__checkpoint_all(struct pdr__sqlite *store, bool empty_log,
+                           pdr_err *err)
+{
+    sqlite3 *db = store->writer.db;
+    int code = sqlite3_wal_checkpoint_v2(db, "main",
+                                         empty_log ? SQLITE_CHECKPOINT_TRUNCATE
+                                                   : SQLITE_CHECKPOINT_PASSIVE,
+                                         NULL, NULL);
+
+    assert(store->line.held);
+    if (code == SQLITE_OK || code == SQLITE_BUSY)
+        return PDR_OK; /* busy: a reader holds the rest, which stays safe */
+    return pdr__sqlite_fail(err, db, code,
+                            "copying the log into the main file");
+}

@@ -1,0 +1,66 @@
+/*
+ * error.c - what SQLite says, in the words of this library.
+ *
+ * The codes of SQLite tell what happened to the file; ours tell what the caller
+ * can do. The text of SQLite never reaches a message: it speaks of databases
+ * and statements that the caller does not know.
+ */
+#include <errno.h>
+
+#include "sqlite.h"
+
+static bool is_full(sqlite3 *db, int code)
+{
+    int sys = db != NULL ? sqlite3_system_errno(db) : 0;
+
+    return (code & 0xff) == SQLITE_FULL ||
+           ((code & 0xff) == SQLITE_IOERR && (sys == ENOSPC || sys == EDQUOT));
+}
+
+static pdr_rc translate(pdr_err *err, int code, const char *what)
+{
+    switch (code & 0xff) {
+    case SQLITE_NOMEM:
+        return pdr__nomem(err);
+    case SQLITE_CORRUPT:
+    case SQLITE_CONSTRAINT: /* a row stands where none can be */
+        return PDR_FAIL(err, STORE_DAMAGED,
+                        "%s: the file is damaged; verify the store and restore "
+                        "a backup",
+                        what);
+    case SQLITE_NOTADB:
+        return PDR_FAIL(err, NOT_A_STORE,
+                        "%s: the file is no database of SQLite", what);
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return PDR_FAIL(err, STORE_LOCKED,
+                        "%s: another program holds the file; the sqlite3 tool "
+                        "is for reading only",
+                        what);
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+        return PDR_FAIL(err, READ_ONLY,
+                        "%s: the file or its folder cannot be written; give "
+                        "the right to, or open it with mode=ro",
+                        what);
+    case SQLITE_TOOBIG:
+        return PDR_FAIL(err, ROW_TOO_LARGE, "%s: a row is too large", what);
+    case SQLITE_CANTOPEN:
+        return PDR_FAIL(err, FILE_FAILED,
+                        "%s: the file, or one beside it, cannot be opened",
+                        what);
+    default:
+        return PDR_FAIL(err, FILE_FAILED, "%s: %s", what, sqlite3_errstr(code));
+    }
+}
+
+pdr_rc pdr__sqlite_fail(pdr_err *err, sqlite3 *db, int code, const char *what)
+{
+    pdr_rc rc = is_full(db, code)
+                    ? PDR_FAIL(err, DISK_FULL, "%s: the disk is full", what)
+                    : translate(err, code, what);
+
+    if (err != NULL)
+        err->sys = code;
+    return rc;
+}

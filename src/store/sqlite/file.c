@@ -1,0 +1,242 @@
+/*
+ * file.c - is this a file that a store may live in?
+ *
+ * WHY  What SQLite promises rests on locks, shared memory and fdatasync of the
+ *      kernel. A file system that only pretends to have them loses commits
+ *      without a word; a second name of the same file has a log of its own, and
+ *      the two destroy each other. Such files are refused before anything is
+ *      written.
+ *
+ * The main file is only looked at by its name. To open and close it would drop
+ * the locks that SQLite holds on it in this process: that is how POSIX wants
+ * it.
+ */
+#include "file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+/* Room for any path that the kernel takes, and what realpath() asks for. (Not
+ * PATH_MAX: our own limits.h hides the header that has it from gcc's.) */
+#define PATH_BYTES 4096
+
+/* Kinds of file systems that are shared with other machines, or may be. A file
+ * system of FUSE may be as local as any other, but nobody can tell, and sshfs
+ * is one, too. */
+static const struct {
+    uint32_t magic;
+    const char *name;
+} shared_systems[] = {
+    {0x6969u, "NFS"},        {0x517Bu, "SMB"},
+    {0xFF534D42u, "CIFS"},   {0xFE534D42u, "SMB2"},
+    {0x01021997u, "9p"},     {0x65735546u, "FUSE"},
+    {0x00C36400u, "Ceph"},   {0x0BD00BD0u, "Lustre"},
+    {0x5346414Fu, "AFS"},    {0x6B414653u, "AFS"},
+    {0x73757245u, "Coda"},   {0x47504653u, "GPFS"},
+    {0x01161970u, "GFS2"},   {0x7461636Fu, "OCFS2"},
+    {0x19830326u, "BeeGFS"}, {0x786F4256u, "the shared folders of VirtualBox"},
+};
+
+const char *pdr__file_system_refused(uint64_t magic)
+{
+    for (size_t i = 0; i < PDR_COUNT(shared_systems); i++)
+        if (shared_systems[i].magic == (uint32_t)magic)
+            return shared_systems[i].name;
+    return NULL;
+}
+
+/* --- the path ------------------------------------------------------------ */
+
+static pdr_rc failed(pdr_err *err, const char *path, int sys)
+{
+    char shown[PDR_SHOWN];
+    pdr_rc rc = PDR_OK;
+
+    if (sys == ENOENT || sys == ENOTDIR)
+        rc = PDR_FAIL(err, NO_STORE, "there is no '%s'",
+                      pdr__shown(shown, pdr_str_c(path)));
+    else
+        rc = PDR_FAIL(err, FILE_FAILED, "'%s' cannot be reached",
+                      pdr__shown(shown, pdr_str_c(path)));
+    if (err != NULL)
+        err->sys = sys;
+    return rc;
+}
+
+/* The folder of a file that is not there yet, and the name in it. */
+static pdr_rc real_folder(char out[PATH_BYTES], const char *path, pdr_err *err)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    size_t folder = slash != NULL ? (size_t)(slash - path) : 0, len = 0;
+    char *above = pdr__strndup(slash == NULL   ? PDR_LIT(".")
+                               : slash == path ? PDR_LIT("/")
+                                               : pdr_str_n(path, folder));
+    const char *real = NULL;
+    int sys = 0;
+
+    if (above == NULL)
+        return pdr__nomem(err);
+    real = realpath(above, out);
+    sys = errno;
+    pdr__free(above);
+    if (real == NULL)
+        return failed(err, path, sys);
+    len = strlen(out);
+    if (*name == '\0' || strlen(name) + len + 2 > PATH_BYTES)
+        return PDR_FAIL(err, BAD_URI, "%s",
+                        "the path of the store names a folder, or is too long");
+    if (len > 1)
+        out[len++] = '/';
+    memcpy(out + len, name, strlen(name) + 1);
+    return PDR_OK;
+}
+
+pdr_rc pdr__file_real_path(char **out, bool *found, const char *path,
+                           pdr_err *err)
+{
+    char real[PATH_BYTES];
+    char shown[PDR_SHOWN];
+    struct stat link;
+    pdr_rc rc = PDR_OK;
+
+    *out = NULL;
+    *found = realpath(path, real) != NULL;
+    if (!*found && errno != ENOENT)
+        return failed(err, path, errno);
+    if (!*found && lstat(path, &link) == 0)
+        return PDR_FAIL(err, NO_STORE,
+                        "'%s' is a link to a file that is not there",
+                        pdr__shown(shown, pdr_str_c(path)));
+    if (!*found)
+        rc = real_folder(real, path, err);
+    if (rc == PDR_OK) {
+        *out = pdr__strdup(real);
+        rc = *out != NULL ? PDR_OK : pdr__nomem(err);
+    }
+    return rc;
+}
+
+/* --- the file ------------------------------------------------------------ */
+
+pdr_rc pdr__file_check(const char *path, pdr_err *err)
+{
+    char shown[PDR_SHOWN];
+    struct stat file;
+    struct statfs system;
+    const char *refused = NULL;
+
+    pdr__shown(shown, pdr_str_c(path));
+    if (stat(path, &file) != 0 || statfs(path, &system) != 0)
+        return failed(err, path, errno);
+    if (!S_ISREG(file.st_mode))
+        return PDR_FAIL(err, NOT_A_STORE, "'%s' is not a plain file", shown);
+    if (file.st_nlink != 1)
+        return PDR_FAIL(err, UNSAFE_FILE,
+                        "'%s' has %lu names; a store must have one, since each "
+                        "name would get a log of its own: remove the others",
+                        shown, (unsigned long)file.st_nlink);
+    refused = pdr__file_system_refused((uint64_t)system.f_type);
+    if (refused != NULL)
+        return PDR_FAIL(err, UNSAFE_FILE,
+                        "'%s' is on %s, where locks and syncs cannot be "
+                        "trusted; put the store on a local disk",
+                        shown, refused);
+    return PDR_OK;
+}
+
+pdr_rc pdr__file_make(const char *path, pdr_err *err)
+{
+    if (mknod(path, S_IFREG | 0600, 0) == 0 || errno == EEXIST)
+        return PDR_OK;
+    return failed(err, path, errno);
+}
+
+uint64_t pdr__file_bytes(const char *path)
+{
+    struct stat file;
+
+    return stat(path, &file) == 0 && file.st_size > 0 ? (uint64_t)file.st_size
+                                                      : 0;
+}
+
+bool pdr__file_is_on_read_only_system(const char *path)
+{
+    struct statvfs system;
+
+    return statvfs(path, &system) == 0 && (system.f_flag & ST_RDONLY) != 0;
+}
+
+/* --- the key ------------------------------------------------------------- */
+
+static pdr_rc bad_key(pdr_err *err, const char *path, int sys)
+{
+    char shown[PDR_SHOWN];
+    pdr_rc rc = PDR_FAIL(err, BAD_KEY_FILE,
+                         "'%s' is no key: a plain file with %u to %u bytes is "
+                         "needed",
+                         pdr__shown(shown, pdr_str_c(path)),
+                         PDR_MIN_KEY_FILE_BYTES, PDR_MAX_KEY_FILE_BYTES);
+
+    if (err != NULL)
+        err->sys = sys;
+    return rc;
+}
+
+static pdr_rc check_key(int fd, const char *path, pdr_err *err)
+{
+    char shown[PDR_SHOWN];
+    struct stat file;
+
+    if (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode))
+        return bad_key(err, path, 0);
+    if ((file.st_mode & 077) != 0)
+        return PDR_FAIL(err, UNSAFE_FILE,
+                        "others may read the key '%s'; take that right away "
+                        "(chmod 600)",
+                        pdr__shown(shown, pdr_str_c(path)));
+    if (file.st_size < (off_t)PDR_MIN_KEY_FILE_BYTES ||
+        file.st_size > (off_t)PDR_MAX_KEY_FILE_BYTES)
+        return bad_key(err, path, 0);
+    return PDR_OK;
+}
+
+static pdr_rc read_key(uint8_t **out, size_t *len, int fd, const char *path,
+                       pdr_err *err)
+{
+    uint8_t *key = pdr__alloc(PDR_MAX_KEY_FILE_BYTES);
+    ssize_t got = 0;
+
+    if (key == NULL)
+        return pdr__nomem(err);
+    do
+        got = read(fd, key, PDR_MAX_KEY_FILE_BYTES);
+    while (got < 0 && errno == EINTR);
+    if (got < (ssize_t)PDR_MIN_KEY_FILE_BYTES) {
+        pdr__free(key);
+        return bad_key(err, path, got < 0 ? errno : 0);
+    }
+    *out = key;
+    *len = (size_t)got;
+    return PDR_OK;
+}
+
+pdr_rc pdr__file_read_key(uint8_t **out, size_t *len, const char *path,
+                          pdr_err *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    pdr_rc rc = PDR_OK;
+
+    if (fd < 0)
+        return bad_key(err, path, errno);
+    rc = check_key(fd, path, err);
+    if (rc == PDR_OK)
+        rc = read_key(out, len, fd, path, err);
+    (void)close(fd);
+    return rc;
+}

@@ -1,0 +1,27 @@
+/*
+ * file.h - the files of a store, looked at from outside.
+ */
+#ifndef PDR_SQLITE_FILE_H
+#define PDR_SQLITE_FILE_H
+
+#include "store.h"
+
+/* The path without links; of a file that is not there, that of its folder and
+ * its name. Owned by the caller. Fails with NO_STORE, BAD_URI, FILE_FAILED. */
+PDR_MUST_CHECK pdr_rc pdr__file_real_path(char **out, bool *found,
+                                          const char *path, pdr_err *err);
+/* May a store live in this file? Fails with NO_STORE, NOT_A_STORE,
+ * UNSAFE_FILE. */
+PDR_MUST_CHECK pdr_rc pdr__file_check(const char *path, pdr_err *err);
+/* What a file system of this kind is called, if it is refused; else NULL. */
+const char *pdr__file_system_refused(uint64_t magic);
+/* An empty file that only its owner may read; one that is there stays. */
+PDR_MUST_CHECK pdr_rc pdr__file_make(const char *path, pdr_err *err);
+/* 0 if it is not there. */
+uint64_t pdr__file_bytes(const char *path);
+bool pdr__file_is_on_read_only_system(const char *path);
+/* Owned by the caller. Fails with BAD_KEY_FILE, UNSAFE_FILE. */
+PDR_MUST_CHECK pdr_rc pdr__file_read_key(uint8_t **out, size_t *len,
+                                         const char *path, pdr_err *err);
+
+#endif

@@ -1,0 +1,244 @@
+/*
+ * lock.c - which process may write now, and who is next.
+ *
+ * WHY  SQLite lets one connection write at a time, but whoever asks at the
+ * right moment wins: of eight processes one may starve. And its log must never
+ *      be begun anew by two at once (README.md). So there is a lock of our own,
+ *      on a file beside the store, with a line in front of it.
+ *
+ *      Nothing here blocks: a kernel that waits for a lock knows no time-out
+ *      without signals, and signals belong to the program. Who waits looks
+ *      again after a short sleep.
+ *
+ *          not in line ──► place 63 … place 1 ──► place 0 ──► lock held
+ *               └──────────────── nobody waits ──────────────────┘
+ *
+ *      FILE-lock    flock()    the writer lock
+ *        byte 0     shared     by everybody who has the store open
+ *        byte 1…64  exclusive  the places of the line
+ *
+ * INVARIANTS, cited below as I1..I4
+ *   I1  The lock and the places belong to the open file, not to the process or
+ *       a thread: two handles in one process exclude each other, too, and the
+ *       kernel takes all back from a process that dies.
+ *   I2  A place is given up only after the one in front of it was taken, so
+ *       nobody overtakes, except as I3 says.
+ *   I3  A process that was stopped in the line holds up those behind it only
+ *       for PATIENCE_MS: then they take the lock if it is free.
+ *   I4  Who is held back by nobody needs two calls of the kernel.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sqlite.h"
+
+#define BYTE_OPEN   0
+#define BYTE_PLACE  1
+#define PLACES      64
+#define PATIENCE_MS 100
+
+/* Between two looks: the first in line looks often, those behind less so. */
+#define LOOK_US      100
+#define LOOK_MOST_US 1000
+
+static int64_t now_ms(void)
+{
+    return pdr__monotonic_ms(pdr__clock_system());
+}
+
+/* --- bytes of the file --------------------------------------------------- */
+
+static bool set_bytes(int fd, short type, int start, int count)
+{
+    struct flock bytes = {
+        .l_type = type, .l_whence = SEEK_SET, .l_start = start, .l_len = count};
+
+    return fcntl(fd, F_OFD_SETLK, &bytes) == 0;
+}
+
+/* Does somebody else hold one of these? */
+static bool is_taken(int fd, int start, int count)
+{
+    struct flock bytes = {.l_type = F_WRLCK,
+                          .l_whence = SEEK_SET,
+                          .l_start = start,
+                          .l_len = count};
+
+    return fcntl(fd, F_OFD_GETLK, &bytes) == 0 && bytes.l_type != F_UNLCK;
+}
+
+static bool take_place(const struct pdr__line *line, int place)
+{
+    return set_bytes(line->fd, F_WRLCK, BYTE_PLACE + place, 1);
+}
+
+static void give_place(const struct pdr__line *line, int place)
+{
+    (void)set_bytes(line->fd, F_UNLCK, BYTE_PLACE + place, 1);
+}
+
+/* --- the line ------------------------------------------------------------ */
+
+/* The place behind the last one that is taken. */
+static int line_end(const struct pdr__line *line)
+{
+    int low = 0, high = PLACES;
+
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+
+        if (is_taken(line->fd, BYTE_PLACE + middle, PLACES - middle))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void join(struct pdr__line *line)
+{
+    for (int place = line_end(line); place < PLACES; place++) {
+        if (take_place(line, place)) {
+            line->place = place;
+            line->moved_ms = now_ms();
+            return;
+        }
+    }
+}
+
+static void move_up(struct pdr__line *line)
+{
+    while (line->place > 0 && take_place(line, line->place - 1)) { /* I2 */
+        give_place(line, line->place);
+        line->place--;
+        line->moved_ms = now_ms();
+    }
+}
+
+static bool take_lock(struct pdr__line *line)
+{
+    if (flock(line->fd, LOCK_EX | LOCK_NB) != 0)
+        return false;
+    line->held = true;
+    if (line->place >= 0)
+        give_place(line, line->place);
+    line->place = -1;
+    return true;
+}
+
+bool pdr__line_try(struct pdr__line *line)
+{
+    assert(!line->held);
+    if (line->place < 0) {
+        if (!is_taken(line->fd, BYTE_PLACE, PLACES) && take_lock(line))
+            return true; /* I4 */
+        join(line);
+    }
+    move_up(line);
+    if (line->place == 0 ||
+        (line->place > 0 && now_ms() - line->moved_ms > PATIENCE_MS)) /* I3 */
+        return take_lock(line);
+    return false;
+}
+
+void pdr__line_rest(const struct pdr__line *line)
+{
+    long us = LOOK_US * ((long)line->place + 1);
+    struct timespec rest = {0, 0};
+
+    if (line->place < 0 || us > LOOK_MOST_US)
+        us = LOOK_MOST_US;
+    rest.tv_nsec = us * 1000;
+    (void)nanosleep(&rest, NULL);
+}
+
+pdr_rc pdr__line_wait(struct pdr__line *line, int64_t deadline_ms, pdr_err *err)
+{
+    while (!pdr__line_try(line)) {
+        if (now_ms() >= deadline_ms) {
+            pdr__line_leave(line);
+            return PDR_FAIL(err, WRITER_BUSY, "%s",
+                            "another process kept the store to itself for too "
+                            "long; try again, or find out what it does");
+        }
+        pdr__line_rest(line);
+    }
+    return PDR_OK;
+}
+
+void pdr__line_leave(struct pdr__line *line)
+{
+    if (line->held)
+        (void)flock(line->fd, LOCK_UN);
+    if (line->place >= 0)
+        give_place(line, line->place);
+    line->held = false;
+    line->place = -1;
+}
+
+/* --- who has it open ----------------------------------------------------- */
+
+pdr_rc pdr__line_enter(struct pdr__line *line, pdr_err *err)
+{
+    assert(line->held);
+    if (set_bytes(line->fd, F_RDLCK, BYTE_OPEN, 1))
+        return PDR_OK;
+    return PDR_FAIL(err, FILE_FAILED, "%s",
+                    "the file system does not lock parts of a file; put the "
+                    "store on a local disk");
+}
+
+bool pdr__line_is_last(const struct pdr__line *line)
+{
+    assert(line->held);
+    return !is_taken(line->fd, BYTE_OPEN, 1);
+}
+
+/* --- the file ------------------------------------------------------------ */
+
+pdr_rc pdr__line_open(struct pdr__line *line, const char *path, pdr_err *err)
+{
+    int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    char shown[PDR_SHOWN];
+    struct stat found;
+    int sys = 0;
+
+    *line = (struct pdr__line)PDR_LINE_INIT;
+    line->fd = open(path, flags, 0600);
+    if (line->fd < 0) {
+        sys = errno;
+        (void)PDR_FAIL(err, FILE_FAILED,
+                       "'%s' cannot be opened; the folder of a store must be "
+                       "writable, or open it with mode=ro",
+                       pdr__shown(shown, pdr_str_c(path)));
+        if (err != NULL)
+            err->sys = sys;
+        return PDR_EIO;
+    }
+    if (fstat(line->fd, &found) == 0 && S_ISREG(found.st_mode) &&
+        found.st_nlink == 1)
+        return PDR_OK;
+    pdr__line_close(line);
+    return PDR_FAIL(err, UNSAFE_FILE, "'%s' is not a plain file; move it away",
+                    pdr__shown(shown, pdr_str_c(path)));
+}
+
+/* Is the file that we lock still the one that others find? */
+bool pdr__line_is_there(const struct pdr__line *line, const char *path)
+{
+    struct stat ours, found;
+
+    return fstat(line->fd, &ours) == 0 && stat(path, &found) == 0 &&
+           ours.st_ino == found.st_ino && ours.st_dev == found.st_dev;
+}
+
+void pdr__line_close(struct pdr__line *line)
+{
+    if (line->fd >= 0)
+        (void)close(line->fd);
+    *line = (struct pdr__line)PDR_LINE_INIT;
+}

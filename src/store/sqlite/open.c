@@ -1,0 +1,512 @@
+/*
+ * open.c - from a URI to a store and back.
+ *
+ *     URI ──► path, mode, key, vfs
+ *         ──► a file that may hold a store (file.c)
+ *         ──► writer lock ──► connection ──► ours? or empty: make it
+ *                         ──► what lies in the log goes into the main file
+ *                         ──► be counted ──► give the lock back
+ *
+ * INVARIANTS, cited below as I1..I4
+ *   I1  Nothing is written to a file before it is known to be ours or empty.
+ *   I2  Who opens first finds in the log what the last process could not
+ *       acknowledge. It is copied into the main file, and synced there, before
+ *       anybody reads it: so nothing is ever seen that a power loss undoes.
+ *   I3  Who closes last empties the log, so that the file stands alone. After a
+ *       commit that ended unknown that is left to the next who opens (I2).
+ *   I4  Read only means that nothing is written, not even a lock: readers are
+ *       not counted, and do not keep the last writer from emptying the log.
+ */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "file.h"
+#include "sqlite.h"
+
+/* Memory for pages. The writer's holds a group and the pages that a turn of
+ * each busy session needs again; readers get by with less. */
+#define WRITER_CACHE "PRAGMA cache_size=-16384"
+#define READER_CACHE "PRAGMA cache_size=-2048"
+
+/* What a URI asks for. */
+struct request {
+    struct pdr__uri uri;
+    char *mode, *key, *vfs; /* owned; NULL: not given */
+    bool creates;           /* mode=rwc */
+    bool found;             /* the file is there */
+};
+
+/* --- connections --------------------------------------------------------- */
+
+static pdr_rc run(sqlite3 *db, const char *sql, pdr_err *err)
+{
+    int code = sqlite3_exec(db, sql, NULL, NULL, NULL);
+
+    return code == SQLITE_OK
+               ? PDR_OK
+               : pdr__sqlite_fail(err, db, code, "opening the store");
+}
+
+static pdr_rc configure(sqlite3 *db, bool read_only, pdr_err *err)
+{
+    static const struct {
+        int option;
+        int value;
+    } options[] = {
+        {SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1},
+        {SQLITE_DBCONFIG_DEFENSIVE, 1},
+        {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+        {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
+        {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0},
+    };
+    static const char pragmas[] = "PRAGMA synchronous=FULL;"
+                                  "PRAGMA wal_autocheckpoint=0;"
+                                  "PRAGMA cell_size_check=ON;"
+                                  "PRAGMA mmap_size=0;"
+                                  "PRAGMA temp_store=MEMORY;"
+                                  "PRAGMA automatic_index=OFF;"
+                                  "PRAGMA secure_delete=OFF;";
+    pdr_rc rc = PDR_OK;
+
+    for (size_t i = 0; i < PDR_COUNT(options); i++)
+        (void)sqlite3_db_config(db, options[i].option, options[i].value,
+                                (int *)NULL);
+    (void)sqlite3_busy_timeout(db, (int)PDR_COMMIT_TIMEOUT_MS);
+    rc = run(db, pragmas, err);
+    if (rc == PDR_OK)
+        rc = run(db, read_only ? READER_CACHE : WRITER_CACHE, err);
+    if (rc == PDR_OK && read_only)
+        rc = run(db, "PRAGMA query_only=ON", err);
+    return rc;
+}
+
+/* "file:PATH?immutable=1", with what a URI escapes. */
+static char *immutable_uri(const char *path)
+{
+    static const char hex[] = "0123456789ABCDEF",
+                      front[] = "file:", back[] = "?immutable=1";
+    size_t bytes = 0;
+    char *uri = NULL, *at = NULL;
+
+    if (!pdr__mul_size(&bytes, strlen(path), 3) ||
+        !pdr__add_size(&bytes, bytes, sizeof(front) + sizeof(back)))
+        return NULL;
+    uri = pdr__alloc(bytes);
+    if (uri == NULL)
+        return NULL;
+    memcpy(uri, front, sizeof(front));
+    at = uri + sizeof(front) - 1;
+    for (; *path != '\0'; path++) {
+        unsigned char c = (unsigned char)*path;
+
+        if (c > ' ' && c < 0x7F && strchr("%?#&", c) == NULL) {
+            *at++ = (char)c;
+            continue;
+        }
+        *at++ = '%';
+        *at++ = hex[c >> 4];
+        *at++ = hex[c & 15];
+    }
+    memcpy(at, back, sizeof(back));
+    return uri;
+}
+
+pdr_rc pdr__sqlite_connect(sqlite3 **out, const struct pdr__sqlite *store,
+                           bool read_only, pdr_err *err)
+{
+    int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE |
+                SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOFOLLOW;
+    char *uri = NULL;
+    sqlite3 *db = NULL;
+    int code = SQLITE_OK;
+    pdr_rc rc = PDR_OK;
+
+    *out = NULL;
+    flags |= read_only ? SQLITE_OPEN_READONLY
+                       : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    if (store->alone) {
+        flags |= SQLITE_OPEN_URI;
+        uri = immutable_uri(store->path);
+        if (uri == NULL)
+            return pdr__nomem(err);
+    }
+    code = sqlite3_open_v2(uri != NULL ? uri : store->path, &db, flags,
+                           store->vfs);
+    pdr__free(uri);
+    rc = code == SQLITE_OK
+             ? configure(db, read_only, err)
+             : pdr__sqlite_fail(err, db, code, "opening the store");
+    if (rc == PDR_OK)
+        *out = db;
+    else
+        (void)sqlite3_close(db);
+    return rc;
+}
+
+/* --- the writer ---------------------------------------------------------- */
+
+static pdr_rc prepare(struct pdr__writer *writer, pdr_err *err)
+{
+    static const char *const texts[] = {
+#define X(name, text) text,
+#include "sql.h"
+#undef X
+    };
+
+    for (size_t i = 0; i < PDR_COUNT(texts); i++) {
+        int code = sqlite3_prepare_v3(writer->db, texts[i], -1,
+                                      SQLITE_PREPARE_PERSISTENT,
+                                      &writer->stmt[i], NULL);
+
+        if (code != SQLITE_OK)
+            return pdr__sqlite_fail(err, writer->db, code, "opening the store");
+    }
+    return PDR_OK;
+}
+
+void pdr__writer_close(struct pdr__writer *writer)
+{
+    for (size_t i = 0; i < PDR_SQL_COUNT; i++)
+        (void)sqlite3_finalize(writer->stmt[i]);
+    (void)sqlite3_close(writer->db);
+    pdr__arena_dispose(&writer->memory);
+    writer->db = NULL;
+}
+
+/* Is the file in the mode that all of this rests on? */
+static pdr_rc check_log_mode(sqlite3 *db, pdr_err *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    int code =
+        sqlite3_prepare_v2(db, "PRAGMA journal_mode=WAL", -1, &stmt, NULL);
+    const char *mode = NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (code == SQLITE_OK)
+        code = sqlite3_step(stmt);
+    if (code == SQLITE_ROW)
+        mode = (const char *)sqlite3_column_text(stmt, 0);
+    if (code != SQLITE_ROW)
+        rc = pdr__sqlite_fail(err, db, code, "opening the store");
+    else if (mode == NULL || strcmp(mode, "wal") != 0)
+        rc = PDR_FAIL(err, FILE_FAILED, "%s",
+                      "the file system has no shared memory for the log; put "
+                      "the store on a local disk");
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
+static int64_t now_ms(void)
+{
+    return (pdr_now() - PDR_TICKS_UNIX_EPOCH) / (PDR_TICKS_PER_SECOND / 1000);
+}
+
+static pdr_rc empty_file(const struct pdr__sqlite *store, pdr_err *err)
+{
+    char shown[PDR_SHOWN];
+
+    return PDR_FAIL(err, NO_STORE,
+                    "'%s' is empty; to make a store of it, open it with "
+                    "mode=rwc",
+                    pdr__shown(shown, pdr_str_c(store->path)));
+}
+
+static pdr_rc make(struct pdr__sqlite *store, pdr_err *err)
+{
+    sqlite3 *db = store->writer.db;
+    char pragma[64];
+    pdr_rc rc = PDR_OK;
+
+    (void)snprintf(pragma, sizeof(pragma), "PRAGMA page_size=%d",
+                   PDR_SQLITE_PAGE);
+    rc = run(db, pragma, err);
+    if (rc == PDR_OK)
+        rc = check_log_mode(db, err);
+    if (rc == PDR_OK)
+        rc = pdr__schema_make(store, db, now_ms(), err);
+    if (rc == PDR_OK)
+        pdr__pack_new(&store->writer);
+    return rc;
+}
+
+/* Make it if it is empty, else find out whether it is ours (I1). */
+static pdr_rc make_or_check(struct pdr__sqlite *store, bool creates,
+                            pdr_err *err)
+{
+    sqlite3 *db = store->writer.db;
+    bool is_empty = false;
+    pdr_rc rc = pdr__schema_is_empty(&is_empty, db, err);
+
+    if (rc == PDR_OK && is_empty)
+        rc = creates ? make(store, err) : empty_file(store, err);
+    if (rc == PDR_OK)
+        rc = pdr__schema_check(store, db, err);
+    if (rc == PDR_OK)
+        rc = check_log_mode(db, err);
+    return rc;
+}
+
+static pdr_rc open_writer(struct pdr__sqlite *store, const struct request *ask,
+                          pdr_err *err)
+{
+    char limit[64];
+    bool is_first = pdr__line_is_last(&store->line);
+    pdr_rc rc = PDR_OK;
+
+    if (!ask->found)
+        rc = pdr__file_make(store->path, err);
+    if (rc == PDR_OK)
+        rc = pdr__file_check(store->path, err);
+    if (rc == PDR_OK)
+        rc = pdr__sqlite_connect(&store->writer.db, store, false, err);
+    if (rc == PDR_OK)
+        rc = make_or_check(store, ask->creates, err);
+    (void)snprintf(limit, sizeof(limit), "PRAGMA journal_size_limit=%llu",
+                   (unsigned long long)PDR_CHECKPOINT_BYTES);
+    if (rc == PDR_OK)
+        rc = run(store->writer.db, limit, err);
+    if (rc != PDR_OK)
+        return rc;
+    pdr__checkpoint_listen(&store->writer);
+    (void)sqlite3_busy_timeout(store->writer.db, 0);
+    rc = pdr__checkpoint_all(store, is_first, err); /* I2 */
+    if (rc == PDR_OK)
+        rc = prepare(&store->writer, err);
+    if (rc == PDR_OK)
+        rc = pdr__line_enter(&store->line, err);
+    return rc;
+}
+
+static pdr_rc open_for_writing(struct pdr__sqlite *store,
+                               const struct request *ask, pdr_err *err)
+{
+    int64_t deadline =
+        pdr__monotonic_ms(pdr__clock_system()) + PDR_COMMIT_TIMEOUT_MS;
+    pdr_rc rc = pdr__line_open(&store->line, store->side_path, err);
+
+    if (rc != PDR_OK)
+        return rc;
+    if (pdr__line_wait(&store->line, deadline, NULL) != PDR_OK)
+        return PDR_FAIL(err, STORE_LOCKED, "%s",
+                        "another process has kept the lock of the store for "
+                        "too long; find out what it does, or end it");
+    rc = open_writer(store, ask, err);
+    pdr__line_leave(&store->line);
+    return rc;
+}
+
+/* --- reading only -------------------------------------------------------- */
+
+static pdr_rc open_for_reading(struct pdr__sqlite *store, pdr_err *err)
+{
+    bool is_empty = false;
+    sqlite3 *db = NULL;
+    pdr_rc rc = pdr__file_check(store->path, err);
+
+    store->alone = pdr__file_is_on_read_only_system(store->path) &&
+                   pdr__file_bytes(store->log_path) == 0;
+    if (rc == PDR_OK)
+        rc = pdr__sqlite_connect(&db, store, true, err);
+    if (rc == PDR_OK)
+        rc = pdr__schema_is_empty(&is_empty, db, err);
+    if (rc == PDR_OK && is_empty)
+        rc = empty_file(store, err);
+    if (rc == PDR_OK)
+        rc = pdr__schema_check(store, db, err);
+    (void)sqlite3_close(db);
+    return rc;
+}
+
+/* --- the request --------------------------------------------------------- */
+
+static pdr_rc read_mode(struct request *ask, struct pdr__sqlite *store,
+                        pdr_err *err)
+{
+    const char *mode = ask->mode != NULL ? ask->mode : "rwc";
+    char shown[PDR_SHOWN];
+
+    ask->creates = strcmp(mode, "rwc") == 0;
+    store->read_only = strcmp(mode, "ro") == 0;
+    if (!ask->creates && !store->read_only && strcmp(mode, "rw") != 0)
+        return PDR_FAIL(err, BAD_URI, "mode is '%s'; it can be rwc, rw or ro",
+                        pdr__shown(shown, pdr_str_c(mode)));
+    if (ask->vfs != NULL && sqlite3_vfs_find(ask->vfs) == NULL)
+        return PDR_FAIL(err, BAD_URI,
+                        "vfs is '%s', which this program has not registered",
+                        pdr__shown(shown, pdr_str_c(ask->vfs)));
+    if (ask->uri.path[0] == '\0')
+        return PDR_FAIL(err, BAD_URI, "%s",
+                        "the URI names no file, as in sqlite:perdure.db");
+    return PDR_OK;
+}
+
+static pdr_rc read_request(struct request *ask, struct pdr__sqlite *store,
+                           const char *rest, pdr_err *err)
+{
+    pdr_rc rc = pdr__uri_read(&ask->uri, rest, err);
+
+    if (rc == PDR_OK)
+        rc = pdr__uri_take(&ask->mode, &ask->uri, "mode", err);
+    if (rc == PDR_OK)
+        rc = pdr__uri_take(&ask->key, &ask->uri, "key", err);
+    if (rc == PDR_OK)
+        rc = pdr__uri_take(&ask->vfs, &ask->uri, "vfs", err);
+    if (rc == PDR_OK)
+        rc = pdr__uri_end(&ask->uri, err);
+    if (rc == PDR_OK)
+        rc = read_mode(ask, store, err);
+    return rc;
+}
+
+static void request_dispose(struct request *ask)
+{
+    pdr__uri_dispose(&ask->uri);
+    pdr__free(ask->mode);
+    pdr__free(ask->key);
+    pdr__free(ask->vfs);
+}
+
+static char *beside(const char *path, const char *suffix)
+{
+    size_t len = strlen(path), more = strlen(suffix), bytes = 0;
+    char *out = NULL;
+
+    if (pdr__add_size(&bytes, len, more + 1))
+        out = pdr__alloc(bytes);
+    if (out == NULL)
+        return NULL;
+    memcpy(out, path, len);
+    memcpy(out + len, suffix, more + 1);
+    return out;
+}
+
+static pdr_rc find_files(struct request *ask, struct pdr__sqlite *store,
+                         pdr_err *err)
+{
+    char shown[PDR_SHOWN];
+    pdr_rc rc =
+        pdr__file_real_path(&store->path, &ask->found, ask->uri.path, err);
+
+    if (rc == PDR_OK && !ask->found && !ask->creates)
+        rc = PDR_FAIL(err, NO_STORE,
+                      "there is no '%s'; to make it, open it "
+                      "with mode=rwc",
+                      pdr__shown(shown, pdr_str_c(ask->uri.path)));
+    if (rc == PDR_OK && ask->found)
+        rc = pdr__file_check(store->path, err);
+    if (rc != PDR_OK)
+        return rc;
+    store->side_path = beside(store->path, "-lock");
+    store->log_path = beside(store->path, "-wal");
+    if (store->side_path == NULL || store->log_path == NULL)
+        return pdr__nomem(err);
+    if (ask->key != NULL)
+        rc = pdr__file_read_key(&store->base.key, &store->base.key_len,
+                                ask->key, err);
+    store->vfs = ask->vfs; /* moved */
+    ask->vfs = NULL;
+    return rc;
+}
+
+/* --- the store ----------------------------------------------------------- */
+
+static void release(struct pdr__sqlite *store)
+{
+    pdr__writer_close(&store->writer);
+    pdr__line_close(&store->line);
+    pdr__readers_dispose(&store->readers);
+    pdr__group_dispose(&store->group);
+    if (store->base.key != NULL)
+        explicit_bzero(store->base.key, store->base.key_len);
+    pdr__free(store->base.key);
+    pdr__free(store->path);
+    pdr__free(store->side_path);
+    pdr__free(store->log_path);
+    pdr__free(store->vfs);
+    pdr__free(store);
+}
+
+static pdr_rc new_store(struct pdr__sqlite **out, pdr_err *err)
+{
+    struct pdr__sqlite *store = pdr__calloc(1, sizeof(*store));
+    pdr_rc rc = PDR_OK;
+
+    if (store == NULL)
+        return pdr__nomem(err);
+    store->base.ops = &pdr__sqlite_ops;
+    store->base.capabilities = PDR_CAN_PERSIST | PDR_CAN_SHARE | PDR_CAN_KEY |
+                               PDR_CAN_READ_ONLY | PDR_CAN_GROUP;
+    store->line = (struct pdr__line)PDR_LINE_INIT;
+    store->writer.memory = (struct pdr__arena)PDR_ARENA_INIT(SIZE_MAX);
+    rc = pdr__group_init(&store->group, err);
+    if (rc != PDR_OK) {
+        pdr__free(store);
+        return rc;
+    }
+    rc = pdr__readers_init(&store->readers, err);
+    if (rc != PDR_OK) {
+        pdr__group_dispose(&store->group);
+        pdr__free(store);
+        return rc;
+    }
+    *out = store;
+    return PDR_OK;
+}
+
+static pdr_rc sqlite_open(pdr_store **out, const char *rest, pdr_err *err)
+{
+    struct request ask;
+    struct pdr__sqlite *store = NULL;
+    pdr_rc rc = new_store(&store, err);
+
+    if (rc != PDR_OK)
+        return rc;
+    memset(&ask, 0, sizeof(ask));
+    rc = read_request(&ask, store, rest, err);
+    if (rc == PDR_OK)
+        rc = find_files(&ask, store, err);
+    if (rc == PDR_OK)
+        rc = store->read_only ? open_for_reading(store, err)
+                              : open_for_writing(store, &ask, err);
+    request_dispose(&ask);
+    if (rc == PDR_OK)
+        *out = &store->base;
+    else
+        release(store);
+    return rc;
+}
+
+/* The last one empties the log (I3). If the lock does not come, somebody else
+ * has the store, and the log stays for them. */
+static void leave_alone(struct pdr__sqlite *store)
+{
+    int64_t deadline =
+        pdr__monotonic_ms(pdr__clock_system()) + PDR_COMMIT_TIMEOUT_MS;
+
+    if (pdr__line_wait(&store->line, deadline, NULL) != PDR_OK)
+        return;
+    if (pdr__line_is_last(&store->line) && !atomic_load(&store->in_doubt))
+        (void)pdr__checkpoint_all(store, true, NULL);
+}
+
+static void sqlite_close(pdr_store *self)
+{
+    struct pdr__sqlite *store =
+        PDR_CONTAINER_OF(self, struct pdr__sqlite, base);
+
+    if (!store->read_only)
+        leave_alone(store);
+    release(store);
+}
+
+const pdr_store_ops pdr__sqlite_ops = {
+    .version = PDR_STORE_OPS_VERSION,
+    .name = "sqlite",
+    .open = sqlite_open,
+    .close = sqlite_close,
+    .commit = pdr__sqlite_commit,
+    .read = pdr__sqlite_read,
+    .info = pdr__sqlite_info,
+    .poll = pdr__sqlite_poll,
+    .verify = pdr__sqlite_verify,
+};

@@ -1,0 +1,292 @@
+/*
+ * run.c - a group of commits in one transaction.
+ *
+ * WHY  One sync makes all of them durable. Each still stands alone: one that is
+ *      refused takes nobody with it.
+ *
+ *          begin ──► each write ──► counter, entries ──► COMMIT ──► done
+ *            ▲           │ refused, nothing written: leave it out
+ *            │           │ refused later: ROLLBACK
+ *            └───────────┘ again, without it
+ *          the disk fails before COMMIT: ROLLBACK, all refused
+ *          COMMIT fails: nobody can know, the store is in doubt
+ *
+ * INVARIANTS, cited below as I1..I3
+ *   I1  A write that ends with PDR_OK was in a transaction whose COMMIT
+ *       returned success, which synced the log.
+ *   I2  After a COMMIT that failed nothing is written through this store any
+ *       more: a second sync would succeed and mean nothing.
+ *   I3  Each round ends with a COMMIT, or leaves at least one write out.
+ */
+#include <time.h>
+
+#include "sqlite.h"
+
+/* The writes that are still in. */
+struct group {
+    pdr_write *writes[PDR_MAX_GROUP];
+    size_t count;
+};
+
+static void take_out(struct group *group, size_t i)
+{
+    group->count--;
+    memmove(&group->writes[i], &group->writes[i + 1],
+            (group->count - i) * sizeof(group->writes[0]));
+}
+
+/* All that are still in end the same way. */
+static void end_all(struct group *group, pdr_rc rc, const pdr_err *err)
+{
+    for (size_t i = 0; i < group->count; i++) {
+        group->writes[i]->rc = rc;
+        if (rc != PDR_OK)
+            group->writes[i]->err = *err;
+    }
+    group->count = 0;
+}
+
+static void roll_back(struct pdr__writer *writer)
+{
+    if (sqlite3_get_autocommit(writer->db) == 0)
+        (void)pdr__writer_step(writer, PDR_SQL_ROLLBACK);
+    pdr__pack_end(writer, false);
+}
+
+/* --- begin --------------------------------------------------------------- */
+
+pdr_rc pdr__in_doubt(pdr_err *err)
+{
+    return PDR_FAIL(err, IN_DOUBT, "%s",
+                    "a commit before this one ended unknown; close the store, "
+                    "open it again and look whether that commit is there");
+}
+
+/* Others find the store by its names: are they still ours? */
+static pdr_rc check_names(const struct pdr__sqlite *store, pdr_err *err)
+{
+    int moved = 0;
+
+    (void)sqlite3_file_control(store->writer.db, "main", SQLITE_FCNTL_HAS_MOVED,
+                               &moved);
+    if (moved == 0 && pdr__line_is_there(&store->line, store->side_path))
+        return PDR_OK;
+    return PDR_FAIL(err, UNSAFE_FILE, "%s",
+                    "the file of the store, or the one with its lock, was "
+                    "moved or removed while it is open; put it back, and open "
+                    "the store again");
+}
+
+/* The sooner deadline of all. */
+static int64_t first_deadline(const struct group *group)
+{
+    int64_t first = INT64_MAX;
+
+    for (size_t i = 0; i < group->count; i++)
+        if (group->writes[i]->deadline_ms < first)
+            first = group->writes[i]->deadline_ms;
+    return first;
+}
+
+static void end_late(struct group *group, int64_t now_ms)
+{
+    for (size_t i = group->count; i-- > 0;) {
+        pdr_write *write = group->writes[i];
+
+        if (write->deadline_ms > now_ms)
+            continue;
+        write->rc = PDR_FAIL(&write->err, WRITER_BUSY, "%s",
+                             "another program writes to the file of the store; "
+                             "the sqlite3 tool is for reading only");
+        take_out(group, i);
+    }
+}
+
+/* A program that does not know our lock may hold SQLite's own. */
+static int begin(struct pdr__writer *writer, struct group *group)
+{
+    const struct timespec rest = {0, 1000000};
+    int code = pdr__writer_step(writer, PDR_SQL_BEGIN);
+
+    while ((code & 0xff) == SQLITE_BUSY && group->count > 0) {
+        int64_t now = pdr__monotonic_ms(pdr__clock_system());
+
+        if (now >= first_deadline(group))
+            end_late(group, now);
+        (void)nanosleep(&rest, NULL);
+        code = pdr__writer_step(writer, PDR_SQL_BEGIN);
+    }
+    return code;
+}
+
+static pdr_rc read_number(struct pdr__sqlite *store, pdr_err *err)
+{
+    struct pdr__writer *writer = &store->writer;
+    sqlite3_stmt *stmt = writer->stmt[PDR_SQL_GET_NUMBER];
+    pdr_digest wanted;
+    int code = sqlite3_step(stmt);
+    pdr_rc rc = PDR_OK;
+
+    if (code == SQLITE_ROW) {
+        writer->number = (uint64_t)sqlite3_column_int64(stmt, 0);
+        writer->created_ms = sqlite3_column_int64(stmt, 1);
+        rc = pdr__schema_seal(wanted, store, writer->number, writer->created_ms,
+                              err);
+    }
+    if (rc == PDR_OK &&
+        (code != SQLITE_ROW ||
+         sqlite3_column_bytes(stmt, 2) != PDR_DIGEST_BYTES ||
+         memcmp(sqlite3_column_blob(stmt, 2), wanted, sizeof(wanted)) != 0))
+        rc = code == SQLITE_ROW || code == SQLITE_DONE
+                 ? PDR_FAIL(err, STORE_DAMAGED, "%s",
+                            "the row of table 'store' is damaged; restore a "
+                            "backup")
+                 : pdr__sqlite_fail(err, writer->db, code, "reading the store");
+    (void)sqlite3_reset(stmt);
+    writer->number_before = writer->number;
+    return rc;
+}
+
+static pdr_rc begin_all(struct pdr__sqlite *store, struct group *group,
+                        pdr_err *err)
+{
+    struct pdr__writer *writer = &store->writer;
+    pdr_rc rc = check_names(store, err);
+    int code = SQLITE_OK;
+
+    if (rc != PDR_OK)
+        return rc;
+    code = begin(writer, group);
+    if (code != SQLITE_DONE)
+        return pdr__sqlite_fail(err, writer->db, code, "beginning a commit");
+    pdr__arena_reset(&writer->memory);
+    pdr__pack_begin(writer);
+    return read_number(store, err);
+}
+
+/* --- rows ---------------------------------------------------------------- */
+
+/* Will the next write fail the same way? */
+static bool is_of_the_disk(int code)
+{
+    switch (code & 0xff) {
+    case SQLITE_IOERR:
+    case SQLITE_FULL:
+    case SQLITE_READONLY:
+    case SQLITE_CANTOPEN:
+        return true;
+    default:
+        return false;
+    }
+}
+
+enum round {
+    ROUND_WRITTEN, /* all that are left are in the transaction */
+    ROUND_AGAIN,   /* one was taken out after its first row */
+    ROUND_FAILED   /* all ended */
+};
+
+static enum round write_all(struct pdr__sqlite *store, struct group *group)
+{
+    size_t i = 0;
+
+    while (i < group->count) {
+        pdr_write *write = group->writes[i];
+        bool dirty = false;
+        int code = SQLITE_OK;
+
+        write->rc = pdr__write_rows(store, write, &dirty, &code);
+        if (write->rc == PDR_OK) {
+            i++;
+            continue;
+        }
+        if (is_of_the_disk(code)) {
+            end_all(group, write->rc, &write->err);
+            return ROUND_FAILED;
+        }
+        take_out(group, i);
+        if (dirty || sqlite3_get_autocommit(store->writer.db) != 0)
+            return ROUND_AGAIN; /* I3 */
+    }
+    return ROUND_WRITTEN;
+}
+
+static pdr_rc write_rest(struct pdr__sqlite *store, pdr_err *err)
+{
+    struct pdr__writer *writer = &store->writer;
+    sqlite3_stmt *stmt = writer->stmt[PDR_SQL_SET_NUMBER];
+    pdr_digest digest;
+    int code = pdr__pack_flush(writer);
+    pdr_rc rc = PDR_OK;
+
+    if (code != SQLITE_OK)
+        return pdr__sqlite_fail(err, writer->db, code, "writing a commit");
+    if (writer->number == writer->number_before)
+        return PDR_OK;
+    rc = pdr__schema_seal(digest, store, writer->number, writer->created_ms,
+                          err);
+    if (rc != PDR_OK)
+        return rc;
+    pdr__bind_int(stmt, 1, (int64_t)writer->number);
+    pdr__bind_blob(stmt, 2, digest, sizeof(digest));
+    code = pdr__writer_step(writer, PDR_SQL_SET_NUMBER);
+    return code == SQLITE_DONE
+               ? PDR_OK
+               : pdr__sqlite_fail(err, writer->db, code, "writing a commit");
+}
+
+/* --- the end ------------------------------------------------------------- */
+
+static void commit(struct pdr__sqlite *store, struct group *group)
+{
+    struct pdr__writer *writer = &store->writer;
+    pdr_err err = PDR_ERR_INIT;
+    int code = pdr__writer_step(writer, PDR_SQL_COMMIT);
+    pdr_rc rc = PDR_OK;
+
+    if (code == SQLITE_DONE) {
+        end_all(group, PDR_OK, NULL); /* I1 */
+        pdr__pack_end(writer, true);
+        return;
+    }
+    atomic_store(&store->in_doubt, true); /* I2 */
+    rc = PDR_FAIL(&err, COMMIT_UNKNOWN, "%s",
+                  "the disk failed while the commit was made durable; close "
+                  "the store, open it again and look whether it is there");
+    err.sys = code;
+    end_all(group, rc, &err);
+    roll_back(writer);
+}
+
+static void run_once(struct pdr__sqlite *store, struct group *group)
+{
+    pdr_err err = PDR_ERR_INIT;
+    enum round round = ROUND_WRITTEN;
+    pdr_rc rc = begin_all(store, group, &err);
+
+    if (rc == PDR_OK)
+        round = write_all(store, group);
+    if (rc == PDR_OK && round == ROUND_WRITTEN && group->count > 0) {
+        rc = write_rest(store, &err);
+        if (rc == PDR_OK)
+            commit(store, group);
+    }
+    if (rc != PDR_OK)
+        end_all(group, rc, &err);
+    roll_back(&store->writer);
+}
+
+void pdr__writer_run(struct pdr__sqlite *store, pdr_write *const *writes,
+                     size_t count)
+{
+    struct group group;
+    pdr_err err = PDR_ERR_INIT;
+
+    assert(store->line.held && count <= PDR_MAX_GROUP);
+    memcpy(group.writes, writes, count * sizeof(writes[0]));
+    group.count = count;
+    if (atomic_load(&store->in_doubt))
+        end_all(&group, pdr__in_doubt(&err), &err);
+    while (group.count > 0)
+        run_once(store, &group);
+}
