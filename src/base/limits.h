@@ -207,6 +207,10 @@
 #define PDR_CHECKPOINT_BYTES ((uint64_t)32 * 1024 * 1024)
 #define PDR_LOG_BYTES        ((uint64_t)64 * 1024 * 1024)
 
+/* Connections of a store that read at the same time. Each holds some megabytes
+ * of pages, and more of them than cores read no faster. */
+#define PDR_MAX_READERS 16u
+
 /* Bytes of the key of a store's digests: SHA-256 gains nothing from more than
  * the second, and less than the first can be guessed. */
 #define PDR_MIN_KEY_FILE_BYTES 32u

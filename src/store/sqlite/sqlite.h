@@ -107,8 +107,10 @@ struct pdr__reader;
 struct pdr__readers {
     pthread_mutex_t lock;
     pthread_cond_t given;
-    struct pdr__reader *idle; /* guarded by lock, as all below */
+    struct pdr__reader *idle; /* guarded by lock, as `open` is */
     size_t open;
+    pthread_mutex_t polling;
+    struct pdr__reader *poller; /* guarded by polling */
 };
 
 struct pdr__sqlite {

@@ -1,0 +1,145 @@
+/*
+ * readers.c - connections that only read.
+ *
+ * WHY  A read must not wait for a commit, and SQLite lets any number of
+ *      connections read beside the one that writes. Opening one costs more than
+ *      a page of rows, so a few are kept, each with the statements that it has
+ *      prepared.
+ *
+ *          take ──► begin ──► rows of one moment ──► end ──► give
+ *
+ * INVARIANTS, cited below as I1..I3
+ *   I1  A reader in the pool holds no snapshot: no statement of it runs and no
+ *       transaction is open. So nothing that waits keeps the log from being
+ *       begun anew.
+ *   I2  A snapshot lasts for one page of rows.
+ *   I3  At most PDR_MAX_READERS are open; who comes then waits for the first
+ *       that is given back. Nobody takes a second one while holding one, so
+ *       this ends.
+ */
+#include "reader.h"
+
+/* --- one reader ---------------------------------------------------------- */
+
+/* NULL is fine. */
+static void close_reader(struct pdr__reader *reader)
+{
+    if (reader == NULL)
+        return;
+    for (size_t i = 0; i < READER_KEPT; i++)
+        (void)sqlite3_finalize(reader->kept[i]);
+    (void)sqlite3_close(reader->db);
+    pdr__free(reader);
+}
+
+pdr_rc pdr__reader_open(struct pdr__reader **out,
+                        const struct pdr__sqlite *store, pdr_err *err)
+{
+    struct pdr__reader *reader = pdr__calloc(1, sizeof(*reader));
+    pdr_rc rc = PDR_OK;
+
+    if (reader == NULL)
+        return pdr__nomem(err);
+    rc = pdr__sqlite_connect(&reader->db, store, true, err);
+    if (rc == PDR_OK)
+        *out = reader;
+    else
+        close_reader(reader);
+    return rc;
+}
+
+/* --- the pool ------------------------------------------------------------ */
+
+pdr_rc pdr__readers_init(struct pdr__readers *readers, pdr_err *err)
+{
+    (void)err; /* with these arguments they cannot fail on any system of ours */
+    (void)pthread_mutex_init(&readers->lock, NULL);
+    (void)pthread_cond_init(&readers->given, NULL);
+    (void)pthread_mutex_init(&readers->polling, NULL);
+    readers->idle = readers->poller = NULL;
+    readers->open = 0;
+    return PDR_OK;
+}
+
+void pdr__readers_dispose(struct pdr__readers *readers)
+{
+    while (readers->idle != NULL) {
+        struct pdr__reader *next = readers->idle->next;
+
+        close_reader(readers->idle);
+        readers->idle = next;
+    }
+    close_reader(readers->poller);
+    (void)pthread_mutex_destroy(&readers->polling);
+    (void)pthread_cond_destroy(&readers->given);
+    (void)pthread_mutex_destroy(&readers->lock);
+}
+
+pdr_rc pdr__reader_take(struct pdr__reader **out, struct pdr__sqlite *store,
+                        pdr_err *err)
+{
+    struct pdr__readers *pool = &store->readers;
+    pdr_rc rc = PDR_OK;
+
+    pthread_mutex_lock(&pool->lock);
+    while (pool->idle == NULL && pool->open == PDR_MAX_READERS) /* I3 */
+        pthread_cond_wait(&pool->given, &pool->lock);
+    *out = pool->idle;
+    if (*out != NULL)
+        pool->idle = (*out)->next;
+    else
+        pool->open++;
+    pthread_mutex_unlock(&pool->lock);
+    if (*out == NULL)
+        rc = pdr__reader_open(out, store, err);
+    if (rc != PDR_OK) {
+        pthread_mutex_lock(&pool->lock);
+        pool->open--;
+        pthread_cond_signal(&pool->given);
+        pthread_mutex_unlock(&pool->lock);
+    }
+    return rc;
+}
+
+void pdr__reader_give(struct pdr__sqlite *store, struct pdr__reader *reader)
+{
+    struct pdr__readers *pool = &store->readers;
+
+    if (reader == NULL)
+        return;
+    pthread_mutex_lock(&pool->lock);
+    reader->next = pool->idle;
+    pool->idle = reader;
+    pthread_cond_signal(&pool->given);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+/* --- one moment ---------------------------------------------------------- */
+
+static pdr_rc run(struct pdr__reader *reader, unsigned slot, const char *sql,
+                  pdr_err *err)
+{
+    struct pdr__rows rows;
+    bool more = false;
+    pdr_rc rc = pdr__rows_open(&rows, reader, slot, sql, err);
+
+    if (rc == PDR_OK)
+        rc = pdr__rows_next(&more, &rows, err);
+    pdr__rows_close(&rows);
+    return rc;
+}
+
+pdr_rc pdr__reader_begin(struct pdr__reader *reader, pdr_err *err)
+{
+    return run(reader, READER_BEGIN, "BEGIN", err);
+}
+
+pdr_rc pdr__reader_end(struct pdr__reader *reader, pdr_rc rc, pdr_err *err)
+{
+    pdr_rc ended = PDR_OK;
+
+    if (sqlite3_get_autocommit(reader->db)) /* SQLite ended it: it failed */
+        return rc;
+    ended = run(reader, READER_COMMIT, "COMMIT", rc == PDR_OK ? err : NULL);
+    return rc == PDR_OK ? ended : rc;
+}
