@@ -8,7 +8,6 @@
 #include "store.h"
 
 extern const pdr_store_ops pdr__memory_ops;
-extern const pdr_store_ops pdr__sqlite_ops __attribute__((weak));
 extern const pdr_store_ops pdr__sqlite_ops; /* its header brings sqlite3.h */
 
 static const pdr_store_ops *const builtin[] = {&pdr__memory_ops,
