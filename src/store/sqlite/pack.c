@@ -23,9 +23,10 @@
  */
 #include "sqlite.h"
 
-#define POINTER   2                     /* bytes of a cell besides its own */
-#define PAGE_ROOM (PDR_SQLITE_PAGE - 8) /* of a leaf, for cells and pointers \
-                                         */
+#define POINTER 2 /* bytes of a cell besides its own */
+#define PAGE_ROOM                                              \
+    (PDR_SQLITE_PAGE - 8) /* of a leaf, for cells and pointers \
+                           */
 
 /* --- sizes --------------------------------------------------------------- */
 
