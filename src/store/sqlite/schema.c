@@ -246,6 +246,9 @@ static pdr_rc ask(int64_t *out, sqlite3 *db, const char *sql, pdr_err *err)
         code = sqlite3_step(stmt);
     if (code == SQLITE_ROW)
         *out = sqlite3_column_int64(stmt, 0);
+    else if (code == SQLITE_DONE)
+        rc = PDR_FAIL(err, STORE_DAMAGED, "%s",
+                      "the row of table 'store' is missing; restore a backup");
     else
         rc = pdr__sqlite_fail(err, db, code, "opening the store");
     (void)sqlite3_finalize(stmt);

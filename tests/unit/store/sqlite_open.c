@@ -1,0 +1,495 @@
+/* Opening and closing files of SQLite, and files that are refused. */
+#include "sqlite_room.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sqlite/file.h"
+
+/* Opening "name" must fail like this. */
+static void check_refused(const struct room *room, const char *name,
+                          const char *parameters, const char *reason)
+{
+    pdr_store *store = NULL;
+    pdr_err err = PDR_ERR_INIT;
+    pdr_rc rc = pdr_store_open(&store, store_uri(room, name, parameters), &err);
+
+    ASSERT(rc != PDR_OK);
+    ASSERT_STR(reason, err.reason);
+    ASSERT(store == NULL);
+}
+
+static int mode_of(const struct room *room, const char *name)
+{
+    struct stat file;
+
+    ASSERT_INT(0, stat(room_path(room, name), &file));
+    return (int)(file.st_mode & 0777);
+}
+
+/* --- new files ----------------------------------------------------------- */
+
+TEST(sqlite_open, makes_files_that_only_the_owner_may_read)
+{
+    struct room room;
+    pdr_store *store = NULL;
+
+    room_enter(&room);
+    store = store_open(&room, "");
+    ASSERT_RC(PDR_OK, append_one(store, "a", 0, NULL, "{}", NULL));
+    ASSERT_INT(0600, mode_of(&room, "s.db"));
+    ASSERT_INT(0600, mode_of(&room, "s.db-wal"));
+    ASSERT_INT(0600, mode_of(&room, "s.db-shm"));
+    ASSERT_INT(0600, mode_of(&room, "s.db-lock"));
+    pdr_store_close(store);
+    room_leave(&room);
+}
+
+TEST(sqlite_open, finds_what_was_committed_before)
+{
+    struct room room;
+    pdr_store *store = NULL;
+
+    room_enter(&room);
+    store = store_open(&room, "?mode=rwc");
+    ASSERT_RC(PDR_OK, append_one(store, "a", 0, NULL, "{}", NULL));
+    pdr_store_close(store);
+    store = store_open(&room, "?mode=rw");
+    ASSERT_RC(PDR_OK, append_one(store, "a", 1, NULL, "{}", NULL));
+    ASSERT_RC(PDR_ECONFLICT, append_one(store, "a", 1, NULL, "{}", NULL));
+    pdr_store_close(store);
+    ASSERT_INT(2, sql_int(&room, "SELECT count(*) FROM conversation"));
+    room_leave(&room);
+}
+
+TEST(sqlite_open, takes_up_a_file_that_a_killed_process_left)
+{
+    struct room room;
+    pdr_store *store = NULL;
+
+    room_enter(&room);
+    room_put_c(&room, "s.db", "");
+    check_refused(&room, "s.db", "?mode=rw", "no_store");
+    check_refused(&room, "s.db", "?mode=ro", "no_store");
+    store = store_open(&room, "");
+    pdr_store_close(store);
+    ASSERT_INT(1, sql_int(&room, "SELECT schema FROM store"));
+    /* And one that came as far as the header. */
+    ASSERT_INT(0, unlink(room_path(&room, "s.db")));
+    room_put_c(&room, "s.db", "");
+    sql_run(&room, "PRAGMA journal_mode=WAL");
+    ASSERT(mode_of(&room, "s.db") != 0);
+    store = store_open(&room, "");
+    pdr_store_close(store);
+    ASSERT_INT(1, sql_int(&room, "SELECT schema FROM store"));
+    room_leave(&room);
+}
+
+/* --- what a URI may ask for ---------------------------------------------- */
+
+TEST(sqlite_open, refuses_parameters_that_mean_nothing)
+{
+    struct room room;
+
+    room_enter(&room);
+    check_refused(&room, "s.db", "?mode=append", "bad_uri");
+    check_refused(&room, "s.db", "?vfs=nowhere", "bad_uri");
+    check_refused(&room, "s.db", "?speed=high", "bad_uri");
+    ASSERT(!room_has(&room, "s.db"));
+    ASSERT(!room_has(&room, "s.db-lock"));
+    room_leave(&room);
+}
+
+TEST(sqlite_open, refuses_a_uri_without_a_file)
+{
+    pdr_store *store = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_EINVALID, pdr_store_open(&store, "sqlite:", &err));
+    ASSERT_STR("bad_uri", err.reason);
+    ASSERT(store == NULL);
+}
+
+TEST(sqlite_open, makes_nothing_where_it_must_not)
+{
+    struct room room;
+
+    room_enter(&room);
+    check_refused(&room, "s.db", "?mode=rw", "no_store");
+    check_refused(&room, "s.db", "?mode=ro", "no_store");
+    check_refused(&room, "none/s.db", "", "no_store");
+    check_refused(&room, "none/", "", "no_store");
+    ASSERT(!room_has(&room, "s.db"));
+    ASSERT(!room_has(&room, "s.db-lock"));
+    ASSERT(!room_has(&room, "none"));
+    room_leave(&room);
+}
+
+/* --- files that are refused ---------------------------------------------- */
+
+TEST(sqlite_open, refuses_what_is_no_store)
+{
+    struct room room;
+
+    room_enter(&room);
+    ASSERT_INT(0, mkdir(room_path(&room, "folder"), 0700));
+    check_refused(&room, "folder", "", "not_a_store");
+    check_refused(&room, "folder/", "?mode=ro", "not_a_store");
+    room_put_c(&room, "text",
+               "This is a text of more than a hundred bytes, as "
+               "somebody might have in a file that is called "
+               "like a store by mistake.");
+    check_refused(&room, "text", "", "not_a_store");
+    check_refused(&room, "text", "?mode=ro", "not_a_store");
+    room_leave(&room);
+}
+
+TEST(sqlite_open, leaves_the_database_of_somebody_else_as_it_is)
+{
+    struct room room;
+
+    room_enter(&room);
+    room_put_c(&room, "s.db", "");
+    sql_run(&room, "CREATE TABLE theirs(x)");
+    check_refused(&room, "s.db", "", "not_a_store");
+    check_refused(&room, "s.db", "?mode=ro", "not_a_store");
+    ASSERT_STR("delete", sql_text(&room, "PRAGMA journal_mode"));
+    ASSERT_INT(1, sql_int(&room, "SELECT count(*) FROM sqlite_schema"));
+    room_leave(&room);
+}
+
+TEST(sqlite_open, refuses_a_file_with_two_names)
+{
+    struct room room;
+    char other[512];
+    pdr_store *store = NULL;
+
+    room_enter(&room);
+    store = store_open(&room, "");
+    pdr_store_close(store);
+    (void)snprintf(other, sizeof(other), "%s", room_path(&room, "other.db"));
+    ASSERT_INT(0, link(room_path(&room, "s.db"), other));
+    check_refused(&room, "s.db", "", "unsafe_file");
+    check_refused(&room, "s.db", "?mode=ro", "unsafe_file");
+    check_refused(&room, "other.db", "", "unsafe_file");
+    ASSERT_INT(0, unlink(other));
+    store = store_open(&room, "");
+    pdr_store_close(store);
+    room_leave(&room);
+}
+
+TEST(sqlite_open, follows_a_link_to_the_real_file)
+{
+    struct room room;
+    pdr_store *store = NULL;
+
+    room_enter(&room);
+    store = store_open(&room, "");
+    pdr_store_close(store);
+    ASSERT_INT(0, symlink("s.db", room_path(&room, "alias.db")));
+    ASSERT_RC(PDR_OK,
+              pdr_store_open(&store, store_uri(&room, "alias.db", ""), NULL));
+    ASSERT_RC(PDR_OK, append_one(store, "a", 0, NULL, "{}", NULL));
+    ASSERT(!room_has(&room, "alias.db-lock"));
+    ASSERT(!room_has(&room, "alias.db-wal"));
+    ASSERT(room_has(&room, "s.db-wal"));
+    pdr_store_close(store);
+    room_leave(&room);
+}
+
+TEST(sqlite_open, refuses_a_link_to_nothing)
+{
+    struct room room;
+
+    room_enter(&room);
+    ASSERT_INT(0, symlink("gone.db", room_path(&room, "alias.db")));
+    check_refused(&room, "alias.db", "", "no_store");
+    ASSERT_INT(0, symlink("loop.db", room_path(&room, "loop.db")));
+    check_refused(&room, "loop.db", "", "file_failed");
+    ASSERT(!room_has(&room, "gone.db"));
+    room_leave(&room);
+}
+
+TEST(sqlite_open, refuses_a_side_file_that_is_not_its_own)
+{
+    struct room room;
+    char other[512];
+
+    room_enter(&room);
+    room_put_c(&room, "precious", "text");
+    ASSERT_INT(0, symlink("precious", room_path(&room, "s.db-lock")));
+    check_refused(&room, "s.db", "", "file_failed");
+    ASSERT_INT(0, unlink(room_path(&room, "s.db-lock")));
+    (void)snprintf(other, sizeof(other), "%s", room_path(&room, "s.db-lock"));
+    ASSERT_INT(0, link(room_path(&room, "precious"), other));
+    check_refused(&room, "s.db", "", "unsafe_file");
+    room_assert(&room, "precious", "text");
+    ASSERT(!room_has(&room, "s.db"));
+    room_leave(&room);
+}
+
+TEST(sqlite_open, names_the_file_systems_that_it_refuses)
+{
+    ASSERT_STR("NFS", pdr__file_system_refused(0x6969));
+    ASSERT_STR("CIFS", pdr__file_system_refused(0xFF534D42));
+    ASSERT_STR("FUSE", pdr__file_system_refused(0x65735546));
+    ASSERT(pdr__file_system_refused(0xEF53) == NULL);
+    ASSERT(pdr__file_system_refused(0x01021994) == NULL);
+}
+
+/* --- keys ---------------------------------------------------------------- */
+
+#define KEY_A "0123456789abcdef0123456789abcdef"
+#define KEY_B "0123456789abcdef0123456789abcdeF"
+
+static const char *key_parameter(const struct room *room, const char *name)
+{
+    static char text[512];
+
+    (void)snprintf(text, sizeof(text), "?key=%s", room_path(room, name));
+    return text;
+}
+
+static void put_key(const struct room *room, const char *name, const char *text)
+{
+    room_put_c(room, name, text);
+    ASSERT_INT(0, chmod(room_path(room, name), 0600));
+}
+
+TEST(sqlite_open, needs_the_key_that_the_store_was_made_with)
+{
+    struct room room;
+    pdr_store *store = NULL;
+    pdr_store_info info;
+
+    room_enter(&room);
+    put_key(&room, "a", KEY_A);
+    put_key(&room, "b", KEY_B);
+    store = store_open(&room, key_parameter(&room, "a"));
+    ASSERT_RC(PDR_OK, append_one(store, "s", 0, NULL, "{}", NULL));
+    ASSERT_RC(PDR_OK, pdr_store_info_get(&info, store, NULL));
+    ASSERT(info.keyed);
+    pdr_store_close(store);
+    check_refused(&room, "s.db", "", "wrong_key");
+    check_refused(&room, "s.db", key_parameter(&room, "b"), "wrong_key");
+    store = store_open(&room, key_parameter(&room, "a"));
+    ASSERT_RC(PDR_OK, append_one(store, "s", 1, NULL, "{}", NULL));
+    pdr_store_close(store);
+    ASSERT_INT(0, sql_int(&room, "SELECT count(*) FROM store WHERE "
+                                 "instr(key_check,'0123456789abcdef')>0"));
+    room_leave(&room);
+}
+
+TEST(sqlite_open, refuses_a_key_for_a_store_without_one)
+{
+    struct room room;
+    pdr_store *store = NULL;
+
+    room_enter(&room);
+    put_key(&room, "a", KEY_A);
+    store = store_open(&room, "");
+    pdr_store_close(store);
+    check_refused(&room, "s.db", key_parameter(&room, "a"), "wrong_key");
+    room_leave(&room);
+}
+
+TEST(sqlite_open, refuses_files_that_are_no_good_key)
+{
+    struct room room;
+    char large[4098];
+
+    memset(large, 'k', sizeof(large) - 1);
+    large[sizeof(large) - 1] = '\0';
+    room_enter(&room);
+    check_refused(&room, "s.db", key_parameter(&room, "none"), "bad_key_file");
+    put_key(&room, "short", "0123456789abcdef0123456789abcde");
+    check_refused(&room, "s.db", key_parameter(&room, "short"), "bad_key_file");
+    put_key(&room, "long", large);
+    check_refused(&room, "s.db", key_parameter(&room, "long"), "bad_key_file");
+    ASSERT_INT(0, mkdir(room_path(&room, "folder"), 0700));
+    check_refused(&room, "s.db", key_parameter(&room, "folder"),
+                  "bad_key_file");
+    put_key(&room, "open", KEY_A);
+    ASSERT_INT(0, chmod(room_path(&room, "open"), 0640));
+    check_refused(&room, "s.db", key_parameter(&room, "open"), "unsafe_file");
+    ASSERT(!room_has(&room, "s.db"));
+    large[4096] = '\0';
+    put_key(&room, "largest", large);
+    pdr_store_close(store_open(&room, key_parameter(&room, "largest")));
+    room_leave(&room);
+}
+
+/* --- reading only -------------------------------------------------------- */
+
+TEST(sqlite_open, writes_nothing_when_it_is_read_only)
+{
+    struct room room;
+    pdr_store *store = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    room_enter(&room);
+    store = store_open(&room, "");
+    ASSERT_RC(PDR_OK, append_one(store, "a", 0, NULL, "{}", NULL));
+    pdr_store_close(store);
+    ASSERT_INT(0, unlink(room_path(&room, "s.db-lock")));
+    store = store_open(&room, "?mode=ro");
+    ASSERT_RC(PDR_EDENIED, append_one(store, "a", 1, NULL, "{}", &err));
+    ASSERT_STR("read_only", err.reason);
+    pdr_store_close(store);
+    ASSERT(!room_has(&room, "s.db-lock"));
+    room_leave(&room);
+}
+
+/* In a process of its own, whose mounts nobody else sees: 0 if the store opened
+ * from a medium that cannot be written, 77 if mounts are not allowed. */
+static int open_on_read_only_system(const char *folder, const char *uri)
+{
+    pdr_store *store = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0 ||
+        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount(folder, folder, NULL, MS_BIND, NULL) != 0 ||
+        mount(NULL, folder, NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL) != 0)
+        return 77;
+    if (pdr_store_open(&store, uri, &err) != PDR_OK)
+        return err.reason != NULL && strcmp(err.reason, "read_only") == 0 ? 2
+                                                                          : 1;
+    pdr_store_close(store);
+    return 0;
+}
+
+static int in_a_child(const struct room *room, const char *parameters)
+{
+    int status = 0;
+    pid_t child = fork();
+
+    if (child == 0)
+        _exit(open_on_read_only_system(room->path,
+                                       store_uri(room, "s.db", parameters)));
+    ASSERT(child > 0 && waitpid(child, &status, 0) == child);
+    ASSERT(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+TEST(sqlite_open, reads_from_a_medium_that_cannot_be_written)
+{
+    struct room room;
+    pdr_store *store = NULL;
+    int ended = 0;
+
+    room_enter(&room);
+    store = store_open(&room, "");
+    ASSERT_RC(PDR_OK, append_one(store, "a", 0, NULL, "{}", NULL));
+    pdr_store_close(store);
+    ASSERT_INT(0, unlink(room_path(&room, "s.db-wal")));
+    ASSERT_INT(0, unlink(room_path(&room, "s.db-shm")));
+    ended = in_a_child(&room, "?mode=ro");
+    if (ended != 77) {
+        ASSERT_INT(0, ended);
+        ASSERT(in_a_child(&room, "") != 0);
+    }
+    room_leave(&room);
+    if (ended == 77)
+        test_skip("mounts are not allowed here");
+}
+
+/* A process that commits and dies. */
+static void leave_a_log(const struct room *room)
+{
+    int status = 0;
+    pid_t child = fork();
+
+    if (child == 0) {
+        pdr_store *store = NULL;
+        pdr_rc rc = pdr_store_open(&store, store_uri(room, "s.db", ""), NULL);
+
+        if (rc == PDR_OK)
+            rc = append_one(store, "a", 0, NULL, "{}", NULL);
+        _exit(rc == PDR_OK ? 0 : 1);
+    }
+    ASSERT(child > 0 && waitpid(child, &status, 0) == child);
+    ASSERT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    ASSERT(pdr__file_bytes(room_path(room, "s.db-wal")) > 0);
+}
+
+/* To take it for unchanging would show a store without its last commits. */
+TEST(sqlite_open, never_passes_over_a_log_on_such_a_medium)
+{
+    struct room room;
+    int ended = 0;
+
+    room_enter(&room);
+    leave_a_log(&room);
+    ASSERT_INT(0, unlink(room_path(&room, "s.db-shm")));
+    ended = in_a_child(&room, "?mode=ro");
+    room_leave(&room);
+    if (ended == 77)
+        test_skip("mounts are not allowed here");
+    ASSERT(ended != 0);
+}
+
+TEST(sqlite_open, puts_what_a_dead_process_left_into_the_main_file)
+{
+    struct room room;
+    pdr_store *store = NULL;
+
+    room_enter(&room);
+    leave_a_log(&room);
+    store = store_open(&room, "");
+    ASSERT_INT(0, pdr__file_bytes(room_path(&room, "s.db-wal")));
+    ASSERT_INT(1, sql_int(&room, "SELECT count(*) FROM conversation"));
+    pdr_store_close(store);
+    room_leave(&room);
+}
+
+/* --- closing ------------------------------------------------------------- */
+
+TEST(sqlite_close, empties_the_log_when_it_is_the_last)
+{
+    struct room room;
+    pdr_store *first = NULL, *second = NULL;
+
+    room_enter(&room);
+    first = store_open(&room, "");
+    second = store_open(&room, "");
+    ASSERT_RC(PDR_OK, append_one(first, "a", 0, NULL, "{}", NULL));
+    pdr_store_close(first);
+    ASSERT(pdr__file_bytes(room_path(&room, "s.db-wal")) > 0);
+    ASSERT_RC(PDR_OK, append_one(second, "a", 1, NULL, "{}", NULL));
+    pdr_store_close(second);
+    ASSERT_INT(0, pdr__file_bytes(room_path(&room, "s.db-wal")));
+    ASSERT_INT(2, sql_int(&room, "SELECT count(*) FROM conversation"));
+    room_leave(&room);
+}
+
+/* --- memory -------------------------------------------------------------- */
+
+TEST_OOM(sqlite_open, cleans_up_after_any_failed_allocation)
+{
+    struct room room;
+    pdr_store *store = NULL;
+    char uri[512];
+    pdr_rc rc = PDR_OK;
+
+    test_pause_failures(true);
+    room_enter(&room);
+    put_key(&room, "a", KEY_A);
+    (void)snprintf(uri, sizeof(uri), "%s",
+                   store_uri(&room, "s.db", key_parameter(&room, "a")));
+    test_pause_failures(false);
+    rc = pdr_store_open(&store, uri, NULL);
+    ASSERT(rc == PDR_OK || rc == PDR_ENOMEM || rc == PDR_EIO);
+    ASSERT((store != NULL) == (rc == PDR_OK));
+    if (rc == PDR_OK)
+        rc = append_one(store, "a", 0, "c", "{}", NULL);
+    ASSERT(rc == PDR_OK || rc == PDR_ENOMEM || rc == PDR_EIO);
+    pdr_store_close(store);
+    test_pause_failures(true);
+    room_leave(&room);
+    test_pause_failures(false);
+}
