@@ -1,0 +1,423 @@
+/* Lists of sessions, of what is due and of what has expired. */
+#include "suite.h"
+
+/* --- helpers -------------------------------------------------------------- */
+
+struct names {
+    char text[4000];
+    size_t len;
+};
+
+static void add_name(struct names *names, const pdr_ref *ref, uint64_t n)
+{
+    bool other = !pdr_str_equal(ref->tenant, S("default"));
+
+    names->len += (size_t)snprintf(
+        names->text + names->len, sizeof(names->text) - names->len,
+        "%s%.*s%s%.*s", names->len > 0 ? " " : "",
+        other ? (int)ref->tenant.len : 0, ref->tenant.ptr, other ? "/" : "",
+        (int)ref->id.len, ref->id.ptr);
+    if (n > 0)
+        names->len +=
+            (size_t)snprintf(names->text + names->len,
+                             sizeof(names->text) - names->len, "#%d", (int)n);
+}
+
+static void add_names(void *arg, const pdr_page *page)
+{
+    for (size_t i = 0; i < page->count; i++) {
+        if (page->sessions != NULL)
+            add_name(arg, &page->sessions[i].ref, 0);
+        else
+            add_name(arg, &page->work[i].session, page->work[i].n);
+    }
+}
+
+/* The list, which must be the same with pages of any size. */
+static void must_list(const char *expected, pdr_store *store,
+                      const pdr_query *query)
+{
+    for (size_t limit = 1; limit < 9; limit++) {
+        struct names names = {{0}, 0};
+        (void)read_all(store, query, limit, add_names, &names);
+        ASSERT_STR(expected, names.text);
+    }
+}
+
+struct made {
+    const char *id;
+    const char *tenant;
+    const char *agent;
+    int64_t changed_ms;
+    pdr_session_state state;
+    int64_t expiry_ms; /* 0: none */
+};
+
+static void make(pdr_store *store, const struct made *made)
+{
+    const pdr_edit edit = {
+        .ref = {pdr_str_c(made->tenant), pdr_str_c(made->id)},
+        .agent = pdr_str_c(made->agent),
+        .set_state = true,
+        .state = made->state,
+        .expiry = made->expiry_ms != 0 ? PDR_EXPIRY_SET : PDR_EXPIRY_KEEP,
+        .expiry_ms = made->expiry_ms};
+
+    (void)must_commit_at(store, &edit, made->changed_ms);
+}
+
+static const struct made some[] = {
+    {"a", NULL, "guide", 50, PDR_SESSION_IDLE, 300},
+    {"b", NULL, "guide", 10, PDR_SESSION_RUNNING, 0},
+    {"c", NULL, NULL, 30, PDR_SESSION_WAITING, 100},
+    {"d", NULL, "other", 30, PDR_SESSION_EXPIRED, 100},
+    {"e", NULL, "guide", 30, PDR_SESSION_RUNNING, 200},
+    {"f", NULL, "Guide", 20, PDR_SESSION_IDLE, 0},
+    {"a", "north", "guide", 40, PDR_SESSION_RUNNING, 100},
+    {"z", "north", NULL, 60, PDR_SESSION_IDLE, 50}};
+
+static pdr_store *open_with_some(void)
+{
+    pdr_store *store = suite_open();
+
+    for (size_t i = 0; i < COUNT(some); i++)
+        make(store, &some[i]);
+    return store;
+}
+
+/* --- sessions ------------------------------------------------------------- */
+
+TEST(list, has_the_last_changed_first_and_then_the_last_id)
+{
+    pdr_store *store = open_with_some();
+    pdr_query query = {.what = PDR_READ_SESSIONS};
+
+    must_list("a e d c f b", store, &query);
+    query.ref.tenant = S("north");
+    must_list("north/z north/a", store, &query);
+    query.ref.tenant = S("south");
+    must_list("", store, &query);
+    suite_close(store);
+}
+
+TEST(list, filters_by_agent)
+{
+    pdr_store *store = open_with_some();
+    pdr_query query = {.what = PDR_READ_SESSIONS};
+
+    query.filter.agent = S("guide");
+    must_list("a e b", store, &query);
+    query.filter.agent = S("Guide");
+    must_list("f", store, &query);
+    query.filter.agent = S("nobody");
+    must_list("", store, &query);
+    suite_close(store);
+}
+
+TEST(list, filters_by_state)
+{
+    pdr_store *store = open_with_some();
+    pdr_query query = {.what = PDR_READ_SESSIONS, .filter = {.by_state = true}};
+    static const char *const lists[] = {"a f", "e b", "c", "d"};
+
+    for (int state = 0; state < 4; state++) {
+        query.filter.state = (pdr_session_state)state;
+        must_list(lists[state], store, &query);
+    }
+    suite_close(store);
+}
+
+TEST(list, filters_by_time_of_change)
+{
+    pdr_store *store = open_with_some();
+    pdr_query query = {.what = PDR_READ_SESSIONS};
+
+    query.filter.changed_from_ms = 20;
+    query.filter.changed_to_ms = 50; /* not included */
+    must_list("e d c f", store, &query);
+    query.filter.changed_from_ms = 31;
+    must_list("", store, &query);
+    query.filter.changed_from_ms = -1;
+    query.filter.changed_to_ms = 21;
+    must_list("f b", store, &query);
+    suite_close(store);
+}
+
+TEST(list, filters_by_all_that_is_set)
+{
+    pdr_store *store = open_with_some();
+    pdr_query query = {.what = PDR_READ_SESSIONS,
+                       .filter = {.agent = S("guide"),
+                                  .by_state = true,
+                                  .state = PDR_SESSION_RUNNING}};
+
+    must_list("e b", store, &query);
+    query.filter.changed_from_ms = 20;
+    query.filter.changed_to_ms = 40;
+    must_list("e", store, &query);
+    query.ref.tenant = S("north");
+    query.filter.changed_to_ms = 41;
+    must_list("north/a", store, &query);
+    suite_close(store);
+}
+
+TEST(list, moves_a_session_to_the_front_when_it_changes)
+{
+    pdr_store *store = open_with_some();
+    const pdr_query query = {.what = PDR_READ_SESSIONS};
+    pdr_edit edit = EDIT("b", 1);
+    const pdr_work inbox[] = {{.kind = S("run"), .due_ms = 1, .body = S("1")}};
+
+    edit.set_state = true;
+    (void)must_commit_at(store, &edit, 70);
+    must_list("b a e d c f", store, &query);
+    edit = (pdr_edit)EDIT("c", PDR_ANY_REVISION); /* this is no change */
+    edit.inbox = inbox;
+    edit.inbox_count = 1;
+    (void)must_commit_at(store, &edit, 80);
+    must_list("b a e d c f", store, &query);
+    edit = (pdr_edit)EDIT("a", 1);
+    edit.remove = true;
+    (void)must_commit_at(store, &edit, 90);
+    must_list("b e d c f", store, &query);
+    suite_close(store);
+}
+
+TEST(list, goes_on_at_its_place_while_sessions_change)
+{
+    pdr_store *store = open_with_some();
+    pdr_query query = {.what = PDR_READ_SESSIONS, .limit = 2};
+    pdr_edit moved = EDIT("d", 1), removed = EDIT("e", 1);
+    struct names names = {{0}, 0};
+
+    pdr_page *page = must_read(store, &query);
+    add_names(&names, page); /* a e */
+    moved.set_state = true;
+    (void)must_commit_at(store, &moved, 99); /* in front of the place */
+    removed.remove = true;
+    (void)must_commit_at(store, &removed, 99); /* the place itself */
+    make(store, &(struct made){.id = "new", .changed_ms = 25});
+    query.after = page->next;
+    pdr_page *next = must_read(store, &query);
+    add_names(&names, next);
+    pdr_page_free(page);
+    query.after = next->next;
+    page = must_read(store, &query);
+    add_names(&names, page);
+    ASSERT_STR("a e c new f b", names.text);
+    ASSERT(page->next.ptr == NULL);
+    pdr_page_free(next);
+    pdr_page_free(page);
+    suite_close(store);
+}
+
+TEST(list, refuses_the_cursor_of_another_list)
+{
+    pdr_store *store = open_with_some();
+    pdr_query query = {.what = PDR_READ_SESSIONS, .limit = 2};
+    pdr_page *page = must_read(store, &query);
+
+    query.after = page->next;
+    query.filter.agent = S("guide");
+    must_not_read(PDR_EINVALID, "bad_cursor", store, &query);
+    query.filter.agent = pdr_str_n(NULL, 0);
+    query.ref.tenant = S("north");
+    must_not_read(PDR_EINVALID, "bad_cursor", store, &query);
+    query.ref.tenant = pdr_str_n(NULL, 0);
+    query.what = PDR_READ_ALL;
+    must_not_read(PDR_EINVALID, "bad_cursor", store, &query);
+    pdr_page_free(page);
+    suite_close(store);
+}
+
+TEST(list, of_all_tenants_is_in_the_order_of_bytes)
+{
+    pdr_store *store = open_with_some();
+    const pdr_query query = {.what = PDR_READ_ALL};
+
+    make(store, &(struct made){.id = "A", .tenant = "ab", .changed_ms = 1});
+    make(store, &(struct made){.id = "bA", .tenant = "a", .changed_ms = 1});
+    must_list("a/bA ab/A a b c d e f north/a north/z", store, &query);
+    suite_close(store);
+}
+
+TEST(list, by_property_is_in_the_order_of_ids)
+{
+    pdr_store *store = open_with_some();
+    static const char *const ids[] = {"e", "a", "d", "f"};
+    const pdr_property topic[] = {
+        {.key = S("topic"), .value = S("\"x\""), .match = S("x")},
+        {.key = S("kind"), .value = S("\"x\""), .match = S("y")}};
+    pdr_query query = {.what = PDR_READ_SESSIONS,
+                       .filter = {.property = S("topic"), .match = S("x")}};
+
+    must_list("", store, &query);
+    for (size_t i = 0; i < COUNT(ids); i++) {
+        const pdr_edit edit = {.ref = {.id = pdr_str_c(ids[i])},
+                               .revision = 1,
+                               .properties = topic,
+                               .property_count = 2};
+        (void)must_commit_at(store, &edit, 100 + (int64_t)i);
+    }
+    must_list("a d e f", store, &query);
+    query.filter.agent = S("guide");
+    must_list("a e", store, &query);
+    query.filter.agent = pdr_str_n(NULL, 0);
+    query.filter.match = S("X");
+    must_list("", store, &query);
+    query.filter.match = S("y");
+    must_list("", store, &query);
+    query.filter.property = S("kind");
+    must_list("a d e f", store, &query);
+    query.ref.tenant = S("north");
+    must_list("", store, &query);
+    suite_close(store);
+}
+
+TEST(list, by_property_is_not_moved_by_a_turn)
+{
+    pdr_store *store = suite_open();
+    const pdr_property topic[] = {
+        {.key = S("topic"), .value = S("\"x\""), .match = S("x")}};
+    const pdr_query query = {
+        .what = PDR_READ_SESSIONS,
+        .filter = {.property = S("topic"), .match = S("x")}};
+
+    for (int i = 0; i < 3; i++) {
+        char id[2] = {(char)('c' - i), '\0'};
+        const pdr_edit edit = {.ref = {.id = pdr_str_c(id)},
+                               .properties = topic,
+                               .property_count = 1};
+        (void)must_commit(store, &edit);
+    }
+    must_list("a b c", store, &query);
+    (void)must_append(store, "b", 1, 0, 2);
+    must_list("a b c", store, &query);
+
+    const pdr_property others[] = {
+        {.key = S("topic"), .value = S("\"z\""), .match = S("z")},
+        {.key = S("topic"), .value = S("\"x\"")}, /* no list finds it */
+        {.key = S("topic")}};
+    const char *const left[] = {"b c", "c", ""};
+    for (size_t i = 0; i < 3; i++) {
+        char id[2] = {(char)('a' + (int)i), '\0'};
+        const pdr_edit edit = {.ref = {.id = pdr_str_c(id)},
+                               .revision = i == 1 ? 2 : 1,
+                               .properties = &others[i],
+                               .property_count = 1};
+        (void)must_commit(store, &edit);
+        must_list(left[i], store, &query);
+    }
+    suite_close(store);
+}
+
+TEST(list, has_heads_as_they_are)
+{
+    pdr_store *store = open_with_some();
+    const pdr_query query = {.what = PDR_READ_SESSIONS};
+    pdr_page *page = must_read(store, &query);
+
+    for (size_t i = 0; i < page->count; i++) {
+        const pdr_query one = {.what = PDR_READ_HEAD,
+                               .ref = page->sessions[i].ref};
+        pdr_page *alone = must_read(store, &one);
+        assert_memory_equal(page->sessions[i].digest, alone->head.digest,
+                            PDR_DIGEST_BYTES);
+        ASSERT_BYTES(page->sessions[i].agent, alone->head.agent);
+        pdr_page_free(alone);
+    }
+    pdr_page_free(page);
+    suite_close(store);
+}
+
+/* --- expired -------------------------------------------------------------- */
+
+TEST(expired, sessions_come_in_the_order_of_their_time)
+{
+    pdr_store *store = open_with_some();
+    pdr_query query = {.what = PDR_READ_EXPIRED, .now_ms = 200};
+
+    must_list("north/z c d north/a e", store, &query);
+    query.now_ms = 100;
+    must_list("north/z c d north/a", store, &query);
+    query.now_ms = 99;
+    must_list("north/z", store, &query);
+    query.now_ms = 49;
+    must_list("", store, &query);
+    suite_close(store);
+}
+
+TEST(expired, follows_the_expiry_that_is_set)
+{
+    pdr_store *store = open_with_some();
+    const pdr_query query = {.what = PDR_READ_EXPIRED, .now_ms = 1000};
+    pdr_edit edit = EDIT("c", 1);
+
+    edit.expiry = PDR_EXPIRY_SET;
+    edit.expiry_ms = 999;
+    (void)must_commit(store, &edit);
+    must_list("north/z d north/a e a c", store, &query);
+    edit.revision = 2;
+    edit.expiry = PDR_EXPIRY_CLEAR;
+    (void)must_commit(store, &edit);
+    must_list("north/z d north/a e a", store, &query);
+    ASSERT(head_of(store, "c").expiry_ms == PDR_NEVER);
+    suite_close(store);
+}
+
+/* --- due ------------------------------------------------------------------ */
+
+static void deliver(pdr_store *store, const char *tenant, const char *id,
+                    int64_t due_ms)
+{
+    const pdr_work row = {.kind = S("run"), .due_ms = due_ms, .body = S("{}")};
+    const pdr_edit edit = {.ref = {pdr_str_c(tenant), pdr_str_c(id)},
+                           .revision = PDR_ANY_REVISION,
+                           .or_create = true,
+                           .inbox = &row,
+                           .inbox_count = 1};
+
+    (void)must_commit(store, &edit);
+}
+
+TEST(due, rows_of_all_sessions_come_in_the_order_of_their_time)
+{
+    pdr_store *store = suite_open();
+    pdr_query query = {.what = PDR_READ_DUE, .now_ms = 30};
+
+    deliver(store, NULL, "b", 20);
+    deliver(store, NULL, "b", 10);
+    deliver(store, NULL, "a", 20);
+    deliver(store, "north", "a", 10);
+    deliver(store, NULL, "b", 20);
+    deliver(store, NULL, "a", 31);
+    deliver(store, NULL, "a", PDR_NEVER);
+    must_list("b#2 north/a#1 a#1 b#1 b#3", store, &query);
+    query.now_ms = 10;
+    must_list("b#2 north/a#1", store, &query);
+    query.now_ms = 31;
+    must_list("b#2 north/a#1 a#1 b#1 b#3 a#2", store, &query);
+    query.now_ms = 9;
+    must_list("", store, &query);
+    suite_close(store);
+}
+
+TEST(due, rows_go_when_they_are_settled)
+{
+    pdr_store *store = suite_open();
+    const pdr_query query = {.what = PDR_READ_DUE, .now_ms = 30};
+    const uint64_t settle[] = {1};
+    pdr_edit edit = EDIT("a", PDR_ANY_REVISION);
+
+    deliver(store, NULL, "a", 5);
+    deliver(store, NULL, "a", 6);
+    edit.settle = settle;
+    edit.settle_count = 1;
+    (void)must_commit(store, &edit);
+    must_list("a#2", store, &query);
+    edit = (pdr_edit)EDIT("a", 1);
+    edit.remove = true;
+    (void)must_commit(store, &edit);
+    must_list("", store, &query);
+    suite_close(store);
+}
