@@ -1,0 +1,12 @@
+/* A store that lets in whoever lost the lease. */
+#include "store_broken.h"
+
+static void break_edit(pdr_edit *edit)
+{
+    edit->fence = 0;
+}
+
+static void broken_write(pdr_store *store, pdr_write *write)
+{
+    write_changed(store, write, break_edit);
+}
