@@ -7,7 +7,6 @@
 #include "memory/memory.h"
 #include "store.h"
 
-extern const pdr_store_ops pdr__memory_ops;
 extern const pdr_store_ops pdr__sqlite_ops; /* its header brings sqlite3.h */
 
 static const pdr_store_ops *const builtin[] = {&pdr__memory_ops,
@@ -34,7 +33,7 @@ static bool is_scheme(pdr_str text)
 static const pdr_store_ops *find_name(pdr_str name)
 {
     for (size_t i = 0; i < PDR_COUNT(builtin); i++) {
-        if (builtin[i] != NULL && pdr_str_equal(pdr_str_c(builtin[i]->name), name))
+        if (pdr_str_equal(pdr_str_c(builtin[i]->name), name))
             return builtin[i];
     }
     for (size_t i = 0; i < registered_count; i++) {

@@ -1,5 +1,5 @@
 """The programs in examples/ that work on sessions, as a user runs them.
-Usage: examples.py EXAMPLE-SAVE EXAMPLE-PROVIDER"""
+Usage: examples.py EXAMPLE-SAVE EXAMPLE-PROVIDER EXAMPLE-STORE"""
 import json
 import os
 import sys
@@ -8,7 +8,7 @@ from harness import Tests, record, run
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
-SAVE, PROVIDER = (os.path.abspath(path) for path in sys.argv[1:3])
+SAVE, PROVIDER, STORE = (os.path.abspath(path) for path in sys.argv[1:4])
 tests = Tests("examples")
 
 
@@ -115,6 +115,38 @@ def _():
     assert read("s.json") == text.encode() and os.listdir("notes") == []
     assert run([PROVIDER]).status == 2
 
+
+# --- store -------------------------------------------------------------------
+
+def entry(n, kind, role, text):
+    return ('%d {"$type":"%s","messages":[{"role":"%s","contents":'
+            '[{"$type":"text","text":%s}]}]}\n' % (
+                n, kind, role, json.dumps(text, ensure_ascii=False)))
+
+
+@tests.test("example store: goes on where the last run ended")
+def _():
+    turns = ['Is it "dry"?', "Yes.", "Water it.", "Done \u2713"]
+    first = (entry(1, "request", "user", turns[0]) +
+             entry(2, "response", "assistant", turns[1]))
+    expect(run([STORE, "demo.db", *turns[:2]]), 0,
+           "revision 1, 2 entries\n" + first)
+    expect(run([STORE, "demo.db", *turns[2:]]), 0,
+           "revision 2, 4 entries\n" + first +
+           entry(3, "request", "user", turns[2]) +
+           entry(4, "response", "assistant", turns[3]))
+    assert oct(os.stat("demo.db").st_mode & 0o777) == "0o600"
+    assert os.path.getsize("demo.db-wal") == 0 \
+        if os.path.exists("demo.db-wal") else True
+
+
+@tests.test("example store: refuses a file of somebody else and leaves it")
+def _():
+    write("note.txt", "no store\n" * 100)
+    result = run([STORE, "note.txt", "a", "b"])
+    assert result.status != 0 and b"note.txt" in result.err, result
+    assert read("note.txt") == b"no store\n" * 100
+    assert run([STORE]).status == 2
 
 
 tests.finish()
