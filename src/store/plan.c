@@ -13,7 +13,8 @@
  *   I2  A writer that changes what the session is names the revision that it
  *       read, and is let in only at that revision.
  *   I3  Numbers (seq, n, epoch, fence) only grow; those of rows have no gaps.
- *   I4  A completion that has an outcome is never written again.
+ *   I4  An outcome never changes. Entries that come later (a document that is
+ *       imported again has them) extend the row and leave the outcome.
  *   I5  Nothing is decided twice in two ways: running a plan again on the same
  *       head gives the same rows, so that a group can be run again.
  */
@@ -49,6 +50,18 @@ static pdr_rc lease_lost(const pdr_plan *plan, const pdr_head *head,
                     ", the writer has %" PRIu64 "; take the lease again",
                     pdr__shown(shown, plan->ref.id), head->lease.fence,
                     plan->edit->fence);
+}
+
+static pdr_rc lease_held(const pdr_plan *plan, const pdr_lease *lease,
+                         int64_t now_ms, pdr_err *err)
+{
+    char id[PDR_SHOWN], owner[PDR_SHOWN];
+
+    return PDR_FAIL(
+        err, LEASE_HELD,
+        "session '%s': '%s' holds the lease for another %" PRIu64 " ms",
+        pdr__shown(id, plan->ref.id), pdr__shown(owner, lease->owner),
+        (uint64_t)lease->until_ms - (uint64_t)now_ms);
 }
 
 pdr_rc pdr_plan_not_in_inbox(const pdr_plan *plan, uint64_t n, pdr_err *err)
@@ -153,19 +166,13 @@ static pdr_rc move_lease(pdr_plan *plan, const pdr_write *write,
 {
     const pdr_edit *edit = plan->edit;
     pdr_lease *lease = &plan->next.lease;
-    char id[PDR_SHOWN], owner[PDR_SHOWN];
 
     switch (edit->lease) {
     case PDR_LEASE_KEEP:
         return PDR_OK;
     case PDR_LEASE_TAKE:
         if (lease->owner.ptr != NULL && lease->until_ms > write->now_ms)
-            return PDR_FAIL(err, LEASE_HELD,
-                            "session '%s': '%s' holds the lease for another "
-                            "%" PRId64 " ms",
-                            pdr__shown(id, plan->ref.id),
-                            pdr__shown(owner, lease->owner),
-                            lease->until_ms - write->now_ms);
+            return lease_held(plan, lease, write->now_ms, err);
         lease->owner = edit->lease_owner;
         lease->fence = ++*number; /* I3 */
         lease->until_ms = edit->lease_until_ms;
@@ -341,23 +348,34 @@ static void merge(pdr_completion *row, const pdr_completion *known,
     }
 }
 
+/* Who names an id that is there must end it, and nobody ends it twice (I4). */
+static pdr_rc admit_completion(const pdr_completion *asked,
+                               const pdr_completion *known, pdr_err *err)
+{
+    bool has_ended = known->outcome.ptr != NULL;
+    char shown[PDR_SHOWN];
+
+    if (!has_ended && asked->outcome.ptr != NULL)
+        return PDR_OK;
+    return PDR_FAIL(err, COMPLETION_EXISTS,
+                    "correlation id '%s' is known already, and has %s",
+                    pdr__shown(shown, asked->correlation_id),
+                    has_ended ? "ended" : "not ended");
+}
+
 pdr_rc pdr_plan_known(pdr_plan *plan, const pdr_write *write, size_t k,
                       const pdr_completion *known, pdr_err *err)
 {
     pdr_completion *row = NULL;
-    bool explicit_row = false;
-    char shown[PDR_SHOWN];
+    pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(plan != NULL && write != NULL && k < plan->completion_count);
-    explicit_row = k < plan->edit->completion_count;
     row = &plan->completions[k];
     *row = plan->asked[k];
-    if (known != NULL && explicit_row &&
-        (known->outcome.ptr != NULL || row->outcome.ptr == NULL)) /* I4 */
-        return PDR_FAIL(err, COMPLETION_EXISTS,
-                        "correlation id '%s' is known already, and has %s",
-                        pdr__shown(shown, row->correlation_id),
-                        known->outcome.ptr != NULL ? "ended" : "not ended");
+    if (known != NULL && k < plan->edit->completion_count)
+        rc = admit_completion(row, known, err);
+    if (rc != PDR_OK)
+        return rc;
     if (row->first_seq != 0) {
         row->epoch = plan->next.epoch;
         row->first_seq += plan->now.next_seq - 1;
@@ -373,13 +391,18 @@ pdr_rc pdr_plan_known(pdr_plan *plan, const pdr_write *write, size_t k,
 }
 
 /* A count after rows came and went. */
-static pdr_rc move_count(uint64_t *count, int64_t moved, pdr_err *err)
+static pdr_rc move_count(uint64_t *count, int64_t moved, const pdr_plan *plan,
+                         const char *rows, pdr_err *err)
 {
-    if (moved < 0 && (uint64_t)-moved > *count)
+    uint64_t removed = moved < 0 ? 0 - (uint64_t)moved : 0;
+    char shown[PDR_SHOWN];
+
+    if (removed > *count)
         return PDR_FAIL(err, WRONG_COUNT,
-                        "the head counts %" PRIu64 " rows, %" PRId64
-                        " of them were removed",
-                        *count, -moved);
+                        "session '%s': its head counts %" PRIu64
+                        " %s, and %" PRIu64 " of them were removed; verify the "
+                        "store and restore a backup",
+                        pdr__shown(shown, plan->ref.id), *count, rows, removed);
     *count += (uint64_t)moved;
     return PDR_OK;
 }
@@ -392,11 +415,12 @@ pdr_rc pdr_plan_finish(pdr_plan *plan, const pdr_write *write, int64_t slots,
 
     PDR_REQUIRE(plan != NULL && write != NULL);
     next = &plan->next;
-    rc = move_count(&next->slots, slots, err);
+    rc = move_count(&next->slots, slots, plan, "slots", err);
     if (rc == PDR_OK)
-        rc = move_count(&next->properties, properties, err);
+        rc = move_count(&next->properties, properties, plan, "properties", err);
     if (rc == PDR_OK)
-        rc = move_count(&next->inbox, -(int64_t)plan->edit->settle_count, err);
+        rc = move_count(&next->inbox, -(int64_t)plan->edit->settle_count, plan,
+                        "inbox rows", err);
     if (rc == PDR_OK && slots > 0 && next->slots > PDR_MAX_SLOTS)
         rc = PDR_FAIL(err, TOO_MANY_SLOTS,
                       "a session has at most %u slots, this would be "
