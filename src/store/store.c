@@ -107,36 +107,118 @@ static pdr_rc digest_room(pdr_digest **out, struct job *job, size_t count,
     return rc;
 }
 
-/* Each correlation id once: those that the edit names, then those of its
- * entries. Entries of one turn stand side by side, so the search begins with
- * the last one. */
-static void note_entry(pdr_completion *asked, size_t *count, pdr_str id,
-                       size_t place)
-{
-    size_t i = *count;
+/* --- correlation ids -------------------------------------------------------
+ * Each once: those that the edit names, then those of its entries. A turn has
+ * one or two, so few are compared one by one; for many there is a table.
+ */
 
-    while (i > 0 && !pdr_str_equal(asked[i - 1].correlation_id, id))
+#define FEW_IDS 16u
+
+struct ids {
+    pdr_completion *rows;
+    size_t count;
+    uint32_t *table; /* of places in `rows` from 1 on, 0: free; NULL: few */
+    size_t mask;
+};
+
+/* How many there can be. */
+static size_t count_ids(const pdr_edit *edit)
+{
+    size_t count = edit->completion_count;
+
+    for (size_t i = 0; i < edit->entry_count; i++)
+        count += edit->entries[i].correlation_id.ptr != NULL;
+    return count;
+}
+
+static pdr_rc ids_room(struct ids *ids, struct job *job, size_t most,
+                       pdr_err *err)
+{
+    size_t slots = FEW_IDS;
+    void *rows = NULL, *table = NULL;
+    pdr_rc rc = room(&rows, job, most, sizeof(pdr_completion), err);
+
+    while (slots < 2 * most)
+        slots *= 2;
+    if (rc == PDR_OK && most > FEW_IDS)
+        rc = room(&table, job, slots, sizeof(uint32_t), err);
+    if (table != NULL)
+        memset(table, 0, slots * sizeof(uint32_t));
+    *ids = (struct ids){rows, 0, table, slots - 1};
+    return rc;
+}
+
+static size_t find_few(const struct ids *ids, pdr_str id)
+{
+    size_t i = ids->count;
+
+    while (i > 0 && !pdr_str_equal(ids->rows[i - 1].correlation_id, id))
         i--;
-    if (i == 0) {
-        memset(&asked[*count], 0, sizeof(*asked));
-        asked[*count].correlation_id = id;
-        i = ++*count;
+    return i > 0 ? i - 1 : ids->count;
+}
+
+/* The slot where the id stands, or where it would stand. */
+static uint32_t *find_slot(const struct ids *ids, pdr_str id)
+{
+    size_t at = (size_t)pdr__hash(id) & ids->mask;
+
+    while (ids->table[at] != 0 &&
+           !pdr_str_equal(ids->rows[ids->table[at] - 1].correlation_id, id))
+        at = (at + 1) & ids->mask;
+    return &ids->table[at];
+}
+
+/* The row of the id; it is made if there is none. */
+static pdr_completion *take_id(struct ids *ids, pdr_str id)
+{
+    uint32_t *slot = ids->table != NULL ? find_slot(ids, id) : NULL;
+    size_t at = 0;
+
+    if (slot == NULL)
+        at = find_few(ids, id);
+    else
+        at = *slot != 0 ? *slot - 1 : ids->count;
+    if (at < ids->count)
+        return &ids->rows[at];
+    memset(&ids->rows[at], 0, sizeof(*ids->rows));
+    ids->rows[at].correlation_id = id;
+    ids->count++;
+    if (slot != NULL)
+        *slot = (uint32_t)ids->count;
+    return &ids->rows[at];
+}
+
+static void take_ids(struct ids *ids, const pdr_edit *edit)
+{
+    for (size_t i = 0; i < edit->completion_count; i++) {
+        const pdr_completion *from = &edit->completions[i];
+        pdr_completion *row = take_id(ids, from->correlation_id);
+
+        row->fingerprint = from->fingerprint;
+        row->outcome = from->outcome;
     }
-    if (asked[i - 1].first_seq == 0)
-        asked[i - 1].first_seq = place;
-    asked[i - 1].last_seq = place;
+    for (size_t i = 0; i < edit->entry_count; i++) {
+        pdr_completion *row = NULL;
+
+        if (edit->entries[i].correlation_id.ptr == NULL)
+            continue;
+        row = take_id(ids, edit->entries[i].correlation_id);
+        if (row->first_seq == 0)
+            row->first_seq = i + 1;
+        row->last_seq = i + 1;
+    }
 }
 
 static pdr_rc plan_completions(pdr_plan *plan, struct job *job, pdr_err *err)
 {
-    const pdr_edit *edit = plan->edit;
-    size_t most = edit->completion_count + edit->entry_count, count = 0;
-    void *asked = NULL, *written = NULL;
-    pdr_completion *rows = NULL;
-    pdr_rc rc = room(&asked, job, most, sizeof(pdr_completion), err);
+    struct ids ids = {NULL, 0, NULL, 0};
+    size_t most = count_ids(plan->edit);
+    void *written = NULL;
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK)
-        rc = room(&written, job, most, sizeof(pdr_completion), err);
+    if (most == 0)
+        return PDR_OK;
+    rc = ids_room(&ids, job, most, err);
     if (rc != PDR_OK)
         return rc;
     rows = asked;
@@ -156,8 +238,19 @@ static pdr_rc plan_completions(pdr_plan *plan, struct job *job, pdr_err *err)
     plan->asked = asked;
     plan->completions = written;
     plan->completion_count = count;
+    take_ids(&ids, plan->edit);
+    rc = room(&written, job, ids.count, sizeof(pdr_completion), err);
+    if (rc != PDR_OK)
+        return rc;
+    memcpy(written, ids.rows, ids.count * sizeof(pdr_completion));
+    plan->asked = ids.rows;
+    plan->completions = written; /* with the ids, which backends look up */
+    plan->completion_count = ids.count;
     return PDR_OK;
 }
+
+/* --- digests ---------------------------------------------------------------
+ */
 
 static pdr_rc seal_entries(pdr_seals *seals, const pdr_plan *plan,
                            struct job *job, pdr_err *err)
@@ -218,6 +311,7 @@ static pdr_rc seal_edit(pdr_plan *plan, struct job *job, pdr_err *err)
     if (rc != PDR_OK)
         return rc;
     seals = memory;
+    memset(seals, 0, sizeof(*seals));
     rc = seal_entries(seals, plan, job, err);
     if (rc == PDR_OK)
         rc = seal_slots(seals, plan, job, err);
@@ -280,6 +374,7 @@ static pdr_rc job_begin(struct job *job, pdr_store *store,
     pdr_rc rc = PDR_OK;
 
     memset(job, 0, sizeof(*job));
+    PDR_REQUIRE(edits != NULL || count == 0);
     job->memory = (struct pdr__arena)PDR_ARENA_INIT(SIZE_MAX);
     job->write.store = store;
     job->write.seal = &job->seal;
