@@ -189,6 +189,34 @@ void stock_sql(struct stock *stock, const char *sql)
         fail_msg("%s: %s", sql, sqlite3_errmsg(stock->raw));
 }
 
+static void close_raw(struct stock *stock)
+{
+    ASSERT_INT(SQLITE_OK, sqlite3_close(stock->raw));
+    stock->raw = NULL;
+}
+
+void stock_sql_without(struct stock *stock, const char *index, const char *sql)
+{
+    char text[600];
+
+    snprintf(text, sizeof(text),
+             "PRAGMA writable_schema=ON;UPDATE sqlite_schema SET type='table',"
+             "name='hidden',tbl_name='hidden',sql='CREATE TABLE hidden(x)'||"
+             "' /*'||tbl_name||'|'||sql||'*/' WHERE name='%s'",
+             index);
+    stock_sql(stock, text);
+    close_raw(stock); /* the next one reads the tables anew */
+    stock_sql(stock, sql);
+    snprintf(text, sizeof(text),
+             "PRAGMA writable_schema=ON;UPDATE sqlite_schema SET type='index',"
+             "name='%s',tbl_name=substr(sql,26,instr(sql,'|')-26),"
+             "sql=substr(sql,instr(sql,'|')+1,length(sql)-instr(sql,'|')-2)"
+             " WHERE name='hidden'",
+             index);
+    stock_sql(stock, text);
+    close_raw(stock);
+}
+
 int64_t stock_ask(struct stock *stock, const char *sql)
 {
     sqlite3_stmt *stmt = NULL;

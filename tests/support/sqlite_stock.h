@@ -34,6 +34,8 @@ void stock_many(struct stock *stock, size_t count);
 
 /* Run SQL beside the store; it must succeed. */
 void stock_sql(struct stock *stock, const char *sql);
+/* The same, while an index is hidden from SQLite: it stays as it was. */
+void stock_sql_without(struct stock *stock, const char *index, const char *sql);
 /* The one number that a statement gives. */
 int64_t stock_ask(struct stock *stock, const char *sql);
 
