@@ -440,13 +440,36 @@ static pdr_rc run_walk(struct verify *v, const struct walk *walk, pdr_err *err)
 
 /* --- all of it ----------------------------------------------------------- */
 
+/* Is there the row, with columns of the types that were written? */
+static pdr_rc has_store_row(bool *out, const struct verify *v, pdr_err *err)
+{
+    static const char sql[] =
+        "SELECT typeof(schema)='integer' AND typeof(number)='integer'"
+        " AND typeof(created)='integer' AND keyed IS (key_check IS NOT NULL)"
+        " FROM store WHERE one=1";
+    struct pdr__rows rows;
+    pdr_rc rc = pdr__rows_open(&rows, v->reader, READER_KEPT, sql, err);
+
+    if (rc == PDR_OK)
+        rc = pdr__rows_next(out, &rows, err);
+    if (rc == PDR_OK && *out)
+        *out = pdr__rows_int(&rows) == 1;
+    pdr__rows_close(&rows);
+    return rc;
+}
+
 /* The tables themselves, and the one row that speaks of all. */
 static pdr_rc check_store_row(struct verify *v, pdr_err *err)
 {
     struct pdr__sqlite probe = {.base = v->store->base, .path = v->store->path};
     pdr_err detail = PDR_ERR_INIT;
-    pdr_rc rc = pdr__schema_check(&probe, v->reader->db, &detail);
+    bool found = false;
+    pdr_rc rc = has_store_row(&found, v, &detail);
 
+    if (rc == PDR_OK && !found)
+        rc = PDR_FAIL(&detail, STORE_DAMAGED, "%s", "is damaged, or not there");
+    if (rc == PDR_OK)
+        rc = pdr__schema_check(&probe, v->reader->db, &detail);
     if (rc == PDR_ECORRUPT || rc == PDR_EINVALID || rc == PDR_EVERSION ||
         rc == PDR_EDENIED) {
         tell(v, "store", "one 1", detail.message);
