@@ -221,23 +221,6 @@ static pdr_rc plan_completions(pdr_plan *plan, struct job *job, pdr_err *err)
     rc = ids_room(&ids, job, most, err);
     if (rc != PDR_OK)
         return rc;
-    rows = asked;
-    for (; count < edit->completion_count; count++) {
-        memset(&rows[count], 0, sizeof(*rows));
-        rows[count].correlation_id = edit->completions[count].correlation_id;
-        rows[count].fingerprint = edit->completions[count].fingerprint;
-        rows[count].outcome = edit->completions[count].outcome;
-    }
-    for (size_t i = 0; i < edit->entry_count; i++) {
-        if (edit->entries[i].correlation_id.ptr != NULL)
-            note_entry(rows, &count, edit->entries[i].correlation_id, i + 1);
-    }
-    /* A backend looks for the rows before the plan fills them. */
-    if (count > 0)
-        memcpy(written, asked, count * sizeof(pdr_completion));
-    plan->asked = asked;
-    plan->completions = written;
-    plan->completion_count = count;
     take_ids(&ids, plan->edit);
     rc = room(&written, job, ids.count, sizeof(pdr_completion), err);
     if (rc != PDR_OK)
