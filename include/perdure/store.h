@@ -127,7 +127,8 @@ typedef enum pdr_part {
 typedef struct pdr_work {
     pdr_ref session;        /* reading what is due: whose row it is */
     uint64_t n;             /* from 1, never used again; given by the commit */
-    int64_t due_ms;         /* inbox: not before; PDR_NEVER elsewhere */
+    int64_t due_ms;         /* inbox: not before; elsewhere PDR_NEVER, and
+                               ignored in a commit */
     pdr_str kind;           /* 1 to 128 bytes, the caller's word for it */
     pdr_str correlation_id; /* or absent */
     pdr_str body;           /* JSON */
@@ -358,8 +359,11 @@ typedef enum pdr_read_what {
     PDR_READ_STREAM = 7,
     PDR_READ_INBOX = 8,
     PDR_READ_SESSIONS = 9, /* heads, the last changed first */
-    PDR_READ_EXPIRED = 10, /* heads, the first expired first; all tenants */
-    PDR_READ_DUE = 11,     /* inbox rows of all sessions, the first due first */
+    /* These two are of all tenants; what has the same time comes in the order
+     * of epochs, and may come again on the next page if the last session of
+     * this one was removed meanwhile. */
+    PDR_READ_EXPIRED = 10, /* heads, the first expired first */
+    PDR_READ_DUE = 11,     /* inbox rows, the first due first */
     PDR_READ_ALL = 12      /* heads of all tenants, in order of the bytes of
                               tenant and id: a walk that no commit disturbs */
 } pdr_read_what;

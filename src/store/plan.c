@@ -248,9 +248,14 @@ static pdr_rc seal_work(pdr_digest *out, const pdr_plan *plan,
 {
     pdr_rc rc = PDR_OK;
 
-    for (size_t i = 0; i < count && rc == PDR_OK; i++)
+    for (size_t i = 0; i < count && rc == PDR_OK; i++) {
+        pdr_work row = rows[i];
+
+        if (part != PDR_PART_INBOX)
+            row.due_ms = PDR_NEVER; /* what is kept of it */
         rc = pdr__seal_work(out[i], seal, write->store, &plan->ref, part, n + i,
-                            &rows[i], err);
+                            &row, err);
+    }
     return rc;
 }
 
