@@ -130,6 +130,7 @@ struct spot {
     const struct row *work;        /* what is due; NULL in other lists */
     int64_t ms;
     pdr_ref ref;
+    uint64_t epoch;
     uint64_t n;
 };
 
@@ -140,6 +141,11 @@ static bool is_by_id(const pdr_query *query)
                                            query->filter.property.ptr != NULL);
 }
 
+static int number_order(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
 /* Below 0 if `a` comes before `b`. */
 static int spot_order(const pdr_query *query, const struct spot *a,
                       const struct spot *b)
@@ -148,11 +154,23 @@ static int spot_order(const pdr_query *query, const struct spot *a,
 
     if (is_by_id(query))
         return pdr__ref_order(&a->ref, &b->ref);
+    if (query->what == PDR_READ_SESSIONS) /* downwards */
+        return order != 0 ? -order : pdr__ref_order(&b->ref, &a->ref);
     if (order == 0)
-        order = pdr__ref_order(&a->ref, &b->ref);
-    if (order == 0)
-        order = (a->n > b->n) - (a->n < b->n);
-    return query->what == PDR_READ_SESSIONS ? -order : order;
+        order = number_order(a->epoch, b->epoch);
+    return order != 0 ? order : number_order(a->n, b->n);
+}
+
+/* Where the page before ended. If its session is gone, what has the same time
+ * is told again. */
+static struct spot last_spot(const struct memory *self, const pdr_place *place)
+{
+    const struct session *session = pdr__memory_find(self, &place->ref);
+    struct spot spot = {.ms = place->ms, .ref = place->ref, .n = place->n};
+
+    if (session != NULL)
+        spot.epoch = session->head->is.head.epoch;
+    return spot;
 }
 
 static bool has_property(const struct session *session,
@@ -204,7 +222,8 @@ static void offer_session(struct spot *best, const struct session *session,
                           const struct spot *after, const pdr_query *query)
 {
     const pdr_head *head = &session->head->is.head;
-    struct spot spot = {.session = session, .ref = head->ref};
+    struct spot spot = {
+        .session = session, .ref = head->ref, .epoch = head->epoch};
 
     if (query->what == PDR_READ_ALL) {
         offer(best, &spot, after, query);
@@ -246,8 +265,13 @@ static pdr_rc fill_list(pdr_page *page, const struct memory *self,
                         const pdr_query *query, pdr_err *err)
 {
     const pdr_place *place = pdr_page_place(page);
-    struct spot last = {.ms = place->ms, .ref = place->ref, .n = place->n};
-    const struct spot *after = place->begins ? NULL : &last;
+    struct spot last = {0};
+    const struct spot *after = NULL;
+
+    if (!place->begins) {
+        last = last_spot(self, place);
+        after = &last;
+    }
 
     for (;;) {
         struct spot best = {0};

@@ -166,7 +166,8 @@ static pdr_rc put_frame(struct session *session, const pdr_plan *plan,
 
 /* Add work; the last row gets the number before `next`. */
 static pdr_rc put_work(struct rows *rows, const pdr_work *work, size_t count,
-                       uint64_t next, pdr_digest *digests, pdr_err *err)
+                       uint64_t next, pdr_digest *digests, bool has_time,
+                       pdr_err *err)
 {
     int64_t added = 0;
     pdr_rc rc = PDR_OK;
@@ -175,6 +176,8 @@ static pdr_rc put_work(struct rows *rows, const pdr_work *work, size_t count,
         union cells cells = {.work = work[i]};
         cells.work.session = (pdr_ref){0};
         cells.work.n = next - count + i;
+        if (!has_time)
+            cells.work.due_ms = PDR_NEVER;
         memcpy(cells.work.digest, digests[i], PDR_DIGEST_BYTES);
         rc = put(rows, &added, &cells, CELLS_WORK, err);
     }
@@ -196,13 +199,13 @@ static pdr_rc change_work(struct session *session, const pdr_plan *plan,
             return pdr_plan_not_in_inbox(plan, edit->settle[i], err);
     }
     pdr_rc rc = put_work(journal, edit->journal, edit->journal_count,
-                         plan->next.journal_next, plan->journal, err);
+                         plan->next.journal_next, plan->journal, false, err);
     if (rc == PDR_OK)
         rc = put_work(stream, edit->stream, edit->stream_count,
-                      plan->next.stream_next, plan->stream, err);
+                      plan->next.stream_next, plan->stream, false, err);
     if (rc == PDR_OK)
         rc = put_work(inbox, edit->inbox, edit->inbox_count,
-                      plan->next.inbox_next, plan->inbox, err);
+                      plan->next.inbox_next, plan->inbox, true, err);
     return rc;
 }
 
