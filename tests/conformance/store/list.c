@@ -392,11 +392,11 @@ TEST(due, rows_of_all_sessions_come_in_the_order_of_their_time)
     deliver(store, NULL, "b", 20);
     deliver(store, NULL, "a", 31);
     deliver(store, NULL, "a", PDR_NEVER);
-    must_list("b#2 north/a#1 a#1 b#1 b#3", store, &query);
+    must_list("b#2 north/a#1 b#1 b#3 a#1", store, &query);
     query.now_ms = 10;
     must_list("b#2 north/a#1", store, &query);
     query.now_ms = 31;
-    must_list("b#2 north/a#1 a#1 b#1 b#3 a#2", store, &query);
+    must_list("b#2 north/a#1 b#1 b#3 a#1 a#2", store, &query);
     query.now_ms = 9;
     must_list("", store, &query);
     suite_close(store);
@@ -419,5 +419,30 @@ TEST(due, rows_go_when_they_are_settled)
     edit.remove = true;
     (void)must_commit(store, &edit);
     must_list("", store, &query);
+    suite_close(store);
+}
+
+TEST(due, rows_are_not_skipped_when_the_last_session_of_a_page_goes)
+{
+    pdr_store *store = suite_open();
+    pdr_query query = {.what = PDR_READ_DUE, .now_ms = 30, .limit = 2};
+    pdr_edit removal = EDIT("b", 1);
+    struct names names = {{0}, 0};
+
+    deliver(store, NULL, "c", 5);
+    deliver(store, NULL, "b", 5);
+    deliver(store, NULL, "a", 5);
+    deliver(store, NULL, "d", 6);
+    pdr_page *page = must_read(store, &query);
+    add_names(&names, page);
+    removal.remove = true;
+    (void)must_commit(store, &removal);
+    query.after = page->next;
+    query.limit = 9;
+    pdr_page *next = must_read(store, &query);
+    add_names(&names, next);
+    ASSERT_STR("c#1 b#1 c#1 a#1 d#1", names.text);
+    pdr_page_free(next);
+    pdr_page_free(page);
     suite_close(store);
 }

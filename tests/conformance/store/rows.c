@@ -285,6 +285,25 @@ TEST(work, keeps_all_its_columns)
     suite_close(store);
 }
 
+TEST(work, has_a_time_only_in_the_inbox)
+{
+    pdr_store *store = suite_open();
+    const pdr_work row = {.due_ms = 5, .kind = S("k"), .body = S("1")};
+    pdr_edit edit = EDIT("s", 0);
+    edit.journal = edit.stream = edit.inbox = &row;
+    edit.journal_count = edit.stream_count = edit.inbox_count = 1;
+
+    (void)must_commit(store, &edit);
+    for (int what = PDR_READ_JOURNAL; what <= PDR_READ_INBOX; what++) {
+        const pdr_query query = {.what = (pdr_read_what)what, .ref = edit.ref};
+        pdr_page *page = must_read(store, &query);
+        ASSERT_INT(what == PDR_READ_INBOX ? 5 : PDR_NEVER,
+                   page->work[0].due_ms);
+        pdr_page_free(page);
+    }
+    suite_close(store);
+}
+
 TEST(work, is_removed_up_to_a_number_before_more_is_added)
 {
     pdr_store *store = suite_open();
