@@ -365,6 +365,20 @@ TEST(judge, finds_an_inbox_row_that_is_lost)
     end(&tale);
 }
 
+TEST(judge, finds_a_step_that_is_lost)
+{
+    struct tale tale;
+    struct view_session *s = &tale.view.sessions[0];
+
+    tell_all(&tale);
+    s->journal.count--;
+    s->journal_next--;
+    judge(&tale);
+    ASSERT_SIZE(1, tale.judgement.lost);
+    ASSERT_SIZE(1, judgement_sum(&tale.judgement));
+    end(&tale);
+}
+
 TEST(judge, finds_a_lease_that_is_lost)
 {
     struct tale tale;

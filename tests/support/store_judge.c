@@ -485,6 +485,15 @@ static bool has_completion(const struct deed *deed)
            deed->kind == DEED_STEP;
 }
 
+/* Is the journal row of a step there, unless a turn removed it? */
+static bool has_step(const struct view_session *now, uint64_t n, deed_id id)
+{
+    if (n < now->journal_first)
+        return true;
+    return n - now->journal_first < now->journal.count &&
+           now->journal.rows[n - now->journal_first].note.id == id;
+}
+
 static bool is_in_a_line(const struct deed *deed)
 {
     for (size_t i = 0; i < deed->part_count; i++)
@@ -513,7 +522,7 @@ static void judge_part(struct trial *trial, struct deed *deed,
     else if (has_completion(deed) && part->seen.completions == 0)
         complain(trial, &out->lost, deed->id, "its completion");
     if (deed->kind == DEED_STEP && deed->state == DEED_DONE &&
-        part->journal_n >= trial->now->journal_next)
+        !has_step(trial->now, part->journal_n, deed->id))
         complain(trial, &out->lost, deed->id, "its journal row");
 }
 

@@ -128,7 +128,10 @@ static bool take_end(struct oracle *oracle, char what, deed_id id,
 {
     struct deed *deed = oracle_open_deed(oracle);
 
-    if (deed == NULL || deed->id != id || !deed->trying)
+    if (deed == NULL || deed->id != id)
+        return false;
+    /* It can be given up without another try, but not end well. */
+    if (!deed->trying && what != 'R' && what != 'U')
         return false;
     deed->trying = false;
     oracle->done += what == 'A' || what == 'E';
