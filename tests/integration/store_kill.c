@@ -8,7 +8,7 @@
 #include "store_writer.h"
 
 /* The writers and the judge alone, with the store that is the reference. */
-TEST(writers, do_what_the_judge_expects)
+TEST(undisturbed_writers, do_what_the_judge_expects)
 {
     static struct view view;
     struct oracle oracles[4];
