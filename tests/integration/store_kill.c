@@ -47,7 +47,8 @@ TEST(killed_writers, lose_nothing_double_nothing_and_fork_nothing)
                              .threads = 2,
                              .sessions = 10,
                              .pause_ms = 60,
-                             .seed = 1};
+                             .seed = 1,
+                             .keep = true};
     size_t wanted = is_long ? 5000 : 300;
     struct kill_result all = {0}, one;
 

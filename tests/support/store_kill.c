@@ -223,7 +223,7 @@ void store_kill(struct kill_result *out, const struct kill_plan *plan)
         kill_all(&killing);
         judge(&killing);
     }
-    if (kill_result_bad(out) == 0)
+    if (kill_result_bad(out) == 0 || !plan->keep)
         room_leave(&killing.room);
     else
         fprintf(stderr, "the store is left in %s\n", killing.room.path);

@@ -19,6 +19,7 @@ struct kill_plan {
     unsigned sessions;  /* that all share */
     unsigned pause_ms;  /* between two kills, at most */
     uint64_t seed;
+    bool keep; /* the folder, if something was found */
 };
 
 struct kill_result {
