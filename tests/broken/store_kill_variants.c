@@ -5,14 +5,14 @@
 #include "store_kill.h"
 #include "store_variants.h"
 
-#define TRIES 5
+#define TRIES 12
 
 static const struct kill_plan brief = {.kills = 24,
                                        .between = 12,
                                        .processes = 4,
                                        .threads = 2,
-                                       .sessions = 4,
-                                       .pause_ms = 60,
+                                       .sessions = 3,
+                                       .pause_ms = 150,
                                        .seed = 1};
 
 /* One try may be lucky. `found` is what counts as seen. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #define NAME         "PERDURE_STORE_VARIANT"
-#define DROP_ONE_OUT 40
+#define DROP_ONE_OUT 6
 
 pdr_rc __real_pdr_store_commit(pdr_committed *out, pdr_store *store,
                                const pdr_edit *edits, size_t count,

@@ -446,6 +446,23 @@ TEST(judge, finds_what_an_old_fence_wrote)
     end(&tale);
 }
 
+/* Also when the row is gone. */
+TEST(judge, finds_that_an_old_fence_was_let_in)
+{
+    struct tale tale;
+    struct deed *deed = NULL;
+
+    tell_all(&tale);
+    tell_step(&tale, 2, 0, 101);
+    tell_turn(&tale, 1, 0, 1, ACKNOWLEDGED);
+    deed = &tale.oracles[1].deeds[tale.oracles[1].count - 1];
+    deed->parts[0].asked = 100;
+    judge(&tale);
+    ASSERT_SIZE(1, tale.judgement.forked);
+    ASSERT_SIZE(1, judgement_sum(&tale.judgement));
+    end(&tale);
+}
+
 TEST(judge, finds_a_fence_that_was_given_twice)
 {
     struct tale tale;

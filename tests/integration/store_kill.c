@@ -46,7 +46,7 @@ TEST(killed_writers, lose_nothing_double_nothing_and_fork_nothing)
                              .processes = 4,
                              .threads = 2,
                              .sessions = 10,
-                             .pause_ms = 60,
+                             .pause_ms = 120,
                              .seed = 1,
                              .keep = true};
     size_t wanted = is_long ? 5000 : 300;

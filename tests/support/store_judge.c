@@ -15,7 +15,7 @@
  *       that the line says; completions are those of all deeds that are there.
  *   J4  The inbox holds what was added and not settled, nothing else.
  *   J5  In the line and in the journal, fences never go back. No fence was
- *       given twice.
+ *       given twice. Who wrote under a fence was told the same one.
  *   J6  What was acknowledged is there, unless its session was removed. A
  *       removed epoch does not come back.
  *   J7  Of a deed with several parts, all are there or none.
@@ -424,6 +424,15 @@ static void judge_lease(struct trial *trial)
                  "one fence, and two who took it");
 }
 
+static void judge_asked(struct trial *trial, struct deed *deed,
+                        struct deed_part *part)
+{
+    if (deed->state == DEED_DONE && deed->kind != DEED_RELEASE &&
+        part->asked != 0 && part->fence != part->asked)
+        complain(trial, &trial->out->forked, deed->id,
+                 "acknowledged to a writer that had lost the lease");
+}
+
 static int by_number(const void *a, const void *b)
 {
     const uint64_t *left = a, *right = b;
@@ -607,6 +616,7 @@ void store_judge(struct judgement *out, const struct view *view,
         judge_session(&trial);
         judge_commits(&trial);
     }
+    each_part(&trial, judge_asked);
     each_part(&trial, judge_part);
     each_part(&trial, judge_rows);
     for (size_t i = 0; i < count; i++)

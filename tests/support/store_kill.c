@@ -71,7 +71,7 @@ static void start(struct killing *killing, unsigned i)
                              .seed = next_random(&killing->random)};
 
     /* Some close the store by themselves, and may be killed doing it. */
-    job.deeds = 10 + random_below(&killing->random, 200);
+    job.deeds = 1 + random_below(&killing->random, 60);
     killing->crew[i] = writer_start(&job);
 }
 

@@ -541,7 +541,7 @@ static void choose(struct writer *writer)
 {
     memset(&writer->deed, 0, sizeof(writer->deed));
     writer->deed.id = deed_id_of(writer->number, writer->file.next);
-    if (writer->lease.is_held && chance(writer, 60))
+    if (writer->lease.is_held && chance(writer, 80))
         choose_with_lease(writer);
     else
         choose_freely(writer);
