@@ -44,7 +44,7 @@
 #define CASE_NS          1000000000u /* both sides together */
 #define MAX_CASE_NS      3000000000u /* the same, if too many were disturbed */
 #define YARDSTICK_ROUNDS 10000       /* some 10 us */
-#define MAX_NOTES        12
+#define MAX_NOTES        24
 #define MAX_DATA_FOLDER  512
 
 static struct {
@@ -269,7 +269,7 @@ static void stay_on_one_core(void)
         run.core = (int)core;
 }
 
-void bench_start(int argc, char **argv, const char *bench)
+static void read_options(int argc, char **argv, const char *bench)
 {
     run.bench = bench;
     for (int i = 1; i < argc; i++) {
@@ -286,6 +286,18 @@ void bench_start(int argc, char **argv, const char *bench)
                        "[CASE]",
                        argv[0]);
     }
+}
+
+void bench_start_threads(int argc, char **argv, const char *bench)
+{
+    read_options(argc, argv, bench);
+    run.plain = true;
+    bench_note("perdure", pdr_version());
+}
+
+void bench_start(int argc, char **argv, const char *bench)
+{
+    read_options(argc, argv, bench);
     stay_on_one_core();
     if (!run.plain)
         keep_memory();
@@ -330,6 +342,14 @@ void bench_note(const char *key, const char *value)
     copy_text(run.notes[i].value, sizeof(run.notes[i].value), value);
 }
 
+void bench_note_number(const char *key, double value)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "%.6g", value);
+    bench_note(key, text);
+}
+
 void bench_path(char *out, size_t cap, const char *name)
 {
     if (snprintf(out, cap, "%s/%s", run.data, name) >= (int)cap)
@@ -370,6 +390,7 @@ static void print_number(const char *key, bool known, double number)
 static void print_head(const struct bench_figure *f)
 {
     bool compared = f->baseline != NULL;
+    double ratio = f->baseline_value / (f->value > 0 ? f->value : 1);
 
     printf("{\"bench\":\"%s\",\"case\":\"%s\",", run.bench, f->name);
     print_number("value", true, f->value);
@@ -380,7 +401,7 @@ static void print_head(const struct bench_figure *f)
         printf("\"baseline\":null,");
     print_number("baseline_value", compared, f->baseline_value);
     print_number("ratio", compared && f->value > 0,
-                 f->baseline_value / (f->value > 0 ? f->value : 1));
+                 f->ratio > 0 ? f->ratio : ratio);
     print_number("wanted", f->wanted > 0 && !run.quick, f->wanted);
     if (f->derived)
         printf("\"derived\":true,");
@@ -538,7 +559,7 @@ void bench_run(const struct bench_case *c)
 /* Which calls of a race count, and for how much. */
 enum race_rule { RACE_CALM, RACE_ALL, RACE_ON_CORE };
 
-static uint64_t core_ns(void)
+uint64_t bench_core_ns(void)
 {
     struct timespec used;
 
@@ -552,10 +573,10 @@ static struct bench_time race_call(struct bench_side *side)
 
     if (side->call != NULL) {
         long before = preemptions();
-        uint64_t used = core_ns(), begin = bench_now_ns();
+        uint64_t used = bench_core_ns(), begin = bench_now_ns();
         side->call(side->arg);
         time.taken = bench_now_ns() - begin;
-        time.used = core_ns() - used;
+        time.used = bench_core_ns() - used;
         time.calm = preemptions() == before;
     } else {
         time = side->timed(side->arg);
@@ -642,6 +663,72 @@ void bench_row(const struct bench_row *row)
     print_racer("baseline_", row->theirs, factor);
     printf("\"clock\":\"%s\",", row->ours->on_core ? "core" : "wall");
     print_tail(row->ours->calls);
+}
+
+/* --- blocks --------------------------------------------------------------- */
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+double bench_median(double *values, size_t count)
+{
+    qsort(values, count, sizeof(values[0]), by_value);
+    return (values[(count - 1) / 2] + values[count / 2]) / 2;
+}
+
+void bench_blocks_add(struct bench_blocks *blocks, double ours, double theirs)
+{
+    if (blocks->count == BENCH_MAX_BLOCKS)
+        bench_fail("%s: too many blocks", blocks->name);
+    blocks->ours[blocks->count] = ours;
+    blocks->theirs[blocks->count++] = theirs;
+}
+
+/* The ratios of all blocks, sorted. */
+static double ratios_of(double *ratios, const struct bench_blocks *blocks)
+{
+    for (size_t i = 0; i < blocks->count; i++)
+        ratios[i] = blocks->more_is_better
+                        ? blocks->ours[i] / blocks->theirs[i]
+                        : blocks->theirs[i] / blocks->ours[i];
+    return bench_median(ratios, blocks->count);
+}
+
+double bench_blocks_ratio(const struct bench_blocks *blocks)
+{
+    double ratios[BENCH_MAX_BLOCKS];
+
+    return ratios_of(ratios, blocks);
+}
+
+void bench_blocks_report(const struct bench_blocks *blocks)
+{
+    double ratios[BENCH_MAX_BLOCKS], ours[BENCH_MAX_BLOCKS];
+    double theirs[BENCH_MAX_BLOCKS];
+    size_t count = blocks->count, size = count * sizeof(ours[0]);
+
+    if (!bench_wants(blocks->name))
+        return;
+    memcpy(ours, blocks->ours, size);
+    memcpy(theirs, blocks->theirs, size);
+    struct bench_figure figure = {.name = blocks->name,
+                                  .value = bench_median(ours, count),
+                                  .unit = blocks->unit,
+                                  .baseline = blocks->baseline,
+                                  .baseline_value =
+                                      bench_median(theirs, count),
+                                  .ratio = ratios_of(ratios, blocks),
+                                  .wanted = blocks->wanted};
+    print_head(&figure);
+    printf("\"ratio_min\":%.4g,\"ratio_p25\":%.4g,\"ratio_p75\":%.4g,"
+           "\"ratio_max\":%.4g,",
+           ratios[0], ratios[count / 4], ratios[count - 1 - count / 4],
+           ratios[count - 1]);
+    print_tail(count);
 }
 
 /* --- what a document holds -------------------------------------------------

@@ -41,6 +41,7 @@ struct bench_figure {
     const char *unit;
     const char *baseline;  /* NULL if there is none */
     double baseline_value; /* in the same unit; less is better */
+    double ratio;          /* 0: baseline_value divided by value */
     bool derived;          /* nobody measured the baseline */
     const struct bench_text *text;
     double wanted;
@@ -80,11 +81,28 @@ struct bench_row {
     double wanted;
 };
 
+#define BENCH_MAX_BLOCKS 64
+
+/* Two sides that take turns in blocks of many calls: what came out of each. */
+struct bench_blocks {
+    const char *name;
+    const char *unit;
+    const char *baseline;
+    bool more_is_better; /* of the unit */
+    double wanted;
+    double ours[BENCH_MAX_BLOCKS], theirs[BENCH_MAX_BLOCKS];
+    size_t count;
+};
+
 /* Read the options, stay on one core, install the allocator. `program` is the
  * bench that the lines name. Options: --quick (each case once, no threshold),
  * --plain-malloc (leave malloc as it is), --data FOLDER (default build/bench),
  * and a word that chooses cases. */
 void bench_start(int argc, char **argv, const char *bench);
+
+/* The same for a program with threads: it uses all cores, and malloc as it is,
+ * because the allocator is for one thread. */
+void bench_start_threads(int argc, char **argv, const char *bench);
 
 bool bench_is_quick(void);
 
@@ -96,6 +114,7 @@ bool bench_wants(const char *name);
 
 /* Add a member to the settings of each line that follows. Both copied. */
 void bench_note(const char *key, const char *value);
+void bench_note_number(const char *key, double value);
 
 /* Where a file of the data folder is. */
 void bench_path(char *out, size_t cap, const char *name);
@@ -122,8 +141,23 @@ void bench_race(struct bench_side *const *sides, size_t count, bool waits);
 /* Print the line of two sides that were in one race. */
 void bench_row(const struct bench_row *row);
 
+/* One more block of each side. */
+void bench_blocks_add(struct bench_blocks *blocks, double ours, double theirs);
+
+/* The median of the ratios of the blocks: how many times better we are. */
+double bench_blocks_ratio(const struct bench_blocks *blocks);
+
+/* Print the line: medians of both sides, `ratio` as above, and its spread. */
+void bench_blocks_report(const struct bench_blocks *blocks);
+
+/* The middle one; `values` is sorted. */
+double bench_median(double *values, size_t count);
+
 /* Monotonic time in nanoseconds. */
 uint64_t bench_now_ns(void);
+
+/* Time that all threads of the process spent on cores, in nanoseconds. */
+uint64_t bench_core_ns(void);
 
 /* Say what is wrong and end the program with status 1. */
 void bench_fail(const char *fmt, ...)
