@@ -719,8 +719,7 @@ void bench_blocks_report(const struct bench_blocks *blocks)
                                   .value = bench_median(ours, count),
                                   .unit = blocks->unit,
                                   .baseline = blocks->baseline,
-                                  .baseline_value =
-                                      bench_median(theirs, count),
+                                  .baseline_value = bench_median(theirs, count),
                                   .ratio = ratios_of(ratios, blocks),
                                   .wanted = blocks->wanted};
     print_head(&figure);

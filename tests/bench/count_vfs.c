@@ -125,27 +125,26 @@ static int file_unfetch(sqlite3_file *file, sqlite3_int64 at, void *page)
     return METHODS(file)->xUnfetch(REAL(file), at, page);
 }
 
-static const sqlite3_io_methods methods = {.iVersion = 3,
-                                           .xClose = file_close,
-                                           .xRead = file_read,
-                                           .xWrite = file_write,
-                                           .xTruncate = file_truncate,
-                                           .xSync = file_sync,
-                                           .xFileSize = file_size,
-                                           .xLock = file_lock,
-                                           .xUnlock = file_unlock,
-                                           .xCheckReservedLock =
-                                               file_is_reserved,
-                                           .xFileControl = file_control,
-                                           .xSectorSize = file_sector,
-                                           .xDeviceCharacteristics =
-                                               file_device,
-                                           .xShmMap = file_shm_map,
-                                           .xShmLock = file_shm_lock,
-                                           .xShmBarrier = file_shm_barrier,
-                                           .xShmUnmap = file_shm_unmap,
-                                           .xFetch = file_fetch,
-                                           .xUnfetch = file_unfetch};
+static const sqlite3_io_methods methods = {
+    .iVersion = 3,
+    .xClose = file_close,
+    .xRead = file_read,
+    .xWrite = file_write,
+    .xTruncate = file_truncate,
+    .xSync = file_sync,
+    .xFileSize = file_size,
+    .xLock = file_lock,
+    .xUnlock = file_unlock,
+    .xCheckReservedLock = file_is_reserved,
+    .xFileControl = file_control,
+    .xSectorSize = file_sector,
+    .xDeviceCharacteristics = file_device,
+    .xShmMap = file_shm_map,
+    .xShmLock = file_shm_lock,
+    .xShmBarrier = file_shm_barrier,
+    .xShmUnmap = file_shm_unmap,
+    .xFetch = file_fetch,
+    .xUnfetch = file_unfetch};
 
 static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file,
                     int flags, int *out_flags)

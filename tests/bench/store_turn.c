@@ -69,11 +69,10 @@ static struct cost flat_block(const struct fill *fill,
     struct count_vfs played = count_vfs_get();
     pdr_store_close(store);
     struct count_vfs closed = count_vfs_get();
-    return (struct cost){(double)count_vfs_bytes(&before, &closed) /
-                             (double)count,
-                         (double)(played.log_bytes - before.log_bytes) /
-                             (double)count,
-                         (double)core / 1e3 / (double)count};
+    return (struct cost){
+        (double)count_vfs_bytes(&before, &closed) / (double)count,
+        (double)(played.log_bytes - before.log_bytes) / (double)count,
+        (double)core / 1e3 / (double)count};
 }
 
 static void give_frame(struct turn_session *session, pdr_store *store)
@@ -104,9 +103,9 @@ static void flat_add(struct flat *flat, const struct cost *ours,
 
 static void flat_report(const struct flat *pair)
 {
-    static const char *const names[] = {
-        "10000_bytes", "10000_log_bytes", "10000_core",
-        "frame_bytes", "frame_log_bytes", "frame_core"};
+    static const char *const names[] = {"10000_bytes",     "10000_log_bytes",
+                                        "10000_core",      "frame_bytes",
+                                        "frame_log_bytes", "frame_core"};
     const struct bench_blocks *all[] = {&pair[0].bytes, &pair[0].log,
                                         &pair[0].core,  &pair[1].bytes,
                                         &pair[1].log,   &pair[1].core};

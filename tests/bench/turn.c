@@ -123,8 +123,8 @@ static void add_work(struct turn *turn, struct turn_session *session)
 
     turn->options.now_ms = now;
     turn->slot.key = pdr_str_c("UserPreferences");
-    turn->slot.value = text_fill(turn->slot_text, TURN_SLOT,
-                                 "{\"summary\":\"", "\"}", random);
+    turn->slot.value =
+        text_fill(turn->slot_text, TURN_SLOT, "{\"summary\":\"", "\"}", random);
     turn->inbox = work("run",
                        text_fill(turn->inbox_text, TURN_INBOX,
                                  "{\"message\":\"", "\"}", random),
@@ -215,9 +215,9 @@ static void add_entries(struct turn *turn, struct turn_session *session)
                           "\"}]}]}", random)};
     turn->completion = (pdr_completion){
         .correlation_id = id,
-        .outcome = text_fill(turn->completion_text, TURN_COMPLETION,
-                             "{\"outcome\":\"completed\",\"note\":\"", "\"}",
-                             random)};
+        .outcome =
+            text_fill(turn->completion_text, TURN_COMPLETION,
+                      "{\"outcome\":\"completed\",\"note\":\"", "\"}", random)};
     turn->edit.entries = turn->entries;
     turn->edit.entry_count = 2;
     turn->edit.completions = &turn->completion;
