@@ -37,6 +37,7 @@ enum sql {
     SQL_IS_COMPLETE,
     SQL_SLOT,
     SQL_WORK,
+    SQL_INBOX,
     SQL_PLACES,
     SQL_LAST,
     SQL_COUNT
@@ -71,7 +72,10 @@ static const char *const texts[SQL_COUNT] = {
                  " WHERE owner=?1 AND part=3 AND place=?2",
     [SQL_WORK] = "UPDATE work SET n=?4,due=?5,kind=?6,digest=?7,body=?8"
                  " WHERE owner=?1 AND part=?2 AND place=?3",
-    [SQL_PLACES] = "SELECT part,min(place) FROM work WHERE owner=?1 AND part<3"
+    [SQL_INBOX] =
+        "UPDATE work SET place=?4,n=?4,due=?5,kind=?6,digest=?7,body=?8"
+        " WHERE owner=?1 AND part=?2 AND place=?3",
+    [SQL_PLACES] = "SELECT part,min(place) FROM work WHERE owner=?1 AND part<2"
                    " GROUP BY part",
     [SQL_LAST] =
         "SELECT s.epoch,s.chain,l.key,e.kind,e.shape,e.created,"
@@ -89,7 +93,7 @@ struct bare {
     pdr_store keyless; /* for the digests */
     struct pdr__seal seal;
     int log_pages;        /* after the last commit */
-    int64_t (*places)[3]; /* where the lists of a session stand; 0: not known */
+    int64_t (*places)[2]; /* where journal and stream stand; 0: not known */
 };
 
 /* --- SQLite --------------------------------------------------------------- */
@@ -342,8 +346,8 @@ static void put_slot(struct bare *bare, const pdr_head *head,
     run_one(bare, SQL_SLOT);
 }
 
-/* Where journal, stream and inbox of a session stand: always at the same
- * places, since each turn writes over the rows of the one before. */
+/* Where journal and stream of a session stand: always at the same places, since
+ * each turn writes over the rows of the one before. */
 static const int64_t *places_of(struct bare *bare, int64_t no)
 {
     sqlite3_stmt *stmt = bare->stmt[SQL_PLACES];
@@ -360,30 +364,28 @@ static const int64_t *places_of(struct bare *bare, int64_t no)
     return places;
 }
 
-static void put_work(struct bare *bare, int64_t no, const pdr_head *head,
-                     pdr_part part, const pdr_work *rows, size_t count,
-                     uint64_t n)
+/* Write a row over the one at `place`. */
+static void put_work(struct bare *bare, enum sql sql, int64_t no,
+                     const pdr_ref *ref, pdr_part part, const pdr_work *row,
+                     int64_t place, uint64_t n)
 {
-    sqlite3_stmt *stmt = bare->stmt[SQL_WORK];
-    int64_t place = places_of(bare, no)[part];
+    sqlite3_stmt *stmt = bare->stmt[sql];
     pdr_digest digest;
 
-    for (size_t i = 0; i < count; i++) {
-        must_seal(pdr__seal_work(digest, &bare->seal, &bare->keyless,
-                                 &head->ref, part, n + i, &rows[i], NULL));
-        sqlite3_bind_int64(stmt, 1, no);
-        sqlite3_bind_int(stmt, 2, (int)part);
-        sqlite3_bind_int64(stmt, 3, place + (int64_t)i);
-        bind_number(stmt, 4, n + i);
-        if (rows[i].due_ms == PDR_NEVER)
-            sqlite3_bind_null(stmt, 5);
-        else
-            sqlite3_bind_int64(stmt, 5, rows[i].due_ms);
-        bind_text(stmt, 6, rows[i].kind);
-        bind_digest(stmt, 7, digest);
-        bind_text(stmt, 8, rows[i].body);
-        run_one(bare, SQL_WORK);
-    }
+    must_seal(pdr__seal_work(digest, &bare->seal, &bare->keyless, ref, part, n,
+                             row, NULL));
+    sqlite3_bind_int64(stmt, 1, no);
+    sqlite3_bind_int(stmt, 2, (int)part);
+    sqlite3_bind_int64(stmt, 3, place);
+    bind_number(stmt, 4, n);
+    if (row->due_ms == PDR_NEVER)
+        sqlite3_bind_null(stmt, 5);
+    else
+        sqlite3_bind_int64(stmt, 5, row->due_ms);
+    bind_text(stmt, 6, row->kind);
+    bind_digest(stmt, 7, digest);
+    bind_text(stmt, 8, row->body);
+    run_one(bare, sql);
 }
 
 static void put_head(struct bare *bare, int64_t no, pdr_head *head,
@@ -422,11 +424,16 @@ static void put_head(struct bare *bare, int64_t no, pdr_head *head,
 static void put_all_work(struct bare *bare, int64_t no, pdr_head *head,
                          const struct turn *turn)
 {
-    put_work(bare, no, head, PDR_PART_JOURNAL, turn->journal, TURN_JOURNAL_ROWS,
-             head->journal_next);
-    put_work(bare, no, head, PDR_PART_STREAM, &turn->stream, 1,
-             head->stream_next);
-    put_work(bare, no, head, PDR_PART_INBOX, &turn->inbox, 1, head->inbox_next);
+    const int64_t *places = places_of(bare, no);
+
+    for (size_t i = 0; i < TURN_JOURNAL_ROWS; i++)
+        put_work(bare, SQL_WORK, no, &head->ref, PDR_PART_JOURNAL,
+                 &turn->journal[i], places[PDR_PART_JOURNAL] + (int64_t)i,
+                 head->journal_next + i);
+    put_work(bare, SQL_WORK, no, &head->ref, PDR_PART_STREAM, &turn->stream,
+             places[PDR_PART_STREAM], head->stream_next);
+    put_work(bare, SQL_INBOX, no, &head->ref, PDR_PART_INBOX, &turn->inbox,
+             (int64_t)turn->settle, head->inbox_next);
     head->journal_first = head->journal_next;
     head->journal_next += TURN_JOURNAL_ROWS;
     head->stream_first = head->stream_next++;
