@@ -67,7 +67,7 @@ static pdr_str text_fill(char *out, size_t len, const char *head,
     for (size_t at = head_len; at < len - tail_len;) {
         size_t left = len - tail_len - at, take = WORDS_BYTES - from;
         take = take < left ? take : left;
-        memcpy(out + at, WORDS + from, take);
+        memcpy(out + at, &WORDS[from], take);
         at += take;
         from = 0;
     }
