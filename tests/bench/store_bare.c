@@ -5,11 +5,10 @@
  * WHY  A store that groups commits of many threads, checks arguments and keeps
  *      other processes out shall cost little more than the rows it writes. So
  *      this is what it costs to write just these rows: the head is read, for
- *      no writer may go on without its revision, the correlation id is looked
- *      up, for it may come once; then the rows, each with its digest, and the
- *      head. That the journal has six rows and the stream and the inbox one
- *      each, and where they stand, is known, and no digest of what is read is
- *      checked.
+ *      no writer may go on without its revision; then the rows, each with its
+ *      digest, and the head. That the journal has six rows and the stream and
+ *      the inbox one each is known, an index refuses a correlation id that
+ *      comes twice, and no digest of what is read is checked.
  *
  * INVARIANT  pdr_store_verify() finds nothing wrong with what it wrote, except
  *      for `only_entries`, which leaves out the completions on purpose.
@@ -24,21 +23,16 @@
 #include "bench.h"
 #include "count_vfs.h"
 
-#define PLACES (1u << 15) /* sessions whose places can be remembered */
-
 enum sql {
     SQL_BEGIN,
     SQL_COMMIT,
     SQL_HEAD,
     SQL_SET_HEAD,
     SQL_ENTRY,
-    SQL_LOCATOR,
     SQL_COMPLETION,
-    SQL_IS_COMPLETE,
     SQL_SLOT,
     SQL_WORK,
     SQL_INBOX,
-    SQL_PLACES,
     SQL_LAST,
     SQL_COUNT
 };
@@ -48,10 +42,10 @@ static const char *const texts[SQL_COUNT] = {
     [SQL_BEGIN] = "BEGIN IMMEDIATE",
     [SQL_COMMIT] = "COMMIT",
     [SQL_HEAD] =
-        "SELECT no,agent,kind,schema_version,state,revision,commits,epoch,"
-        "created,changed,expiry,first_seq,next_seq,slots,properties,"
-        "completions,journal_first,journal_next,stream_first,stream_next,"
-        "inbox,inbox_next,has_frame,fence,lease_until,lease_owner,anchor,chain"
+        "SELECT no,agent,kind,schema_version,state,revision,commits,created,"
+        "first_seq,next_seq,slots,properties,completions,journal_first,"
+        "journal_next,stream_first,stream_next,inbox,inbox_next,has_frame,"
+        "fence,lease_until,lease_owner,anchor,chain"
         " FROM sessions WHERE tenant=?1 AND id=?2",
     [SQL_SET_HEAD] =
         "UPDATE sessions SET revision=?2,commits=?3,changed=?4,expiry=?5,"
@@ -59,30 +53,22 @@ static const char *const texts[SQL_COUNT] = {
         "stream_first=?10,stream_next=?11,inbox_next=?12,chain=?13,digest=?14"
         " WHERE no=?1",
     [SQL_ENTRY] =
-        "INSERT INTO entries(epoch,seq,kind,shape,created,correlation_id,"
-        "digest,body) VALUES(?1,?2,?3,?4,?5,?6,?7,?8)",
-    [SQL_LOCATOR] = "INSERT INTO locator(owner,key,row) VALUES(?1,?2,?3)",
+        "INSERT INTO log(session,key,kind,shape,created,correlation_id,digest,"
+        "body) VALUES(?1,?2,?3,?4,?5,?6,?7,?8)",
     [SQL_COMPLETION] =
-        "INSERT INTO completions(owner,correlation_id,outcome,at,epoch,"
-        "first_seq,last_seq,digest) VALUES(?1,?2,?3,?4,?5,?6,?7,?8)",
-    [SQL_IS_COMPLETE] =
-        "SELECT n FROM locator CROSS JOIN completions ON n=row"
-        " WHERE locator.owner=?1 AND key=?2 AND correlation_id=?3",
-    [SQL_SLOT] = "UPDATE work SET body=?3,digest=?4"
-                 " WHERE owner=?1 AND part=3 AND place=?2",
-    [SQL_WORK] = "UPDATE work SET n=?4,due=?5,kind=?6,digest=?7,body=?8"
-                 " WHERE owner=?1 AND part=?2 AND place=?3",
-    [SQL_INBOX] =
-        "UPDATE work SET place=?4,n=?4,due=?5,kind=?6,digest=?7,body=?8"
-        " WHERE owner=?1 AND part=?2 AND place=?3",
-    [SQL_PLACES] = "SELECT part,min(place) FROM work WHERE owner=?1 AND part<2"
-                   " GROUP BY part",
+        "INSERT INTO log(session,key,kind,created,first_seq,last_seq,digest,"
+        "body) VALUES(?1,?2,?3,?4,?5,?6,?7,?8)",
+    [SQL_SLOT] = "UPDATE parts SET digest=?3,body=?4"
+                 " WHERE session=?1 AND part=3 AND key=?2",
+    [SQL_WORK] = "UPDATE parts SET key=?4,kind=?5,digest=?6,body=?7"
+                 " WHERE session=?1 AND part=?2 AND key=?3",
+    [SQL_INBOX] = "UPDATE parts SET key=?4,kind=?5,digest=?6,body=?7,due=?8"
+                  " WHERE session=?1 AND part=?2 AND key=?3",
     [SQL_LAST] =
-        "SELECT s.epoch,s.chain,l.key,e.kind,e.shape,e.created,"
-        "e.correlation_id,e.separator,e.digest,e.body FROM sessions s"
-        " CROSS JOIN locator l ON l.owner=s.epoch AND l.key<(1<<62)"
-        " CROSS JOIN entries e ON e.n=l.row WHERE s.tenant=?1 AND s.id=?2"
-        " ORDER BY l.key DESC LIMIT ?3",
+        "SELECT s.no,s.chain,l.key,l.kind,l.shape,l.created,l.correlation_id,"
+        "l.separator,l.digest,l.body FROM sessions s"
+        " CROSS JOIN log l ON l.session=s.no AND l.key<''"
+        " WHERE s.tenant=?1 AND s.id=?2 ORDER BY l.key DESC LIMIT ?3",
 };
 /* clang-format on */
 
@@ -92,8 +78,7 @@ struct bare {
     bool only_entries;
     pdr_store keyless; /* for the digests */
     struct pdr__seal seal;
-    int log_pages;        /* after the last commit */
-    int64_t (*places)[2]; /* where journal and stream stand; 0: not known */
+    int log_pages; /* after the last commit */
 };
 
 /* --- SQLite --------------------------------------------------------------- */
@@ -170,7 +155,7 @@ static int on_commit(void *arg, sqlite3 *db, const char *name, int pages)
 }
 
 #define PRAGMAS                                         \
-    "PRAGMA synchronous=FULL;PRAGMA cache_size=-65536;" \
+    "PRAGMA synchronous=FULL;PRAGMA cache_size=-16384;" \
     "PRAGMA wal_autocheckpoint=0;PRAGMA temp_store=MEMORY"
 
 const char *bare_settings(void)
@@ -186,9 +171,6 @@ struct bare *bare_open(const struct fill *fill, bool only_entries)
         bench_fail("no memory for the bare loop");
     bare->only_entries = only_entries;
     bare->seal = (struct pdr__seal)PDR_SEAL_INIT;
-    bare->places = calloc(PLACES, sizeof(bare->places[0]));
-    if (bare->places == NULL)
-        bench_fail("no memory for the bare loop");
     must(bare, sqlite3_open_v2(fill->path, &bare->db,
                                SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
                                COUNT_VFS));
@@ -210,7 +192,6 @@ void bare_close(struct bare *bare)
                    bare->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL));
     sqlite3_close(bare->db);
     pdr__seal_dispose(&bare->seal);
-    free(bare->places);
     free(bare);
 }
 
@@ -224,20 +205,19 @@ static void head_numbers(pdr_head *head, sqlite3_stmt *stmt)
         &head->journal_next, &head->stream_first, &head->stream_next,
         &head->inbox,        &head->inbox_next};
 
+    head->epoch = (uint64_t)sqlite3_column_int64(stmt, 0);
     head->revision = (uint64_t)sqlite3_column_int64(stmt, 5);
     head->commits = (uint64_t)sqlite3_column_int64(stmt, 6);
-    head->epoch = (uint64_t)sqlite3_column_int64(stmt, 7);
-    head->created_ms = sqlite3_column_int64(stmt, 8);
+    head->created_ms = sqlite3_column_int64(stmt, 7);
     for (int i = 0; i < (int)(sizeof(numbers) / sizeof(numbers[0])); i++)
-        *numbers[i] = (uint64_t)sqlite3_column_int64(stmt, 11 + i);
-    head->has_frame = sqlite3_column_int(stmt, 22) != 0;
-    head->lease.fence = (uint64_t)sqlite3_column_int64(stmt, 23);
-    head->lease.until_ms = sqlite3_column_int64(stmt, 24);
+        *numbers[i] = (uint64_t)sqlite3_column_int64(stmt, 8 + i);
+    head->has_frame = sqlite3_column_int(stmt, 19) != 0;
+    head->lease.fence = (uint64_t)sqlite3_column_int64(stmt, 20);
+    head->lease.until_ms = sqlite3_column_int64(stmt, 21);
 }
 
 /* Find the head; its texts live until the statement is reset. */
-static int64_t get_head(pdr_head *head, struct bare *bare,
-                        const struct turn *turn)
+static void get_head(pdr_head *head, struct bare *bare, const struct turn *turn)
 {
     sqlite3_stmt *stmt = bare->stmt[SQL_HEAD];
 
@@ -253,23 +233,12 @@ static int64_t get_head(pdr_head *head, struct bare *bare,
     if (!pdr__session_state_read(&head->state, column_text(stmt, 4)))
         bench_fail("bare loop: a session has no state");
     head_numbers(head, stmt);
-    head->lease.owner = column_text(stmt, 25);
-    column_digest(head->anchor, stmt, 26);
-    column_digest(head->chain, stmt, 27);
+    head->lease.owner = column_text(stmt, 22);
+    column_digest(head->anchor, stmt, 23);
+    column_digest(head->chain, stmt, 24);
     if (head->revision != turn->edit.revision ||
         head->lease.fence != turn->edit.fence)
         bench_fail("bare loop: another writer was here");
-    return sqlite3_column_int64(stmt, 0);
-}
-
-static void put_locator(struct bare *bare, uint64_t owner, int64_t key)
-{
-    sqlite3_stmt *stmt = bare->stmt[SQL_LOCATOR];
-
-    bind_number(stmt, 1, owner);
-    sqlite3_bind_int64(stmt, 2, key);
-    sqlite3_bind_int64(stmt, 3, sqlite3_last_insert_rowid(bare->db));
-    run(bare, SQL_LOCATOR);
 }
 
 static void put_entries(struct bare *bare, pdr_head *head,
@@ -289,45 +258,37 @@ static void put_entries(struct bare *bare, pdr_head *head,
                                  head->chain, own, head->epoch, seq, NULL));
         bind_number(stmt, 1, head->epoch);
         bind_number(stmt, 2, seq);
-        bind_text(stmt, 3, pdr_str_c(pdr__row_kind_word(entry.kind)));
-        bind_text(stmt, 4, pdr_str_c(pdr__row_shape_word(entry.shape)));
+        bind_number(stmt, 3, (uint64_t)entry.kind);
+        bind_number(stmt, 4, (uint64_t)entry.shape);
         sqlite3_bind_int64(stmt, 5, entry.created_ms);
         bind_text(stmt, 6, entry.correlation_id);
         bind_digest(stmt, 7, head->chain);
         bind_text(stmt, 8, entry.body);
         run(bare, SQL_ENTRY);
-        put_locator(bare, head->epoch, (int64_t)seq);
     }
 }
 
-static void put_completion(struct bare *bare, int64_t no, pdr_head *head,
+static void put_completion(struct bare *bare, pdr_head *head,
                            const struct turn *turn)
 {
+    sqlite3_stmt *stmt = bare->stmt[SQL_COMPLETION];
     pdr_completion row = turn->completion;
-    int64_t key = pdr__sqlite_hash(row.correlation_id);
-    sqlite3_stmt *stmt = bare->stmt[SQL_IS_COMPLETE];
 
-    sqlite3_bind_int64(stmt, 1, no);
-    sqlite3_bind_int64(stmt, 2, key);
-    bind_text(stmt, 3, row.correlation_id);
-    run(bare, SQL_IS_COMPLETE);
     row.at_ms = turn->options.now_ms;
     row.epoch = head->epoch;
     row.first_seq = head->next_seq;
     row.last_seq = head->next_seq + 1;
     must_seal(pdr__seal_completion(row.digest, &bare->seal, &bare->keyless,
                                    &head->ref, &row, NULL));
-    stmt = bare->stmt[SQL_COMPLETION];
-    sqlite3_bind_int64(stmt, 1, no);
+    bind_number(stmt, 1, head->epoch);
     bind_text(stmt, 2, row.correlation_id);
-    bind_text(stmt, 3, row.outcome);
+    bind_number(stmt, 3, PDR_SQLITE_COMPLETION);
     sqlite3_bind_int64(stmt, 4, row.at_ms);
-    bind_number(stmt, 5, row.epoch);
-    bind_number(stmt, 6, row.first_seq);
-    bind_number(stmt, 7, row.last_seq);
-    bind_digest(stmt, 8, row.digest);
+    bind_number(stmt, 5, row.first_seq);
+    bind_number(stmt, 6, row.last_seq);
+    bind_digest(stmt, 7, row.digest);
+    bind_text(stmt, 8, row.outcome);
     run(bare, SQL_COMPLETION);
-    put_locator(bare, (uint64_t)no, key);
     head->completions++;
 }
 
@@ -341,55 +302,50 @@ static void put_slot(struct bare *bare, const pdr_head *head,
                              &turn->slot, NULL));
     bind_number(stmt, 1, head->epoch);
     bind_text(stmt, 2, turn->slot.key);
-    bind_text(stmt, 3, turn->slot.value);
-    bind_digest(stmt, 4, digest);
+    bind_digest(stmt, 3, digest);
+    bind_text(stmt, 4, turn->slot.value);
     run_one(bare, SQL_SLOT);
 }
 
-/* Where journal and stream of a session stand: always at the same places, since
- * each turn writes over the rows of the one before. */
-static const int64_t *places_of(struct bare *bare, int64_t no)
+/* Write row `n` over row `old`. */
+static void put_work(struct bare *bare, const pdr_head *head, pdr_part part,
+                     const pdr_work *row, uint64_t old, uint64_t n)
 {
-    sqlite3_stmt *stmt = bare->stmt[SQL_PLACES];
-
-    if (no <= 0 || no >= (int64_t)PLACES)
-        bench_fail("bare loop: too many sessions");
-    int64_t *places = bare->places[no];
-    if (places[0] != 0 || places[1] != 0)
-        return places;
-    sqlite3_bind_int64(stmt, 1, no);
-    while (sqlite3_step(stmt) == SQLITE_ROW)
-        places[sqlite3_column_int(stmt, 0)] = sqlite3_column_int64(stmt, 1);
-    sqlite3_reset(stmt);
-    return places;
-}
-
-/* Write a row over the one at `place`. */
-static void put_work(struct bare *bare, enum sql sql, int64_t no,
-                     const pdr_ref *ref, pdr_part part, const pdr_work *row,
-                     int64_t place, uint64_t n)
-{
+    enum sql sql = part == PDR_PART_INBOX ? SQL_INBOX : SQL_WORK;
     sqlite3_stmt *stmt = bare->stmt[sql];
     pdr_digest digest;
 
-    must_seal(pdr__seal_work(digest, &bare->seal, &bare->keyless, ref, part, n,
-                             row, NULL));
-    sqlite3_bind_int64(stmt, 1, no);
-    sqlite3_bind_int(stmt, 2, (int)part);
-    sqlite3_bind_int64(stmt, 3, place);
+    must_seal(pdr__seal_work(digest, &bare->seal, &bare->keyless, &head->ref,
+                             part, n, row, NULL));
+    bind_number(stmt, 1, head->epoch);
+    bind_number(stmt, 2, (uint64_t)part);
+    bind_number(stmt, 3, old);
     bind_number(stmt, 4, n);
-    if (row->due_ms == PDR_NEVER)
-        sqlite3_bind_null(stmt, 5);
-    else
-        sqlite3_bind_int64(stmt, 5, row->due_ms);
-    bind_text(stmt, 6, row->kind);
-    bind_digest(stmt, 7, digest);
-    bind_text(stmt, 8, row->body);
+    bind_text(stmt, 5, row->kind);
+    bind_digest(stmt, 6, digest);
+    bind_text(stmt, 7, row->body);
+    if (part == PDR_PART_INBOX)
+        sqlite3_bind_int64(stmt, 8, row->due_ms);
     run_one(bare, sql);
 }
 
-static void put_head(struct bare *bare, int64_t no, pdr_head *head,
-                     const struct turn *turn)
+static void put_all_work(struct bare *bare, pdr_head *head,
+                         const struct turn *turn)
+{
+    for (size_t i = 0; i < TURN_JOURNAL_ROWS; i++)
+        put_work(bare, head, PDR_PART_JOURNAL, &turn->journal[i],
+                 head->journal_first + i, head->journal_next + i);
+    put_work(bare, head, PDR_PART_STREAM, &turn->stream, head->stream_first,
+             head->stream_next);
+    put_work(bare, head, PDR_PART_INBOX, &turn->inbox, turn->settle,
+             head->inbox_next);
+    head->journal_first = head->journal_next;
+    head->journal_next += TURN_JOURNAL_ROWS;
+    head->stream_first = head->stream_next++;
+    head->inbox_next++;
+}
+
+static void put_head(struct bare *bare, pdr_head *head, const struct turn *turn)
 {
     sqlite3_stmt *stmt = bare->stmt[SQL_SET_HEAD];
 
@@ -400,7 +356,8 @@ static void put_head(struct bare *bare, int64_t no, pdr_head *head,
     head->next_seq += 2;
     must_seal(
         pdr__seal_head(head->digest, &bare->seal, &bare->keyless, head, NULL));
-    const uint64_t numbers[] = {head->revision,
+    const uint64_t numbers[] = {head->epoch,
+                                head->revision,
                                 head->commits,
                                 (uint64_t)head->changed_ms,
                                 (uint64_t)head->expiry_ms,
@@ -411,9 +368,8 @@ static void put_head(struct bare *bare, int64_t no, pdr_head *head,
                                 head->stream_first,
                                 head->stream_next,
                                 head->inbox_next};
-    sqlite3_bind_int64(stmt, 1, no);
     for (int i = 0; i < (int)(sizeof(numbers) / sizeof(numbers[0])); i++)
-        bind_number(stmt, 2 + i, numbers[i]);
+        bind_number(stmt, 1 + i, numbers[i]);
     bind_digest(stmt, 13, head->chain);
     bind_digest(stmt, 14, head->digest);
     run_one(bare, SQL_SET_HEAD);
@@ -421,45 +377,31 @@ static void put_head(struct bare *bare, int64_t no, pdr_head *head,
 
 /* --- turns ---------------------------------------------------------------- */
 
-static void put_all_work(struct bare *bare, int64_t no, pdr_head *head,
-                         const struct turn *turn)
-{
-    const int64_t *places = places_of(bare, no);
-
-    for (size_t i = 0; i < TURN_JOURNAL_ROWS; i++)
-        put_work(bare, SQL_WORK, no, &head->ref, PDR_PART_JOURNAL,
-                 &turn->journal[i], places[PDR_PART_JOURNAL] + (int64_t)i,
-                 head->journal_next + i);
-    put_work(bare, SQL_WORK, no, &head->ref, PDR_PART_STREAM, &turn->stream,
-             places[PDR_PART_STREAM], head->stream_next);
-    put_work(bare, SQL_INBOX, no, &head->ref, PDR_PART_INBOX, &turn->inbox,
-             (int64_t)turn->settle, head->inbox_next);
-    head->journal_first = head->journal_next;
-    head->journal_next += TURN_JOURNAL_ROWS;
-    head->stream_first = head->stream_next++;
-    head->inbox_next++;
-}
-
 static void put_turn(struct bare *bare, struct turn_session *session,
                      const struct turn *turn)
 {
     pdr_head head;
-    int64_t no = get_head(&head, bare, turn);
+
+    get_head(&head, bare, turn);
     pdr_committed done = {.epoch = head.epoch,
                           .fence = head.lease.fence,
                           .revision = head.revision + 1,
                           .journal_n = head.journal_next,
                           .stream_n = head.stream_next,
                           .inbox_n = head.inbox_next};
-
     put_entries(bare, &head, turn);
     if (!bare->only_entries) {
         put_slot(bare, &head, turn);
-        put_all_work(bare, no, &head, turn);
-        put_completion(bare, no, &head, turn);
+        put_all_work(bare, &head, turn);
+        put_completion(bare, &head, turn);
     }
-    put_head(bare, no, &head, turn);
+    put_head(bare, &head, turn);
     sqlite3_reset(bare->stmt[SQL_HEAD]);
+    if (bare->only_entries) { /* these rows stay as they are */
+        done.journal_n = session->journal_last - TURN_JOURNAL_ROWS + 1;
+        done.stream_n = session->stream_last;
+        done.inbox_n = session->inbox_n;
+    }
     turn_done(session, turn, &done);
 }
 
@@ -495,9 +437,8 @@ static size_t take_row(struct last *last, struct bare *bare, char *to)
                        .separator = column_text(stmt, 7),
                        .body = column_text(stmt, 9)};
 
-    if (!pdr__row_kind_read(&entry.kind, column_text(stmt, 3)) ||
-        !pdr__row_shape_read(&entry.shape, column_text(stmt, 4)))
-        bench_fail("bare loop: no such kind or shape");
+    entry.kind = (pdr_row_kind)sqlite3_column_int(stmt, 3);
+    entry.shape = (pdr_row_shape)sqlite3_column_int(stmt, 4);
     column_digest(entry.digest, stmt, 8);
     if (!last->has_above)
         column_digest(last->above, stmt, 1);
