@@ -11,7 +11,7 @@
  *      comes twice, and no digest of what is read is checked.
  *
  * INVARIANT  pdr_store_verify() finds nothing wrong with what it wrote, except
- *      for `only_entries`, which leaves out the completions on purpose.
+ *      for BARE_ENTRIES, which leaves out the completions on purpose.
  */
 #include "store_bare.h"
 
@@ -75,7 +75,7 @@ static const char *const texts[SQL_COUNT] = {
 struct bare {
     sqlite3 *db;
     sqlite3_stmt *stmt[SQL_COUNT];
-    bool only_entries;
+    enum bare_use use;
     pdr_store keyless; /* for the digests */
     struct pdr__seal seal;
     int log_pages; /* after the last commit */
@@ -154,27 +154,32 @@ static int on_commit(void *arg, sqlite3 *db, const char *name, int pages)
     return SQLITE_OK;
 }
 
-#define PRAGMAS                                         \
-    "PRAGMA synchronous=FULL;PRAGMA cache_size=-16384;" \
+/* The caches are those of open.c. */
+#define PRAGMAS(cache)                                     \
+    "PRAGMA synchronous=FULL;PRAGMA cache_size=" cache ";" \
     "PRAGMA wal_autocheckpoint=0;PRAGMA temp_store=MEMORY"
+#define WRITER_PRAGMAS PRAGMAS("-16384")
+#define READER_PRAGMAS PRAGMAS("-2048")
 
-const char *bare_settings(void)
+const char *bare_settings(enum bare_use use)
 {
-    return "WAL, " PRAGMAS;
+    return use == BARE_READS ? "WAL, " READER_PRAGMAS : "WAL, " WRITER_PRAGMAS;
 }
 
-struct bare *bare_open(const struct fill *fill, bool only_entries)
+struct bare *bare_open(const struct fill *fill, enum bare_use use)
 {
     struct bare *bare = calloc(1, sizeof(*bare));
 
     if (bare == NULL)
         bench_fail("no memory for the bare loop");
-    bare->only_entries = only_entries;
+    bare->use = use;
     bare->seal = (struct pdr__seal)PDR_SEAL_INIT;
     must(bare, sqlite3_open_v2(fill->path, &bare->db,
                                SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
                                COUNT_VFS));
-    must(bare, sqlite3_exec(bare->db, PRAGMAS, NULL, NULL, NULL));
+    must(bare, sqlite3_exec(bare->db,
+                            use == BARE_READS ? READER_PRAGMAS : WRITER_PRAGMAS,
+                            NULL, NULL, NULL));
     sqlite3_db_config(bare->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     sqlite3_wal_hook(bare->db, on_commit, bare);
     for (size_t i = 0; i < SQL_COUNT; i++)
@@ -250,7 +255,7 @@ static void put_entries(struct bare *bare, pdr_head *head,
     for (size_t i = 0; i < 2; i++) {
         pdr_entry entry = turn->entries[i];
         uint64_t seq = head->next_seq + i;
-        if (bare->only_entries)
+        if (bare->use == BARE_ENTRIES)
             entry.correlation_id = (pdr_str){NULL, 0};
         must_seal(
             pdr__seal_entry(own, &bare->seal, &bare->keyless, &entry, NULL));
@@ -390,14 +395,14 @@ static void put_turn(struct bare *bare, struct turn_session *session,
                           .stream_n = head.stream_next,
                           .inbox_n = head.inbox_next};
     put_entries(bare, &head, turn);
-    if (!bare->only_entries) {
+    if (bare->use == BARE_TURNS) {
         put_slot(bare, &head, turn);
         put_all_work(bare, &head, turn);
         put_completion(bare, &head, turn);
     }
     put_head(bare, &head, turn);
     sqlite3_reset(bare->stmt[SQL_HEAD]);
-    if (bare->only_entries) { /* these rows stay as they are */
+    if (bare->use == BARE_ENTRIES) { /* these rows stay as they are */
         done.journal_n = session->journal_last - TURN_JOURNAL_ROWS + 1;
         done.stream_n = session->stream_last;
         done.inbox_n = session->inbox_n;

@@ -14,9 +14,14 @@
 
 struct bare;
 
-/* Open a store that the library made. With `only_entries`, a turn writes its
- * two entries and the head, and nothing else. */
-struct bare *bare_open(const struct fill *fill, bool only_entries);
+enum bare_use {
+    BARE_TURNS,   /* write all rows of a turn */
+    BARE_ENTRIES, /* write its two entries and the head, and nothing else */
+    BARE_READS    /* with as much memory for pages as a reader of ours has */
+};
+
+/* Open a store that the library made. */
+struct bare *bare_open(const struct fill *fill, enum bare_use use);
 
 /* One transaction: a turn of each of these sessions. */
 void bare_turns(struct bare *bare, struct turn_session *const *sessions,
@@ -30,6 +35,6 @@ void bare_close(struct bare *bare);
 size_t bare_last(struct bare *bare, const char *id, size_t count);
 
 /* How it is configured, for the settings of the lines. */
-const char *bare_settings(void);
+const char *bare_settings(enum bare_use use);
 
 #endif

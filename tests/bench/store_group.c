@@ -39,7 +39,7 @@ static uint64_t block_ns(void)
 
 /* Turns a second, and what they wrote. */
 struct block {
-    double turns, payload, bytes, seconds;
+    double turns, payload, bytes, seconds, core;
 };
 
 static double rate(const struct block *block)
@@ -53,6 +53,7 @@ static void block_sum(struct block *sum, const struct block *block)
     sum->payload += block->payload;
     sum->bytes += block->bytes;
     sum->seconds += block->seconds;
+    sum->core += block->core;
 }
 
 /* --- threads -------------------------------------------------------------- */
@@ -107,7 +108,7 @@ static void gang_start(struct gang *gang, const struct fill *fill,
 
 static struct block gang_block(struct gang *gang)
 {
-    struct block block = {0, 0, 0, 0};
+    struct block block = {0, 0, 0, 0, 0};
     struct count_vfs before = count_vfs_get();
     struct timespec pause = {(time_t)(block_ns() / 1000000000),
                              (long)(block_ns() % 1000000000)};
@@ -115,12 +116,13 @@ static struct block gang_block(struct gang *gang)
     for (size_t i = 0; i < THREADS; i++)
         gang->members[i].turns = gang->members[i].payload = 0;
     atomic_store(&gang->running, true);
-    uint64_t begin = bench_now_ns();
+    uint64_t begin = bench_now_ns(), core = bench_core_ns();
     pthread_barrier_wait(&gang->gate);
     nanosleep(&pause, NULL);
     atomic_store(&gang->running, false);
     pthread_barrier_wait(&gang->gate);
     block.seconds = (double)(bench_now_ns() - begin) / 1e9;
+    block.core = (double)(bench_core_ns() - core) / 1e9;
     struct count_vfs after = count_vfs_get();
     block.bytes = (double)count_vfs_bytes(&before, &after);
     for (size_t i = 0; i < THREADS; i++) {
@@ -146,9 +148,9 @@ static struct turn turns[BARE_TURN];
 static struct block lone_block(const struct fill *fill, pdr_store *store,
                                struct turn_random *random)
 {
-    struct block block = {0, 0, 0, 0};
+    struct block block = {0, 0, 0, 0, 0};
     struct count_vfs before = count_vfs_get();
-    uint64_t begin = bench_now_ns();
+    uint64_t begin = bench_now_ns(), core = bench_core_ns();
 
     while (bench_now_ns() - begin < block_ns()) {
         struct turn_session *session =
@@ -159,6 +161,7 @@ static struct block lone_block(const struct fill *fill, pdr_store *store,
         block.payload += (double)turns[0].payload;
     }
     block.seconds = (double)(bench_now_ns() - begin) / 1e9;
+    block.core = (double)(bench_core_ns() - core) / 1e9;
     struct count_vfs after = count_vfs_get();
     block.bytes = (double)count_vfs_bytes(&before, &after);
     return block;
@@ -167,11 +170,11 @@ static struct block lone_block(const struct fill *fill, pdr_store *store,
 static struct block bare_block(const struct fill *fill, struct bare *bare,
                                struct turn_random *random)
 {
-    struct block block = {0, 0, 0, 0};
+    struct block block = {0, 0, 0, 0, 0};
     struct turn_session *sessions[BARE_TURN];
     size_t order[THREADS];
     struct count_vfs before = count_vfs_get();
-    uint64_t begin = bench_now_ns();
+    uint64_t begin = bench_now_ns(), core = bench_core_ns();
 
     while (bench_now_ns() - begin < block_ns()) {
         turn_shuffle(order, THREADS, turn_random(random));
@@ -184,6 +187,7 @@ static struct block bare_block(const struct fill *fill, struct bare *bare,
         block.turns += BARE_TURN;
     }
     block.seconds = (double)(bench_now_ns() - begin) / 1e9;
+    block.core = (double)(bench_core_ns() - core) / 1e9;
     struct count_vfs after = count_vfs_get();
     block.bytes = (double)count_vfs_bytes(&before, &after);
     return block;
@@ -229,6 +233,13 @@ static void close_counted(pdr_store *store, struct block *sum)
     sum->bytes += (double)count_vfs_bytes(&before, &after);
 }
 
+/* Time on the cores for one turn, of all threads together. */
+static void note_core(const char *name, const struct block *sum)
+{
+    if (sum->turns > 0)
+        bench_note_number(name, sum->core * 1e6 / sum->turns);
+}
+
 static void note_groups(pdr_store *store)
 {
     pdr_store_info info;
@@ -244,10 +255,10 @@ static void note_groups(pdr_store *store)
 /* All sides, block by block. The first round warms up; of what it wrote, the
  * sums know nothing, nor of its part of the first checkpoint. */
 static void measure(struct gang *gang, pdr_store *one, struct block *group_sum,
-                    struct block *lone_sum)
+                    struct block *lone_sum, struct block *bare_sum)
 {
-    struct bare *full_loop = bare_open(&full, false);
-    struct bare *thin_loop = bare_open(&thin, true);
+    struct bare *full_loop = bare_open(&full, BARE_TURNS);
+    struct bare *thin_loop = bare_open(&thin, BARE_ENTRIES);
     struct turn_random random = {1}, full_random = {2}, thin_random = {2};
     size_t rounds = bench_is_quick() ? 1 : ROUNDS;
 
@@ -263,6 +274,7 @@ static void measure(struct gang *gang, pdr_store *one, struct block *group_sum,
         bench_blocks_add(&against_thin, rate(&ours), rate(&entries));
         block_sum(group_sum, &ours);
         block_sum(lone_sum, &single);
+        block_sum(bare_sum, &bare);
     }
     bare_close(full_loop);
     bare_close(thin_loop);
@@ -271,7 +283,8 @@ static void measure(struct gang *gang, pdr_store *one, struct block *group_sum,
 int main(int argc, char **argv)
 {
     static struct gang gang;
-    struct block group_sum = {0, 0, 0, 0}, lone_sum = {0, 0, 0, 0};
+    struct block group_sum = {0, 0, 0, 0, 0}, lone_sum = group_sum;
+    struct block bare_sum = group_sum;
 
     bench_start_threads(argc, argv, "store");
     count_vfs_register();
@@ -281,13 +294,16 @@ int main(int argc, char **argv)
     fill_copy(&full, &grouped, "store-bare.db");
     fill_copy(&thin, &grouped, "store-entries.db");
     fill_note(&grouped);
-    bench_note("bare", bare_settings());
+    bench_note("bare", bare_settings(BARE_TURNS));
 
     pdr_store *store = fill_open(&grouped), *one = fill_open(&lone);
     gang_start(&gang, &grouped, store);
-    measure(&gang, one, &group_sum, &lone_sum);
+    measure(&gang, one, &group_sum, &lone_sum, &bare_sum);
     gang_end(&gang);
     note_groups(store);
+    note_core("core_us", &group_sum);
+    note_core("bare_core_us", &bare_sum);
+    note_core("one_core_us", &lone_sum);
     close_counted(store, &group_sum);
     close_counted(one, &lone_sum);
     bench_blocks_report(&against_bare);
