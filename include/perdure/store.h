@@ -108,7 +108,8 @@ typedef struct pdr_property {
  */
 typedef struct pdr_completion {
     pdr_str correlation_id;
-    pdr_str fingerprint; /* of the request, at most 64 bytes; or absent */
+    pdr_str fingerprint; /* of the request: at most 64 bytes of any kind, or
+                            absent */
     pdr_str outcome;     /* JSON; absent: it has not ended */
     int64_t at_ms;       /* of the commit that wrote it last */
     uint64_t epoch;      /* of the entries; 0: it has none */

@@ -411,8 +411,14 @@ static pdr_rc check_completion(struct check *c, const pdr_completion *row,
                            "correlation_id", err);
 
     if (rc == PDR_OK)
-        rc = check_maybe(c, row->fingerprint, 0, PDR_MAX_FINGERPRINT_BYTES,
-                         "fingerprint", err);
+        rc = add_text(c, row->fingerprint, "fingerprint", err);
+    if (rc == PDR_OK && row->fingerprint.len > PDR_MAX_FINGERPRINT_BYTES)
+        rc = here(c, "fingerprint",
+                  PDR_FAIL(err, BAD_EDIT,
+                           "a fingerprint has at most %u bytes, this one has "
+                           "%zu",
+                           PDR_MAX_FINGERPRINT_BYTES, row->fingerprint.len),
+                  err);
     if (rc == PDR_OK && (row->outcome.ptr != NULL || row->outcome.len != 0))
         rc = check_json(c, row->outcome, 0, "outcome", err);
     return rc;

@@ -96,7 +96,8 @@ static const struct object objects[] = {
     {"conversation",
      "CREATE VIEW conversation AS SELECT s.tenant,s.id,l.key AS seq," KIND
      " AS kind," UTC("l.created") " AS created,l.correlation_id,l.body"
-     " FROM sessions s JOIN log l ON l.session=s.no AND l.key<''"},
+     " FROM sessions s JOIN log l ON l.session=s.no AND l.key<''"
+     " ORDER BY s.tenant,s.id,l.key"},
     {"completions",
      "CREATE VIEW completions AS SELECT s.tenant,s.id,l.key AS correlation_id,"
      UTC("l.created") " AS at,l.first_seq,l.last_seq,l.body AS outcome"
@@ -115,7 +116,7 @@ static const struct object objects[] = {
 static void put_number(uint8_t *out, uint64_t number)
 {
     for (size_t i = 0; i < 8; i++)
-        out[i] = (uint8_t)(number >> (8 * i));
+        out[i] = (uint8_t)(number >> (56 - 8 * i));
 }
 
 static pdr_rc digest_of(pdr_digest out, const struct pdr__sqlite *store,

@@ -1,0 +1,116 @@
+/* Stores of this version and of older ones hold the sample. */
+#include "store_sample.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "room.h"
+
+/* A file of tests/data/store, copied so that a test may change it. */
+static void copy_in(const struct room *room, const char *name)
+{
+    char *bytes = NULL;
+    size_t len = 0;
+    struct room data;
+
+    snprintf(data.path, sizeof(data.path), "%s/store", test_data_folder());
+    bytes = room_get(&data, name, &len);
+    assert_non_null(bytes);
+    room_put(room, name, pdr_str_n(bytes, len));
+    free(bytes);
+    ASSERT_INT(0, chmod(room_path(room, name), 0600));
+}
+
+static pdr_store *open_in(const struct room *room, const char *rest)
+{
+    char uri[600];
+    pdr_store *store = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    snprintf(uri, sizeof(uri), "sqlite:%s", room_path(room, rest));
+    if (pdr_store_open(&store, uri, &err) != PDR_OK)
+        fail_msg("%s: %s", uri, err.message);
+    return store;
+}
+
+static void check_and_go_on(const struct room *room, const char *rest)
+{
+    pdr_store *store = open_in(room, rest);
+
+    store_sample_check(store);
+    store_sample_go_on(store);
+    ASSERT_RC(PDR_OK, pdr_store_verify(NULL, store, NULL, NULL, NULL, NULL));
+    pdr_store_close(store);
+}
+
+TEST(store_of_version_1, reads_as_it_was_written_and_goes_on)
+{
+    struct room room;
+
+    room_enter(&room);
+    copy_in(&room, "version-1.db");
+    check_and_go_on(&room, "version-1.db");
+    room_leave(&room);
+}
+
+TEST(store_of_version_1, with_a_key_needs_the_key)
+{
+    struct room room;
+    char rest[600], uri[700];
+    pdr_store *store = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    room_enter(&room);
+    copy_in(&room, "version-1-keyed.db");
+    copy_in(&room, "key");
+    snprintf(rest, sizeof(rest), "version-1-keyed.db?key=%s/key", room.path);
+    check_and_go_on(&room, rest);
+    snprintf(uri, sizeof(uri), "%s", room_path(&room, "version-1-keyed.db"));
+    ASSERT_RC(PDR_EDENIED, pdr_store_open(&store, uri, &err));
+    ASSERT_STR("wrong_key", err.reason);
+    room_leave(&room);
+}
+
+TEST(store_of_today, holds_the_sample)
+{
+    struct room room;
+    pdr_store *store = NULL;
+
+    room_enter(&room);
+    store = open_in(&room, "new.db");
+    store_sample_fill(store);
+    store_sample_check(store);
+    pdr_store_close(store);
+    check_and_go_on(&room, "new.db");
+    room_leave(&room);
+}
+
+TEST(store_in_memory, holds_the_sample)
+{
+    pdr_store *store = NULL;
+
+    ASSERT_RC(PDR_OK, pdr_store_open(&store, "memory:", NULL));
+    store_sample_fill(store);
+    store_sample_check(store);
+    store_sample_go_on(store);
+    pdr_store_close(store);
+}
+
+/* store-sample FILE [KEY]: write the sample, to be kept in tests/data/store
+ * when a version of the tables is new. */
+TEST_ROLE(make)
+{
+    char uri[1200];
+    pdr_store *store = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    snprintf(uri, sizeof(uri), argc > 1 ? "sqlite:%s?key=%s" : "sqlite:%s",
+             argv[0], argc > 1 ? argv[1] : "");
+    if (pdr_store_open(&store, uri, &err) != PDR_OK) {
+        fprintf(stderr, "%s\n", err.message);
+        return 1;
+    }
+    store_sample_fill(store);
+    pdr_store_close(store);
+    return 0;
+}
