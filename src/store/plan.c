@@ -294,6 +294,19 @@ static void tell(pdr_plan *plan)
         told->fence = plan->next.lease.fence;
 }
 
+/* Numbers that were not given yet; who settles them would take the rows that
+ * the same edit adds. */
+static pdr_rc check_settle(const pdr_plan *plan, pdr_err *err)
+{
+    const pdr_edit *edit = plan->edit;
+
+    for (size_t i = 0; i < edit->settle_count; i++) {
+        if (edit->settle[i] >= plan->now.inbox_next)
+            return pdr_plan_not_in_inbox(plan, edit->settle[i], err);
+    }
+    return PDR_OK;
+}
+
 /* --- the plan ------------------------------------------------------------ */
 
 static pdr_rc begin(pdr_plan *plan, const pdr_write *write,
@@ -312,7 +325,9 @@ static pdr_rc begin(pdr_plan *plan, const pdr_write *write,
     if (rc != PDR_OK)
         return rc;
     plan->next = plan->now;
-    rc = move_lease(plan, write, number, err);
+    rc = check_settle(plan, err);
+    if (rc == PDR_OK)
+        rc = move_lease(plan, write, number, err);
     if (rc == PDR_OK)
         rc = link_entries(plan, write, seal, err);
     if (rc == PDR_OK)

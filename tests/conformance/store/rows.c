@@ -415,13 +415,17 @@ TEST(inbox, row_is_not_settled_by_the_commit_that_adds_it)
 {
     pdr_store *store = suite_open();
     const pdr_work row[] = {{.kind = S("run"), .due_ms = 5, .body = S("1")}};
-    const uint64_t settle[] = {1};
+    const uint64_t settle[] = {1, 2};
     pdr_edit edit = add_inbox(row, 1);
 
     edit.settle = settle;
     edit.settle_count = 1;
     must_refuse(PDR_ECONFLICT, "not_in_inbox", store, &edit);
     ASSERT(!is_there(store, "s"));
+    edit.settle_count = 0;
+    (void)must_commit(store, &edit);
+    edit.settle_count = 2; /* the second one would be the new row */
+    must_refuse(PDR_ECONFLICT, "not_in_inbox", store, &edit);
     suite_close(store);
 }
 
