@@ -11,6 +11,7 @@
  *         pdr_plan_begin()                 refused? then nothing was written
  *         for each plan->completions[k]    look for the row
  *             pdr_plan_known()             refused?
+ *     then, for each edit
  *         write or remove the rows, count what was added and removed
  *         pdr_plan_finish()                refused? then undo all of the write
  *         write plan->next, the head

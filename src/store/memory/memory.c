@@ -116,9 +116,9 @@ static pdr_rc tell_completions(struct memory *self, const struct session *now,
     return rc;
 }
 
-/* Make the next version of the session of one edit. */
-static pdr_rc prepare(struct session **out, struct memory *self, pdr_plan *plan,
-                      const pdr_write *write, uint64_t *number, pdr_err *err)
+/* May this edit be done? */
+static pdr_rc admit(struct memory *self, pdr_plan *plan, const pdr_write *write,
+                    uint64_t *number, pdr_err *err)
 {
     const struct session *now = pdr__memory_find(self, &plan->ref);
     const pdr_head *head = NULL;
@@ -132,8 +132,24 @@ static pdr_rc prepare(struct session **out, struct memory *self, pdr_plan *plan,
         rc = pdr_plan_begin(plan, write, head, number, err);
     if (rc == PDR_OK)
         rc = tell_completions(self, now, plan, write, err);
+    return rc;
+}
+
+/* Make the next versions of all sessions of a write: `next` has room. */
+static pdr_rc prepare(struct session **next, uint64_t *number,
+                      struct memory *self, const pdr_write *write, pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    for (size_t i = 0; i < write->count && rc == PDR_OK; i++)
+        rc = admit(self, &write->plans[i], write, number, err);
+    for (size_t i = 0; i < write->count && rc == PDR_OK; i++) {
+        pdr_plan *plan = &write->plans[i];
+        const struct session *now = pdr__memory_find(self, &plan->ref);
+        rc = pdr__session_next(&next[i], now, plan, write, err);
+    }
     if (rc == PDR_OK)
-        rc = pdr__session_next(out, now, plan, write, err);
+        rc = reserve(self, write->count, err);
     return rc;
 }
 
@@ -142,26 +158,22 @@ static pdr_rc write_one(struct memory *self, pdr_write *write, pdr_err *err)
 {
     struct session **next = pdr__calloc(write->count, sizeof(*next));
     uint64_t number = self->number;
-    pdr_rc rc = PDR_OK;
 
     if (next == NULL)
         return pdr__nomem(err);
-    for (size_t i = 0; i < write->count && rc == PDR_OK; i++)
-        rc = prepare(&next[i], self, &write->plans[i], write, &number, err);
-    if (rc == PDR_OK)
-        rc = reserve(self, write->count, err);
-    if (rc != PDR_OK) {
-        for (size_t i = 0; i < write->count; i++)
+    pdr_rc rc = prepare(next, &number, self, write, err);
+    for (size_t i = 0; i < write->count; i++) {
+        if (rc == PDR_OK)
+            publish(self, &write->plans[i].ref, next[i]);
+        else
             pdr__session_free(next[i]);
-        pdr__free(next);
-        return rc;
     }
-    for (size_t i = 0; i < write->count; i++)
-        publish(self, &write->plans[i].ref, next[i]);
-    self->number = number;
-    self->commits++;
+    if (rc == PDR_OK) {
+        self->number = number;
+        self->commits++;
+    }
     pdr__free(next);
-    return PDR_OK;
+    return rc;
 }
 
 static void memory_commit(pdr_store *store, pdr_write *const *writes,
