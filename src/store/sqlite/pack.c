@@ -176,8 +176,10 @@ static int write_one(struct pdr__writer *writer, struct pdr__pending *row)
     else
         bind_entry(stmt, row->plan, row->i);
     code = pdr__writer_step(writer, PDR_SQL_ADD_LOG);
-    if (code != SQLITE_DONE)
+    if (code != SQLITE_DONE) {
+        writer->pack.failed = row->plan;
         return code;
+    }
     count_row(&writer->pack.tail, cell, sqlite3_last_insert_rowid(writer->db));
     return SQLITE_OK;
 }
@@ -249,6 +251,7 @@ void pdr__pack_new(struct pdr__writer *writer)
 void pdr__pack_begin(struct pdr__writer *writer)
 {
     writer->pack.count = 0;
+    writer->pack.failed = NULL;
     writer->pack.before = writer->pack.tail;
 }
 

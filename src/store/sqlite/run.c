@@ -186,6 +186,39 @@ enum round {
     ROUND_FAILED   /* all ended */
 };
 
+/* The write whose row it was that `write` stumbled over: rows of `log` wait, and
+ * one write may have to write those of another. */
+static size_t find_offender(const struct pdr__writer *writer,
+                            const struct group *group, size_t i)
+{
+    const pdr_plan *plan = writer->pack.failed;
+
+    for (size_t k = 0; plan != NULL && k < group->count; k++) {
+        const pdr_write *write = group->writes[k];
+
+        if (plan >= write->plans && plan < write->plans + write->count)
+            return k;
+    }
+    return i;
+}
+
+/* Write `i` failed, or the rest of the group after the last: who has to go? */
+static enum round refuse(struct pdr__sqlite *store, struct group *group,
+                         size_t i, pdr_rc rc, const pdr_err *err, int code)
+{
+    size_t offender = find_offender(&store->writer, group, i);
+    pdr_err copy = *err;
+
+    if (is_of_the_disk(code) || offender == group->count) {
+        end_all(group, rc, &copy);
+        return ROUND_FAILED;
+    }
+    group->writes[offender]->rc = rc;
+    group->writes[offender]->err = copy;
+    take_out(group, offender);
+    return ROUND_AGAIN; /* I3 */
+}
+
 static enum round write_all(struct pdr__sqlite *store, struct group *group)
 {
     size_t i = 0;
@@ -194,33 +227,31 @@ static enum round write_all(struct pdr__sqlite *store, struct group *group)
         pdr_write *write = group->writes[i];
         bool dirty = false;
         int code = SQLITE_OK;
+        enum round round = ROUND_WRITTEN;
 
         write->rc = pdr__write_rows(store, write, &dirty, &code);
         if (write->rc == PDR_OK) {
             i++;
             continue;
         }
-        if (is_of_the_disk(code)) {
-            end_all(group, write->rc, &write->err);
-            return ROUND_FAILED;
-        }
-        take_out(group, i);
-        if (dirty || sqlite3_get_autocommit(store->writer.db) != 0)
-            return ROUND_AGAIN; /* I3 */
+        round = refuse(store, group, i, write->rc, &write->err, code);
+        if (round == ROUND_FAILED || dirty || code != SQLITE_OK)
+            return round;
     }
     return ROUND_WRITTEN;
 }
 
-static pdr_rc write_rest(struct pdr__sqlite *store, pdr_err *err)
+/* The rows that wait, and the counter. */
+static pdr_rc write_rest(struct pdr__sqlite *store, int *code, pdr_err *err)
 {
     struct pdr__writer *writer = &store->writer;
     sqlite3_stmt *stmt = writer->stmt[PDR_SQL_SET_NUMBER];
     pdr_digest digest;
-    int code = pdr__pack_flush(writer);
     pdr_rc rc = PDR_OK;
 
-    if (code != SQLITE_OK)
-        return pdr__sqlite_fail(err, writer->db, code, "writing a commit");
+    *code = pdr__pack_flush(writer);
+    if (*code != SQLITE_OK)
+        return pdr__sqlite_fail(err, writer->db, *code, "writing a commit");
     if (writer->number == writer->number_before)
         return PDR_OK;
     rc = pdr__schema_seal(digest, store, writer->number, writer->created_ms,
@@ -229,10 +260,10 @@ static pdr_rc write_rest(struct pdr__sqlite *store, pdr_err *err)
         return rc;
     pdr__bind_int(stmt, 1, (int64_t)writer->number);
     pdr__bind_blob(stmt, 2, digest, sizeof(digest));
-    code = pdr__writer_step(writer, PDR_SQL_SET_NUMBER);
-    return code == SQLITE_DONE
-               ? PDR_OK
-               : pdr__sqlite_fail(err, writer->db, code, "writing a commit");
+    *code = pdr__writer_step(writer, PDR_SQL_SET_NUMBER);
+    return *code == SQLITE_DONE ? PDR_OK
+                                : pdr__sqlite_fail(err, writer->db, *code,
+                                                   "writing a commit");
 }
 
 /* --- the end ------------------------------------------------------------- */
@@ -261,18 +292,18 @@ static void commit(struct pdr__sqlite *store, struct group *group)
 static void run_once(struct pdr__sqlite *store, struct group *group)
 {
     pdr_err err = PDR_ERR_INIT;
-    enum round round = ROUND_WRITTEN;
+    int code = SQLITE_OK;
     pdr_rc rc = begin_all(store, group, &err);
 
-    if (rc == PDR_OK)
-        round = write_all(store, group);
-    if (rc == PDR_OK && round == ROUND_WRITTEN && group->count > 0) {
-        rc = write_rest(store, &err);
-        if (rc == PDR_OK)
-            commit(store, group);
-    }
     if (rc != PDR_OK)
         end_all(group, rc, &err);
+    else if (write_all(store, group) == ROUND_WRITTEN && group->count > 0) {
+        rc = write_rest(store, &code, &err);
+        if (rc == PDR_OK)
+            commit(store, group);
+        else
+            (void)refuse(store, group, group->count, rc, &err, code);
+    }
     roll_back(&store->writer);
 }
 

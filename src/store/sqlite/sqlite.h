@@ -73,6 +73,7 @@ struct pdr__tail {
 struct pdr__pack {
     struct pdr__pending pending[PDR_MAX_PENDING];
     size_t count;
+    const pdr_plan *failed; /* whose row could not be written; NULL: none */
     struct pdr__tail tail;
     struct pdr__tail before; /* as it was when the transaction began */
 };

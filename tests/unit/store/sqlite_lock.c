@@ -1,0 +1,209 @@
+/* The line in front of the writer lock. */
+#include "room.h"
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sqlite/sqlite.h"
+
+#define LINES 4
+
+struct lines {
+    struct room room;
+    struct pdr__line line[LINES];
+};
+
+static void lines_enter(struct lines *lines)
+{
+    room_enter(&lines->room);
+    for (size_t i = 0; i < LINES; i++)
+        ASSERT_RC(PDR_OK,
+                  pdr__line_open(&lines->line[i],
+                                 room_path(&lines->room, "lock"), NULL));
+}
+
+static void lines_leave(struct lines *lines)
+{
+    for (size_t i = 0; i < LINES; i++)
+        pdr__line_close(&lines->line[i]);
+    room_leave(&lines->room);
+}
+
+TEST(sqlite_line, gives_the_lock_to_one_at_a_time)
+{
+    struct lines lines;
+
+    lines_enter(&lines);
+    ASSERT(pdr__line_try(&lines.line[0]));
+    ASSERT(!pdr__line_try(&lines.line[1]));
+    pdr__line_leave(&lines.line[0]);
+    ASSERT(pdr__line_try(&lines.line[1]));
+    ASSERT(!pdr__line_try(&lines.line[0]));
+    pdr__line_leave(&lines.line[1]);
+    lines_leave(&lines);
+}
+
+TEST(sqlite_line, serves_those_who_wait_in_the_order_they_came)
+{
+    struct lines lines;
+    struct pdr__line *line = lines.line;
+
+    lines_enter(&lines);
+    ASSERT(pdr__line_try(&line[0]));
+    for (size_t i = 1; i < LINES; i++)
+        ASSERT(!pdr__line_try(&line[i]));
+    for (size_t i = 1; i < LINES; i++) {
+        pdr__line_leave(&line[i - 1]);
+        for (size_t k = LINES - 1; k > i; k--)
+            ASSERT(!pdr__line_try(&line[k]));
+        ASSERT(!pdr__line_try(&line[0])); /* back at the end */
+        ASSERT(pdr__line_try(&line[i]));
+    }
+    pdr__line_leave(&line[LINES - 1]);
+    ASSERT(pdr__line_try(&line[0]));
+    pdr__line_leave(&line[0]);
+    lines_leave(&lines);
+}
+
+TEST(sqlite_line, lets_nobody_pass_who_waits_shortly)
+{
+    struct lines lines;
+    struct pdr__line *line = lines.line;
+
+    lines_enter(&lines);
+    ASSERT(pdr__line_try(&line[0]));
+    ASSERT(!pdr__line_try(&line[1]));
+    ASSERT(!pdr__line_try(&line[2]));
+    pdr__line_leave(&line[0]);
+    ASSERT(!pdr__line_try(&line[2])); /* the lock is free, the line is not */
+    line[2].moved_ms -= 1000;         /* but not for ever */
+    ASSERT(pdr__line_try(&line[2]));
+    ASSERT(!pdr__line_try(&line[1]));
+    pdr__line_leave(&line[2]);
+    ASSERT(pdr__line_try(&line[1]));
+    pdr__line_leave(&line[1]);
+    lines_leave(&lines);
+}
+
+TEST(sqlite_line, gives_up_at_the_deadline_and_leaves)
+{
+    struct lines lines;
+    struct pdr__line *line = lines.line;
+    pdr_err err = PDR_ERR_INIT;
+    int64_t now = pdr__monotonic_ms(pdr__clock_system());
+
+    lines_enter(&lines);
+    ASSERT(pdr__line_try(&line[0]));
+    ASSERT_RC(PDR_EBUSY, pdr__line_wait(&line[1], now + 5, &err));
+    ASSERT_STR("writer_busy", err.reason);
+    ASSERT_INT(-1, line[1].place);
+    ASSERT(!pdr__line_try(&line[2]));
+    ASSERT_INT(0, line[2].place);
+    pdr__line_leave(&line[0]);
+    ASSERT_RC(PDR_OK, pdr__line_wait(&line[2], now + 60000, &err));
+    pdr__line_leave(&line[2]);
+    lines_leave(&lines);
+}
+
+TEST(sqlite_line, has_room_behind_its_last_place)
+{
+    struct room room;
+    static struct pdr__line line[70];
+
+    room_enter(&room);
+    for (size_t i = 0; i < 70; i++) {
+        ASSERT_RC(PDR_OK,
+                  pdr__line_open(&line[i], room_path(&room, "lock"), NULL));
+        ASSERT_INT(i == 0, pdr__line_try(&line[i]));
+    }
+    ASSERT_INT(63, line[64].place);
+    ASSERT_INT(-1, line[69].place);
+    pdr__line_rest(&line[69]);
+    pdr__line_rest(&line[64]);
+    pdr__line_rest(&line[1]);
+    for (size_t i = 0; i < 69; i++)
+        pdr__line_close(&line[i]);
+    ASSERT(pdr__line_try(&line[69]));
+    pdr__line_close(&line[69]);
+    room_leave(&room);
+}
+
+TEST(sqlite_line, takes_the_lock_back_from_a_process_that_dies)
+{
+    struct lines lines;
+    const char *path = NULL;
+    int status = 0;
+    pid_t child = 0;
+
+    lines_enter(&lines);
+    path = room_path(&lines.room, "lock");
+    child = fork();
+    if (child == 0) {
+        struct pdr__line own;
+
+        _exit(pdr__line_open(&own, path, NULL) == PDR_OK && pdr__line_try(&own)
+                  ? 0
+                  : 1);
+    }
+    ASSERT(child > 0 && waitpid(child, &status, 0) == child);
+    ASSERT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    ASSERT(pdr__line_try(&lines.line[0]));
+    pdr__line_leave(&lines.line[0]);
+    lines_leave(&lines);
+}
+
+TEST(sqlite_line, knows_who_is_the_last)
+{
+    struct lines lines;
+    struct pdr__line *line = lines.line;
+
+    lines_enter(&lines);
+    for (size_t i = 0; i < 2; i++) {
+        ASSERT(pdr__line_try(&line[i]));
+        ASSERT_INT(i == 0, pdr__line_is_last(&line[i]));
+        ASSERT_RC(PDR_OK, pdr__line_enter(&line[i], NULL));
+        pdr__line_leave(&line[i]);
+    }
+    ASSERT(pdr__line_try(&line[0]));
+    ASSERT(!pdr__line_is_last(&line[0]));
+    pdr__line_close(&line[0]);
+    ASSERT(pdr__line_try(&line[1]));
+    ASSERT(pdr__line_is_last(&line[1]));
+    pdr__line_leave(&line[1]);
+    lines_leave(&lines);
+}
+
+TEST(sqlite_line, notices_that_its_file_is_gone)
+{
+    struct lines lines;
+    char path[512];
+
+    lines_enter(&lines);
+    (void)snprintf(path, sizeof(path), "%s", room_path(&lines.room, "lock"));
+    ASSERT(pdr__line_is_there(&lines.line[0], path));
+    ASSERT_INT(0, unlink(path));
+    ASSERT(!pdr__line_is_there(&lines.line[0], path));
+    room_put_c(&lines.room, "lock", "");
+    ASSERT(!pdr__line_is_there(&lines.line[0], path));
+    lines_leave(&lines);
+}
+
+TEST(sqlite_line, refuses_what_is_no_plain_file)
+{
+    struct room room;
+    struct pdr__line line;
+    pdr_err err = PDR_ERR_INIT;
+
+    room_enter(&room);
+    ASSERT_INT(0, mkfifo(room_path(&room, "lock"), 0600));
+    ASSERT_RC(PDR_EDENIED,
+              pdr__line_open(&line, room_path(&room, "lock"), &err));
+    ASSERT_STR("unsafe_file", err.reason);
+    ASSERT_INT(-1, line.fd);
+    ASSERT_INT(0, mkdir(room_path(&room, "folder"), 0700));
+    ASSERT_RC(PDR_EIO, pdr__line_open(&line, room_path(&room, "folder"), &err));
+    ASSERT_STR("file_failed", err.reason);
+    ASSERT(err.sys != 0);
+    room_leave(&room);
+}
