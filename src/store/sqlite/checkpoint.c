@@ -14,6 +14,7 @@
  * A checkpoint that fails takes nothing back: what it did not copy stays in the
  * log, where it was made durable before it was acknowledged.
  */
+#include "file.h"
 #include "sqlite.h"
 
 /* Bytes that the log grows before a reader that held it is asked again. */
@@ -66,16 +67,32 @@ void pdr__checkpoint_after(struct pdr__sqlite *store)
     writer->checkpoint_at = bytes + AGAIN_BYTES;
 }
 
+/* SQLite cuts the log off without a sync. That is not enough where a sync of it
+ * has failed: the main file now has what stood at the end of the log, and power
+ * loss would bring back a log without that end, to be played over it. */
+static int sync_log(sqlite3 *db)
+{
+    sqlite3_file *log = NULL;
+
+    (void)sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+    return log != NULL && log->pMethods != NULL
+               ? log->pMethods->xSync(log, SQLITE_SYNC_NORMAL)
+               : SQLITE_OK;
+}
+
 pdr_rc pdr__checkpoint_all(struct pdr__sqlite *store, bool empty_log,
                            pdr_err *err)
 {
     sqlite3 *db = store->writer.db;
+    bool was_empty = pdr__file_bytes(store->log_path) == 0;
     int code = sqlite3_wal_checkpoint_v2(db, "main",
                                          empty_log ? SQLITE_CHECKPOINT_TRUNCATE
                                                    : SQLITE_CHECKPOINT_PASSIVE,
                                          NULL, NULL);
 
     assert(store->line.held);
+    if (code == SQLITE_OK && empty_log && !was_empty)
+        code = sync_log(db);
     if (code == SQLITE_OK || code == SQLITE_BUSY)
         return PDR_OK; /* busy: a reader holds the rest, which stays safe */
     return pdr__sqlite_fail(err, db, code,
