@@ -432,7 +432,8 @@ static void write_file(const char *folder, const char *name,
     snprintf(path, sizeof(path), "%s/%s", folder, name);
     stream = fopen(path, "wb");
     if (stream == NULL || fchmod(fileno(stream), 0600) != 0 ||
-        fwrite(file->bytes, 1, file->len, stream) != file->len ||
+        (file->len > 0 &&
+         fwrite(file->bytes, 1, file->len, stream) != file->len) ||
         fclose(stream) != 0) {
         fprintf(stderr, "shim: cannot write '%s'\n", path);
         abort();

@@ -82,16 +82,27 @@ static int64_t db_number(sqlite3 *db, const char *sql)
     return number;
 }
 
+/* The same text for the same number, and no two alike. */
+static void fill(char *out, size_t len, uint64_t n)
+{
+    for (size_t i = 0; i < len; i++) {
+        n = n * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        out[i] = (char)('a' + (n >> 60));
+    }
+    out[len] = '\0';
+}
+
 static int db_commit(sqlite3 *db, size_t n)
 {
-    char sql[400];
+    char text[1401], sql[2000];
 
+    fill(text, sizeof(text) - 1, n);
     snprintf(sql, sizeof(sql),
              "BEGIN IMMEDIATE;"
-             "INSERT INTO t VALUES (%zu, 1, hex(randomblob(700)));"
-             "INSERT INTO t VALUES (%zu, 2, hex(randomblob(70)));"
+             "INSERT INTO t VALUES (%zu, 1, '%s');"
+             "INSERT INTO t VALUES (%zu, 2, '%.140s');"
              "UPDATE c SET n = %zu; COMMIT",
-             n, n, n);
+             n, text, n, text, n);
     return db_run(db, sql);
 }
 
