@@ -66,4 +66,5 @@ TEST(killed_writers, lose_nothing_double_nothing_and_fork_nothing)
     ASSERT(all.refusals > 0);
     ASSERT(all.retries > 0);
     ASSERT(all.found > 0);
+    ASSERT(all.checkpoints > 0);
 }

@@ -2,6 +2,7 @@
 #include "store_kill.h"
 
 #include <signal.h>
+#include <sys/stat.h>
 
 #include "processes.h"
 #include "room.h"
@@ -35,6 +36,7 @@ void kill_result_add(struct kill_result *sum, const struct kill_result *one)
     sum->refusals += one->refusals;
     sum->retries += one->retries;
     sum->found += one->found;
+    sum->checkpoints += one->checkpoints;
     sum->failures += one->failures;
     sum->unsound += one->unsound;
     sum->judgement.lost += one->judgement.lost;
@@ -52,6 +54,7 @@ void kill_result_print(const struct kill_result *r)
     printf("%zu commits, %zu conflicts, %zu refusals, %zu retries, of which "
            "%zu were there already\n",
            r->commits, r->conflicts, r->refusals, r->retries, r->found);
+    printf("%zu checkpoints between commits\n", r->checkpoints);
     printf("lost %zu, doubled %zu, forked %zu, half %zu, never asked for %zu, "
            "unsound %zu, failed %zu\n",
            r->judgement.lost, r->judgement.doubled, r->judgement.forked,
@@ -180,6 +183,14 @@ static void sum_oracle(struct kill_result *out, const struct oracle *oracle)
     out->found += oracle->found;
 }
 
+static void count_checkpoints(struct killing *killing)
+{
+    struct stat file;
+
+    if (stat(room_path(&killing->room, "checkpoints"), &file) == 0)
+        killing->out->checkpoints = (size_t)file.st_size;
+}
+
 /* With nobody at work. */
 static void judge(struct killing *killing)
 {
@@ -202,6 +213,7 @@ static void judge(struct killing *killing)
         store_judge(&out->judgement, &view, oracles, count);
     out->failures += !is_fine;
     out->judgements++;
+    count_checkpoints(killing);
     for (unsigned i = 0; i < count; i++)
         oracle_dispose(&oracles[i]);
     view_dispose(&view);
@@ -215,6 +227,8 @@ void store_kill(struct kill_result *out, const struct kill_plan *plan)
     ASSERT(plan->processes <= MAX_PROCESSES);
     memset(out, 0, sizeof(*out));
     room_enter(&killing.room);
+    ASSERT_INT(0, setenv("PERDURE_CHECKPOINTS",
+                         room_path(&killing.room, "checkpoints"), 1));
     while (out->kills < plan->kills && kill_result_bad(out) == 0) {
         start_all(&killing);
         next = out->kills + plan->between;

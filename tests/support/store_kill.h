@@ -31,8 +31,9 @@ struct kill_result {
     size_t
         retries;  /* deeds that a kill cut off and that were asked for again */
     size_t found; /* of them, there already */
-    size_t failures; /* processes that failed, stores that cannot be read */
-    size_t unsound;  /* what verify found */
+    size_t checkpoints; /* with store_small_log.c: that writers ran */
+    size_t failures;    /* processes that failed, stores that cannot be read */
+    size_t unsound;     /* what verify found */
     struct judgement judgement;
 };
 
