@@ -449,7 +449,8 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_watch_open(pdr_watch **out, pdr_store *store,
 /**
  * Wait until something was committed that this watch has not told: since it was
  * opened, or since the last call. Commits of this process are told at once,
- * those of others within 50 ms; several may be told as one.
+ * those of others within 50 ms; several may be told as one. A watch of all
+ * sessions may tell a commit of this process a second time.
  *
  * @param timeout_ms  0: do not wait.
  * @return PDR_OK; PDR_ETIMEOUT ("nothing_changed"); PDR_ECANCELLED

@@ -223,8 +223,8 @@ typedef struct pdr_store_ops {
                    pdr_err *err);
     /* Required. All but backend, capabilities and keyed. */
     pdr_rc (*info)(pdr_store *self, pdr_store_info *out, pdr_err *err);
-    /* Optional. A number that changes when another process has committed. If
-     * NULL, watches hear of this process alone. */
+    /* Optional. A number that changes when another process has committed, and
+     * may when this one has. If NULL, watches hear of this process alone. */
     pdr_rc (*poll)(pdr_store *self, uint64_t *out, pdr_err *err);
     /* Optional. Check what reads cannot see: indexes against tables, rows that
      * belong to nobody. `report` counts; `fn` hears of findings. */
