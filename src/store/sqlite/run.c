@@ -186,8 +186,8 @@ enum round {
     ROUND_FAILED   /* all ended */
 };
 
-/* The write whose row it was that `write` stumbled over: rows of `log` wait, and
- * one write may have to write those of another. */
+/* The write whose row it was that write `i` stumbled over: rows of `log` wait,
+ * and one write may have to write those of another. */
 static size_t find_offender(const struct pdr__writer *writer,
                             const struct group *group, size_t i)
 {
