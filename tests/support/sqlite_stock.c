@@ -23,10 +23,17 @@ void stock_reopen(struct stock *stock, const char *parameters)
         fail_msg("%s", err.message);
 }
 
-void stock_close(struct stock *stock)
+void stock_shut(struct stock *stock)
 {
     ASSERT_INT(SQLITE_OK, sqlite3_close(stock->raw));
+    stock->raw = NULL;
     pdr_store_close(stock->store);
+    stock->store = NULL;
+}
+
+void stock_close(struct stock *stock)
+{
+    stock_shut(stock);
     room_leave(&stock->room);
 }
 

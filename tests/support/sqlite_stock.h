@@ -21,6 +21,8 @@ struct stock {
 void stock_open(struct stock *stock);
 /* Close it and open it again, with what stands behind "?" in the URI. */
 void stock_reopen(struct stock *stock, const char *parameters);
+/* Close it, with all connections: the file stands alone. */
+void stock_shut(struct stock *stock);
 void stock_close(struct stock *stock);
 
 /* A commit that must succeed: revision is the one that the session has. */

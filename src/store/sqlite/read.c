@@ -68,6 +68,11 @@ static const char *const sql[READER_KEPT] = {
 
 #define COMPLETION_COLUMNS 9 /* of PDR_SQLITE_COMPLETION_COLUMNS */
 
+const char *pdr__read_sql(unsigned slot)
+{
+    return sql[slot];
+}
+
 static pdr_rc open_rows(struct pdr__rows *rows,
                         const struct pdr__reading *reading, unsigned slot,
                         pdr_err *err)

@@ -125,6 +125,9 @@ void pdr__rows_digest(pdr_digest out, struct pdr__rows *rows);
 PDR_MUST_CHECK pdr_rc pdr__rows_work(pdr_work *out, struct pdr__rows *rows,
                                      pdr_err *err);
 
+/* The statement of a slot, READER_HEAD to READER_WORK_DOWN (read.c). Static. */
+const char *pdr__read_sql(unsigned slot);
+
 /* --- lists (list.c) --------------------------------------------------------
  */
 

@@ -506,3 +506,121 @@ TEST(sqlite_verify, walks_more_rows_than_a_page_has)
     assert_found(&stock, "id 's433'|is not in index sessions_by_expiry");
     stock_close(&stock);
 }
+
+/* --- pages --------------------------------------------------------------- */
+
+#define PAGE_BYTES 4096
+
+/* Change bytes on the root page of a table or index while nobody has the file:
+ * the first place with `from`, or the first bytes of the page. */
+static void patch(struct stock *stock, const char *name, const char *from,
+                  const char *to)
+{
+    static char page[PAGE_BYTES];
+    char sql[200];
+    long offset = 0;
+    size_t at = 0, len = strlen(to);
+    FILE *file = NULL;
+
+    snprintf(sql, sizeof(sql),
+             "SELECT rootpage FROM sqlite_schema WHERE name='%s'", name);
+    offset = (long)(stock_ask(stock, sql) - 1) * PAGE_BYTES;
+    stock_shut(stock);
+    file = fopen(room_path(&stock->room, "stock.db"), "r+b");
+    ASSERT(file != NULL);
+    ASSERT_INT(0, fseek(file, offset, SEEK_SET));
+    ASSERT_SIZE(1, fread(page, PAGE_BYTES, 1, file));
+    while (from != NULL && memcmp(page + at, from, len) != 0) {
+        at++;
+        ASSERT(at + len < PAGE_BYTES);
+    }
+    memcpy(page + at, to, len);
+    ASSERT_INT(0, fseek(file, offset, SEEK_SET));
+    ASSERT_SIZE(1, fwrite(page, PAGE_BYTES, 1, file));
+    ASSERT_INT(0, fclose(file));
+    stock_reopen(stock, "");
+}
+
+TEST(sqlite_verify, goes_on_behind_a_page_that_cannot_be_read)
+{
+    struct stock stock;
+    struct heard heard = {"", 0};
+
+    stock_open(&stock);
+    stock_many(&stock, 9);
+    patch(&stock, "sessions_by_expiry", NULL, "\x55\x55\x55");
+    patch(&stock, "properties_by_match", NULL, "\x55\x55\x55");
+    ASSERT_RC(PDR_ECORRUPT,
+              pdr_store_verify(NULL, stock.store, NULL, NULL, hear, &heard));
+    ASSERT(strstr(heard.text, "sessions_by_expiry|one of the keys|cannot be "
+                              "read, nor can those behind it") != NULL);
+    ASSERT(strstr(heard.text, "properties_by_match|one of the keys|") != NULL);
+    ASSERT(strstr(heard.text, "sessions_by_id|") == NULL);
+    stock_close(&stock);
+}
+
+TEST(sqlite_verify, finds_entries_of_an_index_that_are_out_of_order)
+{
+    struct stock stock;
+    struct heard heard = {"", 0};
+
+    stock_open(&stock);
+    stock_many(&stock, 6);
+    patch(&stock, "sessions_by_id", "s002", "s009");
+    ASSERT_RC(PDR_ECORRUPT,
+              pdr_store_verify(NULL, stock.store, NULL, NULL, hear, &heard));
+    ASSERT(strstr(heard.text, "id 's003', no 4|is out of order") != NULL);
+    ASSERT(strstr(heard.text, "id 's009', no 3|leads to a row that says") !=
+           NULL);
+    ASSERT(strstr(heard.text, "id 's002'|is not in index sessions_by_id") !=
+           NULL);
+    stock_close(&stock);
+}
+
+/* The type of a column is a number in front of the row: 21 says text of four
+ * bytes, 20 a blob of four. */
+TEST(sqlite_verify, finds_a_key_of_an_index_that_is_no_text_any_more)
+{
+    struct stock stock;
+
+    stock_open(&stock);
+    stock_many(&stock, 6);
+    patch(&stock, "sessions_by_id",
+          "\x1b\x15\x01"
+          "defaults002",
+          "\x1b\x14\x01"
+          "defaults002");
+    assert_found(&stock, "id 's002'|is not in index sessions_by_id");
+    stock_close(&stock);
+}
+
+TEST(sqlite_verify, finds_a_key_of_an_index_that_is_gone)
+{
+    struct stock stock;
+
+    stock_open(&stock);
+    stock_many(&stock, 6);
+    stock_sql_without(&stock, "sessions_by_expiry",
+                      "UPDATE sessions SET expiry=NULL WHERE id='s003'");
+    assert_found(&stock, "sessions_by_expiry|expiry 5000, no 4|leads to a row "
+                         "that says something else");
+    stock_close(&stock);
+}
+
+/* --- memory -------------------------------------------------------------- */
+
+TEST_OOM(sqlite_verify, cleans_up_after_any_failed_allocation)
+{
+    struct stock stock;
+    pdr_rc rc = PDR_OK;
+
+    test_pause_failures(true);
+    stock_open(&stock);
+    stock_fill(&stock);
+    test_pause_failures(false);
+    rc = pdr_store_verify(NULL, stock.store, NULL, NULL, NULL, NULL);
+    test_pause_failures(true);
+    ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
+    stock_close(&stock);
+    test_pause_failures(false);
+}
