@@ -1,0 +1,57 @@
+/*
+ * store_file_faults.c - every file operation below a store fails, once or from
+ * then on.
+ *
+ * In a normal run each sync fails, and some of the others, spread over the
+ * work; PERDURE_SOAK tries each.
+ */
+#include "file_faults.h"
+
+#define SPREAD 10 /* so many of each other kind */
+
+/* Fail operation `nth` of a kind, in both ways. */
+static void fail_both(struct fault_harness *harness, enum shim_op op,
+                      size_t nth)
+{
+    struct shim_fault fault = {.op = op, .nth = nth};
+
+    /* Every second failing write says that the disk is full. */
+    fault.full = nth % 2 == 0;
+    ASSERT(fault_run(harness, &fault));
+    fault.for_ever = true;
+    ASSERT(fault_run(harness, &fault));
+}
+
+static void fail_kind(struct fault_harness *harness, enum shim_op op,
+                      size_t count, size_t step)
+{
+    for (size_t nth = 1; nth <= count; nth += step)
+        fail_both(harness, op, nth);
+}
+
+TEST(file_faults, are_refused_or_unknown_and_lose_nothing)
+{
+    bool all = getenv("PERDURE_SOAK") != NULL;
+    struct fault_harness harness;
+    size_t counts[SHIM_OPS];
+
+    fault_init(&harness);
+    fault_count(counts);
+    for (int op = 0; op < SHIM_OPS; op++) {
+        bool each = all || op == SHIM_SYNC;
+        fail_kind(&harness, (enum shim_op)op, counts[op],
+                  each ? 1 : 1 + counts[op] / SPREAD);
+    }
+    fault_print(&harness.report);
+    ASSERT_SIZE(0, fault_mistakes(&harness.report));
+    /* What met nothing shows nothing. */
+    for (int op = 0; op < SHIM_OPS; op++)
+        ASSERT(counts[op] == 0 || harness.report.reached[op] > 0);
+    ASSERT(harness.report.reached[SHIM_SYNC] > 0);
+    ASSERT(harness.report.reached[SHIM_WRITE] > 0);
+    ASSERT(harness.report.refusals > 0);
+    ASSERT(harness.report.unknowns > 0);
+    ASSERT(harness.report.whole > 0);
+    ASSERT(harness.report.opens > 0);
+    fault_dispose(&harness);
+}

@@ -1,0 +1,21 @@
+/*
+ * store_power_loss.c - power is lost in front of and behind every sync: what
+ * was acknowledged is there, and nothing is there by half.
+ */
+#include "power_harness.h"
+
+TEST(power_loss, takes_nothing_that_was_acknowledged_and_leaves_nothing_half)
+{
+    struct power_report report;
+
+    power_run(&report, POWER_WHOLE, getenv("PERDURE_SOAK") != NULL);
+    power_print(&report);
+    ASSERT_SIZE(0, image_mistakes(&report.images));
+    /* What met nothing shows nothing. */
+    ASSERT(report.syncs >= report.commits / 2);
+    ASSERT(report.points >= 2 * report.syncs);
+    ASSERT(report.images.images > report.points);
+    ASSERT(report.refusals > 0);
+    ASSERT(report.images.whole > 0);
+    ASSERT(report.images.absent > 0);
+}

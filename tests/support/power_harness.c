@@ -1,0 +1,235 @@
+/*
+ * power_harness.c - the work of store_work.c on a disk that loses power.
+ *
+ * The work runs once and is written down by shim_vfs.c. Then it is played
+ * again: in front of each sync, behind it, and behind each acknowledgement the
+ * disk is put down in a folder as it might be, and opened as a store would be
+ * after a restart.
+ */
+#include "power_harness.h"
+
+#include "room.h"
+#include "shim_vfs.h"
+
+/* Ways of losing power that are tried at a point, of all that there are. */
+#define SOME_LOSSES 4
+
+/* --- images ----------------------------------------------------------------
+ */
+
+size_t image_mistakes(const struct image_report *report)
+{
+    return report->lost + report->damaged + report->stuck;
+}
+
+void image_complain(struct image_report *report, size_t *count,
+                    const char *format, ...)
+{
+    va_list args;
+
+    if (image_mistakes(report) == 0) {
+        va_start(args, format);
+        vsnprintf(report->first, sizeof(report->first), format, args);
+        va_end(args);
+    }
+    ++*count;
+}
+
+/* Which of the states it is; most + 1 if none. */
+static size_t find_state(const char *text, const struct work *work,
+                         size_t least, size_t most)
+{
+    size_t i = least;
+
+    while (i <= most &&
+           (i > work->commits || strcmp(text, work->states[i]) != 0))
+        i++;
+    return i;
+}
+
+/* Where two texts part, for people. */
+static const char *part_of(const char *text, const char *other)
+{
+    size_t i = 0;
+
+    while (text[i] != '\0' && text[i] == other[i])
+        i++;
+    return text + (i > 40 ? i - 40 : 0);
+}
+
+static void check_text(struct image_report *report, pdr_store *store,
+                       const struct work *work, size_t least, size_t most)
+{
+    pdr_err err = PDR_ERR_INIT;
+    char *text = work_text(store, &err);
+    size_t state = 0;
+
+    if (text == NULL) {
+        image_complain(report, &report->damaged, "cannot be read: %s",
+                       err.message);
+        return;
+    }
+    state = find_state(text, work, least, most);
+    if (state > most)
+        image_complain(report, &report->lost,
+                       "it is none of the states %zu to %zu: '%.200s'", least,
+                       most, part_of(text, work->states[least]));
+    else if (least < most && state == least)
+        report->absent++;
+    else if (least < most)
+        report->whole++;
+    free(text);
+}
+
+static void check_on(struct image_report *report, pdr_store *store)
+{
+    pdr_edit edit = {.ref.id = pdr_str_c("one more")};
+    pdr_commit_options options = {.now_ms = INT64_C(1800000000000)};
+    pdr_err err = PDR_ERR_INIT;
+
+    if (pdr_store_verify(NULL, store, NULL, &err, NULL, NULL) != PDR_OK)
+        image_complain(report, &report->damaged, "verify: %s", err.message);
+    if (pdr_store_commit(NULL, store, &edit, 1, &options, &err) != PDR_OK)
+        image_complain(report, &report->stuck, "takes no commit: %s",
+                       err.message);
+}
+
+void image_check(struct image_report *report, const char *path,
+                 const struct work *work, size_t least, size_t most)
+{
+    pdr_store *store = NULL;
+    pdr_err err = PDR_ERR_INIT;
+    char uri[700];
+
+    report->images++;
+    snprintf(uri, sizeof(uri), "sqlite:%s", path);
+    if (pdr_store_open(&store, uri, &err) != PDR_OK) {
+        image_complain(report, &report->damaged, "cannot be opened: %s",
+                       err.message);
+        return;
+    }
+    check_text(report, store, work, least, most);
+    check_on(report, store);
+    pdr_store_close(store);
+}
+
+/* --- the work --------------------------------------------------------------
+ */
+
+static pdr_store *open_again(pdr_store *store, const struct room *room)
+{
+    char uri[700];
+    pdr_err err = PDR_ERR_INIT;
+
+    pdr_store_close(store);
+    snprintf(uri, sizeof(uri), "sqlite:%s?vfs=shim", room_path(room, "a.db"));
+    if (pdr_store_open(&store, uri, &err) != PDR_OK)
+        fail_msg("the store cannot be opened: %s", err.message);
+    return store;
+}
+
+static void do_work(struct work *work, struct shim *shim,
+                    const struct room *room)
+{
+    pdr_store *store = open_again(NULL, room);
+
+    while (work->next < work_steps()) {
+        struct work_step step;
+        work_make(&step, work);
+        if (step.reopens)
+            store = open_again(store, room);
+        if (step.copies)
+            (void)work_checkpoint(store);
+        shim_mark(shim, work->commits, work->commits + work_possible(&step));
+        if (!work_try(work, &step, store))
+            work_explain(&step);
+        shim_mark(shim, work->commits, work->commits);
+        work_end(work, &step);
+    }
+    pdr_store_close(store);
+}
+
+/* --- losing power ----------------------------------------------------------
+ */
+
+static void lose(struct power_report *out, const struct shim_disk *disk,
+                 const struct room *room, const struct work *work,
+                 enum shim_loss loss)
+{
+    size_t before = image_mistakes(&out->images);
+
+    shim_disk_image(disk, room->path, loss, out->images.images);
+    image_check(&out->images, room_path(room, "a.db"), work,
+                shim_disk_acknowledged(disk), shim_disk_possible(disk));
+    if (image_mistakes(&out->images) > before && before == 0)
+        print_message("first mistake: point %zu, loss %d: %s\n", out->points,
+                      (int)loss, out->images.first);
+}
+
+/* Everything and nothing at each point, the others in turn. */
+static void lose_at(struct power_report *out, const struct shim_disk *disk,
+                    const struct room *room, const struct work *work, bool all)
+{
+    int others = SHIM_LOSSES - 2;
+    int count = all ? others : SOME_LOSSES - 2;
+
+    lose(out, disk, room, work, SHIM_LOSS_ALL);
+    lose(out, disk, room, work, SHIM_LOSS_NONE);
+    for (int i = 0; i < count; i++)
+        lose(out, disk, room, work,
+             (enum shim_loss)(2 + ((int)out->points * count + i) % others));
+}
+
+static void lose_everywhere(struct power_report *out, const struct shim *shim,
+                            const struct work *work, bool all)
+{
+    struct shim_disk *disk = shim_disk_new(shim);
+    enum shim_point point = SHIM_POINT_END;
+    struct room room;
+
+    work_room(&room);
+    while ((point = shim_disk_next(disk, all)) != SHIM_POINT_END) {
+        out->points++;
+        if (point == SHIM_POINT_MARK)
+            lose(out, disk, &room, work, SHIM_LOSS_ALL);
+        else
+            lose_at(out, disk, &room, work, all);
+    }
+    ASSERT_SIZE(work->commits, shim_disk_acknowledged(disk));
+    lose(out, disk, &room, work, SHIM_LOSS_ALL);
+    shim_disk_free(disk);
+    room_leave(&room);
+}
+
+void power_run(struct power_report *out, enum power_variant variant, bool all)
+{
+    struct shim *shim = shim_new("shim");
+    struct work work;
+    struct room room;
+
+    memset(out, 0, sizeof(*out));
+    work_init(&work, true);
+    work_room(&room);
+    shim_record(shim);
+    shim_swallow_syncs(shim, variant == POWER_NO_SYNCS);
+    do_work(&work, shim, &room);
+    out->syncs = shim_count(shim, SHIM_SYNC);
+    out->commits = work.commits;
+    out->refusals = work.refused;
+    lose_everywhere(out, shim, &work, all);
+    work_dispose(&work);
+    shim_free(shim);
+    room_leave(&room);
+}
+
+void power_print(const struct power_report *report)
+{
+    const struct image_report *images = &report->images;
+
+    print_message("power loss: %zu commits, %zu refusals, %zu syncs, %zu "
+                  "points, %zu images; unknown: %zu whole, %zu absent; lost "
+                  "%zu, damaged %zu, stuck %zu\n",
+                  report->commits, report->refusals, report->syncs,
+                  report->points, images->images, images->whole, images->absent,
+                  images->lost, images->damaged, images->stuck);
+}
