@@ -83,6 +83,7 @@ static pdr_rc write_place(pdr_buf *out, const pdr_query *query,
     uint64_t numbers[] = {
         CURSOR_VERSION,      0,           place->n,
         (uint64_t)place->ms, place->seen, place->commits,
+        place->epoch,
     };
     pdr_rc rc = hash_query(&numbers[1], query, err);
 
@@ -150,6 +151,7 @@ static bool take_place(pdr_place *out, uint64_t *query_hash, pdr_str bytes)
                 take_number(query_hash, &rest) && take_number(&out->n, &rest) &&
                 take_number(&ms, &rest) && take_number(&out->seen, &rest) &&
                 take_number(&out->commits, &rest) &&
+                take_number(&out->epoch, &rest) &&
                 take_text(&out->ref.tenant, &rest) &&
                 take_text(&out->ref.id, &rest) && take_text(&out->key, &rest);
     pdr_str covered = {bytes.ptr, bytes.len - rest.len};

@@ -101,7 +101,7 @@ PDR_MUST_CHECK pdr_rc pdr__body_check(pdr_str body, size_t depth, pdr_err *err);
 /* Does the edit alter what the session is, and so its revision? */
 bool pdr__edit_moves(const pdr_edit *edit);
 
-/* --- pages (page.c, cursor.c) ----------------------------------------------
+/* --- pages (page.c, page_check.c, cursor.c) --------------------------------
  */
 
 /* The digest of the entry in front of one on a page. */

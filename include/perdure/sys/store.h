@@ -191,7 +191,9 @@ typedef struct pdr_place {
     pdr_ref ref;   /* sessions, expired, due, all: whose */
     pdr_str key;   /* slots, properties, completions: its key */
     uint64_t seen; /* rows of the pages before */
-    uint64_t commits; /* head.commits at the first page */
+    uint64_t commits; /* head.commits at the first page; 0: it began in the
+                         middle */
+    uint64_t epoch;   /* head.epoch at the first page */
 } pdr_place;
 
 /** Where the query that fills this page goes on.
