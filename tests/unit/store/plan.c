@@ -686,11 +686,14 @@ TEST(plan_begin, numbers_and_seals_work)
     plan_all(&d, &head);
     for (size_t i = 0; i < PDR_COUNT(lists); i++) {
         for (size_t k = 0; k < 2; k++) {
+            pdr_work row = rows[k];
             pdr_digest wanted;
 
+            if (lists[i].part != PDR_PART_INBOX)
+                row.due_ms = PDR_NEVER; /* whatever the caller left there */
             ASSERT_RC(PDR_OK, pdr__seal_work(wanted, &d.seal, &d.store,
                                              &d.plan.ref, lists[i].part,
-                                             lists[i].n + k, &rows[k], NULL));
+                                             lists[i].n + k, &row, NULL));
             assert_memory_equal(wanted, lists[i].digests[k], sizeof(wanted));
         }
     }
