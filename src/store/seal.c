@@ -76,13 +76,21 @@ static pdr_rc put(struct pdr__seal *seal, const void *bytes, size_t len,
     return PDR_OK;
 }
 
+/* A head has twenty of them, so they go to their place at once. */
 static pdr_rc put_number(struct pdr__seal *seal, uint64_t number, pdr_err *err)
 {
-    uint8_t bytes[8];
+    uint8_t *to = NULL;
+    pdr_rc rc = PDR_OK;
 
-    for (size_t i = 0; i < sizeof(bytes); i++)
-        bytes[i] = (uint8_t)(number >> (56 - 8 * i));
-    return put(seal, bytes, sizeof(bytes), err);
+    if (sizeof(seal->pending) - seal->used < 8)
+        rc = flush(seal, err);
+    if (rc != PDR_OK)
+        return rc;
+    to = seal->pending + seal->used;
+    for (unsigned i = 0; i < 8; i++)
+        to[i] = (uint8_t)(number >> (56 - 8 * i));
+    seal->used += 8;
+    return PDR_OK;
 }
 
 static pdr_rc put_text(struct pdr__seal *seal, pdr_str text, pdr_err *err)
