@@ -314,11 +314,13 @@ pdr_rc pdr_watch_open(pdr_watch **out, pdr_store *store, const pdr_ref *ref,
     return rc;
 }
 
+/* In a child of the process that opened it nothing is touched, here and below:
+ * a thread of the parent may have held the lock. */
 void pdr_watch_close(pdr_watch *watch)
 {
     struct hub *hub = NULL;
 
-    if (watch == NULL)
+    if (watch == NULL || pdr__store_here(watch->store, NULL) != PDR_OK)
         return;
     hub = watch->store->watches;
     (void)pthread_mutex_lock(&hub->lock);
@@ -332,6 +334,8 @@ void pdr_watch_stop(pdr_watch *watch)
 {
     struct hub *hub = watch->store->watches;
 
+    if (pdr__store_here(watch->store, NULL) != PDR_OK)
+        return;
     (void)pthread_mutex_lock(&hub->lock);
     watch->stopped = true;
     (void)pthread_cond_signal(&watch->woken);

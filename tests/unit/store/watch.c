@@ -435,6 +435,8 @@ TEST(watches, are_nothing_in_another_process)
             pdr_watch_open(&own, world.store, &ref, &err) == PDR_EMISUSE &&
             own == NULL;
 
+        pdr_watch_stop(watch);
+        pdr_watch_close(watch);
         _exit(refused ? 0 : 1);
     }
     ASSERT(child > 0);
