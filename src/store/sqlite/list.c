@@ -77,7 +77,7 @@ static const char *const sql[READER_KEPT] = {
         " ORDER BY i.expiry,i.no",
     [READER_BY_DUE] =
         "SELECT w.key,w.due,w.kind,w.correlation_id,w.body,w.digest,"
-        "i.due,i.key,i.part,s.tenant,s.id"
+        "i.due,i.part,s.tenant,s.id"
         " FROM parts i INDEXED BY parts_by_due"
         " LEFT JOIN parts w"
         " ON w.session=i.session AND w.part=i.part AND w.key=i.key"
