@@ -62,7 +62,6 @@ struct racer {
     pdr_store *store;
     unsigned number; /* from 1, over all processes */
     unsigned sessions;
-    unsigned pause_ms;
     uint64_t random;
     unsigned n; /* of its last row */
 };
@@ -135,8 +134,6 @@ static void append(struct racer *racer)
         give_up(racer, "cannot append", &err);
     racer->n++;
     atomic_fetch_add(&racer->lane->acknowledged, 1);
-    if (racer->pause_ms > 0)
-        sleep_us(random_below(&racer->random, racer->pause_ms * 1000));
 }
 
 /* One row of the journal. False if the lease is lost. */
@@ -246,7 +243,7 @@ static void *hold_on(void *arg)
     return NULL;
 }
 
-/* FOLDER PROCESS THREADS SESSIONS PAUSE SEED */
+/* FOLDER PROCESS THREADS SESSIONS SEED */
 static int run(char **argv, void *(*fn)(void *))
 {
     static struct racer racers[RACE_MAX_THREADS];
@@ -271,8 +268,7 @@ static int run(char **argv, void *(*fn)(void *))
         racers[i].store = store;
         racers[i].number = process * RACE_MAX_THREADS + i + 1;
         racers[i].sessions = (unsigned)strtoul(argv[3], NULL, 10);
-        racers[i].pause_ms = (unsigned)strtoul(argv[4], NULL, 10);
-        racers[i].random = strtoull(argv[5], NULL, 10) + racers[i].number;
+        racers[i].random = strtoull(argv[4], NULL, 10) + racers[i].number;
         if (pthread_create(&threads[i], NULL, fn, &racers[i]) != 0)
             return 3;
     }
@@ -284,12 +280,12 @@ static int run(char **argv, void *(*fn)(void *))
 
 TEST_ROLE(store_appender)
 {
-    return argc == 6 ? run(argv, append_on) : 2;
+    return argc == 5 ? run(argv, append_on) : 2;
 }
 
 TEST_ROLE(store_holder)
 {
-    return argc == 6 ? run(argv, hold_on) : 2;
+    return argc == 5 ? run(argv, hold_on) : 2;
 }
 
 /* --- starting and ending
@@ -316,15 +312,14 @@ static void make_sessions(const struct race *race)
 static pid_t start(const struct race *race, const char *role, unsigned process)
 {
     const struct race_plan *plan = race->plan;
-    char numbers[5][24];
-    const char *args[] = {race->room.path, numbers[0], numbers[1], numbers[2],
-                          numbers[3],      numbers[4], NULL};
+    char numbers[4][24];
+    const char *args[] = {race->room.path, numbers[0], numbers[1],
+                          numbers[2],      numbers[3], NULL};
 
     snprintf(numbers[0], sizeof(numbers[0]), "%u", process);
     snprintf(numbers[1], sizeof(numbers[1]), "%u", plan->threads);
     snprintf(numbers[2], sizeof(numbers[2]), "%u", plan->sessions);
-    snprintf(numbers[3], sizeof(numbers[3]), "%u", plan->pause_ms);
-    snprintf(numbers[4], sizeof(numbers[4]), "%" PRIu64, plan->seed * 1000);
+    snprintf(numbers[3], sizeof(numbers[3]), "%" PRIu64, plan->seed * 1000);
     return process_start(role, args);
 }
 

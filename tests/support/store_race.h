@@ -20,8 +20,6 @@ struct race_plan {
     unsigned threads;  /* of each */
     unsigned sessions; /* that all share */
     unsigned run_ms;
-    unsigned pause_ms; /* after an append, at most: what an agent needs until
-                          it has more to say */
     uint64_t seed;
 };
 
