@@ -12,7 +12,8 @@ enum store_variant {
     STORE_SPLITS,           /* a commit of several sessions is several */
     STORE_FORGETS,          /* does not see that a correlation id is known */
     STORE_IGNORES_REVISION, /* lets in who is late */
-    STORE_IGNORES_FENCE     /* lets in who has lost the lease */
+    STORE_IGNORES_FENCE,    /* lets in who has lost the lease */
+    STORE_LETS_PUSH         /* half of the processes do not stand in line */
 };
 
 void store_variant_choose(enum store_variant variant);
