@@ -74,7 +74,9 @@ static void start(struct killing *killing, unsigned i)
                              .seed = next_random(&killing->random)};
 
     /* Some close the store by themselves, and may be killed doing it. */
-    job.deeds = 1 + random_below(&killing->random, 60);
+    job.deeds =
+        1 + random_below(&killing->random,
+                         random_below(&killing->random, 4) == 0 ? 3 : 60);
     killing->crew[i] = writer_start(&job);
 }
 
