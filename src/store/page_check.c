@@ -227,6 +227,9 @@ static bool belongs(const struct pdr__page *page, size_t i,
     const pdr_query *query = page->query;
     const pdr_head *head = &page->page.head;
 
+    if (query->from != 0 && page->place.begins &&
+        (query->backwards ? place->n > query->from : place->n < query->from))
+        return false;
     if (query->what == PDR_READ_SESSIONS)
         return passes(query, &page->page.sessions[i]);
     if (query->what == PDR_READ_EXPIRED || query->what == PDR_READ_DUE)

@@ -40,8 +40,6 @@ enum table {
     TABLE_HEAD = 9
 };
 
-#define BLOCK_BYTES 64 /* that SHA-256 works on; HMAC fills it with the key */
-
 void pdr__seal_dispose(struct pdr__seal *seal)
 {
     pdr__sha256_dispose(&seal->sha);
@@ -129,7 +127,7 @@ static pdr_rc put_texts(struct pdr__seal *seal, const pdr_str *texts,
 static pdr_rc put_key(struct pdr__seal *seal, const pdr_store *store,
                       uint8_t pad, pdr_err *err)
 {
-    uint8_t block[BLOCK_BYTES] = {0};
+    uint8_t block[PDR_HMAC_BLOCK_BYTES] = {0};
     pdr_str key = {(const char *)store->key, store->key_len};
     pdr_rc rc = PDR_OK;
 

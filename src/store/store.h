@@ -28,6 +28,9 @@ struct pdr__seal {
 #define PDR_SEAL_INIT {PDR_SHA256_INIT, 0, {0}}
 /* clang-format on */
 
+/* What SHA-256 works on; HMAC fills it with the key. */
+#define PDR_HMAC_BLOCK_BYTES 64u
+
 void pdr__seal_dispose(struct pdr__seal *seal);
 
 /* All fail with DIGEST_FAILED. */

@@ -72,9 +72,19 @@ static const pdr_store_ops trick_ops = {
     .info = info_trick,
 };
 
+uint8_t *trick_long_key(void)
+{
+    static uint8_t key[TRICK_LONG_KEY];
+
+    for (size_t i = 0; i < sizeof(key); i++)
+        key[i] = (uint8_t)(i * 3);
+    return key;
+}
+
 static pdr_rc open_trick(pdr_store **out, const char *rest, pdr_err *err)
 {
     static uint8_t key[32] = "a key of just thirty-two bytes!!";
+    static uint8_t long_key[TRICK_LONG_KEY];
     pdr_rc rc = PDR_OK;
 
     if (strcmp(rest, "fails") == 0)
@@ -86,6 +96,11 @@ static pdr_rc open_trick(pdr_store **out, const char *rest, pdr_err *err)
     if (strcmp(rest, "key") == 0) {
         (*out)->key = key;
         (*out)->key_len = sizeof(key);
+    }
+    if (strcmp(rest, "longkey") == 0) {
+        memcpy(long_key, trick_long_key(), sizeof(long_key));
+        (*out)->key = long_key;
+        (*out)->key_len = sizeof(long_key);
     }
     return PDR_OK;
 }

@@ -15,11 +15,14 @@ typedef void (*trick_read_fn)(struct pdr__page *page, void *arg);
 typedef bool (*trick_commit_fn)(pdr_write *const *writes, size_t count,
                                 void *arg);
 
-/* "trick:" keeps rows as "memory:" does; "trick:key" has a key for its digests;
- * "trick:fails" cannot be opened. Known from the first call on. */
+/* "trick:" keeps rows as "memory:" does; "trick:key" has a key for its digests,
+ * "trick:longkey" one that is longer than a block; "trick:fails" cannot be
+ * opened. Known from the first call on. */
 pdr_store *trick_open(const char *uri);
 /* As trick_open(), but to be used like pdr_store_open(). */
 pdr_rc trick_open_any(pdr_store **out, const char *uri, pdr_err *err);
+#define TRICK_LONG_KEY 100
+uint8_t *trick_long_key(void);
 /* NULL: none. */
 void trick_on_read(trick_read_fn fn, void *arg);
 void trick_on_commit(trick_commit_fn fn, void *arg);

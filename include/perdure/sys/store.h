@@ -240,7 +240,8 @@ typedef struct pdr_store_ops {
 struct pdr_store {
     const pdr_store_ops *ops;
     uint32_t capabilities;
-    uint8_t *key; /* of its digests; owned by the backend, NULL: none */
+    uint8_t *key; /* of its digests; owned by the backend, NULL: none. A long
+                     one is replaced by its digest, in place, once open */
     size_t key_len;
     int64_t process; /* that opened it; set by the library */
     void *watches;   /* the library's; owned by it */

@@ -676,6 +676,31 @@ TEST(page_finish, sees_work_that_is_not_what_was_committed)
     check_damages(damages, PDR_COUNT(damages));
 }
 
+/* A row that stands in front of the number that was asked for. */
+static void ask_later(struct pdr__page *page)
+{
+    static pdr_query query;
+
+    query = *page->query;
+    query.from = query.backwards ? 3 : 2;
+    page->query = &query;
+}
+
+TEST(page_finish, sees_rows_in_front_of_the_first_number)
+{
+    const pdr_query inbox = {.what = PDR_READ_INBOX, .from = 1};
+    const pdr_query down = {
+        .what = PDR_READ_INBOX, .from = 4, .backwards = true};
+    const pdr_query odd = {
+        .what = PDR_READ_ENTRIES, .key = T("odd"), .from = 1};
+    struct damage damages[] = {
+        {inbox, ask_later, "wrong_index", ": inbox 1 is in a list where it"},
+        {down, ask_later, "wrong_index", ": inbox 4 is in a list where it"},
+        {odd, ask_later, "wrong_index", ": entry 1 is in a list where it"}};
+
+    check_damages(damages, PDR_COUNT(damages));
+}
+
 /* The page was made for a later time than it is checked for. */
 static void ask_earlier(struct pdr__page *page)
 {

@@ -484,6 +484,30 @@ TEST(store_commit, passes_on_that_its_outcome_is_unknown)
     pdr_store_close(store);
 }
 
+static bool say_nothing(pdr_write *const *writes, size_t count, void *arg)
+{
+    (void)writes;
+    (void)count;
+    (void)arg;
+    return true;
+}
+
+/* A backend with a mistake must not turn silence into success. */
+TEST(store_commit, is_unknown_when_the_backend_says_nothing)
+{
+    pdr_store *store = trick_open("trick:");
+    pdr_edit edit = {.ref.id = T("a")};
+    pdr_err err = PDR_ERR_INIT;
+
+    trick_on_commit(say_nothing, NULL);
+    ASSERT_RC(PDR_EUNKNOWN, commit(store, &edit, &err));
+    ASSERT_STR("commit_unknown", err.reason);
+    ASSERT_STR("the store did not say how the commit ended; open it again and "
+               "look",
+               err.message);
+    pdr_store_close(store);
+}
+
 TEST(store_commit, leaves_err_alone_when_it_is_done)
 {
     pdr_store *store = trick_open("trick:");
@@ -737,6 +761,39 @@ TEST(store_read, finds_every_row_under_another_key_wrong)
     store->key = NULL;
     ASSERT_RC(PDR_ECORRUPT, pdr_store_read(&page, store, &query, &err));
     pdr_store_close(store);
+}
+
+/* A key longer than a block counts as its digest (RFC 2104). */
+TEST(store_open, takes_the_digest_of_a_long_key)
+{
+    pdr_store *store = trick_open("trick:longkey");
+    pdr_store long_key;
+    pdr_head head;
+
+    memset(&long_key, 0, sizeof(long_key));
+    long_key.key = trick_long_key();
+    long_key.key_len = TRICK_LONG_KEY;
+    ASSERT_SIZE(PDR_DIGEST_BYTES, store->key_len);
+    trick_fill(store);
+    pdr_query query = trick_query(PDR_READ_HEAD);
+    pdr_page *page = NULL;
+    ASSERT_RC(PDR_OK, pdr_store_read(&page, store, &query, NULL));
+    head = page->head;
+    ASSERT_RC(PDR_OK, pdr_head_check(&long_key, &head, NULL));
+    pdr_page_free(page);
+    pdr_store_close(store);
+}
+
+TEST(store_open, fails_when_the_key_has_no_digest)
+{
+    pdr_store *store = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    trick_digest_fail(1);
+    ASSERT_RC(PDR_EIO, trick_open_any(&store, "trick:longkey", &err));
+    trick_digest_fail(0);
+    ASSERT_STR("digest_failed", err.reason);
+    ASSERT(store == NULL);
 }
 
 /* The store is made once, outside of what fails. */
