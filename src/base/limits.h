@@ -204,7 +204,7 @@
 
 /* Bytes of the log at which a store copies it into the main file, and at which
  * the log is begun anew at the latest, unless a reader holds it. */
-#define PDR_CHECKPOINT_BYTES ((uint64_t)32 * 1024 * 1024)
+#define PDR_CHECKPOINT_BYTES ((uint64_t)48 * 1024 * 1024)
 #define PDR_LOG_BYTES        ((uint64_t)64 * 1024 * 1024)
 
 /* Connections of a store that read at the same time. Each holds some megabytes

@@ -6,7 +6,7 @@
  *      writes (README.md tells why), and at sizes that were measured: a page
  *      that many turns change is copied once.
  *
- *          commits ──► 32 MB: copy what no reader needs
+ *          commits ──► 48 MB: copy what no reader needs
  *                         └──► all copied: the next commit begins the log anew
  *                  ──► 64 MB: wait a moment for readers, then begin it anew
  *                         └──► a reader stays: try again 8 MB later
