@@ -203,6 +203,9 @@ static void run_batch(struct pdr__sqlite *store, struct pdr__ticket *mine)
     gather(&batch, group);
     pthread_mutex_unlock(&group->lock);
     pdr__writer_run(store, batch.writes, batch.count); /* I4 */
+    store->line.wrote = false;
+    for (size_t i = 0; i < batch.count; i++)
+        store->line.wrote |= batch.writes[i]->rc == PDR_OK;
     pthread_mutex_lock(&group->lock);
     tell(group, &batch, mine);
     pthread_mutex_unlock(&group->lock);

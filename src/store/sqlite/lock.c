@@ -17,7 +17,7 @@
  *        byte 0     shared     by everybody who has the store open
  *        byte 1…64  exclusive  the places of the line
  *
- * INVARIANTS, cited below as I1..I4
+ * INVARIANTS, cited below as I1..I5
  *   I1  The lock and the places belong to the open file, not to the process or
  *       a thread: two handles in one process exclude each other, too, and the
  *       kernel takes all back from a process that dies.
@@ -26,6 +26,9 @@
  *   I3  A process that was stopped in the line holds up those behind it only
  *       for PATIENCE_MS: then they take the lock if it is free.
  *   I4  Who is held back by nobody needs two calls of the kernel.
+ *   I5  Who wrote goes to the end of the line only after those in it had time
+ *       to be refused and to come back: they read before it wrote. Else it
+ *       would be the first with the new revision, and win for ever.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,6 +47,9 @@
 /* Between two looks: the first in line looks often, those behind less so. */
 #define LOOK_US      100
 #define LOOK_MOST_US 1000
+
+/* What one process needs to be refused and to come back: the lock, a read. */
+#define COME_BACK_US 300
 
 static int64_t now_ms(void)
 {
@@ -130,12 +136,24 @@ static bool take_lock(struct pdr__line *line)
     return true;
 }
 
+/* I5 */
+static void let_others_go(struct pdr__line *line)
+{
+    struct timespec rest = {0, 0};
+
+    rest.tv_nsec = (line_end(line) + 1L) * COME_BACK_US * 1000;
+    line->wrote = false;
+    (void)nanosleep(&rest, NULL);
+}
+
 bool pdr__line_try(struct pdr__line *line)
 {
     assert(!line->held);
     if (line->place < 0) {
         if (!is_taken(line->fd, BYTE_PLACE, PLACES) && take_lock(line))
             return true; /* I4 */
+        if (line->wrote)
+            let_others_go(line);
         join(line);
     }
     move_up(line);

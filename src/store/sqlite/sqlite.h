@@ -36,10 +36,11 @@ struct pdr__line {
     int place;        /* in the line; -1: not in it */
     bool held;        /* the lock is ours */
     int64_t moved_ms; /* when it came to its place */
+    bool wrote;       /* its last turn at the lock changed the store */
 };
 
 /* clang-format off */
-#define PDR_LINE_INIT {-1, -1, false, 0}
+#define PDR_LINE_INIT {-1, -1, false, 0, false}
 /* clang-format on */
 
 /* Statements of the writer; their texts stand in sql.h. */
