@@ -109,11 +109,11 @@ pdr_rc pdr__file_real_path(char **out, bool *found, const char *path,
     *found = realpath(path, real) != NULL;
     if (!*found && errno != ENOENT)
         return failed(err, path, errno);
-    if (!*found && lstat(path, &link) == 0)
+    if (!*found && lstat(path, &link) == 0 && S_ISLNK(link.st_mode))
         return PDR_FAIL(err, NO_STORE,
                         "'%s' is a link to a file that is not there",
                         pdr__shown(shown, pdr_str_c(path)));
-    if (!*found)
+    if (!*found) /* though another process may make it at any moment */
         rc = real_folder(real, path, err);
     if (rc == PDR_OK) {
         *out = pdr__strdup(real);

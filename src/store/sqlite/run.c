@@ -261,9 +261,9 @@ static pdr_rc write_rest(struct pdr__sqlite *store, int *code, pdr_err *err)
     pdr__bind_int(stmt, 1, (int64_t)writer->number);
     pdr__bind_blob(stmt, 2, digest, sizeof(digest));
     *code = pdr__writer_step(writer, PDR_SQL_SET_NUMBER);
-    return *code == SQLITE_DONE ? PDR_OK
-                                : pdr__sqlite_fail(err, writer->db, *code,
-                                                   "writing a commit");
+    return *code == SQLITE_DONE
+               ? PDR_OK
+               : pdr__sqlite_fail(err, writer->db, *code, "writing a commit");
 }
 
 /* --- the end ------------------------------------------------------------- */
