@@ -15,7 +15,7 @@ TEST(info, names_the_backend_and_what_it_can_do)
     ASSERT_RC(PDR_OK, pdr_store_info_get(&info, store, NULL));
     ASSERT_STR(suite_backend.name, info.backend);
     ASSERT_INT(suite_backend.capabilities, info.capabilities);
-    ASSERT(!info.keyed);
+    ASSERT(suite_backend.keyed == info.keyed);
     ASSERT(!info.read_only);
     ASSERT(!info.in_doubt);
     ASSERT_INT(0, info.commits);
@@ -176,6 +176,30 @@ TEST(opening, gives_several_handles_on_what_can_be_shared)
     ASSERT(suite_hash(one) == suite_hash(two));
     pdr_store_close(two);
     suite_close(one);
+}
+
+TEST(opening, for_reading_gives_a_handle_that_changes_nothing)
+{
+    pdr_store *store = suite_open();
+
+    if ((suite_backend.capabilities & PDR_CAN_READ_ONLY) == 0) {
+        suite_close(store);
+        test_skip("this store is always written to");
+    }
+    (void)must_append(store, "s", 0, 0, 3);
+    pdr_store *reader = suite_open_read_only();
+    pdr_store_info info;
+    ASSERT_RC(PDR_OK, pdr_store_info_get(&info, reader, NULL));
+    ASSERT(info.read_only);
+    pdr_edit edit = EDIT("s", 1), new = EDIT("t", 0);
+    edit.set_state = true;
+    must_refuse(PDR_EDENIED, "read_only", reader, &edit);
+    must_refuse(PDR_EDENIED, "read_only", reader, &new);
+    (void)must_append(store, "s", 1, 3, 2); /* and it sees what comes */
+    ASSERT(suite_hash(store) == suite_hash(reader));
+    ASSERT_RC(PDR_OK, pdr_store_verify(NULL, reader, NULL, NULL, NULL, NULL));
+    pdr_store_close(reader);
+    suite_close(store);
 }
 
 /* --- watching ------------------------------------------------------------- */

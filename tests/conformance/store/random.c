@@ -423,6 +423,8 @@ TEST(random_calls, end_as_they_do_in_the_reference)
 {
     bool soak = getenv("PERDURE_SOAK") != NULL;
 
+    if (suite_backend.keyed)
+        test_skip("its digests have a key, those of the reference have none");
     for (uint64_t seed = 1; seed <= 3; seed++)
         run(seed, soak ? SOAK_STEPS : STEPS);
 }

@@ -11,32 +11,37 @@ static const char *uri; /* of the store that is open */
 
 /* --- stores --------------------------------------------------------------- */
 
-static pdr_store *open_uri(void)
+static pdr_store *open_uri(const char *which)
 {
     pdr_store *store = NULL;
     pdr_err err = PDR_ERR_INIT;
-    pdr_rc rc = pdr_store_open(&store, uri, &err);
+    pdr_rc rc = pdr_store_open(&store, which, &err);
 
     if (rc != PDR_OK)
-        fail_msg("%s: %s", uri, err.message);
+        fail_msg("%s: %s", which, err.message);
     return store;
 }
 
 pdr_store *suite_open(void)
 {
     uri = suite_backend.place();
-    return open_uri();
+    return open_uri(uri);
 }
 
 pdr_store *suite_open_again(void)
 {
-    return open_uri();
+    return open_uri(uri);
+}
+
+pdr_store *suite_open_read_only(void)
+{
+    return open_uri(suite_backend.read_only(uri));
 }
 
 pdr_store *suite_reopen(pdr_store *store)
 {
     pdr_store_close(store);
-    return open_uri();
+    return open_uri(uri);
 }
 
 static void complain(void *arg, const char *table, const char *row,

@@ -19,9 +19,12 @@
 struct suite_backend {
     const char *name;      /* as pdr_store_info says it */
     uint32_t capabilities; /* that it must have */
+    bool keyed;            /* its digests have a key here */
     /* Where a new store goes; the caller's until suite_backend.clear(). */
     const char *(*place)(void);
     void (*clear)(const char *uri); /* take away what is left there */
+    /* The same place for reading only; NULL without PDR_CAN_READ_ONLY. */
+    const char *(*read_only)(const char *uri);
 };
 extern const struct suite_backend suite_backend;
 
@@ -35,6 +38,8 @@ pdr_store *suite_reopen(pdr_store *store);
 /* The same store through one more handle; needs PDR_CAN_PERSIST. Close it with
  * pdr_store_close(). */
 pdr_store *suite_open_again(void);
+/* The same through a handle that may only read; needs PDR_CAN_READ_ONLY. */
+pdr_store *suite_open_read_only(void);
 
 /* --- writing -------------------------------------------------------------- */
 

@@ -9,6 +9,7 @@ static const pdr_str good[] = {
     S_INIT("\"\\uDC00 \\uD83D\\uDE00\""),
     S_INIT("\"\xF0\x9F\x98\x80 \xF4\x8F\xBF\xBF\""),
     S_INIT("\"\xE2\x80\xA8\x7F\""),
+    S_INIT("\"it\xE2\x80\x99s 'so' \\\"\\u0000\xF0\x9F\x98\x80\""),
     S_INIT("{\"a\":1,\"a\":2,\"\":null}"),
     S_INIT("1E+0070"),
     S_INIT("-0.000"),
