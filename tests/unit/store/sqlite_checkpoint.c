@@ -91,6 +91,7 @@ TEST(sqlite_checkpoint, may_fail_and_take_nothing_back)
     const struct shim_fault fault = {
         .op = SHIM_TRUNCATE, .nth = 1, .for_ever = true};
     const struct shim_fault none = {.op = SHIM_ANY, .nth = 0};
+    const uint64_t turns = PDR_CHECKPOINT_BYTES / BODY + 1;
     struct shim *shim = shim_new("checkpoint");
     struct room room;
     pdr_store *store = NULL;
@@ -98,14 +99,14 @@ TEST(sqlite_checkpoint, may_fail_and_take_nothing_back)
     room_enter(&room);
     store = store_open(&room, "?vfs=checkpoint");
     shim_fail(shim, &fault);
-    for (uint64_t i = 0; i < 9; i++)
+    for (uint64_t i = 0; i < turns; i++)
         grow(store, i);
     ASSERT(shim_failed(shim) > 0);
     ASSERT(!atomic_load(&inside(store)->in_doubt));
     shim_fail(shim, &none);
     ASSERT_RC(PDR_OK, append_one(store, "b", 0, NULL, "{}", NULL));
     pdr_store_close(store);
-    ASSERT_INT(10, sql_int(&room, "SELECT count(*) FROM conversation"));
+    ASSERT_INT(turns + 1, sql_int(&room, "SELECT count(*) FROM conversation"));
     room_leave(&room);
     shim_free(shim);
 }
