@@ -404,7 +404,7 @@ static pdr_rc take_due(pdr_work *out, struct pdr__rows *rows, pdr_err *err)
     rc = pdr__rows_work(out, rows, err);
     if (rc != PDR_OK)
         return rc;
-    if (pdr__rows_int(rows) != out->due_ms ||
+    if (pdr__rows_int(rows) != out->due_ms || pdr__rows_count(rows) != out->n ||
         pdr__rows_int(rows) != (int64_t)PDR_PART_INBOX)
         return pdr__wrong_index(names[READER_BY_DUE], err);
     out->session.tenant = pdr__rows_text(rows);
