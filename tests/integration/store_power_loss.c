@@ -19,3 +19,15 @@ TEST(power_loss, takes_nothing_that_was_acknowledged_and_leaves_nothing_half)
     ASSERT(report.images.whole > 0);
     ASSERT(report.images.absent > 0);
 }
+
+TEST(power_loss, takes_nothing_while_the_store_is_opened_after_another_one)
+{
+    struct power_report report;
+
+    power_run_twice(&report, getenv("PERDURE_SOAK") != NULL);
+    power_print(&report);
+    ASSERT_SIZE(0, image_mistakes(&report.images));
+    ASSERT(report.points > 40);
+    ASSERT(report.images.whole > 0);
+    ASSERT(report.images.absent > 0);
+}

@@ -13,6 +13,8 @@
 
 /* Ways of losing power that are tried at a point, of all that there are. */
 #define SOME_LOSSES 4
+/* Of so many points, one where it is lost twice. */
+#define SOME_POINTS 7
 
 /* --- images ----------------------------------------------------------------
  */
@@ -57,8 +59,9 @@ static const char *part_of(const char *text, const char *other)
     return text + (i > 40 ? i - 40 : 0);
 }
 
-static void check_text(struct image_report *report, pdr_store *store,
-                       const struct work *work, size_t least, size_t most)
+/* The state that it is in; most + 1 if none. */
+static size_t check_text(struct image_report *report, pdr_store *store,
+                         const struct work *work, size_t least, size_t most)
 {
     pdr_err err = PDR_ERR_INIT;
     char *text = work_text(store, &err);
@@ -67,7 +70,7 @@ static void check_text(struct image_report *report, pdr_store *store,
     if (text == NULL) {
         image_complain(report, &report->damaged, "cannot be read: %s",
                        err.message);
-        return;
+        return most + 1;
     }
     state = find_state(text, work, least, most);
     if (state > most)
@@ -79,6 +82,7 @@ static void check_text(struct image_report *report, pdr_store *store,
     else if (least < most)
         report->whole++;
     free(text);
+    return state;
 }
 
 static void check_on(struct image_report *report, pdr_store *store)
@@ -108,7 +112,7 @@ void image_check(struct image_report *report, const char *path,
                        err.message);
         return;
     }
-    check_text(report, store, work, least, most);
+    (void)check_text(report, store, work, least, most);
     check_on(report, store);
     pdr_store_close(store);
 }
@@ -201,22 +205,103 @@ static void lose_everywhere(struct power_report *out, const struct shim *shim,
     room_leave(&room);
 }
 
+/* The work, written down. */
+static void record(struct power_report *out, struct shim *shim,
+                   struct work *work, const struct room *room)
+{
+    memset(out, 0, sizeof(*out));
+    work_init(work, true);
+    shim_record(shim);
+    do_work(work, shim, room);
+    out->syncs = shim_count(shim, SHIM_SYNC);
+    out->commits = work->commits;
+    out->refusals = work->refused;
+}
+
 void power_run(struct power_report *out, enum power_variant variant, bool all)
 {
     struct shim *shim = shim_new("shim");
     struct work work;
     struct room room;
 
-    memset(out, 0, sizeof(*out));
-    work_init(&work, true);
     work_room(&room);
-    shim_record(shim);
     shim_swallow_syncs(shim, variant == POWER_NO_SYNCS);
-    do_work(&work, shim, &room);
-    out->syncs = shim_count(shim, SHIM_SYNC);
-    out->commits = work.commits;
-    out->refusals = work.refused;
+    record(out, shim, &work, &room);
     lose_everywhere(out, shim, &work, all);
+    work_dispose(&work);
+    shim_free(shim);
+    room_leave(&room);
+}
+
+/* --- losing it twice -------------------------------------------------------
+ */
+
+/* Open an image, look which state it is, close it; all of it written down. */
+static void open_image(struct power_report *out, struct shim *shim,
+                       const char *path, const struct work *work, size_t least,
+                       size_t most)
+{
+    pdr_store *store = NULL;
+    pdr_err err = PDR_ERR_INIT;
+    char uri[700];
+    size_t state = 0;
+
+    snprintf(uri, sizeof(uri), "sqlite:%s?vfs=again", path);
+    shim_mark(shim, least, most);
+    if (pdr_store_open(&store, uri, &err) != PDR_OK) {
+        image_complain(&out->images, &out->images.damaged,
+                       "cannot be opened: %s", err.message);
+        return;
+    }
+    state = check_text(&out->images, store, work, least, most);
+    if (state <= most)
+        shim_mark(shim, state, state);
+    pdr_store_close(store);
+}
+
+static void lose_again(struct power_report *out, const struct shim_disk *first,
+                       const struct work *work, enum shim_loss loss)
+{
+    struct shim *shim = shim_new("again");
+    struct shim_disk *disk = NULL;
+    struct room before, after;
+
+    work_room(&before);
+    work_room(&after);
+    shim_disk_image(first, before.path, loss, out->points);
+    shim_record_folder(shim, before.path);
+    open_image(out, shim, room_path(&before, "a.db"), work,
+               shim_disk_acknowledged(first), shim_disk_possible(first));
+    disk = shim_disk_new(shim);
+    while (shim_disk_next(disk, false) != SHIM_POINT_END) {
+        out->points++;
+        lose(out, disk, &after, work, SHIM_LOSS_ALL);
+        lose(out, disk, &after, work,
+             (enum shim_loss)(out->points % SHIM_LOSSES));
+    }
+    lose(out, disk, &after, work, SHIM_LOSS_ALL);
+    shim_disk_free(disk);
+    shim_free(shim);
+    room_leave(&after);
+    room_leave(&before);
+}
+
+void power_run_twice(struct power_report *out, bool all)
+{
+    struct shim *shim = shim_new("shim");
+    struct shim_disk *disk = NULL;
+    struct work work;
+    struct room room;
+    size_t point = 0;
+
+    work_room(&room);
+    record(out, shim, &work, &room);
+    disk = shim_disk_new(shim);
+    for (; shim_disk_next(disk, false) != SHIM_POINT_END; point++)
+        if (all || point % SOME_POINTS == 0)
+            lose_again(out, disk, &work,
+                       (enum shim_loss)(point / SOME_POINTS % SHIM_LOSSES));
+    shim_disk_free(disk);
     work_dispose(&work);
     shim_free(shim);
     room_leave(&room);

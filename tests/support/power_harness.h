@@ -48,6 +48,9 @@ enum power_variant {
 /* Run the work on a disk that is written down, then lose power at each point,
  * in several ways; with `all`, in each way, and behind every single write. */
 void power_run(struct power_report *out, enum power_variant variant, bool all);
+/* The same, and while the store is opened afterwards power is lost again: what
+ * was seen in between stays. With `all` at every point, else at some. */
+void power_run_twice(struct power_report *out, bool all);
 void power_print(const struct power_report *report);
 
 #endif

@@ -18,11 +18,13 @@
  *       when a file is deleted with that flag.
  *   I3  A file that is found empty counts as new: nobody can have relied on it.
  */
+#include <dirent.h>
 #include <pthread.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "shim_log.h"
 
@@ -311,6 +313,44 @@ void shim_record(struct shim *shim)
     lock(shim);
     shim->recording = true;
     unlock(shim);
+}
+
+/* Read a file for the log, past SQLite. */
+static void load_file(struct shim *shim, const char *folder, const char *name)
+{
+    char path[1024];
+    struct stat info;
+    FILE *file = NULL;
+
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode))
+        return;
+    file = fopen(path, "rb");
+    struct shim_event *event = note(shim, EVENT_LOAD, NULL);
+    event->file = add_name(shim, name)->file;
+    event->name = copy_of(name);
+    event->len = (size_t)info.st_size;
+    event->bytes = shim_memory(NULL, event->len);
+    if (file == NULL ||
+        fread(event->bytes, 1, event->len, file) != event->len) {
+        fprintf(stderr, "shim: cannot read '%s'\n", path);
+        abort();
+    }
+    fclose(file);
+}
+
+void shim_record_folder(struct shim *shim, const char *folder)
+{
+    DIR *stream = opendir(folder);
+    const struct dirent *entry = NULL;
+
+    lock(shim);
+    shim->recording = true;
+    while (stream != NULL && (entry = readdir(stream)) != NULL)
+        load_file(shim, folder, entry->d_name);
+    unlock(shim);
+    if (stream != NULL)
+        closedir(stream);
 }
 
 void shim_mark(struct shim *shim, size_t acknowledged, size_t possible)

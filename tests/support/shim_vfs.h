@@ -92,6 +92,8 @@ void shim_swallow_syncs(struct shim *shim, bool swallow);
 /* From now on, for files that are opened from now on. What is in one when it is
  * opened first is on the disk. */
 void shim_record(struct shim *shim);
+/* What is in the folder now is on the disk, also before it is opened. */
+void shim_record_folder(struct shim *shim, const char *folder);
 /* A remark between two changes: so many commits are acknowledged, and with
  * those under way there may be so many. */
 void shim_mark(struct shim *shim, size_t acknowledged, size_t possible);

@@ -332,6 +332,27 @@ TEST(shim_disk, loses_a_file_that_no_sync_of_the_folder_has_seen)
     room_leave(&room);
 }
 
+TEST(shim_disk, knows_files_of_a_folder_that_nobody_has_opened)
+{
+    struct room room, image;
+    struct shim *shim = shim_new("shim");
+    struct open_file file;
+
+    room_enter(&room);
+    room_enter(&image);
+    room_put_c(&room, "a.db", "found");
+    room_put_c(&room, "a.db-wal", "a log");
+    shim_record_folder(shim, room.path);
+    file_open(&file, &room, "a.db", SQLITE_OPEN_MAIN_DB);
+    shim_power_loss(shim, image.path, SHIM_LOSS_ALL);
+    room_assert(&image, "a.db", "found");
+    room_assert(&image, "a.db-wal", "a log");
+    file_close(&file);
+    shim_free(shim);
+    room_leave(&image);
+    room_leave(&room);
+}
+
 /* The first bytes of three sectors, '.' for what is not there. */
 static void assert_sectors(const char *expected, const struct shim *shim,
                            const struct room *image, enum shim_loss loss)
