@@ -703,6 +703,36 @@ TEST(plan_begin, numbers_and_seals_work)
     desk_end(&d);
 }
 
+TEST(plan_begin, refuses_to_settle_what_was_not_given_yet)
+{
+    static const uint64_t numbers[] = {8, 9, UINT64_MAX};
+    pdr_work work = {.kind = T("k"), .body = T("1")};
+    struct desk d;
+    pdr_head head = a_head();
+
+    desk_begin(&d);
+    d.edit = (pdr_edit){.revision = PDR_ANY_REVISION,
+                        .settle = numbers,
+                        .settle_count = 1,
+                        .inbox = &work,
+                        .inbox_count = 1};
+    ASSERT_RC(PDR_OK, begin(&d, &head));
+    d.edit.settle_count = 2;
+    assert_refused(&d, &head, PDR_ECONFLICT, "not_in_inbox",
+                   "session 's1': inbox row 9 is not there; somebody else "
+                   "settled it");
+    d.edit.settle++;
+    d.edit.settle_count = 1;
+    ASSERT_RC(PDR_ECONFLICT, begin(&d, &head));
+    d.edit.settle++;
+    ASSERT_RC(PDR_ECONFLICT, begin(&d, &head));
+    d.edit.revision = 0;
+    d.edit.settle = (const uint64_t[]){1};
+    ASSERT_RC(PDR_ECONFLICT, begin(&d, NULL));
+    ASSERT_SIZE(0, d.number);
+    desk_end(&d);
+}
+
 /* --- counts --------------------------------------------------------------- */
 
 static pdr_rc finish_with(struct desk *d, int64_t slots, int64_t properties)
