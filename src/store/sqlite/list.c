@@ -77,7 +77,7 @@ static const char *const sql[READER_KEPT] = {
         " ORDER BY i.expiry,i.no",
     [READER_BY_DUE] =
         "SELECT w.key,w.due,w.kind,w.correlation_id,w.body,w.digest,"
-        "i.due,i.part,s.tenant,s.id"
+        "i.part,i.due,i.key,s.tenant,s.id"
         " FROM parts i INDEXED BY parts_by_due"
         " LEFT JOIN parts w"
         " ON w.session=i.session AND w.part=i.part AND w.key=i.key"
@@ -404,8 +404,8 @@ static pdr_rc take_due(pdr_work *out, struct pdr__rows *rows, pdr_err *err)
     rc = pdr__rows_work(out, rows, err);
     if (rc != PDR_OK)
         return rc;
-    if (pdr__rows_int(rows) != out->due_ms || pdr__rows_count(rows) != out->n ||
-        pdr__rows_int(rows) != (int64_t)PDR_PART_INBOX)
+    if (pdr__rows_int(rows) != (int64_t)PDR_PART_INBOX ||
+        pdr__rows_int(rows) != out->due_ms || pdr__rows_count(rows) != out->n)
         return pdr__wrong_index(names[READER_BY_DUE], err);
     out->session.tenant = pdr__rows_text(rows);
     out->session.id = pdr__rows_text(rows);
