@@ -1,4 +1,5 @@
 /* Pages of rows of one session, read from SQLite. */
+#include "shim_vfs.h"
 #include "sqlite_stock.h"
 
 #include "sqlite/reader.h"
@@ -286,5 +287,174 @@ TEST(sqlite_read, gives_work_from_either_end_in_pages)
     ASSERT_RC(PDR_OK, stock_read(&page, &stock, query, "bare", NULL));
     ASSERT_SIZE(0, page->count);
     pdr_page_free(page);
+    stock_close(&stock);
+}
+
+/* --- failures ------------------------------------------------------------ */
+
+/* What a failing file may end in; never in a page that lacks something. */
+static bool is_failure(pdr_rc rc)
+{
+    return rc == PDR_EIO || rc == PDR_ENOMEM || rc == PDR_EBUSY ||
+           rc == PDR_ECORRUPT || rc == PDR_EDENIED || rc == PDR_EINVALID;
+}
+
+/* The nth file operation of the first read of a store fails, then the next
+ * one, until none was left to fail. */
+static size_t fail_reads(struct stock *stock, struct shim *shim,
+                         pdr_query query, size_t rows, bool for_ever)
+{
+    size_t failed = 1, count = 0;
+
+    for (size_t nth = 1; failed > 0; nth++) {
+        struct shim_fault fault = {SHIM_ANY, nth, for_ever, false};
+        pdr_page *page = NULL;
+        pdr_rc rc = PDR_OK;
+
+        stock_reopen(stock, "?vfs=shim-read");
+        shim_fail(shim, &fault);
+        rc = pdr_store_read(&page, stock->store, &query, NULL);
+        failed = shim_failed(shim);
+        shim_fail(shim, &(struct shim_fault){SHIM_ANY, 0, false, false});
+        ASSERT(rc == PDR_OK || is_failure(rc));
+        ASSERT((page != NULL) == (rc == PDR_OK));
+        ASSERT(page == NULL || page->count == rows);
+        pdr_page_free(page);
+        ASSERT_RC(PDR_OK, pdr_store_read(&page, stock->store, &query, NULL));
+        ASSERT_SIZE(rows, page->count);
+        pdr_page_free(page);
+        count += rc != PDR_OK;
+    }
+    return count;
+}
+
+TEST(sqlite_read, says_so_when_a_file_fails)
+{
+    const struct {
+        pdr_read_what what;
+        size_t rows;
+    } cases[] = {{PDR_READ_ENTRIES, 5},
+                 {PDR_READ_SESSIONS, 2},
+                 {PDR_READ_DUE, 2},
+                 {PDR_READ_COMPLETIONS, 3},
+                 {PDR_READ_JOURNAL, 3}};
+    struct shim *shim = shim_new("shim-read");
+    struct stock stock;
+
+    stock_open(&stock);
+    stock_fill(&stock);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        pdr_query query = {.what = cases[i].what, .now_ms = 1000};
+
+        if (query.what != PDR_READ_SESSIONS && query.what != PDR_READ_DUE)
+            query.ref.id = pdr_str_c(FULL);
+        ASSERT(fail_reads(&stock, shim, query, cases[i].rows, false) > 0);
+        ASSERT(fail_reads(&stock, shim, query, cases[i].rows, true) > 3);
+    }
+    stock_close(&stock);
+    shim_free(shim);
+}
+
+TEST(sqlite_read, says_so_when_somebody_holds_the_file)
+{
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_EBUSY,
+              pdr__sqlite_fail(&err, NULL, SQLITE_BUSY_RECOVERY, "reading"));
+    ASSERT_STR("store_locked", err.reason);
+    ASSERT_RC(PDR_EBUSY, pdr__sqlite_fail(&err, NULL, SQLITE_LOCKED, "x"));
+}
+
+TEST(sqlite_read, needs_no_right_to_write)
+{
+    struct stock stock;
+    pdr_query query = {.what = PDR_READ_ENTRIES};
+    pdr_edit edit = {.ref = {.id = {FULL, 4}}, .revision = 2};
+    pdr_commit_options options = {.now_ms = 1};
+    pdr_err err = PDR_ERR_INIT;
+
+    stock_open(&stock);
+    stock_fill(&stock);
+    stock_reopen(&stock, "?mode=ro");
+    ASSERT_STR("1 2 3 4 5", walk(&stock, query));
+    ASSERT_RC(PDR_OK,
+              pdr_store_verify(NULL, stock.store, NULL, NULL, NULL, NULL));
+    ASSERT_RC(PDR_EDENIED,
+              pdr_store_commit(NULL, stock.store, &edit, 1, &options, &err));
+    ASSERT_STR("read_only", err.reason);
+    stock_close(&stock);
+}
+
+TEST_OOM(sqlite_read, cleans_up_after_any_failed_allocation)
+{
+    struct stock stock;
+    pdr_query query = {.what = PDR_READ_ENTRIES, .key = {"two", 3}};
+    pdr_page *page = NULL;
+    pdr_rc rc = PDR_OK;
+
+    test_pause_failures(true);
+    stock_open(&stock);
+    stock_fill(&stock);
+    test_pause_failures(false);
+    rc = stock_read(&page, &stock, query, FULL, NULL);
+    test_pause_failures(true);
+    ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
+    ASSERT((page != NULL) == (rc == PDR_OK));
+    pdr_page_free(page);
+    stock_close(&stock);
+    test_pause_failures(false);
+}
+
+/* --- entries that are passed over ---------------------------------------- */
+
+TEST(sqlite_read, does_not_take_a_damaged_correlation_id_for_another)
+{
+    static const char *const damages[] = {
+        /* of the second of the two, which is then passed over */
+        "UPDATE log SET correlation_id='one' WHERE key=5",
+        /* the one before the first that is passed over is not there */
+        "DELETE FROM log WHERE key=3",
+    };
+    pdr_query query = {.what = PDR_READ_ENTRIES, .key = {"two", 3}};
+
+    for (size_t i = 0; i < 2; i++) {
+        struct stock stock;
+        pdr_page *page = NULL;
+        pdr_err err = PDR_ERR_INIT;
+
+        stock_open(&stock);
+        stock_fill(&stock);
+        stock_sql(&stock, damages[i]);
+        query.backwards = i == 1;
+        ASSERT_RC(PDR_ECORRUPT, stock_read(&page, &stock, query, FULL, &err));
+        ASSERT_STR("broken_chain", err.reason);
+        stock_close(&stock);
+    }
+}
+
+/* The first entry of a session is passed over: its anchor is in the head. */
+TEST(sqlite_read, passes_over_the_first_entry)
+{
+    const pdr_entry more = {.correlation_id = {"one", 3}, .body = {"1", 1}};
+    const pdr_entry mixed[] = {
+        {.correlation_id = {"x", 1}, .body = {"1", 1}},
+        {.correlation_id = {"y", 1}, .body = {"2", 1}},
+        {.correlation_id = {"x", 1}, .body = {"3", 1}},
+    };
+    struct stock stock;
+    pdr_edit edit = {
+        .ref = {.id = {FULL, 4}}, .entries = mixed, .entry_count = 3};
+    pdr_query query = {.what = PDR_READ_ENTRIES, .key = {"x", 1}, .limit = 1};
+
+    stock_open(&stock);
+    stock_commit(&stock, &edit, 1);
+    ASSERT_STR("1 + | 3", walk(&stock, query));
+    query.backwards = true;
+    ASSERT_STR("3 + | 1", walk(&stock, query));
+    edit.entries = &more;
+    edit.entry_count = 1;
+    stock_commit(&stock, &edit, 2);
+    query.key = pdr_str_c("y");
+    ASSERT_STR("2", walk(&stock, query));
     stock_close(&stock);
 }

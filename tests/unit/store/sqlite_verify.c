@@ -124,7 +124,7 @@ static pdr_query query_of(size_t i)
         query.what = i == 16 ? PDR_READ_ENTRIES : PDR_READ_SLOTS;
         query.key = pdr_str_c(i == 16 ? "two" : "a");
     }
-    if (i == 9)
+    if (query.what >= PDR_READ_SESSIONS)
         query.ref = (pdr_ref){{NULL, 0}, {NULL, 0}};
     return query;
 }
@@ -252,6 +252,8 @@ static size_t damage_table(struct stock *stock, const char *table,
     size_t count = 0;
 
     ask(before, stock);
+    for (size_t i = 0; i < QUERIES; i++)
+        ASSERT_RC(PDR_OK, before[i].rc);
     snprintf(sql, sizeof(sql), "CREATE TEMP TABLE keep AS SELECT * FROM %s",
              table);
     stock_sql(stock, sql);
