@@ -174,8 +174,8 @@
 /* What one commit may carry: sessions, rows of one kind, bytes. All of it is in
  * memory at once, and everybody else waits while it is written. */
 #define PDR_MAX_COMMIT_EDITS 1000u
-#define PDR_MAX_COMMIT_ROWS    100000u
-#define PDR_MAX_COMMIT_BYTES   ((size_t)256 * 1024 * 1024)
+#define PDR_MAX_COMMIT_ROWS  100000u
+#define PDR_MAX_COMMIT_BYTES ((size_t)256 * 1024 * 1024)
 
 /* Levels of a document above an entry of the state shape, above a message of a
  * history slot, and above a value in a bag: what is deeper could be stored and
