@@ -8,7 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "shim_vfs.h"
 #include "sqlite/file.h"
+#include "sqlite/sqlite.h"
 
 /* Opening "name" must fail like this. */
 static void check_refused(const struct room *room, const char *name,
@@ -445,6 +447,74 @@ TEST(sqlite_open, puts_what_a_dead_process_left_into_the_main_file)
     ASSERT_INT(1, sql_int(&room, "SELECT count(*) FROM conversation"));
     pdr_store_close(store);
     room_leave(&room);
+}
+
+/* A name may have anything in it that SQLite would read as part of a URI. */
+TEST(sqlite_connect, takes_a_file_that_cannot_change_by_any_name)
+{
+    static const char name[] = "a b%41?x#&=.db";
+    struct room room;
+    struct pdr__sqlite fake;
+    sqlite3 *db = NULL;
+    char path[512];
+
+    room_enter(&room);
+    pdr_store_close(store_open(&room, ""));
+    (void)snprintf(path, sizeof(path), "%s", room_path(&room, name));
+    ASSERT_INT(0, rename(room_path(&room, "s.db"), path));
+    memset(&fake, 0, sizeof(fake));
+    fake.path = path;
+    fake.alone = true;
+    ASSERT_RC(PDR_OK, pdr__sqlite_connect(&db, &fake, true, NULL));
+    ASSERT_RC(PDR_OK, pdr__schema_check(&fake, db, NULL));
+    (void)sqlite3_close(db);
+    ASSERT(!room_has(&room, "a b%41?x#&=.db-shm"));
+    room_leave(&room);
+}
+
+/* --- disks that fail ----------------------------------------------------- */
+
+/* Open with the nth file operation failing, until none is left to fail: then a
+ * store is there, and it was never half made. Gives how often it failed. */
+static size_t open_with_faults(struct shim *shim, bool makes, bool for_ever)
+{
+    const struct shim_fault none = {.op = SHIM_ANY, .nth = 0};
+    size_t refused = 0, failed = 1;
+
+    for (size_t nth = 1; failed > 0; nth++) {
+        const struct shim_fault fault = {
+            .op = SHIM_ANY, .nth = nth, .for_ever = for_ever};
+        struct room room;
+        pdr_store *store = NULL;
+        pdr_rc rc = PDR_OK;
+
+        room_enter(&room);
+        if (!makes)
+            pdr_store_close(store_open(&room, "?vfs=faults"));
+        shim_fail(shim, &fault);
+        rc = pdr_store_open(&store, store_uri(&room, "s.db", "?vfs=faults"),
+                            NULL);
+        failed = shim_failed(shim);
+        shim_fail(shim, &none);
+        ASSERT((rc == PDR_OK) == (store != NULL));
+        refused += rc != PDR_OK;
+        pdr_store_close(store);
+        store = store_open(&room, "?vfs=faults");
+        ASSERT_RC(PDR_OK, append_one(store, "a", 0, NULL, "{}", NULL));
+        pdr_store_close(store);
+        room_leave(&room);
+    }
+    return refused;
+}
+
+TEST(sqlite_open, fails_cleanly_when_any_file_operation_does)
+{
+    struct shim *shim = shim_new("faults");
+
+    ASSERT(open_with_faults(shim, true, false) > 10);
+    ASSERT(open_with_faults(shim, false, false) > 10);
+    ASSERT(open_with_faults(shim, false, true) > 10);
+    shim_free(shim);
 }
 
 /* --- closing ------------------------------------------------------------- */
