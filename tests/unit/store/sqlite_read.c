@@ -1,4 +1,6 @@
 /* Pages of rows of one session, read from SQLite. */
+#include <pthread.h>
+
 #include "shim_vfs.h"
 #include "sqlite_stock.h"
 
@@ -456,5 +458,52 @@ TEST(sqlite_read, passes_over_the_first_entry)
     stock_commit(&stock, &edit, 2);
     query.key = pdr_str_c("y");
     ASSERT_STR("2", walk(&stock, query));
+    stock_close(&stock);
+}
+
+/* --- threads ------------------------------------------------------------- */
+
+#define THREADS 24 /* more than there are readers */
+
+static void *read_often(void *arg)
+{
+    struct stock *stock = arg;
+
+    for (int i = 0; i < 20; i++) {
+        pdr_query query = {.what = PDR_READ_ENTRIES, .backwards = i % 2 == 0};
+        pdr_page *page = NULL;
+        uint64_t number = 0;
+
+        if (stock_read(&page, stock, query, FULL, NULL) != PDR_OK ||
+            page->count != page->head.next_seq - 1 ||
+            stock->store->ops->poll(stock->store, &number, NULL) != PDR_OK) {
+            pdr_page_free(page);
+            return arg; /* it failed */
+        }
+        pdr_page_free(page);
+    }
+    return NULL;
+}
+
+TEST(sqlite_read, serves_more_threads_than_it_has_connections)
+{
+    const pdr_entry entry = {.body = {"1", 1}};
+    pdr_edit edit = {
+        .ref = {.id = {FULL, 4}}, .entries = &entry, .entry_count = 1};
+    pthread_t threads[THREADS];
+    struct stock stock;
+
+    stock_open(&stock);
+    stock_fill(&stock);
+    for (size_t i = 0; i < THREADS; i++)
+        ASSERT_INT(0, pthread_create(&threads[i], NULL, read_often, &stock));
+    for (int i = 0; i < 5; i++)
+        stock_commit(&stock, &edit, 1000 + i);
+    for (size_t i = 0; i < THREADS; i++) {
+        void *failed = NULL;
+
+        ASSERT_INT(0, pthread_join(threads[i], &failed));
+        ASSERT(failed == NULL);
+    }
     stock_close(&stock);
 }
