@@ -48,12 +48,23 @@
 #define LOOK_US      100
 #define LOOK_MOST_US 1000
 
-/* What one process needs to be refused and to come back: the lock, a read. */
-#define COME_BACK_US 300
+/* What one process needs to get the lock and to be refused, and what it needs
+ * to come back at most: who takes longer thinks in between, and is waited for
+ * by nobody. */
+#define REFUSED_US        300
+#define COME_BACK_MOST_US 5000
+
+static int64_t now_us(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
 
 static int64_t now_ms(void)
 {
-    return pdr__monotonic_ms(pdr__clock_system());
+    return now_us() / 1000;
 }
 
 /* --- bytes of the file --------------------------------------------------- */
@@ -136,12 +147,23 @@ static bool take_lock(struct pdr__line *line)
     return true;
 }
 
+/* How long it takes to read again and come back is seen when it happens to us;
+ * others are as fast as we are, more or less. */
+static void learn(struct pdr__line *line)
+{
+    int64_t took = now_us() - line->left_us;
+
+    if (line->left_us != 0 && !line->wrote && took < COME_BACK_MOST_US)
+        line->come_back_us += (took - line->come_back_us) / 4;
+    line->left_us = 0;
+}
+
 /* I5 */
 static void let_others_go(struct pdr__line *line)
 {
-    struct timespec rest = {0, 0};
+    int64_t us = (line_end(line) + 1) * (REFUSED_US + line->come_back_us);
+    struct timespec rest = {0, us * 1000};
 
-    rest.tv_nsec = (line_end(line) + 1L) * COME_BACK_US * 1000;
     line->wrote = false;
     (void)nanosleep(&rest, NULL);
 }
@@ -150,6 +172,7 @@ bool pdr__line_try(struct pdr__line *line)
 {
     assert(!line->held);
     if (line->place < 0) {
+        learn(line);
         if (!is_taken(line->fd, BYTE_PLACE, PLACES) && take_lock(line))
             return true; /* I4 */
         if (line->wrote)
@@ -190,8 +213,10 @@ pdr_rc pdr__line_wait(struct pdr__line *line, int64_t deadline_ms, pdr_err *err)
 
 void pdr__line_leave(struct pdr__line *line)
 {
-    if (line->held)
+    if (line->held) {
         (void)flock(line->fd, LOCK_UN);
+        line->left_us = now_us();
+    }
     if (line->place >= 0)
         give_place(line, line->place);
     line->held = false;

@@ -37,10 +37,12 @@ struct pdr__line {
     bool held;        /* the lock is ours */
     int64_t moved_ms; /* when it came to its place */
     bool wrote;       /* its last turn at the lock changed the store */
+    int64_t left_us;  /* when it gave the lock back; 0: it came back since */
+    int64_t come_back_us; /* that it needs for that, when it was refused */
 };
 
 /* clang-format off */
-#define PDR_LINE_INIT {-1, -1, false, 0, false}
+#define PDR_LINE_INIT {-1, -1, false, 0, false, 0, 0}
 /* clang-format on */
 
 /* Statements of the writer; their texts stand in sql.h. */
