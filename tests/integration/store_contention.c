@@ -6,6 +6,14 @@
 
 #define LONGEST_US 1000000
 
+/* A sanitizer slows a process down by how much it looks at memory, not all
+ * alike: shares and waits are told there, and asked for elsewhere. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define ASKS_FOR_SHARES 0
+#else
+#define ASKS_FOR_SHARES 1
+#endif
+
 static void check(const char *name, const struct race_result *result)
 {
     race_result_print(name, result);
@@ -14,7 +22,7 @@ static void check(const char *name, const struct race_result *result)
     ASSERT(result->acknowledged > 0);
     ASSERT_SIZE(result->acknowledged, result->stored);
     ASSERT(result->longest_us > 0);
-    ASSERT(result->longest_us <= LONGEST_US);
+    ASSERT(!ASKS_FOR_SHARES || result->longest_us <= LONGEST_US);
 }
 
 /* The hard case: who has appended is the first to know the new revision. */
@@ -27,7 +35,7 @@ TEST(contention, on_one_session_loses_nothing_and_starves_nobody)
     store_race_append(&result, &plan);
     check("one session", &result);
     ASSERT(result.conflicts > 0);
-    ASSERT(result.slowest * 2 >= result.fair);
+    ASSERT(!ASKS_FOR_SHARES || result.slowest * 2 >= result.fair);
 }
 
 TEST(contention, on_100_sessions_loses_nothing_and_starves_nobody)
@@ -42,7 +50,7 @@ TEST(contention, on_100_sessions_loses_nothing_and_starves_nobody)
     store_race_append(&result, &plan);
     check("100 sessions", &result);
     ASSERT(result.conflicts > 0);
-    ASSERT(result.slowest * 2 >= result.fair);
+    ASSERT(!ASKS_FOR_SHARES || result.slowest * 2 >= result.fair);
 }
 
 TEST(contention, for_a_lease_has_one_holder_at_a_time)
