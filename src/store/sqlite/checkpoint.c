@@ -84,17 +84,24 @@ pdr_rc pdr__checkpoint_all(struct pdr__sqlite *store, bool empty_log,
                            pdr_err *err)
 {
     sqlite3 *db = store->writer.db;
-    bool was_empty = pdr__file_bytes(store->log_path) == 0;
-    int code = sqlite3_wal_checkpoint_v2(db, "main",
-                                         empty_log ? SQLITE_CHECKPOINT_TRUNCATE
-                                                   : SQLITE_CHECKPOINT_PASSIVE,
-                                         NULL, NULL);
+    int code = SQLITE_OK;
 
     assert(store->line.held);
-    if (code == SQLITE_OK && empty_log && !was_empty)
+    if (pdr__file_bytes(store->log_path) == 0)
+        return PDR_OK;
+    code = sqlite3_wal_checkpoint_v2(db, "main",
+                                     empty_log ? SQLITE_CHECKPOINT_TRUNCATE
+                                               : SQLITE_CHECKPOINT_PASSIVE,
+                                     NULL, NULL);
+    if (code == SQLITE_OK && empty_log)
         code = sync_log(db);
-    if (code == SQLITE_OK || code == SQLITE_BUSY)
+    if (code == SQLITE_OK || (code == SQLITE_BUSY && !empty_log))
         return PDR_OK; /* busy: a reader holds the rest, which stays safe */
+    if (code == SQLITE_BUSY)
+        return PDR_FAIL(err, STORE_LOCKED, "%s",
+                        "a program keeps reading the log that a process left "
+                        "behind, so it cannot be made safe; end that program "
+                        "and open the store again");
     return pdr__sqlite_fail(err, db, code,
                             "copying the log into the main file");
 }

@@ -28,6 +28,10 @@
 #define WRITER_CACHE "PRAGMA cache_size=-16384"
 #define READER_CACHE "PRAGMA cache_size=-2048"
 
+/* Milliseconds that the first who opens a store waits for those who read a log
+ * that a process left behind. Readers of ours take a few. */
+#define READERS_MS 2000
+
 /* What a URI asks for. */
 struct request {
     struct pdr__uri uri;
@@ -268,8 +272,9 @@ static pdr_rc open_writer(struct pdr__sqlite *store, const struct request *ask,
     if (rc != PDR_OK)
         return rc;
     pdr__checkpoint_listen(&store->writer);
-    (void)sqlite3_busy_timeout(store->writer.db, 0);
+    (void)sqlite3_busy_timeout(store->writer.db, READERS_MS);
     rc = pdr__checkpoint_all(store, is_first, err); /* I2 */
+    (void)sqlite3_busy_timeout(store->writer.db, 0);
     if (rc == PDR_OK)
         rc = prepare(&store->writer, err);
     if (rc == PDR_OK)

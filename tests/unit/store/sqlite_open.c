@@ -449,6 +449,33 @@ TEST(sqlite_open, puts_what_a_dead_process_left_into_the_main_file)
     room_leave(&room);
 }
 
+/* It may hold what a failed sync left: nobody may go on with it before all of
+ * it is in the main file, and the log is cut off. */
+TEST(sqlite_open, waits_for_whoever_reads_a_log_that_was_left)
+{
+    struct room room;
+    sqlite3 *reader = NULL;
+    pdr_store *store = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    room_enter(&room);
+    leave_a_log(&room);
+    ASSERT_INT(SQLITE_OK, sqlite3_open_v2(room_path(&room, "s.db"), &reader,
+                                          SQLITE_OPEN_READONLY, NULL));
+    ASSERT_INT(SQLITE_OK,
+               sqlite3_exec(reader, "BEGIN; SELECT count(*) FROM log", NULL,
+                            NULL, NULL));
+    ASSERT_RC(PDR_EBUSY,
+              pdr_store_open(&store, room_path(&room, "s.db"), &err));
+    ASSERT_STR("store_locked", err.reason);
+    ASSERT(pdr__file_bytes(room_path(&room, "s.db-wal")) > 0);
+    ASSERT_INT(SQLITE_OK, sqlite3_close(reader));
+    store = store_open(&room, "");
+    ASSERT_INT(0, pdr__file_bytes(room_path(&room, "s.db-wal")));
+    pdr_store_close(store);
+    room_leave(&room);
+}
+
 /* A name may have anything in it that SQLite would read as part of a URI. */
 TEST(sqlite_connect, takes_a_file_that_cannot_change_by_any_name)
 {
