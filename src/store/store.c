@@ -46,17 +46,20 @@ pdr_rc pdr_store_open(pdr_store **out, const char *uri, pdr_err *err)
 {
     const pdr_store_ops *ops = NULL;
     char *rest = NULL;
+    char shown[PDR_SHOWN];
     pdr_store *store = NULL;
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(out != NULL && uri != NULL);
     *out = NULL;
     rc = pdr__backend_find(&ops, &rest, uri, err);
-    if (rc == PDR_OK)
-        rc = ops->open(&store, rest, err);
-    pdr__free(rest);
     if (rc != PDR_OK)
         return rc;
+    rc = ops->open(&store, rest, err);
+    pdr__free(rest);
+    if (rc != PDR_OK)
+        return pdr__wrap(err, rc, "store '%s'",
+                         pdr__shown(shown, pdr_str_c(uri)));
     store->process = (int64_t)getpid();
     rc = shorten_key(store, err);
     if (rc == PDR_OK)

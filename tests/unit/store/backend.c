@@ -194,6 +194,6 @@ TEST(store_register, takes_eight_backends_with_names_of_their_own)
     ASSERT_STR("too_many_backends", err.reason);
     finds("toy7:rest", "toy7", "rest");
     ASSERT_RC(PDR_EUNSUPPORTED, pdr_store_open(&store, "toy0:x", &err));
-    ASSERT_STR("it cannot be opened", err.message);
+    ASSERT_STR("store 'toy0:x': it cannot be opened", err.message);
     ASSERT(store == NULL);
 }
