@@ -18,6 +18,7 @@
  *       not counted, and do not keep the last writer from emptying the log.
  */
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "file.h"
@@ -250,6 +251,23 @@ static pdr_rc make_or_check(struct pdr__sqlite *store, bool creates,
     return rc;
 }
 
+/* Not with the busy handler of SQLite, which does not wait for the lock of a
+ * checkpoint: a process that was killed in one may still be dying. */
+static pdr_rc make_log_safe(struct pdr__sqlite *store, bool is_first,
+                            pdr_err *err)
+{
+    const struct timespec rest = {0, 5000000};
+    int64_t deadline = pdr__monotonic_ms(pdr__clock_system()) + READERS_MS;
+    pdr_rc rc = pdr__checkpoint_all(store, is_first, err);
+
+    while (rc == PDR_EBUSY &&
+           pdr__monotonic_ms(pdr__clock_system()) < deadline) {
+        (void)nanosleep(&rest, NULL);
+        rc = pdr__checkpoint_all(store, is_first, err);
+    }
+    return rc;
+}
+
 static pdr_rc open_writer(struct pdr__sqlite *store, const struct request *ask,
                           pdr_err *err)
 {
@@ -272,9 +290,8 @@ static pdr_rc open_writer(struct pdr__sqlite *store, const struct request *ask,
     if (rc != PDR_OK)
         return rc;
     pdr__checkpoint_listen(&store->writer);
-    (void)sqlite3_busy_timeout(store->writer.db, READERS_MS);
-    rc = pdr__checkpoint_all(store, is_first, err); /* I2 */
     (void)sqlite3_busy_timeout(store->writer.db, 0);
+    rc = make_log_safe(store, is_first, err); /* I2 */
     if (rc == PDR_OK)
         rc = prepare(&store->writer, err);
     if (rc == PDR_OK)
