@@ -58,7 +58,7 @@ static uint64_t bits_of(__m128i found)
     return (uint64_t)(uint16_t)_mm_movemask_epi8(found);
 }
 
-static void look(struct marks *out, const unsigned char *p)
+static void look_sse2(struct marks *out, const unsigned char *p)
 {
     const __m128i quote = _mm_set1_epi8('"'), slash = _mm_set1_epi8('\\');
     const __m128i open = _mm_set1_epi8('{'), close = _mm_set1_epi8('}');
@@ -98,7 +98,7 @@ static uint64_t bytes_equal(uint64_t word, unsigned char value)
     return ~(((rest & EACH_BYTE(0x7F)) + EACH_BYTE(0x7F)) | rest);
 }
 
-static void look(struct marks *out, const unsigned char *p)
+static void look_words(struct marks *out, const unsigned char *p)
 {
     memset(out, 0, sizeof(*out));
     for (unsigned i = 0; i < BLOCK; i += 8) {
@@ -118,6 +118,15 @@ static void look(struct marks *out, const unsigned char *p)
 }
 
 #endif
+
+static void look(struct marks *out, const unsigned char *p)
+{
+#if defined(__SSE2__) && !defined(PDR_PLAIN_WORDS)
+    look_sse2(out, p);
+#else
+    look_words(out, p);
+#endif
+}
 
 static size_t lowest(uint64_t bits)
 {
