@@ -159,24 +159,17 @@ static pdr_rc run(sqlite3 *db, const char *sql, const char *what, pdr_err *err)
     return code == SQLITE_OK ? PDR_OK : pdr__sqlite_fail(err, db, code, what);
 }
 
-static int bind_store_row(sqlite3_stmt *stmt, const struct pdr__sqlite *store,
-                          int64_t now_ms, const pdr_digest check,
-                          const pdr_digest digest)
+static void bind_store_row(sqlite3_stmt *stmt, const struct pdr__sqlite *store,
+                           int64_t now_ms, const pdr_digest check,
+                           const pdr_digest digest)
 {
     bool keyed = store->base.key != NULL;
-    int code = sqlite3_bind_int64(stmt, 1, PDR_SQLITE_SCHEMA);
 
-    if (code == SQLITE_OK)
-        code = sqlite3_bind_int64(stmt, 2, keyed);
-    if (code == SQLITE_OK && keyed)
-        code =
-            sqlite3_bind_blob(stmt, 3, check, PDR_DIGEST_BYTES, SQLITE_STATIC);
-    if (code == SQLITE_OK)
-        code = sqlite3_bind_int64(stmt, 4, now_ms);
-    if (code == SQLITE_OK)
-        code =
-            sqlite3_bind_blob(stmt, 5, digest, PDR_DIGEST_BYTES, SQLITE_STATIC);
-    return code;
+    pdr__bind_int(stmt, 1, PDR_SQLITE_SCHEMA);
+    pdr__bind_int(stmt, 2, keyed);
+    pdr__bind_blob(stmt, 3, keyed ? check : NULL, PDR_DIGEST_BYTES);
+    pdr__bind_int(stmt, 4, now_ms);
+    pdr__bind_blob(stmt, 5, digest, PDR_DIGEST_BYTES);
 }
 
 static pdr_rc add_store_row(const struct pdr__sqlite *store, sqlite3 *db,
@@ -194,10 +187,10 @@ static pdr_rc add_store_row(const struct pdr__sqlite *store, sqlite3 *db,
     if (rc != PDR_OK)
         return rc;
     code = sqlite3_prepare_v2(db, sql, -1, &stmt, NULL);
-    if (code == SQLITE_OK)
-        code = bind_store_row(stmt, store, now_ms, check, digest);
-    if (code == SQLITE_OK)
+    if (code == SQLITE_OK) {
+        bind_store_row(stmt, store, now_ms, check, digest);
         code = sqlite3_step(stmt);
+    }
     if (code != SQLITE_DONE)
         rc = pdr__sqlite_fail(err, db, code, "making the store");
     (void)sqlite3_finalize(stmt);

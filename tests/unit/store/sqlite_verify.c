@@ -223,11 +223,12 @@ static size_t damage_column(struct stock *stock, const struct answer *before,
                             const char *where)
 {
     static const char *const values[] = {
-        "CASE typeof($) WHEN 'integer' THEN $+1 WHEN 'text' THEN $||'x'"
-        " WHEN 'blob' THEN zeroblob(32) ELSE 1 END",
+        ("CASE typeof($) WHEN 'integer' THEN $+1 WHEN 'text' THEN $||'x'"
+         " WHEN 'blob' THEN zeroblob(32) ELSE 1 END"),
         "NULL",
         "CASE WHEN $ IS NULL THEN x'00' ELSE CAST($ AS BLOB) END",
         "CASE WHEN typeof($)='integer' THEN -$-1 ELSE $||'y' END",
+        "1.5",
     };
     char differs[900], value[300];
     size_t count = 0;
