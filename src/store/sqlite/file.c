@@ -214,12 +214,10 @@ static pdr_rc read_key(uint8_t **out, size_t *len, int fd, const char *path,
 
     if (key == NULL)
         return pdr__nomem(err);
-    do
-        got = read(fd, key, PDR_MAX_KEY_FILE_BYTES);
-    while (got < 0 && errno == EINTR);
-    if (got < (ssize_t)PDR_MIN_KEY_FILE_BYTES) {
+    got = read(fd, key, PDR_MAX_KEY_FILE_BYTES);
+    if (got < (ssize_t)PDR_MIN_KEY_FILE_BYTES) { /* cut off since, or failed */
         pdr__free(key);
-        return bad_key(err, path, got < 0 ? errno : 0);
+        return bad_key(err, path, 0);
     }
     *out = key;
     *len = (size_t)got;
