@@ -193,7 +193,10 @@ TEST(watch, costs_less_than_one_percent_when_idle)
     int64_t used = cpu_us() - before;
     print_message("%lld us of processor time in %u ms, four threads waiting\n",
                   (long long)used, IDLE_MS);
-    ASSERT(used * PER_CENT < (int64_t)IDLE_MS * 1000);
     pdr_store_close(store);
     room_leave(&room);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    test_skip("a sanitizer takes several times the processor time");
+#endif
+    ASSERT(used * PER_CENT < (int64_t)IDLE_MS * 1000);
 }
