@@ -266,21 +266,6 @@ static bool same(const pdr_digest a, const pdr_digest b)
     return memcmp(a, b, PDR_DIGEST_BYTES) == 0;
 }
 
-static pdr_rc check_head(struct check *check, const pdr_head *head,
-                         pdr_err *err)
-{
-    pdr_digest wanted;
-    char shown[PDR_SHOWN];
-    pdr_rc rc = pdr__seal_head(wanted, &check->seal, check->store, head, err);
-
-    if (rc == PDR_OK && !same(wanted, head->digest))
-        rc =
-            PDR_FAIL(err, BAD_DIGEST,
-                     "session '%s': its head does not fit its digest; " RESTORE,
-                     pdr__shown(shown, head->ref.id));
-    return rc;
-}
-
 static pdr_rc check_slots(struct check *check, pdr_err *err)
 {
     const pdr_page *page = &check->page->page;
@@ -549,7 +534,8 @@ static pdr_rc check_sessions(struct check *check, pdr_err *err)
     pdr_rc rc = PDR_OK;
 
     for (size_t i = 0; i < page->count && rc == PDR_OK; i++)
-        rc = check_head(check, &page->sessions[i], err);
+        rc = pdr__head_check(&check->seal, check->store, &page->sessions[i],
+                             err);
     return rc;
 }
 
@@ -667,7 +653,7 @@ static pdr_rc check_own_head(struct check *check, pdr_err *err)
         return PDR_FAIL(err, WRONG_INDEX,
                         "session '%s': the store gave another one; " RESTORE,
                         pdr__shown(id, query->ref.id));
-    return check_head(check, head, err);
+    return pdr__head_check(&check->seal, check->store, head, err);
 }
 
 /* Where the next page goes on: behind the last row of this one. */

@@ -460,19 +460,27 @@ pdr_rc pdr_plan_finish(pdr_plan *plan, const pdr_write *write, int64_t slots,
 
 /* --- checks for backends ------------------------------------------------- */
 
-pdr_rc pdr_head_check(pdr_store *store, const pdr_head *head, pdr_err *err)
+pdr_rc pdr__head_check(struct pdr__seal *seal, const pdr_store *store,
+                       const pdr_head *head, pdr_err *err)
 {
-    struct pdr__seal seal = PDR_SEAL_INIT;
     char shown[PDR_SHOWN];
     pdr_digest wanted;
-    pdr_rc rc = pdr__seal_head(wanted, &seal, store, head, err);
+    pdr_rc rc = pdr__seal_head(wanted, seal, store, head, err);
 
-    pdr__seal_dispose(&seal);
     if (rc == PDR_OK && memcmp(wanted, head->digest, sizeof(wanted)) != 0)
         rc = PDR_FAIL(err, BAD_DIGEST,
                       "session '%s': its head does not fit its digest; verify "
                       "the store and restore a backup",
                       pdr__shown(shown, head->ref.id));
+    return rc;
+}
+
+pdr_rc pdr_head_check(pdr_store *store, const pdr_head *head, pdr_err *err)
+{
+    struct pdr__seal seal = PDR_SEAL_INIT;
+    pdr_rc rc = pdr__head_check(&seal, store, head, err);
+
+    pdr__seal_dispose(&seal);
     return rc;
 }
 

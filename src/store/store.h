@@ -101,6 +101,11 @@ PDR_MUST_CHECK pdr_rc pdr__body_check(pdr_str body, size_t depth, pdr_err *err);
 /* --- commits (plan.c, store.c) ---------------------------------------------
  */
 
+/* As pdr_head_check(), for those who check many. */
+PDR_MUST_CHECK pdr_rc pdr__head_check(struct pdr__seal *seal,
+                                      const pdr_store *store,
+                                      const pdr_head *head, pdr_err *err);
+
 /* Does the edit alter what the session is, and so its revision? */
 bool pdr__edit_moves(const pdr_edit *edit);
 
