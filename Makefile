@@ -74,10 +74,10 @@ asan: ## run all tests under AddressSanitizer and UBSan
 	@$(call compile,asan)
 	@$(sanitizers) tools/run-tests --slow 5 build/asan
 
-tsan: ## run all tests under ThreadSanitizer
+tsan: ## run all tests that start threads under ThreadSanitizer
 	@$(SETUP) build test
 	@$(call compile,tsan)
-	@$(sanitizers) tools/run-tests --slow 10 build/tsan
+	@$(sanitizers) tools/run-tests --slow 10 --threads build/tsan
 
 warnings: ## build everything with gcc and clang, warnings are errors
 	@$(SETUP) build test fuzz

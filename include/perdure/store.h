@@ -5,6 +5,8 @@
  *                    ──► pdr_store_read     one page of rows at a time
  *                    ──► pdr_watch_wait     woken by commits
  *                    ──► pdr_store_verify   every digest, count and index
+ *                    ──► pdr_store_sweep    clear what no reader sees
+ *                    ──► pdr_store_vacuum   give free room back
  *
  * A session in a store is a head, a frame, entries, bag slots, properties,
  * completions, and what is in progress: journal, stream, inbox. A commit
@@ -220,6 +222,7 @@ typedef struct pdr_store_info {
     uint64_t free_bytes; /* in it, to be used again */
     uint64_t log_bytes;  /* written and not yet in the main file */
     int64_t pinned_by;   /* process that keeps the log from shrinking, or 0 */
+    uint64_t unseen;     /* sessions that are being staged or cleared */
     uint64_t commits;    /* through this handle, since it was opened */
     uint64_t groups;     /* transactions that they took */
 } pdr_store_info;
@@ -240,6 +243,23 @@ typedef enum pdr_lease_verb {
     PDR_LEASE_RELEASE = 3 /* needs `fence` */
 } pdr_lease_verb;
 
+/* A session may come in several commits, and be seen by nobody until it is
+ * whole: BEGIN makes an unseen session and tells its epoch, ADD extends it, and
+ * SHOW puts it in the place of `ref`. All three may carry a frame, entries,
+ * slots, properties and completions, and no work; a state and an expiry come
+ * with SHOW. The new session goes on with the revision, the numbers of journal
+ * and stream, the inbox and the expiry of the one that stood there; all else of
+ * that goes, its lease and its completions, too. What nobody shows until
+ * `lease_until_ms` is cleared by pdr_store_sweep(). */
+typedef enum pdr_stage_verb {
+    PDR_STAGE_NONE = 0,
+    PDR_STAGE_BEGIN = 1, /* `revision` 0; a session may stand under `ref` */
+    PDR_STAGE_ADD = 2,   /* `epoch` names it; PDR_ANY_REVISION */
+    PDR_STAGE_SHOW = 3   /* `epoch` names it; `revision`, `fence`: of the
+                            session that stands there and goes. 0: there is
+                            none; PDR_ANY_REVISION: whichever */
+} pdr_stage_verb;
+
 typedef enum pdr_expiry_verb {
     PDR_EXPIRY_KEEP = 0,
     PDR_EXPIRY_SET = 1,
@@ -247,9 +267,9 @@ typedef enum pdr_expiry_verb {
 } pdr_expiry_verb;
 
 /* What a commit does to one session. All zero but `ref` and `revision` changes
- * nothing, and still checks both. The revision and `changed_ms` move when a
- * edit sets the state, the expiry, the frame, entries, slots or properties;
- * completions, work and leases do not move them. */
+ * nothing, and still checks both. The revision and `changed_ms` move when an
+ * edit sets the state, the expiry, the frame, entries, slots or properties, or
+ * cuts entries; completions, work and leases do not move them. */
 typedef struct pdr_edit {
     pdr_ref ref;
 
@@ -261,6 +281,17 @@ typedef struct pdr_edit {
                           made again is noticed; 0: whichever */
     uint64_t fence;    /* of its lease; 0: bound by the revision alone */
     bool or_create;    /* with PDR_ANY_REVISION: make it if there is none */
+    pdr_stage_verb stage;
+
+    /* This is a copy of a session of another store, and there it has this head;
+     * NULL: it is not. With revision 0, or with each edit of a stage. The copy
+     * gets the revision, the state, the times, the expiry and the numbers of
+     * the origin. Completions are taken as they are, and entries make none.
+     * Work may be staged; rows of the inbox keep their order, and get the last
+     * numbers in front of `inbox_next`. The commit that makes or shows the copy
+     * is refused unless it has all the rows that the origin counts. What
+     * stands there is replaced only if the origin goes on from it. */
+    const pdr_head *origin;
 
     /* Head. The first three count only when the session is made. */
     pdr_str agent;
@@ -273,10 +304,15 @@ typedef struct pdr_edit {
 
     pdr_lease_verb lease;
     pdr_str lease_owner;    /* PDR_LEASE_TAKE: 1 to 128 bytes */
-    int64_t lease_until_ms; /* PDR_LEASE_TAKE, PDR_LEASE_RENEW */
+    int64_t lease_until_ms; /* PDR_LEASE_TAKE, PDR_LEASE_RENEW, and
+                               PDR_STAGE_BEGIN, PDR_STAGE_ADD */
 
     /* What the session is. */
-    pdr_str frame; /* JSON; absent: as it is */
+    pdr_str frame;            /* JSON; absent: as it is */
+    uint64_t entries_through; /* remove entries up to this one, from the
+                                 beginning; what is appended comes after. One
+                                 that is gone changes nothing, one that is not
+                                 there yet is refused with PDR_EINVALID */
     const pdr_entry *entries;
     size_t entry_count;
     const pdr_slot *slots; /* set or remove */
@@ -288,6 +324,11 @@ typedef struct pdr_edit {
      * is never written again. Both are refused with PDR_EEXISTS. */
     const pdr_completion *completions;
     size_t completion_count;
+    /* Completions to remove: `correlation_id`, and `at_ms` as it was read. One
+     * that is gone or has changed since is refused with PDR_ECONFLICT, one
+     * whose entries are still there with PDR_EINVALID. */
+    const pdr_completion *drop;
+    size_t drop_count;
 
     /* Work. Removals come first. */
     uint64_t journal_through; /* remove rows with n up to this one */
@@ -301,7 +342,9 @@ typedef struct pdr_edit {
     const pdr_work *inbox;
     size_t inbox_count;
 
-    bool remove; /* delete the session; nothing else may be asked for */
+    bool remove; /* delete the session; nothing else may be asked for. One
+                    with many rows is gone for readers at once; its rows go in
+                    steps, before the commit returns or by pdr_store_sweep() */
 } pdr_edit;
 
 /* What became of one edit. */
@@ -332,12 +375,13 @@ typedef struct pdr_commit_options {
  * @param[out] out  room for `count`; may be NULL. Untouched unless PDR_OK.
  * @param edits   borrowed for the call; at most one for each session.
  * @return as above, refused with: PDR_ECONFLICT ("revision_changed",
- *         "epoch_changed", "not_in_inbox"); PDR_EFENCED ("lease_lost");
- * PDR_EBUSY
+ *         "epoch_changed", "not_in_inbox", "completion_changed",
+ *         "ahead_of_origin");
+ *         PDR_EFENCED ("lease_lost"); PDR_EBUSY
  *         ("lease_held"; "writer_busy" when the time-out is over); PDR_EEXISTS
  *         ("session_exists", "completion_exists"); PDR_ENOTFOUND
- * ("no_session"); PDR_EINVALID ("bad_ref", "bad_body", "bad_edit");
- * PDR_ELIMIT
+ *         ("no_session", "no_stage"); PDR_EINVALID ("bad_ref", "bad_body",
+ * "bad_edit"); PDR_ELIMIT
  *         ("row_too_large", "too_deep", "too_many_slots", ...); PDR_EDENIED
  *         ("read_only"); PDR_EIO ("in_doubt", "file_failed"); PDR_ECORRUPT
  *         ("store_damaged"); PDR_ENOMEM; PDR_EMISUSE (after fork).
@@ -495,6 +539,76 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_store_verify(pdr_verify_report *out,
                                                pdr_store *store,
                                                const pdr_ref *ref, pdr_err *err,
                                                pdr_verify_fn fn, void *arg);
+
+/* --- keeping house -------------------------------------------------------- */
+
+typedef struct pdr_sweep_report {
+    uint64_t sessions; /* unseen ones that were cleared */
+    uint64_t rows;     /* that they had */
+    uint64_t left;     /* unseen ones that are still being staged */
+} pdr_sweep_report;
+
+/**
+ * Clear what no reader sees: sessions whose staging was given up or killed
+ * (their time is over at `now_ms`), and what is left of removed ones. In steps
+ * that other commits come between.
+ *
+ * @param[out] out  may be NULL. Filled as far as it came.
+ * @return PDR_OK; or as pdr_store_commit() without an edit.
+ * @thread any  @since 0.1
+ */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_store_sweep(pdr_sweep_report *out,
+                                              pdr_store *store, int64_t now_ms,
+                                              pdr_err *err);
+
+typedef struct pdr_vacuum_report {
+    uint64_t before_bytes; /* of the main file */
+    uint64_t after_bytes;
+    uint64_t free_bytes; /* in it, to be used again; what the last step left */
+    uint64_t steps;
+    uint64_t longest_us; /* that a step held the writer lock */
+} pdr_vacuum_report;
+
+/* Called between two steps, with the report so far; another code than PDR_OK
+ * ends the vacuum with it. May call the store. */
+typedef pdr_rc (*pdr_vacuum_fn)(void *arg, const pdr_vacuum_report *report,
+                                pdr_err *err);
+
+/**
+ * Give the room that removed rows left in the file back to the file system. In
+ * steps that hold the writer lock for 100 ms at most and let other commits come
+ * between; stopped at any moment, what was given back stays given back.
+ *
+ * @param[out] out  may be NULL. Filled as far as it came.
+ * @param fn        may be NULL.
+ * @return PDR_OK; PDR_EUNSUPPORTED ("no_vacuum") if the store has no file; or
+ *         as pdr_store_commit() without an edit, or what `fn` returned.
+ * @thread any  @since 0.1
+ */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_store_vacuum(pdr_vacuum_report *out,
+                                               pdr_store *store, pdr_err *err,
+                                               pdr_vacuum_fn fn, void *arg);
+
+typedef struct pdr_migrate_report {
+    uint32_t from; /* version of its tables before */
+    uint32_t to;   /* and now */
+} pdr_migrate_report;
+
+/**
+ * Bring a store that an older library made to the version of this one. Until
+ * then it can only be read (mode=ro). Killed at any moment it is of the old
+ * version or of the new one, whole, and can be migrated again. Nobody else may
+ * have it open.
+ *
+ * @param[out] out  may be NULL.
+ * @param uri       borrowed for the call; as for pdr_store_open(), not mode=ro.
+ * @return PDR_OK, also if there was nothing to do; PDR_EBUSY ("store_locked")
+ *         if somebody has it open; PDR_EVERSION ("no_migration"); or as
+ *         pdr_store_open().
+ * @thread any  @since 0.1
+ */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_store_migrate(pdr_migrate_report *out,
+                                                const char *uri, pdr_err *err);
 
 PDR_END_DECLS
 

@@ -197,6 +197,53 @@
  * store.h promises, and a look costs a few microseconds. */
 #define PDR_WATCH_POLL_MS 20u
 
+/* Bytes of rows that an import gathers before it stages them, and of each
+ * commit that stages: what the writer lock is held for. */
+#define PDR_STAGE_BYTES ((size_t)4 * 1024 * 1024)
+
+/* Rows that one commit of an import carries, so that small ones do not fill the
+ * memory either. */
+#define PDR_STAGE_ROWS 20000u
+
+/* Bytes of a document that an import looks at before it takes anything apart.
+ * What a document is shows in its first members, and all but the largest are
+ * seen whole. */
+#define PDR_LOOK_BYTES ((size_t)8 * 1024 * 1024)
+
+/* Milliseconds that a staged session is kept for who stages it; each commit
+ * renews them. Longer than a stall of a disk, shorter than a working day. */
+#define PDR_STAGE_LEASE_MS ((int64_t)15 * 60 * 1000)
+
+/* Rows up to which a removed session goes in the commit itself, and rows that
+ * one step of a sweep removes: a few milliseconds. */
+#define PDR_REMOVE_ROWS 1000u
+#define PDR_SWEEP_ROWS  1000u
+
+/* Entries that one commit of retention cuts, more or less: it ends at the end
+ * of a turn. */
+#define PDR_RETAIN_ROWS 1000u
+
+/* Milliseconds for which completions are kept, whatever retention removes: who
+ * repeats a request within them gets the same answer. */
+#define PDR_COMPLETION_KEEP_MS ((int64_t)24 * 60 * 60 * 1000)
+
+/* Bytes of slots and properties that an export reads before it writes: they are
+ * of one moment then, whoever writes meanwhile. */
+#define PDR_EXPORT_HOLD_BYTES ((size_t)16 * 1024 * 1024)
+
+/* Microseconds that a step of a vacuum aims at, well below what store.h
+ * promises. */
+#define PDR_VACUUM_STEP_US 25000
+
+/* Bytes that a backup copies and brings to the disk between two calls of its
+ * caller. */
+#define PDR_BACKUP_STEP_BYTES ((size_t)4 * 1024 * 1024)
+
+/* Bytes behind the pages of the log that are written ahead at once, at most
+ * (src/store/sqlite/vfs.c), and of a commit that is worth it. */
+#define PDR_LOG_AHEAD_BYTES  ((int64_t)1024 * 1024)
+#define PDR_LOG_SMALL_COMMIT ((size_t)128 * 1024)
+
 /* Commits and bytes that one transaction gathers at most. More would make the
  * first one wait longer without making the last one cheaper (measured). */
 #define PDR_MAX_GROUP       128u

@@ -182,6 +182,11 @@
     X(BROKEN_CHAIN,       CORRUPT,     "broken_chain")                         \
     X(WRONG_COUNT,        CORRUPT,     "wrong_count")                          \
     X(WRONG_INDEX,        CORRUPT,     "wrong_index")                          \
+    X(NO_STAGE,           NOTFOUND,    "no_stage")                             \
+    X(COMPLETION_CHANGED, CONFLICT,    "completion_changed")                   \
+    X(AHEAD_OF_ORIGIN,    CONFLICT,    "ahead_of_origin")                      \
+    X(NO_VACUUM,          UNSUPPORTED, "no_vacuum")                            \
+    X(FILE_EXISTS,        EXISTS,      "file_exists")                          \
     X(NOTHING_CHANGED,    TIMEOUT,     "nothing_changed")                      \
     X(WATCH_STOPPED,      CANCELLED,   "watch_stopped")
 /* clang-format on */

@@ -98,6 +98,7 @@ enum list {
     SLOTS,
     PROPERTIES,
     COMPLETIONS,
+    DROP,
     SETTLE,
     JOURNAL,
     STREAM,
@@ -106,10 +107,15 @@ enum list {
 };
 
 static const char *const list_names[LISTS] = {
-    [ENTRIES] = "entries",       [SLOTS] = "slots",
-    [PROPERTIES] = "properties", [COMPLETIONS] = "completions",
-    [SETTLE] = "settle",         [JOURNAL] = "journal",
-    [STREAM] = "stream",         [INBOX] = "inbox",
+    [ENTRIES] = "entries",
+    [SLOTS] = "slots",
+    [PROPERTIES] = "properties",
+    [COMPLETIONS] = "completions",
+    [DROP] = "drop",
+    [SETTLE] = "settle",
+    [JOURNAL] = "journal",
+    [STREAM] = "stream",
+    [INBOX] = "inbox",
 };
 
 struct check {
@@ -241,6 +247,11 @@ static pdr_str property_key(const pdr_edit *edit, size_t row)
 static pdr_str completion_key(const pdr_edit *edit, size_t row)
 {
     return edit->completions[row].correlation_id;
+}
+
+static pdr_str drop_key(const pdr_edit *edit, size_t row)
+{
+    return edit->drop[row].correlation_id;
 }
 
 static pdr_str settle_key(const pdr_edit *edit, size_t row)
@@ -467,6 +478,7 @@ static pdr_rc check_lists(struct check *c, pdr_err *err)
         [SLOTS] = {e->slots, e->slot_count},
         [PROPERTIES] = {e->properties, e->property_count},
         [COMPLETIONS] = {e->completions, e->completion_count},
+        [DROP] = {e->drop, e->drop_count},
         [SETTLE] = {e->settle, e->settle_count},
         [JOURNAL] = {e->journal, e->journal_count},
         [STREAM] = {e->stream, e->stream_count},
@@ -528,6 +540,62 @@ static pdr_rc check_completions(struct check *c, pdr_err *err)
                         : rc;
 }
 
+/* Is one of these ids to be dropped, too? `what` is what the edit has of it. */
+static pdr_rc refuse_dropped(struct check *c, const struct pdr__map *dropped,
+                             pdr_str id, const char *what, pdr_err *err)
+{
+    char shown[PDR_SHOWN];
+    void *found = NULL;
+
+    if (id.ptr == NULL || !pdr__map_get(&found, dropped, id))
+        return PDR_OK;
+    return here(c, "correlation_id",
+                PDR_FAIL(err, BAD_EDIT,
+                         "an edit drops the completion of '%s' or has %s of "
+                         "it, not both",
+                         pdr__shown(shown, id), what),
+                err);
+}
+
+/* An edit that drops a completion writes nothing that belongs to it. */
+static pdr_rc check_dropped(struct check *c, pdr_err *err)
+{
+    struct pdr__map dropped = PDR_MAP_INIT(PDR_MAX_COMMIT_ROWS);
+    const pdr_edit *e = c->edit;
+    void *old = NULL;
+    pdr_rc rc = PDR_OK;
+
+    for (size_t i = 0; i < e->drop_count && rc == PDR_OK; i++)
+        rc = pdr__map_put(&old, &dropped, drop_key(e, i), c, err);
+    for (size_t i = 0; i < e->entry_count && rc == PDR_OK; i++) {
+        begin_row(c, ENTRIES, i);
+        rc = refuse_dropped(c, &dropped, e->entries[i].correlation_id,
+                            "an entry", err);
+    }
+    for (size_t i = 0; i < e->completion_count && rc == PDR_OK; i++) {
+        begin_row(c, COMPLETIONS, i);
+        rc = refuse_dropped(c, &dropped, completion_key(e, i), "an outcome",
+                            err);
+    }
+    pdr__map_dispose(&dropped);
+    return rc;
+}
+
+static pdr_rc check_drop(struct check *c, pdr_err *err)
+{
+    size_t count = c->edit->drop_count;
+    pdr_rc rc = PDR_OK;
+
+    for (size_t i = 0; i < count && rc == PDR_OK; i++) {
+        begin_row(c, DROP, i);
+        rc = check_name(c, c->edit->drop[i].correlation_id, 1, PDR_MAX_ID_BYTES,
+                        "correlation_id", err);
+    }
+    if (rc == PDR_OK)
+        rc = check_once(c, DROP, count, drop_key, err);
+    return rc == PDR_OK && count > 0 ? check_dropped(c, err) : rc;
+}
+
 static pdr_rc check_works(struct check *c, enum list list, const pdr_work *rows,
                           size_t count, pdr_err *err)
 {
@@ -554,6 +622,8 @@ static pdr_rc check_rows(struct check *c, pdr_err *err)
     if (rc == PDR_OK)
         rc = check_completions(c, err);
     if (rc == PDR_OK)
+        rc = check_drop(c, err);
+    if (rc == PDR_OK)
         rc = check_once(c, SETTLE, e->settle_count, settle_key, err);
     if (rc == PDR_OK)
         rc = check_works(c, JOURNAL, e->journal, e->journal_count, err);
@@ -575,9 +645,10 @@ static pdr_rc refuse(struct check *c, const char *member, const char *why,
 
 static bool does_work(const pdr_edit *e)
 {
-    return e->completion_count > 0 || e->journal_through > 0 ||
-           e->stream_through > 0 || e->settle_count > 0 ||
-           e->journal_count > 0 || e->stream_count > 0 || e->inbox_count > 0;
+    return e->completion_count > 0 || e->drop_count > 0 ||
+           e->journal_through > 0 || e->stream_through > 0 ||
+           e->settle_count > 0 || e->journal_count > 0 || e->stream_count > 0 ||
+           e->inbox_count > 0;
 }
 
 /* What the writer names of what it read. */
@@ -606,6 +677,147 @@ static pdr_rc check_bounds(struct check *c, pdr_err *err)
     if (e->revision == 0 && e->epoch != 0)
         return refuse(c, "epoch", "a session that is made has no epoch yet",
                       err);
+    if (e->revision == 0 && e->entries_through != 0)
+        return refuse(c, "entries_through",
+                      "a session that is made has no entries to remove", err);
+    return PDR_OK;
+}
+
+/* What no edit with a stage verb may have; NULL: it has none of it. */
+static const char *not_staged(const pdr_edit *e)
+{
+    const struct {
+        bool is_there;
+        const char *member;
+    } members[] = {
+        {e->remove, "remove"},
+        {e->or_create, "or_create"},
+        {e->lease != PDR_LEASE_KEEP, "lease"},
+        {e->entries_through != 0, "entries_through"},
+        {e->drop_count > 0, "drop"},
+        {e->journal_through != 0, "journal_through"},
+        {e->stream_through != 0, "stream_through"},
+        {e->settle_count > 0, "settle"},
+        {e->origin == NULL && e->journal_count > 0, "journal"},
+        {e->origin == NULL && e->stream_count > 0, "stream"},
+        {e->origin == NULL && e->inbox_count > 0, "inbox"},
+        {e->stage != PDR_STAGE_SHOW && e->set_state, "state"},
+        {e->stage != PDR_STAGE_SHOW && e->expiry != PDR_EXPIRY_KEEP, "expiry"},
+        {e->stage != PDR_STAGE_SHOW && e->fence != 0, "fence"},
+    };
+
+    for (size_t i = 0; i < PDR_COUNT(members); i++) {
+        if (members[i].is_there)
+            return members[i].member;
+    }
+    return NULL;
+}
+
+static pdr_rc check_stage(struct check *c, pdr_err *err)
+{
+    const pdr_edit *e = c->edit;
+    const char *member = not_staged(e);
+
+    if ((unsigned)e->stage > PDR_STAGE_SHOW)
+        return bad_enum(c, "stage", (unsigned)e->stage, err);
+    if (member != NULL)
+        return refuse(c, member,
+                      "a session that no reader sees takes a frame, entries, "
+                      "slots, properties and completions; state, expiry and "
+                      "fence come when it is shown, the rest later",
+                      err);
+    if (e->stage == PDR_STAGE_BEGIN && e->revision != 0)
+        return refuse(c, "revision", "staging begins with revision 0", err);
+    if (e->stage == PDR_STAGE_ADD && e->revision != PDR_ANY_REVISION)
+        return refuse(c, "revision",
+                      "what is added to a staged session names no revision; "
+                      "give PDR_ANY_REVISION",
+                      err);
+    if ((e->stage == PDR_STAGE_BEGIN) != (e->epoch == 0))
+        return refuse(c, "epoch",
+                      "a staged session is named by the epoch that the first "
+                      "commit gave it, and that one names none",
+                      err);
+    if (e->stage != PDR_STAGE_SHOW && e->lease_until_ms == INT64_MIN)
+        return refuse(c, "lease_until_ms",
+                      "a staged session is kept until some time", err);
+    return PDR_OK;
+}
+
+/* What a copy takes from its origin, so that an edit cannot say it, too; NULL:
+ * it does not. */
+static const char *not_copied(const pdr_edit *e)
+{
+    const struct {
+        bool is_there;
+        const char *member;
+    } members[] = {
+        {e->remove, "remove"},
+        {e->or_create, "or_create"},
+        {e->set_state, "state"},
+        {e->expiry != PDR_EXPIRY_KEEP, "expiry"},
+        {e->lease != PDR_LEASE_KEEP, "lease"},
+        {e->entries_through != 0, "entries_through"},
+        {e->drop_count > 0, "drop"},
+        {e->journal_through != 0, "journal_through"},
+        {e->stream_through != 0, "stream_through"},
+        {e->settle_count > 0, "settle"},
+        {e->stage == PDR_STAGE_NONE && e->revision != 0, "revision"},
+    };
+
+    for (size_t i = 0; i < PDR_COUNT(members); i++) {
+        if (members[i].is_there)
+            return members[i].member;
+    }
+    return NULL;
+}
+
+/* Numbers of rows: from 1 on, and not beyond what a store can count. */
+static bool is_list(uint64_t first, uint64_t next)
+{
+    return first >= 1 && first <= next && next <= INT64_MAX;
+}
+
+/* Can this be the head of a session? */
+static bool is_origin(const pdr_head *head)
+{
+    return is_list(1, head->revision) && is_list(1, head->commits) &&
+           is_list(head->first_seq, head->next_seq) &&
+           is_list(head->journal_first, head->journal_next) &&
+           is_list(head->stream_first, head->stream_next) &&
+           is_list(1, head->inbox_next) && head->inbox < head->inbox_next &&
+           (unsigned)head->state <= PDR_SESSION_EXPIRED;
+}
+
+static pdr_rc check_origin(struct check *c, pdr_err *err)
+{
+    const pdr_edit *e = c->edit;
+    const char *member = NULL;
+
+    if (e->origin == NULL)
+        return PDR_OK;
+    if (!is_origin(e->origin))
+        return refuse(c, "origin",
+                      "the origin of a copy is the head of a session, as it "
+                      "was read",
+                      err);
+    member = not_copied(e);
+    if (member != NULL)
+        return refuse(c, member,
+                      "a copy is new, or staged; its state, times and numbers "
+                      "are those of its origin",
+                      err);
+    for (size_t i = 0; i < e->completion_count; i++) {
+        const pdr_completion *row = &e->completions[i];
+
+        begin_row(c, COMPLETIONS, i);
+        if ((row->first_seq == 0) != (row->last_seq == 0) ||
+            row->first_seq > row->last_seq ||
+            row->last_seq >= e->origin->next_seq)
+            return refuse(c, "last_seq",
+                          "the origin has no such entries for a completion",
+                          err);
+    }
     return PDR_OK;
 }
 
@@ -669,11 +881,14 @@ static pdr_rc check_edit(struct check *c, pdr_err *err)
     if (rc != PDR_OK)
         return here(c, "ref", rc, err);
     c->bytes += ref.tenant.len + ref.id.len;
-    rc = check_bounds(c, err);
+    rc = c->edit->stage == PDR_STAGE_NONE ? check_bounds(c, err)
+                                          : check_stage(c, err);
     if (rc == PDR_OK)
         rc = check_head(c, err);
     if (rc == PDR_OK)
         rc = check_rows(c, err);
+    if (rc == PDR_OK)
+        rc = check_origin(c, err);
     if (rc == PDR_OK || rc == PDR_ENOMEM)
         return rc;
     return pdr__wrap(err, rc, "session '%s'", pdr__shown(shown, ref.id));

@@ -21,35 +21,52 @@ static const struct pdr__hash_key cursor_key = {0x70657264757265ull, 1};
 
 /* --- writing ------------------------------------------------------------- */
 
-static pdr_rc put_number(pdr_buf *out, uint64_t number, pdr_err *err)
+/* Byte by byte and not in a loop: so compilers make it two instructions. */
+static char *write_number(char *to, uint64_t number)
 {
-    char bytes[8];
-
-    for (size_t i = 0; i < sizeof(bytes); i++)
-        bytes[i] = (char)(uint8_t)(number >> (56 - 8 * i));
-    return pdr_buf_append(out, pdr_str_n(bytes, sizeof(bytes)), err);
+    to[0] = (char)(uint8_t)(number >> 56);
+    to[1] = (char)(uint8_t)(number >> 48);
+    to[2] = (char)(uint8_t)(number >> 40);
+    to[3] = (char)(uint8_t)(number >> 32);
+    to[4] = (char)(uint8_t)(number >> 24);
+    to[5] = (char)(uint8_t)(number >> 16);
+    to[6] = (char)(uint8_t)(number >> 8);
+    to[7] = (char)(uint8_t)number;
+    return to + 8;
 }
 
 /* An absent text has the length zero, an empty one the length one. */
-static pdr_rc put_text(pdr_buf *out, pdr_str text, pdr_err *err)
+static char *write_text(char *to, pdr_str text)
 {
-    pdr_rc rc = put_number(out, text.ptr != NULL ? text.len + 1 : 0, err);
-
-    return rc == PDR_OK && text.ptr != NULL ? pdr_buf_append(out, text, err)
-                                            : rc;
+    if (text.ptr == NULL)
+        return write_number(to, 0);
+    to = write_number(to, (uint64_t)text.len + 1);
+    if (text.len > 0)
+        memcpy(to, text.ptr, text.len);
+    return to + text.len;
 }
 
+/* Room for all is made at once, and for the number that comes behind them. */
 static pdr_rc put_all(pdr_buf *out, const uint64_t *numbers,
                       size_t number_count, const pdr_str *texts,
                       size_t text_count, pdr_err *err)
 {
+    size_t size = 8 * (number_count + text_count + 1);
+    char *to = NULL;
     pdr_rc rc = PDR_OK;
 
-    for (size_t i = 0; i < number_count && rc == PDR_OK; i++)
-        rc = put_number(out, numbers[i], err);
-    for (size_t i = 0; i < text_count && rc == PDR_OK; i++)
-        rc = put_text(out, texts[i], err);
-    return rc;
+    for (size_t i = 0; i < text_count; i++)
+        size += texts[i].len;
+    rc = pdr_buf_reserve(out, size, err);
+    if (rc != PDR_OK)
+        return rc;
+    to = out->ptr + out->len;
+    for (size_t i = 0; i < number_count; i++)
+        to = write_number(to, numbers[i]);
+    for (size_t i = 0; i < text_count; i++)
+        to = write_text(to, texts[i]);
+    out->len = (size_t)(to - out->ptr);
+    return PDR_OK;
 }
 
 /* A hash of what was asked for, page size aside. */
@@ -90,10 +107,12 @@ static pdr_rc write_place(pdr_buf *out, const pdr_query *query,
     if (rc == PDR_OK)
         rc = put_all(out, numbers, PDR_COUNT(numbers), texts, PDR_COUNT(texts),
                      err);
-    if (rc == PDR_OK)
-        rc =
-            put_number(out, pdr__hash_keyed(cursor_key, pdr_buf_str(out)), err);
-    return rc;
+    if (rc != PDR_OK)
+        return rc;
+    (void)write_number(out->ptr + out->len,
+                       pdr__hash_keyed(cursor_key, pdr_buf_str(out)));
+    out->len += 8;
+    return PDR_OK;
 }
 
 pdr_rc pdr__cursor_write(pdr_str *out, struct pdr__arena *memory,

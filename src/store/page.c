@@ -170,28 +170,35 @@ void pdr_page_before(pdr_page *page, const pdr_digest digest)
     before->known = true;
 }
 
-/* Make a text the page's own. */
-static pdr_rc keep(pdr_str *text, struct pdr__page *page, pdr_err *err)
-{
-    char *copy = NULL;
-    pdr_rc rc = PDR_OK;
-
-    if (text->ptr == NULL)
-        return PDR_OK;
-    rc = pdr__arena_strndup(&copy, &page->memory, *text, err);
-    text->ptr = copy;
-    page->bytes += text->len;
-    return rc;
-}
-
+/* Make the texts of a row the page's own, all in one piece of memory. Each ends
+ * with a NUL. */
 static pdr_rc keep_all(pdr_str *const *texts, size_t count,
                        struct pdr__page *page, pdr_err *err)
 {
+    size_t size = 0;
+    void *memory = NULL;
+    char *to = NULL;
     pdr_rc rc = PDR_OK;
 
-    for (size_t i = 0; i < count && rc == PDR_OK; i++)
-        rc = keep(texts[i], page, err);
-    return rc;
+    for (size_t i = 0; i < count; i++)
+        if (texts[i]->ptr != NULL &&
+            (!pdr__add_size(&size, size, 1) ||
+             !pdr__add_size(&size, size, texts[i]->len)))
+            return pdr__nomem(err);
+    rc = pdr__arena_alloc(&memory, &page->memory, size, err);
+    if (rc != PDR_OK)
+        return rc;
+    to = memory;
+    for (size_t i = 0; i < count; i++) {
+        if (texts[i]->ptr == NULL)
+            continue;
+        memcpy(to, texts[i]->ptr, texts[i]->len);
+        texts[i]->ptr = to;
+        to += texts[i]->len;
+        *to++ = '\0';
+        page->bytes += texts[i]->len;
+    }
+    return PDR_OK;
 }
 
 static pdr_rc keep_head(pdr_head *head, struct pdr__page *page, pdr_err *err)
@@ -308,8 +315,9 @@ pdr_rc pdr_page_set_frame(pdr_page *page, pdr_str frame,
                           const pdr_digest digest, pdr_err *err)
 {
     struct pdr__page *whole = inside(page);
+    pdr_str *const texts[] = {&page->frame};
 
     page->frame = frame;
     memcpy(whole->frame, digest, PDR_DIGEST_BYTES);
-    return keep(&page->frame, whole, err);
+    return keep_all(texts, PDR_COUNT(texts), whole, err);
 }

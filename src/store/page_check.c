@@ -7,7 +7,8 @@
  *      all stores and stands here.
  *
  * WHAT IS CHECKED
- *      head          its digest, and that it is the session asked for
+ *      head          its digest, and that it is the session asked for and one
+ *                    that readers may see
  *      places        each row belongs into the list and comes behind the one
  *                    before, also across pages: so none is given twice
  *      entries       the numbers follow one another inside what the head says;
@@ -525,8 +526,21 @@ static pdr_rc check_count(const struct pdr__page *page, pdr_err *err)
                     pdr__shown(id, head->ref.id), seen, wanted);
 }
 
-/* --- lists of sessions ----------------------------------------------------
- */
+/* --- heads ---------------------------------------------------------------- */
+
+/* Its digest, and that a reader may see it. */
+static pdr_rc check_head(struct check *check, const pdr_head *head,
+                         pdr_err *err)
+{
+    char id[PDR_SHOWN];
+
+    if (head->state == PDR_SESSION_UNSEEN)
+        return PDR_FAIL(err, WRONG_INDEX,
+                        "session '%s': a head that no reader may see stands "
+                        "among the others; " RESTORE,
+                        pdr__shown(id, head->ref.id));
+    return pdr__head_check(&check->seal, check->store, head, err);
+}
 
 static pdr_rc check_sessions(struct check *check, pdr_err *err)
 {
@@ -534,8 +548,7 @@ static pdr_rc check_sessions(struct check *check, pdr_err *err)
     pdr_rc rc = PDR_OK;
 
     for (size_t i = 0; i < page->count && rc == PDR_OK; i++)
-        rc = pdr__head_check(&check->seal, check->store, &page->sessions[i],
-                             err);
+        rc = check_head(check, &page->sessions[i], err);
     return rc;
 }
 
@@ -653,7 +666,7 @@ static pdr_rc check_own_head(struct check *check, pdr_err *err)
         return PDR_FAIL(err, WRONG_INDEX,
                         "session '%s': the store gave another one; " RESTORE,
                         pdr__shown(id, query->ref.id));
-    return pdr__head_check(&check->seal, check->store, head, err);
+    return check_head(check, head, err);
 }
 
 /* Where the next page goes on: behind the last row of this one. */

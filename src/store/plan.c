@@ -6,7 +6,11 @@
  *      head that it found and gets the head that it has to write, or the
  *      refusal.
  *
- * INVARIANTS, cited below as I1..I5
+ *          BEGIN ──► unseen ──► ADD … ──► SHOW ──► stands under its ref
+ *                      │                   └──► who stood there is gone:
+ *                      └ given up: sweep        at once, or unseen ─► sweep
+ *
+ * INVARIANTS, cited below as I1..I6
  *   I1  A writer that names a fence is let in only while that fence holds the
  *       lease. Time plays no part in it: a lapsed lease that nobody took still
  *       holds, and one that was taken never comes back.
@@ -17,10 +21,16 @@
  *       imported again has them) extend the row and leave the outcome.
  *   I5  Nothing is decided twice in two ways: running a plan again on the same
  *       head gives the same rows, so that a group can be run again.
+ *   I6  What no reader sees has the state PDR_SESSION_UNSEEN, and nothing else
+ *       has. Its lease has no owner and says until when it is kept; what is
+ *       kept until GONE_MS is being cleared and takes no rows any more.
  */
 #include <inttypes.h>
 
 #include "store.h"
+
+/* A time that is always over. */
+#define GONE_MS INT64_MIN
 
 /* --- refusals -------------------------------------------------------------
  */
@@ -64,6 +74,31 @@ static pdr_rc lease_held(const pdr_plan *plan, const pdr_lease *lease,
         (uint64_t)lease->until_ms - (uint64_t)now_ms);
 }
 
+static pdr_rc no_stage(const pdr_plan *plan, pdr_err *err)
+{
+    char shown[PDR_SHOWN];
+
+    return PDR_FAIL(err, NO_STAGE,
+                    "session '%s': nothing is staged under epoch %" PRIu64
+                    "; it was shown, or cleared when its time was over: stage "
+                    "it again",
+                    pdr__shown(shown, plan->ref.id), plan->edit->epoch);
+}
+
+static pdr_rc ahead_of_origin(const pdr_plan *plan, const pdr_head *head,
+                              pdr_err *err)
+{
+    char shown[PDR_SHOWN];
+
+    return PDR_FAIL(err, AHEAD_OF_ORIGIN,
+                    "session '%s' is at revision %" PRIu64
+                    " here, and its origin, at %" PRIu64
+                    ", does not go on from that; delete it here first if the "
+                    "origin is the one to keep",
+                    pdr__shown(shown, plan->ref.id), head->revision,
+                    plan->edit->origin->revision);
+}
+
 pdr_rc pdr_plan_not_in_inbox(const pdr_plan *plan, uint64_t n, pdr_err *err)
 {
     char shown[PDR_SHOWN];
@@ -79,15 +114,17 @@ pdr_rc pdr_plan_not_in_inbox(const pdr_plan *plan, uint64_t n, pdr_err *err)
 bool pdr__edit_moves(const pdr_edit *edit)
 {
     return edit->set_state || edit->expiry != PDR_EXPIRY_KEEP ||
-           edit->frame.ptr != NULL || edit->entry_count > 0 ||
-           edit->slot_count > 0 || edit->property_count > 0;
+           edit->frame.ptr != NULL || edit->entries_through > 0 ||
+           edit->entry_count > 0 || edit->slot_count > 0 ||
+           edit->property_count > 0;
 }
 
 /* Does it do anything at all? */
 static bool touches(const pdr_edit *edit)
 {
-    return pdr__edit_moves(edit) || edit->lease != PDR_LEASE_KEEP ||
-           edit->completion_count > 0 || edit->journal_through > 0 ||
+    return pdr__edit_moves(edit) || edit->stage != PDR_STAGE_NONE ||
+           edit->lease != PDR_LEASE_KEEP || edit->completion_count > 0 ||
+           edit->drop_count > 0 || edit->journal_through > 0 ||
            edit->stream_through > 0 || edit->settle_count > 0 ||
            edit->journal_count > 0 || edit->stream_count > 0 ||
            edit->inbox_count > 0;
@@ -105,7 +142,9 @@ static pdr_rc admit_new(const pdr_plan *plan, pdr_err *err)
     return no_session(plan, err);
 }
 
-static pdr_rc admit(const pdr_plan *plan, const pdr_head *head, pdr_err *err)
+/* Is it the session that the writer read, and may the writer still write? */
+static pdr_rc admit_known(const pdr_plan *plan, const pdr_head *head,
+                          pdr_err *err)
 {
     const pdr_edit *edit = plan->edit;
     char shown[PDR_SHOWN];
@@ -118,7 +157,8 @@ static pdr_rc admit(const pdr_plan *plan, const pdr_head *head, pdr_err *err)
     if (edit->fence != 0 && (head->lease.owner.ptr == NULL ||
                              head->lease.fence != edit->fence)) /* I1 */
         return lease_lost(plan, head, err);
-    if (edit->epoch != 0 && edit->epoch != head->epoch)
+    if (edit->stage != PDR_STAGE_SHOW && edit->epoch != 0 &&
+        edit->epoch != head->epoch)
         return PDR_FAIL(
             err, EPOCH_CHANGED,
             "session '%s': it was replaced since the writer read "
@@ -132,6 +172,59 @@ static pdr_rc admit(const pdr_plan *plan, const pdr_head *head, pdr_err *err)
                         pdr__shown(shown, plan->ref.id), head->revision,
                         edit->revision);
     return PDR_OK;
+}
+
+/* Is it being staged, for this session, and not being cleared? */
+static pdr_rc admit_staged(const pdr_plan *plan, const pdr_head *head,
+                           pdr_err *err)
+{
+    if (head == NULL || head->state != PDR_SESSION_UNSEEN ||
+        head->epoch != plan->edit->epoch ||
+        !pdr_str_equal(head->ref.tenant, plan->ref.tenant) ||
+        !pdr_str_equal(head->ref.id, plan->ref.id) ||
+        head->lease.until_ms == GONE_MS) /* I6 */
+        return no_stage(plan, err);
+    return PDR_OK;
+}
+
+/* What is cut is there: a writer that read the revision knows what is. */
+static pdr_rc admit_cut(const pdr_plan *plan, const pdr_head *head,
+                        pdr_err *err)
+{
+    char shown[PDR_SHOWN];
+
+    if (plan->edit->entries_through < head->next_seq)
+        return PDR_OK;
+    return PDR_FAIL(err, BAD_EDIT,
+                    "session '%s': entries cannot be removed through %" PRIu64
+                    ", the next one is %" PRIu64,
+                    pdr__shown(shown, plan->ref.id),
+                    plan->edit->entries_through, head->next_seq);
+}
+
+/* `head` is the one that the edit is about; NULL: none is there. */
+static pdr_rc admit(const pdr_plan *plan, const pdr_head *head, pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    switch (plan->edit->stage) {
+    case PDR_STAGE_BEGIN:
+        return PDR_OK;
+    case PDR_STAGE_ADD:
+    case PDR_STAGE_SHOW:
+        return admit_staged(plan, head, err);
+    case PDR_STAGE_NONE:
+        break;
+    }
+    if (head == NULL)
+        rc = admit_new(plan, err);
+    else if (head->state == PDR_SESSION_UNSEEN) /* I6 */
+        rc = no_session(plan, err);
+    else
+        rc = admit_known(plan, head, err);
+    if (rc == PDR_OK && head != NULL)
+        rc = admit_cut(plan, head, err);
+    return rc;
 }
 
 /* --- the head ------------------------------------------------------------ */
@@ -188,6 +281,20 @@ static pdr_rc move_lease(pdr_plan *plan, const pdr_write *write,
     return PDR_FAIL(err, BAD_EDIT, "%d is no verb for a lease", edit->lease);
 }
 
+/* Lists of a copy that are empty so far begin where those of the origin do. The
+ * inbox may have gaps there: here its rows have the last numbers (I3). */
+static void begin_copy(pdr_head *now, const pdr_head *origin)
+{
+    if (now->first_seq == now->next_seq)
+        now->first_seq = now->next_seq = origin->first_seq;
+    if (now->journal_first == now->journal_next)
+        now->journal_first = now->journal_next = origin->journal_first;
+    if (now->stream_first == now->stream_next)
+        now->stream_first = now->stream_next = origin->stream_first;
+    if (now->inbox == 0)
+        now->inbox_next = origin->inbox_next - origin->inbox;
+}
+
 /* A list [first, next) after rows up to `through` are gone and `count` came. */
 static void move_list(uint64_t *first, uint64_t *next, uint64_t through,
                       size_t count)
@@ -195,6 +302,38 @@ static void move_list(uint64_t *first, uint64_t *next, uint64_t through,
     if (through >= *first)
         *first = through < *next ? through + 1 : *next;
     *next += count;
+}
+
+/* As `head` stands among the unseen ones while its rows are cleared. */
+static pdr_head gone_head(const pdr_head *head)
+{
+    pdr_head gone = *head;
+
+    gone.state = PDR_SESSION_UNSEEN;
+    gone.lease.owner = pdr_str_n(NULL, 0);
+    gone.lease.until_ms = GONE_MS; /* I6 */
+    return gone;
+}
+
+/* More rows than a commit removes while all others wait? Who cannot sweep
+ * removes any number. */
+static bool is_large(const pdr_head *head, const pdr_write *write)
+{
+    const pdr_store_ops *ops = write->store->ops;
+    uint64_t rows = head->next_seq - head->first_seq;
+
+    rows += head->completions + head->slots + head->properties + head->inbox;
+    rows += head->journal_next - head->journal_first;
+    rows += head->stream_next - head->stream_first;
+    return ops != NULL && ops->sweep != NULL && rows > PDR_REMOVE_ROWS;
+}
+
+/* The session `head` goes, at once or in steps. */
+static void let_go(pdr_plan *plan, const pdr_write *write, const pdr_head *head)
+{
+    plan->hides = is_large(head, write);
+    if (plan->hides)
+        plan->gone = gone_head(head);
 }
 
 static void move_head(pdr_plan *plan, const pdr_write *write)
@@ -221,6 +360,10 @@ static void move_head(pdr_plan *plan, const pdr_write *write)
               edit->stream_count);
     next->inbox += edit->inbox_count;
     next->inbox_next += edit->inbox_count;
+    if (plan->unseen) { /* I6 */
+        next->state = PDR_SESSION_UNSEEN;
+        next->lease.until_ms = edit->lease_until_ms;
+    }
 }
 
 /* --- rows ---------------------------------------------------------------- */
@@ -287,9 +430,9 @@ static void tell(pdr_plan *plan)
     told->revision = plan->next.revision;
     told->epoch = plan->next.epoch;
     told->first_seq = plan->now.next_seq;
-    told->journal_n = plan->now.journal_next;
-    told->stream_n = plan->now.stream_next;
-    told->inbox_n = plan->now.inbox_next;
+    told->journal_n = plan->next.journal_next - plan->edit->journal_count;
+    told->stream_n = plan->next.stream_next - plan->edit->stream_count;
+    told->inbox_n = plan->next.inbox_next - plan->edit->inbox_count;
     if (plan->next.lease.owner.ptr != NULL)
         told->fence = plan->next.lease.fence;
 }
@@ -309,21 +452,38 @@ static pdr_rc check_settle(const pdr_plan *plan, pdr_err *err)
 
 /* --- the plan ------------------------------------------------------------ */
 
+/* Which of the ways it is. A plan may begin again (I5). */
+static void choose(pdr_plan *plan, const pdr_write *write, const pdr_head *head)
+{
+    const pdr_edit *edit = plan->edit;
+
+    plan->creates = head == NULL;
+    plan->removes = edit->remove;
+    plan->unseen =
+        edit->stage == PDR_STAGE_BEGIN || edit->stage == PDR_STAGE_ADD;
+    plan->shows = edit->stage == PDR_STAGE_SHOW;
+    plan->replaces = plan->inherits = plan->hides = false;
+    plan->cuts = head != NULL && edit->entries_through >= head->first_seq;
+    plan->changes_head = plan->creates || touches(edit);
+    if (plan->removes && head != NULL)
+        let_go(plan, write, head);
+}
+
 static pdr_rc begin(pdr_plan *plan, const pdr_write *write,
                     const pdr_head *head, uint64_t *number,
                     struct pdr__seal *seal, pdr_err *err)
 {
-    pdr_rc rc = head == NULL ? admit_new(plan, err) : admit(plan, head, err);
+    pdr_rc rc = admit(plan, head, err);
 
-    plan->creates = head == NULL;
-    plan->removes = plan->edit->remove;
-    plan->changes_head = plan->creates || touches(plan->edit);
+    choose(plan, write, head);
     if (rc == PDR_OK && plan->creates)
         rc = new_head(plan, write, number, seal, err);
     else if (rc == PDR_OK)
         plan->now = *head;
     if (rc != PDR_OK)
         return rc;
+    if (plan->edit->origin != NULL)
+        begin_copy(&plan->now, plan->edit->origin);
     plan->next = plan->now;
     rc = check_settle(plan, err);
     if (rc == PDR_OK)
@@ -344,11 +504,94 @@ pdr_rc pdr_plan_begin(pdr_plan *plan, const pdr_write *write,
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(plan != NULL && write != NULL && number != NULL);
+    PDR_REQUIRE(head == NULL || plan->edit->stage != PDR_STAGE_BEGIN);
     counter = *number; /* a refusal gives no number away */
     rc = begin(plan, write, head, &counter, write->seal, err);
     if (rc == PDR_OK)
         *number = counter;
     return rc;
+}
+
+/* The new one goes on where the old one stood: who reads on with a number that
+ * it had (a revision, an event id, an inbox row) is not led astray (I3). */
+static void inherit(pdr_plan *plan, const pdr_head *head)
+{
+    pdr_head *next = &plan->next;
+
+    plan->inherits = true;
+    plan->gone.inbox = 0; /* they go over */
+    next->revision = head->revision;
+    next->journal_first = next->journal_next = head->journal_next;
+    next->stream_first = next->stream_next = head->stream_next;
+    next->inbox = head->inbox;
+    next->inbox_next = head->inbox_next;
+    if (plan->edit->expiry == PDR_EXPIRY_KEEP)
+        next->expiry_ms = head->expiry_ms;
+}
+
+/* Could the origin be what became of `head`? A copy goes on with the numbers of
+ * its origin, and none that was given here may come again (I3). */
+static bool goes_on(const pdr_head *origin, const pdr_head *head)
+{
+    return (origin->revision > head->revision ||
+            (origin->revision == head->revision &&
+             origin->changed_ms == head->changed_ms)) &&
+           origin->journal_next >= head->journal_next &&
+           origin->stream_next >= head->stream_next &&
+           origin->inbox_next >= head->inbox_next;
+}
+
+static pdr_rc replace(pdr_plan *plan, const pdr_write *write,
+                      const pdr_head *head, pdr_err *err)
+{
+    const pdr_head *origin = plan->edit->origin;
+
+    if (origin != NULL && !goes_on(origin, head))
+        return ahead_of_origin(plan, head, err);
+    plan->replaces = true;
+    plan->replaced = *head;
+    let_go(plan, write, head);
+    plan->next.commits = head->commits;
+    plan->next.lease.fence = head->lease.fence;
+    if (origin == NULL)
+        inherit(plan, head);
+    return PDR_OK;
+}
+
+pdr_rc pdr_plan_show(pdr_plan *plan, const pdr_write *write,
+                     const pdr_head *head, pdr_err *err)
+{
+    pdr_head *next = NULL;
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(plan != NULL && write != NULL && plan->shows);
+    rc = head == NULL ? admit_new(plan, err) : admit_known(plan, head, err);
+    if (rc != PDR_OK)
+        return rc;
+    next = &plan->next;
+    next->lease = (pdr_lease){{NULL, 0}, 0, 0};
+    next->revision = next->commits = 0; /* of how it was staged: nobody saw */
+    if (head != NULL)
+        rc = replace(plan, write, head, err);
+    if (rc != PDR_OK)
+        return rc;
+    next->revision++;
+    next->commits++;
+    next->changed_ms = write->now_ms;
+    if (!plan->edit->set_state)
+        next->state = PDR_SESSION_IDLE; /* I6 */
+    return PDR_OK;
+}
+
+void pdr_plan_cut(pdr_plan *plan, const pdr_digest digest)
+{
+    uint64_t first = plan->edit->entries_through + 1;
+
+    assert(plan->cuts);
+    plan->next.first_seq = first;
+    memcpy(plan->next.anchor,
+           first == plan->now.next_seq ? plan->now.chain : digest,
+           PDR_DIGEST_BYTES);
 }
 
 /* What an id that is asked for gets from the row that stands there. */
@@ -383,6 +626,31 @@ static pdr_rc admit_completion(const pdr_completion *asked,
                     has_ended ? "ended" : "not ended");
 }
 
+/* A row as its origin has it; no copy has it already. */
+static pdr_rc copy_completion(pdr_completion *row, const pdr_plan *plan,
+                              const pdr_completion *known, pdr_err *err)
+{
+    char shown[PDR_SHOWN];
+
+    row->epoch = row->first_seq != 0 ? plan->next.epoch : 0;
+    if (known == NULL)
+        return PDR_OK;
+    return PDR_FAIL(err, COMPLETION_EXISTS,
+                    "correlation id '%s' is in the copy already",
+                    pdr__shown(shown, row->correlation_id));
+}
+
+static void place_completion(pdr_completion *row, const pdr_plan *plan,
+                             const pdr_write *write)
+{
+    if (row->first_seq != 0) {
+        row->epoch = plan->next.epoch;
+        row->first_seq += plan->now.next_seq - 1;
+        row->last_seq += plan->now.next_seq - 1;
+    }
+    row->at_ms = write->now_ms;
+}
+
 pdr_rc pdr_plan_known(pdr_plan *plan, const pdr_write *write, size_t k,
                       const pdr_completion *known, pdr_err *err)
 {
@@ -392,16 +660,14 @@ pdr_rc pdr_plan_known(pdr_plan *plan, const pdr_write *write, size_t k,
     PDR_REQUIRE(plan != NULL && write != NULL && k < plan->completion_count);
     row = &plan->completions[k];
     *row = plan->asked[k];
-    if (known != NULL && k < plan->edit->completion_count)
+    if (plan->edit->origin != NULL)
+        rc = copy_completion(row, plan, known, err);
+    else if (known != NULL && k < plan->edit->completion_count)
         rc = admit_completion(row, known, err);
     if (rc != PDR_OK)
         return rc;
-    if (row->first_seq != 0) {
-        row->epoch = plan->next.epoch;
-        row->first_seq += plan->now.next_seq - 1;
-        row->last_seq += plan->now.next_seq - 1;
-    }
-    row->at_ms = write->now_ms;
+    if (plan->edit->origin == NULL)
+        place_completion(row, plan, write);
     if (known != NULL)
         merge(row, known, plan->next.epoch);
     else
@@ -425,6 +691,100 @@ static pdr_rc move_count(uint64_t *count, int64_t moved, const pdr_plan *plan,
                         pdr__shown(shown, plan->ref.id), *count, rows, removed);
     *count += (uint64_t)moved;
     return PDR_OK;
+}
+
+/* An entry with a correlation id has its completion, so that it can be found:
+ * the completion goes with the entry or after it. */
+static pdr_rc check_entries_gone(const pdr_plan *plan,
+                                 const pdr_completion *known, pdr_err *err)
+{
+    char shown[PDR_SHOWN];
+    uint64_t first = plan->now.first_seq;
+
+    if (plan->cuts)
+        first = plan->edit->entries_through + 1;
+    if (known->first_seq == 0 || known->last_seq < first)
+        return PDR_OK;
+    return PDR_FAIL(err, BAD_EDIT,
+                    "completion '%s' cannot be dropped while entry %" PRIu64
+                    " has its correlation id; remove the entry first",
+                    pdr__shown(shown, known->correlation_id), known->last_seq);
+}
+
+pdr_rc pdr_plan_drop(pdr_plan *plan, size_t k, const pdr_completion *known,
+                     pdr_err *err)
+{
+    char shown[PDR_SHOWN];
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(plan != NULL && k < plan->edit->drop_count);
+    if (known == NULL || known->at_ms != plan->edit->drop[k].at_ms)
+        return PDR_FAIL(
+            err, COMPLETION_CHANGED,
+            "completion '%s' %s since the writer read it; read it again",
+            pdr__shown(shown, plan->edit->drop[k].correlation_id),
+            known == NULL ? "was removed" : "has changed");
+    rc = check_entries_gone(plan, known, err);
+    if (rc == PDR_OK)
+        rc = move_count(&plan->next.completions, -1, plan, "completions", err);
+    return rc;
+}
+
+/* Does the copy have all that its origin counts? */
+static pdr_rc check_whole(const pdr_plan *plan, pdr_err *err)
+{
+    const pdr_head *copy = &plan->next, *origin = plan->edit->origin;
+    const struct {
+        const char *rows;
+        uint64_t here, there;
+    } counts[] = {
+        {"entries", copy->next_seq - copy->first_seq,
+         origin->next_seq - origin->first_seq},
+        {"slots", copy->slots, origin->slots},
+        {"properties", copy->properties, origin->properties},
+        {"completions", copy->completions, origin->completions},
+        {"journal rows", copy->journal_next - copy->journal_first,
+         origin->journal_next - origin->journal_first},
+        {"stream rows", copy->stream_next - copy->stream_first,
+         origin->stream_next - origin->stream_first},
+        {"inbox rows", copy->inbox, origin->inbox},
+        {"frames", copy->has_frame, origin->has_frame},
+    };
+    char shown[PDR_SHOWN];
+
+    for (size_t i = 0; i < PDR_COUNT(counts); i++) {
+        if (counts[i].here != counts[i].there)
+            return PDR_FAIL(err, BAD_EDIT,
+                            "session '%s': the copy has %" PRIu64
+                            " %s, its origin %" PRIu64,
+                            pdr__shown(shown, plan->ref.id), counts[i].here,
+                            counts[i].rows, counts[i].there);
+    }
+    return PDR_OK;
+}
+
+/* What the plan has made of the head is that of its origin. */
+static pdr_rc finish_copy(pdr_plan *plan, pdr_err *err)
+{
+    const pdr_head *origin = plan->edit->origin;
+    pdr_head *next = &plan->next;
+    pdr_rc rc = check_whole(plan, err);
+
+    if (rc != PDR_OK)
+        return rc;
+    next->revision = origin->revision;
+    if (next->commits < origin->commits)
+        next->commits = origin->commits;
+    next->state = origin->state;
+    next->created_ms = origin->created_ms;
+    next->changed_ms = origin->changed_ms;
+    next->expiry_ms = origin->expiry_ms;
+    return PDR_OK;
+}
+
+static bool ends_copy(const pdr_plan *plan)
+{
+    return plan->edit->origin != NULL && !plan->unseen && !plan->removes;
 }
 
 pdr_rc pdr_plan_finish(pdr_plan *plan, const pdr_write *write, int64_t slots,
@@ -451,8 +811,13 @@ pdr_rc pdr_plan_finish(pdr_plan *plan, const pdr_write *write, int64_t slots,
                       "a session has at most %u properties, this would be "
                       "%" PRIu64,
                       PDR_MAX_PROPERTIES, next->properties);
+    if (rc == PDR_OK && ends_copy(plan))
+        rc = finish_copy(plan, err);
     if (rc == PDR_OK && !plan->removes)
         rc = pdr__seal_head(next->digest, write->seal, write->store, next, err);
+    if (rc == PDR_OK && plan->hides)
+        rc = pdr__seal_head(plan->gone.digest, write->seal, write->store,
+                            &plan->gone, err);
     if (rc == PDR_OK)
         tell(plan);
     return rc;

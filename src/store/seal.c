@@ -74,21 +74,26 @@ static pdr_rc put(struct pdr__seal *seal, const void *bytes, size_t len,
     return PDR_OK;
 }
 
-/* A head has twenty of them, so they go to their place at once. */
+/* Byte by byte and not in a loop: so compilers make it two instructions. */
+static uint8_t *write_number(uint8_t *to, uint64_t number)
+{
+    to[0] = (uint8_t)(number >> 56);
+    to[1] = (uint8_t)(number >> 48);
+    to[2] = (uint8_t)(number >> 40);
+    to[3] = (uint8_t)(number >> 32);
+    to[4] = (uint8_t)(number >> 24);
+    to[5] = (uint8_t)(number >> 16);
+    to[6] = (uint8_t)(number >> 8);
+    to[7] = (uint8_t)number;
+    return to + 8;
+}
+
 static pdr_rc put_number(struct pdr__seal *seal, uint64_t number, pdr_err *err)
 {
-    uint8_t *to = NULL;
-    pdr_rc rc = PDR_OK;
+    uint8_t bytes[8];
 
-    if (sizeof(seal->pending) - seal->used < 8)
-        rc = flush(seal, err);
-    if (rc != PDR_OK)
-        return rc;
-    to = seal->pending + seal->used;
-    for (unsigned i = 0; i < 8; i++)
-        to[i] = (uint8_t)(number >> (56 - 8 * i));
-    seal->used += 8;
-    return PDR_OK;
+    (void)write_number(bytes, number);
+    return put(seal, bytes, sizeof(bytes), err);
 }
 
 static pdr_rc put_text(struct pdr__seal *seal, pdr_str text, pdr_err *err)
@@ -187,18 +192,76 @@ static pdr_rc end(pdr_digest out, struct pdr__seal *seal,
     return rc;
 }
 
+/* The texts and numbers of a row. */
+struct columns {
+    const pdr_str *texts;
+    size_t text_count;
+    const uint64_t *numbers;
+    size_t number_count;
+};
+
+/* Do they fit behind what is gathered? */
+static bool fits(const struct pdr__seal *seal, const struct columns *columns)
+{
+    size_t room = sizeof(seal->pending) - seal->used;
+    size_t need = 8 * (columns->text_count + columns->number_count);
+
+    for (size_t i = 0; i < columns->text_count; i++) {
+        if (columns->texts[i].len > room)
+            return false;
+        need += columns->texts[i].len;
+    }
+    return need <= room;
+}
+
+/* Heads fit, and a list has one in each row: what fits is written without a
+ * look at the room for each column. */
+static void write_columns(struct pdr__seal *seal, const struct columns *columns)
+{
+    uint8_t *to = seal->pending + seal->used;
+
+    for (size_t i = 0; i < columns->text_count; i++) {
+        pdr_str text = columns->texts[i];
+
+        if (text.ptr == NULL) {
+            to = write_number(to, 0);
+            continue;
+        }
+        to = write_number(to, (uint64_t)text.len + 1);
+        memcpy(to, text.ptr, text.len);
+        to += text.len;
+    }
+    for (size_t i = 0; i < columns->number_count; i++)
+        to = write_number(to, columns->numbers[i]);
+    seal->used = (size_t)(to - seal->pending);
+}
+
+static pdr_rc put_columns(struct pdr__seal *seal, const struct columns *columns,
+                          pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    if (PDR_LIKELY(fits(seal, columns))) {
+        write_columns(seal, columns);
+        return PDR_OK;
+    }
+    rc = put_texts(seal, columns->texts, columns->text_count, err);
+    return rc == PDR_OK
+               ? put_numbers(seal, columns->numbers, columns->number_count, err)
+               : rc;
+}
+
 /* A row that has first texts, then numbers. */
 static pdr_rc row(pdr_digest out, struct pdr__seal *seal,
                   const pdr_store *store, enum table table,
                   const pdr_str *texts, size_t text_count,
                   const uint64_t *numbers, size_t number_count, pdr_err *err)
 {
+    const struct columns columns = {texts, text_count, numbers, number_count};
     pdr_rc rc = begin(seal, store, table, err);
 
     if (rc == PDR_OK)
-        rc = put_texts(seal, texts, text_count, err);
-    if (rc == PDR_OK)
-        rc = put_numbers(seal, numbers, number_count, err);
+        rc = put_columns(seal, &columns, err);
     return rc == PDR_OK ? end(out, seal, store, err) : rc;
 }
 

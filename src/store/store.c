@@ -71,6 +71,32 @@ pdr_rc pdr_store_open(pdr_store **out, const char *uri, pdr_err *err)
     return rc;
 }
 
+pdr_rc pdr_store_migrate(pdr_migrate_report *out, const char *uri, pdr_err *err)
+{
+    pdr_migrate_report report = {0, 0};
+    const pdr_store_ops *ops = NULL;
+    char *rest = NULL;
+    char shown[PDR_SHOWN];
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(uri != NULL);
+    rc = pdr__backend_find(&ops, &rest, uri, err);
+    if (rc != PDR_OK)
+        return rc;
+    rc = ops->migrate != NULL
+             ? ops->migrate(rest, &report, err)
+             : PDR_FAIL(err, NO_MIGRATION,
+                        "stores of this kind have one version; there is "
+                        "nothing to migrate");
+    pdr__free(rest);
+    if (rc != PDR_OK)
+        return pdr__wrap(err, rc, "store '%s'",
+                         pdr__shown(shown, pdr_str_c(uri)));
+    if (out != NULL)
+        *out = report;
+    return PDR_OK;
+}
+
 /* In a child of the process that opened it nothing is touched: the files, locks
  * and threads behind it are the parent's. */
 void pdr_store_close(pdr_store *store)
@@ -96,6 +122,42 @@ pdr_rc pdr_store_info_get(pdr_store_info *out, pdr_store *store, pdr_err *err)
         rc = store->ops->info(store, &info, err);
     if (rc == PDR_OK)
         *out = info;
+    return rc;
+}
+
+/* --- keeping house ------------------------------------------------------- */
+
+static pdr_rc vacuum(pdr_vacuum_report *report, pdr_store *store, pdr_err *err,
+                     pdr_vacuum_fn fn, void *arg)
+{
+    bool more = true;
+    pdr_rc rc = PDR_OK;
+
+    while (rc == PDR_OK && more) {
+        rc = store->ops->vacuum(store, report, &more, err);
+        if (rc == PDR_OK && more && fn != NULL)
+            rc = fn(arg, report, err);
+    }
+    return rc;
+}
+
+pdr_rc pdr_store_vacuum(pdr_vacuum_report *out, pdr_store *store, pdr_err *err,
+                        pdr_vacuum_fn fn, void *arg)
+{
+    pdr_vacuum_report report;
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(store != NULL);
+    memset(&report, 0, sizeof(report));
+    rc = pdr__store_here(store, err);
+    if (rc == PDR_OK && store->ops->vacuum == NULL)
+        rc = PDR_FAIL(err, NO_VACUUM,
+                      "a store of this kind has no file that could become "
+                      "shorter");
+    if (rc == PDR_OK)
+        rc = vacuum(&report, store, err, fn, arg);
+    if (out != NULL)
+        *out = report;
     return rc;
 }
 
@@ -150,6 +212,8 @@ static size_t count_ids(const pdr_edit *edit)
 {
     size_t count = edit->completion_count;
 
+    if (edit->origin != NULL)
+        return count;
     for (size_t i = 0; i < edit->entry_count; i++)
         count += edit->entries[i].correlation_id.ptr != NULL;
     return count;
@@ -233,6 +297,14 @@ static void take_ids(struct ids *ids, const pdr_edit *edit)
     }
 }
 
+/* Those of a copy: all are known, and checked to be there once. */
+static void copy_ids(struct ids *ids, const pdr_edit *edit)
+{
+    for (size_t i = 0; i < edit->completion_count; i++)
+        ids->rows[i] = edit->completions[i];
+    ids->count = edit->completion_count;
+}
+
 static pdr_rc plan_completions(pdr_plan *plan, struct job *job, pdr_err *err)
 {
     struct ids ids = {NULL, 0, NULL, 0};
@@ -245,7 +317,10 @@ static pdr_rc plan_completions(pdr_plan *plan, struct job *job, pdr_err *err)
     rc = ids_room(&ids, job, most, err);
     if (rc != PDR_OK)
         return rc;
-    take_ids(&ids, plan->edit);
+    if (plan->edit->origin != NULL)
+        copy_ids(&ids, plan->edit);
+    else
+        take_ids(&ids, plan->edit);
     rc = room(&written, job, ids.count, sizeof(pdr_completion), err);
     if (rc != PDR_OK)
         return rc;
@@ -420,6 +495,51 @@ static pdr_rc job_end(pdr_committed *out, struct job *job,
     return rc;
 }
 
+/* --- clearing ------------------------------------------------------------ */
+
+static pdr_rc sweep(pdr_sweep_report *report, pdr_store *store, int64_t now_ms,
+                    pdr_err *err)
+{
+    bool more = store->ops->sweep != NULL;
+    pdr_rc rc = PDR_OK;
+
+    while (rc == PDR_OK && more) {
+        more = false;
+        rc = store->ops->sweep(store, now_ms, report, &more, err);
+    }
+    return rc;
+}
+
+pdr_rc pdr_store_sweep(pdr_sweep_report *out, pdr_store *store, int64_t now_ms,
+                       pdr_err *err)
+{
+    pdr_sweep_report report;
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(store != NULL);
+    memset(&report, 0, sizeof(report));
+    rc = pdr__store_here(store, err);
+    if (rc == PDR_OK)
+        rc = sweep(&report, store, now_ms, err);
+    if (out != NULL)
+        *out = report;
+    return rc;
+}
+
+/* After a commit that hid sessions their rows go. It is done whatever becomes
+ * of that: what is left is cleared by the next one, or by who sweeps. At this
+ * time nothing is over but what was removed. */
+static void clear_hidden(const struct job *job)
+{
+    pdr_sweep_report report = {0, 0, 0};
+    bool hid = false;
+
+    for (size_t i = 0; i < job->write.count; i++)
+        hid = hid || job->write.plans[i].hides;
+    if (hid && job->write.rc == PDR_OK)
+        (void)sweep(&report, job->write.store, INT64_MIN, NULL);
+}
+
 /* --- commits ------------------------------------------------------------- */
 
 pdr_rc pdr_store_commit(pdr_committed *out, pdr_store *store,
@@ -438,6 +558,7 @@ pdr_rc pdr_store_commit(pdr_committed *out, pdr_store *store,
     if (rc == PDR_OK) {
         store->ops->commit(store, &write, 1);
         rc = job_end(out, &job, edits, err);
+        clear_hidden(&job);
     }
     job_dispose(&job);
     return rc;
@@ -464,6 +585,9 @@ static void commit_good(pdr_store *store, pdr_request *requests,
         if (requests[i].rc == PDR_OK)
             requests[i].rc = job_end(requests[i].committed, &jobs[i],
                                      requests[i].edits, &requests[i].err);
+    }
+    for (size_t i = 0; i < count; i++) {
+        clear_hidden(&jobs[i]);
         job_dispose(&jobs[i]);
     }
 }

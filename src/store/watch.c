@@ -129,9 +129,13 @@ void pdr__watches_fire(pdr_store *store, const pdr_edit *edits, size_t count)
     if (hub == NULL || atomic_load(&hub->count) == 0)
         return;
     (void)pthread_mutex_lock(&hub->lock);
-    suspect_key(hub, PDR_LIT(""));
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        if (edits[i].stage == PDR_STAGE_BEGIN ||
+            edits[i].stage == PDR_STAGE_ADD)
+            continue; /* nobody can see it */
+        suspect_key(hub, PDR_LIT(""));
         suspect_key(hub, write_key(room, &edits[i].ref));
+    }
     (void)pthread_mutex_unlock(&hub->lock);
 }
 

@@ -6,10 +6,9 @@
 #include "store.h"
 
 static const char *const states[] = {
-    [PDR_SESSION_IDLE] = "idle",
-    [PDR_SESSION_RUNNING] = "running",
-    [PDR_SESSION_WAITING] = "waiting",
-    [PDR_SESSION_EXPIRED] = "expired",
+    [PDR_SESSION_IDLE] = "idle",       [PDR_SESSION_RUNNING] = "running",
+    [PDR_SESSION_WAITING] = "waiting", [PDR_SESSION_EXPIRED] = "expired",
+    [PDR_SESSION_UNSEEN] = "unseen",
 };
 
 static const char *const kinds[] = {

@@ -134,10 +134,15 @@ struct turn_session *fill_pick(const struct fill *fill, size_t place)
     return &fill->sessions[fill->order[place % fill->count]];
 }
 
-void fill_make(struct fill *fill, const char *name, size_t count, size_t turns)
+void fill_place(struct fill *fill, const char *name, size_t count)
 {
     place_at(fill, name, count);
     turn_shuffle(fill->order, count, 20260101);
+}
+
+void fill_make(struct fill *fill, const char *name, size_t count, size_t turns)
+{
+    fill_place(fill, name, count);
     struct turn_session **all = calloc(count, sizeof(all[0]));
     if (all == NULL)
         bench_fail("no memory for %zu sessions", count);

@@ -23,6 +23,10 @@ struct fill {
  * spread over the file, and everything in the main file. */
 void fill_make(struct fill *fill, const char *name, size_t count, size_t turns);
 
+/* A place for a store of so many sessions that somebody else makes: no file is
+ * there, and the order is shuffled. */
+void fill_place(struct fill *fill, const char *name, size_t count);
+
 /* The same bytes in a file of another name. */
 void fill_copy(struct fill *to, const struct fill *from, const char *name);
 

@@ -60,12 +60,22 @@ static bool is_share_caught(enum store_variant variant)
     return tries < TRIES;
 }
 
+/* Nor does one that other programs disturbed count. */
+static bool can_be_fair(enum store_variant variant)
+{
+    int tries = 0;
+
+    while (tries < TRIES && !share_is_fair(variant))
+        tries++;
+    return tries < TRIES;
+}
+
 TEST(contention_harness, does_not_see_what_a_store_does_to_commits)
 {
     int caught = 0;
 
     if (!append_is_sound(STORE_SOUND) || !lease_is_sound(STORE_SOUND) ||
-        !share_is_fair(STORE_SOUND))
+        !can_be_fair(STORE_SOUND))
         return; /* then a failure below would prove nothing */
     caught += !append_is_sound(STORE_DROPS);
     caught += !append_is_sound(STORE_IGNORES_REVISION);

@@ -5,7 +5,7 @@
 #include "store_kill.h"
 #include "store_variants.h"
 
-#define TRIES 12
+#define TRIES 40
 
 static const struct kill_plan brief = {.kills = 24,
                                        .between = 12,

@@ -10,6 +10,7 @@
 
 #define NAME         "PERDURE_STORE_VARIANT"
 #define DROP_ONE_OUT 6
+#define LATE_US      1000
 
 pdr_rc __real_pdr_store_commit(pdr_committed *out, pdr_store *store,
                                const pdr_edit *edits, size_t count,
@@ -76,12 +77,16 @@ pdr_rc __wrap_pdr_store_commit(pdr_committed *out, pdr_store *store,
                                const pdr_commit_options *options, pdr_err *err)
 {
     static _Thread_local unsigned calls;
+    pdr_rc rc = PDR_OK;
 
     if (variant() == STORE_DROPS && ++calls % DROP_ONE_OUT == 0)
         return pretend(out, edits, count);
     if (variant() == STORE_SPLITS)
         return split(out, store, edits, count, options, err);
-    return __real_pdr_store_commit(out, store, edits, count, options, err);
+    rc = __real_pdr_store_commit(out, store, edits, count, options, err);
+    if (variant() == STORE_FORGETS)
+        usleep(LATE_US); /* a kill comes between more often than not */
+    return rc;
 }
 
 /* --- deciding

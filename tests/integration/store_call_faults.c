@@ -30,6 +30,7 @@ TEST(call_faults, are_refused_or_unknown_and_lose_nothing)
     for (int for_ever = 0; for_ever < 2; for_ever++) {
         fail_calls(&harness, FAULT_OPEN, FAULT_REFUSED, for_ever != 0);
         fail_calls(&harness, FAULT_READ, FAULT_REFUSED, for_ever != 0);
+        fail_calls(&harness, FAULT_SWEEP, FAULT_REFUSED, for_ever != 0);
         fail_calls(&harness, FAULT_COMMIT, FAULT_REFUSED, for_ever != 0);
         fail_calls(&harness, FAULT_COMMIT, FAULT_UNKNOWN_LOST, for_ever != 0);
         fail_calls(&harness, FAULT_COMMIT, FAULT_UNKNOWN_DONE, for_ever != 0);

@@ -17,7 +17,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
 SAMPLE = os.path.abspath(sys.argv[1])
 DATA = os.path.join(ROOT, "tests", "data", "store")
 NEVER = 2 ** 63 - 1
-STATES = {"idle": 0, "running": 1, "waiting": 2, "expired": 3}
+STATES = {"idle": 0, "running": 1, "waiting": 2, "expired": 3, "unseen": 4}
 tests = Tests("store format")
 
 
@@ -122,17 +122,46 @@ def check_all(path, key=None):
     assert one["key_check"] == (seal(
         key, b"perdure: the key of this store") if key else None)
     rows = 0
-    for s in db.execute("SELECT * FROM sessions"):
+    heads = ["sessions"] + ["unseen"] * (one["schema"] > 1)
+    for s in [s for table in heads
+              for s in db.execute("SELECT * FROM " + table)]:
         check_head(key, s)
         rows += 1 + check_log(key, db, s) + check_parts(key, db, s)
     count = sum(db.execute("SELECT count(*) FROM " + table).fetchone()[0]
-                for table in ("sessions", "log", "parts", "properties"))
+                for table in heads + ["log", "parts", "properties"])
     assert rows == count, "%d of %d rows belong to a session" % (rows, count)
     return rows
 
 
+def page_sum(page, number):
+    """The two words at the end of a page, as the page has them."""
+    a = b = number
+    words = struct.unpack("<1022I", page[:4088])
+    for x, y in zip(words[0::2], words[1::2]):
+        a = (a + x + b) & 0xFFFFFFFF
+        b = (b + y + a) & 0xFFFFFFFF
+    return struct.pack("<2I", a, b)
+
+
+def wrong_pages(path):
+    """Numbers of the pages whose sum is wrong, and of all pages."""
+    with open(path, "rb") as file:
+        raw = file.read()
+    assert raw[16:18] == b"\x10\0" and len(raw) % 4096 == 0
+    assert raw[20] == 8, raw[20]
+    pages = [raw[i:i + 4096] for i in range(0, len(raw), 4096)]
+    return [n for n, page in enumerate(pages, 1)
+            if page[4088:] != page_sum(page, n) and any(page)], len(pages)
+
+
 def sample(name, *key):
     subprocess.run([SAMPLE, "--role=make", name, *key], check=True)
+    return name
+
+
+def kept(name):
+    """A copy: who reads a file of SQLite makes files beside it."""
+    shutil.copy(os.path.join(DATA, name), name)
     return name
 
 
@@ -148,20 +177,37 @@ def key_file():
 @tests.test("store format: another program makes every digest again")
 def _():
     assert check_all(sample("new.db")) == check_all(
-        os.path.join(DATA, "version-1.db")) > 15
+        kept("version-1.db")) == check_all(kept("version-2.db")) > 15
 
 
 @tests.test("store format: another program with the key does, too")
 def _():
     key = key_file()
     check_all(sample("keyed.db", "key"), key)
-    check_all(os.path.join(DATA, "version-1-keyed.db"), key)
+    check_all(kept("version-1-keyed.db"), key)
+    check_all(kept("version-2-keyed.db"), key)
     for wrong in (None, b"x" * 32):
         try:
             check_all("keyed.db", wrong)
         except AssertionError:
             continue
         raise AssertionError("a wrong key was not seen")
+
+
+@tests.test("store format: another program makes the sum of every page again")
+def _():
+    wrong, count = wrong_pages(sample("new.db"))
+    assert wrong == [] and count > 10, (wrong, count)
+    for n in range(1, count + 1):
+        shutil.copy("new.db", "bad.db")
+        with open("bad.db", "r+b") as file:
+            file.seek(n * 4096 - n * 7)
+            byte = file.read(1)[0] ^ 1
+            file.seek(n * 4096 - n * 7)
+            file.write(bytes([byte]))
+        assert wrong_pages("bad.db") == ([n], count), n
+    with open(os.path.join(DATA, "version-1.db"), "rb") as file:
+        assert file.read(21)[20] == 0
 
 
 @tests.test("store format: a changed byte in any column is seen")
@@ -212,6 +258,9 @@ def _():
     assert told == made, set(told) ^ set(made)
     assert db.execute("PRAGMA application_id").fetchone()[0] == 0x50647253
     assert db.execute("PRAGMA page_size").fetchone()[0] == 4096
+    assert db.execute("PRAGMA auto_vacuum").fetchone()[0] == 2
+    with open("new.db", "rb") as file:
+        assert file.read(21)[20] == 8, "reserved bytes"
 
 
 @tests.test("store format: the views show a conversation to people")

@@ -195,6 +195,17 @@ static pdr_rc fault_verify(pdr_store *store, const pdr_ref *ref,
     return inner->ops->verify(inner, ref, report, fn, arg, err);
 }
 
+static pdr_rc fault_sweep(pdr_store *store, int64_t now_ms,
+                          pdr_sweep_report *report, bool *more, pdr_err *err)
+{
+    pdr_store *inner = self_of(store)->inner;
+    pdr_rc rc = pass(FAULT_SWEEP, err);
+
+    if (rc != PDR_OK || inner->ops->sweep == NULL)
+        return rc;
+    return inner->ops->sweep(inner, now_ms, report, more, err);
+}
+
 static const pdr_store_ops fault_ops = {.version = PDR_STORE_OPS_VERSION,
                                         .name = "fault",
                                         .open = fault_open,
@@ -203,7 +214,8 @@ static const pdr_store_ops fault_ops = {.version = PDR_STORE_OPS_VERSION,
                                         .read = fault_read,
                                         .info = fault_info,
                                         .poll = fault_poll,
-                                        .verify = fault_verify};
+                                        .verify = fault_verify,
+                                        .sweep = fault_sweep};
 
 static pdr_rc fault_open(pdr_store **out, const char *rest, pdr_err *err)
 {

@@ -19,6 +19,7 @@ enum fault_call {
     FAULT_INFO,
     FAULT_POLL,
     FAULT_VERIFY,
+    FAULT_SWEEP,
     FAULT_CALLS
 };
 #define FAULT_ANY FAULT_CALLS /* whichever */

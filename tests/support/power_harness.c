@@ -85,6 +85,35 @@ static size_t check_text(struct image_report *report, pdr_store *store,
     return state;
 }
 
+/* What was acknowledged of a session that is being staged is there, too. */
+static void check_stage(struct image_report *report, pdr_store *store,
+                        const struct work *work, size_t least, size_t most)
+{
+    for (size_t i = least; i <= most && i <= work->commits; i++)
+        if (work_is_staged(work, i, store))
+            return;
+    image_complain(report, &report->lost,
+                   "what is staged is none of the states %zu to %zu", least,
+                   most);
+}
+
+/* What no reader sees can be cleared, and is gone then. */
+static void check_sweep(struct image_report *report, pdr_store *store)
+{
+    pdr_err err = PDR_ERR_INIT;
+    pdr_store_info info = {.unseen = 0};
+    pdr_rc rc = pdr_store_sweep(NULL, store, PDR_NEVER, &err);
+
+    if (rc == PDR_OK)
+        rc = pdr_store_info_get(&info, store, &err);
+    if (rc != PDR_OK || info.unseen != 0)
+        image_complain(report, &report->stuck, "sweep: %s; %d are left",
+                       err.message, (int)info.unseen);
+    if (pdr_store_verify(NULL, store, NULL, &err, NULL, NULL) != PDR_OK)
+        image_complain(report, &report->damaged, "verify, swept: %s",
+                       err.message);
+}
+
 static void check_on(struct image_report *report, pdr_store *store)
 {
     pdr_edit edit = {.ref.id = pdr_str_c("one more")};
@@ -112,8 +141,10 @@ void image_check(struct image_report *report, const char *path,
                        err.message);
         return;
     }
-    (void)check_text(report, store, work, least, most);
+    if (check_text(report, store, work, least, most) <= most)
+        check_stage(report, store, work, least, most);
     check_on(report, store);
+    check_sweep(report, store);
     pdr_store_close(store);
 }
 
@@ -236,6 +267,18 @@ void power_run(struct power_report *out, enum power_variant variant, bool all)
 /* --- losing it twice -------------------------------------------------------
  */
 
+/* The last state that no read tells from this one: what is staged is not seen.
+ */
+static size_t last_alike(const struct work *work, size_t state, size_t most)
+{
+    size_t last = state;
+
+    while (last < most && last < work->commits &&
+           strcmp(work->states[last + 1], work->states[state]) == 0)
+        last++;
+    return last;
+}
+
 /* Open an image, look which state it is, close it; all of it written down. */
 static void open_image(struct power_report *out, struct shim *shim,
                        const char *path, const struct work *work, size_t least,
@@ -255,7 +298,7 @@ static void open_image(struct power_report *out, struct shim *shim,
     }
     state = check_text(&out->images, store, work, least, most);
     if (state <= most)
-        shim_mark(shim, state, state);
+        shim_mark(shim, state, last_alike(work, state, most));
     pdr_store_close(store);
 }
 

@@ -280,6 +280,7 @@ struct loss {
     enum shim_loss kind;
     uint64_t random;
     const struct shim_event *first, *last; /* of what is not sure */
+    uint64_t kept; /* sectors of a write that is cut off */
 };
 
 static void find_ends(struct loss *loss, const struct shim_disk *disk)
@@ -327,15 +328,26 @@ static bool keeps_most(struct loss *loss)
     return next_random(&loss->random) % 8 != 0;
 }
 
+/* The first ones, up to somewhere. */
+static bool keeps_first(struct loss *loss)
+{
+    if (loss->kept == 0)
+        return false;
+    loss->kept--;
+    return true;
+}
+
 static void apply_torn(struct file *file, const struct shim_event *event,
                        struct loss *loss)
 {
+    bool (*const ways[])(struct loss *) = {keeps_half, keeps_most, keeps_first};
+
     if (event->kind == EVENT_TRUNCATE) {
         if (coin(&loss->random))
             apply(file, event, NULL);
     } else {
-        apply_sectors(file, event, loss,
-                      coin(&loss->random) ? keeps_half : keeps_most);
+        loss->kept = next_random(&loss->random) % (event->len / SECTOR + 2);
+        apply_sectors(file, event, loss, ways[next_random(&loss->random) % 3]);
     }
 }
 

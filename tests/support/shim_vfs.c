@@ -20,6 +20,7 @@
  */
 #include <dirent.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +42,7 @@ struct shim {
     sqlite3_vfs *real;
     pthread_mutex_t lock; /* guards everything below; recursive */
     size_t counts[SHIM_OPS];
-    uint64_t bytes[SHIM_FILES];
+    uint64_t bytes[SHIM_FILES], bytes_read[SHIM_FILES];
     struct shim_fault fault;
     size_t seen; /* operations of its kind since it was set */
     size_t failed;
@@ -129,6 +130,8 @@ static int admit(struct shim *shim, enum shim_op op)
     lock(shim);
     shim->counts[op]++;
     if (must_fail(shim, op)) {
+        if (shim->fault.dies)
+            (void)raise(SIGKILL);
         shim->failed++;
         shim->failed_op = op;
         code =
@@ -159,11 +162,22 @@ uint64_t shim_bytes(struct shim *shim, enum shim_file file)
     return bytes;
 }
 
+uint64_t shim_bytes_read(struct shim *shim, enum shim_file file)
+{
+    uint64_t bytes = 0;
+
+    lock(shim);
+    bytes = shim->bytes_read[file];
+    unlock(shim);
+    return bytes;
+}
+
 void shim_reset_counts(struct shim *shim)
 {
     lock(shim);
     memset(shim->counts, 0, sizeof(shim->counts));
     memset(shim->bytes, 0, sizeof(shim->bytes));
+    memset(shim->bytes_read, 0, sizeof(shim->bytes_read));
     unlock(shim);
 }
 
@@ -393,9 +407,13 @@ static int on_close(sqlite3_file *file)
 
 static int on_read(sqlite3_file *file, void *out, int len, sqlite3_int64 at)
 {
-    sqlite3_file *real = handle_of(file)->real;
-    int code = admit(handle_of(file)->shim, SHIM_READ);
+    const struct handle *handle = handle_of(file);
+    sqlite3_file *real = handle->real;
+    int code = admit(handle->shim, SHIM_READ);
 
+    lock(handle->shim);
+    handle->shim->bytes_read[handle->kind] += (uint64_t)len;
+    unlock(handle->shim);
     return code != SQLITE_OK ? code : real->pMethods->xRead(real, out, len, at);
 }
 

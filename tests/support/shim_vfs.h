@@ -59,10 +59,12 @@ const char *shim_op_word(enum shim_op op);
 /* --- counts ---------------------------------------------------------------
  */
 
-/* Operations of a kind, or SHIM_ANY, and bytes written, since the last reset.
+/* Operations of a kind, or SHIM_ANY, and bytes written, and bytes that reads
+ * asked for, since the last reset.
  */
 size_t shim_count(struct shim *shim, enum shim_op op);
 uint64_t shim_bytes(struct shim *shim, enum shim_file file);
+uint64_t shim_bytes_read(struct shim *shim, enum shim_file file);
 void shim_reset_counts(struct shim *shim);
 
 /* --- faults ---------------------------------------------------------------
@@ -73,6 +75,7 @@ struct shim_fault {
     size_t nth;      /* of that kind from now, 1 is the next; 0: none */
     bool for_ever;   /* and all of that kind behind it */
     bool full;       /* a write says that the disk is full */
+    bool dies;       /* the process is killed in its place */
 };
 
 /* A write that fails has written half of its bytes, as a disk that runs full

@@ -7,11 +7,17 @@
 
 #include "store_work.h"
 
-#define PAGE 7 /* small, so that there are several */
+#define PAGE     7 /* small, so that there are several */
+#define MAX_PAGE 200u
+
+/* Leave out what a copy in another store has of its own. */
+static bool alike;
+/* The same for rows of the inbox: a copy closes the gaps between them. */
+static bool unnumbered;
 
 static void put_digest(FILE *out, const uint8_t digest[PDR_DIGEST_BYTES])
 {
-    for (size_t i = 0; i < PDR_DIGEST_BYTES; i++)
+    for (size_t i = 0; i < PDR_DIGEST_BYTES && !alike; i++)
         fprintf(out, "%02x", digest[i]);
     fputc('\n', out);
 }
@@ -39,12 +45,16 @@ static void put_head(FILE *out, const pdr_head *head)
             " properties %" PRIu64 " completions %" PRIu64 " journal %" PRIu64
             "-%" PRIu64 " stream %" PRIu64 "-%" PRIu64 " inbox %" PRIu64
             " next %" PRIu64 " frame %d",
-            (int)head->state, head->revision, head->commits, head->epoch,
-            head->created_ms, head->changed_ms, head->expiry_ms,
-            head->first_seq, head->next_seq, head->slots, head->properties,
-            head->completions, head->journal_first, head->journal_next,
-            head->stream_first, head->stream_next, head->inbox,
-            head->inbox_next, head->has_frame);
+            (int)head->state, head->revision, head->commits,
+            alike ? 0 : head->epoch, head->created_ms, head->changed_ms,
+            head->expiry_ms, head->first_seq, head->next_seq, head->slots,
+            head->properties, head->completions, head->journal_first,
+            head->journal_next, head->stream_first, head->stream_next,
+            head->inbox, head->inbox_next, head->has_frame);
+    if (alike) {
+        fputc('\n', out);
+        return;
+    }
     put_text(out, "owner", head->lease.owner);
     fprintf(out, " fence %" PRIu64 " until %" PRId64 " ", head->lease.fence,
             head->lease.until_ms);
@@ -66,7 +76,7 @@ static void put_completion(FILE *out, const pdr_completion *row)
     fprintf(out,
             "  completion at %" PRId64 " epoch %" PRIu64 " %" PRIu64
             "-%" PRIu64,
-            row->at_ms, row->epoch, row->first_seq, row->last_seq);
+            row->at_ms, alike ? 0 : row->epoch, row->first_seq, row->last_seq);
     put_text(out, "id", row->correlation_id);
     put_text(out, "fingerprint", row->fingerprint);
     put_text(out, "outcome", row->outcome);
@@ -75,7 +85,8 @@ static void put_completion(FILE *out, const pdr_completion *row)
 
 static void put_work(FILE *out, const pdr_work *row)
 {
-    fprintf(out, "  work %" PRIu64 " due %" PRId64, row->n, row->due_ms);
+    fprintf(out, "  work %" PRIu64 " due %" PRId64, unnumbered ? 0 : row->n,
+            row->due_ms);
     put_text(out, "kind", row->kind);
     put_text(out, "id", row->correlation_id);
     put_text(out, "body", row->body);
@@ -108,6 +119,8 @@ static void put_page(FILE *out, const pdr_page *page)
             put_completion(out, &page->completions[i]);
         else if (page->work != NULL)
             put_work(out, &page->work[i]);
+        else
+            put_head(out, &page->sessions[i]);
     }
     if (page->frame.ptr != NULL)
         put_text(out, "frame", page->frame);
@@ -141,6 +154,7 @@ static pdr_rc walk(FILE *out, pdr_store *store, pdr_query query, page_fn fn,
             rc = fn(out, store, page, err);
         if (rc == PDR_OK)
             query.after = page->next;
+        query.limit *= query.limit * 3 <= MAX_PAGE ? 3 : 1; /* lists are long */
     } while (rc == PDR_OK && query.after.ptr != NULL);
     pdr_page_free(before);
     return rc;
@@ -161,7 +175,9 @@ static pdr_rc put_session(FILE *out, pdr_store *store, const pdr_head *head,
         pdr_query query = {.what = parts[i], .ref = head->ref};
         if (parts[i] == PDR_READ_FRAME && !head->has_frame)
             break;
+        unnumbered = alike && parts[i] == PDR_READ_INBOX;
         rc = walk(out, store, query, put_rows, err);
+        unnumbered = false;
         fprintf(out, "  %d end\n", (int)parts[i]);
     }
     return rc;
@@ -198,6 +214,16 @@ char *work_text(pdr_store *store, pdr_err *err)
     return finish(out, &text, walk(out, store, query, put_sessions, err));
 }
 
+char *work_alike_text(pdr_store *store, pdr_err *err)
+{
+    char *text = NULL;
+
+    alike = true;
+    text = work_text(store, err);
+    alike = false;
+    return text;
+}
+
 char *work_session_text(pdr_store *store, pdr_str id, pdr_err *err)
 {
     pdr_query query = {.what = PDR_READ_HEAD, .ref.id = id};
@@ -214,6 +240,16 @@ char *work_session_text(pdr_store *store, pdr_str id, pdr_err *err)
         rc = PDR_OK;
     pdr_page_free(page);
     return finish(out, &text, rc);
+}
+
+char *work_query_text(pdr_store *store, const pdr_query *query, pdr_err *err)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+
+    ASSERT(out != NULL);
+    return finish(out, &text, walk(out, store, *query, put_rows, err));
 }
 
 static pdr_rc count_rows(FILE *out, pdr_store *store, const pdr_page *page,

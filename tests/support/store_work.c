@@ -21,6 +21,10 @@
 #define BERT "@dafx-bert@7"
 #define CARL "carl"
 #define DORA "dora"
+#define EMIL "emil" /* comes in several commits */
+
+/* Rows that a commit does not remove: more than PDR_REMOVE_ROWS. */
+#define LONG_ROWS 1001u
 
 enum kind {
     MAKE,        /* a session with properties */
@@ -38,25 +42,41 @@ enum kind {
     OLD_FENCE, /* of a writer whose lease was taken: refused */
     AGAIN,     /* a correlation id that has ended: refused */
     REMOVE,
-    PAIR,   /* one commit on two sessions */
-    GROUP,  /* several commits at once, one of them late, one fenced */
-    REOPEN, /* a turn behind a close */
-    COPIED  /* a turn behind a checkpoint */
+    STAGE,      /* a session that no reader sees */
+    STAGE_MORE, /* more of it */
+    SHOW,       /* and there it is, in the place of the one before */
+    SHOW_LATE,  /* over a session that has changed: refused */
+    CUT,        /* a turn, and the first ones go */
+    LONG,       /* so many rows that they are removed in steps */
+    PAIR,       /* one commit on two sessions */
+    GROUP,      /* several commits at once, one of them late, one fenced */
+    REOPEN,     /* a turn behind a close */
+    COPIED      /* a turn behind a checkpoint */
 };
 
 static const struct {
     enum kind kind;
     const char *id;
 } plan[] = {
-    {MAKE, ANNA},     {TURN, ANNA},   {MAKE, BERT},        {WORK, BERT},
-    {TURN, BERT},     {SETTLE, BERT}, {LATE, ANNA},        {TAKE, ANNA},
-    {MAKE, CARL},     {GROUP, ANNA},  {FENCED_TURN, ANNA}, {REOPEN, ANNA},
-    {BIG_TURN, CARL}, {RENEW, ANNA},  {FRAME, CARL},       {MAKE, DORA},
-    {PAIR, BERT},     {AGAIN, ANNA},  {COPIED, DORA},      {REMOVE, DORA},
-    {GROUP, BERT},    {TAKE, ANNA},   {OLD_FENCE, ANNA},   {MAKE, DORA},
-    {WORK, CARL},     {REOPEN, CARL}, {UNSET, ANNA},       {RELEASE, ANNA},
-    {SETTLE, CARL},   {COPIED, DORA}, {BIG_TURN, DORA},    {GROUP, CARL},
-    {REMOVE, BERT},   {PAIR, ANNA},   {REOPEN, DORA},      {TURN, CARL},
+    {MAKE, ANNA},     {TURN, ANNA},        {MAKE, BERT},
+    {WORK, BERT},     {TURN, BERT},        {SETTLE, BERT},
+    {LATE, ANNA},     {TAKE, ANNA},        {MAKE, CARL},
+    {GROUP, ANNA},    {FENCED_TURN, ANNA}, {REOPEN, ANNA},
+    {BIG_TURN, CARL}, {RENEW, ANNA},       {FRAME, CARL},
+    {MAKE, DORA},     {PAIR, BERT},        {AGAIN, ANNA},
+    {COPIED, DORA},   {REMOVE, DORA},      {GROUP, BERT},
+    {TAKE, ANNA},     {OLD_FENCE, ANNA},   {MAKE, DORA},
+    {WORK, CARL},     {REOPEN, CARL},      {UNSET, ANNA},
+    {RELEASE, ANNA},  {SETTLE, CARL},      {COPIED, DORA},
+    {BIG_TURN, DORA}, {GROUP, CARL},       {REMOVE, BERT},
+    {PAIR, ANNA},     {REOPEN, DORA},      {TURN, CARL},
+    {STAGE, EMIL},    {STAGE_MORE, EMIL},  {REOPEN, CARL},
+    {SHOW, EMIL},     {WORK, EMIL},        {CUT, ANNA},
+    {STAGE, EMIL},    {SHOW_LATE, EMIL},   {STAGE_MORE, EMIL},
+    {COPIED, CARL},   {SHOW, EMIL},        {LONG, EMIL},
+    {STAGE, EMIL},    {SHOW, EMIL},        {TURN, EMIL},
+    {LONG, EMIL},     {REMOVE, EMIL},      {TURN, CARL},
+    {STAGE, EMIL},    {REOPEN, ANNA},
 };
 
 size_t work_steps(void)
@@ -260,6 +280,73 @@ static void set_lease(struct work_step *step, pdr_edit *edit,
         edit->lease_until_ms = BEGIN_MS + (int64_t)step->n * 1000 + 1;
 }
 
+/* Rows of a turn for what is staged. */
+static void set_stage(struct work_step *step, pdr_edit *edit,
+                      const pdr_head *head, const struct work *work,
+                      pdr_stage_verb verb)
+{
+    set_turn(step, edit, head, 300);
+    if (verb == PDR_STAGE_BEGIN)
+        set_new(step, edit, head);
+    edit->stage = verb;
+    edit->epoch = verb == PDR_STAGE_BEGIN ? 0 : work->stage.epoch;
+    edit->revision = verb == PDR_STAGE_BEGIN ? 0
+                     : verb == PDR_STAGE_ADD ? PDR_ANY_REVISION
+                                             : head->revision;
+    if (verb == PDR_STAGE_SHOW)
+        return;
+    edit->expiry = PDR_EXPIRY_KEEP;
+    edit->lease_until_ms = BEGIN_MS + 1000000000;
+}
+
+/* The completions of entries up to `through`. */
+static void set_drop(struct work_step *step, pdr_edit *edit,
+                     const struct work *work, uint64_t through)
+{
+    pdr_query query = {.what = PDR_READ_COMPLETIONS, .ref = edit->ref};
+    pdr_page *page = NULL;
+    pdr_completion *drop = NULL;
+
+    ASSERT_RC(PDR_OK, pdr_store_read(&page, work->oracle, &query, NULL));
+    drop = step_memory(step, page->count * sizeof(*drop));
+    for (size_t i = 0; i < page->count; i++) {
+        const pdr_completion *row = &page->completions[i];
+
+        if (row->last_seq > through)
+            continue;
+        drop[edit->drop_count].correlation_id =
+            step_text(step, "%.*s", (int)row->correlation_id.len,
+                      row->correlation_id.ptr);
+        drop[edit->drop_count++].at_ms = row->at_ms;
+    }
+    edit->drop = drop;
+    pdr_page_free(page);
+}
+
+static void set_cut(struct work_step *step, pdr_edit *edit,
+                    const pdr_head *head, const struct work *work)
+{
+    set_turn(step, edit, head, 300);
+    ASSERT(head->next_seq > head->first_seq + 4);
+    edit->entries_through = head->next_seq - 3;
+    set_drop(step, edit, work, edit->entries_through);
+    ASSERT(edit->drop_count > 0);
+}
+
+static void set_long(struct work_step *step, pdr_edit *edit,
+                     const pdr_head *head)
+{
+    pdr_work *rows = step_memory(step, LONG_ROWS * sizeof(*rows));
+
+    set_base(edit, head);
+    for (size_t i = 0; i < LONG_ROWS; i++) {
+        rows[i].kind = pdr_str_c("m");
+        rows[i].body = pdr_str_c("1");
+    }
+    edit->journal = rows;
+    edit->journal_count = LONG_ROWS;
+}
+
 /* --- steps -----------------------------------------------------------------
  */
 
@@ -293,6 +380,28 @@ static void make_simple(struct work_step *step, const struct work *work,
                     kind == SETTLE || kind == REOPEN || kind == COPIED;
     step->reopens = kind == REOPEN;
     step->copies = kind == COPIED;
+}
+
+static void make_other(struct work_step *step, const struct work *work,
+                       const char *id, enum kind kind)
+{
+    pdr_head head = head_of(work, id);
+    pdr_edit *edit =
+        step_edit(step, 1, kind == SHOW_LATE ? PDR_ECONFLICT : PDR_OK);
+
+    if (kind == STAGE)
+        set_stage(step, edit, &head, work, PDR_STAGE_BEGIN);
+    else if (kind == STAGE_MORE)
+        set_stage(step, edit, &head, work, PDR_STAGE_ADD);
+    else if (kind == SHOW || kind == SHOW_LATE)
+        set_stage(step, edit, &head, work, PDR_STAGE_SHOW);
+    else if (kind == CUT)
+        set_cut(step, edit, &head, work);
+    else
+        set_long(step, edit, &head);
+    if (kind == SHOW_LATE)
+        edit->revision++;
+    step->is_turn = kind == CUT;
 }
 
 /* A turn that must be refused. */
@@ -388,6 +497,8 @@ void work_make(struct work_step *out, struct work *work)
         make_pair(out, work, id);
     else if (kind == REMOVE)
         make_removal(out, work, id);
+    else if (kind >= STAGE && kind <= LONG)
+        make_other(out, work, id, kind);
     else if (kind == LATE || kind == OLD_FENCE || kind == AGAIN)
         make_refused(out, work, id, kind);
     else
@@ -420,17 +531,35 @@ static void add_state(struct work *work)
         realloc(work->states, (work->commits + 1) * sizeof(*work->states));
     ASSERT(work->states != NULL);
     work->states[work->commits] = text;
+    work->stages =
+        realloc(work->stages, (work->commits + 1) * sizeof(*work->stages));
+    ASSERT(work->stages != NULL);
+    work->stages[work->commits] = work->stage;
+}
+
+/* What is staged after a commit. */
+static void move_stage(struct work *work, const pdr_edit *edit,
+                       const pdr_committed *done)
+{
+    if (edit->stage == PDR_STAGE_SHOW)
+        work->stage = (struct work_stage){0, 0};
+    else if (edit->stage != PDR_STAGE_NONE)
+        work->stage = (struct work_stage){done->epoch,
+                                          done->first_seq + edit->entry_count};
 }
 
 void work_accept(struct work *work, struct work_step *step, size_t i)
 {
     const pdr_request *request = &step->requests[i];
+    pdr_committed done[2];
     pdr_err err = PDR_ERR_INIT;
 
-    if (pdr_store_commit(NULL, work->oracle, request->edits, request->count,
+    ASSERT(request->count <= 2);
+    if (pdr_store_commit(done, work->oracle, request->edits, request->count,
                          &request->options, &err) != PDR_OK)
         fail_msg("step %zu: the oracle refuses it: %s", step->n, err.message);
     work->commits++;
+    move_stage(work, &request->edits[0], &done[0]);
     add_state(work);
     step->done[i] = true;
 }
@@ -526,12 +655,60 @@ static bool commits_of(uint64_t *out, uint64_t *epoch, pdr_store *store,
     return rc == PDR_OK || rc == PDR_ENOTFOUND;
 }
 
+/* --- what no read gives ----------------------------------------------------
+ */
+
+/* The number of the next entry of what is staged; 0: nothing is. */
+static uint64_t staged_next(pdr_store *store, uint64_t epoch)
+{
+    pdr_edit edit = {.ref.id = pdr_str_c(EMIL),
+                     .revision = PDR_ANY_REVISION,
+                     .stage = PDR_STAGE_ADD,
+                     .epoch = epoch,
+                     .lease_until_ms = BEGIN_MS + 1000000000};
+    pdr_commit_options options = {.now_ms = BEGIN_MS};
+    pdr_committed done;
+
+    return pdr_store_commit(&done, store, &edit, 1, &options, NULL) == PDR_OK
+               ? done.first_seq
+               : 0;
+}
+
+bool work_is_staged(const struct work *work, size_t commits, pdr_store *store)
+{
+    const struct work_stage *stage = &work->stages[commits];
+
+    return stage->epoch == 0 ||
+           staged_next(store, stage->epoch) == stage->next_seq;
+}
+
+/* Sessions that no reader sees, but for those that are being cleared. */
+static uint64_t unseen(pdr_store *store)
+{
+    pdr_store_info info;
+
+    ASSERT_RC(PDR_OK, pdr_store_sweep(NULL, store, INT64_MIN, NULL));
+    ASSERT_RC(PDR_OK, pdr_store_info_get(&info, store, NULL));
+    return info.unseen;
+}
+
+static bool is_stage_there(const struct work *work, const pdr_edit *edit,
+                           pdr_store *store)
+{
+    if (edit->stage == PDR_STAGE_BEGIN)
+        return unseen(store) != unseen(work->oracle);
+    return staged_next(store, edit->epoch) != work->stage.next_seq;
+}
+
 bool work_is_there(const struct work *work, const struct work_step *step,
                    size_t i, pdr_store *store, pdr_err *err)
 {
-    pdr_str id = step->requests[i].edits[0].ref.id;
+    const pdr_edit *edit = &step->requests[i].edits[0];
+    pdr_str id = edit->ref.id;
     uint64_t wanted = 0, found = 0, wanted_epoch = 0, found_epoch = 0;
 
+    if (edit->stage == PDR_STAGE_BEGIN || edit->stage == PDR_STAGE_ADD)
+        return is_stage_there(work, edit, store);
     return commits_of(&wanted, &wanted_epoch, work->oracle, id, err) &&
            commits_of(&found, &found_epoch, store, id, err) &&
            (wanted != found || wanted_epoch != found_epoch);
@@ -550,6 +727,7 @@ void work_dispose(struct work *work)
     for (size_t i = 0; work->states != NULL && i <= work->commits; i++)
         free(work->states[i]);
     free(work->states);
+    free(work->stages);
     pdr_store_close(work->oracle);
 }
 

@@ -30,12 +30,20 @@ struct work_step {
     size_t used;
 };
 
+/* What no read gives: the session that is being staged. */
+struct work_stage {
+    uint64_t epoch;    /* 0: none */
+    uint64_t next_seq; /* of its entries */
+};
+
 struct work {
-    pdr_store *oracle; /* owned */
-    size_t next;       /* step */
-    char **states;     /* owned: texts after so many commits; 0: none */
-    size_t commits;    /* acknowledged, so the last of the states */
-    size_t refused;    /* those that had to be */
+    pdr_store *oracle;         /* owned */
+    size_t next;               /* step */
+    char **states;             /* owned: texts after so many commits; 0: none */
+    struct work_stage *stages; /* owned: what was staged then */
+    struct work_stage stage;   /* and now */
+    size_t commits;            /* acknowledged, so the last of the states */
+    size_t refused;            /* those that had to be */
     bool without_states;
 };
 
@@ -68,11 +76,21 @@ void work_end(struct work *work, struct work_step *step);
 bool work_is_there(const struct work *work, const struct work_step *step,
                    size_t i, pdr_store *store, pdr_err *err);
 
+/* Is staged in the store what was staged after so many commits? Asks by adding
+ * nothing to it, which no reader will ever see. */
+bool work_is_staged(const struct work *work, size_t commits, pdr_store *store);
+
 /* The text of everything in a store; owned: release with free(). NULL if a read
  * fails, and `err` says why. */
 char *work_text(pdr_store *store, pdr_err *err);
+/* The same without what a copy of the sessions in another store has of its own:
+ * digests, epochs, leases, and numbers of inbox rows. */
+char *work_alike_text(pdr_store *store, pdr_err *err);
 /* The same of one session. */
 char *work_session_text(pdr_store *store, pdr_str id, pdr_err *err);
+
+/* The same of all pages of one query, without what stands around its rows. */
+char *work_query_text(pdr_store *store, const pdr_query *query, pdr_err *err);
 
 /* Entries under a correlation id of a session; SIZE_MAX if a read fails. */
 size_t work_entries(pdr_store *store, pdr_str id, pdr_str correlation_id);

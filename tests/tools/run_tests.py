@@ -159,4 +159,23 @@ def _():
            says="nothing to run")
 
 
+@tests.test("threads: programs that start none are left out, and counted")
+def _():
+    with tempfile.TemporaryDirectory() as folder:
+        program = str(pathlib.Path(folder, "starts"))
+        source = ("#include <pthread.h>\n#include <stdio.h>\n"
+                  "#include <stdlib.h>\n"
+                  "static void *go(void *arg) { return arg; }\n"
+                  "int main(void) { pthread_t one;\n"
+                  "FILE *out = fopen(getenv(\"PERDURE_TEST_RECORD\"), \"w\");\n"
+                  "fputs(\"pass\\ta\\t\\n\", out); fclose(out);\n"
+                  "pthread_create(&one, NULL, go, NULL);\n"
+                  "return pthread_join(one, NULL); }\n")
+        subprocess.run(["cc", "-x", "c", "-pthread", "-o", program, "-"],
+                       input=source, text=True, check=True)
+        expect("1 passed, 0 failed", {"cmd": [program]},
+               {"script": line("fail")}, options=["--threads"],
+               says="left out, since they start no thread: 1")
+
+
 tests.finish()

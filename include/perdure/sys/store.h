@@ -11,10 +11,19 @@
  *         pdr_plan_begin()                 refused? then nothing was written
  *         for each plan->completions[k]    look for the row
  *             pdr_plan_known()             refused?
+ *         for each edit->drop[k]           look for the row
+ *             pdr_plan_drop()              refused?
+ *         if plan->cuts                    look for entry entries_through
+ *             pdr_plan_cut()               refused?
  *     then, for each edit
  *         write or remove the rows, count what was added and removed
  *         pdr_plan_finish()                refused? then undo all of the write
  *         write plan->next, the head
+ *
+ * The head of an edit with a stage verb is that of the unseen session
+ * edit->epoch (none for PDR_STAGE_BEGIN); unseen sessions stand apart from the
+ * others, by epoch. For PDR_STAGE_SHOW the backend also finds the head of the
+ * session that stands under `ref`, if there is one, and calls pdr_plan_show().
  *
  * and it fills pages for reads, which the library checks before the caller sees
  * them. A backend is finished when tests/conformance/store passes.
@@ -39,6 +48,10 @@ typedef struct pdr_seals {
     pdr_digest frame;
 } pdr_seals;
 
+/* The state of a head that stands among the unseen ones, in its digest, too: so
+ * no such row is taken for a session. */
+#define PDR_SESSION_UNSEEN ((pdr_session_state)4)
+
 /* What becomes of one edit: made by the library, filled by pdr_plan_*(). */
 typedef struct pdr_plan {
     const pdr_edit *edit;   /* borrowed */
@@ -48,11 +61,23 @@ typedef struct pdr_plan {
     pdr_head next;          /* to be written; its texts are borrowed from the
                                edit or from the head that was found */
     bool creates;           /* there is no row for the session yet */
-    bool removes;           /* all rows of the session go */
-    bool changes_head;      /* false: `next` need not be written */
-    pdr_digest *entries;    /* of the rows of entries to append; the first
-                               has the number now.next_seq */
-    pdr_digest *journal;    /* of the rows to add; from now.journal_next on */
+    bool removes;           /* the session goes with all its rows; if `hides`,
+                               in place of that: */
+    bool hides;             /* its head goes to the unseen ones as `gone`, and
+                               its rows later, by sweep */
+    bool unseen;         /* `next` stands among the unseen, and stays there */
+    bool shows;          /* `next` leaves them, and stands under its ref */
+    bool replaces;       /* shows, and `replaced` goes: if `hides` as `gone`
+                            to the unseen ones, else with all its rows */
+    bool inherits;       /* replaces, and the inbox rows of `replaced` go over
+                            to `next`, as they are */
+    pdr_head replaced;   /* as found */
+    pdr_head gone;       /* to be written among the unseen */
+    bool cuts;           /* entry edit->entries_through is there */
+    bool changes_head;   /* false: `next` need not be written */
+    pdr_digest *entries; /* of the rows of entries to append; the first
+                            has the number now.next_seq */
+    pdr_digest *journal; /* of the rows to add; from now.journal_next on */
     pdr_digest *stream;
     pdr_digest *inbox;
     const pdr_completion *asked; /* as the edit has them; the numbers count
@@ -118,6 +143,27 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_plan_finish(pdr_plan *plan,
                                               const pdr_write *write,
                                               int64_t slots, int64_t properties,
                                               pdr_err *err);
+
+/** Tell a plan with PDR_STAGE_SHOW which head stands under its ref.
+ * @param head  as found and checked; NULL: none. Borrowed as in
+ * pdr_plan_begin().
+ * @return PDR_OK, or the refusal. @thread owner @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_plan_show(pdr_plan *plan,
+                                            const pdr_write *write,
+                                            const pdr_head *head, pdr_err *err);
+
+/** Tell a plan which row stands under edit->drop[k].correlation_id.
+ * @param known  NULL: none. Its digest must have been checked.
+ * @return PDR_OK: remove the row; PDR_ECONFLICT ("completion_changed");
+ *         PDR_EINVALID ("bad_edit") while it has entries.
+ * @thread owner @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_plan_drop(pdr_plan *plan, size_t k,
+                                            const pdr_completion *known,
+                                            pdr_err *err);
+
+/** Tell a plan that cuts the digest of the entry edit->entries_through, whose
+ * row and all before it the backend removes. @thread owner @since 0.1 */
+PDR_API void pdr_plan_cut(pdr_plan *plan, const pdr_digest digest);
 
 /** The refusal of a plan that settles inbox row `n`, which is not there.
  * @return PDR_ECONFLICT. @thread any @since 0.1 */
@@ -233,6 +279,17 @@ typedef struct pdr_store_ops {
     pdr_rc (*verify)(pdr_store *self, const pdr_ref *ref,
                      pdr_verify_report *report, pdr_verify_fn fn, void *arg,
                      pdr_err *err);
+    /* Optional. One step of clearing: remove some rows, PDR_SWEEP_ROWS at most,
+     * of one unseen session whose lease is over at `now_ms`, and its head with
+     * the last of them. Adds to `report`; sets its `left` to how many there are
+     * whose time is not over. `more`: there is another step to do. */
+    pdr_rc (*sweep)(pdr_store *self, int64_t now_ms, pdr_sweep_report *report,
+                    bool *more, pdr_err *err);
+    /* Optional. One step of giving room back; `more` as above. */
+    pdr_rc (*vacuum)(pdr_store *self, pdr_vacuum_report *report, bool *more,
+                     pdr_err *err);
+    /* Optional. Bring a store to the version that `open` wants. */
+    pdr_rc (*migrate)(const char *rest, pdr_migrate_report *out, pdr_err *err);
     /* --- version 1 ends here; later slots go below this line --- */
 } pdr_store_ops;
 

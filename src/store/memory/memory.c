@@ -11,7 +11,8 @@
  * INVARIANTS
  *   M1  Nothing that a reader can see changes before the last step, and nothing
  *       can fail in it.
- *   M2  `sessions` is in strictly rising order of (tenant, id).
+ *   M2  `seen` is in strictly rising order of (tenant, id), `unseen` of
+ *       epochs. Reads look at `seen` alone.
  *   M3  `number` is kept together with the rows: a refused write uses none up.
  */
 #include "memory.h"
@@ -21,15 +22,19 @@
 /* --- sessions of the store -------------------------------------------------
  */
 
-/* How many sessions stand before `ref`? */
-static size_t sessions_before(const struct memory *self, const pdr_ref *ref)
+static const pdr_head *head_of(const struct session *session)
 {
-    size_t low = 0, high = self->count;
+    return &session->head->is.head;
+}
+
+/* How many sessions stand before `ref`? */
+static size_t seen_before(const struct memory *self, const pdr_ref *ref)
+{
+    size_t low = 0, high = self->seen.count;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        const pdr_head *head = &self->sessions[middle]->head->is.head;
-        if (pdr__ref_order(&head->ref, ref) < 0)
+        if (pdr__ref_order(&head_of(self->seen.at[middle])->ref, ref) < 0)
             low = middle + 1;
         else
             high = middle;
@@ -37,34 +42,73 @@ static size_t sessions_before(const struct memory *self, const pdr_ref *ref)
     return low;
 }
 
+/* How many unseen ones stand before `epoch`? There are few. */
+static size_t unseen_before(const struct memory *self, uint64_t epoch)
+{
+    size_t at = 0;
+
+    while (at < self->unseen.count &&
+           head_of(self->unseen.at[at])->epoch < epoch)
+        at++;
+    return at;
+}
+
 struct session *pdr__memory_find(const struct memory *self, const pdr_ref *ref)
 {
-    size_t at = sessions_before(self, ref);
+    size_t at = seen_before(self, ref);
 
-    if (at == self->count ||
-        pdr__ref_order(&self->sessions[at]->head->is.head.ref, ref) != 0)
+    if (at == self->seen.count ||
+        pdr__ref_order(&head_of(self->seen.at[at])->ref, ref) != 0)
         return NULL;
-    return self->sessions[at];
+    return self->seen.at[at];
+}
+
+/* One that is being staged. */
+static struct session *find_staged(const struct memory *self, uint64_t epoch)
+{
+    size_t at = unseen_before(self, epoch);
+
+    if (at == self->unseen.count ||
+        head_of(self->unseen.at[at])->epoch != epoch ||
+        self->unseen.at[at]->is_cleared)
+        return NULL;
+    return self->unseen.at[at];
 }
 
 /* Room for `extra` more sessions. */
-static pdr_rc reserve(struct memory *self, size_t extra, pdr_err *err)
+static pdr_rc reserve(struct sessions *list, size_t extra, pdr_err *err)
 {
     size_t need = 0, room = 0, size = 0;
 
-    if (!pdr__add_size(&need, self->count, extra))
+    if (!pdr__add_size(&need, list->count, extra))
         return pdr__nomem(err);
-    if (need <= self->room)
+    if (need <= list->room)
         return PDR_OK;
     if (!pdr__mul_size(&room, need, 2) ||
         !pdr__mul_size(&size, room, sizeof(struct session *)))
         return pdr__nomem(err);
-    void *sessions = pdr__realloc(self->sessions, size);
+    void *sessions = pdr__realloc(list->at, size);
     if (sessions == NULL)
         return pdr__nomem(err);
-    self->sessions = sessions;
-    self->room = room;
+    list->at = sessions;
+    list->room = room;
     return PDR_OK;
+}
+
+static void put_in(struct sessions *list, size_t at, struct session *session)
+{
+    for (size_t i = list->count; i > at; i--)
+        list->at[i] = list->at[i - 1];
+    list->at[at] = session;
+    list->count++;
+}
+
+static void take_out(struct sessions *list, size_t at)
+{
+    pdr__session_free(list->at[at]);
+    for (size_t i = at + 1; i < list->count; i++)
+        list->at[i - 1] = list->at[i];
+    list->count--;
 }
 
 /* Put `session` at its place, for which there is room, or take the session of
@@ -72,72 +116,150 @@ static pdr_rc reserve(struct memory *self, size_t extra, pdr_err *err)
 static void publish(struct memory *self, const pdr_ref *ref,
                     struct session *session)
 {
-    struct session *before = pdr__memory_find(self, ref);
-    size_t at = sessions_before(self, ref);
+    size_t at = seen_before(self, ref);
 
-    if (before == NULL && session != NULL) {
-        for (size_t i = self->count; i > at; i--)
-            self->sessions[i] = self->sessions[i - 1];
-        self->count++;
-    }
+    if (pdr__memory_find(self, ref) != NULL)
+        take_out(&self->seen, at);
     if (session != NULL)
-        self->sessions[at] = session;
-    if (before != NULL && session == NULL) {
-        for (size_t i = at + 1; i < self->count; i++)
-            self->sessions[i - 1] = self->sessions[i];
-        self->count--;
+        put_in(&self->seen, at, session);
+}
+
+/* The same for those that nobody sees. */
+static void publish_unseen(struct memory *self, uint64_t epoch,
+                           struct session *session)
+{
+    size_t at = unseen_before(self, epoch);
+
+    if (find_staged(self, epoch) != NULL)
+        take_out(&self->unseen, at);
+    if (session != NULL)
+        put_in(&self->unseen, at, session);
+}
+
+static void publish_plan(struct memory *self, const pdr_plan *plan,
+                         const struct after *after)
+{
+    if (plan->unseen) {
+        publish_unseen(self, plan->next.epoch, after->session);
+        return;
     }
-    pdr__session_free(before);
+    if (plan->shows)
+        publish_unseen(self, plan->next.epoch, NULL);
+    publish(self, &plan->ref, after->session);
+    if (after->gone != NULL)
+        publish_unseen(self, plan->gone.epoch, after->gone);
 }
 
 /* --- commit ----------------------------------------------------------------
  */
+
+/* The completion under this id; `known` is NULL if there is none. */
+static pdr_rc find_completion(const pdr_completion **known, struct memory *self,
+                              const struct session *now, const pdr_ref *ref,
+                              pdr_str id, pdr_err *err)
+{
+    const struct row *row = NULL;
+
+    *known = NULL;
+    if (now != NULL)
+        row = pdr__rows_find(&now->tables[TABLE_COMPLETIONS], 0, id);
+    if (row == NULL)
+        return PDR_OK;
+    *known = &row->is.completion;
+    return pdr_completion_check(&self->base, ref, *known, err);
+}
 
 /* Tell the plan which of its completions are there. */
 static pdr_rc tell_completions(struct memory *self, const struct session *now,
                                pdr_plan *plan, const pdr_write *write,
                                pdr_err *err)
 {
+    const pdr_completion *known = NULL;
     pdr_rc rc = PDR_OK;
 
     for (size_t k = 0; k < plan->completion_count && rc == PDR_OK; k++) {
-        const struct row *row = NULL;
-        const pdr_completion *known = NULL;
-        if (now != NULL)
-            row = pdr__rows_find(&now->tables[TABLE_COMPLETIONS], 0,
-                                 plan->asked[k].correlation_id);
-        if (row != NULL) {
-            known = &row->is.completion;
-            rc = pdr_completion_check(&self->base, &plan->ref, known, err);
-        }
+        rc = find_completion(&known, self, now, &plan->ref,
+                             plan->asked[k].correlation_id, err);
         if (rc == PDR_OK)
             rc = pdr_plan_known(plan, write, k, known, err);
     }
+    for (size_t k = 0; k < plan->edit->drop_count && rc == PDR_OK; k++) {
+        rc = find_completion(&known, self, now, &plan->ref,
+                             plan->edit->drop[k].correlation_id, err);
+        if (rc == PDR_OK)
+            rc = pdr_plan_drop(plan, k, known, err);
+    }
     return rc;
+}
+
+/* And the last entry that goes. */
+static pdr_rc tell_cut(const struct session *now, pdr_plan *plan, pdr_err *err)
+{
+    const struct row *row = NULL;
+
+    if (!plan->cuts)
+        return PDR_OK;
+    row = pdr__rows_find(&now->tables[TABLE_ENTRIES],
+                         plan->edit->entries_through, (pdr_str){0});
+    if (row == NULL)
+        return PDR_FAIL(err, WRONG_COUNT,
+                        "an entry is missing that the head counts");
+    pdr_plan_cut(plan, row->is.entry.digest);
+    return PDR_OK;
+}
+
+static struct before find_before(const struct memory *self,
+                                 const pdr_plan *plan)
+{
+    const pdr_edit *edit = plan->edit;
+
+    switch (edit->stage) {
+    case PDR_STAGE_BEGIN:
+        return (struct before){NULL, NULL};
+    case PDR_STAGE_ADD:
+        return (struct before){find_staged(self, edit->epoch), NULL};
+    case PDR_STAGE_SHOW:
+        return (struct before){find_staged(self, edit->epoch),
+                               pdr__memory_find(self, &plan->ref)};
+    case PDR_STAGE_NONE:
+        break;
+    }
+    return (struct before){pdr__memory_find(self, &plan->ref), NULL};
+}
+
+/* The head of a session, checked; NULL if there is none. */
+static pdr_rc take_head(const pdr_head **out, struct memory *self,
+                        const struct session *session, pdr_err *err)
+{
+    *out = session != NULL ? head_of(session) : NULL;
+    return session != NULL ? pdr_head_check(&self->base, *out, err) : PDR_OK;
 }
 
 /* May this edit be done? */
 static pdr_rc admit(struct memory *self, pdr_plan *plan, const pdr_write *write,
                     uint64_t *number, pdr_err *err)
 {
-    const struct session *now = pdr__memory_find(self, &plan->ref);
+    struct before before = find_before(self, plan);
     const pdr_head *head = NULL;
-    pdr_rc rc = PDR_OK;
+    pdr_rc rc = take_head(&head, self, before.session, err);
 
-    if (now != NULL) {
-        head = &now->head->is.head;
-        rc = pdr_head_check(&self->base, head, err);
-    }
     if (rc == PDR_OK)
         rc = pdr_plan_begin(plan, write, head, number, err);
+    if (rc == PDR_OK && plan->shows) {
+        rc = take_head(&head, self, before.replaced, err);
+        if (rc == PDR_OK)
+            rc = pdr_plan_show(plan, write, head, err);
+    }
     if (rc == PDR_OK)
-        rc = tell_completions(self, now, plan, write, err);
+        rc = tell_completions(self, before.session, plan, write, err);
+    if (rc == PDR_OK)
+        rc = tell_cut(before.session, plan, err);
     return rc;
 }
 
 /* Make the next versions of all sessions of a write: `next` has room. */
-static pdr_rc prepare(struct session **next, uint64_t *number,
-                      struct memory *self, const pdr_write *write, pdr_err *err)
+static pdr_rc prepare(struct after *next, uint64_t *number, struct memory *self,
+                      const pdr_write *write, pdr_err *err)
 {
     pdr_rc rc = PDR_OK;
 
@@ -145,28 +267,32 @@ static pdr_rc prepare(struct session **next, uint64_t *number,
         rc = admit(self, &write->plans[i], write, number, err);
     for (size_t i = 0; i < write->count && rc == PDR_OK; i++) {
         pdr_plan *plan = &write->plans[i];
-        const struct session *now = pdr__memory_find(self, &plan->ref);
-        rc = pdr__session_next(&next[i], now, plan, write, err);
+        struct before before = find_before(self, plan);
+        rc = pdr__session_next(&next[i], &before, plan, write, err);
     }
     if (rc == PDR_OK)
-        rc = reserve(self, write->count, err);
+        rc = reserve(&self->seen, write->count, err);
+    if (rc == PDR_OK)
+        rc = reserve(&self->unseen, write->count, err);
     return rc;
 }
 
 /* All or nothing; with the lock. */
 static pdr_rc write_one(struct memory *self, pdr_write *write, pdr_err *err)
 {
-    struct session **next = pdr__calloc(write->count, sizeof(*next));
+    struct after *next = pdr__calloc(write->count, sizeof(*next));
     uint64_t number = self->number;
 
     if (next == NULL)
         return pdr__nomem(err);
     pdr_rc rc = prepare(next, &number, self, write, err);
     for (size_t i = 0; i < write->count; i++) {
-        if (rc == PDR_OK)
-            publish(self, &write->plans[i].ref, next[i]);
-        else
-            pdr__session_free(next[i]);
+        if (rc == PDR_OK) {
+            publish_plan(self, &write->plans[i], &next[i]);
+            continue;
+        }
+        pdr__session_free(next[i].session);
+        pdr__session_free(next[i].gone);
     }
     if (rc == PDR_OK) {
         self->number = number;
@@ -187,6 +313,49 @@ static void memory_commit(pdr_store *store, pdr_write *const *writes,
     (void)pthread_mutex_unlock(&self->lock);
 }
 
+/* --- sweep -----------------------------------------------------------------
+ */
+
+static bool is_over(const struct session *session, int64_t now_ms)
+{
+    return session->is_cleared || head_of(session)->lease.until_ms <= now_ms;
+}
+
+/* The first whose time is over, or how many there are. */
+static size_t find_over(const struct memory *self, int64_t now_ms)
+{
+    size_t at = 0;
+
+    while (at < self->unseen.count && !is_over(self->unseen.at[at], now_ms))
+        at++;
+    return at;
+}
+
+static pdr_rc memory_sweep(pdr_store *store, int64_t now_ms,
+                           pdr_sweep_report *report, bool *more, pdr_err *err)
+{
+    struct memory *self = PDR_CONTAINER_OF(store, struct memory, base);
+    size_t at = 0, gone = 0;
+
+    (void)err;
+    (void)pthread_mutex_lock(&self->lock);
+    at = find_over(self, now_ms);
+    if (at < self->unseen.count) {
+        gone = pdr__session_shorten(self->unseen.at[at], PDR_SWEEP_ROWS);
+        report->rows += gone;
+        if (gone < PDR_SWEEP_ROWS) {
+            take_out(&self->unseen, at);
+            report->sessions++;
+        }
+    }
+    report->left = 0;
+    for (size_t i = 0; i < self->unseen.count; i++)
+        report->left += !is_over(self->unseen.at[i], now_ms);
+    *more = find_over(self, now_ms) < self->unseen.count;
+    (void)pthread_mutex_unlock(&self->lock);
+    return PDR_OK;
+}
+
 /* --- the rest of the table -------------------------------------------------
  */
 
@@ -194,9 +363,12 @@ static void memory_close(pdr_store *store)
 {
     struct memory *self = PDR_CONTAINER_OF(store, struct memory, base);
 
-    for (size_t i = 0; i < self->count; i++)
-        pdr__session_free(self->sessions[i]);
-    pdr__free(self->sessions);
+    while (self->seen.count > 0)
+        take_out(&self->seen, self->seen.count - 1);
+    while (self->unseen.count > 0)
+        take_out(&self->unseen, self->unseen.count - 1);
+    pdr__free(self->seen.at);
+    pdr__free(self->unseen.at);
     (void)pthread_mutex_destroy(&self->lock);
     pdr__free(self);
 }
@@ -237,6 +409,7 @@ static pdr_rc memory_info(pdr_store *store, pdr_store_info *out, pdr_err *err)
     (void)pthread_mutex_lock(&self->lock);
     out->commits = self->commits;
     out->groups = self->commits;
+    out->unseen = self->unseen.count;
     (void)pthread_mutex_unlock(&self->lock);
     return PDR_OK;
 }
@@ -249,4 +422,5 @@ const pdr_store_ops pdr__memory_ops = {
     .commit = memory_commit,
     .read = memory_read,
     .info = memory_info,
+    .sweep = memory_sweep,
 };

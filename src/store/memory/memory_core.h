@@ -74,6 +74,8 @@ bool pdr__rows_put(struct rows *rows, struct row *row);
 bool pdr__rows_remove(struct rows *rows, uint64_t n, pdr_str key);
 /* Take out the rows with numbers up to `n`. */
 void pdr__rows_remove_through(struct rows *rows, uint64_t n);
+/* Take out the last rows, `most` of them or all; gives how many. */
+size_t pdr__rows_shorten(struct rows *rows, size_t most);
 
 /* Order of bytes, then of lengths: below, equal or above 0. */
 int pdr__str_order(pdr_str a, pdr_str b);
@@ -98,30 +100,48 @@ struct session {
     struct row *head;  /* owned */
     struct row *frame; /* owned, or NULL */
     struct rows tables[TABLE_COUNT];
+    bool is_cleared; /* unseen, and some of its rows are gone */
 };
 
-/* The version that `plan`, which pdr_plan_begin() has passed, makes out of
- * `before` (NULL: there is none). `*out` is NULL if it removes the session.
- * Fails with what the plan refuses, or NO_MEMORY. */
-PDR_MUST_CHECK pdr_rc pdr__session_next(struct session **out,
-                                        const struct session *before,
+/* What a plan, which pdr_plan_begin() has passed, starts from. */
+struct before {
+    const struct session *session;  /* that the edit is about; NULL: none */
+    const struct session *replaced; /* that it takes the place of, or NULL */
+};
+
+/* What it makes of that; owned by who asked for it. */
+struct after {
+    struct session *session; /* NULL: it is removed */
+    struct session *gone;    /* to be cleared in steps, or NULL */
+};
+
+/* Fails with what the plan refuses, or NO_MEMORY; `*out` is empty then. */
+PDR_MUST_CHECK pdr_rc pdr__session_next(struct after *out,
+                                        const struct before *before,
                                         pdr_plan *plan, const pdr_write *write,
                                         pdr_err *err);
+/* Take out some rows, `most` at most; gives how many. Zero: none is left. */
+size_t pdr__session_shorten(struct session *session, size_t most);
 /* NULL is fine. */
 void pdr__session_free(struct session *session);
 
 /* --- the store (memory.c, read.c) ------------------------------------------
  */
 
+struct sessions {
+    struct session **at; /* owned */
+    size_t count;
+    size_t room;
+};
+
 struct memory {
     pdr_store base; /* first: what the library has */
     pthread_mutex_t lock;
     /* The rest is guarded by lock. */
-    struct session **sessions; /* owned, in the order of (tenant, id) */
-    size_t count;
-    size_t room;
-    uint64_t number;  /* the last epoch or fence that was given */
-    uint64_t commits; /* writes that were done */
+    struct sessions seen;   /* in the order of (tenant, id) */
+    struct sessions unseen; /* in the order of epochs */
+    uint64_t number;        /* the last epoch or fence that was given */
+    uint64_t commits;       /* writes that were done */
 };
 
 /* The session, or NULL. With the lock. */

@@ -275,8 +275,8 @@ static pdr_rc fill_list(pdr_page *page, const struct memory *self,
 
     for (;;) {
         struct spot best = {0};
-        for (size_t i = 0; i < self->count; i++)
-            offer_session(&best, self->sessions[i], after, query);
+        for (size_t i = 0; i < self->seen.count; i++)
+            offer_session(&best, self->seen.at[i], after, query);
         if (best.session == NULL)
             return PDR_OK;
         if (!pdr_page_has_room(page)) {

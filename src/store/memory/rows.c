@@ -236,3 +236,11 @@ void pdr__rows_remove_through(struct rows *rows, uint64_t n)
         count++;
     rows_cut(rows, 0, count);
 }
+
+size_t pdr__rows_shorten(struct rows *rows, size_t most)
+{
+    size_t count = rows->count < most ? rows->count : most;
+
+    rows_cut(rows, rows->count - count, count);
+    return count;
+}

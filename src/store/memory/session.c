@@ -5,7 +5,8 @@
  *      its own, which nobody sees until the whole write has come through.
  *
  * INVARIANTS
- *   V1  A version that was published does not change any more.
+ *   V1  A version that was published does not change any more, but for one
+ *       that nobody sees: its rows are taken out when it is cleared.
  *   V2  Each table of a new version has room for all that the edit adds before
  *       the first row is put into it.
  *
@@ -24,12 +25,24 @@ void pdr__session_free(struct session *session)
     pdr__free(session);
 }
 
-/* A copy of `before` (NULL: of an empty one) with room for what `plan` adds.
- * It has no head yet. */
-static pdr_rc copy(struct session **out, const struct session *before,
-                   const pdr_plan *plan, pdr_err *err)
+/* Where the rows of a table of the next version come from: the inbox may be
+ * that of the session which stood there. */
+static const struct rows *rows_before(const struct before *before,
+                                      const pdr_plan *plan, enum table table)
 {
     static const struct session empty = {0};
+    const struct session *session = before->session;
+
+    if (table == TABLE_INBOX && plan->inherits)
+        session = before->replaced;
+    return session != NULL ? &session->tables[table] : &empty.tables[table];
+}
+
+/* A copy of what was before, with room for what `plan` adds. It has no head
+ * yet. */
+static pdr_rc copy(struct session **out, const struct before *before,
+                   const pdr_plan *plan, pdr_err *err)
+{
     const pdr_edit *edit = plan->edit;
     const size_t extra[TABLE_COUNT] = {
         [TABLE_ENTRIES] = edit->entry_count,
@@ -46,13 +59,12 @@ static pdr_rc copy(struct session **out, const struct session *before,
     *out = NULL;
     if (session == NULL)
         return pdr__nomem(err);
-    if (before == NULL)
-        before = &empty;
-    session->frame = before->frame;
+    session->frame = before->session != NULL ? before->session->frame : NULL;
     if (session->frame != NULL)
         session->frame->users++;
     for (size_t t = 0; t < TABLE_COUNT && rc == PDR_OK; t++)
-        rc = pdr__rows_copy(&session->tables[t], &before->tables[t], extra[t],
+        rc = pdr__rows_copy(&session->tables[t],
+                            rows_before(before, plan, (enum table)t), extra[t],
                             err);
     if (rc != PDR_OK) {
         pdr__session_free(session);
@@ -72,6 +84,19 @@ static pdr_rc put(struct rows *rows, int64_t *added, const union cells *cells,
     if (rc == PDR_OK && pdr__rows_put(rows, row))
         (*added)++;
     return rc;
+}
+
+/* Entries up to the cut, and completions that are dropped. */
+static void remove_rows(struct session *session, const pdr_plan *plan)
+{
+    const pdr_edit *edit = plan->edit;
+
+    if (plan->cuts)
+        pdr__rows_remove_through(&session->tables[TABLE_ENTRIES],
+                                 edit->entries_through);
+    for (size_t k = 0; k < edit->drop_count; k++)
+        (void)pdr__rows_remove(&session->tables[TABLE_COMPLETIONS], 0,
+                               edit->drop[k].correlation_id);
 }
 
 static pdr_rc put_entries(struct session *session, const pdr_plan *plan,
@@ -239,27 +264,91 @@ static pdr_rc put_head(struct session *session, const struct session *before,
     return PDR_OK;
 }
 
-pdr_rc pdr__session_next(struct session **out, const struct session *before,
-                         pdr_plan *plan, const pdr_write *write, pdr_err *err)
+/* All rows of `before` but an inbox that went over, under the head that a plan
+ * made for it while they are cleared. */
+static pdr_rc make_gone(struct session **out, const struct session *before,
+                        const pdr_plan *plan, pdr_err *err)
+{
+    union cells cells = {.head = plan->gone};
+    struct session *session = pdr__calloc(1, sizeof(*session));
+    pdr_rc rc = PDR_OK;
+
+    *out = NULL;
+    if (session == NULL)
+        return pdr__nomem(err);
+    session->frame = before->frame;
+    if (session->frame != NULL)
+        session->frame->users++;
+    for (size_t t = 0; t < TABLE_COUNT && rc == PDR_OK; t++) {
+        if (t != TABLE_INBOX || !plan->inherits)
+            rc =
+                pdr__rows_copy(&session->tables[t], &before->tables[t], 0, err);
+    }
+    if (rc == PDR_OK)
+        rc = pdr__row_new(&session->head, &cells, CELLS_HEAD, err);
+    if (rc == PDR_OK)
+        *out = session;
+    else
+        pdr__session_free(session);
+    return rc;
+}
+
+/* The version that stays. */
+static pdr_rc make_next(struct session **out, const struct before *before,
+                        pdr_plan *plan, const pdr_write *write, pdr_err *err)
 {
     struct session *session = NULL;
     int64_t slots = 0, properties = 0;
+    pdr_rc rc = copy(&session, before, plan, err);
 
     *out = NULL;
-    if (plan->removes)
-        return pdr_plan_finish(plan, write, 0, 0, err);
-    pdr_rc rc = copy(&session, before, plan, err);
     if (rc != PDR_OK)
         return rc;
+    remove_rows(session, plan);
     rc = put_rows(session, &slots, &properties, plan, err);
     if (rc == PDR_OK)
         rc = pdr_plan_finish(plan, write, slots, properties, err);
     if (rc == PDR_OK)
-        rc = put_head(session, before, plan, err);
-    if (rc != PDR_OK) {
+        rc = put_head(session, before->session, plan, err);
+    if (rc == PDR_OK)
+        *out = session;
+    else
         pdr__session_free(session);
-        return rc;
+    return rc;
+}
+
+pdr_rc pdr__session_next(struct after *out, const struct before *before,
+                         pdr_plan *plan, const pdr_write *write, pdr_err *err)
+{
+    const struct session *goes =
+        plan->replaces ? before->replaced : before->session;
+    pdr_rc rc = PDR_OK;
+
+    *out = (struct after){NULL, NULL};
+    if (plan->removes)
+        rc = pdr_plan_finish(plan, write, 0, 0, err);
+    else
+        rc = make_next(&out->session, before, plan, write, err);
+    if (rc == PDR_OK && plan->hides)
+        rc = make_gone(&out->gone, goes, plan, err);
+    if (rc != PDR_OK) {
+        pdr__session_free(out->session);
+        out->session = NULL;
     }
-    *out = session;
-    return PDR_OK;
+    return rc;
+}
+
+size_t pdr__session_shorten(struct session *session, size_t most)
+{
+    size_t count = 0;
+
+    session->is_cleared = true;
+    for (size_t t = 0; t < TABLE_COUNT && count < most; t++)
+        count += pdr__rows_shorten(&session->tables[t], most - count);
+    if (count < most && session->frame != NULL) {
+        pdr__row_drop(session->frame);
+        session->frame = NULL;
+        count++;
+    }
+    return count;
 }

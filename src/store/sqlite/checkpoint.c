@@ -15,7 +15,7 @@
  * log, where it was made durable before it was acknowledged.
  */
 #include "file.h"
-#include "sqlite.h"
+#include "vfs.h"
 
 /* Bytes that the log grows before a reader that held it is asked again. */
 #define AGAIN_BYTES ((uint64_t)8 * 1024 * 1024)
@@ -24,9 +24,6 @@
  * for one page of rows. All writers wait meanwhile. */
 #define READERS_MS 20
 
-#define LOG_HEADER   32 /* bytes of the log in front of its first frame */
-#define FRAME_HEADER 24 /* and of a frame in front of its page */
-
 static int note_log(void *arg, sqlite3 *db, const char *name, int frames)
 {
     struct pdr__writer *writer = arg;
@@ -34,8 +31,8 @@ static int note_log(void *arg, sqlite3 *db, const char *name, int frames)
     (void)db;
     (void)name;
     atomic_store(&writer->log_bytes,
-                 (uint64_t)frames * (PDR_SQLITE_PAGE + FRAME_HEADER) +
-                     LOG_HEADER);
+                 (uint64_t)frames * (PDR_SQLITE_PAGE + PDR_FRAME_HEADER) +
+                     PDR_LOG_HEADER);
     return SQLITE_OK;
 }
 
@@ -70,7 +67,7 @@ void pdr__checkpoint_after(struct pdr__sqlite *store)
 /* SQLite cuts the log off without a sync. That is not enough where a sync of it
  * has failed: the main file now has what stood at the end of the log, and power
  * loss would bring back a log without that end, to be played over it. */
-static int sync_log(sqlite3 *db)
+int pdr__sync_log(sqlite3 *db)
 {
     sqlite3_file *log = NULL;
 
@@ -94,7 +91,7 @@ pdr_rc pdr__checkpoint_all(struct pdr__sqlite *store, bool empty_log,
                                                : SQLITE_CHECKPOINT_PASSIVE,
                                      NULL, NULL);
     if (code == SQLITE_OK && empty_log)
-        code = sync_log(db);
+        code = pdr__sync_log(db);
     if (code == SQLITE_OK || (code == SQLITE_BUSY && !empty_log))
         return PDR_OK; /* busy: a reader holds the rest, which stays safe */
     if (code == SQLITE_BUSY)

@@ -6,6 +6,7 @@
  * and statements that the caller does not know.
  */
 #include <errno.h>
+#include <inttypes.h>
 
 #include "sqlite.h"
 
@@ -15,6 +16,33 @@ static bool is_full(sqlite3 *db, int code)
 
     return (code & 0xff) == SQLITE_FULL ||
            ((code & 0xff) == SQLITE_IOERR && (sys == ENOSPC || sys == EDQUOT));
+}
+
+/* A page that is not as it was written (vfs.c), and where it stands. */
+static pdr_rc damaged(pdr_err *err, sqlite3 *db, const char *what)
+{
+    struct pdr__file_state state = {false, false, 0};
+    const char *path = db != NULL ? sqlite3_db_filename(db, "main") : NULL;
+    const char *name = path != NULL ? strrchr(path, '/') : NULL;
+    char shown[PDR_SHOWN];
+
+    if (db != NULL)
+        (void)sqlite3_file_control(db, "main", PDR_FCNTL_STATE, &state);
+    name = name != NULL ? name + 1 : "";
+    return PDR_FAIL(err, STORE_DAMAGED,
+                    "%s: %s %" PRIu32 " of '%s%s' is not as it was written; "
+                    "restore a backup",
+                    what, state.is_in_log ? "frame" : "page", state.damaged,
+                    pdr__shown(shown, pdr_str_c(name)),
+                    state.is_in_log ? "-wal" : "");
+}
+
+/* Even who only reads needs the log and its index; where they are not there,
+ * SQLite makes them. */
+static bool lacks_log(sqlite3 *db, int code)
+{
+    return (code & 0xff) == SQLITE_READONLY && db != NULL &&
+           sqlite3_db_readonly(db, "main") == 1;
 }
 
 static pdr_rc translate(pdr_err *err, int code, const char *what)
@@ -56,9 +84,20 @@ static pdr_rc translate(pdr_err *err, int code, const char *what)
 
 pdr_rc pdr__sqlite_fail(pdr_err *err, sqlite3 *db, int code, const char *what)
 {
-    pdr_rc rc = is_full(db, code)
-                    ? PDR_FAIL(err, DISK_FULL, "%s: the disk is full", what)
-                    : translate(err, code, what);
+    pdr_rc rc = PDR_OK;
+
+    if (code == SQLITE_IOERR_DATA)
+        rc = damaged(err, db, what);
+    else if (is_full(db, code))
+        rc = PDR_FAIL(err, DISK_FULL, "%s: the disk is full", what);
+    else if (lacks_log(db, code))
+        rc = PDR_FAIL(err, FILE_FAILED,
+                      "%s: the files -wal and -shm are not beside it, and "
+                      "cannot be made in its folder; copy the store to a "
+                      "folder that you may write",
+                      what);
+    else
+        rc = translate(err, code, what);
 
     if (err != NULL)
         err->sys = code;

@@ -68,6 +68,22 @@ static pdr_rc failed(pdr_err *err, const char *path, int sys)
     return rc;
 }
 
+static pdr_rc no_folder(pdr_err *err, const char *path, int sys)
+{
+    char shown[PDR_SHOWN];
+    pdr_rc rc = PDR_OK;
+
+    if (sys != ENOENT && sys != ENOTDIR)
+        return failed(err, path, sys);
+    rc = PDR_FAIL(err, NO_STORE,
+                  "there is no '%s', nor the folder that it would stand in; "
+                  "make the folder first",
+                  pdr__shown(shown, pdr_str_c(path)));
+    if (err != NULL)
+        err->sys = sys;
+    return rc;
+}
+
 /* The folder of a file that is not there yet, and the name in it. */
 static pdr_rc real_folder(char out[PATH_BYTES], const char *path, pdr_err *err)
 {
@@ -86,7 +102,7 @@ static pdr_rc real_folder(char out[PATH_BYTES], const char *path, pdr_err *err)
     sys = errno;
     pdr__free(above);
     if (real == NULL)
-        return failed(err, path, sys);
+        return no_folder(err, path, sys);
     len = strlen(out);
     if (*name == '\0' || strlen(name) + len + 2 > PATH_BYTES)
         return PDR_FAIL(err, BAD_URI, "%s",
@@ -120,6 +136,20 @@ pdr_rc pdr__file_real_path(char **out, bool *found, const char *path,
         rc = *out != NULL ? PDR_OK : pdr__nomem(err);
     }
     return rc;
+}
+
+char *pdr__file_beside(const char *path, const char *suffix)
+{
+    size_t len = strlen(path), more = strlen(suffix), bytes = 0;
+    char *out = NULL;
+
+    if (pdr__add_size(&bytes, len, more + 1))
+        out = pdr__alloc(bytes);
+    if (out == NULL)
+        return NULL;
+    memcpy(out, path, len);
+    memcpy(out + len, suffix, more + 1);
+    return out;
 }
 
 /* --- the file ------------------------------------------------------------ */

@@ -10,6 +10,8 @@
  * its name. Owned by the caller. Fails with NO_STORE, BAD_URI, FILE_FAILED. */
 PDR_MUST_CHECK pdr_rc pdr__file_real_path(char **out, bool *found,
                                           const char *path, pdr_err *err);
+/* The path with something behind it. Owned by the caller; NULL: no memory. */
+char *pdr__file_beside(const char *path, const char *suffix);
 /* May a store live in this file? Fails with NO_STORE, NOT_A_STORE,
  * UNSAFE_FILE. */
 PDR_MUST_CHECK pdr_rc pdr__file_check(const char *path, pdr_err *err);

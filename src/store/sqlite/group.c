@@ -12,23 +12,29 @@
  *                      │ └── its writes ended ──► leaves
  *                      └── its time is over ────► leaves, busy
  *
- * INVARIANTS, cited below as I1..I4
+ * INVARIANTS, cited below as I1..I5
  *   I1  At most one thread leads. Only it touches the line and the writer.
  *   I2  A write is either in the queue, or with the leader, or ended. Who finds
  *       its time over takes out only what is in the queue.
  *   I3  If tickets are queued, somebody leads or was told to.
  *   I4  The mutex is never held while the lock is waited for, nor during a
  *       transaction.
+ *   I5  A task, which is something else than commits (clearing, giving room
+ *       back), waits in the same queue and is a batch of its own: so it has its
+ *       turn, and takes one turn.
  */
 #include <errno.h>
 #include <time.h>
 
 #include "sqlite.h"
 
-/* The writes of one call. Lives on the caller's stack while it waits. */
+/* The writes of one call. Lives on the caller's stack while it waits. One with
+ * a task has a single write, without edits: its deadline, and how it ended. */
 struct pdr__ticket {
     pdr_write *const *writes; /* borrowed */
     size_t count;
+    pdr__leader_fn task; /* NULL: commits */
+    void *arg;
     size_t queued;       /* the first that no leader has taken */
     size_t ended;        /* how many have ended */
     bool leads;          /* told to lead */
@@ -42,6 +48,7 @@ struct batch {
     struct pdr__ticket *owners[PDR_MAX_GROUP];
     size_t count;
     size_t bytes;
+    bool is_task; /* of the one write that it has (I5) */
 };
 
 static int64_t now_ms(void)
@@ -107,8 +114,13 @@ static bool take_from(struct batch *batch, struct pdr__ticket *ticket)
 static void gather(struct batch *batch, struct pdr__group *group)
 {
     batch->count = batch->bytes = 0;
-    while (group->first != NULL && take_from(batch, group->first))
+    batch->is_task = group->first != NULL && group->first->task != NULL;
+    while (group->first != NULL && take_from(batch, group->first)) {
         unlink_ticket(group, group->first);
+        if (batch->is_task ||
+            (group->first != NULL && group->first->task != NULL))
+            return; /* I5 */
+    }
 }
 
 /* Tell those whose writes have ended. */
@@ -118,12 +130,12 @@ static void tell(struct pdr__group *group, const struct batch *batch,
     for (size_t i = 0; i < batch->count; i++) {
         struct pdr__ticket *owner = batch->owners[i];
 
-        group->commits += batch->writes[i]->rc == PDR_OK;
+        group->commits += !batch->is_task && batch->writes[i]->rc == PDR_OK;
         owner->ended++;
         if (owner != mine && owner->ended == owner->count)
             pthread_cond_signal(&owner->wake);
     }
-    group->groups++;
+    group->groups += !batch->is_task;
 }
 
 static void hand_over(struct pdr__group *group)
@@ -194,6 +206,16 @@ static bool take_lock(struct pdr__sqlite *store, struct pdr__ticket *mine)
     return true;
 }
 
+static void run_task(struct pdr__sqlite *store, const struct batch *batch)
+{
+    pdr_write *write = batch->writes[0];
+    const struct pdr__ticket *owner = batch->owners[0];
+
+    write->rc = atomic_load(&store->in_doubt)
+                    ? pdr__in_doubt(&write->err)
+                    : owner->task(store, owner->arg, &write->err);
+}
+
 static void run_batch(struct pdr__sqlite *store, struct pdr__ticket *mine)
 {
     struct pdr__group *group = &store->group;
@@ -202,13 +224,18 @@ static void run_batch(struct pdr__sqlite *store, struct pdr__ticket *mine)
     pthread_mutex_lock(&group->lock);
     gather(&batch, group);
     pthread_mutex_unlock(&group->lock);
-    pdr__writer_run(store, batch.writes, batch.count); /* I4 */
+    if (batch.is_task && batch.count > 0) /* I4 */
+        run_task(store, &batch);
+    else
+        pdr__writer_run(store, batch.writes, batch.count);
     store->line.wrote = false;
     for (size_t i = 0; i < batch.count; i++)
         store->line.wrote |= batch.writes[i]->rc == PDR_OK;
     pthread_mutex_lock(&group->lock);
     tell(group, &batch, mine);
     pthread_mutex_unlock(&group->lock);
+    if (!atomic_load(&store->in_doubt) && !batch.is_task)
+        pdr__sparse_after(store);
     if (!atomic_load(&store->in_doubt))
         pdr__checkpoint_after(store);
     pdr__line_leave(&store->line);
@@ -279,13 +306,26 @@ static pdr_rc check_open(const struct pdr__sqlite *store, pdr_err *err)
     return atomic_load(&store->in_doubt) ? pdr__in_doubt(err) : PDR_OK;
 }
 
+/* Wait, or lead, until all writes of the ticket have ended. */
+static void stay(struct pdr__sqlite *store, struct pdr__ticket *ticket)
+{
+    bool leads = false;
+
+    init_wake(&ticket->wake);
+    pthread_mutex_lock(&store->group.lock);
+    leads = arrive(&store->group, ticket);
+    pthread_mutex_unlock(&store->group.lock);
+    if (leads)
+        lead(store, ticket);
+    (void)pthread_cond_destroy(&ticket->wake);
+}
+
 void pdr__sqlite_commit(pdr_store *self, pdr_write *const *writes, size_t count)
 {
     struct pdr__sqlite *store =
         PDR_CONTAINER_OF(self, struct pdr__sqlite, base);
     struct pdr__ticket ticket = {.writes = writes, .count = count};
     pdr_err err = PDR_ERR_INIT;
-    bool leads = false;
     pdr_rc rc = check_open(store, &err);
 
     if (rc != PDR_OK) {
@@ -294,13 +334,24 @@ void pdr__sqlite_commit(pdr_store *self, pdr_write *const *writes, size_t count)
     }
     for (size_t i = 0; i < count; i++)
         writes[i]->link = NULL;
-    init_wake(&ticket.wake);
-    pthread_mutex_lock(&store->group.lock);
-    leads = arrive(&store->group, &ticket);
-    pthread_mutex_unlock(&store->group.lock);
-    if (leads)
-        lead(store, &ticket);
-    (void)pthread_cond_destroy(&ticket.wake);
+    stay(store, &ticket);
+}
+
+pdr_rc pdr__group_run(struct pdr__sqlite *store, int64_t deadline_ms,
+                      pdr_err *err, pdr__leader_fn fn, void *arg)
+{
+    pdr_write write = {.deadline_ms = deadline_ms, .err = PDR_ERR_INIT};
+    pdr_write *const writes[] = {&write};
+    struct pdr__ticket ticket = {
+        .writes = writes, .count = 1, .task = fn, .arg = arg};
+    pdr_rc rc = check_open(store, err);
+
+    if (rc != PDR_OK)
+        return rc;
+    stay(store, &ticket);
+    if (write.rc != PDR_OK && err != NULL)
+        *err = write.err;
+    return write.rc;
 }
 
 /* --- the group ----------------------------------------------------------- */

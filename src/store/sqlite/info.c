@@ -147,7 +147,8 @@ static pdr_rc ask(uint64_t *out, struct pdr__reader *reader, const char *sql,
     return rc;
 }
 
-static pdr_rc free_bytes(uint64_t *out, struct pdr__sqlite *store, pdr_err *err)
+static pdr_rc ask_file(pdr_store_info *out, struct pdr__sqlite *store,
+                       pdr_err *err)
 {
     struct pdr__reader *reader = NULL;
     uint64_t pages = 0, page_bytes = 0;
@@ -157,8 +158,10 @@ static pdr_rc free_bytes(uint64_t *out, struct pdr__sqlite *store, pdr_err *err)
         rc = ask(&pages, reader, "PRAGMA freelist_count", err);
     if (rc == PDR_OK)
         rc = ask(&page_bytes, reader, "PRAGMA page_size", err);
+    if (rc == PDR_OK)
+        rc = ask(&out->unseen, reader, "SELECT count(*) FROM unseen", err);
     pdr__reader_give(store, reader);
-    *out = pages * page_bytes;
+    out->free_bytes = pages * page_bytes;
     return rc;
 }
 
@@ -177,7 +180,7 @@ pdr_rc pdr__sqlite_info(pdr_store *self, pdr_store_info *out, pdr_err *err)
     out->commits = store->group.commits;
     out->groups = store->group.groups;
     (void)pthread_mutex_unlock(&store->group.lock);
-    rc = free_bytes(&out->free_bytes, store, err);
+    rc = ask_file(out, store, err);
     if (rc == PDR_OK && is_log_long(store, out->log_bytes))
         rc = find_reader(&out->pinned_by, store, err);
     return rc;

@@ -6,7 +6,8 @@
  *      an index from the place where the page before ended, and stops when the
  *      page is full. The first table of each statement is read from the index
  *      alone, the second is the row that the index leads to; both are compared,
- *      so that a damaged index gives an error and never a wrong row.
+ *      so that a damaged index gives an error and never a wrong row. The index
+ *      of properties has all that their digests cover, and needs no row.
  *
  *      Filters besides the one that chose the index are looked at row by row.
  *
@@ -25,6 +26,20 @@
     "s.has_frame,s.lease_owner,s.fence,s.lease_until,s.anchor,s.chain," \
     "s.digest"
 
+/* Hands a head, and what the index says of it, to add_row(). */
+#define TAKE(columns) PDR_TAKE_ROW "(" HEAD columns ")"
+
+/* The row that the index leads to; none if only the index is looked at. */
+#define JOIN_HEAD(no)                                             \
+    " LEFT JOIN sessions s ON s.no=CASE WHEN NOT " PDR_INDEX_ONLY \
+    "() THEN " no " END"
+
+/* Rows of sessions that no reader sees stand in the indexes, too. The second
+ * half is asked only where there is no such session. */
+#define IS_SEEN              \
+    " AND (s.no IS NOT NULL" \
+    " OR NOT EXISTS(SELECT 1 FROM unseen u WHERE u.no=i.session))"
+
 /* Down from (changed, id) < (?3, ?4). */
 #define CHANGED " AND changed>=?2 AND (changed,id)<(?3,?4)"
 
@@ -38,41 +53,40 @@ static const char *const sql[READER_KEPT] = {
     /* All states: four walks of one index, merged. The limit, which is none,
      * keeps SQLite from taking the order of the inner statement for idle. */
     [READER_BY_CHANGE] =
-        "SELECT " HEAD ",i.changed,i.id,i.state FROM ("
+        "SELECT " TAKE(",i.changed,i.id,i.state") " FROM ("
         IN_STATE("'idle'") " UNION ALL " IN_STATE("'running'") " UNION ALL "
         IN_STATE("'waiting'") " UNION ALL " IN_STATE("'expired'")
         " ORDER BY 2 DESC,3 DESC LIMIT -1) i"
-        " LEFT JOIN sessions s ON s.no=i.no",
+        JOIN_HEAD("i.no"),
     [READER_BY_AGENT] =
-        "SELECT " HEAD ",i.changed,i.id,s.state"
+        "SELECT " TAKE(",i.changed,i.id")
         " FROM sessions i INDEXED BY sessions_by_agent"
-        " LEFT JOIN sessions s ON s.no=i.no"
+        JOIN_HEAD("i.no")
         " WHERE i.tenant=?1 AND i.agent=?5"
         " AND i.changed>=?2 AND (i.changed,i.id)<(?3,?4)"
         " ORDER BY i.changed DESC,i.id DESC",
     [READER_BY_STATE] =
-        "SELECT " HEAD ",i.changed,i.id,i.state"
+        "SELECT " TAKE(",i.changed,i.id")
         " FROM sessions i INDEXED BY sessions_by_state"
-        " LEFT JOIN sessions s ON s.no=i.no"
+        JOIN_HEAD("i.no")
         " WHERE i.tenant=?1 AND i.state=?5"
         " AND i.changed>=?2 AND (i.changed,i.id)<(?3,?4)"
         " ORDER BY i.changed DESC,i.id DESC",
     [READER_BY_PROPERTY] =
-        "SELECT " HEAD ",i.id,p.tenant,p.id,p.key,p.value,p.match,p.digest"
+        "SELECT " TAKE(",i.id,i.value,i.digest")
         " FROM properties i INDEXED BY properties_by_match"
-        " LEFT JOIN properties p ON p.session=i.session AND p.key=i.key"
-        " LEFT JOIN sessions s ON s.no=i.session"
-        " WHERE i.tenant=?1 AND i.key=?2 AND i.match=?3 AND i.id>?4"
+        JOIN_HEAD("i.session")
+        " WHERE i.tenant=?1 AND i.key=?2 AND i.match=?3 AND i.id>?4" IS_SEEN
         " ORDER BY i.id",
     [READER_BY_ID] =
-        "SELECT " HEAD ",i.tenant,i.id"
+        "SELECT " TAKE(",i.tenant,i.id")
         " FROM sessions i INDEXED BY sessions_by_id"
-        " LEFT JOIN sessions s ON s.no=i.no"
+        JOIN_HEAD("i.no")
         " WHERE (i.tenant,i.id)>(?1,?2) ORDER BY i.tenant,i.id",
     [READER_BY_EXPIRY] =
-        "SELECT " HEAD ",i.expiry"
+        "SELECT " TAKE(",i.expiry")
         " FROM sessions i INDEXED BY sessions_by_expiry"
-        " LEFT JOIN sessions s ON s.no=i.no"
+        JOIN_HEAD("i.no")
         " WHERE i.expiry<=?1 AND (i.expiry,i.no)>(?2,?3)"
         " ORDER BY i.expiry,i.no",
     [READER_BY_DUE] =
@@ -82,7 +96,7 @@ static const char *const sql[READER_KEPT] = {
         " LEFT JOIN parts w"
         " ON w.session=i.session AND w.part=i.part AND w.key=i.key"
         " LEFT JOIN sessions s ON s.no=i.session"
-        " WHERE i.due<=?1 AND (i.due,i.session,i.key)>(?2,?3,?4)"
+        " WHERE i.due<=?1 AND (i.due,i.session,i.key)>(?2,?3,?4)" IS_SEEN
         " ORDER BY i.due,i.session,i.key",
     [READER_NUMBER] =
         "SELECT no FROM sessions WHERE tenant=?1 AND id=?2",
@@ -114,16 +128,16 @@ static pdr_rc open_rows(struct pdr__rows *rows,
 /* --- rows against their index -------------------------------------------- */
 
 /* The head in the present row. Is it the one that the index speaks of? */
-typedef pdr_rc (*take_fn)(pdr_head *out, const struct pdr__reading *reading,
+typedef pdr_rc (*take_fn)(pdr_head *out, struct pdr__reading *reading,
                           struct pdr__rows *rows, pdr_err *err);
 
 static pdr_rc take_head(pdr_head *out, const struct pdr__reading *reading,
                         struct pdr__rows *rows, pdr_err *err)
 {
     rows->at = PDR_SQLITE_HEAD_COUNT;
-    if (sqlite3_column_type(rows->stmt, 0) == SQLITE_NULL)
+    if (sqlite3_value_type(rows->values[0]) == SQLITE_NULL)
         return pdr__wrong_index(names[reading->slot], err);
-    return pdr__sqlite_head(out, rows->stmt, err);
+    return pdr__sqlite_head_of(out, rows->values, err);
 }
 
 /* Does the head have what the index was asked for? */
@@ -134,10 +148,21 @@ static bool fits_index(const struct pdr__reading *reading, const pdr_head *head)
     if (reading->slot == READER_BY_AGENT &&
         !pdr_str_equal(filter->agent, head->agent))
         return false;
+    if (reading->slot == READER_BY_STATE && filter->state != head->state)
+        return false;
     return pdr_str_equal(reading->query->ref.tenant, head->ref.tenant);
 }
 
-static pdr_rc take_changed(pdr_head *out, const struct pdr__reading *reading,
+/* All states are asked for there, so each row tells its own. */
+static bool fits_state(const struct pdr__reading *reading, const pdr_head *head,
+                       struct pdr__rows *rows)
+{
+    return reading->slot != READER_BY_CHANGE ||
+           pdr_str_equal(pdr__rows_text(rows),
+                         pdr_str_c(pdr__session_state_word(head->state)));
+}
+
+static pdr_rc take_changed(pdr_head *out, struct pdr__reading *reading,
                            struct pdr__rows *rows, pdr_err *err)
 {
     pdr_rc rc = take_head(out, reading, rows, err);
@@ -145,40 +170,34 @@ static pdr_rc take_changed(pdr_head *out, const struct pdr__reading *reading,
     if (rc == PDR_OK &&
         (pdr__rows_int(rows) != out->changed_ms ||
          !pdr_str_equal(pdr__rows_text(rows), out->ref.id) ||
-         !pdr_str_equal(pdr__rows_text(rows),
-                        pdr_str_c(pdr__session_state_word(out->state))) ||
-         !fits_index(reading, out)))
+         !fits_state(reading, out, rows) || !fits_index(reading, out)))
         rc = pdr__wrong_index(names[reading->slot], err);
     return rc;
 }
 
-static pdr_rc check_property(const struct pdr__reading *reading,
-                             const pdr_head *head, struct pdr__rows *rows,
-                             pdr_err *err)
+/* Does the session have the property that was asked for? The digest is made
+ * from what was asked and from the head, so it fits no other key or match: what
+ * the index says of them need not be looked at. */
+static pdr_rc check_property(struct pdr__reading *reading, const pdr_head *head,
+                             struct pdr__rows *rows, pdr_err *err)
 {
-    struct pdr__seal seal = PDR_SEAL_INIT;
-    pdr_property row;
+    const pdr_filter *filter = &reading->query->filter;
+    pdr_property row = {.key = filter->property, .match = filter->match};
     pdr_digest wanted;
     pdr_rc rc = PDR_OK;
 
-    row.key = pdr__rows_text(rows);
     row.value = pdr__rows_text(rows);
-    row.match = pdr__rows_text(rows);
     pdr__rows_digest(row.digest, rows);
     rc = pdr__rows_check(rows, "properties", err);
     if (rc == PDR_OK)
-        rc = pdr__seal_property(wanted, &seal, &reading->store->base,
+        rc = pdr__seal_property(wanted, &reading->seal, &reading->store->base,
                                 &head->ref, &row, err);
-    pdr__seal_dispose(&seal);
-    if (rc == PDR_OK &&
-        (memcmp(wanted, row.digest, sizeof(wanted)) != 0 ||
-         !pdr_str_equal(row.match, reading->query->filter.match)))
+    if (rc == PDR_OK && memcmp(wanted, row.digest, sizeof(wanted)) != 0)
         rc = pdr__wrong_index(names[reading->slot], err);
     return rc;
 }
 
-static pdr_rc take_by_property(pdr_head *out,
-                               const struct pdr__reading *reading,
+static pdr_rc take_by_property(pdr_head *out, struct pdr__reading *reading,
                                struct pdr__rows *rows, pdr_err *err)
 {
     pdr_rc rc = take_head(out, reading, rows, err);
@@ -186,8 +205,6 @@ static pdr_rc take_by_property(pdr_head *out,
     if (rc != PDR_OK)
         return rc;
     if (!pdr_str_equal(pdr__rows_text(rows), out->ref.id) ||
-        !pdr_str_equal(pdr__rows_text(rows), out->ref.tenant) ||
-        !pdr_str_equal(pdr__rows_text(rows), out->ref.id) ||
         !fits_index(reading, out))
         return pdr__wrong_index(names[reading->slot], err);
     return check_property(reading, out, rows, err);
@@ -195,7 +212,7 @@ static pdr_rc take_by_property(pdr_head *out,
 
 /* A damaged row must not hide those behind it from verify: in its place stands
  * a head that has only a key, and that no digest fits. */
-static pdr_rc take_by_id(pdr_head *out, const struct pdr__reading *reading,
+static pdr_rc take_by_id(pdr_head *out, struct pdr__reading *reading,
                          struct pdr__rows *rows, pdr_err *err)
 {
     pdr_rc rc = take_head(out, reading, rows, NULL);
@@ -211,7 +228,7 @@ static pdr_rc take_by_id(pdr_head *out, const struct pdr__reading *reading,
     return pdr__rows_check(rows, names[reading->slot], err);
 }
 
-static pdr_rc take_expired(pdr_head *out, const struct pdr__reading *reading,
+static pdr_rc take_expired(pdr_head *out, struct pdr__reading *reading,
                            struct pdr__rows *rows, pdr_err *err)
 {
     pdr_rc rc = take_head(out, reading, rows, err);
@@ -237,31 +254,74 @@ static bool is_wanted(const pdr_query *query, const pdr_head *head)
                          head->changed_ms < filter->changed_to_ms));
 }
 
+/* Does the index alone say that a row is wanted? Then its entry behind a full
+ * page says that there is more. The row is the business of the next page, and
+ * is not looked up: in a large store that is one more page of the file. */
+static bool index_decides(const struct pdr__reading *reading)
+{
+    const pdr_filter *filter = &reading->query->filter;
+
+    if (reading->slot == READER_BY_AGENT)
+        return !filter->by_state;
+    if (reading->slot == READER_BY_PROPERTY)
+        return filter->agent.ptr == NULL && !filter->by_state &&
+               filter->changed_from_ms == 0 && filter->changed_to_ms == 0;
+    return true;
+}
+
+/* Sessions on their way into a page. */
+struct adding {
+    struct pdr__reading *reading;
+    struct pdr__rows *rows;
+    pdr_err *err;
+    take_fn take;
+    bool is_over; /* there is a row that has no room */
+};
+
+/* SQLite calls it for each row, before the statement gives it. */
+static pdr_rc add_row(void *arg, sqlite3_value **values)
+{
+    struct adding *adding = arg;
+    struct pdr__reading *reading = adding->reading;
+    pdr_head head;
+    pdr_rc rc = PDR_OK;
+
+    adding->is_over = reading->reader->index_only;
+    if (adding->is_over)
+        return PDR_OK;
+    pdr__rows_hand(adding->rows, values);
+    rc = adding->take(&head, reading, adding->rows, adding->err);
+    if (rc != PDR_OK)
+        return rc;
+    if (!is_wanted(reading->query, &head)) /* only if it is whole */
+        return pdr__head_check(&reading->seal, &reading->store->base, &head,
+                               adding->err);
+    if (pdr_page_has_room(reading->page))
+        return pdr_page_add_session(reading->page, &head, adding->err);
+    adding->is_over = true;
+    return PDR_OK;
+}
+
 static pdr_rc add_sessions(struct pdr__reading *reading, struct pdr__rows *rows,
                            pdr_err *err, take_fn take)
 {
-    for (;;) {
-        pdr_head head;
-        bool more = false;
-        pdr_rc rc = pdr__rows_next(&more, rows, err);
+    struct adding adding = {reading, rows, err, take, false};
+    struct pdr__taker taker = {add_row, &adding, PDR_OK};
+    struct pdr__reader *reader = reading->reader;
+    bool decides = index_decides(reading), more = true;
+    pdr_rc rc = PDR_OK;
 
-        if (rc != PDR_OK || !more)
-            return rc;
-        rc = take(&head, reading, rows, err);
-        if (rc != PDR_OK)
-            return rc;
-        if (!is_wanted(reading->query, &head)) {
-            /* Only a head that is whole may be passed over. */
-            rc = pdr_head_check(&reading->store->base, &head, err);
-        } else if (!pdr_page_has_room(reading->page)) {
-            pdr_page_more(reading->page);
-            return PDR_OK;
-        } else {
-            rc = pdr_page_add_session(reading->page, &head, err);
-        }
-        if (rc != PDR_OK)
-            return rc;
+    reader->taker = &taker;
+    while (rc == PDR_OK && more && !adding.is_over) {
+        reader->index_only = decides && !pdr_page_has_room(reading->page);
+        rc = pdr__rows_next(&more, rows, err);
+        if (rc == PDR_OK)
+            rc = taker.rc;
     }
+    reader->taker = NULL;
+    if (rc == PDR_OK && adding.is_over)
+        pdr_page_more(reading->page);
+    return rc;
 }
 
 /* --- where a page begins ------------------------------------------------- */

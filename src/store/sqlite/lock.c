@@ -16,6 +16,7 @@
  *      FILE-lock    flock()    the writer lock
  *        byte 0     shared     by everybody who has the store open
  *        byte 1…64  exclusive  the places of the line
+ *      and its only byte says whether the last sync of the log ended well.
  *
  * INVARIANTS, cited below as I1..I5
  *   I1  The lock and the places belong to the open file, not to the process or
@@ -241,6 +242,26 @@ bool pdr__line_is_last(const struct pdr__line *line)
     return !is_taken(line->fd, BYTE_OPEN, 1);
 }
 
+/* --- what became of the log ---------------------------------------------- */
+
+#define SYNCED  '0'
+#define SYNCING '1'
+
+bool pdr__line_note_sync(const struct pdr__line *line, bool ended_well)
+{
+    char byte = ended_well ? SYNCED : SYNCING;
+
+    assert(line->held);
+    return pwrite(line->fd, &byte, 1, 0) == 1;
+}
+
+bool pdr__line_has_synced(const struct pdr__line *line)
+{
+    char byte = SYNCING;
+
+    return pread(line->fd, &byte, 1, 0) == 1 && byte == SYNCED;
+}
+
 /* --- the file ------------------------------------------------------------ */
 
 pdr_rc pdr__line_open(struct pdr__line *line, const char *path, pdr_err *err)
@@ -270,13 +291,23 @@ pdr_rc pdr__line_open(struct pdr__line *line, const char *path, pdr_err *err)
                     pdr__shown(shown, pdr_str_c(path)));
 }
 
+/* Which file it is, and nothing of its times: who asks for them makes the next
+ * change of the file dearer (log.c). */
+static bool which(struct statx *out, int fd, const char *path)
+{
+    return statx(fd, path, AT_EMPTY_PATH, STATX_INO, out) == 0 &&
+           (out->stx_mask & STATX_INO) != 0;
+}
+
 /* Is the file that we lock still the one that others find? */
 bool pdr__line_is_there(const struct pdr__line *line, const char *path)
 {
-    struct stat ours, found;
+    struct statx ours, found;
 
-    return fstat(line->fd, &ours) == 0 && stat(path, &found) == 0 &&
-           ours.st_ino == found.st_ino && ours.st_dev == found.st_dev;
+    return which(&ours, line->fd, "") && which(&found, AT_FDCWD, path) &&
+           ours.stx_ino == found.stx_ino &&
+           ours.stx_dev_major == found.stx_dev_major &&
+           ours.stx_dev_minor == found.stx_dev_minor;
 }
 
 void pdr__line_close(struct pdr__line *line)

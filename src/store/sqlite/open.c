@@ -33,12 +33,11 @@
  * that a process left behind. Readers of ours take a few. */
 #define READERS_MS 2000
 
-/* What a URI asks for. */
+/* The URI, taken apart. */
 struct request {
     struct pdr__uri uri;
     char *mode, *key, *vfs; /* owned; NULL: not given */
-    bool creates;           /* mode=rwc */
-    bool found;             /* the file is there */
+    struct pdr__wish *wish; /* of the caller */
 };
 
 /* --- connections --------------------------------------------------------- */
@@ -52,7 +51,22 @@ static pdr_rc run(sqlite3 *db, const char *sql, pdr_err *err)
                : pdr__sqlite_fail(err, db, code, "opening the store");
 }
 
-static pdr_rc configure(sqlite3 *db, bool read_only, pdr_err *err)
+/* Version 1 has no such table: to those who read it, it is empty. */
+#define NONE_UNSEEN "CREATE TEMP TABLE unseen(" PDR_SQLITE_HEAD_COLUMNS ")"
+
+/* Does SQLite look at the size of each cell of a page that it reads? Where
+ * pages have sums these say more, and a reader, who carries nothing on into
+ * other pages, saves a twentieth of a list. */
+static const char *cell_check(const struct pdr__sqlite *store, bool read_only)
+{
+    bool has_sums = store->schema >= 2;
+
+    return read_only && has_sums ? "PRAGMA cell_size_check=OFF"
+                                 : "PRAGMA cell_size_check=ON";
+}
+
+static pdr_rc configure(const struct pdr__sqlite *store, sqlite3 *db,
+                        bool read_only, pdr_err *err)
 {
     static const struct {
         int option;
@@ -66,7 +80,6 @@ static pdr_rc configure(sqlite3 *db, bool read_only, pdr_err *err)
     };
     static const char pragmas[] = "PRAGMA synchronous=FULL;"
                                   "PRAGMA wal_autocheckpoint=0;"
-                                  "PRAGMA cell_size_check=ON;"
                                   "PRAGMA mmap_size=0;"
                                   "PRAGMA temp_store=MEMORY;"
                                   "PRAGMA automatic_index=OFF;"
@@ -79,7 +92,11 @@ static pdr_rc configure(sqlite3 *db, bool read_only, pdr_err *err)
     (void)sqlite3_busy_timeout(db, (int)PDR_COMMIT_TIMEOUT_MS);
     rc = run(db, pragmas, err);
     if (rc == PDR_OK)
+        rc = run(db, cell_check(store, read_only), err);
+    if (rc == PDR_OK)
         rc = run(db, read_only ? READER_CACHE : WRITER_CACHE, err);
+    if (rc == PDR_OK && read_only && store->schema == 1)
+        rc = run(db, NONE_UNSEEN, err);
     if (rc == PDR_OK && read_only)
         rc = run(db, "PRAGMA query_only=ON", err);
     return rc;
@@ -136,10 +153,10 @@ pdr_rc pdr__sqlite_connect(sqlite3 **out, const struct pdr__sqlite *store,
             return pdr__nomem(err);
     }
     code = sqlite3_open_v2(uri != NULL ? uri : store->path, &db, flags,
-                           store->vfs);
+                           store->vfs.name);
     pdr__free(uri);
     rc = code == SQLITE_OK
-             ? configure(db, read_only, err)
+             ? configure(store, db, read_only, err)
              : pdr__sqlite_fail(err, db, code, "opening the store");
     if (rc == PDR_OK)
         *out = db;
@@ -175,6 +192,7 @@ void pdr__writer_close(struct pdr__writer *writer)
         (void)sqlite3_finalize(writer->stmt[i]);
     (void)sqlite3_close(writer->db);
     pdr__arena_dispose(&writer->memory);
+    pdr__sparse_dispose(&writer->sparse);
     writer->db = NULL;
 }
 
@@ -226,6 +244,8 @@ static pdr_rc make(struct pdr__sqlite *store, pdr_err *err)
                    PDR_SQLITE_PAGE);
     rc = run(db, pragma, err);
     if (rc == PDR_OK)
+        rc = pdr__schema_pages(db, err);
+    if (rc == PDR_OK)
         rc = check_log_mode(db, err);
     if (rc == PDR_OK)
         rc = pdr__schema_make(store, db, now_ms(), err);
@@ -247,8 +267,19 @@ static pdr_rc make_or_check(struct pdr__sqlite *store, bool creates,
     if (rc == PDR_OK)
         rc = pdr__schema_check(store, db, err);
     if (rc == PDR_OK)
+        rc = pdr__schema_is_written(store, err);
+    if (rc == PDR_OK)
         rc = check_log_mode(db, err);
     return rc;
+}
+
+/* Somebody reads a log that a process left behind, so it cannot be emptied. If
+ * no sync of it has failed, one more makes all of it safe. After one that
+ * failed the system takes what was lost for written, and no sync tells. */
+static bool is_safe(const struct pdr__sqlite *store)
+{
+    return pdr__line_has_synced(&store->line) &&
+           pdr__sync_log(store->writer.db) == SQLITE_OK;
 }
 
 /* Not with the busy handler of SQLite, which does not wait for the lock of a
@@ -260,6 +291,8 @@ static pdr_rc make_log_safe(struct pdr__sqlite *store, bool is_first,
     int64_t deadline = pdr__monotonic_ms(pdr__clock_system()) + READERS_MS;
     pdr_rc rc = pdr__checkpoint_all(store, is_first, err);
 
+    if (rc == PDR_EBUSY && is_safe(store))
+        return pdr__checkpoint_all(store, false, err);
     while (rc == PDR_EBUSY &&
            pdr__monotonic_ms(pdr__clock_system()) < deadline) {
         (void)nanosleep(&rest, NULL);
@@ -268,21 +301,21 @@ static pdr_rc make_log_safe(struct pdr__sqlite *store, bool is_first,
     return rc;
 }
 
-static pdr_rc open_writer(struct pdr__sqlite *store, const struct request *ask,
-                          pdr_err *err)
+static pdr_rc open_writer(struct pdr__sqlite *store,
+                          const struct pdr__wish *wish, pdr_err *err)
 {
     char limit[64];
     bool is_first = pdr__line_is_last(&store->line);
     pdr_rc rc = PDR_OK;
 
-    if (!ask->found)
+    if (!wish->found)
         rc = pdr__file_make(store->path, err);
     if (rc == PDR_OK)
         rc = pdr__file_check(store->path, err);
     if (rc == PDR_OK)
         rc = pdr__sqlite_connect(&store->writer.db, store, false, err);
     if (rc == PDR_OK)
-        rc = make_or_check(store, ask->creates, err);
+        rc = make_or_check(store, wish->creates, err);
     (void)snprintf(limit, sizeof(limit), "PRAGMA journal_size_limit=%llu",
                    (unsigned long long)PDR_CHECKPOINT_BYTES);
     if (rc == PDR_OK)
@@ -290,6 +323,7 @@ static pdr_rc open_writer(struct pdr__sqlite *store, const struct request *ask,
     if (rc != PDR_OK)
         return rc;
     pdr__checkpoint_listen(&store->writer);
+    pdr__sparse_listen(&store->writer);
     (void)sqlite3_busy_timeout(store->writer.db, 0);
     rc = make_log_safe(store, is_first, err); /* I2 */
     if (rc == PDR_OK)
@@ -300,7 +334,7 @@ static pdr_rc open_writer(struct pdr__sqlite *store, const struct request *ask,
 }
 
 static pdr_rc open_for_writing(struct pdr__sqlite *store,
-                               const struct request *ask, pdr_err *err)
+                               const struct pdr__wish *wish, pdr_err *err)
 {
     int64_t deadline =
         pdr__monotonic_ms(pdr__clock_system()) + PDR_COMMIT_TIMEOUT_MS;
@@ -312,7 +346,7 @@ static pdr_rc open_for_writing(struct pdr__sqlite *store,
         return PDR_FAIL(err, STORE_LOCKED, "%s",
                         "another process has kept the lock of the store for "
                         "too long; find out what it does, or end it");
-    rc = open_writer(store, ask, err);
+    rc = open_writer(store, wish, err);
     pdr__line_leave(&store->line);
     return rc;
 }
@@ -347,9 +381,9 @@ static pdr_rc read_mode(struct request *ask, struct pdr__sqlite *store,
     const char *mode = ask->mode != NULL ? ask->mode : "rwc";
     char shown[PDR_SHOWN];
 
-    ask->creates = strcmp(mode, "rwc") == 0;
+    ask->wish->creates = strcmp(mode, "rwc") == 0;
     store->read_only = strcmp(mode, "ro") == 0;
-    if (!ask->creates && !store->read_only && strcmp(mode, "rw") != 0)
+    if (!ask->wish->creates && !store->read_only && strcmp(mode, "rw") != 0)
         return PDR_FAIL(err, BAD_URI, "mode is '%s'; it can be rwc, rw or ro",
                         pdr__shown(shown, pdr_str_c(mode)));
     if (ask->vfs != NULL && sqlite3_vfs_find(ask->vfs) == NULL)
@@ -388,55 +422,43 @@ static void request_dispose(struct request *ask)
     pdr__free(ask->vfs);
 }
 
-static char *beside(const char *path, const char *suffix)
-{
-    size_t len = strlen(path), more = strlen(suffix), bytes = 0;
-    char *out = NULL;
-
-    if (pdr__add_size(&bytes, len, more + 1))
-        out = pdr__alloc(bytes);
-    if (out == NULL)
-        return NULL;
-    memcpy(out, path, len);
-    memcpy(out + len, suffix, more + 1);
-    return out;
-}
-
 static pdr_rc find_files(struct request *ask, struct pdr__sqlite *store,
                          pdr_err *err)
 {
+    struct pdr__wish *wish = ask->wish;
     char shown[PDR_SHOWN];
     pdr_rc rc =
-        pdr__file_real_path(&store->path, &ask->found, ask->uri.path, err);
+        pdr__file_real_path(&store->path, &wish->found, ask->uri.path, err);
 
-    if (rc == PDR_OK && !ask->found && !ask->creates)
+    if (rc == PDR_OK && !wish->found && (!wish->creates || wish->must_be_there))
         rc = PDR_FAIL(err, NO_STORE,
                       "there is no '%s'; to make it, open it "
                       "with mode=rwc",
                       pdr__shown(shown, pdr_str_c(ask->uri.path)));
-    if (rc == PDR_OK && ask->found)
+    if (rc == PDR_OK && wish->found)
         rc = pdr__file_check(store->path, err);
     if (rc != PDR_OK)
         return rc;
-    store->side_path = beside(store->path, "-lock");
-    store->log_path = beside(store->path, "-wal");
+    store->side_path = pdr__file_beside(store->path, "-lock");
+    store->log_path = pdr__file_beside(store->path, "-wal");
     if (store->side_path == NULL || store->log_path == NULL)
         return pdr__nomem(err);
     if (ask->key != NULL)
         rc = pdr__file_read_key(&store->base.key, &store->base.key_len,
                                 ask->key, err);
-    store->vfs = ask->vfs; /* moved */
+    store->below = ask->vfs; /* moved */
     ask->vfs = NULL;
     return rc;
 }
 
 /* --- the store ----------------------------------------------------------- */
 
-static void release(struct pdr__sqlite *store)
+void pdr__sqlite_release(struct pdr__sqlite *store)
 {
     pdr__writer_close(&store->writer);
     pdr__line_close(&store->line);
     pdr__readers_dispose(&store->readers);
+    pdr__vfs_close(&store->vfs);
     pdr__group_dispose(&store->group);
     if (store->base.key != NULL)
         explicit_bzero(store->base.key, store->base.key_len);
@@ -444,11 +466,11 @@ static void release(struct pdr__sqlite *store)
     pdr__free(store->path);
     pdr__free(store->side_path);
     pdr__free(store->log_path);
-    pdr__free(store->vfs);
+    pdr__free(store->below);
     pdr__free(store);
 }
 
-static pdr_rc new_store(struct pdr__sqlite **out, pdr_err *err)
+static pdr_rc empty_store(struct pdr__sqlite **out, pdr_err *err)
 {
     struct pdr__sqlite *store = pdr__calloc(1, sizeof(*store));
     pdr_rc rc = PDR_OK;
@@ -475,26 +497,42 @@ static pdr_rc new_store(struct pdr__sqlite **out, pdr_err *err)
     return PDR_OK;
 }
 
-static pdr_rc sqlite_open(pdr_store **out, const char *rest, pdr_err *err)
+pdr_rc pdr__sqlite_new(struct pdr__sqlite **out, struct pdr__wish *wish,
+                       const char *rest, pdr_err *err)
 {
-    struct request ask;
+    struct request ask = {.wish = wish};
     struct pdr__sqlite *store = NULL;
-    pdr_rc rc = new_store(&store, err);
+    pdr_rc rc = empty_store(&store, err);
 
     if (rc != PDR_OK)
         return rc;
-    memset(&ask, 0, sizeof(ask));
     rc = read_request(&ask, store, rest, err);
     if (rc == PDR_OK)
         rc = find_files(&ask, store, err);
     if (rc == PDR_OK)
-        rc = store->read_only ? open_for_reading(store, err)
-                              : open_for_writing(store, &ask, err);
+        rc = pdr__vfs_open(&store->vfs, store->below, err);
     request_dispose(&ask);
+    if (rc == PDR_OK)
+        *out = store;
+    else
+        pdr__sqlite_release(store);
+    return rc;
+}
+
+static pdr_rc sqlite_open(pdr_store **out, const char *rest, pdr_err *err)
+{
+    struct pdr__wish wish = {.must_be_there = false};
+    struct pdr__sqlite *store = NULL;
+    pdr_rc rc = pdr__sqlite_new(&store, &wish, rest, err);
+
+    if (rc != PDR_OK)
+        return rc;
+    rc = store->read_only ? open_for_reading(store, err)
+                          : open_for_writing(store, &wish, err);
     if (rc == PDR_OK)
         *out = &store->base;
     else
-        release(store);
+        pdr__sqlite_release(store);
     return rc;
 }
 
@@ -521,7 +559,7 @@ static void sqlite_close(pdr_store *self)
 
     if (!store->read_only)
         leave_alone(store);
-    release(store);
+    pdr__sqlite_release(store);
 }
 
 const pdr_store_ops pdr__sqlite_ops = {
@@ -534,4 +572,7 @@ const pdr_store_ops pdr__sqlite_ops = {
     .info = pdr__sqlite_info,
     .poll = pdr__sqlite_poll,
     .verify = pdr__sqlite_verify,
+    .vacuum = pdr__sqlite_vacuum,
+    .migrate = pdr__sqlite_migrate,
+    .sweep = pdr__sqlite_sweep,
 };

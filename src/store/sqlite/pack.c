@@ -24,9 +24,8 @@
 #include "sqlite.h"
 
 #define POINTER 2 /* bytes of a cell besides its own */
-#define PAGE_ROOM                                              \
-    (PDR_SQLITE_PAGE - 8) /* of a leaf, for cells and pointers \
-                           */
+/* Bytes of a leaf for cells and pointers. */
+#define PAGE_ROOM (PDR_SQLITE_USABLE - 8)
 
 /* --- sizes --------------------------------------------------------------- */
 
@@ -88,14 +87,20 @@ static int64_t completion_bytes(const pdr_plan *plan, size_t i)
 /* What a record takes on a leaf; the rest goes to pages of its own. */
 static int64_t bytes_on_leaf(int64_t record)
 {
-    const int64_t most = PDR_SQLITE_PAGE - 35;
-    const int64_t least = (PDR_SQLITE_PAGE - 12) * 32 / 255 - 23;
+    const int64_t most = PDR_SQLITE_USABLE - 35;
+    const int64_t least = (PDR_SQLITE_USABLE - 12) * 32 / 255 - 23;
     int64_t part = 0;
 
     if (record <= most)
         return record;
-    part = least + (record - least) % (PDR_SQLITE_PAGE - 4);
+    part = least + (record - least) % (PDR_SQLITE_USABLE - 4);
     return (part <= most ? part : least) + 4;
+}
+
+static int64_t cell_of(int64_t record, int64_t rowid)
+{
+    return varint_bytes((uint64_t)record) + varint_bytes((uint64_t)rowid) +
+           bytes_on_leaf(record) + POINTER;
 }
 
 static int64_t cell_bytes(const struct pdr__pending *row, int64_t rowid)
@@ -107,8 +112,34 @@ static int64_t cell_bytes(const struct pdr__pending *row, int64_t rowid)
         (row->is_completion ? completion_bytes(row->plan, row->i)
                             : entry_bytes(row->plan, row->i));
 
-    return varint_bytes((uint64_t)record) + varint_bytes((uint64_t)rowid) +
-           bytes_on_leaf(record) + POINTER;
+    return cell_of(record, rowid);
+}
+
+/* A column of the present row, as SQLite stores it. */
+static int64_t column_bytes(sqlite3_stmt *stmt, int column)
+{
+    size_t len = 0;
+
+    switch (sqlite3_column_type(stmt, column)) {
+    case SQLITE_INTEGER:
+        return integer_bytes(sqlite3_column_int64(stmt, column));
+    case SQLITE_NULL:
+        return 1;
+    default:
+        len = (size_t)sqlite3_column_bytes(stmt, column);
+        return text_bytes(pdr_str_n("", len));
+    }
+}
+
+int64_t pdr__pack_cell(sqlite3_stmt *stmt, int first, int64_t body)
+{
+    int64_t record =
+        2 + (body < 0 ? 1 : text_bytes(pdr_str_n("", (size_t)body)));
+    int count = sqlite3_column_count(stmt);
+
+    for (int i = first; i < count; i++)
+        record += column_bytes(stmt, i);
+    return cell_of(record, sqlite3_column_int64(stmt, 0));
 }
 
 /* --- writing ------------------------------------------------------------- */
@@ -161,6 +192,16 @@ static void count_row(struct pdr__tail *tail, int64_t cell, int64_t rowid)
     tail->left -= cell;
     tail->last_row = rowid;
     tail->last_cell = cell;
+}
+
+int64_t pdr__pack_left(const struct pdr__writer *writer)
+{
+    return writer->pack.tail.known ? writer->pack.tail.left : 0;
+}
+
+void pdr__pack_count(struct pdr__writer *writer, int64_t cell, int64_t rowid)
+{
+    count_row(&writer->pack.tail, cell, rowid);
 }
 
 static int write_one(struct pdr__writer *writer, struct pdr__pending *row)

@@ -211,12 +211,11 @@ static pdr_rc not_there(const struct pdr__reading *reading, uint64_t seq,
 
 /* An entry that is passed over, because it has another correlation id: is that
  * so, or is its id damaged? The page never sees it. */
-static pdr_rc check_passed(const struct pdr__reading *reading,
-                           const pdr_entry *entry, pdr_err *err)
+static pdr_rc check_passed(struct pdr__reading *reading, const pdr_entry *entry,
+                           pdr_err *err)
 {
     const pdr_head *head = &reading->page->head;
     const pdr_store *store = &reading->store->base;
-    struct pdr__seal seal = PDR_SEAL_INIT;
     pdr_digest before, own, wanted;
     bool found = true;
     pdr_rc rc = PDR_OK;
@@ -228,11 +227,10 @@ static pdr_rc check_passed(const struct pdr__reading *reading,
     if (rc == PDR_OK && !found)
         rc = not_there(reading, entry->seq - 1, "is not there", err);
     if (rc == PDR_OK)
-        rc = pdr__seal_entry(own, &seal, store, entry, err);
+        rc = pdr__seal_entry(own, &reading->seal, store, entry, err);
     if (rc == PDR_OK)
-        rc = pdr__seal_link(wanted, &seal, store, before, own, head->epoch,
-                            entry->seq, err);
-    pdr__seal_dispose(&seal);
+        rc = pdr__seal_link(wanted, &reading->seal, store, before, own,
+                            head->epoch, entry->seq, err);
     if (rc == PDR_OK && memcmp(wanted, entry->digest, sizeof(wanted)) != 0)
         rc = not_there(reading, entry->seq, "does not fit its digest", err);
     return rc;
@@ -638,23 +636,36 @@ static bool is_list(pdr_read_what what)
            what == PDR_READ_DUE || what == PDR_READ_ALL;
 }
 
+/* A list is one statement, unless it has to find out first where it goes on;
+ * and what one statement gives is of one moment. */
+static bool is_one_statement(const pdr_page *page, pdr_read_what what)
+{
+    return what == PDR_READ_SESSIONS || what == PDR_READ_ALL ||
+           (is_list(what) && pdr_page_place(page)->begins);
+}
+
 pdr_rc pdr__sqlite_read(pdr_store *self, pdr_page *page, const pdr_query *query,
                         pdr_err *err)
 {
     struct pdr__sqlite *store =
         PDR_CONTAINER_OF(self, struct pdr__sqlite, base);
     struct pdr__reading reading = {
-        .store = store, .page = page, .query = query};
+        .store = store, .page = page, .query = query, .seal = PDR_SEAL_INIT};
     pdr_rc rc = pdr__reader_take(&reading.reader, store, err);
 
     if (rc != PDR_OK)
         return rc;
-    rc = pdr__reader_begin(reading.reader, err);
-    if (rc == PDR_OK) {
-        rc = is_list(query->what) ? pdr__reading_list(&reading, err)
-                                  : read_session(&reading, err);
-        rc = pdr__reader_end(reading.reader, rc, err);
+    if (is_one_statement(page, query->what)) {
+        rc = pdr__reading_list(&reading, err);
+    } else {
+        rc = pdr__reader_begin(reading.reader, err);
+        if (rc == PDR_OK) {
+            rc = is_list(query->what) ? pdr__reading_list(&reading, err)
+                                      : read_session(&reading, err);
+            rc = pdr__reader_end(reading.reader, rc, err);
+        }
     }
     pdr__reader_give(store, reading.reader);
+    pdr__seal_dispose(&reading.seal);
     return rc;
 }

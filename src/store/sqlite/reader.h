@@ -40,10 +40,29 @@ enum pdr__reader_slot {
     READER_KEPT /* how many there are */
 };
 
+/* Functions in the statements of lists.
+ *
+ * PDR_TAKE_ROW    Gives the taker the columns of a row. A function gets all of
+ *     them at once; taken from the statement each one is a call, and that was a
+ *     tenth of a list.
+ * PDR_INDEX_ONLY  Is the next row looked at in the index only? An argument
+ * could not change while a statement runs. */
+#define PDR_TAKE_ROW   "take_row"
+#define PDR_INDEX_ONLY "index_only"
+
+struct pdr__taker {
+    /* The values live until it returns. */
+    pdr_rc (*fn)(void *arg, sqlite3_value **values);
+    void *arg;
+    pdr_rc rc; /* what `fn` returned; asked after each step */
+};
+
 /* One connection, in use by one thread at a time. */
 struct pdr__reader {
     sqlite3 *db;                     /* owned */
     sqlite3_stmt *kept[READER_KEPT]; /* owned; NULL: not made yet */
+    struct pdr__taker *taker;        /* of the list that runs; borrowed */
+    bool index_only;                 /* what PDR_INDEX_ONLY gives from now on */
     struct pdr__reader *next;        /* of those that wait in the pool */
 };
 
@@ -53,7 +72,8 @@ struct pdr__reading {
     struct pdr__reader *reader;
     pdr_page *page;
     const pdr_query *query;
-    unsigned slot; /* of the statement of a list */
+    unsigned slot;         /* of the statement of a list */
+    struct pdr__seal seal; /* for rows that are checked on the way */
 };
 
 /* --- the pool (readers.c) --------------------------------------------------
@@ -87,6 +107,7 @@ PDR_MUST_CHECK pdr_rc pdr__reader_end(struct pdr__reader *reader, pdr_rc rc,
 struct pdr__rows {
     struct pdr__reader *reader; /* borrowed */
     sqlite3_stmt *stmt;         /* borrowed from the reader if `kept` */
+    sqlite3_value **values;     /* of a row that was handed over, or NULL */
     bool kept;
     int failed; /* code of the first argument that was not taken */
     int at;     /* number of the next argument or column */
@@ -100,6 +121,8 @@ PDR_MUST_CHECK pdr_rc pdr__rows_open(struct pdr__rows *rows,
 /* The next row, or `*more` is false. */
 PDR_MUST_CHECK pdr_rc pdr__rows_next(bool *more, struct pdr__rows *rows,
                                      pdr_err *err);
+/* Take the columns that follow from `values`. */
+void pdr__rows_hand(struct pdr__rows *rows, sqlite3_value **values);
 /* Was each column that was taken of its type? Fails with STORE_DAMAGED. */
 PDR_MUST_CHECK pdr_rc pdr__rows_check(const struct pdr__rows *rows,
                                       const char *table, pdr_err *err);

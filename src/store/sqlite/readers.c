@@ -32,6 +32,40 @@ static void close_reader(struct pdr__reader *reader)
     pdr__free(reader);
 }
 
+static void index_only(sqlite3_context *context, int count,
+                       sqlite3_value **values)
+{
+    const struct pdr__reader *reader = sqlite3_user_data(context);
+
+    (void)count;
+    (void)values;
+    sqlite3_result_int(context, reader->index_only);
+}
+
+static void take_row(sqlite3_context *context, int count,
+                     sqlite3_value **values)
+{
+    struct pdr__reader *reader = sqlite3_user_data(context);
+    struct pdr__taker *taker = reader->taker;
+
+    (void)count;
+    taker->rc = taker->fn(taker->arg, values);
+}
+
+static pdr_rc add_functions(struct pdr__reader *reader, pdr_err *err)
+{
+    const int flags = SQLITE_UTF8 | SQLITE_DIRECTONLY;
+    int code = sqlite3_create_function(reader->db, PDR_INDEX_ONLY, 0, flags,
+                                       reader, index_only, NULL, NULL);
+
+    if (code == SQLITE_OK)
+        code = sqlite3_create_function(reader->db, PDR_TAKE_ROW, -1, flags,
+                                       reader, take_row, NULL, NULL);
+    return code == SQLITE_OK
+               ? PDR_OK
+               : pdr__sqlite_fail(err, reader->db, code, "opening the store");
+}
+
 pdr_rc pdr__reader_open(struct pdr__reader **out,
                         const struct pdr__sqlite *store, pdr_err *err)
 {
@@ -41,6 +75,8 @@ pdr_rc pdr__reader_open(struct pdr__reader **out,
     if (reader == NULL)
         return pdr__nomem(err);
     rc = pdr__sqlite_connect(&reader->db, store, true, err);
+    if (rc == PDR_OK)
+        rc = add_functions(reader, err);
     if (rc == PDR_OK)
         *out = reader;
     else

@@ -66,6 +66,7 @@ pdr_rc pdr__rows_next(bool *more, struct pdr__rows *rows, pdr_err *err)
     if (code == SQLITE_OK)
         code = sqlite3_step(rows->stmt);
     *more = code == SQLITE_ROW;
+    rows->values = NULL;
     rows->at = 0;
     rows->bad = false;
     if (code == SQLITE_ROW || code == SQLITE_DONE)
@@ -99,36 +100,60 @@ void pdr__rows_bind_last(struct pdr__rows *rows)
 
 /* --- columns ------------------------------------------------------------- */
 
-/* The number of the next column, if it has this type. */
-static bool has_type(int *at, struct pdr__rows *rows, int type)
+void pdr__rows_hand(struct pdr__rows *rows, sqlite3_value **values)
 {
-    *at = rows->at++;
-    if (sqlite3_column_type(rows->stmt, *at) == type)
+    rows->values = values;
+    rows->at = 0;
+    rows->bad = false;
+}
+
+/* The next column, asked for once; see take() in row.c. */
+static sqlite3_value *take(struct pdr__rows *rows)
+{
+    int at = rows->at++;
+
+    return rows->values != NULL ? rows->values[at]
+                                : sqlite3_column_value(rows->stmt, at);
+}
+
+static bool has_type(struct pdr__rows *rows, sqlite3_value *value, int type)
+{
+    if (sqlite3_value_type(value) == type)
         return true;
     rows->bad = true;
     return false;
 }
 
-static bool is_missing(struct pdr__rows *rows)
+static int64_t as_int(struct pdr__rows *rows, sqlite3_value *value)
 {
-    bool missing = sqlite3_column_type(rows->stmt, rows->at) == SQLITE_NULL;
+    return has_type(rows, value, SQLITE_INTEGER) ? sqlite3_value_int64(value)
+                                                 : 0;
+}
 
-    rows->at += missing;
-    return missing;
+/* As a blob: for a text SQLite would make a copy with a final NUL. */
+static pdr_str as_text(struct pdr__rows *rows, sqlite3_value *value)
+{
+    pdr_str text = {"", 0};
+
+    if (!has_type(rows, value, SQLITE_TEXT))
+        return text;
+    text.len = (size_t)sqlite3_value_bytes(value);
+    if (text.len > 0)
+        text.ptr = sqlite3_value_blob(value);
+    return text;
 }
 
 int64_t pdr__rows_int(struct pdr__rows *rows)
 {
-    int at = 0;
-
-    if (!has_type(&at, rows, SQLITE_INTEGER))
-        return 0;
-    return sqlite3_column_int64(rows->stmt, at);
+    return as_int(rows, take(rows));
 }
 
 int64_t pdr__rows_int_or(struct pdr__rows *rows, int64_t missing)
 {
-    return is_missing(rows) ? missing : pdr__rows_int(rows);
+    sqlite3_value *value = take(rows);
+
+    return sqlite3_value_type(value) == SQLITE_NULL ? missing
+                                                    : as_int(rows, value);
 }
 
 uint64_t pdr__rows_count(struct pdr__rows *rows)
@@ -139,36 +164,30 @@ uint64_t pdr__rows_count(struct pdr__rows *rows)
     return (uint64_t)number;
 }
 
-/* As a blob: for a text SQLite would make a copy with a final NUL. */
 pdr_str pdr__rows_text(struct pdr__rows *rows)
 {
-    pdr_str text = {"", 0};
-    int at = 0;
-
-    if (!has_type(&at, rows, SQLITE_TEXT))
-        return text;
-    text.len = (size_t)sqlite3_column_bytes(rows->stmt, at);
-    if (text.len > 0)
-        text.ptr = sqlite3_column_blob(rows->stmt, at);
-    return text;
+    return as_text(rows, take(rows));
 }
 
 pdr_str pdr__rows_text_or_none(struct pdr__rows *rows)
 {
-    return is_missing(rows) ? pdr_str_n(NULL, 0) : pdr__rows_text(rows);
+    sqlite3_value *value = take(rows);
+
+    return sqlite3_value_type(value) == SQLITE_NULL ? pdr_str_n(NULL, 0)
+                                                    : as_text(rows, value);
 }
 
 void pdr__rows_digest(pdr_digest out, struct pdr__rows *rows)
 {
-    int at = 0;
+    sqlite3_value *value = take(rows);
 
-    if (!has_type(&at, rows, SQLITE_BLOB) ||
-        sqlite3_column_bytes(rows->stmt, at) != PDR_DIGEST_BYTES) {
+    if (!has_type(rows, value, SQLITE_BLOB) ||
+        sqlite3_value_bytes(value) != PDR_DIGEST_BYTES) {
         rows->bad = true;
         memset(out, 0, PDR_DIGEST_BYTES);
         return;
     }
-    memcpy(out, sqlite3_column_blob(rows->stmt, at), PDR_DIGEST_BYTES);
+    memcpy(out, sqlite3_value_blob(value), PDR_DIGEST_BYTES);
 }
 
 pdr_rc pdr__rows_work(pdr_work *out, struct pdr__rows *rows, pdr_err *err)

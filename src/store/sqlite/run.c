@@ -166,9 +166,12 @@ static pdr_rc begin_all(struct pdr__sqlite *store, struct group *group,
 
 /* --- rows ---------------------------------------------------------------- */
 
-/* Will the next write fail the same way? */
+/* Will the next write fail the same way? A damaged page is in the way of those
+ * who need it. */
 static bool is_of_the_disk(int code)
 {
+    if (code == SQLITE_IOERR_DATA)
+        return false;
     switch (code & 0xff) {
     case SQLITE_IOERR:
     case SQLITE_FULL:
@@ -268,14 +271,31 @@ static pdr_rc write_rest(struct pdr__sqlite *store, int *code, pdr_err *err)
 
 /* --- the end ------------------------------------------------------------- */
 
+/* A sync that fails cannot be made good by another one, and whoever opens the
+ * store next has to know (open.c). So it is noted before, and taken back. */
+static pdr_rc note_sync(const struct pdr__sqlite *store, pdr_err *err)
+{
+    if (pdr__line_note_sync(&store->line, false))
+        return PDR_OK;
+    return PDR_FAIL(err, FILE_FAILED, "%s",
+                    "the file of the writer lock, which stands beside the "
+                    "store, cannot be written");
+}
+
 static void commit(struct pdr__sqlite *store, struct group *group)
 {
     struct pdr__writer *writer = &store->writer;
     pdr_err err = PDR_ERR_INIT;
-    int code = pdr__writer_step(writer, PDR_SQL_COMMIT);
-    pdr_rc rc = PDR_OK;
+    pdr_rc rc = note_sync(store, &err);
+    int code = SQLITE_OK;
 
+    if (rc != PDR_OK) {
+        end_all(group, rc, &err);
+        return;
+    }
+    code = pdr__writer_step(writer, PDR_SQL_COMMIT);
     if (code == SQLITE_DONE) {
+        (void)pdr__line_note_sync(&store->line, true);
         end_all(group, PDR_OK, NULL); /* I1 */
         pdr__pack_end(writer, true);
         return;
@@ -320,4 +340,32 @@ void pdr__writer_run(struct pdr__sqlite *store, pdr_write *const *writes,
         end_all(&group, pdr__in_doubt(&err), &err);
     while (group.count > 0)
         run_once(store, &group);
+}
+
+/* --- something else than commits ----------------------------------------- */
+
+/* One write without edits stands for it: begin() and commit() tell it how they
+ * ended. */
+pdr_rc pdr__writer_transact(struct pdr__sqlite *store, int64_t deadline_ms,
+                            pdr_err *err, pdr__leader_fn fn, void *arg)
+{
+    pdr_write write = {.deadline_ms = deadline_ms, .err = PDR_ERR_INIT};
+    struct group group = {{&write}, 1};
+    pdr_err detail = PDR_ERR_INIT;
+    pdr_rc rc = PDR_OK;
+
+    assert(store->line.held);
+    rc = begin_all(store, &group, &detail);
+    if (rc == PDR_OK && group.count > 0)
+        rc = fn(store, arg, &detail);
+    if (rc == PDR_OK && group.count > 0)
+        commit(store, &group);
+    roll_back(&store->writer);
+    if (write.rc != PDR_OK) { /* late, or in doubt */
+        rc = write.rc;
+        detail = write.err;
+    }
+    if (rc != PDR_OK && err != NULL)
+        *err = detail;
+    return rc;
 }

@@ -16,8 +16,9 @@
  *                       │              3 slots of the bag: key = their key
  *                       │              4 the frame: key = ''
  *                       └─ properties
+ *          unseen.no ─── the same, of sessions that no reader sees
  *
- * INVARIANTS, cited below as I1..I4
+ * INVARIANTS, cited below as I1..I5
  *   I1  The number of a session is its epoch. It comes from the counter in
  *       `store` and is never used again.
  *   I2  Numbers sort in front of texts: the entries of a session come first in
@@ -25,6 +26,8 @@
  *   I3  The texts in sqlite_schema are the texts below, byte for byte.
  *   I4  A file is ours only when all of it was made in one transaction: one
  *       that a killed process left is empty, and is made again.
+ *   I5  Nothing that a version had is ever altered here: a new version adds
+ *       rows to the list below, and a step to migrate.c.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -44,10 +47,23 @@
     "CASE l.kind WHEN 0 THEN 'request' WHEN 1 THEN 'response'" \
     " WHEN 2 THEN 'message' WHEN 3 THEN 'record' ELSE 'other' END"
 
-/* What is made, in this order: type, name, text. */
+/* The columns of a head, as PDR_SQLITE_HEAD_COLUMNS names them. */
+#define HEAD                                                                \
+    "no INTEGER PRIMARY KEY,tenant TEXT,id TEXT,"                           \
+    "agent TEXT,kind TEXT,schema_version TEXT,state TEXT,revision INTEGER," \
+    "commits INTEGER,created INTEGER,changed INTEGER,expiry INTEGER,"       \
+    "first_seq INTEGER,next_seq INTEGER,slots INTEGER,properties INTEGER,"  \
+    "completions INTEGER,journal_first INTEGER,journal_next INTEGER,"       \
+    "stream_first INTEGER,stream_next INTEGER,inbox INTEGER,"               \
+    "inbox_next INTEGER,has_frame INTEGER,lease_owner TEXT,fence INTEGER,"  \
+    "lease_until INTEGER,anchor BLOB,chain BLOB,digest BLOB"
+
+/* What is made, in this order. */
 struct object {
     const char *name;
     const char *sql;
+    uint32_t since; /* the first version that has it, */
+    uint32_t until; /* and the first that has another one; 0: none yet */
 };
 
 /* clang-format off */
@@ -55,61 +71,66 @@ static const struct object objects[] = {
     {"store",
      "CREATE TABLE store(one INTEGER PRIMARY KEY,schema INTEGER,"
      "number INTEGER,keyed INTEGER,key_check BLOB,created INTEGER,"
-     "digest BLOB)"},
+     "digest BLOB)", 1, 0},
     {"sessions",
-     "CREATE TABLE sessions(no INTEGER PRIMARY KEY,tenant TEXT,id TEXT,"
-     "agent TEXT,kind TEXT,schema_version TEXT,state TEXT,revision INTEGER,"
-     "commits INTEGER,created INTEGER,changed INTEGER,expiry INTEGER,"
-     "first_seq INTEGER,next_seq INTEGER,slots INTEGER,properties INTEGER,"
-     "completions INTEGER,journal_first INTEGER,journal_next INTEGER,"
-     "stream_first INTEGER,stream_next INTEGER,inbox INTEGER,"
-     "inbox_next INTEGER,has_frame INTEGER,lease_owner TEXT,fence INTEGER,"
-     "lease_until INTEGER,anchor BLOB,chain BLOB,digest BLOB)"},
+     "CREATE TABLE sessions(" HEAD ")", 1, 0},
     {"sessions_by_id",
-     "CREATE UNIQUE INDEX sessions_by_id ON sessions(tenant,id)"},
+     "CREATE UNIQUE INDEX sessions_by_id ON sessions(tenant,id)", 1, 0},
     {"sessions_by_state",
-     "CREATE INDEX sessions_by_state ON sessions(tenant,state,changed,id)"},
+     "CREATE INDEX sessions_by_state ON sessions(tenant,state,changed,id)", 1, 0},
     {"sessions_by_agent",
      "CREATE INDEX sessions_by_agent ON sessions(tenant,agent,changed,id)"
-     " WHERE agent IS NOT NULL"},
+     " WHERE agent IS NOT NULL", 1, 0},
     {"sessions_by_expiry",
      "CREATE INDEX sessions_by_expiry ON sessions(expiry)"
-     " WHERE expiry IS NOT NULL"},
+     " WHERE expiry IS NOT NULL", 1, 0},
     {"log",
      "CREATE TABLE log(n INTEGER PRIMARY KEY,session INTEGER,key,kind INTEGER,"
      "shape INTEGER,created INTEGER,correlation_id TEXT,first_seq INTEGER,"
-     "last_seq INTEGER,fingerprint BLOB,digest BLOB,separator TEXT,body TEXT)"},
-    {"log_by_key", "CREATE UNIQUE INDEX log_by_key ON log(session,key)"},
+     "last_seq INTEGER,fingerprint BLOB,digest BLOB,separator TEXT,body TEXT)", 1, 0},
+    {"log_by_key", "CREATE UNIQUE INDEX log_by_key ON log(session,key)", 1, 0},
     {"parts",
      "CREATE TABLE parts(session INTEGER,part INTEGER,key,due INTEGER,"
      "kind TEXT,correlation_id TEXT,digest BLOB,body TEXT,"
-     "PRIMARY KEY(session,part,key)) WITHOUT ROWID"},
+     "PRIMARY KEY(session,part,key)) WITHOUT ROWID", 1, 0},
     {"parts_by_due",
      "CREATE INDEX parts_by_due ON parts(due,session,key)"
-     " WHERE due IS NOT NULL"},
+     " WHERE due IS NOT NULL", 1, 0},
     {"properties",
      "CREATE TABLE properties(session INTEGER,key TEXT,value TEXT,match TEXT,"
-     "digest BLOB,tenant TEXT,id TEXT,PRIMARY KEY(session,key)) WITHOUT ROWID"},
+     "digest BLOB,tenant TEXT,id TEXT,PRIMARY KEY(session,key)) WITHOUT ROWID", 1, 0},
     {"properties_by_match",
      "CREATE INDEX properties_by_match ON properties(tenant,key,match,id)"
-     " WHERE match IS NOT NULL"},
+     " WHERE match IS NOT NULL", 1, 2},
+    /* With all that a digest covers, so that a list need not look at the rows.
+     */
+    {"properties_by_match",
+     "CREATE INDEX properties_by_match ON properties(tenant,key,match,id,value,"
+     "digest) WHERE match IS NOT NULL", 2, 0},
     {"conversation",
      "CREATE VIEW conversation AS SELECT s.tenant,s.id,l.key AS seq," KIND
      " AS kind," UTC("l.created") " AS created,l.correlation_id,l.body"
      " FROM sessions s JOIN log l ON l.session=s.no AND l.key<''"
-     " ORDER BY s.tenant,s.id,l.key"},
+     " ORDER BY s.tenant,s.id,l.key", 1, 0},
     {"completions",
      "CREATE VIEW completions AS SELECT s.tenant,s.id,l.key AS correlation_id,"
      UTC("l.created") " AS at,l.first_seq,l.last_seq,l.body AS outcome"
-     " FROM sessions s JOIN log l ON l.session=s.no AND l.key>=''"},
+     " FROM sessions s JOIN log l ON l.session=s.no AND l.key>=''", 1, 0},
     {"bag",
      "CREATE VIEW bag AS SELECT s.tenant,s.id,p.key,p.body AS value"
-     " FROM sessions s JOIN parts p ON p.session=s.no AND p.part=3"},
-    {"journal", WORK_VIEW("journal", "0")},
-    {"stream", WORK_VIEW("stream", "1")},
-    {"inbox", WORK_VIEW("inbox", "2")},
+     " FROM sessions s JOIN parts p ON p.session=s.no AND p.part=3", 1, 0},
+    {"journal", WORK_VIEW("journal", "0"), 1, 0},
+    {"stream", WORK_VIEW("stream", "1"), 1, 0},
+    {"inbox", WORK_VIEW("inbox", "2"), 1, 0},
+    {"unseen", "CREATE TABLE unseen(" HEAD ")", 2, 0},
 };
 /* clang-format on */
+
+static bool is_in(const struct object *object, uint32_t version)
+{
+    return object->since <= version &&
+           (object->until == 0 || version < object->until);
+}
 
 /* --- the one row of `store` ---------------------------------------------- */
 
@@ -133,7 +154,7 @@ pdr_rc pdr__schema_seal(pdr_digest out, const struct pdr__sqlite *store,
 {
     uint8_t bytes[8 + 4 * 8] = "store";
 
-    put_number(bytes + 8, PDR_SQLITE_SCHEMA);
+    put_number(bytes + 8, store->schema);
     put_number(bytes + 16, number);
     put_number(bytes + 24, store->base.key != NULL);
     put_number(bytes + 32, (uint64_t)created_ms);
@@ -150,6 +171,9 @@ static pdr_rc key_check(pdr_digest out, const struct pdr__sqlite *store,
                      err);
 }
 
+/* What PRAGMA auto_vacuum says of files whose free pages can be given back. */
+#define INCREMENTAL 2
+
 /* --- making them --------------------------------------------------------- */
 
 static pdr_rc run(sqlite3 *db, const char *sql, const char *what, pdr_err *err)
@@ -159,13 +183,45 @@ static pdr_rc run(sqlite3 *db, const char *sql, const char *what, pdr_err *err)
     return code == SQLITE_OK ? PDR_OK : pdr__sqlite_fail(err, db, code, what);
 }
 
+/* The one number that a statement gives. */
+static pdr_rc ask(int64_t *out, sqlite3 *db, const char *sql, pdr_err *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    int code = sqlite3_prepare_v2(db, sql, -1, &stmt, NULL);
+    pdr_rc rc = PDR_OK;
+
+    if (code == SQLITE_OK)
+        code = sqlite3_step(stmt);
+    if (code == SQLITE_ROW)
+        *out = sqlite3_column_int64(stmt, 0);
+    else if (code == SQLITE_DONE)
+        rc = PDR_FAIL(err, STORE_DAMAGED, "%s",
+                      "the row of table 'store' is missing; restore a backup");
+    else
+        rc = pdr__sqlite_fail(err, db, code, "opening the store");
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
+pdr_rc pdr__schema_pages(sqlite3 *db, pdr_err *err)
+{
+    static const char what[] = "setting up the pages";
+    int reserved = PDR_SQLITE_RESERVED;
+    int code =
+        sqlite3_file_control(db, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved);
+
+    if (code != SQLITE_OK)
+        return pdr__sqlite_fail(err, db, code, what);
+    return run(db, "PRAGMA auto_vacuum=INCREMENTAL", what, err);
+}
+
 static void bind_store_row(sqlite3_stmt *stmt, const struct pdr__sqlite *store,
                            int64_t now_ms, const pdr_digest check,
                            const pdr_digest digest)
 {
     bool keyed = store->base.key != NULL;
 
-    pdr__bind_int(stmt, 1, PDR_SQLITE_SCHEMA);
+    pdr__bind_int(stmt, 1, store->schema);
     pdr__bind_int(stmt, 2, keyed);
     pdr__bind_blob(stmt, 3, keyed ? check : NULL, PDR_DIGEST_BYTES);
     pdr__bind_int(stmt, 4, now_ms);
@@ -205,7 +261,8 @@ static pdr_rc make_all(const struct pdr__sqlite *store, sqlite3 *db,
     pdr_rc rc = run(db, "BEGIN IMMEDIATE", what, err);
 
     for (size_t i = 0; i < PDR_COUNT(objects) && rc == PDR_OK; i++)
-        rc = run(db, objects[i].sql, what, err);
+        if (is_in(&objects[i], PDR_SQLITE_SCHEMA))
+            rc = run(db, objects[i].sql, what, err);
     if (rc == PDR_OK)
         rc = add_store_row(store, db, now_ms, err);
     (void)snprintf(pragma, sizeof(pragma), "PRAGMA application_id=%d",
@@ -217,37 +274,33 @@ static pdr_rc make_all(const struct pdr__sqlite *store, sqlite3 *db,
     return rc;
 }
 
+/* A file that is empty, but not new: somebody made its first page, perhaps an
+ * older library that was killed. */
+static pdr_rc remake_pages(sqlite3 *db, pdr_err *err)
+{
+    int64_t auto_vacuum = 0;
+    pdr_rc rc = ask(&auto_vacuum, db, "PRAGMA auto_vacuum", err);
+
+    if (rc == PDR_OK && auto_vacuum != INCREMENTAL)
+        rc = run(db, "VACUUM", "setting up the pages", err);
+    return rc;
+}
+
 pdr_rc pdr__schema_make(struct pdr__sqlite *store, sqlite3 *db, int64_t now_ms,
                         pdr_err *err)
 {
-    pdr_rc rc = make_all(store, db, now_ms, err);
+    pdr_rc rc = PDR_OK;
 
+    store->schema = PDR_SQLITE_SCHEMA;
+    rc = remake_pages(db, err);
+    if (rc == PDR_OK)
+        rc = make_all(store, db, now_ms, err);
     if (rc != PDR_OK && sqlite3_get_autocommit(db) == 0)
         (void)sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
     return rc;
 }
 
 /* --- finding out --------------------------------------------------------- */
-
-/* The one number that a statement gives. */
-static pdr_rc ask(int64_t *out, sqlite3 *db, const char *sql, pdr_err *err)
-{
-    sqlite3_stmt *stmt = NULL;
-    int code = sqlite3_prepare_v2(db, sql, -1, &stmt, NULL);
-    pdr_rc rc = PDR_OK;
-
-    if (code == SQLITE_OK)
-        code = sqlite3_step(stmt);
-    if (code == SQLITE_ROW)
-        *out = sqlite3_column_int64(stmt, 0);
-    else if (code == SQLITE_DONE)
-        rc = PDR_FAIL(err, STORE_DAMAGED, "%s",
-                      "the row of table 'store' is missing; restore a backup");
-    else
-        rc = pdr__sqlite_fail(err, db, code, "opening the store");
-    (void)sqlite3_finalize(stmt);
-    return rc;
-}
 
 pdr_rc pdr__schema_is_empty(bool *out, sqlite3 *db, pdr_err *err)
 {
@@ -270,12 +323,22 @@ static pdr_rc not_ours(const struct pdr__sqlite *store, pdr_err *err)
                     pdr__shown(shown, pdr_str_c(store->path)));
 }
 
-static const struct object *find_object(pdr_str name)
+static const struct object *find_object(pdr_str name, uint32_t version)
 {
     for (size_t i = 0; i < PDR_COUNT(objects); i++)
-        if (pdr_str_equal(name, pdr_str_c(objects[i].name)))
+        if (is_in(&objects[i], version) &&
+            pdr_str_equal(name, pdr_str_c(objects[i].name)))
             return &objects[i];
     return NULL;
+}
+
+static size_t count_objects(uint32_t version)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < PDR_COUNT(objects); i++)
+        count += is_in(&objects[i], version);
+    return count;
 }
 
 static pdr_str text_at(sqlite3_stmt *stmt, int column)
@@ -287,10 +350,10 @@ static pdr_str text_at(sqlite3_stmt *stmt, int column)
 }
 
 /* One row of sqlite_schema: type, name, sql. */
-static pdr_rc check_object(sqlite3_stmt *stmt, pdr_err *err)
+static pdr_rc check_object(sqlite3_stmt *stmt, uint32_t version, pdr_err *err)
 {
     pdr_str type = text_at(stmt, 0), name = text_at(stmt, 1);
-    const struct object *object = find_object(name);
+    const struct object *object = find_object(name, version);
     char shown_type[PDR_SHOWN], shown[PDR_SHOWN];
 
     if (object == NULL)
@@ -306,10 +369,10 @@ static pdr_rc check_object(sqlite3_stmt *stmt, pdr_err *err)
     return PDR_OK;
 }
 
-static pdr_rc check_objects(sqlite3 *db, pdr_err *err)
+static pdr_rc check_objects(sqlite3 *db, uint32_t version, pdr_err *err)
 {
     sqlite3_stmt *stmt = NULL;
-    size_t found = 0;
+    size_t found = 0, wanted = count_objects(version);
     pdr_rc rc = PDR_OK;
     int code = sqlite3_prepare_v2(db, "SELECT type,name,sql FROM sqlite_schema",
                                   -1, &stmt, NULL);
@@ -317,7 +380,7 @@ static pdr_rc check_objects(sqlite3 *db, pdr_err *err)
     if (code == SQLITE_OK)
         code = sqlite3_step(stmt);
     while (code == SQLITE_ROW && rc == PDR_OK) {
-        rc = check_object(stmt, err);
+        rc = check_object(stmt, version, err);
         found++;
         if (rc == PDR_OK)
             code = sqlite3_step(stmt);
@@ -325,11 +388,11 @@ static pdr_rc check_objects(sqlite3 *db, pdr_err *err)
     if (rc == PDR_OK && code != SQLITE_DONE)
         rc = pdr__sqlite_fail(err, db, code, "reading the tables of the store");
     (void)sqlite3_finalize(stmt);
-    if (rc == PDR_OK && found != PDR_COUNT(objects))
+    if (rc == PDR_OK && found != wanted)
         rc = PDR_FAIL(err, NOT_A_STORE,
                       "the store has %zu tables, indexes and views, it must "
                       "have %zu; restore a backup",
-                      found, PDR_COUNT(objects));
+                      found, wanted);
     return rc;
 }
 
@@ -448,6 +511,23 @@ static pdr_rc check_version(struct pdr__sqlite *store, sqlite3 *db,
     return PDR_OK;
 }
 
+/* If nothing is reserved on its pages, its first page is damaged: SQLite would
+ * write over the sums of the others, and vfs.c would not look at them. */
+static pdr_rc check_pages(const struct pdr__sqlite *store, sqlite3 *db,
+                          pdr_err *err)
+{
+    int reserved = -1; /* only asked for */
+
+    (void)sqlite3_file_control(db, "main", SQLITE_FCNTL_RESERVE_BYTES,
+                               &reserved);
+    if (store->schema < 2 || reserved == PDR_SQLITE_RESERVED)
+        return PDR_OK;
+    return PDR_FAIL(err, STORE_DAMAGED,
+                    "the header of the file says that %d bytes of each page "
+                    "are reserved, not %d; restore a backup",
+                    reserved, PDR_SQLITE_RESERVED);
+}
+
 pdr_rc pdr__schema_check(struct pdr__sqlite *store, sqlite3 *db, pdr_err *err)
 {
     int64_t application = 0;
@@ -458,8 +538,73 @@ pdr_rc pdr__schema_check(struct pdr__sqlite *store, sqlite3 *db, pdr_err *err)
     if (rc == PDR_OK)
         rc = check_version(store, db, err);
     if (rc == PDR_OK)
-        rc = check_objects(db, err);
+        rc = check_pages(store, db, err);
+    if (rc == PDR_OK)
+        rc = check_objects(db, store->schema, err);
     if (rc == PDR_OK)
         rc = check_store_row(store, db, err);
+    return rc;
+}
+
+pdr_rc pdr__schema_is_written(const struct pdr__sqlite *store, pdr_err *err)
+{
+    if (store->schema == PDR_SQLITE_SCHEMA)
+        return PDR_OK;
+    return PDR_FAIL(err, STORE_VERSION,
+                    "the store has version %u, this library writes version "
+                    "%u; bring it there with 'perdure store migrate FILE' or "
+                    "pdr_store_migrate(), or read it with mode=ro",
+                    store->schema, PDR_SQLITE_SCHEMA);
+}
+
+/* --- the next version ---------------------------------------------------- */
+
+static pdr_rc set_version(const struct pdr__sqlite *store, sqlite3 *db,
+                          const pdr_digest digest, pdr_err *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    int code = sqlite3_prepare_v2(
+        db, "UPDATE store SET schema=?1,digest=?2 WHERE one=1", -1, &stmt,
+        NULL);
+
+    if (code == SQLITE_OK) {
+        pdr__bind_int(stmt, 1, store->schema);
+        pdr__bind_blob(stmt, 2, digest, PDR_DIGEST_BYTES);
+        code = sqlite3_step(stmt);
+    }
+    (void)sqlite3_finalize(stmt);
+    return code == SQLITE_DONE
+               ? PDR_OK
+               : pdr__sqlite_fail(err, db, code, "setting the version");
+}
+
+/* What a version replaces are indexes: no row is in them alone. */
+static pdr_rc drop_index(sqlite3 *db, const char *name, pdr_err *err)
+{
+    char sql[64];
+
+    (void)snprintf(sql, sizeof(sql), "DROP INDEX %s", name);
+    return run(db, sql, "making the tables", err);
+}
+
+pdr_rc pdr__schema_raise(struct pdr__sqlite *store, sqlite3 *db, uint32_t to,
+                         pdr_err *err)
+{
+    struct store_row row;
+    pdr_digest digest;
+    pdr_rc rc = read_store_row(&row, db, err);
+
+    for (size_t i = 0; i < PDR_COUNT(objects) && rc == PDR_OK; i++) {
+        if (objects[i].until == to)
+            rc = drop_index(db, objects[i].name, err);
+        else if (objects[i].since == to)
+            rc = run(db, objects[i].sql, "making the tables", err);
+    }
+    store->schema = to;
+    if (rc == PDR_OK)
+        rc = pdr__schema_seal(digest, store, (uint64_t)row.number, row.created,
+                              err);
+    if (rc == PDR_OK)
+        rc = set_version(store, db, digest, err);
     return rc;
 }

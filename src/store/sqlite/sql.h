@@ -36,6 +36,21 @@ X(SET_HEAD_LIGHT, "UPDATE sessions SET commits=?9,completions=?17,"
   "inbox=?22,inbox_next=?23,lease_owner=?25,fence=?26,lease_until=?27,"
   "digest=?30 WHERE no=?1")
 
+/* Heads that no reader sees, by their number. */
+X(GET_UNSEEN, "SELECT " PDR_SQLITE_HEAD_COLUMNS " FROM unseen WHERE no=?1")
+X(PUT_UNSEEN, "REPLACE INTO unseen(" PDR_SQLITE_HEAD_COLUMNS ") VALUES"
+  "(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,"
+  "?21,?22,?23,?24,?25,?26,?27,?28,?29,?30)")
+X(REMOVE_UNSEEN, "DELETE FROM unseen WHERE no=?1")
+X(GET_OVER, "SELECT " PDR_SQLITE_HEAD_COLUMNS " FROM unseen"
+  " WHERE lease_until<=?1 ORDER BY no LIMIT 1")
+X(MARK_UNSEEN, "UPDATE unseen SET lease_until=?2,digest=?3 WHERE no=?1")
+X(COUNT_UNSEEN, "SELECT count(*) FILTER (WHERE lease_until>?1),"
+  "count(*) FILTER (WHERE lease_until<=?1) FROM unseen")
+
+X(GET_DIGEST, "SELECT digest FROM log WHERE session=?1 AND key=?2")
+X(CUT_LOG, "DELETE FROM log WHERE session=?1 AND key>=?2 AND key<=?3")
+X(DROP_LOG, "DELETE FROM log WHERE n=?1")
 X(GET_COMPLETION, "SELECT " PDR_SQLITE_COMPLETION_COLUMNS
   " FROM log WHERE session=?1 AND key=?2")
 X(SET_COMPLETION, "UPDATE log SET created=?3,first_seq=?4,last_seq=?5,"
@@ -57,6 +72,7 @@ X(MOVE_WORK, "UPDATE parts SET key=?3,kind=?5,correlation_id=?6,digest=?7,"
   "body=?8 WHERE session=?1 AND part=?2 AND key=?9")
 X(MOVE_INBOX, "UPDATE parts SET key=?3,due=?4,kind=?5,correlation_id=?6,"
   "digest=?7,body=?8 WHERE session=?1 AND part=?2 AND key=?9")
+X(MOVE_WAITING, "UPDATE parts SET session=?1 WHERE session=?2 AND part=2")
 X(CUT_WORK, "DELETE FROM parts WHERE session=?1 AND part=?2"
   " AND key>=?3 AND key<=?4")
 
@@ -66,8 +82,26 @@ X(ADD_PROPERTY, "INSERT INTO properties(session,key,value,match,digest,tenant,"
   "id) VALUES(?1,?2,?3,?4,?5,?6,?7)")
 X(REMOVE_PROPERTY, "DELETE FROM properties WHERE session=?1 AND key=?2")
 
+/* Places in `log`, and moving a row to another one (sparse.c, vacuum.c). */
+X(PLACES, "SELECT n,session,key,kind,shape,created,correlation_id,"
+  "first_seq,last_seq,fingerprint,digest,separator FROM log"
+  " WHERE n>=?1 AND n<?2")
+X(LAST_PLACE, "SELECT ifnull(max(n),0) FROM log")
+X(MOVE_ROW, "UPDATE log SET n=?2 WHERE n=?1")
+X(PAGES, "PRAGMA page_count")
+X(FREE_PAGES, "PRAGMA freelist_count")
+X(GIVE_PAGES, "PRAGMA incremental_vacuum")
+
 X(REMOVE_LOG, "DELETE FROM log WHERE session=?1")
 X(REMOVE_PARTS, "DELETE FROM parts WHERE session=?1")
 X(REMOVE_PROPERTIES, "DELETE FROM properties WHERE session=?1")
 X(REMOVE_HEAD, "DELETE FROM sessions WHERE no=?1")
+
+/* Some rows of one session. */
+X(SWEEP_LOG, "DELETE FROM log WHERE n IN"
+  " (SELECT n FROM log WHERE session=?1 LIMIT ?2)")
+X(SWEEP_PARTS, "DELETE FROM parts WHERE (session,part,key) IN"
+  " (SELECT session,part,key FROM parts WHERE session=?1 LIMIT ?2)")
+X(SWEEP_PROPERTIES, "DELETE FROM properties WHERE (session,key) IN"
+  " (SELECT session,key FROM properties WHERE session=?1 LIMIT ?2)")
 /* clang-format on */

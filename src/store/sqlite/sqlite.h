@@ -12,11 +12,17 @@
 /* "PdrS" in the header of the file: whose it is. */
 #define PDR_SQLITE_APPLICATION 0x50647253
 
-/* Version of the tables that this library makes and reads. */
-#define PDR_SQLITE_SCHEMA 1u
+/* Version of the tables that this library makes and writes. Older ones it only
+ * reads: migrate.c brings them here. */
+#define PDR_SQLITE_SCHEMA 2u
 
 /* Bytes of a page of a new file (docs/decisions tells the measurement). */
 #define PDR_SQLITE_PAGE 4096
+
+/* Bytes at the end of each page that SQLite leaves alone, and what is left to
+ * it. */
+#define PDR_SQLITE_RESERVED 8
+#define PDR_SQLITE_USABLE   (PDR_SQLITE_PAGE - PDR_SQLITE_RESERVED)
 
 /* `part` of the rows of `parts`: those of pdr_part, the slots of the bag, and
  * the frame, which has the key ''. */
@@ -81,6 +87,45 @@ struct pdr__pack {
     struct pdr__tail before; /* as it was when the transaction began */
 };
 
+/* Places of `log` that are looked at, and moved, together (sparse.c): some
+ * twenty pages. */
+#define PDR_STRETCH 64
+
+/* Stretches from which this process removed rows; half of them is used. A
+ * gigabyte of texts of the usual size. */
+#define PDR_SPARSE_NOTES 65536u
+
+/* A row of `log` that is to be moved. */
+struct pdr__moving {
+    int64_t place;
+    int64_t cell; /* bytes on its page; 0: it was moved */
+};
+
+struct pdr__sparse_note {
+    int64_t stretch;
+    uint32_t removed; /* rows; 0: the slot is free */
+};
+
+struct pdr__sparse {
+    struct pdr__sparse_note *notes; /* owned; NULL: nothing was removed */
+    size_t count;                   /* slots in use */
+    size_t at;                      /* where the next look begins */
+    unsigned rounds;                /* through all since the last find */
+    struct pdr__moving moving[PDR_MAX_PENDING]; /* those that were taken */
+    size_t taken;
+    bool open;      /* there may be something to find */
+    bool is_moving; /* rows are moved, not removed */
+};
+
+/* What a vacuum remembers between two steps (vacuum.c). */
+struct pdr__vacuum {
+    int64_t at, end; /* places of `log` */
+    size_t amount;   /* of what a step does */
+    uint64_t copied; /* bytes of the log at the last copy */
+    unsigned tries;  /* of the last copy */
+    int64_t pages;   /* that it may yet give */
+};
+
 /* The one connection of the process that writes. Only the leader of the group
  * touches it, or open and close, while nobody else has the store. */
 struct pdr__writer {
@@ -93,6 +138,8 @@ struct pdr__writer {
     atomic_uint_fast64_t log_bytes; /* of the log after the last commit */
     uint64_t checkpoint_at; /* bytes of the log that start the next one */
     struct pdr__pack pack;
+    struct pdr__sparse sparse;
+    struct pdr__vacuum vacuum;
 };
 
 /* Commits that wait, and who carries them out (group.c). */
@@ -117,15 +164,23 @@ struct pdr__readers {
     struct pdr__reader *poller; /* guarded by polling */
 };
 
+/* Our VFS, as one store has it registered (vfs.c). */
+struct pdr__vfs {
+    sqlite3_vfs vfs;
+    char name[32];
+    bool is_open;
+};
+
 struct pdr__sqlite {
     pdr_store base;
     char *path;      /* owned: the real path of the main file */
     char *side_path; /* owned: of the file with the locks */
     char *log_path;  /* owned: of SQLite's log */
-    char *vfs;       /* owned; NULL: the usual one */
+    char *below;     /* owned: name of the VFS below ours; NULL: the usual */
+    struct pdr__vfs vfs;
     bool read_only;
-    bool alone; /* read-only medium without a log: nothing can change */
-    uint32_t schema;
+    bool alone;      /* read-only medium without a log: nothing can change */
+    uint32_t schema; /* version of its tables */
     atomic_bool in_doubt; /* a commit ended unknown */
     struct pdr__line line;
     struct pdr__writer writer;
@@ -136,8 +191,21 @@ struct pdr__sqlite {
 /* The table of this backend, for builtin.c. */
 extern const pdr_store_ops pdr__sqlite_ops;
 
-/* --- connections (open.c) --------------------------------------------------
+/* --- opening (open.c) ------------------------------------------------------
  */
+
+/* What a URI asks for, besides the members of a store. */
+struct pdr__wish {
+    bool must_be_there; /* set by the caller: a missing file is not made */
+    bool creates;       /* mode=rwc */
+    bool found;         /* the file is there */
+};
+
+/* A store that is not open yet: its files, key and mode, as the URI says. */
+PDR_MUST_CHECK pdr_rc pdr__sqlite_new(struct pdr__sqlite **out,
+                                      struct pdr__wish *wish, const char *rest,
+                                      pdr_err *err);
+void pdr__sqlite_release(struct pdr__sqlite *store);
 
 /* A connection with every rule set: WAL, full sync, no checkpoints of SQLite's
  * own, no trust in the schema, no waiting. Release with sqlite3_close(). */
@@ -146,6 +214,28 @@ PDR_MUST_CHECK pdr_rc pdr__sqlite_connect(sqlite3 **out,
                                           bool read_only, pdr_err *err);
 /* Release the statements and the connection of the writer. */
 void pdr__writer_close(struct pdr__writer *writer);
+
+/* --- files (vfs.c) ---------------------------------------------------------
+ */
+
+/* Register a VFS for one store over the one of this name; NULL: over the usual
+ * one. It must stay where it is, and outlive the connections. */
+PDR_MUST_CHECK pdr_rc pdr__vfs_open(struct pdr__vfs *self, const char *below,
+                                    pdr_err *err);
+/* One that was not opened is fine. */
+void pdr__vfs_close(struct pdr__vfs *self);
+
+/* A file control of main files that are ours: what is known of one. */
+#define PDR_FCNTL_STATE 0x50645601
+struct pdr__file_state {
+    bool has_sums;    /* each page ends with its sum */
+    bool is_in_log;   /* the last damage that was found is in the log */
+    uint32_t damaged; /* number of that page or frame; 0: none was found */
+};
+
+/* Another one, of a new file: a bool, whether its pages get sums. SQLite writes
+ * page 1, which says so, behind others. */
+#define PDR_FCNTL_SUMS 0x50645602
 
 /* --- failures (error.c) ----------------------------------------------------
  */
@@ -175,14 +265,22 @@ pdr_rc pdr__sqlite_fail(pdr_err *err, sqlite3 *db, int code, const char *what);
  * at the digest. */
 PDR_MUST_CHECK pdr_rc pdr__sqlite_head(pdr_head *out, sqlite3_stmt *stmt,
                                        pdr_err *err);
+/* The same from its columns; its texts live as long as these. */
+PDR_MUST_CHECK pdr_rc pdr__sqlite_head_of(pdr_head *out, sqlite3_value **values,
+                                          pdr_err *err);
 PDR_MUST_CHECK pdr_rc pdr__sqlite_completion(pdr_completion *out, int64_t *n,
                                              sqlite3_stmt *stmt, pdr_err *err);
 
 /* --- the tables (schema.c) -------------------------------------------------
  */
 
-/* Make the tables in an empty file, or find out whether they are ours. Needs
- * the writer lock. Fails with NOT_A_STORE, STORE_VERSION, WRONG_KEY. */
+/* Ask for the pages of this version: with room for a checksum, and such that
+ * free ones can be given back. Before the first is written; of a file that has
+ * pages, VACUUM makes them so. */
+PDR_MUST_CHECK pdr_rc pdr__schema_pages(sqlite3 *db, pdr_err *err);
+/* Make the tables in an empty file, or find out whether they are ours and of
+ * which version. Needs the writer lock. Fails with NOT_A_STORE, STORE_VERSION,
+ * WRONG_KEY. */
 PDR_MUST_CHECK pdr_rc pdr__schema_make(struct pdr__sqlite *store, sqlite3 *db,
                                        int64_t now_ms, pdr_err *err);
 PDR_MUST_CHECK pdr_rc pdr__schema_check(struct pdr__sqlite *store, sqlite3 *db,
@@ -191,11 +289,29 @@ PDR_MUST_CHECK pdr_rc pdr__schema_check(struct pdr__sqlite *store, sqlite3 *db,
 PDR_MUST_CHECK pdr_rc pdr__schema_is_empty(bool *out, sqlite3 *db,
                                            pdr_err *err);
 
-/* The digest of the one row of `store`, which tells a wrong key. */
+/* Make what version `to` has and the one before it has not, and say so in the
+ * row of `store`. Inside a transaction of the caller. */
+PDR_MUST_CHECK pdr_rc pdr__schema_raise(struct pdr__sqlite *store, sqlite3 *db,
+                                        uint32_t to, pdr_err *err);
+/* Fails with STORE_VERSION if the store is of a version that can only be read.
+ */
+PDR_MUST_CHECK pdr_rc pdr__schema_is_written(const struct pdr__sqlite *store,
+                                             pdr_err *err);
+
+/* The digest of the one row of `store`, which tells a wrong key. It covers the
+ * version, store->schema. */
 PDR_MUST_CHECK pdr_rc pdr__schema_seal(pdr_digest out,
                                        const struct pdr__sqlite *store,
                                        uint64_t number, int64_t created_ms,
                                        pdr_err *err);
+
+/* --- migration (migrate.c) --------------------------------------------------
+ */
+
+/* The `migrate` of the table. */
+PDR_MUST_CHECK pdr_rc pdr__sqlite_migrate(const char *rest,
+                                          pdr_migrate_report *out,
+                                          pdr_err *err);
 
 /* --- the writer lock (lock.c) ----------------------------------------------
  */
@@ -216,11 +332,17 @@ void pdr__line_leave(struct pdr__line *line);
 PDR_MUST_CHECK pdr_rc pdr__line_enter(struct pdr__line *line, pdr_err *err);
 /* Is nobody else counted? With the lock held. */
 bool pdr__line_is_last(const struct pdr__line *line);
+/* A sync of the log begins, or has ended well; with the lock. Whoever opens the
+ * store next, on this system before it is started again, learns from it that
+ * no sync has failed. False: the file cannot be written. */
+bool pdr__line_note_sync(const struct pdr__line *line, bool ended_well);
+/* Has the last one ended well? False also if nobody knows. */
+bool pdr__line_has_synced(const struct pdr__line *line);
 /* Is `path` still the file that we lock? If somebody removed it, others would
  * lock a new one. */
 bool pdr__line_is_there(const struct pdr__line *line, const char *path);
 
-/* --- commits (group.c, run.c, write.c, pack.c) -----------------------------
+/* --- commits (group.c, run.c, look.c, write.c, pack.c) ---------------------
  */
 
 PDR_MUST_CHECK pdr_rc pdr__group_init(struct pdr__group *group, pdr_err *err);
@@ -228,6 +350,23 @@ void pdr__group_dispose(struct pdr__group *group);
 /* The `commit` of the table. */
 void pdr__sqlite_commit(pdr_store *self, pdr_write *const *writes,
                         size_t count);
+
+/* Something else than commits that needs the writer. */
+typedef pdr_rc (*pdr__leader_fn)(struct pdr__sqlite *store, void *arg,
+                                 pdr_err *err);
+/* Call `fn` once with the writer lock held, on whichever thread leads, in line
+ * with commits, and wait for it. `deadline_ms` is of the monotonic clock: to
+ * have the lock by then. Fails with READ_ONLY, IN_DOUBT, WRITER_BUSY, or with
+ * what `fn` fails with. */
+PDR_MUST_CHECK pdr_rc pdr__group_run(struct pdr__sqlite *store,
+                                     int64_t deadline_ms, pdr_err *err,
+                                     pdr__leader_fn fn, void *arg);
+/* For such a function: call `fn` inside a transaction of the writer. If it
+ * fails nothing was changed; if COMMIT fails, COMMIT_UNKNOWN, and the store is
+ * in doubt. */
+PDR_MUST_CHECK pdr_rc pdr__writer_transact(struct pdr__sqlite *store,
+                                           int64_t deadline_ms, pdr_err *err,
+                                           pdr__leader_fn fn, void *arg);
 
 /* Carry out up to PDR_MAX_GROUP writes in one transaction, with the lock held.
  * Sets `rc` and `err` of each. If COMMIT fails the store is in doubt. */
@@ -263,10 +402,46 @@ int pdr__pack_add(struct pdr__writer *writer, const pdr_plan *plan, size_t i,
 int pdr__pack_flush(struct pdr__writer *writer);
 /* Does a completion of this session wait? */
 bool pdr__pack_holds(const struct pdr__writer *writer, uint64_t session);
+/* For those who move rows to the end of `log`: bytes that the row of `stmt`
+ * takes on its page, by its place in column 0, its columns from `first` on, and
+ * the bytes of its body, -1: it has none; bytes that are left on the last page,
+ * as far as we know; a row was written there. */
+int64_t pdr__pack_cell(sqlite3_stmt *stmt, int first, int64_t body);
+int64_t pdr__pack_left(const struct pdr__writer *writer);
+void pdr__pack_count(struct pdr__writer *writer, int64_t cell, int64_t rowid);
 /* The store is new: its log has no row. */
 void pdr__pack_new(struct pdr__writer *writer);
 /* After COMMIT, or not. */
 void pdr__pack_end(struct pdr__writer *writer, bool committed);
+
+/* --- clearing (sweep.c) ----------------------------------------------------
+ */
+
+/* The `sweep` of the table. */
+PDR_MUST_CHECK pdr_rc pdr__sqlite_sweep(pdr_store *self, int64_t now_ms,
+                                        pdr_sweep_report *report, bool *more,
+                                        pdr_err *err);
+
+/* --- room (sparse.c, vacuum.c) ----------------------------------------------
+ */
+
+/* Hear of rows that are removed. */
+void pdr__sparse_listen(struct pdr__writer *writer);
+void pdr__sparse_dispose(struct pdr__sparse *sparse);
+/* With the lock held. After a commit: if the file is about to grow, move some
+ * rows together whose neighbours were removed. */
+void pdr__sparse_after(struct pdr__sqlite *store);
+/* Inside a transaction: take the rows of the stretch that begins at place
+ * `first`, if there are `most` of them at most, to be moved to the end of
+ * `log`; and move those that were taken. Both give SQLITE_OK or what SQLite
+ * said. */
+int pdr__sparse_take(struct pdr__writer *writer, int64_t first, size_t most);
+int pdr__sparse_move(struct pdr__writer *writer);
+
+/* The `vacuum` of the table. */
+PDR_MUST_CHECK pdr_rc pdr__sqlite_vacuum(pdr_store *self,
+                                         pdr_vacuum_report *report, bool *more,
+                                         pdr_err *err);
 
 /* --- checkpoints (checkpoint.c) --------------------------------------------
  */
@@ -282,6 +457,8 @@ void pdr__checkpoint_after(struct pdr__sqlite *store);
  * closes may pass over a failure: the log is as safe as the main file. */
 pdr_rc pdr__checkpoint_all(struct pdr__sqlite *store, bool empty_log,
                            pdr_err *err);
+/* Make what is in the log durable; a code of SQLite. */
+int pdr__sync_log(sqlite3 *db);
 
 /* --- reads (readers.c, read.c, list.c, info.c, verify.c) -------------------
  */

@@ -51,12 +51,16 @@ struct walk {
 #define NOT_IN(table, index, condition)                       \
     " NOT EXISTS(SELECT 1 FROM " table " x INDEXED BY " index \
     " WHERE " condition ") THEN 'is not in index " index "'"
-#define LOST_OR_ORPHAN(table, condition)                    \
-    "CASE WHEN " NO_ROW(                                    \
-        table,                                              \
-        condition) " THEN 'cannot be found by its own key'" \
-                   " WHEN s.no IS NULL THEN 'belongs to a session that is not there'"
-#define SESSION(number) " LEFT JOIN sessions s NOT INDEXED ON s.no=" number
+#define LOST_OR_ORPHAN(table, condition)                           \
+    "CASE WHEN " NO_ROW(                                           \
+        table, condition) " THEN 'cannot be found by its own key'" \
+                          " WHEN s.no IS NULL AND u.no IS NULL"    \
+                          " THEN 'belongs to a session that is not there'"
+/* The session `s` of a row, or the one `u` that no reader sees. */
+#define SESSION(number)                                 \
+    " LEFT JOIN sessions s NOT INDEXED ON s.no=" number \
+    " LEFT JOIN unseen u ON u.no=" number
+#define OF(column) "coalesce(s." column ",u." column ")"
 /* An index entry `r` and the row `t` that it leads to. */
 #define ASTRAY(key, condition)                                             \
     "CASE WHEN t." key " IS NULL THEN 'leads to a row that is not there' " \
@@ -72,6 +76,7 @@ static const struct walk walks[] = {
      LOST_OR_ORPHAN("sessions", "x.no=r.no")
      " WHEN r.no>m.number THEN 'has a number that was not given yet'"
      " WHEN r.has_frame NOT IN (0,1) THEN 'is damaged'"
+     " WHEN u.no IS NOT NULL THEN 'is one that no reader sees, too'"
      " WHEN" NOT_IN("sessions", "sessions_by_id",
        "x.tenant=r.tenant AND x.id=r.id AND x.no=r.no")
      " WHEN" NOT_IN("sessions", "sessions_by_state",
@@ -109,6 +114,13 @@ static const struct walk walks[] = {
      " WHERE expiry IS NOT NULL",
      "(expiry,no)>(?1,?2)", "expiry,no", NULL, "r.expiry,r.no",
      ASTRAY("no", "r.expiry IS NOT t.expiry"), TO_SESSION},
+    {"unseen", 1, "SELECT no,tenant,id,has_frame FROM unseen WHERE 1",
+     "no>?1", "no", NULL, "r.no,r.tenant,r.id",
+     "CASE WHEN " NO_ROW("unseen", "x.no=r.no")
+     " THEN 'cannot be found by its own key'"
+     " WHEN r.no>m.number THEN 'has a number that was not given yet'"
+     " WHEN r.has_frame NOT IN (0,1) THEN 'is damaged' END",
+     " LEFT JOIN store m ON m.one=1"},
     {"log", 1,
      "SELECT n,session,key,kind,shape,correlation_id,first_seq,last_seq,"
      "fingerprint,separator FROM log NOT INDEXED WHERE 1",
@@ -122,7 +134,7 @@ static const struct walk walks[] = {
      " OR r.correlation_id IS NOT NULL OR r.separator IS NOT NULL)"
      " THEN 'is damaged'"
      " WHEN typeof(r.key)='integer'"
-     " AND (r.key<s.first_seq OR r.key>=s.next_seq)"
+     " AND (r.key<" OF("first_seq") " OR r.key>=" OF("next_seq") ")"
      " THEN 'is none of those that its session counts'"
      " WHEN" NOT_IN("log", "log_by_key",
        "x.session=r.session AND x.key=r.key AND x.n=r.n") " END",
@@ -145,10 +157,12 @@ static const struct walk walks[] = {
      " OR (r.part<>2 AND r.due IS NOT NULL) OR (r.part>=3"
      " AND (r.kind IS NOT NULL OR r.correlation_id IS NOT NULL))"
      " THEN 'is damaged'"
-     " WHEN (r.part=0 AND (r.key<s.journal_first OR r.key>=s.journal_next))"
-     " OR (r.part=1 AND (r.key<s.stream_first OR r.key>=s.stream_next))"
-     " OR (r.part=2 AND (r.key<1 OR r.key>=s.inbox_next))"
-     " OR (r.part=4 AND (r.key<>'' OR s.has_frame=0))"
+     " WHEN (r.part=0 AND (r.key<" OF("journal_first")
+     " OR r.key>=" OF("journal_next") "))"
+     " OR (r.part=1 AND (r.key<" OF("stream_first")
+     " OR r.key>=" OF("stream_next") "))"
+     " OR (r.part=2 AND (r.key<1 OR r.key>=" OF("inbox_next") "))"
+     " OR (r.part=4 AND (r.key<>'' OR " OF("has_frame") "=0))"
      " THEN 'is none of those that its session counts'"
      " WHEN r.due IS NOT NULL AND" NOT_IN("parts", "parts_by_due",
        "x.due=r.due AND x.session=r.session AND x.key=r.key"
@@ -163,23 +177,26 @@ static const struct walk walks[] = {
      " LEFT JOIN parts t"
      " ON t.session=r.session AND t.part=r.part AND t.key=r.key"},
     {"properties", 2,
-     "SELECT session,key,match,tenant,id FROM properties WHERE 1",
+     "SELECT session,key,value,match,digest,tenant,id FROM properties"
+     " WHERE 1",
      "(session,key)>(?1,?2)", "session,key", "session", "r.session,r.key",
      LOST_OR_ORPHAN("properties", "x.session=r.session AND x.key=r.key")
-     " WHEN r.tenant IS NOT s.tenant OR r.id IS NOT s.id"
+     " WHEN r.tenant IS NOT " OF("tenant") " OR r.id IS NOT " OF("id")
      " THEN 'names another session than its own'"
      " WHEN r.match IS NOT NULL AND" NOT_IN("properties",
        "properties_by_match", "x.tenant=r.tenant AND x.key=r.key"
-       " AND x.match=r.match AND x.id=r.id AND x.session=r.session") " END",
+       " AND x.match=r.match AND x.id=r.id AND x.session=r.session"
+       " AND x.value=r.value AND x.digest=r.digest") " END",
      SESSION("r.session")},
     {"properties_by_match", 5,
-     "SELECT tenant,key,match,id,session FROM properties"
+     "SELECT tenant,key,match,id,session,value,digest FROM properties"
      " INDEXED BY properties_by_match WHERE match IS NOT NULL",
      "(tenant,key,match,id,session)>(?1,?2,?3,?4,?5)",
      "tenant,key,match,id,session", NULL,
      "r.tenant,r.key,r.match,r.id,r.session",
      ASTRAY("session", "t.tenant IS NOT r.tenant OR t.match IS NOT r.match"
-            " OR t.id IS NOT r.id"),
+            " OR t.id IS NOT r.id OR t.value IS NOT r.value"
+            " OR t.digest IS NOT r.digest"),
      " LEFT JOIN properties t ON t.session=r.session AND t.key=r.key"},
 };
 /* clang-format on */
@@ -328,7 +345,9 @@ static void tell_row(struct pass *pass, const struct key *key, const char *what)
     tell(pass->v, pass->walk->name, words, what);
 }
 
-/* The statement of the first page, or of those behind `last`. */
+/* The statement of the first page, or of those behind `last`. There "=" would
+ * have SQLite search for the session alone, and pass over its rows up to `last`
+ * again on each page. */
 static pdr_rc write_sql(pdr_buf *out, const struct pass *pass, bool is_first,
                         pdr_err *err)
 {
@@ -339,8 +358,8 @@ static pdr_rc write_sql(pdr_buf *out, const struct pass *pass, bool is_first,
     if (rc == PDR_OK && !is_first)
         rc = pdr_buf_printf(out, err, " AND %s", walk->after);
     if (rc == PDR_OK && pass->v->one)
-        rc = pdr_buf_printf(out, err, " AND %s=%" PRId64, walk->owner,
-                            pass->v->no);
+        rc = pdr_buf_printf(out, err, " AND %s%s%" PRId64, walk->owner,
+                            is_first ? "=" : "<=", pass->v->no);
     if (rc == PDR_OK)
         rc = pdr_buf_printf(out, err, " ORDER BY %s LIMIT %d) r%s", walk->order,
                             PAGE, walk->joined);
@@ -438,6 +457,71 @@ static pdr_rc run_walk(struct verify *v, const struct walk *walk, pdr_err *err)
     return rc;
 }
 
+/* --- heads that no reader sees -------------------------------------------- */
+
+/* What is wrong with the head in the present row; NULL: nothing. Of their rows
+ * some may be gone, so counts are not compared. */
+static pdr_rc check_unseen_head(const char **what, const struct verify *v,
+                                sqlite3_stmt *stmt, pdr_err *err)
+{
+    pdr_head head;
+    pdr_rc rc = pdr__sqlite_head(&head, stmt, err);
+
+    *what = "is damaged";
+    if (rc == PDR_OK) {
+        *what = "does not fit its digest";
+        rc = pdr_head_check(&v->store->base, &head, err);
+    }
+    if (rc == PDR_OK)
+        *what = head.state != PDR_SESSION_UNSEEN ? "is one that readers may see"
+                                                 : NULL;
+    return rc == PDR_ECORRUPT ? PDR_OK : rc;
+}
+
+/* One that is behind `*last`, if there is one (I1: others commit meanwhile). */
+static pdr_rc check_next_unseen(bool *found, int64_t *last, struct verify *v,
+                                pdr_err *err)
+{
+    static const char sql[] = "SELECT " PDR_SQLITE_HEAD_COLUMNS
+                              " FROM unseen WHERE no>?1 ORDER BY no LIMIT 1";
+    struct pdr__rows rows;
+    const char *what = NULL;
+    char row[32];
+    pdr_rc rc = pdr__rows_open(&rows, v->reader, READER_KEPT, sql, err);
+
+    if (rc == PDR_OK) {
+        pdr__rows_bind(&rows, *last);
+        rc = pdr__rows_next(found, &rows, err);
+    }
+    if (rc == PDR_OK && *found) {
+        *last = sqlite3_column_int64(rows.stmt, 0);
+        rc = check_unseen_head(&what, v, rows.stmt, err);
+    }
+    pdr__rows_close(&rows);
+    (void)snprintf(row, sizeof(row), "no %" PRId64, *last);
+    if (rc == PDR_OK && what != NULL)
+        tell(v, "unseen", row, what);
+    return rc;
+}
+
+static pdr_rc check_unseen(struct verify *v, pdr_err *err)
+{
+    int64_t last = INT64_MIN;
+    bool found = true;
+    pdr_rc rc = PDR_OK;
+
+    while (rc == PDR_OK && found) {
+        found = false;
+        rc = check_next_unseen(&found, &last, v, err);
+    }
+    if (rc == PDR_ECORRUPT) { /* I3 */
+        tell(v, "unseen", "one of the keys",
+             "cannot be read, nor can those behind it");
+        rc = PDR_OK;
+    }
+    return rc;
+}
+
 /* --- all of it ----------------------------------------------------------- */
 
 /* Is there the row, with columns of the types that were written? */
@@ -470,6 +554,11 @@ static pdr_rc check_store_row(struct verify *v, pdr_err *err)
         rc = PDR_FAIL(&detail, STORE_DAMAGED, "%s", "is damaged, or not there");
     if (rc == PDR_OK)
         rc = pdr__schema_check(&probe, v->reader->db, &detail);
+    if (rc == PDR_OK && probe.schema != v->store->schema)
+        return PDR_FAIL(err, STORE_VERSION,
+                        "the store was migrated to version %u while it is "
+                        "open; open it again",
+                        probe.schema);
     if (rc == PDR_ECORRUPT || rc == PDR_EINVALID || rc == PDR_EVERSION ||
         rc == PDR_EDENIED) {
         tell(v, "store", "one 1", detail.message);
@@ -515,6 +604,8 @@ static pdr_rc verify(struct verify *v, const pdr_ref *ref, pdr_err *err)
         if (!v->one || walks[i].owner != NULL)
             rc = run_walk(v, &walks[i], err);
     }
+    if (rc == PDR_OK && !v->one)
+        rc = check_unseen(v, err);
     return rc;
 }
 

@@ -7,34 +7,18 @@
  *      to refuse after the first row is rare, and then the whole group runs
  *      again without the offender (run.c).
  *
- *          look ──► head of each session, completions: refused? nothing done
+ *          look ──► heads, completions (look.c): refused? nothing done
  *          rows ──► inbox first, which can refuse, then the others
  *          log  ──► entries and new completions wait (pack.c)
- *          head ──► last, with the counts
+ *          head ──► last, with the counts; one that is shown takes the place
+ *                   of who stood there
  *
- * INVARIANTS, cited below as I1..I3
- *   I1  Nothing is copied that the caller holds until the commit has ended;
- *       texts of rows that were found are copied, since SQLite takes them back.
- *   I2  No statement is left running: each is reset in the function that runs
- *       it.
- *   I3  `number` moves only with a write that is carried out.
+ * INVARIANTS, cited below as I1, I2
+ *   I1  No statement is left running: each is reset in the function that runs
+ *       it. Nothing is copied that the caller holds until the commit has ended.
+ *   I2  `number` moves only with a write that is carried out.
  */
-#include "sqlite.h"
-
-/* One write on its way. */
-struct job {
-    struct pdr__sqlite *store;
-    struct pdr__writer *writer;
-    pdr_write *write;
-    bool *dirty;
-    int code; /* what SQLite said; SQLITE_OK: it did not fail */
-};
-
-/* What was found for one plan: the rows of its completions that are there,
- * with 0 for each that is not. */
-struct found {
-    int64_t *completions;
-};
+#include "write.h"
 
 /* --- statements ---------------------------------------------------------- */
 
@@ -72,8 +56,15 @@ int pdr__writer_step(const struct pdr__writer *writer,
 {
     int code = sqlite3_step(writer->stmt[which]);
 
-    (void)sqlite3_reset(writer->stmt[which]); /* I2 */
+    (void)sqlite3_reset(writer->stmt[which]); /* I1 */
     return code;
+}
+
+pdr_rc pdr__job_failed(struct pdr__job *job, int code)
+{
+    job->code = code;
+    return pdr__sqlite_fail(&job->write->err, job->writer->db, code,
+                            "writing a commit");
 }
 
 /* The number of a session, which every row of it has. */
@@ -82,171 +73,14 @@ static int64_t number_of(const pdr_plan *plan)
     return (int64_t)plan->next.epoch;
 }
 
-static pdr_rc failed(struct job *job, int code)
-{
-    job->code = code;
-    return pdr__sqlite_fail(&job->write->err, job->writer->db, code,
-                            "writing a commit");
-}
-
 /* Run a statement that changes rows. */
-static pdr_rc change(struct job *job, enum pdr__sqlite_sql which)
+static pdr_rc change(struct pdr__job *job, enum pdr__sqlite_sql which)
 {
     int code = SQLITE_OK;
 
     *job->dirty = true;
     code = pdr__writer_step(job->writer, which);
-    return code == SQLITE_DONE ? PDR_OK : failed(job, code);
-}
-
-/* --- looking ------------------------------------------------------------- */
-
-static pdr_rc keep_text(struct job *job, pdr_str *text)
-{
-    char *copy = NULL;
-    pdr_rc rc = PDR_OK;
-
-    if (text->ptr == NULL)
-        return PDR_OK;
-    rc = pdr__arena_strndup(&copy, &job->writer->memory, *text,
-                            &job->write->err); /* I1 */
-    text->ptr = copy;
-    return rc;
-}
-
-static pdr_rc keep_head(struct job *job, const pdr_plan *plan, pdr_head *head)
-{
-    pdr_rc rc = PDR_OK;
-
-    head->ref = plan->ref;
-    rc = keep_text(job, &head->agent);
-    if (rc == PDR_OK)
-        rc = keep_text(job, &head->kind);
-    if (rc == PDR_OK)
-        rc = keep_text(job, &head->schema_version);
-    if (rc == PDR_OK)
-        rc = keep_text(job, &head->lease.owner);
-    return rc;
-}
-
-static pdr_rc take_head(struct job *job, const pdr_plan *plan, pdr_head *head,
-                        sqlite3_stmt *stmt)
-{
-    pdr_err *err = &job->write->err;
-    pdr_rc rc = pdr__sqlite_head(head, stmt, err);
-
-    if (rc == PDR_OK)
-        rc = pdr_head_check(&job->store->base, head, err);
-    if (rc == PDR_OK && (!pdr_str_equal(head->ref.tenant, plan->ref.tenant) ||
-                         !pdr_str_equal(head->ref.id, plan->ref.id)))
-        rc = PDR_FAIL(err, STORE_DAMAGED, "%s",
-                      "an index of table 'sessions' leads to another session; "
-                      "verify the store and restore a backup");
-    return rc == PDR_OK ? keep_head(job, plan, head) : rc;
-}
-
-/* The head, if there is one. */
-static pdr_rc find_head(struct job *job, const pdr_plan *plan, pdr_head *head,
-                        bool *found)
-{
-    sqlite3_stmt *stmt = job->writer->stmt[PDR_SQL_GET_HEAD];
-    int code = SQLITE_OK;
-    pdr_rc rc = PDR_OK;
-
-    pdr__bind_text(stmt, 1, plan->ref.tenant);
-    pdr__bind_text(stmt, 2, plan->ref.id);
-    code = sqlite3_step(stmt);
-    *found = code == SQLITE_ROW;
-    if (*found)
-        rc = take_head(job, plan, head, stmt);
-    else if (code != SQLITE_DONE)
-        rc = failed(job, code);
-    (void)sqlite3_reset(stmt);
-    return rc;
-}
-
-static pdr_rc take_completion(struct job *job, const pdr_plan *plan,
-                              pdr_completion *row, int64_t *n,
-                              sqlite3_stmt *stmt)
-{
-    pdr_err *err = &job->write->err;
-    pdr_rc rc = pdr__sqlite_completion(row, n, stmt, err);
-
-    if (rc == PDR_OK)
-        rc = pdr_completion_check(&job->store->base, &plan->ref, row, err);
-    if (rc == PDR_OK)
-        rc = keep_text(job, &row->correlation_id);
-    if (rc == PDR_OK)
-        rc = keep_text(job, &row->fingerprint);
-    if (rc == PDR_OK)
-        rc = keep_text(job, &row->outcome);
-    return rc;
-}
-
-static pdr_rc find_completion(struct job *job, pdr_plan *plan, size_t k,
-                              int64_t *n)
-{
-    sqlite3_stmt *stmt = job->writer->stmt[PDR_SQL_GET_COMPLETION];
-    pdr_str id = plan->asked[k].correlation_id;
-    pdr_completion row;
-    int code = SQLITE_OK;
-    pdr_rc rc = PDR_OK;
-
-    *n = 0;
-    if (pdr__pack_holds(job->writer, plan->next.epoch)) {
-        code = pdr__pack_flush(job->writer); /* of a write before this one */
-        if (code != SQLITE_OK)
-            return failed(job, code);
-    }
-    pdr__bind_int(stmt, 1, number_of(plan));
-    pdr__bind_text(stmt, 2, id);
-    code = sqlite3_step(stmt);
-    if (code == SQLITE_ROW)
-        rc = take_completion(job, plan, &row, n, stmt);
-    else if (code != SQLITE_DONE)
-        rc = failed(job, code);
-    (void)sqlite3_reset(stmt);
-    if (rc == PDR_OK)
-        rc = pdr_plan_known(plan, job->write, k,
-                            code == SQLITE_ROW ? &row : NULL, &job->write->err);
-    return rc;
-}
-
-static pdr_rc find_completions(struct job *job, pdr_plan *plan,
-                               struct found *found)
-{
-    void *memory = NULL;
-    pdr_rc rc = PDR_OK;
-
-    if (plan->completion_count == 0)
-        return PDR_OK;
-    rc = pdr__arena_alloc(&memory, &job->writer->memory,
-                          plan->completion_count * sizeof(int64_t),
-                          &job->write->err);
-    found->completions = memory;
-    for (size_t k = 0; k < plan->completion_count && rc == PDR_OK; k++)
-        rc = find_completion(job, plan, k, &found->completions[k]);
-    return rc;
-}
-
-static pdr_rc look(struct job *job, pdr_plan *plan, struct found *found)
-{
-    pdr_head *head = NULL;
-    void *memory = NULL;
-    bool is_there = false;
-    pdr_rc rc = pdr__arena_alloc(&memory, &job->writer->memory, sizeof(*head),
-                                 &job->write->err);
-
-    if (rc != PDR_OK)
-        return rc;
-    head = memory;
-    rc = find_head(job, plan, head, &is_there);
-    if (rc == PDR_OK)
-        rc = pdr_plan_begin(plan, job->write, is_there ? head : NULL,
-                            &job->writer->number, &job->write->err);
-    if (rc == PDR_OK && !plan->removes)
-        rc = find_completions(job, plan, found);
-    return rc;
+    return code == SQLITE_DONE ? PDR_OK : pdr__job_failed(job, code);
 }
 
 /* --- work ---------------------------------------------------------------- */
@@ -286,7 +120,7 @@ static uint64_t gone_at(const struct exchange *list, size_t i)
 
 /* The row must have been there: the inbox may have lost it to somebody else,
  * the other lists have no gaps. */
-static pdr_rc check_gone(struct job *job, const pdr_plan *plan,
+static pdr_rc check_gone(struct pdr__job *job, const pdr_plan *plan,
                          const struct exchange *list, uint64_t n,
                          bool was_dirty)
 {
@@ -302,7 +136,7 @@ static pdr_rc check_gone(struct job *job, const pdr_plan *plan,
 
 /* One goes, and the next takes its cell: to remove first and add later makes
  * SQLite move the rows of whole pages twice. */
-static pdr_rc move_one(struct job *job, const pdr_plan *plan,
+static pdr_rc move_one(struct pdr__job *job, const pdr_plan *plan,
                        const struct exchange *list, size_t i)
 {
     enum pdr__sqlite_sql which =
@@ -319,14 +153,14 @@ static pdr_rc move_one(struct job *job, const pdr_plan *plan,
                : rc;
 }
 
-static pdr_rc add_one(struct job *job, const pdr_plan *plan,
+static pdr_rc add_one(struct pdr__job *job, const pdr_plan *plan,
                       const struct exchange *list, size_t i)
 {
     bind_work(job->writer->stmt[PDR_SQL_ADD_WORK], plan, list, i);
     return change(job, PDR_SQL_ADD_WORK);
 }
 
-static pdr_rc remove_one(struct job *job, const pdr_plan *plan,
+static pdr_rc remove_one(struct pdr__job *job, const pdr_plan *plan,
                          const struct exchange *list, size_t i)
 {
     sqlite3_stmt *stmt = job->writer->stmt[PDR_SQL_REMOVE_PART];
@@ -343,7 +177,7 @@ static pdr_rc remove_one(struct job *job, const pdr_plan *plan,
 }
 
 /* Many at once. */
-static pdr_rc cut(struct job *job, const pdr_plan *plan,
+static pdr_rc cut(struct pdr__job *job, const pdr_plan *plan,
                   const struct exchange *list, size_t from)
 {
     sqlite3_stmt *stmt = job->writer->stmt[PDR_SQL_CUT_WORK];
@@ -355,7 +189,7 @@ static pdr_rc cut(struct job *job, const pdr_plan *plan,
     return change(job, PDR_SQL_CUT_WORK);
 }
 
-static pdr_rc exchange(struct job *job, const pdr_plan *plan,
+static pdr_rc exchange(struct pdr__job *job, const pdr_plan *plan,
                        const struct exchange *list)
 {
     size_t i = 0;
@@ -381,7 +215,7 @@ static size_t gone_through(uint64_t first, uint64_t next, uint64_t through)
 }
 
 /* The inbox comes first: it alone can refuse, and then nothing was written. */
-static pdr_rc write_work(struct job *job, const pdr_plan *plan)
+static pdr_rc write_work(struct pdr__job *job, const pdr_plan *plan)
 {
     const pdr_edit *edit = plan->edit;
     const pdr_head *now = &plan->now;
@@ -420,7 +254,7 @@ static pdr_rc write_work(struct job *job, const pdr_plan *plan)
 
 /* Set or remove one row; `moved` counts those that came minus those that went.
  * Arguments of the three statements are bound already. */
-static pdr_rc set_or_remove(struct job *job, bool removes,
+static pdr_rc set_or_remove(struct pdr__job *job, bool removes,
                             enum pdr__sqlite_sql set, enum pdr__sqlite_sql add,
                             enum pdr__sqlite_sql remove, int64_t *moved)
 {
@@ -446,7 +280,7 @@ static void bind_part(sqlite3_stmt *stmt, const pdr_plan *plan, int part,
 }
 
 /* A slot or the frame; without a body it goes. */
-static pdr_rc write_part(struct job *job, const pdr_plan *plan, int part,
+static pdr_rc write_part(struct pdr__job *job, const pdr_plan *plan, int part,
                          pdr_str key, pdr_str body, const pdr_digest digest,
                          int64_t *moved)
 {
@@ -464,7 +298,8 @@ static pdr_rc write_part(struct job *job, const pdr_plan *plan, int part,
                          PDR_SQL_ADD_PART, PDR_SQL_REMOVE_PART, moved);
 }
 
-static pdr_rc write_slots(struct job *job, const pdr_plan *plan, int64_t *moved)
+static pdr_rc write_slots(struct pdr__job *job, const pdr_plan *plan,
+                          int64_t *moved)
 {
     pdr_rc rc = PDR_OK;
 
@@ -477,7 +312,7 @@ static pdr_rc write_slots(struct job *job, const pdr_plan *plan, int64_t *moved)
     return rc;
 }
 
-static pdr_rc write_frame(struct job *job, const pdr_plan *plan)
+static pdr_rc write_frame(struct pdr__job *job, const pdr_plan *plan)
 {
     int64_t moved = 0;
 
@@ -497,7 +332,7 @@ static void bind_property(sqlite3_stmt *stmt, int64_t no,
     bind_digest(stmt, 5, digest);
 }
 
-static pdr_rc write_properties(struct job *job, const pdr_plan *plan,
+static pdr_rc write_properties(struct pdr__job *job, const pdr_plan *plan,
                                int64_t *moved)
 {
     sqlite3_stmt *const *stmt = job->writer->stmt;
@@ -528,17 +363,17 @@ static pdr_rc write_properties(struct job *job, const pdr_plan *plan,
 
 /* --- the log ------------------------------------------------------------- */
 
-static pdr_rc append(struct job *job, const pdr_plan *plan, size_t i,
+static pdr_rc append(struct pdr__job *job, const pdr_plan *plan, size_t i,
                      bool is_completion)
 {
     int code = SQLITE_OK;
 
     *job->dirty = true;
     code = pdr__pack_add(job->writer, plan, i, is_completion);
-    return code == SQLITE_OK ? PDR_OK : failed(job, code);
+    return code == SQLITE_OK ? PDR_OK : pdr__job_failed(job, code);
 }
 
-static pdr_rc set_completion(struct job *job, const pdr_completion *row,
+static pdr_rc set_completion(struct pdr__job *job, const pdr_completion *row,
                              int64_t n)
 {
     sqlite3_stmt *stmt = job->writer->stmt[PDR_SQL_SET_COMPLETION];
@@ -553,8 +388,34 @@ static pdr_rc set_completion(struct job *job, const pdr_completion *row,
     return change(job, PDR_SQL_SET_COMPLETION);
 }
 
-static pdr_rc write_log(struct job *job, const pdr_plan *plan,
-                        const struct found *found)
+/* Entries from the beginning, and completions that were found. */
+static pdr_rc cut_log(struct pdr__job *job, const pdr_plan *plan,
+                      const struct pdr__found *found)
+{
+    sqlite3_stmt *stmt = job->writer->stmt[PDR_SQL_CUT_LOG];
+    uint64_t through = plan->edit->entries_through;
+    pdr_rc rc = PDR_OK;
+
+    for (size_t k = 0; k < plan->edit->drop_count && rc == PDR_OK; k++) {
+        pdr__bind_int(job->writer->stmt[PDR_SQL_DROP_LOG], 1, found->drop[k]);
+        rc = change(job, PDR_SQL_DROP_LOG);
+    }
+    if (rc != PDR_OK || !plan->cuts)
+        return rc;
+    pdr__bind_int(stmt, 1, number_of(plan));
+    pdr__bind_int(stmt, 2, (int64_t)plan->now.first_seq);
+    pdr__bind_int(stmt, 3, (int64_t)through);
+    rc = change(job, PDR_SQL_CUT_LOG);
+    if (rc == PDR_OK && (uint64_t)sqlite3_changes(job->writer->db) !=
+                            through + 1 - plan->now.first_seq)
+        rc = PDR_FAIL(&job->write->err, WRONG_COUNT, "%s",
+                      "an entry is missing that the head counts; verify the "
+                      "store and restore a backup");
+    return rc;
+}
+
+static pdr_rc write_log(struct pdr__job *job, const pdr_plan *plan,
+                        const struct pdr__found *found)
 {
     pdr_rc rc = PDR_OK;
 
@@ -613,7 +474,9 @@ static void bind_head(sqlite3_stmt *stmt, const pdr_head *head)
 /* The statement that names no indexed column in vain. */
 static enum pdr__sqlite_sql head_statement(const pdr_plan *plan)
 {
-    if (plan->creates)
+    if (plan->unseen)
+        return PDR_SQL_PUT_UNSEEN;
+    if (plan->creates || plan->shows)
         return PDR_SQL_ADD_HEAD;
     if (!pdr__edit_moves(plan->edit))
         return PDR_SQL_SET_HEAD_LIGHT;
@@ -622,7 +485,7 @@ static enum pdr__sqlite_sql head_statement(const pdr_plan *plan)
                : PDR_SQL_SET_HEAD_EXPIRY;
 }
 
-static pdr_rc write_head(struct job *job, const pdr_plan *plan)
+static pdr_rc write_head(struct pdr__job *job, const pdr_plan *plan)
 {
     enum pdr__sqlite_sql which = head_statement(plan);
 
@@ -632,27 +495,74 @@ static pdr_rc write_head(struct job *job, const pdr_plan *plan)
     return change(job, which);
 }
 
-/* --- one session --------------------------------------------------------- */
+/* --- sessions that go ---------------------------------------------------- */
 
-static pdr_rc remove_session(struct job *job, pdr_plan *plan)
+static pdr_rc run_for(struct pdr__job *job, enum pdr__sqlite_sql which,
+                      uint64_t epoch)
 {
-    static const enum pdr__sqlite_sql all[] = {
-        PDR_SQL_REMOVE_LOG, PDR_SQL_REMOVE_PARTS, PDR_SQL_REMOVE_PROPERTIES,
-        PDR_SQL_REMOVE_HEAD};
-    int code = pdr__pack_flush(job->writer); /* may have rows of it */
-    pdr_rc rc = code == SQLITE_OK ? PDR_OK : failed(job, code);
-
-    for (size_t i = 0; i < PDR_COUNT(all) && rc == PDR_OK; i++) {
-        pdr__bind_int(job->writer->stmt[all[i]], 1, number_of(plan));
-        rc = change(job, all[i]);
-    }
-    return rc == PDR_OK
-               ? pdr_plan_finish(plan, job->write, 0, 0, &job->write->err)
-               : rc;
+    pdr__bind_int(job->writer->stmt[which], 1, (int64_t)epoch);
+    return change(job, which);
 }
 
-static pdr_rc write_session(struct job *job, pdr_plan *plan,
-                            const struct found *found)
+/* All rows now, or the head to the unseen ones and the rows later (sweep.c). */
+static pdr_rc let_go(struct pdr__job *job, const pdr_plan *plan, uint64_t epoch)
+{
+    static const enum pdr__sqlite_sql all[] = {
+        PDR_SQL_REMOVE_LOG, PDR_SQL_REMOVE_PARTS, PDR_SQL_REMOVE_PROPERTIES};
+    int code = pdr__pack_flush(job->writer); /* may have rows of it */
+    pdr_rc rc = code == SQLITE_OK ? PDR_OK : pdr__job_failed(job, code);
+
+    for (size_t i = 0; i < PDR_COUNT(all) && rc == PDR_OK && !plan->hides; i++)
+        rc = run_for(job, all[i], epoch);
+    if (rc == PDR_OK)
+        rc = run_for(job, PDR_SQL_REMOVE_HEAD, epoch);
+    if (rc == PDR_OK && plan->hides) {
+        bind_head(job->writer->stmt[PDR_SQL_PUT_UNSEEN], &plan->gone);
+        rc = change(job, PDR_SQL_PUT_UNSEEN);
+    }
+    return rc;
+}
+
+/* Operations that wait go over to the new one. */
+static pdr_rc move_waiting(struct pdr__job *job, const pdr_plan *plan)
+{
+    sqlite3_stmt *stmt = job->writer->stmt[PDR_SQL_MOVE_WAITING];
+    pdr_rc rc = PDR_OK;
+
+    pdr__bind_int(stmt, 1, number_of(plan));
+    pdr__bind_int(stmt, 2, (int64_t)plan->replaced.epoch);
+    rc = change(job, PDR_SQL_MOVE_WAITING);
+    if (rc == PDR_OK &&
+        (uint64_t)sqlite3_changes(job->writer->db) != plan->replaced.inbox)
+        rc = PDR_FAIL(&job->write->err, WRONG_COUNT, "%s",
+                      "the inbox has not the rows that the head counts; verify "
+                      "the store and restore a backup");
+    return rc;
+}
+
+/* The new one has the number that it was staged under. */
+static pdr_rc take_place(struct pdr__job *job, const pdr_plan *plan)
+{
+    pdr_rc rc = run_for(job, PDR_SQL_REMOVE_UNSEEN, plan->next.epoch);
+
+    if (rc == PDR_OK && plan->inherits)
+        rc = move_waiting(job, plan);
+    if (rc == PDR_OK && plan->replaces)
+        rc = let_go(job, plan, plan->replaced.epoch);
+    return rc;
+}
+
+/* --- one session --------------------------------------------------------- */
+
+static pdr_rc remove_session(struct pdr__job *job, pdr_plan *plan)
+{
+    pdr_rc rc = pdr_plan_finish(plan, job->write, 0, 0, &job->write->err);
+
+    return rc == PDR_OK ? let_go(job, plan, plan->now.epoch) : rc;
+}
+
+static pdr_rc write_session(struct pdr__job *job, pdr_plan *plan,
+                            const struct pdr__found *found)
 {
     int64_t slots = 0, properties = 0;
     pdr_rc rc = write_work(job, plan);
@@ -664,16 +574,20 @@ static pdr_rc write_session(struct job *job, pdr_plan *plan,
     if (rc == PDR_OK)
         rc = write_frame(job, plan);
     if (rc == PDR_OK)
+        rc = cut_log(job, plan, found);
+    if (rc == PDR_OK)
         rc = write_log(job, plan, found);
     if (rc == PDR_OK)
         rc = pdr_plan_finish(plan, job->write, slots, properties,
                              &job->write->err);
+    if (rc == PDR_OK && plan->shows)
+        rc = take_place(job, plan);
     return rc == PDR_OK ? write_head(job, plan) : rc;
 }
 
 /* --- one write ----------------------------------------------------------- */
 
-static pdr_rc look_at_all(struct job *job, struct found **out)
+static pdr_rc look_at_all(struct pdr__job *job, struct pdr__found **out)
 {
     void *memory = NULL;
     size_t bytes = job->write->count * sizeof(**out);
@@ -685,16 +599,16 @@ static pdr_rc look_at_all(struct job *job, struct found **out)
     memset(memory, 0, bytes);
     *out = memory;
     for (size_t i = 0; i < job->write->count && rc == PDR_OK; i++)
-        rc = look(job, &job->write->plans[i], &(*out)[i]);
+        rc = pdr__look(job, &job->write->plans[i], &(*out)[i]);
     return rc;
 }
 
 pdr_rc pdr__write_rows(struct pdr__sqlite *store, pdr_write *write, bool *dirty,
                        int *code)
 {
-    struct job job = {store, &store->writer, write, dirty, SQLITE_OK};
+    struct pdr__job job = {store, &store->writer, write, dirty, SQLITE_OK};
     uint64_t number = store->writer.number;
-    struct found *found = NULL;
+    struct pdr__found *found = NULL;
     pdr_rc rc = look_at_all(&job, &found);
 
     for (size_t i = 0; i < write->count && rc == PDR_OK; i++) {
@@ -704,7 +618,7 @@ pdr_rc pdr__write_rows(struct pdr__sqlite *store, pdr_write *write, bool *dirty,
                            : write_session(&job, plan, &found[i]);
     }
     if (rc != PDR_OK)
-        store->writer.number = number; /* I3 */
+        store->writer.number = number; /* I2 */
     *code = job.code;
     return rc;
 }

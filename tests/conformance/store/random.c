@@ -19,13 +19,23 @@
 #define MAX_EDITS  3u
 #define MAX_ROWS   3u
 #define MAX_GROUP  5u
+#define MAX_STAGES 4u
+
+/* A session that was begun and not shown, as far as its writer knows. */
+struct stage {
+    pdr_ref ref; /* texts are static */
+    uint64_t epoch;
+};
 
 struct pair {
     pdr_store *reference, *other;
     uint64_t seed, state; /* of the random numbers */
     size_t step;
     int64_t now_ms;
+    struct stage stages[MAX_STAGES];
+    size_t next_stage;           /* the place of the next one */
     size_t done, refused, pages; /* what was met */
+    size_t shown, cut, dropped, swept;
 };
 
 /* --- random numbers ------------------------------------------------------- */
@@ -103,6 +113,7 @@ struct draft {
     pdr_completion completions[MAX_EDITS][MAX_ROWS];
     pdr_work works[MAX_EDITS][MAX_ROWS];
     uint64_t settle[MAX_EDITS][MAX_ROWS];
+    pdr_completion drop[MAX_EDITS];
 };
 
 /* The head that the reference has; false: none. */
@@ -213,6 +224,58 @@ static void draw_lease(struct pair *p, pdr_edit *edit, const pdr_head *head)
         edit->fence = head->lease.fence - (chance(p, 10) ? 1 : 0);
 }
 
+/* A stage verb, mostly for a session that was begun before. */
+static void draw_stage(struct pair *p, struct draft *d, size_t e)
+{
+    const struct stage *stage = &p->stages[below(p, MAX_STAGES)];
+    pdr_edit *edit = &d->edits[e];
+    pdr_head head;
+
+    draw_rows(p, d, e);
+    edit->stage = (pdr_stage_verb)(1 + below(p, 3));
+    edit->lease_until_ms = p->now_ms + (int64_t)below(p, 2000);
+    edit->revision = edit->epoch = 0;
+    if (edit->stage != PDR_STAGE_SHOW && !chance(p, 3)) {
+        edit->set_state = false;
+        edit->expiry = PDR_EXPIRY_KEEP;
+    }
+    if (edit->stage == PDR_STAGE_BEGIN)
+        return;
+    edit->ref = stage->epoch != 0 && !chance(p, 3) ? stage->ref : edit->ref;
+    edit->epoch = stage->epoch + (chance(p, 3) ? 1 : 0);
+    if (edit->stage == PDR_STAGE_ADD) {
+        edit->revision = PDR_ANY_REVISION;
+        return;
+    }
+    (void)know(&head, p, edit->ref);
+    edit->revision = chance(p, 5) ? 1 : head.revision;
+    edit->fence = chance(p, 10) ? head.lease.fence : 0;
+}
+
+/* Fewer entries, and fewer completions. */
+static void draw_cut(struct pair *p, struct draft *d, size_t e,
+                     const pdr_head *head)
+{
+    pdr_edit *edit = &d->edits[e];
+    pdr_str id = correlations[1 + below(p, 5)];
+    const pdr_query query = {
+        .what = PDR_READ_COMPLETIONS, .ref = edit->ref, .key = id};
+    pdr_page *page = NULL;
+
+    if (chance(p, 15))
+        edit->entries_through = below(p, (size_t)head->next_seq + 1);
+    if (!chance(p, 15))
+        return;
+    edit->drop = &d->drop[e];
+    edit->drop_count = 1;
+    d->drop[e] = (pdr_completion){.correlation_id = id};
+    if (pdr_store_read(&page, p->reference, &query, NULL) == PDR_OK)
+        d->drop[e].at_ms = page->completions[0].at_ms;
+    pdr_page_free(page);
+    if (chance(p, 10))
+        d->drop[e].at_ms++;
+}
+
 static void draw_edit(struct pair *p, struct draft *d, size_t e)
 {
     pdr_edit *edit = &d->edits[e];
@@ -223,6 +286,10 @@ static void draw_edit(struct pair *p, struct draft *d, size_t e)
     edit->revision = there ? head.revision : 0;
     if (chance(p, 7))
         edit->revision = below(p, 4); /* late, early or wrong */
+    if (chance(p, 15)) {
+        draw_stage(p, d, e);
+        return;
+    }
     if (there && chance(p, 20))
         edit->epoch = head.epoch - (chance(p, 10) ? 1 : 0);
     if (there && chance(p, 4)) {
@@ -237,6 +304,8 @@ static void draw_edit(struct pair *p, struct draft *d, size_t e)
         draw_rows(p, d, e);
     }
     draw_work(p, d, e, &head);
+    if (there)
+        draw_cut(p, d, e, &head);
     if (chance(p, 40))
         draw_lease(p, edit, &head);
 }
@@ -250,6 +319,21 @@ static void draw_commit(struct pair *p, struct draft *d)
         p->now_ms += (int64_t)below(p, 50);
     else
         p->now_ms += (int64_t)below(p, 2000) - 1000;
+}
+
+/* What the writer of a commit knows from now on. */
+static void learn(struct pair *p, const pdr_request *request)
+{
+    for (size_t i = 0; request->rc == PDR_OK && i < request->count; i++) {
+        const pdr_edit *edit = &request->edits[i];
+
+        p->shown += edit->stage == PDR_STAGE_SHOW;
+        p->cut += edit->entries_through > 0;
+        p->dropped += edit->drop_count;
+        if (edit->stage == PDR_STAGE_BEGIN)
+            p->stages[p->next_stage++ % MAX_STAGES] =
+                (struct stage){edit->ref, request->committed[i].epoch};
+    }
 }
 
 /* Did both commits end in the same way? */
@@ -288,8 +372,27 @@ static void commit_step(struct pair *p)
     }
     pdr_store_commit_all(p->reference, requests[0], count);
     pdr_store_commit_all(p->other, requests[1], count);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         compare(p, &requests[0][i], &requests[1][i]);
+        learn(p, &requests[0][i]);
+    }
+}
+
+static void sweep_step(struct pair *p)
+{
+    pdr_sweep_report reports[2];
+    pdr_store_info infos[2];
+
+    ASSERT_RC(PDR_OK,
+              pdr_store_sweep(&reports[0], p->reference, p->now_ms, NULL));
+    ASSERT_RC(PDR_OK, pdr_store_sweep(&reports[1], p->other, p->now_ms, NULL));
+    ASSERT_RC(PDR_OK, pdr_store_info_get(&infos[0], p->reference, NULL));
+    ASSERT_RC(PDR_OK, pdr_store_info_get(&infos[1], p->other, NULL));
+    if (memcmp(&reports[0], &reports[1], sizeof(reports[0])) != 0 ||
+        infos[0].unseen != infos[1].unseen)
+        fail_msg("seed %" PRIu64 " step %zu: %d and %d rows were cleared",
+                 p->seed, p->step, (int)reports[0].rows, (int)reports[1].rows);
+    p->swept += reports[0].sessions;
 }
 
 /* --- reads ---------------------------------------------------------------- */
@@ -403,6 +506,8 @@ static void run(uint64_t seed, size_t steps)
             commit_step(&p);
         else
             read_step(&p);
+        if (chance(&p, 3))
+            sweep_step(&p);
         if (p.step % 250 != 249)
             continue;
         if (suite_hash(p.reference) != suite_hash(p.other))
@@ -411,10 +516,13 @@ static void run(uint64_t seed, size_t steps)
         if ((suite_backend.capabilities & PDR_CAN_PERSIST) != 0)
             p.other = suite_reopen(p.other);
     }
-    print_message("seed %" PRIu64 ": %zu done, %zu refused, %zu pages\n", seed,
-                  p.done, p.refused, p.pages);
+    print_message("seed %" PRIu64 ": %zu done, %zu refused, %zu pages, %zu "
+                  "shown, %zu cut, %zu dropped, %zu swept\n",
+                  seed, p.done, p.refused, p.pages, p.shown, p.cut, p.dropped,
+                  p.swept);
     ASSERT(p.done > steps / 4 && p.refused > steps / 20 &&
            p.pages > steps / 10); /* else it has tried nothing */
+    ASSERT(p.shown > 0 && p.cut > 0 && p.dropped > 0 && p.swept > 0);
     pdr_store_close(p.reference);
     suite_close(p.other);
 }

@@ -194,7 +194,7 @@ static void damage(pdr_store *store)
 {
     struct memory *self = PDR_CONTAINER_OF(store, struct memory, base);
 
-    self->sessions[0]->head->is.head.changed_ms++;
+    self->seen.at[0]->head->is.head.changed_ms++;
 }
 
 TEST(memory_commit, refuses_to_build_on_a_damaged_head)
@@ -228,7 +228,7 @@ TEST(memory_commit, refuses_to_build_on_a_damaged_completion)
     ASSERT_RC(PDR_OK, pdr_store_open(&store, "memory:", NULL));
     ASSERT_RC(PDR_OK, pdr_store_commit(NULL, store, &edit, 1, &options, NULL));
     struct memory *self = PDR_CONTAINER_OF(store, struct memory, base);
-    self->sessions[0]->tables[TABLE_COMPLETIONS].at[0]->is.completion.at_ms++;
+    self->seen.at[0]->tables[TABLE_COMPLETIONS].at[0]->is.completion.at_ms++;
     edit.revision = 1;
     row.outcome = PDR_LIT("1");
     ASSERT_RC(PDR_ECORRUPT,

@@ -33,6 +33,32 @@ static pdr_store *open_in(const struct room *room, const char *rest)
     return store;
 }
 
+/* Every read of an old version works, and nothing else. */
+static void check_old(const struct room *room, const char *rest)
+{
+    char more[700], uri[700];
+    pdr_store *store = NULL;
+    pdr_store_info info;
+    pdr_err err = PDR_ERR_INIT;
+
+    snprintf(more, sizeof(more), "%s%smode=ro", rest,
+             strchr(rest, '?') != NULL ? "&" : "?");
+    store = open_in(room, more);
+    store_sample_check(store);
+    ASSERT_RC(PDR_OK, pdr_store_info_get(&info, store, &err));
+    ASSERT_INT(1, info.schema);
+    ASSERT_SIZE(0, info.unseen);
+    pdr_store_close(store);
+    snprintf(uri, sizeof(uri), "sqlite:%s", room_path(room, rest));
+    ASSERT_RC(PDR_EVERSION, pdr_store_open(&store, uri, &err));
+    ASSERT_STR("store_version", err.reason);
+    assert_non_null(strstr(err.message,
+                           "the store has version 1, this library writes "
+                           "version 2; bring it there with 'perdure store "
+                           "migrate FILE' or pdr_store_migrate(), or read it "
+                           "with mode=ro"));
+}
+
 static void check_and_go_on(const struct room *room, const char *rest)
 {
     pdr_store *store = open_in(room, rest);
@@ -43,13 +69,43 @@ static void check_and_go_on(const struct room *room, const char *rest)
     pdr_store_close(store);
 }
 
-TEST(store_of_version_1, reads_as_it_was_written_and_goes_on)
+TEST(store_of_version_1, reads_as_it_was_written_and_refuses_writers)
 {
     struct room room;
 
     room_enter(&room);
     copy_in(&room, "version-1.db");
+    check_old(&room, "version-1.db");
+    room_leave(&room);
+}
+
+TEST(store_of_version_1, goes_on_when_it_was_migrated)
+{
+    struct room room;
+    char uri[600];
+    pdr_migrate_report report;
+
+    room_enter(&room);
+    copy_in(&room, "version-1.db");
+    snprintf(uri, sizeof(uri), "sqlite:%s", room_path(&room, "version-1.db"));
+    ASSERT_RC(PDR_OK, pdr_store_migrate(&report, uri, NULL));
+    ASSERT_INT(2, report.to);
     check_and_go_on(&room, "version-1.db");
+    room_leave(&room);
+}
+
+TEST(store_of_version_2, reads_as_it_was_written_and_goes_on)
+{
+    struct room room;
+    char rest[600];
+
+    room_enter(&room);
+    copy_in(&room, "version-2.db");
+    copy_in(&room, "version-2-keyed.db");
+    copy_in(&room, "key");
+    check_and_go_on(&room, "version-2.db");
+    snprintf(rest, sizeof(rest), "version-2-keyed.db?key=%s/key", room.path);
+    check_and_go_on(&room, rest);
     room_leave(&room);
 }
 
@@ -64,7 +120,7 @@ TEST(store_of_version_1, with_a_key_needs_the_key)
     copy_in(&room, "version-1-keyed.db");
     copy_in(&room, "key");
     snprintf(rest, sizeof(rest), "version-1-keyed.db?key=%s/key", room.path);
-    check_and_go_on(&room, rest);
+    check_old(&room, rest);
     snprintf(uri, sizeof(uri), "%s", room_path(&room, "version-1-keyed.db"));
     ASSERT_RC(PDR_EDENIED, pdr_store_open(&store, uri, &err));
     ASSERT_STR("wrong_key", err.reason);

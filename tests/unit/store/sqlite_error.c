@@ -44,3 +44,49 @@ TEST(sqlite_error, needs_no_place_for_its_text)
 {
     ASSERT_RC(PDR_EIO, pdr__sqlite_fail(NULL, NULL, SQLITE_FULL, "trying"));
 }
+
+TEST(sqlite_error, tells_of_damage_where_nobody_knows_the_file)
+{
+    pdr_err err = PDR_ERR_INIT;
+    sqlite3 *db = NULL;
+
+    ASSERT_RC(PDR_ECORRUPT,
+              pdr__sqlite_fail(&err, NULL, SQLITE_IOERR_DATA, "trying"));
+    ASSERT_STR("store_damaged", err.reason);
+    ASSERT_RC(PDR_ECORRUPT,
+              pdr__sqlite_fail(NULL, NULL, SQLITE_IOERR_DATA, "trying"));
+    ASSERT_INT(SQLITE_OK, sqlite3_open(":memory:", &db));
+    ASSERT_RC(PDR_ECORRUPT,
+              pdr__sqlite_fail(&err, db, SQLITE_IOERR_DATA, "trying"));
+    ASSERT(strstr(err.message, "page 0 of ''") != NULL);
+    ASSERT_RC(PDR_EIO,
+              pdr__sqlite_fail(&err, db, SQLITE_IOERR_WRITE, "trying"));
+    ASSERT_RC(PDR_EDENIED,
+              pdr__sqlite_fail(&err, db, SQLITE_READONLY, "trying"));
+    (void)sqlite3_close(db);
+}
+
+TEST(sqlite_error, says_what_a_reader_lacks)
+{
+    const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_MEMORY;
+    pdr_err err = PDR_ERR_INIT;
+    sqlite3 *db = NULL;
+
+    ASSERT_INT(SQLITE_OK, sqlite3_open_v2("x", &db, flags, NULL));
+    ASSERT_INT(1, sqlite3_db_readonly(db, "main"));
+    ASSERT_RC(PDR_EIO,
+              pdr__sqlite_fail(&err, db, SQLITE_READONLY_CANTINIT, "trying"));
+    ASSERT(strstr(err.message, "-wal and -shm") != NULL);
+    ASSERT_RC(PDR_EIO, pdr__sqlite_fail(NULL, db, SQLITE_READONLY, "trying"));
+    (void)sqlite3_close(db);
+}
+
+TEST(sqlite_error, needs_no_place_for_any_text)
+{
+    static const int codes[] = {SQLITE_NOMEM,    SQLITE_CORRUPT, SQLITE_NOTADB,
+                                SQLITE_BUSY,     SQLITE_PERM,    SQLITE_TOOBIG,
+                                SQLITE_CANTOPEN, SQLITE_ERROR};
+
+    for (size_t i = 0; i < PDR_COUNT(codes); i++)
+        ASSERT(pdr__sqlite_fail(NULL, NULL, codes[i], "trying") != PDR_OK);
+}

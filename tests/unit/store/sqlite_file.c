@@ -25,12 +25,18 @@ static void not_reached(const char *path, const char *reason)
 TEST(sqlite_file, says_why_a_path_cannot_be_reached)
 {
     struct room room;
-    char path[5000];
+    pdr_err err = PDR_ERR_INIT;
+    char path[5000], *real = NULL;
+    bool found = false;
 
     room_enter(&room);
     room_put_c(&room, "plain", "x");
     not_reached(room_path(&room, "plain/s.db"), "no_store");
     not_reached(room_path(&room, "nowhere/s.db"), "no_store");
+    ASSERT_RC(PDR_ENOTFOUND,
+              pdr__file_real_path(&real, &found,
+                                  room_path(&room, "nowhere/s.db"), &err));
+    ASSERT(strstr(err.message, "make the folder first") != NULL);
     memset(path, 'x', sizeof(path) - 1);
     path[sizeof(path) - 1] = '\0';
     not_reached(path, "file_failed");

@@ -572,12 +572,13 @@ TEST(sqlite_group, ends_every_commit_of_a_failed_group_unknown_but_the_refused)
     shim_free(shim);
 }
 
-/* More than the cache holds goes to the disk before COMMIT. */
+/* More than the cache holds goes to the disk before COMMIT, 30 pages at once.
+ */
 TEST(sqlite_group, refuses_what_the_disk_has_no_room_for)
 {
     static char body[24 * 1024 * 1024];
     const struct shim_fault fault = {
-        .op = SHIM_WRITE, .nth = 100, .for_ever = true, .full = true};
+        .op = SHIM_WRITE, .nth = 10, .for_ever = true, .full = true};
     const struct shim_fault none = {.op = SHIM_ANY, .nth = 0};
     struct shim *shim = shim_new("full");
     pdr_entry entry = entry_of(NULL, "1");

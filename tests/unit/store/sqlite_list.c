@@ -377,6 +377,50 @@ TEST(sqlite_list, refuses_a_head_that_its_property_does_not_fit)
     stock_close(&stock);
 }
 
+/* What is shown is whole; the row behind it is the next page's. */
+TEST(sqlite_list, shows_a_page_in_front_of_a_damaged_head)
+{
+    struct stock stock;
+    pdr_query query = {.what = PDR_READ_SESSIONS, .limit = 3};
+    pdr_page *page = NULL, *next = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    stock_open(&stock);
+    stock_many(&stock, 6);
+    stock_sql(&stock, "UPDATE sessions SET kind=NULL WHERE id='s002'");
+    ASSERT_RC(PDR_OK, pdr_store_read(&page, stock.store, &query, &err));
+    ASSERT_TEXT("s003", page->sessions[2].ref.id);
+    query.after = page->next;
+    ASSERT_RC(PDR_ECORRUPT, pdr_store_read(&next, stock.store, &query, &err));
+    ASSERT_STR("store_damaged", err.reason);
+    pdr_page_free(page);
+    stock_close(&stock);
+}
+
+/* Whether that row is wanted stands in the row itself, so it is looked at. */
+TEST(sqlite_list, says_more_only_if_a_filter_lets_the_next_row_through)
+{
+    struct stock stock;
+    pdr_query query = {.what = PDR_READ_SESSIONS, .limit = 1};
+    pdr_page *page = NULL;
+
+    stock_open(&stock);
+    stock_many(&stock, 4); /* s000 and s003 are red */
+    query.filter.property = pdr_str_c("colour");
+    query.filter.match = pdr_str_c("sred");
+    query.filter.changed_from_ms = 1000;
+    query.filter.changed_to_ms = 1003;
+    ASSERT_RC(PDR_OK, pdr_store_read(&page, stock.store, &query, NULL));
+    ASSERT_TEXT("s000", page->sessions[0].ref.id);
+    ASSERT(page->next.ptr == NULL);
+    pdr_page_free(page);
+    query.filter.changed_to_ms = 1004;
+    ASSERT_RC(PDR_OK, pdr_store_read(&page, stock.store, &query, NULL));
+    ASSERT(page->next.ptr != NULL);
+    pdr_page_free(page);
+    stock_close(&stock);
+}
+
 TEST(sqlite_list, refuses_all_sessions_when_one_is_damaged)
 {
     struct stock stock;

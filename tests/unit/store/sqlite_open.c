@@ -33,6 +33,18 @@ static int mode_of(const struct room *room, const char *name)
     return (int)(file.st_mode & 0777);
 }
 
+static int byte_of(const struct room *room, const char *name, size_t at)
+{
+    size_t len = 0;
+    char *bytes = room_get(room, name, &len);
+    int byte = 0;
+
+    ASSERT(len > at);
+    byte = (unsigned char)bytes[at];
+    free(bytes);
+    return byte;
+}
+
 /* --- new files ----------------------------------------------------------- */
 
 TEST(sqlite_open, makes_files_that_only_the_owner_may_read)
@@ -79,7 +91,7 @@ TEST(sqlite_open, takes_up_a_file_that_a_killed_process_left)
     check_refused(&room, "s.db", "?mode=ro", "no_store");
     store = store_open(&room, "");
     pdr_store_close(store);
-    ASSERT_INT(1, sql_int(&room, "SELECT schema FROM store"));
+    ASSERT_INT(2, sql_int(&room, "SELECT schema FROM store"));
     /* And one that came as far as the header. */
     ASSERT_INT(0, unlink(room_path(&room, "s.db")));
     room_put_c(&room, "s.db", "");
@@ -87,7 +99,9 @@ TEST(sqlite_open, takes_up_a_file_that_a_killed_process_left)
     ASSERT(mode_of(&room, "s.db") != 0);
     store = store_open(&room, "");
     pdr_store_close(store);
-    ASSERT_INT(1, sql_int(&room, "SELECT schema FROM store"));
+    ASSERT_INT(2, sql_int(&room, "SELECT schema FROM store"));
+    ASSERT_INT(2, sql_int(&room, "PRAGMA auto_vacuum"));
+    ASSERT_INT(8, byte_of(&room, "s.db", 20));
     room_leave(&room);
 }
 
@@ -400,6 +414,49 @@ TEST(sqlite_open, reads_from_a_medium_that_cannot_be_written)
         test_skip("mounts are not allowed here");
 }
 
+/* In a process of its own, without the rights of root: 0 if the store was
+ * refused with what to do about it, 77 if it cannot be reached from there. */
+static int open_in_a_closed_folder(const char *path, const char *uri)
+{
+    pdr_store *store = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    if ((geteuid() == 0 && setuid(65534) != 0) || access(path, R_OK) != 0)
+        return 77;
+    if (pdr_store_open(&store, uri, &err) != PDR_EIO)
+        return 1;
+    return strcmp(err.reason, "file_failed") == 0 &&
+                   strstr(err.message, "a folder that you may write") != NULL
+               ? 0
+               : 2;
+}
+
+/* Somebody else may write the file, so it is not taken as unchanging. */
+TEST(sqlite_open, says_what_a_reader_lacks_in_a_folder_of_somebody_else)
+{
+    struct room room;
+    pid_t child = 0;
+    int status = 0;
+
+    room_enter(&room);
+    pdr_store_close(store_open(&room, ""));
+    ASSERT_INT(0, unlink(room_path(&room, "s.db-wal")));
+    ASSERT_INT(0, unlink(room_path(&room, "s.db-shm")));
+    ASSERT_INT(0, chmod(room_path(&room, "s.db"), 0444));
+    ASSERT_INT(0, chmod(room.path, 0555));
+    child = fork();
+    if (child == 0)
+        _exit(open_in_a_closed_folder(room_path(&room, "s.db"),
+                                      store_uri(&room, "s.db", "?mode=ro")));
+    ASSERT(child > 0 && waitpid(child, &status, 0) == child);
+    ASSERT_INT(0, chmod(room.path, 0700));
+    room_leave(&room);
+    ASSERT(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 77)
+        test_skip("the folder cannot be reached without the rights of root");
+    ASSERT_INT(0, WEXITSTATUS(status));
+}
+
 /* A process that commits and dies. */
 static void leave_a_log(const struct room *room)
 {
@@ -449,9 +506,22 @@ TEST(sqlite_open, puts_what_a_dead_process_left_into_the_main_file)
     room_leave(&room);
 }
 
+/* A program that does not end its transaction. */
+static sqlite3 *read_for_long(const struct room *room)
+{
+    sqlite3 *reader = NULL;
+
+    ASSERT_INT(SQLITE_OK, sqlite3_open_v2(room_path(room, "s.db"), &reader,
+                                          SQLITE_OPEN_READONLY, NULL));
+    ASSERT_INT(SQLITE_OK,
+               sqlite3_exec(reader, "BEGIN; SELECT count(*) FROM log", NULL,
+                            NULL, NULL));
+    return reader;
+}
+
 /* It may hold what a failed sync left: nobody may go on with it before all of
  * it is in the main file, and the log is cut off. */
-TEST(sqlite_open, waits_for_whoever_reads_a_log_that_was_left)
+TEST(sqlite_open, waits_for_whoever_reads_a_log_with_a_sync_that_did_not_end)
 {
     struct room room;
     sqlite3 *reader = NULL;
@@ -460,11 +530,8 @@ TEST(sqlite_open, waits_for_whoever_reads_a_log_that_was_left)
 
     room_enter(&room);
     leave_a_log(&room);
-    ASSERT_INT(SQLITE_OK, sqlite3_open_v2(room_path(&room, "s.db"), &reader,
-                                          SQLITE_OPEN_READONLY, NULL));
-    ASSERT_INT(SQLITE_OK,
-               sqlite3_exec(reader, "BEGIN; SELECT count(*) FROM log", NULL,
-                            NULL, NULL));
+    reader = read_for_long(&room);
+    room_put_c(&room, "s.db-lock", "1"); /* what a commit notes before it */
     ASSERT_RC(PDR_EBUSY,
               pdr_store_open(&store, room_path(&room, "s.db"), &err));
     ASSERT_STR("store_locked", err.reason);
@@ -473,6 +540,55 @@ TEST(sqlite_open, waits_for_whoever_reads_a_log_that_was_left)
     store = store_open(&room, "");
     ASSERT_INT(0, pdr__file_bytes(room_path(&room, "s.db-wal")));
     pdr_store_close(store);
+    room_leave(&room);
+}
+
+TEST(sqlite_open, goes_on_beside_whoever_reads_a_log_that_was_synced)
+{
+    struct room room;
+    sqlite3 *reader = NULL;
+
+    room_enter(&room);
+    leave_a_log(&room);
+    reader = read_for_long(&room);
+    for (uint64_t revision = 1; revision < 4; revision++) {
+        pdr_store *store = store_open(&room, "");
+
+        ASSERT_RC(PDR_OK, append_one(store, "a", revision, NULL, "{}", NULL));
+        pdr_store_close(store);
+        ASSERT(pdr__file_bytes(room_path(&room, "s.db-wal")) > 0);
+    }
+    ASSERT_INT(4, sql_int(&room, "SELECT count(*) FROM conversation"));
+    ASSERT_INT(SQLITE_OK, sqlite3_close(reader));
+    pdr_store_close(store_open(&room, ""));
+    ASSERT_INT(0, pdr__file_bytes(room_path(&room, "s.db-wal")));
+    ASSERT_INT(4, sql_int(&room, "SELECT count(*) FROM conversation"));
+    room_leave(&room);
+}
+
+/* Else the next one to open it would take a sync that failed for a good one. */
+TEST(sqlite_open, gives_a_store_that_commits_nothing_it_cannot_take_note_of)
+{
+    struct room room;
+    pdr_err err = PDR_ERR_INIT;
+    pdr_store *store = NULL;
+    int fd = -1, kept = -1, blind = -1;
+
+    room_enter(&room);
+    store = store_open(&room, "");
+    ASSERT_RC(PDR_OK, append_one(store, "a", 0, NULL, "{}", NULL));
+    fd = PDR_CONTAINER_OF(store, struct pdr__sqlite, base)->line.fd;
+    kept = dup(fd);
+    blind = open(room_path(&room, "s.db-lock"), O_RDONLY);
+    ASSERT(kept >= 0 && blind >= 0 && dup2(blind, fd) == fd);
+    ASSERT_RC(PDR_EIO, append_one(store, "a", 1, NULL, "{}", &err));
+    ASSERT_STR("file_failed", err.reason);
+    ASSERT(dup2(kept, fd) == fd);
+    ASSERT_INT(1, sql_int(&room, "SELECT count(*) FROM conversation"));
+    ASSERT_RC(PDR_OK, append_one(store, "a", 1, NULL, "{}", NULL));
+    pdr_store_close(store);
+    close(kept);
+    close(blind);
     room_leave(&room);
 }
 
@@ -492,9 +608,11 @@ TEST(sqlite_connect, takes_a_file_that_cannot_change_by_any_name)
     memset(&fake, 0, sizeof(fake));
     fake.path = path;
     fake.alone = true;
+    ASSERT_RC(PDR_OK, pdr__vfs_open(&fake.vfs, NULL, NULL));
     ASSERT_RC(PDR_OK, pdr__sqlite_connect(&db, &fake, true, NULL));
     ASSERT_RC(PDR_OK, pdr__schema_check(&fake, db, NULL));
     (void)sqlite3_close(db);
+    pdr__vfs_close(&fake.vfs);
     ASSERT(!room_has(&room, "a b%41?x#&=.db-shm"));
     room_leave(&room);
 }

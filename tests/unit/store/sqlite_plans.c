@@ -3,18 +3,50 @@
 
 #include "sqlite/reader.h"
 
+/* The functions of lists, which readers have. This one gives `*arg`. */
+static void give_bool(sqlite3_context *context, int count,
+                      sqlite3_value **values)
+{
+    const bool *arg = sqlite3_user_data(context);
+
+    (void)count;
+    (void)values;
+    sqlite3_result_int(context, *arg);
+}
+
+/* And this one the first column of a head. */
+static void give_first(sqlite3_context *context, int count,
+                       sqlite3_value **values)
+{
+    ASSERT(count > PDR_SQLITE_HEAD_COUNT);
+    sqlite3_result_value(context, values[0]);
+}
+
+/* A connection of our own that knows them. */
+static sqlite3 *raw_of(struct stock *stock, bool *index_only)
+{
+    (void)stock_ask(stock, "SELECT 1");
+    ASSERT_INT(SQLITE_OK, sqlite3_create_function(stock->raw, PDR_INDEX_ONLY, 0,
+                                                  SQLITE_UTF8, index_only,
+                                                  give_bool, NULL, NULL));
+    ASSERT_INT(SQLITE_OK, sqlite3_create_function(stock->raw, PDR_TAKE_ROW, -1,
+                                                  SQLITE_UTF8, NULL, give_first,
+                                                  NULL, NULL));
+    return stock->raw;
+}
+
 /* The plan of a statement, one line after the other. */
 static const char *plan_of(struct stock *stock, const char *sql)
 {
     static char plan[2000];
     char explain[4000];
     sqlite3_stmt *stmt = NULL;
+    bool index_only = false;
     size_t used = 0;
 
     snprintf(explain, sizeof(explain), "EXPLAIN QUERY PLAN %s", sql);
-    (void)stock_ask(stock, "SELECT 1");
-    ASSERT_INT(SQLITE_OK,
-               sqlite3_prepare_v2(stock->raw, explain, -1, &stmt, NULL));
+    ASSERT_INT(SQLITE_OK, sqlite3_prepare_v2(raw_of(stock, &index_only),
+                                             explain, -1, &stmt, NULL));
     plan[0] = '\0';
     while (sqlite3_step(stmt) == SQLITE_ROW)
         used += (size_t)snprintf(plan + used, sizeof(plan) - used, "%s\n",
@@ -94,16 +126,16 @@ TEST(sqlite_plan, of_a_page_takes_the_same_steps_in_a_larger_store)
 {
     struct stock stock;
     sqlite3_stmt *stmt = NULL;
+    bool index_only = false;
     int steps[2] = {0, 0};
 
     stock_open(&stock);
     for (int round = 0; round < 2; round++) {
         stock_many(&stock, round == 0 ? 60 : 240);
         ASSERT_INT(SQLITE_OK,
-                   sqlite3_prepare_v2(
-                       stock.raw != NULL ? stock.raw
-                                         : (stock_sql(&stock, ""), stock.raw),
-                       pdr__list_sql(READER_BY_CHANGE), -1, &stmt, NULL));
+                   sqlite3_prepare_v2(raw_of(&stock, &index_only),
+                                      pdr__list_sql(READER_BY_CHANGE), -1,
+                                      &stmt, NULL));
         sqlite3_bind_text(stmt, 1, "default", -1, SQLITE_STATIC);
         sqlite3_bind_int64(stmt, 2, 0);
         sqlite3_bind_int64(stmt, 3, INT64_MAX);
@@ -114,5 +146,28 @@ TEST(sqlite_plan, of_a_page_takes_the_same_steps_in_a_larger_store)
         sqlite3_finalize(stmt);
     }
     ASSERT(steps[1] <= steps[0] + steps[0] / 10);
+    stock_close(&stock);
+}
+
+/* Where a page is full the next row is not looked up: its index is enough. */
+TEST(sqlite_plan, of_a_list_leaves_out_the_row_behind_a_full_page)
+{
+    struct stock stock;
+    sqlite3_stmt *stmt = NULL;
+    bool index_only = false;
+
+    stock_open(&stock);
+    stock_many(&stock, 3);
+    ASSERT_INT(SQLITE_OK, sqlite3_prepare_v2(raw_of(&stock, &index_only),
+                                             pdr__list_sql(READER_BY_ID), -1,
+                                             &stmt, NULL));
+    sqlite3_bind_text(stmt, 1, "", -1, SQLITE_STATIC);
+    sqlite3_bind_text(stmt, 2, "", -1, SQLITE_STATIC);
+    ASSERT_INT(SQLITE_ROW, sqlite3_step(stmt));
+    ASSERT_INT(SQLITE_INTEGER, sqlite3_column_type(stmt, 0));
+    index_only = true;
+    ASSERT_INT(SQLITE_ROW, sqlite3_step(stmt));
+    ASSERT_INT(SQLITE_NULL, sqlite3_column_type(stmt, 0));
+    ASSERT_INT(SQLITE_OK, sqlite3_finalize(stmt));
     stock_close(&stock);
 }

@@ -309,7 +309,7 @@ static size_t fail_reads(struct stock *stock, struct shim *shim,
     size_t failed = 1, count = 0;
 
     for (size_t nth = 1; failed > 0; nth++) {
-        struct shim_fault fault = {SHIM_ANY, nth, for_ever, false};
+        struct shim_fault fault = {SHIM_ANY, nth, for_ever, false, false};
         pdr_page *page = NULL;
         pdr_rc rc = PDR_OK;
 
@@ -317,7 +317,7 @@ static size_t fail_reads(struct stock *stock, struct shim *shim,
         shim_fail(shim, &fault);
         rc = pdr_store_read(&page, stock->store, &query, NULL);
         failed = shim_failed(shim);
-        shim_fail(shim, &(struct shim_fault){SHIM_ANY, 0, false, false});
+        shim_fail(shim, &(struct shim_fault){SHIM_ANY, 0, false, false, false});
         ASSERT(rc == PDR_OK || is_failure(rc));
         ASSERT((page != NULL) == (rc == PDR_OK));
         ASSERT(page == NULL || page->count == rows);

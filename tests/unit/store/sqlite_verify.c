@@ -1,6 +1,9 @@
 /* What verify finds in a file of SQLite, and what reads do about it. */
 #include "sqlite_stock.h"
 
+#include "sqlite/reader.h"
+#include "sqlite/vfs.h"
+
 /* --- what was heard ------------------------------------------------------ */
 
 struct heard {
@@ -515,11 +518,12 @@ TEST(sqlite_verify, walks_more_rows_than_a_page_has)
 #define PAGE_BYTES 4096
 
 /* Change bytes on the root page of a table or index while nobody has the file:
- * the first place with `from`, or the first bytes of the page. */
+ * the first place with `from`, or the first bytes of the page. The page gets
+ * the sum of what it has now: what does not depend on sums must find it. */
 static void patch(struct stock *stock, const char *name, const char *from,
                   const char *to)
 {
-    static char page[PAGE_BYTES];
+    static uint8_t page[PAGE_BYTES];
     char sql[200];
     long offset = 0;
     size_t at = 0, len = strlen(to);
@@ -538,6 +542,8 @@ static void patch(struct stock *stock, const char *name, const char *from,
         ASSERT(at + len < PAGE_BYTES);
     }
     memcpy(page + at, to, len);
+    pdr__page_sum(page + PDR_SQLITE_USABLE, page,
+                  (uint32_t)(offset / PAGE_BYTES) + 1);
     ASSERT_INT(0, fseek(file, offset, SEEK_SET));
     ASSERT_SIZE(1, fwrite(page, PAGE_BYTES, 1, file));
     ASSERT_INT(0, fclose(file));
@@ -607,6 +613,63 @@ TEST(sqlite_verify, finds_a_key_of_an_index_that_is_gone)
                       "UPDATE sessions SET expiry=NULL WHERE id='s003'");
     assert_found(&stock, "sessions_by_expiry|expiry 5000, no 4|leads to a row "
                          "that says something else");
+    stock_close(&stock);
+}
+
+/* --- what it costs ------------------------------------------------------- */
+
+static int count_step(void *arg)
+{
+    ++*(size_t *)arg;
+    return 0;
+}
+
+/* Hundreds of steps that SQLite takes to verify session "long". */
+static size_t steps_of(struct stock *stock)
+{
+    const pdr_ref ref = {.id = PDR_LIT("long")};
+    struct pdr__sqlite *sqlite =
+        PDR_CONTAINER_OF(stock->store, struct pdr__sqlite, base);
+    size_t steps = 0;
+
+    ASSERT_RC(PDR_OK,
+              pdr_store_verify(NULL, stock->store, &ref, NULL, NULL, NULL));
+    ASSERT(sqlite->readers.idle != NULL && sqlite->readers.open == 1);
+    sqlite3_progress_handler(sqlite->readers.idle->db, 100, count_step, &steps);
+    ASSERT_RC(PDR_OK,
+              pdr_store_verify(NULL, stock->store, &ref, NULL, NULL, NULL));
+    sqlite3_progress_handler(sqlite->readers.idle->db, 0, NULL, NULL);
+    return steps;
+}
+
+static void lengthen(struct stock *stock, size_t count)
+{
+    static pdr_entry entries[200];
+    pdr_edit edit = {.ref = {.id = PDR_LIT("long")},
+                     .entries = entries,
+                     .entry_count = PDR_COUNT(entries)};
+
+    for (size_t i = 0; i < PDR_COUNT(entries); i++)
+        entries[i] =
+            (pdr_entry){.kind = PDR_ROW_MESSAGE, .body = PDR_LIT("{}")};
+    for (size_t i = 0; i < count; i += PDR_COUNT(entries))
+        stock_commit(stock, &edit, 1);
+}
+
+TEST(sqlite_verify, of_a_session_takes_steps_in_proportion_to_its_length)
+{
+    struct stock stock;
+    size_t once = 0, many = 0;
+
+    stock_open(&stock);
+    stock_many(&stock, 3);
+    lengthen(&stock, 2000);
+    once = steps_of(&stock);
+    lengthen(&stock, 6000);
+    many = steps_of(&stock);
+    ASSERT(once > 100);
+    if (many > 5 * once)
+        fail_msg("%zu for 2,000 entries, %zu for 8,000", once, many);
     stock_close(&stock);
 }
 

@@ -5,7 +5,7 @@
 
 TEST(words, of_states_come_back)
 {
-    const char *words[] = {"idle", "running", "waiting", "expired"};
+    const char *words[] = {"idle", "running", "waiting", "expired", "unseen"};
 
     for (unsigned i = 0; i < PDR_COUNT(words); i++) {
         pdr_session_state state = PDR_SESSION_IDLE;
@@ -71,7 +71,7 @@ TEST(words, that_are_none_leave_the_value_alone)
 
 TEST(words, of_numbers_that_are_no_value_are_a_question_mark)
 {
-    ASSERT_STR("?", pdr__session_state_word((pdr_session_state)4));
+    ASSERT_STR("?", pdr__session_state_word((pdr_session_state)5));
     ASSERT_STR("?", pdr__row_kind_word((pdr_row_kind)5));
     ASSERT_STR("?", pdr__row_shape_word((pdr_row_shape)3));
     ASSERT_STR("?", pdr__part_word((pdr_part)3));
