@@ -7,6 +7,7 @@
  *                    ──► pdr_store_verify   every digest, count and index
  *                    ──► pdr_store_sweep    clear what no reader sees
  *                    ──► pdr_store_vacuum   give free room back
+ *                    ──► pdr_store_backup   copy it while others write
  *
  * A session in a store is a head, a frame, entries, bag slots, properties,
  * completions, and what is in progress: journal, stream, inbox. A commit
@@ -588,6 +589,54 @@ typedef pdr_rc (*pdr_vacuum_fn)(void *arg, const pdr_vacuum_report *report,
 PDR_API PDR_MUST_CHECK pdr_rc pdr_store_vacuum(pdr_vacuum_report *out,
                                                pdr_store *store, pdr_err *err,
                                                pdr_vacuum_fn fn, void *arg);
+
+typedef struct pdr_backup_report {
+    uint64_t bytes;      /* of the copy when it is whole */
+    uint64_t done_bytes; /* of it that were copied so far */
+    uint64_t steps;
+} pdr_backup_report;
+
+/* Called between two steps, with the report so far; another code than PDR_OK
+ * ends the backup with it. May call the store. */
+typedef pdr_rc (*pdr_backup_fn)(void *arg, const pdr_backup_report *report,
+                                pdr_err *err);
+
+/**
+ * Copy a store into a file, as it is at one moment of this call, while this and
+ * other processes go on to commit. All that was acknowledged before the call is
+ * in the copy, and each commit as a whole or not at all. The copy has the same
+ * version and key, stands alone, and may be opened like any store.
+ *
+ * Every page is checked when it is read: of a damaged store there is no copy.
+ * The file gets its name when it is whole and on the disk; until then it is
+ * called FILE-unfinished, and what is there under its name stays. Stopped, it
+ * leaves nothing; killed, it leaves FILE-unfinished to the next backup.
+ *
+ * No writer waits for it. The log of the store cannot be begun anew meanwhile:
+ * it grows by what is committed, and shrinks afterwards.
+ *
+ * @param[out] out  may be NULL. Filled as far as it came.
+ * @param file      borrowed for the call; a path, taken as it is. Only its
+ *                  owner may read the new file.
+ * @param replace   a file that is there is replaced, whatever it is; else it is
+ *                  refused. A store that somebody has open never is.
+ * @param fn        may be NULL.
+ * @return PDR_OK; PDR_EUNSUPPORTED ("no_backup") if the store has no file;
+ *         PDR_EEXISTS ("file_exists"); PDR_EINVALID ("bad_target": a folder,
+ *         the store itself, a name that a file beside a store has);
+ *         PDR_ENOTFOUND ("no_folder"); PDR_EBUSY ("store_locked": somebody has
+ *         the file open, or is at work on another backup to it); PDR_EDENIED
+ *         ("read_only"; "unsafe_file": a log that belongs to another store lies
+ *         beside it); PDR_ECORRUPT ("store_damaged"); PDR_EIO ("disk_full",
+ *         "file_failed"); PDR_ENOMEM; PDR_EMISUSE (after fork); or what `fn`
+ *         returned.
+ * @thread any  @since 0.1
+ */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_store_backup(pdr_backup_report *out,
+                                               pdr_store *store,
+                                               const char *file, bool replace,
+                                               pdr_err *err, pdr_backup_fn fn,
+                                               void *arg);
 
 typedef struct pdr_migrate_report {
     uint32_t from; /* version of its tables before */

@@ -186,6 +186,8 @@
     X(COMPLETION_CHANGED, CONFLICT,    "completion_changed")                   \
     X(AHEAD_OF_ORIGIN,    CONFLICT,    "ahead_of_origin")                      \
     X(NO_VACUUM,          UNSUPPORTED, "no_vacuum")                            \
+    X(NO_BACKUP,          UNSUPPORTED, "no_backup")                            \
+    X(BAD_TARGET,         INVALID,     "bad_target")                           \
     X(FILE_EXISTS,        EXISTS,      "file_exists")                          \
     X(NOTHING_CHANGED,    TIMEOUT,     "nothing_changed")                      \
     X(WATCH_STOPPED,      CANCELLED,   "watch_stopped")

@@ -161,6 +161,26 @@ pdr_rc pdr_store_vacuum(pdr_vacuum_report *out, pdr_store *store, pdr_err *err,
     return rc;
 }
 
+pdr_rc pdr_store_backup(pdr_backup_report *out, pdr_store *store,
+                        const char *file, bool replace, pdr_err *err,
+                        pdr_backup_fn fn, void *arg)
+{
+    pdr_backup_report report;
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(store != NULL && file != NULL);
+    memset(&report, 0, sizeof(report));
+    rc = pdr__store_here(store, err);
+    if (rc == PDR_OK && store->ops->backup == NULL)
+        rc = PDR_FAIL(err, NO_BACKUP,
+                      "a store of this kind has no file that could be copied");
+    if (rc == PDR_OK)
+        rc = store->ops->backup(store, file, replace, &report, fn, arg, err);
+    if (out != NULL)
+        *out = report;
+    return rc;
+}
+
 /* --- a write ------------------------------------------------------------- */
 
 /* One commit while it is under way. */

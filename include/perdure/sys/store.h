@@ -290,6 +290,11 @@ typedef struct pdr_store_ops {
                      pdr_err *err);
     /* Optional. Bring a store to the version that `open` wants. */
     pdr_rc (*migrate)(const char *rest, pdr_migrate_report *out, pdr_err *err);
+    /* Optional. Copy the store as it is at one moment into a new file; `fn`,
+     * which may be NULL, is called between two steps. */
+    pdr_rc (*backup)(pdr_store *self, const char *file, bool replace,
+                     pdr_backup_report *report, pdr_backup_fn fn, void *arg,
+                     pdr_err *err);
     /* --- version 1 ends here; later slots go below this line --- */
 } pdr_store_ops;
 

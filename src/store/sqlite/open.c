@@ -573,6 +573,7 @@ const pdr_store_ops pdr__sqlite_ops = {
     .poll = pdr__sqlite_poll,
     .verify = pdr__sqlite_verify,
     .vacuum = pdr__sqlite_vacuum,
+    .backup = pdr__sqlite_backup,
     .migrate = pdr__sqlite_migrate,
     .sweep = pdr__sqlite_sweep,
 };

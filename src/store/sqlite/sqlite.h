@@ -443,6 +443,16 @@ PDR_MUST_CHECK pdr_rc pdr__sqlite_vacuum(pdr_store *self,
                                          pdr_vacuum_report *report, bool *more,
                                          pdr_err *err);
 
+/* --- copies (backup.c) ------------------------------------------------------
+ */
+
+/* The `backup` of the table. */
+PDR_MUST_CHECK pdr_rc pdr__sqlite_backup(pdr_store *self, const char *file,
+                                         bool replace,
+                                         pdr_backup_report *report,
+                                         pdr_backup_fn fn, void *arg,
+                                         pdr_err *err);
+
 /* --- checkpoints (checkpoint.c) --------------------------------------------
  */
 
