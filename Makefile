@@ -110,6 +110,9 @@ soak: ## the long versions of the tests, without a time limit
 	@$(call compile,asan)
 	@echo "soak: all tests under ASan with PERDURE_SOAK=1 and no time limit"
 	@$(sanitizers) PERDURE_SOAK=1 tools/run-tests --slow 0 build/asan
+	@$(call compile,dev)
+	@echo "soak: what counts memory, without ASan, which has its own"
+	@PERDURE_SOAK=1 tools/run-tests --slow 0 build/dev archive-large
 
 format: ## format all C files
 	@$(SETUP) check

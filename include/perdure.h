@@ -4,6 +4,7 @@
 #ifndef PERDURE_H
 #define PERDURE_H
 
+#include <perdure/archive.h>
 #include <perdure/bag.h>
 #include <perdure/buf.h>
 #include <perdure/codec.h>

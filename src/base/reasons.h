@@ -190,7 +190,13 @@
     X(BAD_TARGET,         INVALID,     "bad_target")                           \
     X(FILE_EXISTS,        EXISTS,      "file_exists")                          \
     X(NOTHING_CHANGED,    TIMEOUT,     "nothing_changed")                      \
-    X(WATCH_STOPPED,      CANCELLED,   "watch_stopped")
+    X(WATCH_STOPPED,      CANCELLED,   "watch_stopped")                        \
+    /* archive */                                                              \
+    X(NO_SESSION_ID,      INVALID,     "no_session_id")                        \
+    X(MEMBER_ORDER,       UNSUPPORTED, "member_order")                         \
+    X(BAD_FRAME,          CORRUPT,     "bad_frame")                            \
+    X(SESSION_CHANGED,    CONFLICT,    "session_changed")                      \
+    X(CANNOT_EXPORT,      INVALID,     "cannot_export")                        \
 /* clang-format on */
 
 enum pdr__reason {

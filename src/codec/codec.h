@@ -130,6 +130,7 @@ pdr_rc pdr__json_walk_next(pdr_event *event, pdr_value **value, void *self,
                            pdr_err *err);
 pdr_rc pdr__json_walk_take(pdr_value **out, void *self, pdr_err *err);
 int64_t pdr__json_walk_offset(const void *self);
+struct window *pdr__json_walk_window(void *self);
 void pdr__json_walk_close(void *self);
 
 /* As pdr_json_write(), for a value that stands `level` containers deep; options
@@ -177,6 +178,7 @@ struct window {
     size_t event; /* in buf: where the last event begins; kept from there on */
     size_t pos;   /* in buf: what was passed */
     int64_t base; /* offset of buf in the stream */
+    int64_t hold; /* offset from which on all is kept; -1: the event alone */
     bool at_end;  /* the stream has no more */
     pdr_read_fn fn;
     void *arg;
@@ -185,8 +187,20 @@ struct window {
 void pdr__window_init(struct window *window, pdr_read_fn fn, void *arg);
 void pdr__window_dispose(struct window *window);
 /* More bytes behind those in the window, or at_end. What lies before `event`
- * may be dropped: then event, pos and base move. */
+ * and `hold` may be dropped: then event, pos and base move. */
 pdr_rc pdr__window_fill(struct window *window, pdr_err *err);
+
+/* The window of a walk over JSON, for who wants its bytes and not only what
+ * they mean. Set `hold` to an offset that was not dropped yet. */
+struct window *pdr__walk_window(pdr_walk *walk);
+/* The bytes from `from` up to `to`, which are held and were passed. Borrowed
+ * until the walk goes on. */
+pdr_str pdr__window_text(const struct window *window, int64_t from, int64_t to);
+/* Byte behind the last event; of a name, behind its colon. */
+static inline int64_t pdr__window_passed(const struct window *window)
+{
+    return window->base + (int64_t)window->pos;
+}
 
 /* --- output to a stream (sink.c) ---------------------------------------------
  */

@@ -85,6 +85,13 @@ int64_t pdr__json_walk_offset(const void *self)
     return w->in.base + (int64_t)w->in.event;
 }
 
+struct window *pdr__json_walk_window(void *self)
+{
+    struct json_walk *w = self;
+
+    return &w->in;
+}
+
 /* Is there a byte at `at`, after reading as much as that takes? */
 static bool has_byte(struct json_walk *w, size_t *at)
 {
@@ -163,15 +170,30 @@ static bool within_limit(struct json_walk *w, size_t at)
     return false;
 }
 
+/* The first quote or backslash from `at` on that is in the window, else its
+ * end. */
+static size_t plain_end(const struct json_walk *w, size_t at)
+{
+    const char *p = w->in.buf.ptr + at, *end = w->in.buf.ptr + w->in.buf.len;
+
+    while (p < end && *p != '"' && *p != '\\')
+        p++;
+    return (size_t)(p - w->in.buf.ptr);
+}
+
 /* From a quote to behind the closing one, or to the end of the stream. */
 static size_t string_end(struct json_walk *w, size_t at)
 {
     at++;
     while (has_byte(w, &at) && within_limit(w, at)) {
-        char c = w->in.buf.ptr[at];
-        if (c == '"')
+        at = plain_end(w, at);
+        if (at == w->in.buf.len)
+            continue;
+        if (w->in.buf.ptr[at] == '"') {
+            (void)within_limit(w, at); /* else the walk has failed */
             return at + 1;
-        at += c == '\\' ? 2 : 1;
+        }
+        at += 2; /* an escape */
     }
     return at < w->in.buf.len ? at : w->in.buf.len;
 }

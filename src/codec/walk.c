@@ -100,6 +100,12 @@ int64_t pdr_walk_offset(const pdr_walk *walk)
     return walk->codec->walk_offset(walk->self);
 }
 
+struct window *pdr__walk_window(pdr_walk *walk)
+{
+    assert(walk->codec == &pdr__json_codec);
+    return pdr__json_walk_window(walk->self);
+}
+
 /* Hand out the failure that is kept (W1). */
 static pdr_rc give_failure(const pdr_walk *w, pdr_err *err)
 {

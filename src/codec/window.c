@@ -6,6 +6,7 @@
  *
  * INVARIANT
  *   W1  event <= pos <= buf.len, and one byte behind buf.len is reserved.
+ *   W2  base <= hold, unless nothing is held.
  */
 #include "codec.h"
 
@@ -13,6 +14,7 @@ void pdr__window_init(struct window *window, pdr_read_fn fn, void *arg)
 {
     memset(window, 0, sizeof(*window));
     window->buf.max = SIZE_MAX;
+    window->hold = -1;
     window->fn = fn;
     window->arg = arg;
 }
@@ -22,16 +24,28 @@ void pdr__window_dispose(struct window *window)
     pdr_buf_dispose(&window->buf);
 }
 
-/* Forget what lies before the last event. */
+/* Forget what lies before the last event, and before what is held. */
 static void slide(struct window *w)
 {
-    if (w->event == 0)
+    size_t gone = w->event;
+
+    if (w->hold >= 0 && w->hold - w->base < (int64_t)gone)
+        gone = (size_t)(w->hold - w->base); /* W2 */
+    if (gone == 0)
         return;
-    memmove(w->buf.ptr, w->buf.ptr + w->event, w->buf.len - w->event);
-    w->buf.len -= w->event;
-    w->pos -= w->event;
-    w->base += (int64_t)w->event;
-    w->event = 0;
+    memmove(w->buf.ptr, w->buf.ptr + gone, w->buf.len - gone);
+    w->buf.len -= gone;
+    w->pos -= gone;
+    w->base += (int64_t)gone;
+    w->event -= gone;
+}
+
+pdr_str pdr__window_text(const struct window *window, int64_t from, int64_t to)
+{
+    assert(window->base <= from && from <= to);
+    assert(to - window->base <= (int64_t)window->buf.len);
+    return pdr_str_n(window->buf.ptr + (from - window->base),
+                     (size_t)(to - from));
 }
 
 pdr_rc pdr__window_fill(struct window *window, pdr_err *err)

@@ -2,9 +2,10 @@
  * store_turn.c - what does a turn cost in a long session, and beside one sync?
  *
  * turn/flat/sqlite  A turn of sessions with ten entries, divided by one of a
- *     session with 10,000, and by one of a session whose frame has 1 MB; all in
- *     one store. Three figures each: bytes through the VFS, those to the log
- *     alone, and time on the core. `ratio` is the smallest of the six.
+ *     session with 10,000, and by one of a session that was imported from a
+ *     pretty-printed document with 1 MB of unknown members; all in one store.
+ *     Three figures each: bytes through the VFS, those to the log alone, and
+ *     time on the core. `ratio` is the smallest of the six.
  *
  *     A block opens the store, makes each of its commits once so that both
  *     sides have their pages in memory, and then once more, which counts: a
@@ -18,9 +19,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <perdure/archive.h>
 
 #include "bench.h"
 #include "count_vfs.h"
@@ -75,17 +79,59 @@ static struct cost flat_block(const struct fill *fill,
         (double)core / 1e3 / (double)count};
 }
 
-static void give_frame(struct turn_session *session, pdr_store *store)
+/* A state document as people lay it out: eight entries, and 1 MB of members
+ * that nobody knows. */
+static char *pretty_document(size_t *len)
 {
-    char *frame = bench_reserve(FRAME_BYTES);
+    size_t room = FRAME_BYTES + ((size_t)64 << 10);
+    char *text = bench_reserve(room);
+    FILE *out = fmemopen(text, room, "w");
+    size_t n = 0;
 
-    memset(frame, 'x', FRAME_BYTES);
-    memcpy(frame, "{\"unknown\":\"", 12);
-    memcpy(frame + FRAME_BYTES - 2, "\"}", 2);
-    turn_next(&turn, session);
-    turn.edit.frame = (pdr_str){frame, FRAME_BYTES};
+    if (out == NULL)
+        bench_fail("no memory for a document");
+    fprintf(out, "{\n  \"schemaVersion\": \"1.1.0\",\n  \"data\": {\n"
+                 "    \"conversationHistory\": [");
+    for (size_t i = 0; i < 2 * FILL_TURNS; i++)
+        fprintf(out,
+                "%s\n      {\n        \"$type\": \"%s\",\n"
+                "        \"correlationId\": \"before-%zu\",\n"
+                "        \"createdAt\": \"2026-01-01T00:00:00Z\",\n"
+                "        \"messages\": []\n      }",
+                i == 0 ? "" : ",", i % 2 == 0 ? "request" : "response", i / 2);
+    fprintf(out, "\n    ]\n  }");
+    while ((size_t)ftell(out) < FRAME_BYTES)
+        fprintf(out, ",\n  \"unknown-%zu\": { \"a\": [ 1.50, \"\\u0041\" ] }",
+                n++);
+    fprintf(out, "\n}\n");
+    *len = (size_t)ftell(out);
+    fclose(out);
+    return text;
+}
+
+/* Put that document in the place of a session, and bring it to where the others
+ * are: under a lease, with work and properties. */
+static void import_pretty(struct turn_session *session, pdr_store *store)
+{
+    pdr_str bytes = {NULL, 0};
+    char *text = pretty_document(&bytes.len);
+    pdr_import_report report;
+    pdr_err err = PDR_ERR_INIT;
+    pdr_edit gone = {.ref = {pdr_str_c(TURN_TENANT), pdr_str_c(session->id)},
+                     .revision = session->revision,
+                     .remove = true};
+
+    bytes.ptr = text;
+    turn_session_init(session, session->number);
+    turn_first(&turn, session);
+    pdr_import_opts opts = {.ref = gone.ref, .now_ms = turn.options.now_ms};
+    if (pdr_store_commit(NULL, store, &gone, 1, &turn.options, &err) !=
+            PDR_OK ||
+        pdr_import(&report, store, &opts, &err, pdr_read_str, &bytes) != PDR_OK)
+        bench_fail("cannot import a document: %s", err.message);
+    turn.edit.revision = report.revision;
     turn_commit(session, &turn, store);
-    free(frame);
+    free(text);
 }
 
 /* The three figures of one comparison. */
@@ -223,7 +269,7 @@ int main(int argc, char **argv)
         pdr_store *store = fill_open(&fill);
         size_t turns = quick ? 50 : LONG_ENTRIES / 2 - FILL_TURNS;
         fill_one(fill_pick(&fill, LONG_SESSION), turns, store);
-        give_frame(fill_pick(&fill, FRAME_SESSION), store);
+        import_pretty(fill_pick(&fill, FRAME_SESSION), store);
         pdr_store_close(store);
         measure_flat(&fill);
     }

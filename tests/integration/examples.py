@@ -1,5 +1,5 @@
 """The programs in examples/ that work on sessions, as a user runs them.
-Usage: examples.py EXAMPLE-SAVE EXAMPLE-PROVIDER EXAMPLE-STORE"""
+Usage: examples.py EXAMPLE-SAVE EXAMPLE-PROVIDER EXAMPLE-STORE EXAMPLE-ARCHIVE"""
 import json
 import os
 import sys
@@ -8,7 +8,8 @@ from harness import Tests, record, run
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
-SAVE, PROVIDER, STORE = (os.path.abspath(path) for path in sys.argv[1:4])
+SAVE, PROVIDER, STORE, ARCHIVE = (
+    os.path.abspath(path) for path in sys.argv[1:5])
 tests = Tests("examples")
 
 
@@ -147,6 +148,36 @@ def _():
     assert result.status != 0 and b"note.txt" in result.err, result
     assert read("note.txt") == b"no store\n" * 100
     assert run([STORE]).status == 2
+
+
+# --- archive -----------------------------------------------------------------
+
+@tests.test("example archive: gives back the bytes that it took")
+def _():
+    for number, path in enumerate((
+            ("dotnet", "sessions", "session-context-provider.json"),
+            ("python", "sessions", "session-context-provider.json"))):
+        text = read(data(*path))
+        result = run([ARCHIVE, "a.db", "in", "s-%d" % number], stdin=text)
+        assert result.status == 0 and b" entries, " in result.out, result
+        result = run([ARCHIVE, "a.db", "out", "s-%d" % number])
+        assert (0, text, b"") == (result.status, result.out, result.err)
+    text = b'{ "session_id" : "own" , "state" : { "k" : 1.0 } }\n'
+    expect(run([ARCHIVE, "a.db", "in"], stdin=text), 0,
+           "own: 0 entries, 1 slots, 0 properties\n")
+    assert text == run([ARCHIVE, "a.db", "out", "own"]).out
+
+
+@tests.test("example archive: says what is wrong, and where")
+def _():
+    result = run([ARCHIVE, "a.db", "in"], stdin=b'{"stateBag":{}}')
+    assert result.status == 6 and b"(no_session_id)" in result.err, result
+    result = run([ARCHIVE, "a.db", "in", "x"], stdin=b'{"conversationId":5}')
+    assert result.status == 6, result
+    assert result.err.startswith(b"archive: /conversationId: "), result
+    result = run([ARCHIVE, "a.db", "out", "x"])
+    assert result.status == 3 and b"(no_session)" in result.err, result
+    assert run([ARCHIVE, "a.db"]).status == 2
 
 
 tests.finish()

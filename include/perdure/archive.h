@@ -1,0 +1,133 @@
+/*
+ * perdure/archive.h - documents into a store and out of it.
+ *
+ *     a stream of JSON ── pdr_import ──► frame, entries, slots, properties
+ *     a stream of JSON ◄── pdr_export ── the same bytes, and what came since
+ *
+ * In a store a session is no document: its history is entries, its bag is
+ * slots, and what stands around them is the frame (docs/formats/frame.md). An
+ * import splits a session, a session with metadata, or a durable state document
+ * into these; an export puts them together again. What nobody changed comes
+ * back byte for byte.
+ *
+ * Both work on streams: a session of any length needs no more memory than its
+ * largest entry or slot asks for.
+ *
+ * Times are milliseconds since 1970 (UTC), and always the caller's.
+ */
+#ifndef PERDURE_ARCHIVE_H
+#define PERDURE_ARCHIVE_H
+
+#include <perdure/codec.h>
+#include <perdure/store.h>
+
+PDR_BEGIN_DECLS
+
+/* --- import --------------------------------------------------------------- */
+
+typedef struct pdr_import_opts {
+    pdr_ref ref;       /* id absent: the one that the document has */
+    pdr_str agent;     /* for lists; absent: that of a durable id, else none */
+    bool replace;      /* take the place of a session that is there */
+    bool bare_tokens;  /* NaN, Infinity and -Infinity may stand in it */
+    uint64_t revision; /* with `replace`: of that session; 0: whichever */
+    int64_t now_ms;
+    uint32_t timeout_ms; /* of each commit, as in pdr_commit_options */
+} pdr_import_opts;
+
+typedef struct pdr_import_report {
+    pdr_ref ref;       /* borrowed from `opts` or from `id` */
+    char id[1025];     /* of the session, if `opts` did not name it */
+    uint64_t revision; /* that it has now */
+    uint64_t epoch;
+    uint64_t entries;
+    uint64_t slots;
+    uint64_t properties;
+    uint64_t bytes;   /* that were read */
+    uint64_t commits; /* that it took */
+} pdr_import_report;
+
+/**
+ * Read one document from a stream and make a session of it: a session of any
+ * shape, a session with metadata, or a durable state document, as JSON.
+ *
+ * It is there as a whole or not at all. Up to 4 MiB and 20,000 rows it is one
+ * commit; more is staged in several, while others go on to write, and seen when
+ * the last one is done. A session that is there is refused unless `replace` is
+ * set; then the new one begins a new epoch, and keeps the inbox, the properties
+ * and the expiry (if the document has none of its own), and the completions of
+ * the last 24 hours of the old one. `expirationTimeUtc` of a state document is
+ * the expiry of the session: null clears it, what is no date says nothing.
+ *
+ * @param[out] out  may be NULL. Filled on success.
+ * @param opts      borrowed for the call.
+ * @param fn        gives the bytes; borrowed with `arg` for the call.
+ * @return PDR_OK; PDR_EEXISTS ("session_exists"); PDR_EINVALID
+ *         ("no_session_id": neither `opts` nor the document names one;
+ *         "session_unknown_shape", "session_member", "history_shape" with the
+ *         path; what is no JSON, with its offset); PDR_EVERSION
+ *         ("schema_version", "session_version"); PDR_ELIMIT ("row_too_large",
+ *         with the path and the size; "too_deep", "too_many_slots", ...);
+ *         PDR_EUNSUPPORTED ("member_order": a document above 8 MiB whose last
+ *         members say that the first ones are something else); as
+ *         pdr_store_commit(); what `fn` returned.
+ * @thread any  @since 0.1
+ */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_import(pdr_import_report *out,
+                                         pdr_store *store,
+                                         const pdr_import_opts *opts,
+                                         pdr_err *err, pdr_read_fn fn,
+                                         void *arg);
+
+/* What lists compare of a property: one text for each text, number and boolean;
+ * numbers that are equal have the same one. */
+
+/** The `match` of a property's value, appended to `out`.
+ * @param[out] found  false: no list finds such a value (null, an array, an
+ *                    object, or a text that is too long).
+ * @return PDR_OK; PDR_ENOMEM. @thread any @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_property_match(pdr_buf *out, bool *found,
+                                                 const pdr_value *value,
+                                                 pdr_err *err);
+
+/* --- export --------------------------------------------------------------- */
+
+typedef struct pdr_export_opts {
+    pdr_ref ref;
+    bool bare; /* without the wrapper that holds its properties */
+} pdr_export_opts;
+
+typedef struct pdr_export_report {
+    uint64_t revision; /* that was written */
+    uint64_t entries;
+    uint64_t slots;
+    uint64_t properties;
+    uint64_t bytes;
+} pdr_export_report;
+
+/**
+ * Write a session as one JSON document, as it was at the moment of the call: in
+ * the frame that it came in, or if it was made here as a durable state document
+ * (kind "durable") or a native session. A state document says when the session
+ * expires.
+ *
+ * @param[out] out  may be NULL. Filled on success.
+ * @param opts      borrowed for the call.
+ * @param fn        takes the bytes; borrowed with `arg` for the call.
+ * @return PDR_OK; PDR_ENOTFOUND ("no_session"); PDR_ECONFLICT
+ *         ("session_changed"): it was replaced or cut while it was written, or
+ *         its bag is larger than 16 MiB and was changed; what was written is no
+ *         document then; PDR_EINVALID ("cannot_export": an entry has no form in
+ *         this document); PDR_ECORRUPT ("bad_frame", or as pdr_store_read());
+ *         what `fn` returned.
+ * @thread any  @since 0.1
+ */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_export(pdr_export_report *out,
+                                         pdr_store *store,
+                                         const pdr_export_opts *opts,
+                                         pdr_err *err, pdr_write_fn fn,
+                                         void *arg);
+
+PDR_END_DECLS
+
+#endif

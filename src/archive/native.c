@@ -1,0 +1,218 @@
+/*
+ * native.c - the frame of a session that was made in the store.
+ *
+ * WHY  Such a session never was a document. It becomes one that our own readers
+ *      take: a durable session a state document, any other a session of the
+ *      native shape with its entries as the history slot. A state document has
+ *      no place for a bag or properties; with either it stands in a bundle:
+ *
+ *      {"perdure":{"version":…,"kind":"durable","document":STATE},
+ *       "sessionId":"@dafx-…","stateBag":{…}}
+ *
+ *      The same holds for a state document that came in and has got a bag
+ *      since.
+ */
+#include "export.h"
+
+#include <perdure/doc.h>
+#include <perdure/json.h>
+#include <perdure/session.h>
+
+#define NATIVE_VERSION "1.0.0"
+
+/* A durable id begins so, and no other does (store.h). */
+static bool is_durable_id(pdr_str id)
+{
+    return id.len > 0 && id.ptr[0] == '@';
+}
+
+/* --- texts ----------------------------------------------------------------
+ */
+
+/* Append `before`, the text as a JSON string, and `after`. */
+static pdr_rc put_string(pdr_buf *out, const char *before, pdr_str text,
+                         const char *after, pdr_err *err)
+{
+    pdr_value *string = NULL;
+    pdr_rc rc = pdr_buf_append(out, pdr_str_c(before), err);
+
+    if (rc == PDR_OK)
+        rc = pdr_value_new_string(&string, text, err);
+    if (rc == PDR_OK)
+        rc = pdr_json_write(out, string, NULL, err);
+    if (rc == PDR_OK)
+        rc = pdr_buf_append(out, pdr_str_c(after), err);
+    pdr_value_free(string);
+    return rc;
+}
+
+/* {"perdure":{"version":… with kind and id, where they are not empty. */
+static pdr_rc put_mark(pdr_buf *out, pdr_str kind, pdr_str id, pdr_err *err)
+{
+    pdr_rc rc = pdr_buf_append(
+        out, PDR_LIT("{\"perdure\":{\"version\":\"" NATIVE_VERSION "\""), err);
+
+    if (rc == PDR_OK && kind.len > 0)
+        rc = put_string(out, ",\"kind\":", kind, "", err);
+    if (rc == PDR_OK && id.len > 0)
+        rc = put_string(out, ",\"id\":", id, "", err);
+    return rc;
+}
+
+/* A durable session has a durable id. One under another id does not say what it
+ * is; its document tells. */
+pdr_rc pdr__bundle_open(pdr_buf *out, const pdr_head *head, pdr_err *err)
+{
+    const pdr_str none = {NULL, 0};
+    pdr_str id = head->ref.id;
+    pdr_rc rc = is_durable_id(id) ? put_mark(out, PDR_LIT("durable"), none, err)
+                                  : put_mark(out, none, id, err);
+
+    if (rc == PDR_OK)
+        rc = pdr_buf_append(out, PDR_LIT(",\"document\":"), err);
+    return rc;
+}
+
+pdr_rc pdr__bundle_middle(pdr_buf *out, const pdr_head *head, pdr_err *err)
+{
+    pdr_rc rc = pdr_buf_append(out, PDR_LIT("}"), err);
+
+    if (rc == PDR_OK && is_durable_id(head->ref.id))
+        rc = put_string(out, ",\"sessionId\":", head->ref.id, "", err);
+    if (rc == PDR_OK)
+        rc = pdr_buf_append(out, PDR_LIT(",\"stateBag\":"), err);
+    return rc;
+}
+
+/* Do documents have sessions of this kind? */
+static bool is_kind(pdr_str kind)
+{
+    for (int i = 0; i <= PDR_SESSION_KIND_CHAT; i++) {
+        const char *name = pdr_session_kind_name((pdr_session_kind)i);
+
+        if (pdr_str_equal(kind, pdr_str_c(name)))
+            return true;
+    }
+    return false;
+}
+
+static pdr_rc put_native(pdr_buf *out, const pdr_head *head, pdr_err *err)
+{
+    char shown[PDR_SHOWN];
+    pdr_rc rc = PDR_OK;
+
+    if (!is_kind(head->kind))
+        return PDR_FAIL(err, CANNOT_EXPORT,
+                        "the session is of the kind '%s', which no document "
+                        "has: make it again with one as client",
+                        pdr__shown(shown, head->kind));
+    rc = put_mark(out, head->kind, head->ref.id, err);
+    if (rc == PDR_OK)
+        rc = pdr_buf_append(out, PDR_LIT("},\"stateBag\":"), err);
+    return rc;
+}
+
+static pdr_rc put_state(pdr_buf *out, const pdr_head *head, pdr_err *err)
+{
+    pdr_str version = head->schema_version.ptr != NULL
+                          ? head->schema_version
+                          : PDR_LIT(PDR_STATE_VERSION);
+    pdr_schema_version read;
+    char shown[PDR_SHOWN];
+
+    if (pdr_schema_version_read(&read, version, NULL) != PDR_OK)
+        return PDR_FAIL(err, CANNOT_EXPORT,
+                        "the session says that its schema version is '%s', "
+                        "which is none: make it again with one as %s",
+                        pdr__shown(shown, version), PDR_STATE_VERSION);
+    return put_string(out, "{\"schemaVersion\":", version,
+                      ",\"data\":{\"conversationHistory\":", err);
+}
+
+/* --- pieces ---------------------------------------------------------------
+ */
+
+/* A list of entries as it is, and one that is a history slot. */
+static const struct pdr__entries plain_entries = {
+    {"[", 1}, {"", 0}, {",", 1}, {"]", 1}, {"[]", 2}};
+static const struct pdr__entries slot_entries = {
+    {"{\"messages\":[", 13}, {"", 0}, {",", 1}, {"]}", 2}, {"", 0}};
+
+/* It stands behind the entries, if there is one. */
+static const struct pdr__expiry plain_expiry = {
+    PDR_NEVER, {"", 0},  {",\"expirationTimeUtc\":", 21}, {"", 0}, {"", 0},
+    {NULL, 0}, {NULL, 0}};
+
+static const struct pdr__piece slot_piece = {
+    PDR_PIECE_ENTRIES, {NULL, 0}, &slot_entries, NULL, NULL, {NULL, 0}};
+static const struct pdr__piece expiry_piece = {
+    PDR_PIECE_EXPIRY, {NULL, 0}, NULL, &plain_expiry, NULL, {NULL, 0}};
+static const struct pdr__member history_member = {
+    {"", 0}, {"\"InMemoryChatHistoryProvider\":", 30},
+    {"", 0}, {NULL, 0},
+    true,    {&slot_piece, 1}};
+static const struct pdr__members native_bag = {
+    {"", 0}, {"", 0}, {"", 0}, {NULL, 0}, &history_member, 1};
+
+/* A text piece with a copy of the text. */
+static pdr_rc keep_text(struct pdr__piece *out, struct pdr__frame *frame,
+                        const pdr_buf *text, pdr_err *err)
+{
+    char *copy = NULL;
+    pdr_rc rc =
+        pdr__arena_strndup(&copy, &frame->memory, pdr_buf_str(text), err);
+
+    memset(out, 0, sizeof(*out));
+    out->kind = PDR_PIECE_TEXT;
+    out->text = pdr_str_n(copy, text->len);
+    return rc;
+}
+
+/* What stands in the middle: the entries, or the bag that holds them. */
+static void set_middle(struct pdr__frame *out, struct pdr__piece *piece,
+                       bool durable)
+{
+    memset(piece, 0, sizeof(*piece));
+    if (durable) {
+        out->shape = PDR_ROW_STATE;
+        out->entries = &plain_entries;
+        piece->kind = PDR_PIECE_ENTRIES;
+        piece->entries = out->entries;
+        return;
+    }
+    out->shape = PDR_ROW_DOTNET;
+    out->entries = &slot_entries;
+    out->bag = &native_bag;
+    piece->kind = PDR_PIECE_BAG;
+    piece->members = out->bag;
+}
+
+pdr_rc pdr__frame_native(struct pdr__frame *out, const pdr_head *head,
+                         pdr_err *err)
+{
+    bool durable = pdr_str_equal(head->kind, PDR_LIT("durable"));
+    pdr_buf text = PDR_BUF_INIT(PDR_MAX_ROW_BYTES);
+    struct pdr__piece *list = NULL;
+    size_t count = 2;
+    void *room = NULL;
+    pdr_rc rc = pdr__arena_alloc(&room, &out->memory, 4 * sizeof(*list), err);
+
+    if (rc != PDR_OK)
+        return rc;
+    list = room;
+    rc = durable ? put_state(&text, head, err) : put_native(&text, head, err);
+    if (rc == PDR_OK)
+        rc = keep_text(&list[0], out, &text, err);
+    set_middle(out, &list[1], durable);
+    if (durable)
+        list[count++] = expiry_piece;
+    pdr_buf_clear(&text);
+    if (rc == PDR_OK)
+        rc = pdr_buf_append(&text, durable ? PDR_LIT("}}") : PDR_LIT("}"), err);
+    if (rc == PDR_OK)
+        rc = keep_text(&list[count++], out, &text, err);
+    out->pieces.list = list;
+    out->pieces.count = count;
+    pdr_buf_dispose(&text);
+    return rc;
+}

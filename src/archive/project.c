@@ -1,0 +1,110 @@
+/*
+ * project.c - an entry in a document of another shape than its own.
+ *
+ * WHY  A session came in as a .NET or Python document, and a run has added
+ *      entries of the state shape since; or messages of one edition stand in
+ *      the history of the other. A history holds messages: those of the entry,
+ *      each in the shape of the document. The other way there is nothing
+ *      honest: an entry of a state document is a request or a response, and a
+ *      message alone does not say whose.
+ *
+ * NOT HERE  How a message is converted: perdure/content.h.
+ */
+#include <inttypes.h>
+
+#include "export.h"
+
+#include <perdure/json.h>
+
+#include "doc.h"
+
+static pdr_shape shape_of(pdr_row_shape shape)
+{
+    if (shape == PDR_ROW_PYTHON)
+        return PDR_SHAPE_PYTHON;
+    return shape == PDR_ROW_DOTNET ? PDR_SHAPE_DOTNET : PDR_SHAPE_STATE;
+}
+
+static pdr_rc refuse(const pdr_entry *entry, const char *what, pdr_err *err)
+{
+    return PDR_FAIL(err, CANNOT_EXPORT, "entry %" PRIu64 " %s", entry->seq,
+                    what);
+}
+
+/* One message in its new shape. */
+static pdr_rc give_message(const pdr_entry *entry, const pdr_value *message,
+                           pdr_row_shape to, pdr_err *err, pdr__message_fn fn,
+                           void *arg)
+{
+    pdr_buf text = PDR_BUF_INIT(UINT32_MAX);
+    pdr_value *made = NULL;
+    pdr_rc rc = pdr_message_convert(&made, message, shape_of(entry->shape),
+                                    shape_of(to), err);
+
+    if (rc == PDR_OK &&
+        pdr__levels(made) > PDR_DEFAULT_DEPTH - PDR_LEVELS_ABOVE_MESSAGE)
+        rc =
+            PDR_FAIL(err, TOO_DEEP,
+                     "entry %" PRIu64
+                     " has a message that would stand too deep in the document",
+                     entry->seq);
+    if (rc == PDR_OK)
+        rc = pdr_json_write(&text, made, NULL, err);
+    if (rc == PDR_OK)
+        rc = fn(pdr_buf_str(&text), err, arg);
+    pdr_value_free(made);
+    pdr_buf_dispose(&text);
+    return rc;
+}
+
+/* Every message of a request or response. */
+static pdr_rc give_messages(const pdr_entry *entry, const pdr_value *body,
+                            pdr_row_shape to, pdr_err *err, pdr__message_fn fn,
+                            void *arg)
+{
+    const pdr_value *messages = pdr_value_get_c(body, "messages");
+    pdr_iter it;
+    pdr_rc rc = PDR_OK;
+
+    if (!pdr__is_nothing(messages) && pdr_value_kind(messages) != PDR_ARRAY)
+        return refuse(entry,
+                      "has messages that are no list, which no history can "
+                      "hold: remove it by retention",
+                      err);
+    pdr_iter_init(&it, messages);
+    while (rc == PDR_OK && pdr_iter_next(&it))
+        rc = give_message(entry, it.value, to, err, fn, arg);
+    return rc;
+}
+
+pdr_rc pdr__entry_project(const pdr_entry *entry, pdr_row_shape to,
+                          pdr_err *err, pdr__message_fn fn, void *arg)
+{
+    pdr_value *body = NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (to == PDR_ROW_STATE)
+        return refuse(entry,
+                      "is a message alone, and a state document holds requests "
+                      "and responses only: append it as one of these in the "
+                      "state shape",
+                      err);
+    if (entry->shape == PDR_ROW_STATE && entry->kind != PDR_ROW_REQUEST &&
+        entry->kind != PDR_ROW_RESPONSE)
+        return refuse(entry,
+                      "is neither a request nor a response, and a history "
+                      "holds messages only: remove it by retention",
+                      err);
+    rc = pdr_json_read_borrowed(&body, entry->body, NULL, err);
+    if (rc != PDR_OK && rc != PDR_ENOMEM)
+        return refuse(entry,
+                      "is no JSON, so that it cannot be written in the shape "
+                      "of the document: remove it by retention",
+                      err);
+    if (rc == PDR_OK)
+        rc = entry->shape == PDR_ROW_STATE
+                 ? give_messages(entry, body, to, err, fn, arg)
+                 : give_message(entry, body, to, err, fn, arg);
+    pdr_value_free(body);
+    return rc;
+}

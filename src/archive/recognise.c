@@ -1,0 +1,450 @@
+/*
+ * recognise.c - what is it, and where does it have what?
+ *
+ * WHY  Documents of sessions are told apart by names and kinds of a few members
+ *      (src/session/shape.c). Those are kept while everything else goes by, and
+ *      make a small value of the same look: so there is one set of rules, for
+ *      values in memory and for streams of any length.
+ *
+ *        {"session":{"perdure":{"document":{…}},"stateBag":{}},"-":null}
+ *
+ * INVARIANTS
+ *   K1  A skeleton has at most as many members as there are known names, and
+ *       one more, "-", that stands for all others.
+ */
+#include "import.h"
+#include "shape.h"
+
+/* Which members of an object are kept. */
+enum role {
+    ROLE_NONE,
+    ROLE_ROOT,
+    ROLE_SESSION,
+    ROLE_OWN,
+    ROLE_STATE,
+    ROLE_STORE
+};
+
+#define OTHERS PDR_LIT("-")
+
+/* Where sessions of the time of threads keep messages, in the order in which
+ * they are asked. */
+static const char *const stores[] = {
+    "storeState",
+    "chatHistoryProviderState",
+    "chat_message_store_state",
+};
+
+/* --- skeletons -------------------------------------------------------------
+ */
+
+void pdr__skeleton_dispose(struct pdr__skeleton *skeleton)
+{
+    for (size_t i = 0; i < PDR_BONES; i++)
+        pdr_value_free(skeleton->bones[i].object);
+    pdr_value_free(skeleton->root);
+    memset(skeleton, 0, sizeof(*skeleton));
+}
+
+static bool is_one_of(const pdr_value *name, const char *const *names,
+                      size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (pdr_value_text_is(name, pdr_str_c(names[i])))
+            return true;
+    }
+    return false;
+}
+
+static bool is_kept(enum role role, const pdr_value *name)
+{
+    static const char *const own[] = {"version", "kind", "id", "document"};
+    static const char *const state[] = {"schemaVersion", "data"};
+    static const char *const store[] = {"messages"};
+
+    switch (role) {
+    case ROLE_ROOT:
+    case ROLE_SESSION:
+        return pdr__is_known_name(name);
+    case ROLE_OWN:
+        return is_one_of(name, own, PDR_COUNT(own));
+    case ROLE_STATE:
+        return is_one_of(name, state, PDR_COUNT(state));
+    case ROLE_STORE:
+        return is_one_of(name, store, PDR_COUNT(store));
+    case ROLE_NONE:
+        break;
+    }
+    return false;
+}
+
+/* The role of an object that is the member `name`. */
+static enum role child_role(enum role role, const char *name)
+{
+    if (role == ROLE_ROOT && strcmp(name, "session") == 0)
+        return ROLE_SESSION;
+    if (role == ROLE_OWN && strcmp(name, "document") == 0)
+        return ROLE_STATE;
+    if (role != ROLE_ROOT && role != ROLE_SESSION)
+        return ROLE_NONE;
+    if (strcmp(name, "perdure") == 0)
+        return ROLE_OWN;
+    for (size_t i = 0; i < PDR_COUNT(stores); i++) {
+        if (strcmp(name, stores[i]) == 0)
+            return ROLE_STORE;
+    }
+    return ROLE_NONE;
+}
+
+static struct pdr__bone *last_bone(struct pdr__skeleton *k)
+{
+    return &k->bones[k->depth - 1];
+}
+
+/* Take the next value, which is owned and taken, into its place. */
+static pdr_rc put(struct pdr__skeleton *k, pdr_value *value, pdr_err *err)
+{
+    struct pdr__bone *bone = NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (k->depth == 0) {
+        pdr_value_free(k->root);
+        k->root = value;
+        return PDR_OK;
+    }
+    bone = last_bone(k);
+    if (bone->kept)
+        rc = pdr_value_set(&bone->object, pdr_str_c(bone->name), value, err);
+    pdr_value_free(value);
+    return rc;
+}
+
+static pdr_rc feed_name(struct pdr__skeleton *k, const pdr_value *name,
+                        pdr_err *err)
+{
+    struct pdr__bone *bone = last_bone(k);
+    char scratch[PDR_SHORT_TEXT];
+    pdr_str text = {NULL, 0};
+
+    bone->kept = is_kept((enum role)bone->role, name) &&
+                 pdr__short_text(&text, scratch, name);
+    if (bone->kept) {
+        memcpy(bone->name, text.ptr, text.len);
+        bone->name[text.len] = '\0';
+        return PDR_OK;
+    }
+    if (pdr_value_get(bone->object, OTHERS) != NULL)
+        return PDR_OK;
+    return pdr_value_set(&bone->object, OTHERS, pdr_value_new_null(), err);
+}
+
+static pdr_rc feed_begin(struct pdr__skeleton *k, bool object, pdr_err *err)
+{
+    enum role role = k->depth == 0 ? ROLE_ROOT : ROLE_NONE;
+    struct pdr__bone *bone = NULL;
+
+    if (k->depth > 0 && last_bone(k)->kept)
+        role = child_role((enum role)last_bone(k)->role, last_bone(k)->name);
+    if (!object || role == ROLE_NONE)
+        return put(k, object ? pdr_value_new_object() : pdr_value_new_array(),
+                   err);
+    bone = &k->bones[k->depth++];
+    bone->role = (int)role;
+    bone->kept = false;
+    bone->object = pdr_value_new_object();
+    return PDR_OK;
+}
+
+static pdr_rc feed_end(struct pdr__skeleton *k, pdr_err *err)
+{
+    pdr_value *object = last_bone(k)->object;
+
+    last_bone(k)->object = NULL; /* moved */
+    k->depth--;
+    return put(k, object, err);
+}
+
+static pdr_rc feed_scalar(struct pdr__skeleton *k, const pdr_value *value,
+                          pdr_err *err)
+{
+    pdr_value *copy = NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (k->depth > 0 && !last_bone(k)->kept)
+        return PDR_OK;
+    copy = pdr_value_ref(value);
+    rc = pdr_value_compact(&copy, err); /* the window goes on */
+    if (rc == PDR_OK)
+        return put(k, copy, err);
+    pdr_value_free(copy);
+    return rc;
+}
+
+pdr_rc pdr__skeleton_feed(struct pdr__skeleton *skeleton, pdr_event event,
+                          const pdr_value *value, size_t depth, pdr_err *err)
+{
+    struct pdr__skeleton *k = skeleton;
+
+    switch (event) {
+    case PDR_NAME:
+        return depth == k->depth ? feed_name(k, value, err) : PDR_OK;
+    case PDR_SCALAR:
+        return depth == k->depth ? feed_scalar(k, value, err) : PDR_OK;
+    case PDR_BEGIN_OBJECT:
+    case PDR_BEGIN_ARRAY:
+        return depth == k->depth + 1
+                   ? feed_begin(k, event == PDR_BEGIN_OBJECT, err)
+                   : PDR_OK;
+    case PDR_END:
+        return depth + 1 == k->depth ? feed_end(k, err) : PDR_OK;
+    case PDR_END_OF_INPUT:
+        break;
+    }
+    return PDR_OK;
+}
+
+pdr_rc pdr__skeleton_close(const pdr_value **out,
+                           struct pdr__skeleton *skeleton, pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    while (rc == PDR_OK && skeleton->depth > 0)
+        rc = feed_end(skeleton, err);
+    *out = skeleton->root;
+    return rc;
+}
+
+/* --- layouts ---------------------------------------------------------------
+ */
+
+static size_t add_spot(struct pdr__layout *l, enum pdr__spot_kind kind,
+                       size_t parent, const char *name)
+{
+    l->spots[l->count].kind = kind;
+    l->spots[l->count].parent = parent;
+    l->spots[l->count].name = name;
+    return l->count++;
+}
+
+/* A list called `name` in the object `holder`. */
+static void add_list(struct pdr__layout *l, size_t parent, const char *holder,
+                     const char *name)
+{
+    add_spot(l, PDR_SPOT_ENTRIES, add_spot(l, PDR_SPOT_OBJECT, parent, holder),
+             name);
+}
+
+/* Entries come first: pdr__layout_only() gives them. */
+static void add_state(struct pdr__layout *l, size_t document)
+{
+    size_t data = add_spot(l, PDR_SPOT_OBJECT, document, "data");
+
+    l->document = document;
+    l->shape = PDR_ROW_STATE;
+    add_spot(l, PDR_SPOT_ENTRIES, data, "conversationHistory");
+    add_spot(l, PDR_SPOT_EXPIRY, data, "expirationTimeUtc");
+}
+
+/* How good a place for messages is the store of a thread? 0: it is the key of
+ * messages that are kept elsewhere. */
+static int store_points(const pdr_value *store, bool own)
+{
+    if (pdr__is_nothing(store))
+        return own ? 1 : 0;
+    if (pdr_value_kind(store) != PDR_OBJECT)
+        return 0;
+    return pdr__is_nothing(pdr_value_get_c(store, "messages")) ? 2 : 3;
+}
+
+/* The store that has the messages of a thread; else the first that could. */
+static void add_thread(struct pdr__layout *l, const pdr_value *session,
+                       bool python)
+{
+    const char *best = python ? stores[2] : stores[0];
+    size_t spot = l->count;
+    int most = 0;
+
+    for (size_t i = 0; i < PDR_COUNT(stores); i++) {
+        int points = store_points(pdr_value_get_c(session, stores[i]),
+                                  (i == 2) == python);
+
+        if (points > most) {
+            best = stores[i];
+            most = points;
+        }
+    }
+    add_list(l, l->session, best, "messages");
+    if (most == 0)
+        l->behind = spot;
+}
+
+static void add_session(struct pdr__layout *l, const pdr_value *value,
+                        const pdr_session *session)
+{
+    pdr_session_shape shape = pdr_session_get_shape(session);
+    const struct shape_names *names = pdr__shape_names(shape);
+    const pdr_value *own = pdr_value_get_c(value, "perdure");
+    bool python = names->messages == PDR_SHAPE_PYTHON;
+    size_t bag = PDR_NO_SPOT;
+
+    l->shape = python ? PDR_ROW_PYTHON : PDR_ROW_DOTNET;
+    if (names->sealed) {
+        add_thread(l, value, python);
+        return;
+    }
+    bag = add_spot(l, PDR_SPOT_BAG, l->session, names->bag);
+    if (shape != PDR_SESSION_NATIVE ||
+        pdr__is_nothing(pdr_value_get_c(own, "document"))) {
+        add_list(l, bag, names->history, "messages");
+        return;
+    }
+    add_state(l, add_spot(l, PDR_SPOT_OBJECT,
+                          add_spot(l, PDR_SPOT_OBJECT, l->session, "perdure"),
+                          "document"));
+}
+
+bool pdr__layout_equal(const struct pdr__layout *a, const struct pdr__layout *b)
+{
+    if (a->count != b->count || a->session != b->session ||
+        a->document != b->document || a->behind != b->behind ||
+        a->shape != b->shape)
+        return false;
+    for (size_t i = 1; i < a->count; i++) {
+        if (a->spots[i].kind != b->spots[i].kind ||
+            a->spots[i].parent != b->spots[i].parent ||
+            strcmp(a->spots[i].name, b->spots[i].name) != 0)
+            return false;
+    }
+    return true;
+}
+
+size_t pdr__layout_child(const struct pdr__layout *layout, size_t parent,
+                         const pdr_value *name)
+{
+    for (size_t i = 1; i < layout->count; i++) {
+        if (layout->spots[i].parent == parent && i != layout->behind &&
+            pdr_value_text_is(name, pdr_str_c(layout->spots[i].name)))
+            return i;
+    }
+    return PDR_NO_SPOT;
+}
+
+size_t pdr__layout_only(const struct pdr__layout *layout, size_t parent)
+{
+    for (size_t i = 1; i < layout->count; i++) {
+        if (layout->spots[i].parent == parent)
+            return i;
+    }
+    return PDR_NO_SPOT;
+}
+
+/* --- recognising -----------------------------------------------------------
+ */
+
+void pdr__about_dispose(struct pdr__about *about)
+{
+    pdr_buf_dispose(&about->id);
+    pdr_buf_dispose(&about->agent);
+    pdr_buf_dispose(&about->version);
+}
+
+static pdr_rc tell_state(struct pdr__about *about, const pdr_value *state,
+                         pdr_err *err)
+{
+    char scratch[PDR_SHORT_TEXT];
+    pdr_str version = {NULL, 0};
+    pdr_rc rc = pdr_state_gate(state, err);
+
+    if (rc != PDR_OK)
+        return rc;
+    if (!pdr__short_text(&version, scratch,
+                         pdr_value_get_c(state, "schemaVersion")))
+        return PDR_OK; /* the gate lets no such version in */
+    pdr_buf_clear(&about->version);
+    return pdr_buf_append(&about->version, version, err);
+}
+
+/* The state document in a native bundle. */
+static pdr_rc tell_bundle(struct pdr__about *about, const pdr_value *value,
+                          pdr_err *err)
+{
+    const pdr_value *own = pdr_value_get_c(value, "perdure");
+    pdr_rc rc = tell_state(about, pdr_value_get_c(own, "document"), err);
+
+    if (rc != PDR_OK) {
+        pdr__path_below(err, PDR_LIT("document"));
+        pdr__path_below(err, PDR_LIT("perdure"));
+    }
+    return rc;
+}
+
+static pdr_rc tell_ids(struct pdr__about *about, const pdr_session *session,
+                       pdr_err *err)
+{
+    pdr_str agent = {NULL, 0}, key = {NULL, 0};
+    pdr_rc rc = PDR_OK;
+
+    pdr_buf_clear(&about->id);
+    pdr_buf_clear(&about->agent);
+    if (!pdr_session_durable_id(&agent, &key, session))
+        return pdr_buf_append(&about->id, pdr_session_id(session), err);
+    rc = pdr_buf_append(&about->agent, agent, err);
+    if (rc == PDR_OK)
+        rc = pdr_buf_append(&about->id, PDR_LIT("@dafx-"), err);
+    if (rc == PDR_OK)
+        rc = pdr_buf_append(&about->id, agent, err);
+    if (rc == PDR_OK)
+        rc = pdr_buf_append(&about->id, PDR_LIT("@"), err);
+    return rc == PDR_OK ? pdr_buf_append(&about->id, key, err) : rc;
+}
+
+static pdr_rc recognise_inner(struct pdr__layout *l, struct pdr__about *about,
+                              const pdr_value *value, pdr_err *err)
+{
+    pdr_session *session = NULL;
+    pdr_rc rc = PDR_OK;
+
+    pdr_buf_clear(&about->version);
+    if (pdr_session_looks(value) == PDR_LOOKS_STATE) {
+        about->kind = pdr_session_kind_name(PDR_SESSION_KIND_DURABLE);
+        add_state(l, l->session);
+        return tell_state(about, value, err);
+    }
+    rc = pdr_session_from_value(&session, value, err);
+    if (rc != PDR_OK)
+        return rc;
+    about->kind = pdr_session_kind_name(pdr_session_get_kind(session));
+    add_session(l, value, session);
+    rc = tell_ids(about, session, err);
+    if (rc == PDR_OK && l->document != PDR_NO_SPOT)
+        rc = tell_bundle(about, value, err);
+    pdr_session_free(session);
+    return rc;
+}
+
+pdr_rc pdr__recognise(struct pdr__layout *layout, struct pdr__about *about,
+                      const pdr_value *skeleton, pdr_err *err)
+{
+    struct pdr__layout *l = layout;
+    pdr_looks looks = pdr_session_looks(skeleton);
+    const pdr_value *inner = pdr_value_get_c(skeleton, "session");
+    pdr_rc rc = PDR_OK;
+
+    memset(l, 0, sizeof(*l));
+    l->document = PDR_NO_SPOT;
+    l->behind = PDR_NO_SPOT;
+    l->session = add_spot(l, PDR_SPOT_OBJECT, PDR_NO_SPOT, "");
+    /* As src/metadata/wrapper.c: what looks like a session is one. */
+    l->wrapped =
+        inner != NULL && looks != PDR_LOOKS_SESSION && looks != PDR_LOOKS_STATE;
+    if (l->wrapped) {
+        add_spot(l, PDR_SPOT_PROPERTIES, 0, "additionalProperties");
+        l->session = add_spot(l, PDR_SPOT_OBJECT, 0, "session");
+    }
+    rc = recognise_inner(l, about, l->wrapped ? inner : skeleton, err);
+    if (rc != PDR_OK && l->wrapped)
+        pdr__path_below(err, PDR_LIT("session"));
+    if (rc != PDR_OK && err != NULL)
+        err->offset = -1; /* it would be one of the skeleton */
+    return rc;
+}
