@@ -1,5 +1,5 @@
 /*
- * perdure/archive.h - documents into a store and out of it.
+ * perdure/archive.h - documents into a store and out of it; what is kept.
  *
  *     a stream of JSON ── pdr_import ──► frame, entries, slots, properties
  *     a stream of JSON ◄── pdr_export ── the same bytes, and what came since
@@ -127,6 +127,74 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_export(pdr_export_report *out,
                                          const pdr_export_opts *opts,
                                          pdr_err *err, pdr_write_fn fn,
                                          void *arg);
+
+/* --- what is kept --------------------------------------------------------- */
+
+/* What to remove from the beginning of a session: whole turns. In a history
+ * that was imported, a turn goes from a message of a user to the next one. What
+ * is kept never has the result of a call whose call was removed; a second
+ * result of a call that had one before does not count. */
+typedef struct pdr_retain_opts {
+    pdr_ref ref;
+    uint64_t keep_turns; /* the last ones stay; 0: does not count */
+    int64_t before_ms;   /* turns whose entries are all older go; 0: does not
+                            count. With both, what either removes goes */
+    int64_t now_ms;
+    uint32_t timeout_ms; /* of each commit */
+} pdr_retain_opts;
+
+typedef struct pdr_retain_report {
+    uint64_t turns; /* that were removed */
+    uint64_t entries;
+    uint64_t completions; /* that went with them: none of the last 24 hours */
+    uint64_t revision;    /* of the session now */
+} pdr_retain_report;
+
+/**
+ * Remove the oldest turns of a session. Bag and properties stay. In several
+ * commits if there is much to remove; each leaves a whole session.
+ *
+ * @param[out] out  may be NULL. Filled as far as it came.
+ * @return PDR_OK, also if there is nothing to remove; PDR_EINVALID
+ *         ("bad_retention": neither bound is set); PDR_ENOTFOUND
+ *         ("no_session"); PDR_ECONFLICT ("revision_changed") if somebody keeps
+ *         on writing; as pdr_store_read() and pdr_store_commit().
+ * @thread any  @since 0.1
+ */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_retain(pdr_retain_report *out,
+                                         pdr_store *store,
+                                         const pdr_retain_opts *opts,
+                                         pdr_err *err);
+
+/* Which sessions to remove. Everything that is set must hold. */
+typedef struct pdr_purge_opts {
+    pdr_str tenant;            /* absent: of all tenants */
+    int64_t changed_before_ms; /* not changed since; 0: does not count */
+    bool expired;              /* whose expiry is over at `now_ms` */
+    bool dry_run;              /* only count */
+    int64_t now_ms;
+    uint32_t timeout_ms;
+} pdr_purge_opts;
+
+typedef struct pdr_purge_report {
+    uint64_t removed;
+    uint64_t entries; /* that they had */
+    uint64_t spared;  /* changed or leased by somebody meanwhile */
+} pdr_purge_report;
+
+/**
+ * Remove sessions by the age of their last change, or those that have expired.
+ * One whose lease somebody holds at `now_ms` is spared.
+ *
+ * @param[out] out  may be NULL. Filled as far as it came.
+ * @return PDR_OK; PDR_EINVALID ("bad_retention": neither bound is set; a
+ *         tenant's name as "bad_ref"); as pdr_store_read() and
+ *         pdr_store_commit().
+ * @thread any  @since 0.1
+ */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_purge(pdr_purge_report *out, pdr_store *store,
+                                        const pdr_purge_opts *opts,
+                                        pdr_err *err);
 
 PDR_END_DECLS
 

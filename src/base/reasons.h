@@ -197,6 +197,7 @@
     X(BAD_FRAME,          CORRUPT,     "bad_frame")                            \
     X(SESSION_CHANGED,    CONFLICT,    "session_changed")                      \
     X(CANNOT_EXPORT,      INVALID,     "cannot_export")                        \
+    X(BAD_RETENTION,      INVALID,     "bad_retention")
 /* clang-format on */
 
 enum pdr__reason {

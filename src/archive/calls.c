@@ -1,0 +1,315 @@
+/*
+ * calls.c - which calls wait for a result, and in which turn they stand.
+ *
+ * WHY  A model refuses a conversation that has the result of a call and not the
+ *      call. So the history may not be cut between the two. Who answers whom is
+ *      decided as for state documents (doc/pairs.c), but in one go over
+ *      entries of any length, and in every shape.
+ *
+ * How: a result answers a call with its id that stands before it. When a later
+ * message uses an id again, results go to that message from then on. Within a
+ * message there may be several calls with one id. Items without an id go with
+ * each other. A request for an approval and its response are such a pair, too;
+ * the call inside the request is one.
+ *
+ * MEMORY  One record for each id that waits, however long the history is.
+ */
+#include "retain.h"
+
+#include <perdure/doc.h>
+#include <perdure/json.h>
+
+#include "doc.h"
+
+/* Calls with one id, of one message, that wait. */
+struct open_call {
+    uint64_t turn;
+    uint64_t seq; /* the message: its entry, and its place in there */
+    size_t message;
+    size_t count;
+};
+
+enum role { NOTHING, CALL, RESULT, REQUEST, RESPONSE };
+
+static const uint8_t roles[] = {
+    [PDR_CONTENT_CALL] = CALL,
+    [PDR_CONTENT_RESULT] = RESULT,
+    [PDR_CONTENT_APPROVAL_REQUEST] = REQUEST,
+    [PDR_CONTENT_APPROVAL_RESPONSE] = RESPONSE,
+    [PDR_CONTENT_MCP_CALL] = CALL,
+    [PDR_CONTENT_MCP_RESULT] = RESULT,
+    [PDR_CONTENT_CODE_CALL] = CALL,
+    [PDR_CONTENT_CODE_RESULT] = RESULT,
+    [PDR_CONTENT_IMAGE_CALL] = CALL,
+    [PDR_CONTENT_IMAGE_RESULT] = RESULT,
+    [PDR_CONTENT_SEARCH_CALL] = CALL,
+    [PDR_CONTENT_SEARCH_RESULT] = RESULT,
+    [PDR_CONTENT_TOOL_CALL] = CALL,
+    [PDR_CONTENT_TOOL_RESULT] = RESULT,
+    [PDR_CONTENT_INPUT_REQUEST] = REQUEST,
+    [PDR_CONTENT_INPUT_RESPONSE] = RESPONSE,
+    [PDR_CONTENT_SHELL_CALL] = CALL,
+    [PDR_CONTENT_SHELL_RESULT] = RESULT,
+    [PDR_CONTENT_COMPUTER_CALL] = CALL,
+    [PDR_CONTENT_COMPUTER_RESULT] = RESULT,
+    [PDR_CONTENT_OLD_APPROVAL_REQUEST] = REQUEST,
+    [PDR_CONTENT_OLD_APPROVAL_RESPONSE] = RESPONSE,
+    [PDR_CONTENT_OLD_MCP_APPROVAL_REQUEST] = REQUEST,
+    [PDR_CONTENT_OLD_MCP_APPROVAL_RESPONSE] = RESPONSE,
+};
+
+/* Where we are. */
+struct place {
+    struct pdr__calls *calls;
+    uint64_t turn, seq;
+    size_t message;
+    uint64_t back;
+    pdr_err *err;
+};
+
+/* --- ids ----------------------------------------------------------------- */
+
+/* What tells ids of calls from those of requests; Python uses one text for
+ * both. */
+static pdr_rc make_key(struct place *at, char kind, const pdr_value *id)
+{
+    struct pdr__calls *calls = at->calls;
+    pdr_str text = PDR_LIT("");
+    pdr_rc rc = PDR_OK;
+
+    pdr_buf_clear(&calls->key);
+    if (id != NULL)
+        rc = pdr__value_name_bytes(&text, id, &calls->scratch, at->err);
+    if (rc == PDR_OK)
+        rc = pdr_buf_append(&calls->key, pdr_str_n(&kind, 1), at->err);
+    if (rc == PDR_OK)
+        rc = pdr_buf_append(&calls->key, text, at->err);
+    return rc;
+}
+
+static struct open_call *find_open(const struct pdr__calls *calls)
+{
+    void *found = NULL;
+
+    return pdr__map_get(&found, &calls->open, pdr_buf_str(&calls->key)) ? found
+                                                                        : NULL;
+}
+
+static void forget(struct pdr__calls *calls, struct open_call *call)
+{
+    if (call->turn < calls->limit)
+        calls->waiting--;
+    (void)pdr__map_remove(NULL, &calls->open, pdr_buf_str(&calls->key));
+    pdr__free(call);
+}
+
+static pdr_rc remember(struct place *at)
+{
+    struct pdr__calls *calls = at->calls;
+    struct open_call *call = NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (at->turn >= calls->limit)
+        return PDR_OK;
+    call = pdr__alloc(sizeof(*call));
+    if (call == NULL)
+        return pdr__nomem(at->err);
+    *call = (struct open_call){at->turn, at->seq, at->message, 1};
+    rc = pdr__map_put(NULL, &calls->open, pdr_buf_str(&calls->key), call,
+                      at->err);
+    if (rc != PDR_OK)
+        pdr__free(call);
+    else
+        calls->waiting++;
+    return rc;
+}
+
+/* `again`: one with this id in this message is another one. */
+static pdr_rc open_call(struct place *at, char kind, const pdr_value *id,
+                        bool again)
+{
+    pdr_rc rc = make_key(at, kind, id);
+    struct open_call *call = NULL;
+
+    if (rc != PDR_OK)
+        return rc;
+    call = find_open(at->calls);
+    if (call != NULL && call->seq == at->seq && call->message == at->message) {
+        call->count += again;
+        return PDR_OK;
+    }
+    if (call != NULL)
+        forget(at->calls, call); /* it stays alone */
+    return remember(at);
+}
+
+static pdr_rc close_call(struct place *at, char kind, const pdr_value *id)
+{
+    pdr_rc rc = make_key(at, kind, id);
+    struct open_call *call = NULL;
+
+    if (rc != PDR_OK)
+        return rc;
+    call = find_open(at->calls);
+    if (call == NULL)
+        return PDR_OK;
+    if (call->turn < at->back)
+        at->back = call->turn;
+    if (--call->count == 0)
+        forget(at->calls, call);
+    return PDR_OK;
+}
+
+/* --- contents ------------------------------------------------------------ */
+
+static enum role role_of(const pdr_value *content, pdr_shape shape)
+{
+    size_t kind = (size_t)pdr_content_kind_of(content, shape);
+
+    return kind < PDR_COUNT(roles) ? (enum role)roles[kind] : NOTHING;
+}
+
+/* The call that somebody is asked to approve. */
+static pdr_rc open_inner_call(struct place *at, const pdr_value *request,
+                              pdr_shape shape)
+{
+    const pdr_value *call =
+        pdr_content_get(request, shape, PDR_FIELD_TOOL_CALL);
+    const char *name = shape == PDR_SHAPE_PYTHON ? "call_id" : "callId";
+    const pdr_value *id = pdr__find_member_of(call, name, shape, PDR_STRING);
+
+    return id == NULL ? PDR_OK : open_call(at, 'c', id, false);
+}
+
+static pdr_rc take_item(bool *taken, struct place *at, const pdr_value *content,
+                        pdr_shape shape)
+{
+    enum role role = role_of(content, shape);
+    const pdr_value *call = pdr_content_get(content, shape, PDR_FIELD_CALL_ID);
+    const pdr_value *request =
+        pdr_content_get(content, shape, PDR_FIELD_REQUEST_ID);
+    pdr_rc rc = PDR_OK;
+
+    *taken = role != NOTHING;
+    switch (role) {
+    case NOTHING:
+        return PDR_OK;
+    case CALL:
+        return open_call(at, 'c', call, true);
+    case RESULT:
+        return close_call(at, 'c', call);
+    case REQUEST:
+        rc = open_call(at, 'r', request, true);
+        return rc == PDR_OK ? open_inner_call(at, content, shape) : rc;
+    case RESPONSE:
+        return close_call(at, 'r', request);
+    }
+    return PDR_OK;
+}
+
+/* The item inside a content that this shape has no kind for: a state document
+ * has it in `content`, where a repair may have put a member "item" around it,
+ * the others in their properties (docs/formats/contents.md). */
+static const pdr_value *wrapped(const pdr_value *content, pdr_shape shape)
+{
+    const pdr_value *inner = NULL, *item = NULL;
+
+    if (shape == PDR_SHAPE_STATE) {
+        inner = pdr_content_get(content, shape, PDR_FIELD_CONTENT);
+        item = pdr__member(inner, "item", PDR_OBJECT);
+        return pdr_value_count(inner) == 1 && item != NULL ? item : inner;
+    }
+    inner = pdr_content_get(content, shape, PDR_FIELD_PROPERTIES);
+    return pdr_value_get_c(pdr_value_get_c(inner, "perdure"), "content");
+}
+
+static pdr_rc take_content(struct place *at, const pdr_value *content,
+                           pdr_shape shape)
+{
+    bool taken = false;
+    pdr_rc rc = take_item(&taken, at, content, shape);
+    const pdr_value *inner = NULL;
+
+    if (rc != PDR_OK || taken)
+        return rc;
+    inner = wrapped(content, shape);
+    if (inner == NULL)
+        return PDR_OK;
+    rc = take_item(&taken, at, inner, PDR_SHAPE_DOTNET);
+    if (rc == PDR_OK && !taken)
+        rc = take_item(&taken, at, inner, PDR_SHAPE_PYTHON);
+    return rc;
+}
+
+static pdr_rc take_message(struct place *at, const pdr_value *message,
+                           pdr_shape shape)
+{
+    pdr_iter it;
+    pdr_rc rc = PDR_OK;
+
+    pdr_iter_init(&it, pdr_message_contents(message, shape));
+    while (rc == PDR_OK && pdr_iter_next(&it))
+        rc = take_content(at, it.value, shape);
+    return rc;
+}
+
+/* --- entries ------------------------------------------------------------- */
+
+pdr_rc pdr__row_body(pdr_value **out, const pdr_entry *row, pdr_err *err)
+{
+    const pdr_read_opts opts = {.flags = PDR_BARE_TOKENS};
+    pdr_err own = PDR_ERR_INIT;
+    pdr_rc rc = PDR_OK;
+
+    *out = NULL;
+    if (row->kind != PDR_ROW_REQUEST && row->kind != PDR_ROW_RESPONSE &&
+        row->kind != PDR_ROW_MESSAGE)
+        return PDR_OK;
+    rc = pdr_json_read_borrowed(out, row->body, &opts, &own);
+    if (rc == PDR_EINVALID)
+        return PDR_OK;
+    if (rc != PDR_OK && err != NULL)
+        *err = own;
+    return rc;
+}
+
+pdr_rc pdr__calls_read(uint64_t *back, struct pdr__calls *calls,
+                       const pdr_entry *row, const pdr_value *body,
+                       uint64_t turn, pdr_err *err)
+{
+    struct place at = {calls, turn, row->seq, 0, PDR_NO_TURN, err};
+    pdr_shape shape = pdr__shape_of_row(row);
+    bool alone = row->kind == PDR_ROW_MESSAGE;
+    pdr_rc rc = alone ? take_message(&at, body, shape) : PDR_OK;
+    pdr_iter it;
+
+    *back = PDR_NO_TURN;
+    pdr_iter_init(&it, alone ? NULL : pdr_entry_messages(body));
+    while (rc == PDR_OK && pdr_iter_next(&it)) {
+        at.message = it.index;
+        rc = take_message(&at, it.value, shape);
+    }
+    if (rc == PDR_OK)
+        *back = at.back;
+    return rc;
+}
+
+void pdr__calls_limit(struct pdr__calls *calls, uint64_t limit)
+{
+    calls->limit = limit;
+    calls->waiting = 0;
+    PDR_MAP_EACH (entry, &calls->open) {
+        const struct open_call *call = entry->value;
+
+        calls->waiting += call->turn < limit;
+    }
+}
+
+void pdr__calls_dispose(struct pdr__calls *calls)
+{
+    PDR_MAP_EACH (entry, &calls->open)
+        pdr__free(entry->value);
+    pdr__map_dispose(&calls->open);
+    pdr_buf_dispose(&calls->key);
+    pdr_buf_dispose(&calls->scratch);
+}

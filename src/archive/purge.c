@@ -1,0 +1,290 @@
+/*
+ * purge.c - remove sessions that nobody needs any more.
+ *
+ * WHY  Sessions end without a word: nobody says that he will not come back. So
+ *      they go by age, or when their expiry is over.
+ *
+ *      by age, of a tenant     the list by last change, up to that time
+ *      expired                 the list by expiry
+ *      by age, of all          all sessions, one after the other
+ *
+ * INVARIANTS, cited below as I1..I3
+ *   I1  A session goes as it was read: at that revision, in that epoch. Who
+ *       wrote meanwhile keeps it.
+ *   I2  A lease does not move the revision. So we take it first, and remove the
+ *       session under it: nobody works on a session while it goes, and a lease
+ *       that somebody holds spares it.
+ *   I3  The next page is read before the sessions of this one go: a list by
+ *       expiry finds its place by the last session of a page.
+ */
+#include "archive.h"
+#include "store.h"
+
+/* Milliseconds for which we hold a session that is about to go. Should we be
+ * killed in between, others wait as long. */
+#define PURGE_LEASE_MS 10000
+
+/* Sessions that are handed to the store together, and become durable together.
+ * Each may have PDR_REMOVE_ROWS rows, and others wait while they go. */
+#define BATCH 16
+
+struct batch {
+    const pdr_head *heads[BATCH]; /* borrowed from the page */
+    pdr_edit edits[BATCH];
+    pdr_committed done[BATCH];
+    pdr_request requests[BATCH];
+    size_t count;
+};
+
+struct purge {
+    pdr_store *store;
+    const pdr_purge_opts *opts;
+    pdr_str tenant; /* absent: of all */
+    pdr_query query;
+    pdr_purge_report report;
+    struct batch batch;
+    pdr_rc rc; /* the first failure, with */
+    pdr_err err;
+};
+
+/* --- one session --------------------------------------------------------- */
+
+static bool is_meant(const struct purge *p, const pdr_head *head)
+{
+    const pdr_purge_opts *opts = p->opts;
+
+    if (p->tenant.ptr != NULL && !pdr_str_equal(p->tenant, head->ref.tenant))
+        return false;
+    if (opts->changed_before_ms != 0 &&
+        head->changed_ms >= opts->changed_before_ms)
+        return false;
+    return !opts->expired ||
+           (head->expiry_ms != PDR_NEVER && head->expiry_ms <= opts->now_ms);
+}
+
+static bool is_held(const pdr_head *head, int64_t now_ms)
+{
+    return head->lease.owner.ptr != NULL && head->lease.until_ms > now_ms;
+}
+
+/* --- some sessions -------------------------------------------------------- */
+
+static void hand_over(struct purge *p)
+{
+    struct batch *batch = &p->batch;
+
+    for (size_t i = 0; i < batch->count; i++)
+        batch->requests[i] = (pdr_request){
+            .edits = &batch->edits[i],
+            .count = 1,
+            .options = {p->opts->now_ms, p->opts->timeout_ms},
+            .committed = &batch->done[i],
+        };
+    pdr_store_commit_all(p->store, batch->requests, batch->count);
+}
+
+/* Did somebody come first? */
+static bool is_spared(const pdr_request *request)
+{
+    return request->rc == PDR_ECONFLICT || request->rc == PDR_EFENCED ||
+           (request->rc == PDR_EBUSY &&
+            strcmp(request->err.reason, "lease_held") == 0);
+}
+
+/* A request was refused. Of a session that is gone there is nothing to say. */
+static void note_refusal(struct purge *p, const pdr_request *request)
+{
+    if (is_spared(request)) {
+        p->report.spared++;
+    } else if (request->rc != PDR_ENOTFOUND && p->rc == PDR_OK) {
+        p->rc = request->rc;
+        p->err = request->err;
+    }
+}
+
+/* Leave only those in the batch whose lease is ours. */
+static void take_leases(struct purge *p)
+{
+    struct batch *batch = &p->batch;
+    int64_t until_ms = 0;
+    size_t kept = 0;
+
+    if (__builtin_add_overflow(p->opts->now_ms, PURGE_LEASE_MS, &until_ms))
+        until_ms = INT64_MAX;
+    for (size_t i = 0; i < batch->count; i++)
+        batch->edits[i] = (pdr_edit){
+            .ref = batch->heads[i]->ref,
+            .revision = batch->heads[i]->revision, /* I1 */
+            .epoch = batch->heads[i]->epoch,
+            .lease = PDR_LEASE_TAKE,
+            .lease_owner = PDR_LIT("purge"),
+            .lease_until_ms = until_ms,
+        };
+    hand_over(p);
+    for (size_t i = 0; i < batch->count; i++) {
+        if (batch->requests[i].rc != PDR_OK) {
+            note_refusal(p, &batch->requests[i]);
+            continue;
+        }
+        batch->heads[kept] = batch->heads[i];
+        batch->done[kept++].fence = batch->done[i].fence;
+    }
+    batch->count = kept;
+}
+
+/* Under our leases. Leave only those in the batch that did not go. */
+static void remove_held(struct purge *p)
+{
+    struct batch *batch = &p->batch;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < batch->count; i++)
+        batch->edits[i] = (pdr_edit){
+            .ref = batch->heads[i]->ref,
+            .revision = batch->heads[i]->revision, /* I1 */
+            .epoch = batch->heads[i]->epoch,
+            .fence = batch->done[i].fence, /* I2 */
+            .remove = true,
+        };
+    hand_over(p);
+    for (size_t i = 0; i < batch->count; i++) {
+        const pdr_head *head = batch->heads[i];
+
+        if (batch->requests[i].rc == PDR_OK) {
+            p->report.removed++;
+            p->report.entries += head->next_seq - head->first_seq;
+            continue;
+        }
+        note_refusal(p, &batch->requests[i]);
+        batch->heads[kept] = head;
+        batch->edits[kept++].fence = batch->edits[i].fence;
+    }
+    batch->count = kept;
+}
+
+/* Somebody wrote between the two commits. If this fails the lease lapses. */
+static void give_back(struct purge *p)
+{
+    struct batch *batch = &p->batch;
+
+    for (size_t i = 0; i < batch->count; i++)
+        batch->edits[i] = (pdr_edit){
+            .ref = batch->heads[i]->ref,
+            .revision = PDR_ANY_REVISION,
+            .fence = batch->edits[i].fence,
+            .lease = PDR_LEASE_RELEASE,
+        };
+    hand_over(p);
+}
+
+static void remove_batch(struct purge *p)
+{
+    if (p->batch.count > 0)
+        take_leases(p);
+    if (p->batch.count > 0)
+        remove_held(p);
+    if (p->batch.count > 0)
+        give_back(p);
+    p->batch.count = 0;
+}
+
+static void purge_one(struct purge *p, const pdr_head *head)
+{
+    if (is_held(head, p->opts->now_ms)) {
+        p->report.spared++;
+    } else if (p->opts->dry_run) {
+        p->report.removed++;
+        p->report.entries += head->next_seq - head->first_seq;
+    } else {
+        p->batch.heads[p->batch.count++] = head;
+    }
+}
+
+static pdr_rc purge_page(struct purge *p, const pdr_page *page)
+{
+    for (size_t i = 0; i < page->count && p->rc == PDR_OK; i++) {
+        if (is_meant(p, &page->sessions[i]))
+            purge_one(p, &page->sessions[i]);
+        if (p->batch.count == BATCH)
+            remove_batch(p);
+    }
+    if (p->rc == PDR_OK)
+        remove_batch(p);
+    return p->rc;
+}
+
+/* --- all of them --------------------------------------------------------- */
+
+/* The list that has the fewest sessions that are not meant. */
+static void choose_list(struct purge *p)
+{
+    const pdr_purge_opts *opts = p->opts;
+
+    p->query.limit = PDR_MAX_PAGE_ROWS;
+    p->query.now_ms = opts->now_ms;
+    if (opts->changed_before_ms != 0 && p->tenant.ptr != NULL) {
+        p->query.what = PDR_READ_SESSIONS;
+        p->query.ref.tenant = p->tenant;
+        p->query.filter.changed_from_ms = INT64_MIN;
+        p->query.filter.changed_to_ms = opts->changed_before_ms;
+    } else {
+        p->query.what = opts->expired ? PDR_READ_EXPIRED : PDR_READ_ALL;
+    }
+}
+
+static pdr_rc purge_all(struct purge *p)
+{
+    pdr_page *page = NULL;
+    pdr_rc rc = pdr_store_read(&page, p->store, &p->query, &p->err);
+
+    while (rc == PDR_OK && page != NULL) {
+        pdr_page *next = NULL;
+
+        p->query.after = page->next;
+        if (page->next.ptr != NULL) /* I3 */
+            rc = pdr_store_read(&next, p->store, &p->query, &p->err);
+        if (rc == PDR_OK)
+            rc = purge_page(p, page);
+        pdr_page_free(page);
+        page = next;
+    }
+    pdr_page_free(page);
+    return rc;
+}
+
+static pdr_rc check_tenant(struct purge *p)
+{
+    const pdr_ref ref = {p->opts->tenant, PDR_LIT("-")};
+    pdr_ref checked;
+    pdr_rc rc = PDR_OK;
+
+    if (ref.tenant.ptr == NULL)
+        return PDR_OK;
+    rc = pdr__ref_check(&checked, &ref, &p->err);
+    p->tenant = ref.tenant;
+    return rc;
+}
+
+pdr_rc pdr_purge(pdr_purge_report *out, pdr_store *store,
+                 const pdr_purge_opts *opts, pdr_err *err)
+{
+    struct purge p = {.store = store, .opts = opts, .err = PDR_ERR_INIT};
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(store != NULL && opts != NULL);
+    if (out != NULL)
+        *out = p.report;
+    if (opts->changed_before_ms == 0 && !opts->expired)
+        return PDR_FAIL(err, BAD_RETENTION, "%s",
+                        "nothing says which sessions to remove; set "
+                        "changed_before_ms or expired");
+    rc = check_tenant(&p);
+    choose_list(&p);
+    if (rc == PDR_OK)
+        rc = purge_all(&p);
+    if (rc != PDR_OK && err != NULL)
+        *err = p.err;
+    if (out != NULL)
+        *out = p.report;
+    return rc;
+}

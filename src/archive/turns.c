@@ -1,0 +1,164 @@
+/*
+ * turns.c - where a history may be cut.
+ *
+ * WHY  Retention removes whole turns, and never a call whose result stays. Both
+ *      are decided here on entries, in their order, without a store.
+ *
+ *      entry   1   2   3   4   5   6   7   8   9
+ *              user    user        user    user
+ *              call x          result x
+ *      cuts        3     ▲         6       8
+ *                        └─ the result at 5 takes 3 back
+ *
+ *      Each turn that ends and goes adds a cut. A result whose call stands in
+ *      an earlier turn takes back all cuts behind the beginning of that turn:
+ *      they are the last ones, so the list is a stack. What is left when all
+ *      entries have been seen that could still answer a call are the places
+ *      where nothing is torn apart, each of them alone.
+ *
+ * INVARIANTS
+ *   T1  Cuts stand at beginnings of turns, or behind the last entry, in order.
+ *   T2  No entry from a cut on answers a call before it, as far as entries were
+ *       handed in.
+ *   T3  A turn begins with a request, or with a message of a user. What stands
+ *       before the first of them belongs to the first turn; everything else to
+ *       the turn that it stands in.
+ */
+#include "retain.h"
+
+#include "doc.h"
+
+bool pdr__turn_begins(const pdr_entry *row, const pdr_value *body)
+{
+    const pdr_value *role = NULL;
+
+    if (row->kind != PDR_ROW_MESSAGE)
+        return row->kind == PDR_ROW_REQUEST;
+    role = pdr_message_role(body, pdr__shape_of_row(row));
+    return role != NULL && pdr__is_folded(role, PDR_LIT("user"));
+}
+
+void pdr__survey_init(struct pdr__survey *survey, uint64_t first)
+{
+    *survey = (struct pdr__survey){
+        .first = first,
+        .next = first,
+        .turn = first,
+        .limit = PDR_NO_TURN,
+        .calls = PDR_CALLS_INIT,
+    };
+}
+
+void pdr__survey_dispose(struct pdr__survey *survey)
+{
+    pdr__calls_dispose(&survey->calls);
+    pdr__free(survey->cuts);
+}
+
+static pdr_rc push_cut(struct pdr__survey *survey, uint64_t seq, pdr_err *err)
+{
+    size_t cap = survey->cap == 0 ? 64 : survey->cap, bytes = 0;
+    struct pdr__cut *more = NULL;
+
+    if (survey->count == survey->cap) {
+        if ((survey->cap > 0 && !pdr__mul_size(&cap, cap, 2)) ||
+            !pdr__mul_size(&bytes, cap, sizeof(*more)))
+            return pdr__nomem(err);
+        more = pdr__realloc(survey->cuts, bytes);
+        if (more == NULL)
+            return pdr__nomem(err);
+        survey->cuts = more;
+        survey->cap = cap;
+    }
+    survey->cuts[survey->count++] = (struct pdr__cut){seq, survey->turns};
+    return PDR_OK;
+}
+
+static void set_limit(struct pdr__survey *survey, uint64_t limit)
+{
+    survey->limit = limit;
+    pdr__calls_limit(&survey->calls, limit);
+}
+
+/* The turn ended before entry `seq`: does it go? */
+static pdr_rc end_turn(struct pdr__survey *survey, uint64_t seq, pdr_err *err)
+{
+    if (!survey->aging && seq > survey->count_limit) {
+        set_limit(survey, survey->turn);
+        return PDR_OK;
+    }
+    survey->turns++;
+    survey->turn = seq;
+    return push_cut(survey, seq, err);
+}
+
+static pdr_rc find_limit(struct pdr__survey *survey, const pdr_entry *row,
+                         bool begins, pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    if (row->seq == survey->first)
+        survey->aging = survey->by_age;
+    if (begins && survey->begun)
+        rc = end_turn(survey, row->seq, err);
+    survey->begun = survey->begun || begins;
+    if (row->created_ms >= survey->before_ms)
+        survey->aging = false;
+    if (rc == PDR_OK && survey->limit == PDR_NO_TURN && !survey->aging &&
+        survey->turn >= survey->count_limit)
+        set_limit(survey, survey->turn);
+    return rc;
+}
+
+/* An entry answers a call of turn `back`, and is not cut off from it. */
+static void take_back(struct pdr__survey *survey, uint64_t back)
+{
+    if (back < survey->first)
+        return; /* that is gone; nobody had answered it then */
+    while (survey->count > 0 && survey->cuts[survey->count - 1].seq > back)
+        survey->count--;
+}
+
+pdr_rc pdr__survey_add(struct pdr__survey *survey, const pdr_entry *row,
+                       pdr_err *err)
+{
+    pdr_value *body = NULL;
+    uint64_t back = PDR_NO_TURN;
+    pdr_rc rc = pdr__row_body(&body, row, err);
+
+    if (rc == PDR_OK && survey->limit == PDR_NO_TURN)
+        rc = find_limit(survey, row, pdr__turn_begins(row, body), err);
+    if (rc == PDR_OK)
+        rc = pdr__calls_read(
+            &back, &survey->calls, row, body,
+            survey->limit == PDR_NO_TURN ? survey->turn : survey->limit, err);
+    if (rc == PDR_OK && back != PDR_NO_TURN)
+        take_back(survey, back);
+    survey->next = row->seq + 1;
+    pdr_value_free(body);
+    return rc;
+}
+
+pdr_rc pdr__survey_end(struct pdr__survey *survey, pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    if (survey->limit != PDR_NO_TURN)
+        return PDR_OK;
+    if (survey->aging && survey->next > survey->first)
+        rc = end_turn(survey, survey->next, err);
+    if (rc == PDR_OK)
+        set_limit(survey, survey->turn);
+    return rc;
+}
+
+bool pdr__survey_is_done(const struct pdr__survey *survey)
+{
+    return survey->limit != PDR_NO_TURN &&
+           (survey->calls.waiting == 0 || survey->count == 0);
+}
+
+void pdr__survey_forget(struct pdr__survey *survey, uint64_t first)
+{
+    survey->first = first;
+}

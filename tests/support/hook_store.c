@@ -1,0 +1,57 @@
+/* hook_store.c - see hook_store.h. */
+#include "hook_store.h"
+
+#include "../../src/store/memory/memory.h"
+
+static hook_fn hook;
+static void *hook_arg;
+static bool hooked; /* a hook is running */
+static pdr_store_ops ops;
+
+static void commit_one(pdr_store *store, pdr_write *write)
+{
+    pdr_rc rc = PDR_OK;
+
+    if (hook != NULL && !hooked) {
+        hooked = true;
+        rc = hook(store, write->plans[0].edit, hook_arg);
+        hooked = false;
+    }
+    if (rc == PDR_OK)
+        pdr__memory_ops.commit(store, &write, 1);
+    else
+        write->rc = pdr_err_set(&write->err, rc, "hooked", "by the hook");
+}
+
+static void commit(pdr_store *store, pdr_write *const *writes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        commit_one(store, writes[i]);
+}
+
+static pdr_rc open_hooked(pdr_store **out, const char *rest, pdr_err *err)
+{
+    pdr_rc rc = pdr__memory_ops.open(out, rest, err);
+
+    if (rc == PDR_OK)
+        (*out)->ops = &ops;
+    return rc;
+}
+
+pdr_store *hook_open(hook_fn fn, void *arg)
+{
+    pdr_store *store = NULL;
+
+    if (ops.name == NULL) {
+        ops = pdr__memory_ops;
+        ops.name = "hook";
+        ops.open = open_hooked;
+        ops.commit = commit;
+        ASSERT_RC(PDR_OK, pdr_store_register(&ops, NULL));
+    }
+    hook = NULL;
+    ASSERT_RC(PDR_OK, pdr_store_open(&store, "hook:", NULL));
+    hook = fn;
+    hook_arg = arg;
+    return store;
+}
