@@ -3,6 +3,7 @@
  *
  *     a stream of JSON ── pdr_import ──► frame, entries, slots, properties
  *     a stream of JSON ◄── pdr_export ── the same bytes, and what came since
+ *     another store    ◄── pdr_copy ──── the same sessions
  *
  * In a store a session is no document: its history is entries, its bag is
  * slots, and what stands around them is the frame (docs/formats/frame.md). An
@@ -195,6 +196,63 @@ typedef struct pdr_purge_report {
 PDR_API PDR_MUST_CHECK pdr_rc pdr_purge(pdr_purge_report *out, pdr_store *store,
                                         const pdr_purge_opts *opts,
                                         pdr_err *err);
+
+/* --- from store to store ---------------------------------------------------
+ */
+
+typedef struct pdr_copy_opts {
+    pdr_str tenant;    /* absent: all tenants */
+    pdr_str id;        /* only this session; absent: all sessions. Its tenant is
+                          the default one, if none is named */
+    bool replace;      /* bring sessions up to date that are there already */
+    bool skip_damaged; /* leave out what cannot be read, and go on */
+    int64_t now_ms;
+    uint32_t timeout_ms; /* of each commit */
+} pdr_copy_opts;
+
+typedef struct pdr_copy_report {
+    uint64_t sessions; /* that were copied */
+    uint64_t replaced; /* of these, in the place of another one */
+    uint64_t same;     /* that were there already, just so */
+    uint64_t damaged;  /* that were left out: pdr_store_verify() names them */
+    uint64_t entries;  /* of the copies */
+    uint64_t rows;     /* that were written, of all kinds but heads */
+    uint64_t bytes;    /* of their bodies */
+    uint64_t commits;  /* that it took */
+} pdr_copy_report;
+
+/* Called now and then, with the report so far; another code than PDR_OK ends
+ * the copying with it. */
+typedef pdr_rc (*pdr_copy_fn)(void *arg, const pdr_copy_report *report,
+                              pdr_err *err);
+
+/**
+ * Copy sessions of one store into another, each as it is at one moment: with
+ * its revision, its times, its numbers, and what is in progress; without its
+ * lease. Others may go on to write to both stores. Memory does not grow with
+ * what is copied. Copied again it goes on where it ended, since what is there
+ * already and the same is passed over.
+ *
+ * A session that is there and is not the same is refused, or with `replace`
+ * brought up to date. One that went on by itself there is never replaced. A
+ * damaged session ends the copying, or with `skip_damaged` is left out; if a
+ * head is damaged, so that the list of all sessions cannot be read, it ends.
+ *
+ * @param[out] out  may be NULL. Filled as far as it came.
+ * @param opts      borrowed for the call.
+ * @param fn        may be NULL.
+ * @return PDR_OK; PDR_EEXISTS ("session_exists"); PDR_ECONFLICT
+ *         ("ahead_of_origin": what stands there is newer, or something else;
+ *         "session_changed": somebody keeps on writing to it); PDR_ENOTFOUND
+ *         ("no_session", with `id`); PDR_EINVALID ("bad_ref"); as
+ *         pdr_store_read() and pdr_store_commit(); what `fn` returned. Sessions
+ *         that were copied before stay.
+ * @thread any  @since 0.1
+ */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_copy(pdr_copy_report *out, pdr_store *to,
+                                       pdr_store *from,
+                                       const pdr_copy_opts *opts, pdr_err *err,
+                                       pdr_copy_fn fn, void *arg);
 
 PDR_END_DECLS
 

@@ -1,7 +1,7 @@
 /*
  * archive_large.c - a session that is much larger than the memory that it may
- * take: imported, exported and verified as a stream, each in a process of its
- * own that tells how much it used.
+ * take: imported, exported, verified and copied to another store as a stream,
+ * each in a process of its own that tells how much it used.
  *
  * 160 MB in a normal run, 1 GB with PERDURE_SOAK, and 20 MB under a sanitizer,
  * which has memory of its own.
@@ -180,6 +180,22 @@ static pdr_rc export_all(pdr_store *store, uint64_t bytes, pdr_err *err)
     return rc == PDR_OK && got > 0 ? PDR_ECANCELLED : rc;
 }
 
+/* Into another file beside it. */
+static pdr_rc copy_all(pdr_store *store, const char *uri, pdr_err *err)
+{
+    const pdr_copy_opts opts = {.now_ms = NOW_MS};
+    char name[700];
+    pdr_store *to = NULL;
+    pdr_rc rc = PDR_OK;
+
+    snprintf(name, sizeof(name), "%s.copy", uri);
+    rc = pdr_store_open(&to, name, err);
+    if (rc == PDR_OK)
+        rc = pdr_copy(NULL, to, store, &opts, err, NULL, NULL);
+    pdr_store_close(to);
+    return rc;
+}
+
 /* Arguments: what to do, the store, bytes. Tells the most memory that it had,
  * in kilobytes, into the file that is named last. */
 TEST_ROLE(large_worker)
@@ -195,6 +211,8 @@ TEST_ROLE(large_worker)
         rc = import_all(store, bytes, &err);
     else if (rc == PDR_OK && strcmp(argv[0], "export") == 0)
         rc = export_all(store, bytes, &err);
+    else if (rc == PDR_OK && strcmp(argv[0], "copy") == 0)
+        rc = copy_all(store, argv[1], &err);
     else if (rc == PDR_OK)
         rc = pdr_store_verify(NULL, store, NULL, &err, NULL, NULL);
     pdr_store_close(store);
@@ -231,7 +249,7 @@ static long run(const struct room *room, const char *what, const char *uri,
 
 TEST(large_session, comes_and_goes_as_a_stream)
 {
-    static const char *const steps[] = {"import", "export", "verify"};
+    static const char *const steps[] = {"import", "export", "verify", "copy"};
     bool is_long = getenv("PERDURE_SOAK") != NULL;
     const char *bytes = is_long ? "1073741824" : USUAL_BYTES;
     struct room room;
@@ -246,5 +264,7 @@ TEST(large_session, comes_and_goes_as_a_stream)
             fail_msg("%s took %ld KB, more than %ld", steps[i], kb,
                      MAY_TAKE_KB);
     }
+    snprintf(uri, sizeof(uri), "sqlite:%s", room_path(&room, "a.db.copy"));
+    (void)run(&room, "export", uri, bytes); /* what was copied is the same */
     room_leave(&room);
 }

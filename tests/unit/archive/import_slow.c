@@ -94,3 +94,43 @@ TEST(import, that_ends_with_time_itself_is_kept_until_then)
         fail_msg("%s", err.message);
     pdr_store_close(store);
 }
+
+static pdr_rc pass_minutes(void *arg, const pdr_copy_report *report,
+                           pdr_err *err)
+{
+    (void)report;
+    (void)err;
+    passing.monotonic_ms += 10 * MINUTE;
+    sweep(arg);
+    return PDR_OK;
+}
+
+TEST(copy, that_is_slow_keeps_what_it_has_staged)
+{
+    static const struct flow_piece pieces[] = {
+        {"{\"schemaVersion\":\"1.1.0\",\"data\":{\"conversationHistory\":[", 1},
+        {"{\"$type\":\"note\",\"text\":\"some words that take their time\"},",
+         400000},
+        {"{\"$type\":\"note\"}]}}", 1},
+        {NULL, 0}};
+    struct sweeper sweeper = {NULL, 0, 0};
+    const pdr_import_opts opts = {.ref = {.id = PDR_LIT("s")}, .now_ms = NOW};
+    const pdr_copy_opts all = {.now_ms = NOW};
+    pdr_store *from = NULL;
+    pdr_copy_report report;
+    struct flow flow;
+
+    fake_clock_init(&passing, 0);
+    ASSERT_RC(PDR_OK, pdr_store_open(&from, "memory:", NULL));
+    ASSERT_RC(PDR_OK, pdr_store_open(&sweeper.store, "memory:", NULL));
+    flow_init(&flow, pieces);
+    ASSERT_RC(PDR_OK, pdr_import(NULL, from, &opts, NULL, flow_read, &flow));
+    ASSERT_RC(PDR_OK, pdr_copy(&report, sweeper.store, from, &all, NULL,
+                               pass_minutes, &sweeper));
+    ASSERT_INT(400001, report.entries);
+    ASSERT(passing.monotonic_ms > 2 * PDR_STAGE_LEASE_MS);
+    ASSERT(sweeper.left > 0);
+    ASSERT_INT(0, sweeper.cleared);
+    pdr_store_close(from);
+    pdr_store_close(sweeper.store);
+}
