@@ -19,16 +19,13 @@ const struct cli_command cli_cmd_session_bag = {
     .verbs = bag_verbs};
 
 static const struct cli_command *const verbs[] = {
-    &cli_cmd_session_list,
-    &cli_cmd_session_show,
-    &cli_cmd_session_bag,
-    &cli_cmd_session_convert,
-    &cli_cmd_session_export,
-    &cli_cmd_session_import,
-    NULL,
+    &cli_cmd_session_list,   &cli_cmd_session_show,   &cli_cmd_session_log,
+    &cli_cmd_session_tail,   &cli_cmd_session_bag,    &cli_cmd_session_convert,
+    &cli_cmd_session_export, &cli_cmd_session_import, &cli_cmd_session_delete,
+    &cli_cmd_session_trim,   &cli_cmd_session_verify, NULL,
 };
 
 const struct cli_command cli_cmd_session = {
     .name = "session",
-    .summary = "sessions: list, show, bag, convert, export, import",
+    .summary = "sessions: list, show, log, bag, export, import and more",
     .verbs = verbs};

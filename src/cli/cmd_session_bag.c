@@ -8,11 +8,12 @@
  *        get --generation --> G        set --expect G: conflict, or written
  *
  * Without --expect a change is one step from reading to writing. In a file the
- * lock sees to that; in a folder a write that came between is read again.
+ * lock sees to that; in a folder and in a store a write that came between is
+ * read again. A store is asked for the one slot, and gets only that.
  */
 #include "session_parts.h"
 
-#define MAX_TRIES  20  /* of a change in a folder, without --expect */
+#define MAX_TRIES  20  /* of a change without --expect */
 #define SIDE_CELLS 200 /* of a value in the line of a change, in a pipe */
 #define MIN_SIDE   8   /* columns of a value in front of its size */
 
@@ -107,7 +108,7 @@ static pdr_rc path_in_bag(const struct bag *b, pdr_rc rc, pdr_err *err)
 /* The value at key and pointer; `out` is owned. */
 static pdr_rc find_value(pdr_value **out, const struct bag *b, pdr_err *err)
 {
-    pdr_value *all = pdr_bag_snapshot(pdr_session_bag(b->one.session));
+    pdr_value *all = pdr_bag_snapshot(b->one.bag);
     const pdr_value *part = pdr_value_get_c(all, b->at.key);
     pdr_rc rc = PDR_OK;
 
@@ -135,10 +136,8 @@ static const char *hint_verb(char out[SES_HINT_MAX], const struct bag *b,
 
     snprintf(out, SES_HINT_MAX,
              "'perdure session bag %s --%s %.80s%s%.40s%s%.40s' %s", verb,
-             from->folder != NULL ? "folder" : "file",
-             from->folder != NULL ? from->folder : from->file,
-             id[0] != '\0' ? " " : "", id, key[0] != '\0' ? " " : "", key,
-             what);
+             ses_from_word(from), ses_from_arg(from), id[0] != '\0' ? " " : "",
+             id, key[0] != '\0' ? " " : "", key, what);
     return out;
 }
 
@@ -195,27 +194,12 @@ static void member_value(pdr_builder *to, const char *name,
 /* The place, as every verb has it in JSON output. */
 static pdr_builder *build_place(const struct bag *b)
 {
-    const struct ses_one *o = &b->one;
-    pdr_buf id = PDR_BUF_INIT(SIZE_MAX);
     pdr_builder *to = NULL;
-    char text[65];
     pdr_err err = PDR_ERR_INIT;
 
     cli_must(pdr_builder_new(&to, &err), &err);
     pdr_builder_object(to);
-    if (o->folder != NULL) {
-        cli_member_text(to, "folder", pdr_str_c(o->from->folder));
-        cli_member_text(to, "session", pdr_str_c(o->key));
-    } else {
-        cli_member_text(to, "file", pdr_str_c(ses_from_name(o->from)));
-        cli_member_count(to, "index", o->pick.at);
-        ses_put_id(&id, o->session);
-        if (id.len > 0)
-            cli_member_text(to, "session", pdr_buf_str(&id));
-    }
-    cli_member_text(to, "generation",
-                    pdr_str_c(ses_generation_text(text, &o->generation)));
-    pdr_buf_dispose(&id);
+    ses_one_members(to, &b->one, "session");
     return to;
 }
 
@@ -265,7 +249,7 @@ static void keys_table(const struct cli *cli, const pdr_value *bag)
 static void print_keys(struct bag *b)
 {
     struct cli *cli = b->one.cli;
-    pdr_value *all = pdr_bag_snapshot(pdr_session_bag(b->one.session));
+    pdr_value *all = pdr_bag_snapshot(b->one.bag);
     pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
     pdr_builder *to = NULL;
     pdr_iter it;
@@ -371,7 +355,7 @@ static int print_found(struct bag *b, const pdr_value *value)
     }
     ses_one_tell(&b->one, NULL);
     if (b->generation)
-        puts(ses_generation_text(text, &b->one.generation));
+        puts(ses_one_mark(text, &b->one));
     if (b->text)
         return print_text(b, value);
     print_value(cli, value);
@@ -384,6 +368,7 @@ static int get(struct bag *b)
     pdr_err err = PDR_ERR_INIT;
     int status = open_bag(b, false, false);
 
+    b->one.slot = b->at.key;
     if (status == 0)
         status = ses_one_find(&b->one, b->at.id);
     if (status == 0 && find_value(&value, b, &err) != PDR_OK)
@@ -407,7 +392,7 @@ static int run_get(struct cli *cli, int argc, char **argv)
         CLI_MAY("POINTER", &b.words[2], "JSON Pointer to a part of its value"),
         CLI_FLAG(0, "text", &b.text, "print a string without quotes"),
         CLI_FLAG(0, "generation", &b.generation,
-                 "first a line with the generation, for --expect"),
+                 "first a line with its generation, for --expect"),
         SES_FROM_ROWS(&from),
     };
     if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))
@@ -442,7 +427,7 @@ static bool is_slot(const struct bag *b)
 
 static pdr_rc change_bag(struct bag *b, pdr_err *err)
 {
-    pdr_bag *bag = pdr_session_bag(b->one.session);
+    pdr_bag *bag = b->one.bag;
     pdr_str key = pdr_str_c(b->at.key);
     pdr_value *slot = NULL;
     pdr_rc rc = PDR_OK;
@@ -461,17 +446,19 @@ static pdr_rc change_bag(struct bag *b, pdr_err *err)
 
 static pdr_rc check_expected(const struct bag *b, pdr_err *err)
 {
-    pdr_generation expected = {.exists = true};
+    const struct ses_one *o = &b->one;
     char text[65];
 
-    if (b->expect == NULL ||
-        (ses_generation_read(&expected, b->expect) &&
-         pdr_generation_equal(&expected, &b->one.generation)))
+    if (b->expect == NULL || ses_one_has_mark(o, b->expect))
         return PDR_OK;
+    if (o->store != NULL)
+        return pdr_err_set(err, PDR_ECONFLICT, "revision_changed",
+                           "the session has revision %s, --expect says %.20s",
+                           ses_one_mark(text, o), b->expect);
     return pdr_err_set(err, PDR_ECONFLICT, "generation_changed",
                        "the file is not the one of --expect any more, its "
                        "generation is %s",
-                       ses_generation_text(text, &b->one.generation));
+                       ses_one_mark(text, o));
 }
 
 /* Which element "-" stands for, before there is one more. */
@@ -480,7 +467,7 @@ static void note_place(struct bag *b)
     pdr_str pointer = pdr_str_c(b->at.pointer != NULL ? b->at.pointer : "");
     pdr_str front =
         pdr_str_n(pointer.ptr, pointer.len >= 2 ? pointer.len - 2 : 0);
-    pdr_value *all = pdr_bag_snapshot(pdr_session_bag(b->one.session));
+    pdr_value *all = pdr_bag_snapshot(b->one.bag);
     const pdr_value *holder = pdr_value_get_c(all, b->at.key);
 
     pdr_buf_clear(&b->place);
@@ -518,15 +505,18 @@ static pdr_rc change_once(struct bag *b, pdr_err *err)
     if (!b->is_changed)
         return PDR_OK;
     rc = change_bag(b, err);
-    return rc == PDR_OK && !b->dry_run ? ses_one_save(&b->one, err) : rc;
+    return rc == PDR_OK && !b->dry_run ? ses_one_save(&b->one, b->at.key, err)
+                                       : rc;
 }
 
 static int change(struct bag *b)
 {
     pdr_err err = PDR_ERR_INIT;
     pdr_rc rc = PDR_ECONFLICT;
-    int tries = b->expect != NULL || b->one.folder == NULL ? 1 : MAX_TRIES;
+    bool is_locked = b->one.folder == NULL && b->one.store == NULL;
+    int tries = b->expect != NULL || is_locked ? 1 : MAX_TRIES;
 
+    b->one.slot = b->at.key;
     while (rc == PDR_ECONFLICT && tries-- > 0) {
         int status = ses_one_find(&b->one, b->at.id);
         if (status != 0)
@@ -609,7 +599,7 @@ static void put_session(pdr_buf *out, const struct ses_one *o)
     pdr_buf id = PDR_BUF_INIT(SIZE_MAX);
 
     cli_show(out, pdr_str_c(ses_from_name(o->from)), CLI_TEXT_LINE);
-    if (o->folder != NULL)
+    if (o->folder != NULL || o->store != NULL)
         cli_put(&id, o->key);
     else
         ses_put_id(&id, o->session);
@@ -641,8 +631,8 @@ static void print_done(struct bag *b)
         printf("%.*s: a dry run, nothing was written\n", (int)name.len,
                name.ptr);
     else
-        printf("%.*s: written\ngeneration %s\n", (int)name.len, name.ptr,
-               ses_generation_text(text, &b->one.generation));
+        printf("%.*s: written\n%s %s\n", (int)name.len, name.ptr,
+               ses_one_mark_word(&b->one), ses_one_mark(text, &b->one));
     pdr_buf_dispose(&name);
 }
 
@@ -663,12 +653,13 @@ static void print_object(struct bag *b)
 
 static int run_change(struct bag *b)
 {
-    pdr_generation expected;
     int status = 0;
 
-    if (b->expect != NULL && !ses_generation_read(&expected, b->expect))
+    if (b->expect != NULL && !ses_one_is_mark(&b->one, b->expect))
         return doc_usage(b->one.cli, "--expect",
-                         "a generation has 64 hex digits",
+                         b->one.store != NULL
+                             ? "a revision is a number from 1 on"
+                             : "a generation has 64 hex digits",
                          "'perdure session bag get --generation' prints it");
     status = change(b);
     if (status != 0)
@@ -721,10 +712,10 @@ static int read_value(struct bag *b)
     return status;
 }
 
-#define CHANGE_ROWS(b)                                          \
-    CLI_TEXT(0, "expect", "SHA256", &(b)->expect,               \
-             "change it only if the file has this generation"), \
-        CLI_FLAG('n', "dry-run", &(b)->dry_run,                 \
+#define CHANGE_ROWS(b)                                    \
+    CLI_TEXT(0, "expect", "MARK", &(b)->expect,           \
+             "change it only if it has this generation"), \
+        CLI_FLAG('n', "dry-run", &(b)->dry_run,           \
                  "say what would be changed, write nothing")
 
 static int run_set(struct cli *cli, int argc, char **argv)
@@ -787,26 +778,31 @@ static int run_rm(struct cli *cli, int argc, char **argv)
 const struct cli_command cli_cmd_session_bag_keys = {
     .name = "session bag keys",
     .summary = "the slots of a bag, with kinds and sizes",
-    .usage = "[OPTIONS] --file FILE [ID] | [OPTIONS] --folder DIR ID",
+    .usage = "[OPTIONS] [--store URI] ID | "
+             "[OPTIONS] --folder DIR ID | "
+             "[OPTIONS] --file FILE [ID]",
     .run = run_keys};
 
 const struct cli_command cli_cmd_session_bag_get = {
     .name = "session bag get",
     .summary = "the value of a slot, or a part of it",
-    .usage = "[OPTIONS] --file FILE [ID] KEY [POINTER] | "
-             "[OPTIONS] --folder DIR ID KEY [POINTER]",
+    .usage = "[OPTIONS] [--store URI] ID KEY [POINTER] | "
+             "[OPTIONS] --folder DIR ID KEY [POINTER] | "
+             "[OPTIONS] --file FILE [ID] KEY [POINTER]",
     .run = run_get};
 
 const struct cli_command cli_cmd_session_bag_set = {
     .name = "session bag set",
     .summary = "change one value, and nothing else",
-    .usage = "[OPTIONS] --file FILE [ID] KEY [POINTER] VALUE | "
-             "[OPTIONS] --folder DIR ID KEY [POINTER] VALUE",
+    .usage = "[OPTIONS] [--store URI] ID KEY [POINTER] VALUE | "
+             "[OPTIONS] --folder DIR ID KEY [POINTER] VALUE | "
+             "[OPTIONS] --file FILE [ID] KEY [POINTER] VALUE",
     .run = run_set};
 
 const struct cli_command cli_cmd_session_bag_rm = {
     .name = "session bag rm",
     .summary = "remove a slot, or a part of its value",
-    .usage = "[OPTIONS] --file FILE [ID] KEY [POINTER] | "
-             "[OPTIONS] --folder DIR ID KEY [POINTER]",
+    .usage = "[OPTIONS] [--store URI] ID KEY [POINTER] | "
+             "[OPTIONS] --folder DIR ID KEY [POINTER] | "
+             "[OPTIONS] --file FILE [ID] KEY [POINTER]",
     .run = run_rm};

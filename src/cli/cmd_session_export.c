@@ -1,10 +1,13 @@
 /*
- * perdure session export - many sessions in one file.
+ * perdure session export - many sessions in one file, or one of a store.
  *
- * WHY  A folder of sessions is to be moved, kept or handed to another program:
- *      one file, in any format, a list or a stream. Sessions go through one at
- *      a time, as they are; what a list would lose, a key that is no id, is
- *      refused, and so is what cannot be read.
+ * WHY  A folder or a store of sessions is to be moved, kept or handed to
+ * another program: one file, in any format, a list or a stream. Sessions go
+ * through one at a time, as they are; what a list would lose, a key that is no
+ * id, is refused, and so is what cannot be read.
+ *
+ * One session of a store goes through as it is made, byte for byte and of any
+ * length; in another format than that of a store it is read first.
  */
 #include "session_parts.h"
 
@@ -12,14 +15,19 @@ struct export
 {
     struct cli *cli;
     struct ses_from from;
+    const char *words[2]; /* arguments as they came */
+    const char *id;       /* of a store; NULL: all */
     const char *out_path;
     uint64_t to; /* place in cli_form_words(), CLI_NO_FORM */
-    bool is_map, skip, pretty, yes;
-    struct cli_form form; /* of OUT */
+    bool is_map, skip, pretty, yes, all, bare;
+    struct cli_form form; /* of OUT; without a codec: as a store gives it */
     struct cli_input in;
     struct cli_form in_form;
     pdr_folder *folder;
-    pdr_buf path; /* of the file of the folder in work */
+    pdr_store *store;
+    struct cli_progress progress; /* of a store */
+    pdr_buf text;                 /* of a session of a store */
+    pdr_buf path;                 /* of the file of the folder in work */
     struct cli_output_file out;
     pdr_writer *writer;
     struct doc_keys keys; /* of an object of sessions */
@@ -130,18 +138,20 @@ static pdr_rc export_one(struct export *e, const struct parcel *p, pdr_err *err)
 static pdr_rc leave_out(struct export *e, const char *what, pdr_rc rc,
                         const pdr_err *err)
 {
-    pdr_buf name = PDR_BUF_INIT(SIZE_MAX);
+    pdr_buf name = PDR_BUF_INIT(SIZE_MAX), why = PDR_BUF_INIT(SIZE_MAX);
 
     if (!e->skip || rc == PDR_ENOMEM)
         return rc;
     e->left_out++;
     cli_show(&name, pdr_str_c(what), CLI_TEXT_LINE);
+    cli_show(&why, pdr_str_c(err->message), CLI_TEXT_LINE);
     if (!cli_is_json(e->cli))
-        fprintf(stderr, "%swarning:%s %.*s was left out: %s\n",
+        fprintf(stderr, "%swarning:%s %.*s was left out: %.*s\n",
                 cli_on(e->cli->color_err, CLI_YELLOW),
                 cli_off(e->cli->color_err), (int)name.len, name.ptr,
-                err->message);
+                (int)why.len, why.ptr);
     pdr_buf_dispose(&name);
+    pdr_buf_dispose(&why);
     return PDR_OK;
 }
 
@@ -254,6 +264,131 @@ static pdr_rc on_entry(const pdr_folder_entry *entry, pdr_err *err, void *arg)
     return rc;
 }
 
+/* --- from a store -------------------------------------------------------- */
+
+static pdr_rc keep_text(pdr_str bytes, pdr_err *err, void *arg)
+{
+    struct export *e = arg;
+
+    cli_progress_add(&e->progress, bytes.len);
+    return pdr_buf_append(&e->text, bytes, err);
+}
+
+static pdr_rc pass_text(pdr_str bytes, pdr_err *err, void *arg)
+{
+    struct export *e = arg;
+    pdr_rc rc = cli_output_write(bytes, err, &e->out);
+
+    e->out_failed = rc != PDR_OK;
+    cli_progress_add(&e->progress, bytes.len);
+    return rc;
+}
+
+/* Its document as a value. */
+static pdr_rc read_stored(pdr_value **out, struct export *e, const pdr_ref *ref,
+                          pdr_err *err)
+{
+    const pdr_export_opts how = {.ref = *ref, .bare = e->bare};
+    pdr_rc rc = PDR_OK;
+
+    pdr_buf_clear(&e->text);
+    rc = pdr_export(NULL, e->store, &how, err, keep_text, e);
+    return rc == PDR_OK ? ses_store_value(out, pdr_buf_str(&e->text), err) : rc;
+}
+
+/* The session of a document, also inside of a wrapper; NULL if it is none, as a
+ * state document is. Owned. */
+static pdr_session *session_in(const pdr_value *value)
+{
+    pdr_session_wrapper wrapper = PDR_SESSION_WRAPPER_INIT;
+    pdr_session *session = NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (pdr_session_looks(value) != PDR_LOOKS_WRAPPER) {
+        rc = pdr_session_from_value(&session, value, NULL);
+    } else {
+        rc = pdr_session_wrapper_from_value(&wrapper, value, NULL, NULL, NULL,
+                                            NULL);
+        session = wrapper.session;
+        wrapper.session = NULL;
+        pdr_session_wrapper_dispose(&wrapper);
+    }
+    if (rc == PDR_ENOMEM)
+        cli_must(rc, NULL);
+    return session;
+}
+
+static pdr_rc export_stored(struct export *e, const pdr_ref *ref, pdr_err *err)
+{
+    pdr_value *value = NULL;
+    pdr_session *session = NULL;
+    struct parcel p = {.name = ref->id, .index = e->sessions};
+    pdr_rc rc = read_stored(&value, e, ref, err);
+    char name[80];
+
+    if (rc == PDR_OK) {
+        session = session_in(value);
+        p.session = session;
+        p.value = value;
+        rc = session != NULL
+                 ? export_one(e, &p, err)
+                 : pdr_err_set(err, PDR_EINVALID, "no_place",
+                               "'%.*s' is a state document, and stands among "
+                               "no sessions",
+                               (int)(ref->id.len < 120 ? ref->id.len : 120),
+                               ref->id.ptr);
+    }
+    pdr_session_free(session);
+    pdr_value_free(value);
+    if (rc == PDR_OK || e->out_failed)
+        return rc;
+    snprintf(name, sizeof(name), "session '%.*s'",
+             (int)(ref->id.len < 60 ? ref->id.len : 60), ref->id.ptr);
+    return leave_out(e, name, rc, err);
+}
+
+/* All sessions of the tenant, in an order that no commit disturbs. */
+static pdr_rc export_tenant(struct export *e, pdr_err *err)
+{
+    pdr_query query = {.what = PDR_READ_ALL, .limit = 200};
+    pdr_str tenant = pdr_str_c(sto_tenant(&e->from.store));
+    pdr_page *page = NULL, *last = NULL;
+    pdr_rc rc = PDR_OK;
+
+    do {
+        rc = pdr_store_read(&page, e->store, &query, err);
+        pdr_page_free(last); /* the cursor was its */
+        last = page;
+        for (size_t i = 0; rc == PDR_OK && i < page->count; i++)
+            if (pdr_str_equal(page->sessions[i].ref.tenant, tenant))
+                rc = export_stored(e, &page->sessions[i].ref, err);
+        if (rc == PDR_OK)
+            query.after = page->next;
+    } while (rc == PDR_OK && query.after.ptr != NULL);
+    pdr_page_free(page);
+    return rc;
+}
+
+/* One session: through, or read and written in the format of OUT. */
+static pdr_rc export_id(struct export *e, pdr_err *err)
+{
+    const pdr_ref ref = sto_ref(&e->from.store, e->id);
+    const pdr_export_opts how = {.ref = ref, .bare = e->bare};
+    pdr_value *value = NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (e->form.format.codec == NULL) {
+        rc = pdr_export(NULL, e->store, &how, err, pass_text, e);
+    } else {
+        rc = read_stored(&value, e, &ref, err);
+        if (rc == PDR_OK)
+            rc = put(e, PDR_SCALAR, value, err);
+    }
+    e->sessions += rc == PDR_OK;
+    pdr_value_free(value);
+    return rc;
+}
+
 /* --- all of it ----------------------------------------------------------- */
 
 /* A name that stands twice in an object would hide a session. */
@@ -272,20 +407,34 @@ static pdr_rc check_keys(struct export *e, pdr_err *err)
     return PDR_OK;
 }
 
-static pdr_rc export_all(struct export *e, pdr_err *err)
+static pdr_rc export_each(struct export *e, pdr_err *err)
+{
+    if (e->store != NULL)
+        return export_tenant(e, err);
+    return e->folder != NULL ? pdr_folder_list(e->folder, err, on_entry, e)
+                             : export_stream(e, err);
+}
+
+static pdr_rc export_list(struct export *e, pdr_err *err)
 {
     pdr_rc rc = PDR_OK;
 
     if (!is_sequence(e))
         rc = put(e, e->is_map ? PDR_BEGIN_OBJECT : PDR_BEGIN_ARRAY, NULL, err);
     if (rc == PDR_OK)
-        rc = e->folder != NULL ? pdr_folder_list(e->folder, err, on_entry, e)
-                               : export_stream(e, err);
+        rc = export_each(e, err);
     if (rc == PDR_OK)
         rc = check_keys(e, err);
     if (rc == PDR_OK && !is_sequence(e))
         rc = put(e, PDR_END, NULL, err);
-    if (rc == PDR_OK) {
+    return rc;
+}
+
+static pdr_rc export_all(struct export *e, pdr_err *err)
+{
+    pdr_rc rc = e->id != NULL ? export_id(e, err) : export_list(e, err);
+
+    if (rc == PDR_OK && e->writer != NULL) {
         rc = pdr_writer_finish(e->writer, err);
         e->out_failed = rc != PDR_OK;
     }
@@ -301,11 +450,13 @@ static pdr_rc write_out(struct export *e, pdr_err *err)
     e->out_failed = rc != PDR_OK;
     if (rc != PDR_OK)
         return rc;
-    if (e->from.how.limits.bare_tokens &&
+    if ((e->from.how.limits.bare_tokens || e->store != NULL) &&
+        e->form.format.codec != NULL &&
         cli_form_can_write(&e->form.format, PDR_BARE_TOKENS))
         opts.flags |= PDR_BARE_TOKENS;
-    rc = pdr_writer_new(&e->writer, e->form.format.codec, &opts, err,
-                        cli_output_write, &e->out);
+    if (e->form.format.codec != NULL)
+        rc = pdr_writer_new(&e->writer, e->form.format.codec, &opts, err,
+                            cli_output_write, &e->out);
     if (rc == PDR_OK)
         rc = export_all(e, err);
     if (rc != PDR_OK) {
@@ -321,6 +472,14 @@ static pdr_rc export(struct export *e, pdr_err *err)
 {
     pdr_rc rc = PDR_OK;
 
+    if (ses_from_is_store(&e->from)) {
+        cli_progress_begin(&e->progress, e->cli, sto_name(&e->from.store), 0);
+        rc = sto_open(&e->store, &e->from.store, "ro", err);
+        if (rc == PDR_OK)
+            rc = write_out(e, err);
+        cli_progress_end(&e->progress);
+        return rc;
+    }
     if (e->from.folder != NULL) {
         rc = ses_folder_open(&e->folder, &e->from, false, err);
         return rc == PDR_OK ? write_out(e, err) : rc;
@@ -345,6 +504,11 @@ static const char *hint_for(char room[SES_HINT_MAX], const struct export *e,
     if (strcmp(err->reason, "key_lost") == 0)
         return e->is_map ? "without --map they make a list"
                          : "--map makes an object of sessions by name";
+    if (strcmp(err->reason, "no_place") == 0)
+        return "with its ID in the place of --all it is written by itself; "
+               "--skip leaves it out";
+    if (strcmp(err->reason, "cannot_export") == 0 && e->id == NULL)
+        return "--skip leaves it out, and says so";
     if (err->code != PDR_EIO && !e->skip && e->from.folder != NULL &&
         strcmp(err->reason, "no_folder") != 0)
         return "--skip leaves out what cannot be read, and says so";
@@ -368,6 +532,13 @@ static int fail(struct export *e, pdr_err *err)
     return cli_fail(e->cli, &about, err);
 }
 
+/* A store gives documents in one format. */
+static const char *format_name(const struct export *e)
+{
+    return e->form.format.codec != NULL ? e->form.format.name
+                                        : ses_store_format;
+}
+
 static void print_summary(const struct export *e)
 {
     char digits[32], size[32];
@@ -375,7 +546,7 @@ static void print_summary(const struct export *e)
 
     cli_show(&name, pdr_str_c(out_name(e)), CLI_TEXT_LINE);
     fprintf(stderr, "perdure: %.*s: %s, %s session%s, %s", (int)name.len,
-            name.ptr, e->form.format.name, cli_number(digits, e->sessions),
+            name.ptr, format_name(e), cli_number(digits, e->sessions),
             e->sessions == 1 ? "" : "s", cli_size(size, e->out.bytes));
     if (e->left_out > 0)
         fprintf(stderr, ", %s left out", cli_number(digits, e->left_out));
@@ -395,10 +566,10 @@ static void print_object(const struct export *e)
 
     cli_must(pdr_builder_new(&to, &err), &err);
     pdr_builder_object(to);
-    cli_member_text(to, e->from.folder != NULL ? "folder" : "file",
+    cli_member_text(to, ses_from_word(&e->from),
                     pdr_str_c(ses_from_name(&e->from)));
     cli_member_text(to, "out", pdr_str_c(out_name(e)));
-    cli_member_text(to, "format", pdr_str_c(e->form.format.name));
+    cli_member_text(to, "format", pdr_str_c(format_name(e)));
     cli_member_count(to, "sessions", e->sessions);
     cli_member_count(to, "bytes", e->out.bytes);
     cli_member_count(to, "leftOut", e->left_out);
@@ -410,17 +581,80 @@ static void print_object(const struct export *e)
 
 /* --- the command --------------------------------------------------------- */
 
+static int missing(struct cli *cli, const char *what, const char *hint)
+{
+    struct cli_usage bad = {.reason = "missing_argument",
+                            .why = "an argument is missing"};
+
+    snprintf(bad.what, sizeof(bad.what), "%s", what);
+    snprintf(bad.hint, sizeof(bad.hint), "%s", hint);
+    return cli_usage_fail(cli, &bad);
+}
+
+/* Which word is what: ID [OUT] of a store, else OUT. */
+static int sort_words(struct export *e)
+{
+    bool has_id = ses_from_is_store(&e->from) && !e->all;
+    struct cli_usage many = {.reason = "extra_argument",
+                             .why = "one argument too many"};
+
+    if (has_id && e->words[0] == NULL)
+        return missing(e->cli, "ID",
+                       "a session of a store is named by its id; --all takes "
+                       "all of them");
+    if (!has_id && e->words[0] == NULL)
+        return missing(e->cli, "OUT", "");
+    if (!has_id && e->words[1] != NULL) {
+        snprintf(many.what, sizeof(many.what), "%s", e->words[1]);
+        return cli_usage_fail(e->cli, &many);
+    }
+    e->id = has_id ? e->words[0] : NULL;
+    e->out_path = has_id ? e->words[1] : e->words[0];
+    if (e->out_path == NULL)
+        e->out_path = "-";
+    return 0;
+}
+
+/* One session of a store has a format already; it goes through as it is if that
+ * is the one that was asked for. */
+static bool is_passed(const struct export *e, bool has_form)
+{
+    return e->id != NULL && (!has_form || (ses_store_speaks(&e->form.format) &&
+                                           !is_sequence(e) && !e->pretty));
+}
+
+static int check_form(struct export *e)
+{
+    bool has_form = cli_form_of_name(&e->form, e->out_path, e->to);
+    char list[CLI_LIST_MAX];
+
+    if (is_passed(e, has_form)) {
+        e->form.format.codec = NULL;
+        return 0;
+    }
+    if (has_form)
+        return 0;
+    cli_form_list(list, sizeof(list), "choose one with --to: ", 0, 0);
+    return doc_usage(e->cli, e->out_path, "its name tells no format", list);
+}
+
 static int check_usage(struct export *e)
 {
-    char list[CLI_LIST_MAX];
     int status = ses_from_check(e->cli, &e->from, NULL);
 
+    if (status == 0)
+        status = sort_words(e);
+    if (status == 0 && !ses_from_is_store(&e->from) && (e->all || e->bare))
+        status =
+            doc_usage(e->cli, e->all ? "--all" : "--bare", "is for stores", "");
+    if (status == 0 && e->id != NULL && (e->is_map || e->skip))
+        status = doc_usage(e->cli, e->is_map ? "--map" : "--skip",
+                           "is for more than one session",
+                           "--all takes all sessions of the store");
+    if (status == 0)
+        status = check_form(e);
     if (status != 0)
         return status;
-    if (!cli_form_of_name(&e->form, e->out_path, e->to)) {
-        cli_form_list(list, sizeof(list), "choose one with --to: ", 0, 0);
-        return doc_usage(e->cli, e->out_path, "its name tells no format", list);
-    }
     if (e->from.file != NULL && cli_same_file(e->from.file, e->out_path))
         return doc_usage(e->cli, e->out_path, "is the very file that is read",
                          "name a new file; the old one stays as it was");
@@ -444,7 +678,9 @@ static int run_export(struct export *e)
         cli_input_close(&e->in);
     pdr_writer_free(e->writer);
     pdr_folder_close(e->folder);
+    pdr_store_close(e->store);
     doc_keys_free(&e->keys);
+    pdr_buf_dispose(&e->text);
     pdr_value_free(e->wrong);
     pdr_buf_dispose(&e->path);
     return status;
@@ -455,6 +691,7 @@ static int run(struct cli *cli, int argc, char **argv)
     struct export e = {.cli = cli,
                        .to = CLI_NO_FORM,
                        .keys = DOC_KEYS_INIT,
+                       .text = PDR_BUF_INIT(SIZE_MAX),
                        .path = PDR_BUF_INIT(SIZE_MAX)};
     char to_help[CLI_LIST_MAX];
 
@@ -462,10 +699,14 @@ static int run(struct cli *cli, int argc, char **argv)
     ses_from_init(&e.from);
     cli_form_list(to_help, sizeof(to_help), "OUT is ", 0, 0);
     const struct cli_opt opts[] = {
-        CLI_ARG("OUT", &e.out_path, "file to write; - is standard output"),
+        CLI_MAY("ID", &e.words[0], "session of a store"),
+        CLI_MAY("OUT", &e.words[1], "file to write; - is standard output"),
         CLI_WORD(0, "to", "FORMAT", &e.to, cli_form_words(), to_help),
         CLI_FLAG('m', "map", &e.is_map,
                  "an object of sessions by key, instead of a list"),
+        CLI_FLAG('a', "all", &e.all, "all sessions of a store"),
+        CLI_FLAG(0, "bare", &e.bare,
+                 "of a store: without the metadata around sessions"),
         CLI_FLAG(0, "skip", &e.skip, "leave out what cannot be read"),
         CLI_FLAG(0, "pretty", &e.pretty, "a line for each element and member"),
         CLI_FLAG('y', "yes", &e.yes, "replace OUT if it exists"),
@@ -478,6 +719,8 @@ static int run(struct cli *cli, int argc, char **argv)
 
 const struct cli_command cli_cmd_session_export = {
     .name = "session export",
-    .summary = "many sessions in one file",
-    .usage = "[OPTIONS] --file FILE OUT | [OPTIONS] --folder DIR OUT",
+    .summary = "many sessions in one file, or one of a store",
+    .usage = "[OPTIONS] [--store URI] ID [OUT] | "
+             "[OPTIONS] [--store URI] --all OUT | "
+             "[OPTIONS] --file FILE OUT | [OPTIONS] --folder DIR OUT",
     .run = run};

@@ -1,5 +1,5 @@
 /*
- * perdure session import - the sessions of a file as files of a folder.
+ * perdure session import - the sessions of a file into a store or a folder.
  *
  * WHY  What was exported comes back, and sessions of other programs become
  *      files that the Python edition reads. A session that is there is not
@@ -10,6 +10,9 @@
  *                can hold, new or there already?
  *        second  each one that is not the same is written, if nobody else wrote
  *                it meanwhile
+ *
+ * NOT HERE  Stores, which take documents of any shape and length
+ *           (session_intake.c).
  */
 #include "session_parts.h"
 
@@ -588,16 +591,59 @@ static int run_import(struct import *i)
 
 /* --- the command --------------------------------------------------------- */
 
+/* Options that mean nothing for the other place. */
+static int check_place(const struct import *i, const struct ses_intake *how)
+{
+    bool is_store = ses_from_is_store(&i->from);
+
+    if (is_store && i->from.format != CLI_NO_FORM)
+        return doc_usage(i->cli, "--format", "is for folders", "");
+    if (is_store && i->dry_run)
+        return doc_usage(i->cli, "--dry-run", "is for folders", "");
+    if (is_store && i->drop_metadata)
+        return doc_usage(i->cli, "--drop-metadata", "is for folders",
+                         "a store keeps what wrappers say");
+    if (!is_store &&
+        (how->id != NULL || how->agent != NULL || how->replace ||
+         i->from.store.tenant != NULL || i->from.store.key != NULL))
+        return doc_usage(i->cli, "--id, --agent, --replace, --tenant and --key",
+                         "are for stores", "");
+    return 0;
+}
+
+/* A store that nobody named must be there: what is made has a name. */
+static int find_place(struct import *i)
+{
+    if (i->from.folder != NULL && ses_from_is_store(&i->from))
+        return doc_usage(i->cli, "--store and --folder",
+                         "only one of them can be given", "");
+    if (i->from.folder == NULL && !ses_from_is_store(&i->from) &&
+        !sto_find_default(&i->from.store))
+        return doc_usage(i->cli, "--store or --folder",
+                         "one of them is missing",
+                         "write --store URI or --folder DIR; it is made if it "
+                         "is not there");
+    return 0;
+}
+
 static int run(struct cli *cli, int argc, char **argv)
 {
     struct import i = {.cli = cli,
                        .keys = DOC_KEYS_INIT,
                        .piped = PDR_BUF_INIT(SIZE_MAX),
                        .there = PDR_BUF_INIT(SIZE_MAX)};
+    struct ses_intake how = {.path = NULL};
+    int status = 0;
 
     ses_from_init(&i.from);
     const struct cli_opt opts[] = {
         CLI_ARG("FILE", &i.path, "file with sessions; - is standard input"),
+        SES_STORE_ROWS(&i.from.store),
+        CLI_TEXT(0, "id", "ID", &how.id, "id of the session in the store"),
+        CLI_TEXT(0, "agent", "NAME", &how.agent,
+                 "agent of the sessions, for lists of the store"),
+        CLI_FLAG(0, "replace", &how.replace,
+                 "take the place of a session that is in the store"),
         SES_FOLDER_ROWS(&i.from),
         CLI_FLAG('y', "yes", &i.yes, "replace sessions that are there"),
         CLI_FLAG('n', "dry-run", &i.dry_run,
@@ -608,14 +654,20 @@ static int run(struct cli *cli, int argc, char **argv)
     };
     if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))
         return cli->status;
-    if (i.from.folder == NULL)
-        return doc_usage(cli, "--folder", "the folder is missing",
-                         "write --folder DIR; it is made if it is not there");
-    return run_import(&i);
+    status = find_place(&i);
+    if (status == 0)
+        status = check_place(&i, &how);
+    if (status != 0)
+        return status;
+    if (!ses_from_is_store(&i.from))
+        return run_import(&i);
+    how.path = i.path;
+    how.replace = how.replace || i.yes;
+    return ses_import_store(cli, &i.from, &how);
 }
 
 const struct cli_command cli_cmd_session_import = {
     .name = "session import",
-    .summary = "the sessions of a file as files of a folder",
-    .usage = "[OPTIONS] FILE --folder DIR",
+    .summary = "the sessions of a file into a store or a folder",
+    .usage = "[OPTIONS] FILE [--store URI] | [OPTIONS] FILE --folder DIR",
     .run = run};

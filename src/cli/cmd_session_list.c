@@ -7,6 +7,7 @@
  *
  *        file    reader --------------> session --> row
  *        folder  entry --> its file --> session --> row
+ *        store   page of heads -------------------> row  (session_heads.c)
  *
  * Nothing is changed: a damaged file of a folder is told, and not put aside, as
  * it is when somebody asks for its session.
@@ -478,23 +479,14 @@ static void print_end(struct list *l)
     print_lines(l);
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static int list_documents(struct cli *cli, struct ses_from *from)
 {
-    struct ses_from from;
-    struct list l = {
-        .cli = cli, .from = &from, .lines = PDR_BUF_INIT(SIZE_MAX)};
+    struct list l = {.cli = cli, .from = from, .lines = PDR_BUF_INIT(SIZE_MAX)};
     int status = 0;
 
-    ses_from_init(&from);
-    const struct cli_opt opts[] = {SES_FROM_ROWS(&from)};
-    if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))
-        return cli->status;
-    status = ses_from_check(cli, &from, NULL);
-    if (status != 0)
-        return status;
-    ses_grid_init(&l.grid, from.folder != NULL ? folder_columns : file_columns,
+    ses_grid_init(&l.grid, from->folder != NULL ? folder_columns : file_columns,
                   CLI_COUNT(file_columns));
-    status = from.folder != NULL ? list_folder(&l) : list_file(&l);
+    status = from->folder != NULL ? list_folder(&l) : list_file(&l);
     if (status == 0)
         print_end(&l);
     if (status == 0 && l.damaged > 0)
@@ -506,8 +498,31 @@ static int run(struct cli *cli, int argc, char **argv)
     return status;
 }
 
+static int run(struct cli *cli, int argc, char **argv)
+{
+    struct ses_from from;
+    struct ses_listing listing = {.state = CLI_NO_FORM};
+    int status = 0;
+
+    ses_from_init(&from);
+    const struct cli_opt opts[] = {SES_LISTING_ROWS(&listing),
+                                   SES_FROM_ROWS(&from)};
+    if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))
+        return cli->status;
+    status = ses_from_check(cli, &from, NULL);
+    if (status != 0)
+        return status;
+    if (ses_from_is_store(&from))
+        return ses_list_store(cli, &from.store, &listing);
+    if (ses_listing_is_set(&listing))
+        return doc_usage(cli, "filters, --limit and --columns",
+                         "are for stores", "");
+    return list_documents(cli, &from);
+}
+
 const struct cli_command cli_cmd_session_list = {
     .name = "session list",
     .summary = "which sessions there are, and how large",
-    .usage = "[OPTIONS] --file FILE | [OPTIONS] --folder DIR",
+    .usage = "[OPTIONS] [--store URI] | [OPTIONS] --file FILE | "
+             "[OPTIONS] --folder DIR",
     .run = run};

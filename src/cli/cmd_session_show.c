@@ -7,16 +7,16 @@
  */
 #include "session_parts.h"
 
-#define MAX_WIDTH   ((size_t)120)
-#define MIN_WIDTH   ((size_t)24)
-#define LABEL_CELLS 10 /* where the texts begin */
-#define MOST_ROLES  8
+#define MAX_WIDTH  ((size_t)120)
+#define MIN_WIDTH  ((size_t)24)
+#define MOST_ROLES 8
 
 struct show {
     struct ses_one one;
     struct ses_info info;
     struct ses_tree tree;
-    pdr_value *bag; /* owned */
+    pdr_value *bag;        /* owned */
+    pdr_value *properties; /* owned; NULL: none */
     uint64_t depth;
     pdr_buf line;
 };
@@ -82,14 +82,8 @@ static void begin_line(struct show *s)
 /* "kind      python", folded under its text. */
 static void end_line(struct show *s, const char *label)
 {
-    bool colored = s->one.cli->color_out;
-    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
-
-    cli_flow(&text, pdr_buf_str(&s->line), LABEL_CELLS, LABEL_CELLS,
-             s->tree.width);
-    fprintf(s->tree.out, "%s%-*s%s%.*s\n", cli_on(colored, CLI_CYAN),
-            LABEL_CELLS, label, cli_off(colored), (int)text.len, text.ptr);
-    pdr_buf_dispose(&text);
+    ses_label(s->tree.out, s->one.cli, s->tree.width, label,
+              pdr_buf_str(&s->line));
 }
 
 static void show_place(struct show *s)
@@ -102,7 +96,8 @@ static void show_place(struct show *s)
     if (o->folder != NULL) {
         cli_put(&s->line, ", key ");
         cli_show(&s->line, pdr_str_c(o->key), CLI_TEXT_LINE);
-    } else if (o->file.doc_count > 1 || o->file.docs[0].count > 1) {
+    } else if (o->store == NULL &&
+               (o->file.doc_count > 1 || o->file.docs[0].count > 1)) {
         cli_putf(&s->line, ", place /%ju", (uintmax_t)o->pick.at);
     }
     fprintf(s->tree.out, "%s%.*s%s\n", cli_on(colored, CLI_BOLD),
@@ -215,44 +210,70 @@ static void show_history(struct show *s)
     end_line(s, "history");
 }
 
+/* What stands around the session; owned, NULL if it is nothing. */
+static pdr_rc find_properties(struct show *s, pdr_err *err)
+{
+    const struct ses_one *o = &s->one;
+    const pdr_properties *p = NULL;
+
+    if (o->store != NULL)
+        return ses_store_properties(&s->properties, o, err);
+    if (o->folder == NULL)
+        p = ses_doc_properties(o->pick.doc, o->pick.index);
+    if (p != NULL)
+        s->properties = pdr_properties_to_value(p);
+    return PDR_OK;
+}
+
 static void show_properties(struct show *s)
 {
-    const pdr_properties *p =
-        s->one.folder == NULL
-            ? ses_doc_properties(s->one.pick.doc, s->one.pick.index)
-            : NULL;
-    pdr_value *value = NULL;
     pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
 
-    if (p == NULL)
+    if (s->properties == NULL)
         return;
-    value = pdr_properties_to_value(p);
     begin_line(s);
-    cli_show(&s->line, doc_json_spaced(value, &scratch), CLI_TEXT_LINE);
+    cli_show(&s->line, doc_json_spaced(s->properties, &scratch), CLI_TEXT_LINE);
     end_line(s, "metadata");
-    pdr_value_free(value);
     pdr_buf_dispose(&scratch);
+}
+
+static void show_fact(void *arg, const char *label, const char *text)
+{
+    struct show *s = arg;
+
+    ses_label(s->tree.out, s->one.cli, s->tree.width, label, pdr_str_c(text));
 }
 
 static void show_bag(struct show *s)
 {
+    uint64_t slots = pdr_value_count(s->bag);
     char digits[32], size[32];
 
     begin_line(s);
-    cli_putf(&s->line, "%s slot%s, %s", cli_number(digits, s->info.slots),
-             s->info.slots == 1 ? "" : "s", cli_size(size, doc_bytes(s->bag)));
-    cli_putf(&s->line, "; the session has %s", cli_size(size, s->info.bytes));
+    cli_putf(&s->line, "%s slot%s, %s", cli_number(digits, slots),
+             slots == 1 ? "" : "s", cli_size(size, doc_bytes(s->bag)));
+    if (s->one.store == NULL)
+        cli_putf(&s->line, "; the session has %s",
+                 cli_size(size, s->info.bytes));
     end_line(s, "bag");
     ses_tree_print(&s->tree, s->bag);
+}
+
+static void show_document(struct show *s)
+{
+    show_ids(s);
+    show_kind(s);
+    show_service(s);
+    show_history(s);
 }
 
 static void print_table(struct show *s)
 {
     show_place(s);
-    show_ids(s);
-    show_kind(s);
-    show_service(s);
-    show_history(s);
+    if (s->one.store != NULL)
+        ses_head_facts(&s->one.head->head, show_fact, s);
+    else
+        show_document(s);
     show_properties(s);
     show_bag(s);
 }
@@ -276,42 +297,39 @@ static void build_history(pdr_builder *to, const struct show *s)
     free_roles(&r);
 }
 
-static void build_place(pdr_builder *to, const struct show *s)
+static void build_properties(pdr_builder *to, const struct show *s)
+{
+    if (s->properties == NULL)
+        return;
+    pdr_builder_name(to, pdr_str_c("properties"));
+    pdr_builder_value(to, s->properties);
+}
+
+static void build_facts(pdr_builder *to, const struct show *s)
 {
     const struct ses_one *o = &s->one;
-    const pdr_properties *p = NULL;
-    pdr_value *value = NULL;
 
-    if (o->folder != NULL) {
-        cli_member_text(to, "folder", pdr_str_c(o->from->folder));
-        cli_member_text(to, "key", pdr_str_c(o->key));
+    if (o->store != NULL) {
+        cli_member_text(to, "store", pdr_str_c(ses_from_name(o->from)));
+        cli_member_text(to, "tenant", o->head->head.ref.tenant);
+        ses_head_members(to, &o->head->head);
+        build_properties(to, s);
         return;
     }
-    cli_member_text(to, "file", pdr_str_c(ses_from_name(o->from)));
-    cli_member_count(to, "index", o->pick.at);
-    p = ses_doc_properties(o->pick.doc, o->pick.index);
-    if (p == NULL)
-        return;
-    value = pdr_properties_to_value(p);
-    pdr_builder_name(to, pdr_str_c("properties"));
-    pdr_builder_value(to, value);
-    pdr_value_free(value);
+    ses_one_members(to, o, o->folder != NULL ? "key" : NULL);
+    build_properties(to, s);
+    ses_info_members(to, &s->info);
+    build_history(to, s);
 }
 
 static void print_object(struct show *s)
 {
-    char generation[65];
     pdr_builder *to = NULL;
     pdr_err err = PDR_ERR_INIT;
 
     cli_must(pdr_builder_new(&to, &err), &err);
     pdr_builder_object(to);
-    build_place(to, s);
-    cli_member_text(
-        to, "generation",
-        pdr_str_c(ses_generation_text(generation, &s->one.generation)));
-    ses_info_members(to, &s->info);
-    build_history(to, s);
+    build_facts(to, s);
     pdr_builder_name(to, pdr_str_c("bag"));
     ses_tree_build(to, s->bag, s->tree.full ? SIZE_MAX : s->tree.depth);
     ses_one_tell(&s->one, to);
@@ -332,6 +350,27 @@ static void print_raw(struct show *s)
     pdr_buf_dispose(&scratch);
 }
 
+static pdr_rc print_some(pdr_str bytes, pdr_err *err, void *arg)
+{
+    const struct show *s = arg;
+
+    (void)err;
+    cli_print(s->one.cli, bytes);
+    return PDR_OK;
+}
+
+/* The document that the rows of a store make. */
+static int print_stored(struct show *s)
+{
+    const pdr_export_opts how = {.ref = s->one.head->head.ref};
+    pdr_err err = PDR_ERR_INIT;
+
+    if (pdr_export(NULL, s->one.store, &how, &err, print_some, s) != PDR_OK)
+        return ses_one_fail(&s->one, &err);
+    fputs("\n", stdout);
+    return 0;
+}
+
 /* --- the whole ----------------------------------------------------------- */
 
 static size_t page_width(const struct cli *cli)
@@ -347,14 +386,20 @@ static int show(struct show *s, bool paged)
 {
     struct cli *cli = s->one.cli;
     struct cli_pager pager;
+    pdr_err err = PDR_ERR_INIT;
 
-    ses_info_of(&s->info, s->one.session);
-    s->bag = pdr_bag_snapshot(pdr_session_bag(s->one.session));
+    if (find_properties(s, &err) != PDR_OK)
+        return ses_one_fail(&s->one, &err);
+    if (s->one.session != NULL)
+        ses_info_of(&s->info, s->one.session);
+    s->bag = pdr_bag_snapshot(s->one.bag);
     if (cli_is_json(cli)) {
         print_object(s);
         return 0;
     }
     ses_one_tell(&s->one, NULL);
+    if (cli->output == CLI_OUTPUT_RAW && s->one.store != NULL)
+        return print_stored(s);
     if (cli->output == CLI_OUTPUT_RAW) {
         print_raw(s);
         return 0;
@@ -399,6 +444,7 @@ static int run(struct cli *cli, int argc, char **argv)
     if (status == 0)
         status = show(&s, !no_pager);
     pdr_value_free(s.bag);
+    pdr_value_free(s.properties);
     ses_info_free(&s.info);
     ses_one_free(&s.one);
     pdr_buf_dispose(&s.line);
@@ -408,5 +454,7 @@ static int run(struct cli *cli, int argc, char **argv)
 const struct cli_command cli_cmd_session_show = {
     .name = "session show",
     .summary = "what one session holds, its bag as a tree",
-    .usage = "[OPTIONS] --file FILE [ID] | [OPTIONS] --folder DIR ID",
+    .usage = "[OPTIONS] [--store URI] ID | "
+             "[OPTIONS] --folder DIR ID | "
+             "[OPTIONS] --file FILE [ID]",
     .run = run};

@@ -471,10 +471,12 @@ static void help_row(const struct cli *cli, const struct cli_opt *opt)
         cli_putf(&left, "    --%s", opt->name);
     if (opt->value != NULL)
         cli_putf(&left, " %s", opt->value);
-    printf("  %s%.*s%s%*s%s\n", cli_on(cli->color_out, CLI_CYAN), (int)left.len,
-           left.ptr, cli_off(cli->color_out),
-           left.len < HELP_COLUMN ? HELP_COLUMN - (int)left.len : 1, "",
-           opt->help);
+    printf("  %s%.*s%s", cli_on(cli->color_out, CLI_CYAN), (int)left.len,
+           left.ptr, cli_off(cli->color_out));
+    if (left.len < HELP_COLUMN)
+        printf("%*s%s\n", HELP_COLUMN - (int)left.len, "", opt->help);
+    else /* on a line of its own */
+        printf("\n%*s%s\n", 2 + HELP_COLUMN, "", opt->help);
     pdr_buf_dispose(&left);
 }
 

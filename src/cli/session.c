@@ -1,8 +1,8 @@
 /*
  * session.c - which sessions a verb is about, and what to do about a failure.
  *
- * Every verb of `perdure session` takes the same options for a file or a
- * snapshot folder. A document that is no session is refused with the command
+ * Every verb of `perdure session` takes the same options for a store, a file or
+ * a snapshot folder. A document that is no session is refused with the command
  * that takes it instead.
  */
 #include "session_parts.h"
@@ -26,34 +26,89 @@ void ses_from_init(struct ses_from *from)
 static int no_place(struct cli *cli, const char *word)
 {
     struct stat info = {.st_mode = 0};
-    char hint[160] = "name a place: --file FILE or --folder DIR";
+    char hint[160] = "name a place: --store URI, --file FILE or --folder DIR";
 
     if (word != NULL && stat(word, &info) == 0)
         snprintf(hint, sizeof(hint), "write --%s %.120s",
                  S_ISDIR(info.st_mode) ? "folder" : "file", word);
-    return doc_usage(cli, "--file or --folder", "one of them is missing", hint);
+    return doc_usage(cli, "--store, --file or --folder",
+                     "one of them is missing", hint);
 }
 
-int ses_from_check(struct cli *cli, const struct ses_from *from,
-                   const char *word)
+/* "--store and --file", if two places are named. */
+static bool two_places(char *out, size_t cap, const struct ses_from *from)
 {
-    if (from->file != NULL && from->folder != NULL)
-        return doc_usage(cli, "--file and --folder",
-                         "only one of them can be given", "");
-    if (from->file == NULL && from->folder == NULL)
-        return no_place(cli, word);
-    if (from->file != NULL && from->format != CLI_NO_FORM)
+    const struct {
+        const char *value, *name;
+    } places[] = {{from->store.uri, "--store"},
+                  {from->file, "--file"},
+                  {from->folder, "--folder"}};
+    size_t count = 0, used = 0;
+
+    for (size_t i = 0; i < CLI_COUNT(places); i++) {
+        if (places[i].value == NULL || count == 2)
+            continue;
+        used += (size_t)snprintf(out + used, cap - used, "%s%s",
+                                 count++ > 0 ? " and " : "", places[i].name);
+    }
+    return count == 2;
+}
+
+static int check_options(struct cli *cli, const struct ses_from *from)
+{
+    bool is_store = ses_from_is_store(from);
+
+    if (from->folder == NULL && from->format != CLI_NO_FORM)
         return doc_usage(cli, "--format", "is for folders",
-                         "--from is the format of a file");
-    if (from->folder != NULL && from->how.from != CLI_NO_FORM)
+                         is_store ? "" : "--from is the format of a file");
+    if (from->file == NULL && from->how.from != CLI_NO_FORM)
         return doc_usage(cli, "--from", "is for files",
-                         "--format is the format of a folder");
+                         is_store ? "" : "--format is the format of a folder");
+    if (!is_store && (from->store.tenant != NULL || from->store.key != NULL))
+        return doc_usage(cli, from->store.key != NULL ? "--key" : "--tenant",
+                         "is for stores", "");
     return 0;
+}
+
+int ses_from_check(struct cli *cli, struct ses_from *from, const char *word)
+{
+    char names[40];
+
+    if (two_places(names, sizeof(names), from))
+        return doc_usage(cli, names, "only one of them can be given", "");
+    if (!ses_from_is_store(from) && from->file == NULL &&
+        from->folder == NULL && !sto_find_default(&from->store))
+        return no_place(cli, word);
+    return check_options(cli, from);
+}
+
+int ses_store_check(struct cli *cli, struct sto_from *store)
+{
+    if (store->uri != NULL || sto_find_default(store))
+        return 0;
+    return doc_usage(cli, "--store", "the store is missing",
+                     "write --store URI; a bare path is SQLite");
 }
 
 const char *ses_from_name(const struct ses_from *from)
 {
+    if (ses_from_is_store(from))
+        return sto_name(&from->store);
     return from->folder != NULL ? from->folder : cli_input_name(from->file);
+}
+
+const char *ses_from_word(const struct ses_from *from)
+{
+    if (ses_from_is_store(from))
+        return "store";
+    return from->folder != NULL ? "folder" : "file";
+}
+
+const char *ses_from_arg(const struct ses_from *from)
+{
+    if (ses_from_is_store(from))
+        return from->store.uri;
+    return from->folder != NULL ? from->folder : from->file;
 }
 
 /* --- folders ------------------------------------------------------------- */
@@ -190,12 +245,9 @@ static const char *reason_hint(const char *reason)
 static const char *list_hint(char out[SES_HINT_MAX],
                              const struct ses_from *from)
 {
-    bool is_folder = from->folder != NULL;
-
     snprintf(out, SES_HINT_MAX,
              "'perdure session list --%s %.120s' shows what is there",
-             is_folder ? "folder" : "file",
-             is_folder ? from->folder : from->file);
+             ses_from_word(from), ses_from_arg(from));
     return out;
 }
 
@@ -222,6 +274,8 @@ static bool is_read_only(const char *folder)
 const char *ses_hint(char out[SES_HINT_MAX], const struct ses_from *from,
                      const pdr_value *value, const pdr_err *err)
 {
+    if (ses_from_is_store(from))
+        return sto_hint(out, &from->store, err);
     if (strcmp(err->reason, "session_unknown_shape") == 0 ||
         strcmp(err->reason, "session_not_object") == 0)
         return other_hint(value);

@@ -2,8 +2,9 @@
  * session_grid.c - rows under titles, as wide as they have to be.
  *
  * WHY  Thousands of sessions are listed without keeping them: rows come in
- *      batches, and the first batch sets the columns. On a terminal that is too
- *      narrow, texts are cut and numbers are not.
+ *      batches, and the first batch sets the columns. Where a later one fills a
+ *      column that was empty until then, the titles are printed again. On a
+ *      terminal that is too narrow, texts are cut and numbers are not.
  */
 #include "session_parts.h"
 
@@ -55,17 +56,20 @@ static pdr_str cell_at(const struct ses_grid *g, size_t index)
     return pdr_str_n(g->text.ptr + begin, g->ends[index] - begin);
 }
 
-/* A column in which nothing stands has no title either. */
+/* A column in which nothing stands has no title either, unless somebody asked
+ * for it. */
 static void widen(struct ses_grid *g)
 {
     for (size_t i = 0; i < g->cells; i++) {
         size_t cells = cli_cells(cell_at(g, i), CLI_TEXT_LINE);
         size_t *width = &g->widths[i % g->count];
+        if (*width == 0 && cells > 0)
+            g->has_head = false;
         *width = cells > *width ? cells : *width;
     }
     for (size_t i = 0; i < g->count && !g->has_head; i++) {
         size_t title = strlen(g->columns[i].title);
-        if (g->widths[i] > 0 && g->widths[i] < title)
+        if ((g->widths[i] > 0 || g->keeps_empty) && g->widths[i] < title)
             g->widths[i] = title;
     }
 }

@@ -140,6 +140,20 @@ bool ses_generation_read(pdr_generation *out, const char *text)
 
 /* --- printing ------------------------------------------------------------ */
 
+#define LABEL_CELLS 10 /* where the texts begin */
+
+void ses_label(FILE *out, const struct cli *cli, size_t width,
+               const char *label, pdr_str text)
+{
+    bool colored = cli->color_out;
+    pdr_buf flown = PDR_BUF_INIT(SIZE_MAX);
+
+    cli_flow(&flown, text, LABEL_CELLS, LABEL_CELLS, width);
+    fprintf(out, "%s%-*s%s%.*s\n", cli_on(colored, CLI_CYAN), LABEL_CELLS,
+            label, cli_off(colored), (int)flown.len, flown.ptr);
+    pdr_buf_dispose(&flown);
+}
+
 void ses_print_built(const struct cli *cli, FILE *out, pdr_builder *built)
 {
     const pdr_write_opts opts = {.flags = PDR_BARE_TOKENS};

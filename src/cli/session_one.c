@@ -2,8 +2,8 @@
  * session_one.c - one session, wherever it is: found, and written back.
  *
  * In a file the session stays among the others; in a folder it is a file of its
- * own. What was read has a generation in both, and is written back only if that
- * is still what is there.
+ * own; in a store it is rows. What was read has a generation or a revision, and
+ * is written back only if that is still what is there.
  */
 #include "session_parts.h"
 
@@ -74,8 +74,26 @@ void ses_one_tell(struct ses_one *o, pdr_builder *to)
 
 /* --- opening ------------------------------------------------------------- */
 
+/* A path where no place was named is a slip, if the default store has no such
+ * session. */
+static bool is_path(const struct ses_one *o, const pdr_err *err)
+{
+    struct stat info = {.st_mode = 0};
+
+    return o->store != NULL && o->from->store.is_default && o->key != NULL &&
+           strcmp(err->reason, "no_session") == 0 && stat(o->key, &info) == 0;
+}
+
 int ses_one_fail(const struct ses_one *o, const pdr_err *err)
 {
+    char hint[SES_HINT_MAX];
+    const struct cli_about about = {.name = ses_from_name(o->from),
+                                    .hint = hint};
+
+    snprintf(hint, sizeof(hint), "write --file or --folder in front of %.120s",
+             o->key != NULL ? o->key : "");
+    if (is_path(o, err))
+        return cli_fail(o->cli, &about, err);
     return ses_fail(o->cli, o->from, o->file.wrong, pdr_buf_str(&o->file.text),
                     err);
 }
@@ -98,7 +116,9 @@ int ses_one_open(struct ses_one *o, bool change)
     if (from->file != NULL && change && !is_file(from->file))
         return doc_usage(o->cli, from->file, "can be read, not changed",
                          "name a file; --file - is for reading");
-    if (from->folder != NULL)
+    if (ses_from_is_store(from))
+        rc = sto_open(&o->store, &from->store, change ? "rw" : "ro", &err);
+    else if (from->folder != NULL)
         rc = ses_folder_open(&o->folder, o->from, false, &err);
     else
         rc = ses_file_read(&o->file, o->cli, from->file, &from->how, change,
@@ -108,17 +128,22 @@ int ses_one_open(struct ses_one *o, bool change)
 
 bool ses_one_needs_id(const struct ses_one *o)
 {
-    return o->folder != NULL || ses_file_count(&o->file) > 1;
+    return o->folder != NULL || o->store != NULL ||
+           ses_file_count(&o->file) > 1;
 }
 
 static pdr_rc find_in_folder(struct ses_one *o, pdr_err *err)
 {
+    pdr_rc rc = PDR_OK;
+
     pdr_session_free(o->session);
     o->session = NULL;
     pdr_builder_free(o->findings); /* of an earlier try */
     o->findings = NULL;
-    return pdr_folder_get(&o->session, &o->generation, o->folder,
-                          pdr_str_c(o->key), err, on_finding, o);
+    rc = pdr_folder_get(&o->session, &o->generation, o->folder,
+                        pdr_str_c(o->key), err, on_finding, o);
+    o->bag = rc == PDR_OK ? pdr_session_bag(o->session) : NULL;
+    return rc;
 }
 
 static pdr_rc find_in_file(struct ses_one *o, const char *id, pdr_err *err)
@@ -128,31 +153,42 @@ static pdr_rc find_in_file(struct ses_one *o, const char *id, pdr_err *err)
     if (rc != PDR_OK)
         return rc;
     o->session = ses_doc_session(o->pick.doc, o->pick.index);
+    o->bag = pdr_session_bag(o->session);
     o->generation = o->file.generation;
     return PDR_OK;
 }
 
-int ses_one_find(struct ses_one *o, const char *id)
+static pdr_rc find(struct ses_one *o, const char *id, pdr_err *err)
 {
-    const struct cli_usage missing = {
-        "missing_argument", "ID", "an argument is missing",
-        "a session of a folder is named by its key"};
-    pdr_err err = PDR_ERR_INIT;
-    pdr_rc rc = PDR_OK;
-
-    o->key = id;
-    if (o->folder != NULL && id == NULL)
-        return cli_usage_fail(o->cli, &missing);
-    rc =
-        o->folder != NULL ? find_in_folder(o, &err) : find_in_file(o, id, &err);
-    return rc == PDR_OK ? 0 : ses_one_fail(o, &err);
+    if (o->store != NULL)
+        return ses_store_load(o, err);
+    return o->folder != NULL ? find_in_folder(o, err)
+                             : find_in_file(o, id, err);
 }
 
-pdr_rc ses_one_save(struct ses_one *o, pdr_err *err)
+int ses_one_find(struct ses_one *o, const char *id)
+{
+    struct cli_usage missing = {"missing_argument", "ID",
+                                "an argument is missing",
+                                "a session of a folder is named by its key"};
+    pdr_err err = PDR_ERR_INIT;
+
+    o->key = id;
+    if (o->store != NULL)
+        snprintf(missing.hint, sizeof(missing.hint),
+                 "a session of a store is named by its id");
+    if ((o->folder != NULL || o->store != NULL) && id == NULL)
+        return cli_usage_fail(o->cli, &missing);
+    return find(o, id, &err) == PDR_OK ? 0 : ses_one_fail(o, &err);
+}
+
+pdr_rc ses_one_save(struct ses_one *o, const char *key, pdr_err *err)
 {
     pdr_generation written = {.exists = false};
     pdr_rc rc = PDR_OK;
 
+    if (o->store != NULL)
+        return ses_store_save(o, key, err);
     if (o->folder == NULL) {
         rc = ses_file_save(&o->file, o->cli, o->pick.doc, &o->from->how, err);
         written = o->file.generation;
@@ -170,8 +206,74 @@ void ses_one_free(struct ses_one *o)
     if (o->folder != NULL)
         pdr_session_free(o->session);
     pdr_folder_close(o->folder);
+    if (o->store != NULL)
+        pdr_bag_free(o->bag);
+    pdr_page_free(o->head);
+    pdr_store_close(o->store);
     pdr_builder_free(o->findings);
     ses_file_free(&o->file);
+}
+
+/* --- generations and revisions ------------------------------------------- */
+
+const char *ses_one_mark(char *out, const struct ses_one *o)
+{
+    if (o->store == NULL)
+        return ses_generation_text(out, &o->generation);
+    snprintf(out, 65, "%ju", (uintmax_t)o->revision);
+    return out;
+}
+
+const char *ses_one_mark_word(const struct ses_one *o)
+{
+    return o->store != NULL ? "revision" : "generation";
+}
+
+bool ses_one_is_mark(const struct ses_one *o, const char *text)
+{
+    pdr_generation none;
+
+    if (o->store == NULL)
+        return ses_generation_read(&none, text);
+    return text[0] >= '1' && text[0] <= '9' && strlen(text) <= 20 &&
+           strspn(text, "0123456789") == strlen(text);
+}
+
+bool ses_one_has_mark(const struct ses_one *o, const char *text)
+{
+    pdr_generation expected;
+    char mark[65];
+
+    if (o->store != NULL)
+        return strcmp(text, ses_one_mark(mark, o)) == 0;
+    return ses_generation_read(&expected, text) &&
+           pdr_generation_equal(&expected, &o->generation);
+}
+
+void ses_one_members(pdr_builder *to, const struct ses_one *o,
+                     const char *id_name)
+{
+    pdr_buf id = PDR_BUF_INIT(SIZE_MAX);
+    char text[65];
+
+    cli_member_text(to, ses_from_word(o->from),
+                    pdr_str_c(ses_from_name(o->from)));
+    if (o->store != NULL)
+        cli_member_text(to, "tenant", o->head->head.ref.tenant);
+    if (o->store == NULL && o->folder == NULL) {
+        cli_member_count(to, "index", o->pick.at);
+        ses_put_id(&id, o->session);
+    } else {
+        cli_put(&id, o->key);
+    }
+    if (id_name != NULL && id.len > 0)
+        cli_member_text(to, id_name, pdr_buf_str(&id));
+    if (o->store != NULL)
+        cli_member_count(to, "revision", o->revision);
+    else
+        cli_member_text(to, "generation",
+                        pdr_str_c(ses_generation_text(text, &o->generation)));
+    pdr_buf_dispose(&id);
 }
 
 /* --- arguments ----------------------------------------------------------- */

@@ -1,18 +1,20 @@
 /*
  * session_parts.h - what the verbs of `perdure session` share.
  *
- * A verb works on sessions in a file (one, a list, an object of sessions, a
- * stream of documents, with metadata or without) or in a snapshot folder. Both
- * are opened by the same options, and a session in them is named alike.
+ * A verb works on sessions in a store, in a file (one, a list, an object of
+ * sessions, a stream of documents, with metadata or without) or in a snapshot
+ * folder. All are opened by the same options, and a session in them is named
+ * alike.
  */
 #ifndef PDR_CLI_SESSION_PARTS_H
 #define PDR_CLI_SESSION_PARTS_H
 
-#include "doc_parts.h"
+#include "store_parts.h"
 
 extern const struct cli_command cli_cmd_session_list, cli_cmd_session_show,
     cli_cmd_session_bag, cli_cmd_session_convert, cli_cmd_session_export,
-    cli_cmd_session_import;
+    cli_cmd_session_import, cli_cmd_session_log, cli_cmd_session_tail,
+    cli_cmd_session_delete, cli_cmd_session_trim, cli_cmd_session_verify;
 extern const struct cli_command cli_cmd_session_bag_keys,
     cli_cmd_session_bag_get, cli_cmd_session_bag_set, cli_cmd_session_bag_rm;
 
@@ -20,7 +22,8 @@ extern const struct cli_command cli_cmd_session_bag_keys,
 
 /* Where the sessions are. */
 struct ses_from {
-    const char *file, *folder; /* one of them, after ses_from_check() */
+    const char *file, *folder; /* one of these three, after */
+    struct sto_from store;     /* ses_from_check() */
     uint64_t format;           /* pdr_folder_format, or CLI_NO_FORM */
     struct doc_reading how;    /* of a file */
 };
@@ -32,21 +35,39 @@ extern const char *const ses_folder_words[];
              "snapshot folder, a file for each session"),                  \
         CLI_WORD(0, "format", "FORMAT", &(from)->format, ses_folder_words, \
                  "files of the folder: json or msgpack")
-#define SES_FROM_ROWS(from)                              \
-    CLI_TEXT(0, "file", "FILE", &(from)->file,           \
-             "file with sessions; - is standard input"), \
+#define SES_STORE_ROWS(s)                                              \
+    CLI_TEXT(0, "store", "URI", &(s)->uri,                             \
+             "store with sessions; a bare path is SQLite"),            \
+        CLI_TEXT(0, "tenant", "TENANT", &(s)->tenant,                  \
+                 "whose sessions of the store (default \"default\")"), \
+        STO_KEY_ROW(s)
+#define SES_FROM_ROWS(from)                                  \
+    SES_STORE_ROWS(&(from)->store),                          \
+        CLI_TEXT(0, "file", "FILE", &(from)->file,           \
+                 "file with sessions; - is standard input"), \
         SES_FOLDER_ROWS(from), DOC_READ_ROWS(&(from)->how)
 
 /* Fill what the rows need; before they are used. */
 void ses_from_init(struct ses_from *from);
 
-/* Is one place named, and do the options fit it? 0, or the status of the
- * mistake that was reported. `word` is the first argument, for a hint. */
-int ses_from_check(struct cli *cli, const struct ses_from *from,
-                   const char *word);
+/* Is one place named, and do the options fit it? With none, it is the default
+ * store if there is one. 0, or the status of the mistake that was reported.
+ * `word` is the first argument, for a hint. */
+int ses_from_check(struct cli *cli, struct ses_from *from, const char *word);
+/* The same for verbs that know stores alone. */
+int ses_store_check(struct cli *cli, struct sto_from *store);
+
+static inline bool ses_from_is_store(const struct ses_from *from)
+{
+    return from->store.uri != NULL;
+}
 
 /* What is opened, to show. */
 const char *ses_from_name(const struct ses_from *from);
+/* "store", "folder" or "file": the option, and the member in JSON output. */
+const char *ses_from_word(const struct ses_from *from);
+/* As it was given. */
+const char *ses_from_arg(const struct ses_from *from);
 
 /* --- failures (session.c) ------------------------------------------------ */
 
@@ -154,10 +175,15 @@ struct ses_one {
     struct ses_from *from;
     struct ses_file file;
     struct ses_pick pick;
-    pdr_folder *folder; /* owned; NULL: it is a file */
-    const char *key;    /* of the session in the folder */
-    pdr_session *session;
+    pdr_folder *folder;   /* owned; NULL: it is in no folder */
+    pdr_store *store;     /* owned; NULL: it is in no store */
+    const char *key;      /* of the session in the folder, id in the store */
+    const char *slot;     /* of a store, read only this one; NULL: all */
+    pdr_session *session; /* NULL: it is in a store */
+    pdr_page *head;       /* owned; of a session in a store */
+    pdr_bag *bag;         /* of the session; owned if in a store */
     pdr_generation generation; /* of the file that it was read from */
+    uint64_t revision;         /* that was read from the store */
     pdr_builder *findings;     /* of reading it; an array */
 };
 
@@ -166,21 +192,160 @@ struct ses_one {
         .cli = (the_cli), .from = (the_from), .file = SES_FILE_INIT \
     }
 
-/* Open file or folder, `change`: to write it. Status of a failure that was
- * reported, else 0. */
+/* Open file, folder or store, `change`: to write it. Status of a failure that
+ * was reported, else 0. */
 int ses_one_open(struct ses_one *o, bool change);
 /* Does it take an ID to name the session? */
 bool ses_one_needs_id(const struct ses_one *o);
 /* Read the session. As above. */
 int ses_one_find(struct ses_one *o, const char *id);
-/* Write it back, if the file still has its generation. As ses_file_save() and
- * pdr_folder_set(). */
-pdr_rc ses_one_save(struct ses_one *o, pdr_err *err);
+/* Write it back, if the file still has its generation; to a store the slot
+ * `key`, if the session still has its revision. As ses_file_save(),
+ * pdr_folder_set() and pdr_store_commit(). */
+pdr_rc ses_one_save(struct ses_one *o, const char *key, pdr_err *err);
+
+/* What tells that nobody changed it: a generation, in a store the revision.
+ * `out` has 65 bytes. */
+const char *ses_one_mark(char *out, const struct ses_one *o);
+const char *ses_one_mark_word(const struct ses_one *o);
+/* Does `text` have the form of one? Is it the one that was read? */
+bool ses_one_is_mark(const struct ses_one *o, const char *text);
+bool ses_one_has_mark(const struct ses_one *o, const char *text);
+
+/* Members that say which session it is, and its mark. */
+void ses_one_members(pdr_builder *to, const struct ses_one *o,
+                     const char *id_name);
 /* Tell on standard error what reading found; `to` gets it instead, if there is
  * something, as a member. */
 void ses_one_tell(struct ses_one *o, pdr_builder *to);
 int ses_one_fail(const struct ses_one *o, const pdr_err *err);
 void ses_one_free(struct ses_one *o);
+
+/* --- tables (session_grid.c) --------------------------------------------- */
+
+#define SES_GRID_MAX 12
+
+struct ses_column {
+    const char *title;
+    bool is_right; /* numbers */
+    size_t min;    /* columns to keep, if there is room; 0: never cut it */
+};
+
+struct ses_grid {
+    const struct ses_column *columns;
+    size_t count;
+    pdr_buf text; /* of all cells */
+    size_t *ends; /* in `text`, of each cell */
+    size_t cells, cap;
+    size_t widths[SES_GRID_MAX];
+    bool keeps_empty; /* columns without a text are shown, too */
+    bool has_head;    /* the titles were printed */
+};
+
+void ses_grid_init(struct ses_grid *g, const struct ses_column *columns,
+                   size_t count);
+/* The next cell, row by row. */
+void ses_grid_put(struct ses_grid *g, pdr_str text);
+void ses_grid_putf(struct ses_grid *g, const char *fmt, ...) PDR_PRINTF(2, 3);
+size_t ses_grid_rows(const struct ses_grid *g);
+/* Print what is there and forget it; columns stay as wide as they are. `width`
+ * is that of the page, 0 for none. */
+void ses_grid_flush(struct ses_grid *g, FILE *out, bool colored, size_t width);
+void ses_grid_free(struct ses_grid *g);
+
+/* --- sessions in a store (session_store.c) -------------------------------- */
+
+/* Rows of a store, and what it imports and exports, are of one format: its
+ * name, whether it is that of `format`, and a text of it as a value, owned. */
+extern const char ses_store_format[];
+bool ses_store_speaks(const pdr_format *format);
+pdr_rc ses_store_value(pdr_value **out, pdr_str text, pdr_err *err);
+
+/* Head and bag of a session, all of one moment. */
+pdr_rc ses_store_load(struct ses_one *o, pdr_err *err);
+/* Commit one slot as the bag has it, on the revision that was read. */
+pdr_rc ses_store_save(struct ses_one *o, const char *key, pdr_err *err);
+/* The properties as an object; NULL if there are none. Owned. */
+pdr_rc ses_store_properties(pdr_value **out, const struct ses_one *o,
+                            pdr_err *err);
+
+/* What a head says, a label and a text at a time. */
+typedef void (*ses_fact_fn)(void *arg, const char *label, const char *text);
+void ses_head_facts(const pdr_head *head, ses_fact_fn fn, void *arg);
+/* The same as members, but for the properties. */
+void ses_head_members(pdr_builder *to, const pdr_head *head);
+const char *ses_state_name(pdr_session_state state);
+
+/* --- lists of a store (session_heads.c) ----------------------------------- */
+
+/* Which sessions of a store to list, and how. */
+struct ses_listing {
+    const char *agent, *after, *changed_after, *changed_before, *property;
+    const char *columns; /* NULL: the usual ones */
+    uint64_t state;      /* pdr_session_state, or CLI_NO_FORM: any */
+    uint64_t limit;      /* 0: 50 */
+    bool all;            /* no limit */
+};
+
+extern const char *const ses_state_words[];
+
+#define SES_LISTING_ROWS(l)                                                   \
+    CLI_TEXT(0, "agent", "NAME", &(l)->agent, "only sessions of this agent"), \
+        CLI_WORD(0, "state", "STATE", &(l)->state, ses_state_words,           \
+                 "only idle, running, waiting or expired ones"),              \
+        CLI_TEXT(0, "changed-after", "TIME", &(l)->changed_after,             \
+                 "changed at this time or later, as in 2026-05-06 or 7d"),    \
+        CLI_TEXT(0, "changed-before", "TIME", &(l)->changed_before,           \
+                 "changed before this time"),                                 \
+        CLI_TEXT(0, "property", "KEY=VALUE", &(l)->property,                  \
+                 "with this property, a text, a number, true or false"),      \
+        CLI_U64('l', "limit", "N", &(l)->limit, 1, UINT32_MAX,                \
+                "sessions to show (default 50)"),                             \
+        CLI_FLAG('a', "all", &(l)->all, "all sessions, without a limit"),     \
+        CLI_TEXT(0, "after", "CURSOR", &(l)->after,                           \
+                 "go on where a list ended"),                                 \
+        CLI_TEXT('c', "columns", "NAMES", &(l)->columns,                      \
+                 "columns to show, as in id,state,changed")
+
+/* Is a filter or a column set, which is for stores? */
+bool ses_listing_is_set(const struct ses_listing *l);
+/* List the sessions of a store. Exit status. */
+int ses_list_store(struct cli *cli, const struct sto_from *s,
+                   const struct ses_listing *l);
+
+/* --- into a store (session_intake.c) -------------------------------------- */
+
+struct ses_intake {
+    const char *path;  /* "-" is standard input */
+    const char *id;    /* of the one session; NULL: the one that it has */
+    const char *agent; /* for lists, or NULL */
+    bool replace;
+};
+
+/* Import the sessions of a file. Exit status. */
+int ses_import_store(struct cli *cli, const struct ses_from *from,
+                     const struct ses_intake *how);
+
+/* --- entries of a store (session_entry.c) --------------------------------- */
+
+/* How entries are printed, as they come. */
+struct ses_entries {
+    struct cli *cli;
+    FILE *out;
+    size_t width;  /* of the page; 0: none */
+    bool as_lines; /* JSON: a line for each entry, nothing around them */
+    struct ses_grid grid;
+    uint64_t count; /* so far */
+};
+
+void ses_entries_init(struct ses_entries *e, struct cli *cli, FILE *out);
+void ses_entries_add(struct ses_entries *e, const pdr_entry *entry);
+/* Print what waits. */
+void ses_entries_flush(struct ses_entries *e);
+void ses_entries_free(struct ses_entries *e);
+
+/* What an entry says, in a line; appended. */
+void ses_put_excerpt(pdr_buf *out, const pdr_entry *entry);
 
 /* --- what a session is (session_info.c) ---------------------------------- */
 
@@ -222,6 +387,10 @@ const char *ses_generation_text(char *out, const pdr_generation *generation);
 /* False if it is none. */
 bool ses_generation_read(pdr_generation *out, const char *text);
 
+/* "label     text", folded under the text. */
+void ses_label(FILE *out, const struct cli *cli, size_t width,
+               const char *label, pdr_str text);
+
 /* Print what a builder holds as compact JSON and a line end. */
 void ses_print_built(const struct cli *cli, FILE *out, pdr_builder *built);
 
@@ -249,36 +418,5 @@ struct ses_tree {
 void ses_tree_print(const struct ses_tree *how, const pdr_value *bag);
 /* The same as an array for programs. */
 void ses_tree_build(pdr_builder *to, const pdr_value *bag, size_t depth);
-
-/* --- tables (session_grid.c) --------------------------------------------- */
-
-#define SES_GRID_MAX 12
-
-struct ses_column {
-    const char *title;
-    bool is_right; /* numbers */
-    size_t min;    /* columns to keep, if there is room; 0: never cut it */
-};
-
-struct ses_grid {
-    const struct ses_column *columns;
-    size_t count;
-    pdr_buf text; /* of all cells */
-    size_t *ends; /* in `text`, of each cell */
-    size_t cells, cap;
-    size_t widths[SES_GRID_MAX];
-    bool has_head; /* the titles were printed */
-};
-
-void ses_grid_init(struct ses_grid *g, const struct ses_column *columns,
-                   size_t count);
-/* The next cell, row by row. */
-void ses_grid_put(struct ses_grid *g, pdr_str text);
-void ses_grid_putf(struct ses_grid *g, const char *fmt, ...) PDR_PRINTF(2, 3);
-size_t ses_grid_rows(const struct ses_grid *g);
-/* Print what is there and forget it; columns stay as wide as they are. `width`
- * is that of the page, 0 for none. */
-void ses_grid_flush(struct ses_grid *g, FILE *out, bool colored, size_t width);
-void ses_grid_free(struct ses_grid *g);
 
 #endif

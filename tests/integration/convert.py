@@ -761,6 +761,7 @@ def _():
                 "formats.c", "cmd_fmt.c", "cmd_doc_check.c", "cmd_schema.c",
                 "hint.c",  # what is about JSON text, see the README
                 "cmd_session_bag.c",  # VALUE is JSON text
+                "session_store.c",  # rows of a store are JSON text
                 "session.c"):  # a snapshot folder has two formats of its own
             continue
         text = read(os.path.join(folder, name)).decode()

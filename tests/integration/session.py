@@ -23,7 +23,8 @@ STATE = os.path.join(ROOT, "examples", "tour", "conversation.json")
 DATA = os.path.join(ROOT, "tests", "data")
 NET = os.path.join(DATA, "dotnet", "sessions")
 PY = os.path.join(DATA, "python", "sessions")
-VERBS = ["list", "show", "bag", "convert", "export", "import"]
+VERBS = ["list", "show", "log", "tail", "bag", "convert", "export", "import",
+         "delete", "trim", "verify"]
 BAG_VERBS = ["keys", "get", "set", "rm"]
 SANITIZED = "ASAN_OPTIONS" in os.environ or "TSAN_OPTIONS" in os.environ
 # What the Python edition keeps in a folder under the key "a".
@@ -160,16 +161,13 @@ def _():
     os.mkdir("desk")
     several = "there can be several sessions: write ID KEY [POINTER]"
     general = "'perdure session %s --help' shows what it takes"
-    place = "name a place: --file FILE or --folder DIR"
+    place = "name a place: --store URI, --file FILE or --folder DIR"
+    missing = "--store, --file or --folder: one of them is missing"
     rows_ = [
-        (["list"], "--file or --folder: one of them is missing", place),
-        (["show", "nothing"], "--file or --folder: one of them is missing",
-         place),
-        (["show", "sessions.json"],
-         "--file or --folder: one of them is missing",
-         "write --file sessions.json"),
-        (["show", "desk"], "--file or --folder: one of them is missing",
-         "write --folder desk"),
+        (["list"], missing, place),
+        (["show", "nothing"], missing, place),
+        (["show", "sessions.json"], missing, "write --file sessions.json"),
+        (["show", "desk"], missing, "write --folder desk"),
         (["list", "--file", "sessions.json", "--folder", "desk"],
          "--file and --folder: only one of them can be given",
          general % "list"),
@@ -219,8 +217,9 @@ def _():
         (["export", "--file", "sessions.json", "--yes", "sessions.json"],
          "sessions.json: is the very file that is read",
          "name a new file; the old one stays as it was"),
-        (["import", "sessions.json"], "--folder: the folder is missing",
-         "write --folder DIR; it is made if it is not there"),
+        (["import", "sessions.json"],
+         "--store or --folder: one of them is missing",
+         "write --store URI or --folder DIR; it is made if it is not there"),
     ]
     for args, line, hint in rows_:
         expect(session(*args), 2, "", "perdure: %s\nhint: %s\n" % (line, hint))

@@ -134,9 +134,11 @@ TEST(grid, leaves_out_columns_in_which_nothing_stands)
                "a longer one   1000\n",
                text);
     free(text);
-    add_row(&g, "b", "late", 2); /* has no title, but is there */
+    add_row(&g, "b", "late", 2); /* titles again, with that of its column */
     text = printed(&g, 0);
-    ASSERT_STR("b             late      2\n", text);
+    ASSERT_STR("NAME          NOTHING  COUNT\n"
+               "b             late         2\n",
+               text);
     free(text);
     ses_grid_free(&g);
 }

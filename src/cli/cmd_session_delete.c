@@ -1,0 +1,240 @@
+/*
+ * perdure session delete - remove sessions from a store.
+ *
+ * WHY  One goes as a whole, and only as it was looked at: with --expect a
+ *      session that somebody changed since stays. Many go by age, or because
+ *      their time is over; who is at work on one keeps it.
+ */
+#include "session_parts.h"
+
+#define MAX_TRIES 20 /* without --expect */
+
+struct deletion {
+    struct cli *cli;
+    struct sto_from from;
+    const char *id;  /* NULL: many */
+    uint64_t expect; /* revision; 0: whichever */
+    const char *older_than;
+    bool expired, all_tenants;
+    bool dry_run;
+    uint64_t revision, entries; /* of what went */
+};
+
+/* --- one: the commit ----------------------------------------------------- */
+
+/* One try, on the revision that it has now. */
+static pdr_rc delete_once(struct deletion *d, pdr_store *store, pdr_err *err)
+{
+    const pdr_query query = {.what = PDR_READ_HEAD,
+                             .ref = sto_ref(&d->from, d->id)};
+    const pdr_commit_options options = {.now_ms = sto_now_ms()};
+    pdr_edit edit = {.ref = query.ref, .remove = true};
+    pdr_page *page = NULL;
+    pdr_rc rc = pdr_store_read(&page, store, &query, err);
+
+    if (rc != PDR_OK)
+        return rc;
+    d->revision = page->head.revision;
+    d->entries = page->head.next_seq - page->head.first_seq;
+    edit.revision = page->head.revision;
+    edit.epoch = page->head.epoch;
+    pdr_page_free(page);
+    if (d->expect > 0 && d->expect != d->revision)
+        return pdr_err_set(err, PDR_ECONFLICT, "revision_changed",
+                           "the session has revision %ju, --expect says %ju",
+                           (uintmax_t)d->revision, (uintmax_t)d->expect);
+    if (d->dry_run)
+        return PDR_OK;
+    return pdr_store_commit(NULL, store, &edit, 1, &options, err);
+}
+
+static pdr_rc delete_one(struct deletion *d, pdr_err *err)
+{
+    int tries = d->expect > 0 ? 1 : MAX_TRIES;
+    pdr_store *store = NULL;
+    pdr_rc rc = sto_open(&store, &d->from, d->dry_run ? "ro" : "rw", err);
+
+    if (rc == PDR_OK)
+        rc = PDR_ECONFLICT;
+    while (rc == PDR_ECONFLICT && tries-- > 0)
+        rc = delete_once(d, store, err);
+    pdr_store_close(store);
+    return rc;
+}
+
+/* --- many ---------------------------------------------------------------- */
+
+static pdr_rc delete_many(pdr_purge_report *out, const struct deletion *d,
+                          int64_t age, pdr_err *err)
+{
+    pdr_purge_opts how = {
+        .expired = d->expired, .dry_run = d->dry_run, .now_ms = sto_now_ms()};
+    pdr_store *store = NULL;
+    pdr_rc rc = sto_open(&store, &d->from, d->dry_run ? "ro" : "rw", err);
+
+    if (!d->all_tenants)
+        how.tenant = pdr_str_c(sto_tenant(&d->from));
+    if (d->older_than != NULL)
+        how.changed_before_ms = how.now_ms - age;
+    if (rc == PDR_OK)
+        rc = pdr_purge(out, store, &how, err);
+    pdr_store_close(store);
+    return rc;
+}
+
+static void print_many(const struct deletion *d, const pdr_purge_report *r)
+{
+    pdr_buf line = PDR_BUF_INIT(SIZE_MAX);
+    char digits[32];
+
+    cli_show(&line, pdr_str_c(sto_name(&d->from)), CLI_TEXT_LINE);
+    cli_putf(&line, ": %s session%s %s", cli_number(digits, r->removed),
+             r->removed == 1 ? "" : "s",
+             d->dry_run ? "would be deleted" : "deleted");
+    if (r->removed > 0)
+        cli_putf(&line, ", with %s entr%s", cli_number(digits, r->entries),
+                 r->entries == 1 ? "y" : "ies");
+    if (r->spared > 0)
+        cli_putf(&line, "; %s spared, somebody is at work on %s",
+                 cli_number(digits, r->spared), r->spared == 1 ? "it" : "them");
+    printf("%.*s\n", (int)line.len, line.ptr);
+    pdr_buf_dispose(&line);
+}
+
+static void print_purge(const struct deletion *d, const pdr_purge_report *r)
+{
+    pdr_builder *to = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    cli_must(pdr_builder_new(&to, &err), &err);
+    pdr_builder_object(to);
+    cli_member_text(to, "store", pdr_str_c(sto_name(&d->from)));
+    if (!d->all_tenants)
+        cli_member_text(to, "tenant", pdr_str_c(sto_tenant(&d->from)));
+    cli_member_count(to, "sessions", r->removed);
+    cli_member_count(to, "entries", r->entries);
+    cli_member_count(to, "spared", r->spared);
+    cli_member_bool(to, "dryRun", d->dry_run);
+    pdr_builder_end(to);
+    ses_print_built(d->cli, stdout, to);
+    pdr_builder_free(to);
+}
+
+static int run_many(const struct deletion *d)
+{
+    pdr_purge_report report = {.removed = 0};
+    pdr_err err = PDR_ERR_INIT;
+    int64_t age = 0;
+
+    if (d->older_than != NULL && !sto_age(&age, d->older_than))
+        return doc_usage(d->cli, "--older-than", "this is no age",
+                         "write 90s, 15m, 12h, 30d or 2w");
+    if (delete_many(&report, d, age, &err) != PDR_OK)
+        return sto_fail(d->cli, &d->from, &err);
+    if (cli_is_json(d->cli))
+        print_purge(d, &report);
+    else if (!d->cli->quiet)
+        print_many(d, &report);
+    return 0;
+}
+
+/* --- one: what was done --------------------------------------------------- */
+
+static void print_one(const struct deletion *d)
+{
+    pdr_buf line = PDR_BUF_INIT(SIZE_MAX);
+    char digits[32];
+
+    cli_show(&line, pdr_str_c(sto_name(&d->from)), CLI_TEXT_LINE);
+    cli_put(&line, ", session '");
+    cli_show_cut(&line, pdr_str_c(d->id), CLI_TEXT_LINE, 60);
+    cli_putf(&line, "': %s, with %s entr%s",
+             d->dry_run ? "would be deleted" : "deleted",
+             cli_number(digits, d->entries), d->entries == 1 ? "y" : "ies");
+    printf("%.*s\n", (int)line.len, line.ptr);
+    pdr_buf_dispose(&line);
+}
+
+static void print_object(const struct deletion *d)
+{
+    pdr_builder *to = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    cli_must(pdr_builder_new(&to, &err), &err);
+    pdr_builder_object(to);
+    cli_member_text(to, "store", pdr_str_c(sto_name(&d->from)));
+    cli_member_text(to, "tenant", pdr_str_c(sto_tenant(&d->from)));
+    cli_member_text(to, "session", pdr_str_c(d->id));
+    cli_member_count(to, "revision", d->revision);
+    cli_member_count(to, "entries", d->entries);
+    cli_member_bool(to, "dryRun", d->dry_run);
+    pdr_builder_end(to);
+    ses_print_built(d->cli, stdout, to);
+    pdr_builder_free(to);
+}
+
+static int run_one(struct deletion *d)
+{
+    pdr_err err = PDR_ERR_INIT;
+
+    if (delete_one(d, &err) != PDR_OK)
+        return sto_fail(d->cli, &d->from, &err);
+    if (cli_is_json(d->cli))
+        print_object(d);
+    else if (!d->cli->quiet)
+        print_one(d);
+    return 0;
+}
+
+static int check_usage(struct deletion *d)
+{
+    bool is_many = d->older_than != NULL || d->expired;
+
+    if (d->id == NULL && !is_many)
+        return doc_usage(d->cli, "ID", "an argument is missing",
+                         "--older-than AGE and --expired delete many");
+    if (d->id != NULL && (is_many || d->all_tenants))
+        return doc_usage(d->cli, "ID",
+                         "stands beside an option that deletes many",
+                         "name one session, or say which go by age");
+    if (d->id == NULL && d->expect > 0)
+        return doc_usage(d->cli, "--expect", "is for one session", "");
+    if (d->all_tenants && d->from.tenant != NULL)
+        return doc_usage(d->cli, "--tenant and --all-tenants",
+                         "only one of them can be given", "");
+    return ses_store_check(d->cli, &d->from);
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+    struct deletion d = {.cli = cli};
+    int status = 0;
+
+    const struct cli_opt opts[] = {
+        CLI_MAY("ID", &d.id, "session of the store"),
+        CLI_TEXT(0, "older-than", "AGE", &d.older_than,
+                 "all that were not changed since, as in 30d"),
+        CLI_FLAG(0, "expired", &d.expired, "all whose expiry is over"),
+        CLI_FLAG(0, "all-tenants", &d.all_tenants,
+                 "with these two: of every tenant"),
+        CLI_U64(0, "expect", "REVISION", &d.expect, 1, INT64_MAX,
+                "only if it has this revision"),
+        CLI_FLAG('n', "dry-run", &d.dry_run,
+                 "say what would be deleted, delete nothing"),
+        SES_STORE_ROWS(&d.from),
+    };
+    if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))
+        return cli->status;
+    status = check_usage(&d);
+    if (status != 0)
+        return status;
+    return d.id != NULL ? run_one(&d) : run_many(&d);
+}
+
+const struct cli_command cli_cmd_session_delete = {
+    .name = "session delete",
+    .summary = "remove sessions from a store: one, or by age",
+    .usage = "[OPTIONS] [--store URI] ID | "
+             "[OPTIONS] [--store URI] --older-than AGE | "
+             "[OPTIONS] [--store URI] --expired",
+    .run = run};

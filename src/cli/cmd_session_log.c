@@ -1,0 +1,174 @@
+/*
+ * perdure session log - the entries of a stored session.
+ *
+ * WHY  What was said, when, in which turn? The conversation may be long: it is
+ *      read a page at a time, and the last entries are found without reading
+ *      the others.
+ */
+#include "session_parts.h"
+
+#define PAGE_ROWS 100
+
+struct log {
+    struct cli *cli;
+    struct sto_from from;
+    const char *id, *turn;
+    uint64_t last, first, limit; /* 0: not given */
+    pdr_store *store;
+    pdr_query query;
+    struct ses_entries entries;
+    bool has_begun;
+};
+
+/* --last counts from the end, which only the head knows. */
+static pdr_rc find_last(struct log *l, pdr_err *err)
+{
+    const pdr_query query = {.what = PDR_READ_HEAD, .ref = l->query.ref};
+    pdr_page *page = NULL;
+    pdr_rc rc = pdr_store_read(&page, l->store, &query, err);
+
+    if (rc != PDR_OK)
+        return rc;
+    l->query.from = page->head.first_seq;
+    if (page->head.next_seq - page->head.first_seq > l->last)
+        l->query.from = page->head.next_seq - l->last;
+    pdr_page_free(page);
+    return PDR_OK;
+}
+
+static void begin(struct log *l, const pdr_head *head)
+{
+    pdr_buf name = PDR_BUF_INIT(SIZE_MAX), id = PDR_BUF_INIT(SIZE_MAX);
+    pdr_buf tenant = PDR_BUF_INIT(SIZE_MAX);
+
+    l->has_begun = true;
+    if (l->cli->output != CLI_OUTPUT_JSON)
+        return;
+    cli_show(&name, pdr_str_c(sto_name(&l->from)), CLI_TEXT_JSON);
+    cli_show(&tenant, head->ref.tenant, CLI_TEXT_JSON);
+    cli_show(&id, head->ref.id, CLI_TEXT_JSON);
+    printf("{\"store\":\"%.*s\",\"tenant\":\"%.*s\",\"session\":\"%.*s\","
+           "\"revision\":%ju,\"epoch\":%ju,\"entries\":[\n",
+           (int)name.len, name.ptr, (int)tenant.len, tenant.ptr, (int)id.len,
+           id.ptr, (uintmax_t)head->revision, (uintmax_t)head->epoch);
+    pdr_buf_dispose(&name);
+    pdr_buf_dispose(&tenant);
+    pdr_buf_dispose(&id);
+}
+
+/* One page; `*more` is false behind the last one. */
+static pdr_rc log_page(bool *more, pdr_buf *after, struct log *l, pdr_err *err)
+{
+    uint64_t left =
+        l->limit > 0 ? l->limit - l->entries.count : (uint64_t)PAGE_ROWS;
+    pdr_page *page = NULL;
+    pdr_rc rc = PDR_OK;
+
+    l->query.limit = left < PAGE_ROWS ? (size_t)left : PAGE_ROWS;
+    l->query.after = after->len > 0 ? pdr_buf_str(after) : pdr_str_n(NULL, 0);
+    rc = pdr_store_read(&page, l->store, &l->query, err);
+    if (rc != PDR_OK)
+        return rc;
+    if (!l->has_begun)
+        begin(l, &page->head);
+    for (size_t i = 0; i < page->count; i++)
+        ses_entries_add(&l->entries, &page->entries[i]);
+    pdr_buf_clear(after);
+    *more = page->next.ptr != NULL &&
+            (l->limit == 0 || l->entries.count < l->limit);
+    if (*more)
+        cli_must(pdr_buf_append(after, page->next, NULL), NULL);
+    pdr_page_free(page);
+    return PDR_OK;
+}
+
+static void end(struct log *l)
+{
+    bool is_table = l->cli->output == CLI_OUTPUT_TABLE;
+    pdr_buf name = PDR_BUF_INIT(SIZE_MAX);
+
+    ses_entries_flush(&l->entries);
+    if (l->cli->output == CLI_OUTPUT_JSON)
+        puts("]}");
+    if (is_table && l->entries.count == 0 && !l->cli->quiet) {
+        cli_show_cut(&name, pdr_str_c(l->id), CLI_TEXT_LINE, 60);
+        fprintf(l->entries.out, "session '%.*s' has no %sentries\n",
+                (int)name.len, name.ptr,
+                l->turn != NULL || l->first > 0 ? "such " : "");
+    }
+    pdr_buf_dispose(&name);
+}
+
+static int print_log(struct log *l, bool paged)
+{
+    struct cli_pager pager;
+    pdr_buf after = PDR_BUF_INIT(SIZE_MAX);
+    pdr_err err = PDR_ERR_INIT;
+    pdr_rc rc = sto_open(&l->store, &l->from, "ro", &err);
+    bool more = true;
+    int status = 0;
+
+    if (rc == PDR_OK && l->last > 0)
+        rc = find_last(l, &err);
+    cli_pager_begin(&pager, l->cli, paged && rc == PDR_OK);
+    ses_entries_init(&l->entries, l->cli, pager.out);
+    l->entries.as_lines = l->cli->output == CLI_OUTPUT_JSONL;
+    while (rc == PDR_OK && more && !ferror(pager.out))
+        rc = log_page(&more, &after, l, &err);
+    if (rc == PDR_OK)
+        end(l);
+    else
+        ses_entries_flush(&l->entries);
+    status = cli_pager_end(&pager, l->cli, 0);
+    if (rc != PDR_OK)
+        status = sto_fail(l->cli, &l->from, &err);
+    ses_entries_free(&l->entries);
+    pdr_buf_dispose(&after);
+    return status;
+}
+
+static int check_usage(struct log *l)
+{
+    if ((l->last > 0) + (l->first > 0) + (l->turn != NULL) > 1)
+        return doc_usage(l->cli, "--last, --from and --turn",
+                         "only one of them can be given", "");
+    return ses_store_check(l->cli, &l->from);
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+    struct log l = {.cli = cli};
+    bool no_pager = false;
+    int status = 0;
+
+    const struct cli_opt opts[] = {
+        CLI_ARG("ID", &l.id, "session of the store"),
+        CLI_U64('n', "last", "N", &l.last, 1, UINT32_MAX, "the last N entries"),
+        CLI_U64(0, "from", "SEQ", &l.first, 1, INT64_MAX,
+                "entries from this number on"),
+        CLI_TEXT(0, "turn", "ID", &l.turn, "entries with this correlation id"),
+        CLI_U64('l', "limit", "N", &l.limit, 1, UINT32_MAX,
+                "N entries at most"),
+        CLI_FLAG(0, "no-pager", &no_pager, "print it directly"),
+        SES_STORE_ROWS(&l.from),
+    };
+    if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))
+        return cli->status;
+    status = check_usage(&l);
+    if (status != 0)
+        return status;
+    l.query.what = PDR_READ_ENTRIES;
+    l.query.ref = sto_ref(&l.from, l.id);
+    l.query.from = l.first;
+    if (l.turn != NULL)
+        l.query.key = pdr_str_c(l.turn);
+    status = print_log(&l, !no_pager);
+    pdr_store_close(l.store);
+    return status;
+}
+
+const struct cli_command cli_cmd_session_log = {
+    .name = "session log",
+    .summary = "the entries of a stored session",
+    .usage = "[OPTIONS] [--store URI] ID",
+    .run = run};

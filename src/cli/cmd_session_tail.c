@@ -1,0 +1,153 @@
+/*
+ * perdure session tail - the last entries of a stored session, and what comes.
+ *
+ * WHY  To look on while an agent works, in this process or another one. The
+ *      store tells when something was committed; then the new entries are read,
+ *      and nothing else.
+ *
+ *        print what is there --> wait for a commit --+
+ *                 ^                                  |
+ *                 +---------- read from `next` <-----+
+ *
+ * An interrupt is how it ends, so the exit status is 0 then.
+ */
+#include "session_parts.h"
+
+#include <signal.h>
+
+#define PAGE_ROWS 100
+#define WAIT_MS   200 /* until an interrupt is noticed, at most */
+
+static volatile sig_atomic_t is_over;
+
+static void on_interrupt(int number)
+{
+    (void)number;
+    is_over = 1;
+}
+
+struct tail {
+    struct cli *cli;
+    struct sto_from from;
+    const char *id;
+    uint64_t last;
+    pdr_store *store;
+    pdr_watch *watch;
+    pdr_ref ref;
+    uint64_t next;  /* entry to print next; 0: none was printed */
+    uint64_t epoch; /* of the entries */
+    struct ses_entries entries;
+};
+
+/* A session may be replaced by another one, or lose its beginning. */
+static void follow(struct tail *t, const pdr_head *head)
+{
+    if (t->epoch == 0) {
+        t->next = head->first_seq;
+        if (head->next_seq - head->first_seq > t->last)
+            t->next = head->next_seq - t->last;
+    } else if (head->epoch != t->epoch) {
+        ses_entries_flush(&t->entries);
+        t->next = head->first_seq;
+        if (!t->cli->quiet)
+            fprintf(stderr, "perdure: the session was replaced\n");
+    }
+    t->epoch = head->epoch;
+    if (t->next < head->first_seq)
+        t->next = head->first_seq;
+}
+
+static pdr_rc read_head(struct tail *t, uint64_t *end, pdr_err *err)
+{
+    const pdr_query query = {.what = PDR_READ_HEAD, .ref = t->ref};
+    pdr_page *page = NULL;
+    pdr_rc rc = pdr_store_read(&page, t->store, &query, err);
+
+    if (rc != PDR_OK)
+        return rc;
+    follow(t, &page->head);
+    *end = page->head.next_seq;
+    pdr_page_free(page);
+    return PDR_OK;
+}
+
+/* What came since. What is replaced between head and entries is noticed by the
+ * next look at the head: the commit that did it is told, too. */
+static pdr_rc print_new(struct tail *t, pdr_err *err)
+{
+    pdr_query query = {
+        .what = PDR_READ_ENTRIES, .ref = t->ref, .limit = PAGE_ROWS};
+    uint64_t end = 0;
+    pdr_rc rc = read_head(t, &end, err);
+
+    while (rc == PDR_OK && t->next < end && !is_over) {
+        pdr_page *page = NULL;
+        query.from = t->next;
+        rc = pdr_store_read(&page, t->store, &query, err);
+        if (rc != PDR_OK)
+            break;
+        if (page->count == 0 || page->head.epoch != t->epoch)
+            end = 0;
+        for (size_t i = 0; i < page->count && end > 0; i++) {
+            ses_entries_add(&t->entries, &page->entries[i]);
+            t->next = page->entries[i].seq + 1;
+        }
+        pdr_page_free(page);
+    }
+    ses_entries_flush(&t->entries);
+    return rc;
+}
+
+static pdr_rc follow_all(struct tail *t, pdr_err *err)
+{
+    pdr_rc rc = sto_open(&t->store, &t->from, "ro", err);
+
+    if (rc == PDR_OK) /* before the first look, so that nothing is missed */
+        rc = pdr_watch_open(&t->watch, t->store, &t->ref, err);
+    if (rc == PDR_OK)
+        rc = print_new(t, err);
+    while (rc == PDR_OK && !is_over) {
+        rc = pdr_watch_wait(t->watch, WAIT_MS, err);
+        if (rc == PDR_OK && !is_over)
+            rc = print_new(t, err);
+        else if (rc == PDR_ETIMEOUT)
+            rc = PDR_OK;
+    }
+    return rc;
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+    struct sigaction action = {.sa_handler = on_interrupt};
+    struct tail t = {.cli = cli, .last = 10};
+    pdr_err err = PDR_ERR_INIT;
+    int status = 0;
+
+    const struct cli_opt opts[] = {
+        CLI_ARG("ID", &t.id, "session of the store"),
+        CLI_U64('n', "last", "N", &t.last, 0, UINT32_MAX,
+                "first the last N entries (default 10)"),
+        SES_STORE_ROWS(&t.from),
+    };
+    if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))
+        return cli->status;
+    status = ses_store_check(cli, &t.from);
+    if (status != 0)
+        return status;
+    sigaction(SIGINT, &action, NULL);
+    t.ref = sto_ref(&t.from, t.id);
+    ses_entries_init(&t.entries, cli, stdout);
+    t.entries.as_lines = true;
+    if (follow_all(&t, &err) != PDR_OK)
+        status = sto_fail(cli, &t.from, &err);
+    ses_entries_free(&t.entries);
+    pdr_watch_close(t.watch);
+    pdr_store_close(t.store);
+    return status;
+}
+
+const struct cli_command cli_cmd_session_tail = {
+    .name = "session tail",
+    .summary = "the last entries of a stored session, and those that come",
+    .usage = "[OPTIONS] [--store URI] ID",
+    .run = run};

@@ -1,0 +1,126 @@
+/*
+ * perdure session trim - remove the oldest turns of a stored session.
+ *
+ * WHY  A conversation that runs for years is not to grow for ever. Whole turns
+ *      go from its beginning, never a call without its result; bag and
+ *      properties stay.
+ */
+#include "session_parts.h"
+
+struct trim {
+    struct cli *cli;
+    struct sto_from from;
+    const char *id, *older_than;
+    pdr_retain_opts how;
+    pdr_retain_report report;
+};
+
+static int check_usage(struct trim *t)
+{
+    int64_t age = 0;
+
+    if (t->how.keep_turns == 0 && t->older_than == NULL)
+        return doc_usage(t->cli, "--keep-turns or --older-than",
+                         "one of them is missing",
+                         "say what stays: --keep-turns 100, or --older-than "
+                         "30d for what goes");
+    if (t->older_than != NULL && !sto_age(&age, t->older_than))
+        return doc_usage(t->cli, "--older-than", "this is no age",
+                         "write 90s, 15m, 12h, 30d or 2w");
+    t->how.now_ms = sto_now_ms();
+    if (t->older_than != NULL)
+        t->how.before_ms = t->how.now_ms - age;
+    return ses_store_check(t->cli, &t->from);
+}
+
+static void put_count(pdr_buf *out, const char *gap, uint64_t count,
+                      const char *one, const char *many)
+{
+    char digits[32];
+
+    cli_putf(out, "%s%s %s", gap, cli_number(digits, count),
+             count == 1 ? one : many);
+}
+
+static void print_line(const struct trim *t)
+{
+    const pdr_retain_report *r = &t->report;
+    pdr_buf line = PDR_BUF_INIT(SIZE_MAX);
+
+    cli_show(&line, pdr_str_c(sto_name(&t->from)), CLI_TEXT_LINE);
+    cli_put(&line, ", session '");
+    cli_show_cut(&line, pdr_str_c(t->id), CLI_TEXT_LINE, 60);
+    cli_put(&line, "': ");
+    if (r->turns == 0) {
+        cli_put(&line, "nothing to remove");
+    } else {
+        put_count(&line, "", r->turns, "turn removed", "turns removed");
+        put_count(&line, ", ", r->entries, "entry", "entries");
+        if (r->completions > 0)
+            put_count(&line, ", ", r->completions, "correlation id",
+                      "correlation ids");
+    }
+    printf("%.*s\nrevision %ju\n", (int)line.len, line.ptr,
+           (uintmax_t)r->revision);
+    pdr_buf_dispose(&line);
+}
+
+static void print_object(const struct trim *t)
+{
+    pdr_builder *to = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    cli_must(pdr_builder_new(&to, &err), &err);
+    pdr_builder_object(to);
+    cli_member_text(to, "store", pdr_str_c(sto_name(&t->from)));
+    cli_member_text(to, "tenant", pdr_str_c(sto_tenant(&t->from)));
+    cli_member_text(to, "session", pdr_str_c(t->id));
+    cli_member_count(to, "turns", t->report.turns);
+    cli_member_count(to, "entries", t->report.entries);
+    cli_member_count(to, "completions", t->report.completions);
+    cli_member_count(to, "revision", t->report.revision);
+    pdr_builder_end(to);
+    ses_print_built(t->cli, stdout, to);
+    pdr_builder_free(to);
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+    struct trim t = {.cli = cli};
+    pdr_store *store = NULL;
+    pdr_err err = PDR_ERR_INIT;
+    pdr_rc rc = PDR_OK;
+    int status = 0;
+
+    const struct cli_opt opts[] = {
+        CLI_ARG("ID", &t.id, "session of the store"),
+        CLI_U64(0, "keep-turns", "N", &t.how.keep_turns, 1, INT64_MAX,
+                "the last N turns stay"),
+        CLI_TEXT(0, "older-than", "AGE", &t.older_than,
+                 "turns that are older go, as in 30d"),
+        SES_STORE_ROWS(&t.from),
+    };
+    if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))
+        return cli->status;
+    status = check_usage(&t);
+    if (status != 0)
+        return status;
+    t.how.ref = sto_ref(&t.from, t.id);
+    rc = sto_open(&store, &t.from, "rw", &err);
+    if (rc == PDR_OK)
+        rc = pdr_retain(&t.report, store, &t.how, &err);
+    pdr_store_close(store);
+    if (rc != PDR_OK)
+        return sto_fail(cli, &t.from, &err);
+    if (cli_is_json(cli))
+        print_object(&t);
+    else if (!cli->quiet)
+        print_line(&t);
+    return 0;
+}
+
+const struct cli_command cli_cmd_session_trim = {
+    .name = "session trim",
+    .summary = "remove the oldest turns of a stored session",
+    .usage = "[OPTIONS] [--store URI] ID",
+    .run = run};

@@ -1,0 +1,196 @@
+/*
+ * perdure store copy - sessions of one store, as they are, into another.
+ *
+ * The first store is only read. The second one is made if it is not there.
+ * Interrupted, what was copied stays, and the same command goes on from there.
+ */
+#include "session_parts.h"
+
+#include <perdure/archive.h>
+
+struct copy {
+    struct cli *cli;
+    struct sto_from from, to;
+    const char *id; /* or NULL */
+    bool yes, skip_damaged;
+    struct cli_progress progress;
+    pdr_copy_report report;
+};
+
+static pdr_rc on_commit(void *arg, const pdr_copy_report *report, pdr_err *err)
+{
+    struct copy *c = arg;
+
+    (void)err;
+    if (report->bytes > c->progress.done)
+        cli_progress_add(&c->progress,
+                         (size_t)(report->bytes - c->progress.done));
+    return PDR_OK;
+}
+
+static pdr_rc copy(struct copy *c, pdr_store *to, pdr_store *from, pdr_err *err)
+{
+    pdr_copy_opts opts = {.replace = c->yes,
+                          .skip_damaged = c->skip_damaged,
+                          .now_ms = sto_now_ms()};
+    pdr_store_info info = {.file_bytes = 0};
+    pdr_rc rc = pdr_store_info_get(&info, from, err);
+
+    if (rc != PDR_OK)
+        return rc;
+    if (c->from.tenant != NULL)
+        opts.tenant = pdr_str_c(c->from.tenant);
+    if (c->id != NULL)
+        opts.id = pdr_str_c(c->id);
+    /* How much of the file is bodies nobody knows before. */
+    cli_progress_begin(&c->progress, c->cli, sto_name(&c->to),
+                       c->id == NULL && c->from.tenant == NULL ? info.file_bytes
+                                                               : 0);
+    rc = pdr_copy(&c->report, to, from, &opts, err, on_commit, c);
+    cli_progress_end(&c->progress);
+    return rc;
+}
+
+/* --- what is told ----------------------------------------------------------
+ */
+
+static void print_line(const struct copy *c)
+{
+    pdr_buf name = PDR_BUF_INIT(SIZE_MAX);
+    char sessions[32], replaced[32], same[32], entries[32], bytes[32];
+    char damaged[32];
+
+    cli_show(&name, pdr_str_c(sto_name(&c->to)), CLI_TEXT_LINE);
+    printf("%.*s: %s session%s copied", (int)name.len, name.ptr,
+           cli_number(sessions, c->report.sessions),
+           c->report.sessions == 1 ? "" : "s");
+    if (c->report.replaced > 0)
+        printf(", %s of them replaced",
+               cli_number(replaced, c->report.replaced));
+    if (c->report.damaged > 0)
+        printf(", %s damaged and left out",
+               cli_number(damaged, c->report.damaged));
+    if (c->report.same > 0)
+        printf(", %s there already", cli_number(same, c->report.same));
+    printf("; %s entr%s, %s\n", cli_number(entries, c->report.entries),
+           c->report.entries == 1 ? "y" : "ies",
+           cli_size(bytes, c->report.bytes));
+    pdr_buf_dispose(&name);
+}
+
+static void print_object(const struct copy *c)
+{
+    pdr_builder *to = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    cli_must(pdr_builder_new(&to, &err), &err);
+    pdr_builder_object(to);
+    cli_member_text(to, "from", pdr_str_c(sto_name(&c->from)));
+    cli_member_text(to, "to", pdr_str_c(sto_name(&c->to)));
+    cli_member_count(to, "sessions", c->report.sessions);
+    cli_member_count(to, "replaced", c->report.replaced);
+    cli_member_count(to, "same", c->report.same);
+    cli_member_count(to, "damaged", c->report.damaged);
+    cli_member_count(to, "entries", c->report.entries);
+    cli_member_count(to, "rows", c->report.rows);
+    cli_member_count(to, "bytes", c->report.bytes);
+    cli_member_count(to, "commits", c->report.commits);
+    pdr_builder_end(to);
+    ses_print_built(c->cli, stdout, to);
+    pdr_builder_free(to);
+}
+
+/* Which of the two stores is a failure about? */
+static bool is_about_target(const pdr_err *err)
+{
+    static const char *const reasons[] = {"session_exists", "ahead_of_origin",
+                                          "writer_busy",    "read_only",
+                                          "in_doubt",       "commit_unknown"};
+
+    for (size_t i = 0; i < CLI_COUNT(reasons); i++) {
+        if (strcmp(reasons[i], err->reason) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int fail(const struct copy *c, const pdr_err *err)
+{
+    const struct sto_from *store = is_about_target(err) ? &c->to : &c->from;
+    char room[STO_HINT_MAX], hint[2 * STO_HINT_MAX], digits[32];
+    struct cli_about about = {.name = sto_name(store),
+                              .hint = sto_hint(room, store, err)};
+
+    if (strcmp(err->reason, "session_exists") == 0)
+        about.hint = "--yes brings sessions up to date that are there";
+    if (c->report.sessions > 0) {
+        snprintf(hint, sizeof(hint), "%s%s%s session%s copied and stay%s there",
+                 about.hint != NULL ? about.hint : "",
+                 about.hint != NULL ? "; " : "",
+                 cli_number(digits, c->report.sessions),
+                 c->report.sessions == 1 ? " was" : "s were",
+                 c->report.sessions == 1 ? "s" : "");
+        about.hint = hint;
+    }
+    return cli_fail(c->cli, &about, err);
+}
+
+/* --- the verb --------------------------------------------------------------
+ */
+
+static int copy_stores(struct copy *c)
+{
+    pdr_store *from = NULL, *to = NULL;
+    pdr_err err = PDR_ERR_INIT;
+    pdr_rc rc = sto_open(&from, &c->from, "ro", &err);
+    int status = 0;
+
+    if (rc != PDR_OK)
+        return sto_fail(c->cli, &c->from, &err);
+    rc = sto_open(&to, &c->to, "rwc", &err);
+    if (rc != PDR_OK) {
+        status = sto_fail(c->cli, &c->to, &err);
+    } else {
+        rc = copy(c, to, from, &err);
+        if (rc != PDR_OK)
+            status = fail(c, &err);
+    }
+    pdr_store_close(to);
+    pdr_store_close(from);
+    return status;
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+    struct copy c = {.cli = cli};
+    int status = 0;
+
+    const struct cli_opt opts[] = {
+        CLI_ARG("FROM", &c.from.uri, "the store to read"),
+        CLI_ARG("TO", &c.to.uri, "the store to write; made if not there"),
+        CLI_TEXT(0, "tenant", "T", &c.from.tenant, "only sessions of T"),
+        CLI_TEXT(0, "id", "ID", &c.id, "only this session"),
+        CLI_FLAG('y', "yes", &c.yes,
+                 "bring sessions up to date that are there"),
+        CLI_FLAG(0, "skip-damaged", &c.skip_damaged,
+                 "leave out sessions that cannot be read"),
+        CLI_TEXT(0, "key", "FILE", &c.from.key, "key of the digests of FROM"),
+        CLI_TEXT(0, "to-key", "FILE", &c.to.key, "key of the digests of TO"),
+    };
+    if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))
+        return cli->status;
+    status = copy_stores(&c);
+    if (status != 0)
+        return status;
+    if (cli_is_json(cli))
+        print_object(&c);
+    else if (!cli->quiet)
+        print_line(&c);
+    return c.report.damaged > 0 ? CLI_EXIT_NEGATIVE : 0;
+}
+
+const struct cli_command cli_cmd_store_copy = {
+    .name = "store copy",
+    .summary = "copy sessions of a store into another one",
+    .usage = "[OPTIONS] FROM TO",
+    .run = run};

@@ -1,0 +1,258 @@
+/*
+ * session_entry.c - entries of a stored session, a line each.
+ *
+ * WHY  An entry is a document of its own, in the shape of whoever wrote it. For
+ *      people, a line says when it came, what it is and how it begins; programs
+ *      get all of it.
+ */
+#include "session_parts.h"
+
+#define BATCH      64  /* rows that decide how wide the columns are */
+#define TEXT_CELLS 200 /* of what an entry says, where nothing is narrower */
+
+static const struct ses_column columns[] = {{"SEQ", true, 0},
+                                            {"TIME", false, 0},
+                                            {"KIND", false, 0},
+                                            {"TURN", false, 8},
+                                            {"TEXT", false, 20}};
+
+static const char *kind_name(pdr_row_kind kind)
+{
+    static const char *const names[] = {"request", "response", "message",
+                                        "record", "other"};
+
+    return (size_t)kind < CLI_COUNT(names) ? names[kind] : "?";
+}
+
+static const char *shape_name(pdr_row_shape shape)
+{
+    static const char *const names[] = {"state", "dotnet", "python"};
+
+    return (size_t)shape < CLI_COUNT(names) ? names[shape] : "?";
+}
+
+static pdr_shape shape_of(const pdr_entry *entry)
+{
+    if (entry->shape == PDR_ROW_PYTHON)
+        return PDR_SHAPE_PYTHON;
+    return entry->shape == PDR_ROW_DOTNET ? PDR_SHAPE_DOTNET : PDR_SHAPE_STATE;
+}
+
+/* --- what it says -------------------------------------------------------- */
+
+static void put_gap(pdr_buf *out, const char *gap)
+{
+    if (out->len > 0)
+        cli_put(out, gap);
+}
+
+static void put_str(pdr_buf *out, pdr_str text)
+{
+    cli_must(pdr_buf_append(out, text, NULL), NULL);
+}
+
+static void put_call(pdr_buf *out, const struct doc_content *c,
+                     pdr_buf *scratch)
+{
+    const pdr_value *name = doc_field(c, PDR_FIELD_NAME);
+
+    put_gap(out, " ");
+    put_str(out, name != NULL ? doc_text(name, scratch) : pdr_str_c("call"));
+    cli_put(out, "(");
+    put_str(out, doc_arguments(c, scratch));
+    cli_put(out, ")");
+}
+
+static void put_content(pdr_buf *out, const pdr_value *content, pdr_shape shape,
+                        pdr_buf *scratch)
+{
+    struct doc_content c = shape == PDR_SHAPE_STATE
+                               ? doc_content_of(content)
+                               : doc_content_in(content, shape);
+    const pdr_value *type = doc_type(c.value);
+
+    switch (c.part) {
+    case DOC_PART_TEXT:
+        if (c.kind == PDR_CONTENT_REASONING)
+            return;
+        put_gap(out, " ");
+        put_str(out, doc_text(doc_field(&c, PDR_FIELD_TEXT), scratch));
+        return;
+    case DOC_PART_CALL:
+        put_call(out, &c, scratch);
+        return;
+    case DOC_PART_RESULT:
+        put_gap(out, " ");
+        cli_put(out, "= ");
+        put_str(out, doc_result(&c, scratch));
+        return;
+    case DOC_PART_ERROR:
+        put_gap(out, " ");
+        cli_put(out, "error: ");
+        put_str(out, doc_text(doc_field(&c, PDR_FIELD_MESSAGE), scratch));
+        return;
+    case DOC_PART_USAGE:
+        return;
+    case DOC_PART_UNKNOWN:
+    case DOC_PART_DATA:
+    case DOC_PART_REFERENCE:
+    case DOC_PART_APPROVAL:
+        put_gap(out, " ");
+        cli_put(out, "[");
+        put_str(out, type != NULL ? doc_text(type, scratch) : pdr_str_c("?"));
+        cli_put(out, "]");
+        return;
+    }
+}
+
+static void put_message(pdr_buf *out, const pdr_value *message, pdr_shape shape,
+                        pdr_buf *scratch)
+{
+    pdr_iter it;
+
+    if (message == NULL || pdr_value_kind(message) != PDR_OBJECT)
+        return;
+    pdr_iter_init(&it, pdr_message_contents(message, shape));
+    while (pdr_iter_next(&it) && out->len < 4 * TEXT_CELLS)
+        put_content(out, it.value, shape, scratch);
+}
+
+/* The messages of an entry of a state document. */
+static void put_messages(pdr_buf *out, const pdr_value *entry, pdr_buf *scratch)
+{
+    pdr_iter it;
+
+    pdr_iter_init(&it, pdr_value_get_c(entry, "messages"));
+    while (pdr_iter_next(&it))
+        put_message(out, it.value, PDR_SHAPE_STATE, scratch);
+}
+
+/* "user: Is the valve open?" */
+static void put_role(pdr_buf *out, const pdr_value *message, pdr_shape shape,
+                     pdr_buf *scratch)
+{
+    const pdr_value *role = pdr_value_kind(message) == PDR_OBJECT
+                                ? pdr_message_role(message, shape)
+                                : NULL;
+
+    if (role == NULL)
+        return;
+    put_str(out, doc_text(role, scratch));
+    cli_put(out, ":");
+}
+
+void ses_put_excerpt(pdr_buf *out, const pdr_entry *entry)
+{
+    pdr_shape shape = shape_of(entry);
+    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX), text = PDR_BUF_INIT(SIZE_MAX);
+    pdr_value *body = NULL;
+    bool is_message = entry->kind == PDR_ROW_MESSAGE;
+    pdr_rc rc = ses_store_value(&body, entry->body, NULL);
+
+    if (rc == PDR_ENOMEM)
+        cli_must(rc, NULL);
+    if (body != NULL && is_message) {
+        put_role(&text, body, shape, &scratch);
+        put_message(&text, body, shape, &scratch);
+    } else if (body != NULL && entry->kind <= PDR_ROW_RESPONSE) {
+        if (shape == PDR_SHAPE_STATE)
+            put_messages(&text, body, &scratch);
+        else
+            put_message(&text, body, shape, &scratch);
+    }
+    if (text.len == 0) /* nothing that we know: how it begins */
+        put_str(&text,
+                body != NULL ? doc_json_spaced(body, &scratch) : entry->body);
+    cli_show_cut(out, pdr_buf_str(&text), CLI_TEXT_LINE, TEXT_CELLS);
+    pdr_value_free(body);
+    pdr_buf_dispose(&text);
+    pdr_buf_dispose(&scratch);
+}
+
+/* --- printing ------------------------------------------------------------ */
+
+void ses_entries_init(struct ses_entries *e, struct cli *cli, FILE *out)
+{
+    memset(e, 0, sizeof(*e));
+    e->cli = cli;
+    e->out = out;
+    e->width = cli->tty_out ? cli->width : 0;
+    ses_grid_init(&e->grid, columns, CLI_COUNT(columns));
+}
+
+static void body_member(pdr_builder *to, const pdr_entry *entry)
+{
+    pdr_value *body = NULL;
+    pdr_rc rc = ses_store_value(&body, entry->body, NULL);
+
+    if (rc == PDR_ENOMEM)
+        cli_must(rc, NULL);
+    if (body == NULL) { /* a store counts brackets, and no more */
+        cli_member_text(to, "bodyText", entry->body);
+        return;
+    }
+    pdr_builder_name(to, pdr_str_c("body"));
+    pdr_builder_value(to, body);
+    pdr_value_free(body);
+}
+
+static void add_json(struct ses_entries *e, const pdr_entry *entry)
+{
+    pdr_builder *to = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    cli_must(pdr_builder_new(&to, &err), &err);
+    pdr_builder_object(to);
+    cli_member_count(to, "seq", entry->seq);
+    sto_member_time(to, "time", entry->created_ms);
+    cli_member_text(to, "kind", pdr_str_c(kind_name(entry->kind)));
+    cli_member_text(to, "shape", pdr_str_c(shape_name(entry->shape)));
+    if (entry->correlation_id.ptr != NULL)
+        cli_member_text(to, "correlationId", entry->correlation_id);
+    body_member(to, entry);
+    pdr_builder_end(to);
+    fputs(!e->as_lines && e->count > 0 ? "," : "", e->out);
+    ses_print_built(e->cli, e->out, to);
+    pdr_builder_free(to);
+}
+
+static void add_row(struct ses_entries *e, const pdr_entry *entry)
+{
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+    char time[40];
+
+    ses_grid_putf(&e->grid, "%ju", (uintmax_t)entry->seq);
+    ses_grid_put(&e->grid, pdr_str_c(sto_time(time, entry->created_ms)));
+    ses_grid_put(&e->grid, pdr_str_c(kind_name(entry->kind)));
+    ses_grid_put(&e->grid, entry->correlation_id);
+    ses_put_excerpt(&text, entry);
+    ses_grid_put(&e->grid, pdr_buf_str(&text));
+    pdr_buf_dispose(&text);
+    if (ses_grid_rows(&e->grid) == BATCH)
+        ses_entries_flush(e);
+}
+
+void ses_entries_add(struct ses_entries *e, const pdr_entry *entry)
+{
+    if (cli_is_json(e->cli)) {
+        add_json(e, entry);
+    } else if (e->cli->output == CLI_OUTPUT_RAW) {
+        cli_print(e->cli, entry->body);
+        fputs("\n", stdout);
+    } else {
+        add_row(e, entry);
+    }
+    e->count++;
+}
+
+void ses_entries_flush(struct ses_entries *e)
+{
+    if (ses_grid_rows(&e->grid) > 0)
+        ses_grid_flush(&e->grid, e->out, e->cli->color_out, e->width);
+    fflush(e->out);
+}
+
+void ses_entries_free(struct ses_entries *e)
+{
+    ses_grid_free(&e->grid);
+}

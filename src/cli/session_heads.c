@@ -1,0 +1,443 @@
+/*
+ * session_heads.c - the sessions of a store, a page at a time.
+ *
+ * WHY  A store may hold a million sessions. A list shows the ones that changed
+ *      last, says where it ended, and goes on from there when asked; what it
+ *      costs does not depend on how many there are.
+ *
+ * The head of a session has all that is shown. Its entries are not read.
+ */
+#include "session_parts.h"
+
+#define USUAL_LIMIT 50
+#define PAGE_ROWS   200 /* of a store, at most */
+
+const char *const ses_state_words[] = {"idle", "running", "waiting", "expired",
+                                       NULL};
+
+/* --- columns ------------------------------------------------------------- */
+
+static void put_number(struct ses_grid *g, uint64_t number)
+{
+    char digits[32];
+
+    ses_grid_put(g, pdr_str_c(cli_number(digits, number)));
+}
+
+static void put_time(struct ses_grid *g, int64_t ms)
+{
+    char time[40];
+
+    ses_grid_put(g, pdr_str_c(sto_time(time, ms)));
+}
+
+static void put_id(struct ses_grid *g, const pdr_head *head)
+{
+    ses_grid_put(g, head->ref.id);
+}
+
+static void put_agent(struct ses_grid *g, const pdr_head *head)
+{
+    ses_grid_put(g, head->agent);
+}
+
+static void put_kind(struct ses_grid *g, const pdr_head *head)
+{
+    ses_grid_put(g, head->kind);
+}
+
+static void put_state(struct ses_grid *g, const pdr_head *head)
+{
+    ses_grid_put(g, pdr_str_c(ses_state_name(head->state)));
+}
+
+static void put_changed(struct ses_grid *g, const pdr_head *head)
+{
+    put_time(g, head->changed_ms);
+}
+
+static void put_created(struct ses_grid *g, const pdr_head *head)
+{
+    put_time(g, head->created_ms);
+}
+
+static void put_expires(struct ses_grid *g, const pdr_head *head)
+{
+    put_time(g, head->expiry_ms);
+}
+
+static void put_revision(struct ses_grid *g, const pdr_head *head)
+{
+    put_number(g, head->revision);
+}
+
+static void put_commits(struct ses_grid *g, const pdr_head *head)
+{
+    put_number(g, head->commits);
+}
+
+static void put_entries(struct ses_grid *g, const pdr_head *head)
+{
+    put_number(g, head->next_seq - head->first_seq);
+}
+
+static void put_slots(struct ses_grid *g, const pdr_head *head)
+{
+    put_number(g, head->slots);
+}
+
+static void put_properties(struct ses_grid *g, const pdr_head *head)
+{
+    put_number(g, head->properties);
+}
+
+static void put_inbox(struct ses_grid *g, const pdr_head *head)
+{
+    put_number(g, head->inbox);
+}
+
+static void put_lease(struct ses_grid *g, const pdr_head *head)
+{
+    ses_grid_put(g, head->lease.owner);
+}
+
+/* A row for each column that there can be. */
+static const struct column {
+    const char *name; /* for --columns */
+    struct ses_column shape;
+    void (*put)(struct ses_grid *g, const pdr_head *head);
+} all_columns[] = {
+    {"id", {"ID", false, 12}, put_id},
+    {"agent", {"AGENT", false, 8}, put_agent},
+    {"kind", {"KIND", false, 0}, put_kind},
+    {"state", {"STATE", false, 0}, put_state},
+    {"changed", {"CHANGED", false, 0}, put_changed},
+    {"created", {"CREATED", false, 0}, put_created},
+    {"expires", {"EXPIRES", false, 0}, put_expires},
+    {"revision", {"REVISION", true, 0}, put_revision},
+    {"commits", {"COMMITS", true, 0}, put_commits},
+    {"entries", {"ENTRIES", true, 0}, put_entries},
+    {"slots", {"SLOTS", true, 0}, put_slots},
+    {"properties", {"PROPERTIES", true, 0}, put_properties},
+    {"inbox", {"INBOX", true, 0}, put_inbox},
+    {"lease", {"LEASE", false, 8}, put_lease},
+};
+
+static const char usual_columns[] = "id,agent,kind,state,changed,entries";
+
+struct heads {
+    struct cli *cli;
+    const struct sto_from *from;
+    const struct ses_listing *how;
+    pdr_store *store;
+    pdr_query query;
+    pdr_buf match, after;
+    const struct column *columns[SES_GRID_MAX];
+    struct ses_column shapes[SES_GRID_MAX];
+    struct ses_grid grid;
+    uint64_t count;
+    bool has_begun, has_more;
+};
+
+static int bad_column(struct cli *cli, const char *name, size_t len)
+{
+    char what[80], hint[200] = "choose of ";
+
+    snprintf(what, sizeof(what), "--columns %.*s", (int)(len < 40 ? len : 40),
+             name);
+    for (size_t i = 0; i < CLI_COUNT(all_columns); i++)
+        snprintf(hint + strlen(hint), sizeof(hint) - strlen(hint), "%s%s",
+                 i > 0 ? ", " : "", all_columns[i].name);
+    return doc_usage(cli, what, "there is no such column", hint);
+}
+
+static const struct column *find_column(const char *name, size_t len)
+{
+    for (size_t i = 0; i < CLI_COUNT(all_columns); i++)
+        if (strlen(all_columns[i].name) == len &&
+            strncmp(all_columns[i].name, name, len) == 0)
+            return &all_columns[i];
+    return NULL;
+}
+
+static int choose_columns(struct heads *h)
+{
+    const char *at = h->how->columns != NULL ? h->how->columns : usual_columns;
+    size_t count = 0;
+
+    for (;;) {
+        size_t len = strcspn(at, ",");
+        const struct column *found = find_column(at, len);
+        if (found == NULL)
+            return bad_column(h->cli, at, len);
+        if (count == SES_GRID_MAX)
+            return doc_usage(h->cli, "--columns", "these are too many",
+                             "12 columns are shown at most");
+        h->columns[count] = found;
+        h->shapes[count++] = found->shape;
+        if (at[len] == '\0')
+            break;
+        at += len + 1;
+    }
+    ses_grid_init(&h->grid, h->shapes, count);
+    h->grid.keeps_empty = h->how->columns != NULL;
+    return 0;
+}
+
+/* --- filters ------------------------------------------------------------- */
+
+bool ses_listing_is_set(const struct ses_listing *l)
+{
+    return l->agent != NULL || l->after != NULL || l->changed_after != NULL ||
+           l->changed_before != NULL || l->property != NULL ||
+           l->columns != NULL || l->state != CLI_NO_FORM || l->limit > 0 ||
+           l->all;
+}
+
+static int set_time(struct heads *h, int64_t *out, const char *option,
+                    const char *text)
+{
+    if (text == NULL || sto_when(out, text, sto_now_ms()))
+        return 0;
+    return doc_usage(h->cli, option, "this is no time",
+                     "write a date, 2026-05-06 or 2026-05-06T07:14:02Z, or how "
+                     "long ago: 90s, 15m, 12h, 7d, 2w");
+}
+
+/* What stands behind "=": a number or a boolean as JSON spells them, else a
+ * text, with quotes or without. */
+static int match_value(struct heads *h, const char *text)
+{
+    pdr_value *value = NULL;
+    pdr_err err = PDR_ERR_INIT;
+    bool found = false;
+    pdr_rc rc = ses_store_value(&value, pdr_str_c(text), &err);
+
+    if (rc != PDR_OK)
+        rc = pdr_value_new_string(&value, pdr_str_c(text), &err);
+    if (rc == PDR_OK)
+        rc = pdr_property_match(&h->match, &found, value, &err);
+    pdr_value_free(value);
+    if (rc == PDR_ENOMEM)
+        cli_must(rc, &err);
+    return rc == PDR_OK && found
+               ? 0
+               : doc_usage(h->cli, "--property",
+                           "no list finds a session by such a value",
+                           "write KEY=VALUE with a text, a number, true or "
+                           "false");
+}
+
+static int set_property(struct heads *h)
+{
+    const char *text = h->how->property;
+    const char *equals = text != NULL ? strchr(text, '=') : NULL;
+    int status = 0;
+
+    if (text == NULL)
+        return 0;
+    if (equals == NULL || equals == text)
+        return doc_usage(h->cli, "--property", "'=' is missing behind its name",
+                         "write KEY=VALUE, as in team=garden");
+    status = match_value(h, equals + 1);
+    h->query.filter.property = pdr_str_n(text, (size_t)(equals - text));
+    h->query.filter.match = pdr_buf_str(&h->match);
+    if (h->match.len == 0) /* an empty text is no absent one */
+        h->query.filter.match = pdr_str_n("", 0);
+    return status;
+}
+
+/* From the beginning of time, or to its end, if only one of them is given: two
+ * zeros would be none. */
+static int set_times(struct heads *h)
+{
+    const struct ses_listing *l = h->how;
+    pdr_filter *filter = &h->query.filter;
+    int status = 0;
+
+    if (l->changed_before == NULL && l->changed_after == NULL)
+        return 0;
+    filter->changed_from_ms = INT64_MIN;
+    filter->changed_to_ms = INT64_MAX;
+    status = set_time(h, &filter->changed_from_ms, "--changed-after",
+                      l->changed_after);
+    if (status == 0)
+        status = set_time(h, &filter->changed_to_ms, "--changed-before",
+                          l->changed_before);
+    if (status == 0 && filter->changed_from_ms >= filter->changed_to_ms)
+        status = doc_usage(h->cli, "--changed-before",
+                           "no time is before it and after --changed-after",
+                           "--changed-after takes the earlier time");
+    return status;
+}
+
+static int set_filter(struct heads *h)
+{
+    const struct ses_listing *l = h->how;
+    pdr_filter *filter = &h->query.filter;
+    int status = set_times(h);
+
+    if (l->agent != NULL)
+        filter->agent = pdr_str_c(l->agent);
+    filter->by_state = l->state != CLI_NO_FORM;
+    if (filter->by_state)
+        filter->state = (pdr_session_state)l->state;
+    if (l->after != NULL)
+        cli_put(&h->after, l->after);
+    return status == 0 ? set_property(h) : status;
+}
+
+/* --- rows ---------------------------------------------------------------- */
+
+static void add_json(struct heads *h, const pdr_head *head)
+{
+    pdr_builder *to = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    cli_must(pdr_builder_new(&to, &err), &err);
+    pdr_builder_object(to);
+    cli_member_text(to, "entry", pdr_str_c("session"));
+    ses_head_members(to, head);
+    cli_member_count(to, "properties", head->properties);
+    pdr_builder_end(to);
+    if (h->cli->output == CLI_OUTPUT_JSON)
+        fputs(h->count > 0 ? "," : "", stdout);
+    ses_print_built(h->cli, stdout, to);
+    pdr_builder_free(to);
+}
+
+static void add_row(struct heads *h, const pdr_head *head)
+{
+    if (cli_is_json(h->cli)) {
+        add_json(h, head);
+    } else if (h->cli->output == CLI_OUTPUT_RAW) {
+        cli_print(h->cli, head->ref.id);
+        puts("");
+    } else {
+        for (size_t i = 0; i < h->grid.count; i++)
+            h->columns[i]->put(&h->grid, head);
+    }
+    h->count++;
+}
+
+static void flush(struct heads *h)
+{
+    if (ses_grid_rows(&h->grid) > 0)
+        ses_grid_flush(&h->grid, stdout, h->cli->color_out,
+                       h->cli->tty_out ? h->cli->width : 0);
+}
+
+static void begin(struct heads *h)
+{
+    pdr_buf name = PDR_BUF_INIT(SIZE_MAX), tenant = PDR_BUF_INIT(SIZE_MAX);
+
+    h->has_begun = true;
+    if (h->cli->output != CLI_OUTPUT_JSON)
+        return;
+    cli_show(&name, pdr_str_c(sto_name(h->from)), CLI_TEXT_JSON);
+    cli_show(&tenant, pdr_str_c(sto_tenant(h->from)), CLI_TEXT_JSON);
+    printf("{\"store\":\"%.*s\",\"tenant\":\"%.*s\",\"entries\":[\n",
+           (int)name.len, name.ptr, (int)tenant.len, tenant.ptr);
+    pdr_buf_dispose(&name);
+    pdr_buf_dispose(&tenant);
+}
+
+static void end_table(struct heads *h)
+{
+    pdr_buf name = PDR_BUF_INIT(SIZE_MAX);
+    char digits[32];
+
+    flush(h);
+    if (h->cli->quiet)
+        return;
+    cli_show(&name, pdr_str_c(sto_name(h->from)), CLI_TEXT_LINE);
+    printf("%s session%s%s of %.*s\n", cli_number(digits, h->count),
+           h->count == 1 ? "" : "s", h->has_more ? " and more" : "",
+           (int)name.len, name.ptr);
+    if (h->has_more)
+        printf("to go on: --after %.*s\n", (int)h->after.len, h->after.ptr);
+    pdr_buf_dispose(&name);
+}
+
+/* A cursor has no character that JSON would escape. */
+static void end(struct heads *h)
+{
+    int len = (int)h->after.len;
+
+    if (h->cli->output == CLI_OUTPUT_TABLE)
+        end_table(h);
+    if (h->cli->output == CLI_OUTPUT_JSONL && h->has_more)
+        printf("{\"entry\":\"more\",\"next\":\"%.*s\"}\n", len, h->after.ptr);
+    if (h->cli->output != CLI_OUTPUT_JSON)
+        return;
+    printf("],\"sessions\":%ju", (uintmax_t)h->count);
+    if (h->has_more)
+        printf(",\"next\":\"%.*s\"", len, h->after.ptr);
+    puts("}");
+}
+
+/* --- all of it ----------------------------------------------------------- */
+
+static pdr_rc list_page(struct heads *h, uint64_t left, pdr_err *err)
+{
+    pdr_page *page = NULL;
+    pdr_rc rc = PDR_OK;
+
+    h->query.limit = left < PAGE_ROWS ? (size_t)left : PAGE_ROWS;
+    h->query.after =
+        h->after.len > 0 ? pdr_buf_str(&h->after) : pdr_str_n(NULL, 0);
+    rc = pdr_store_read(&page, h->store, &h->query, err);
+    if (rc != PDR_OK)
+        return rc;
+    if (!h->has_begun)
+        begin(h);
+    for (size_t i = 0; i < page->count; i++)
+        add_row(h, &page->sessions[i]);
+    flush(h);
+    pdr_buf_clear(&h->after);
+    h->has_more = page->next.ptr != NULL;
+    if (h->has_more)
+        cli_must(pdr_buf_append(&h->after, page->next, NULL), NULL);
+    pdr_page_free(page);
+    return PDR_OK;
+}
+
+static int list(struct heads *h)
+{
+    uint64_t limit = h->how->all         ? UINT64_MAX
+                     : h->how->limit > 0 ? h->how->limit
+                                         : USUAL_LIMIT;
+    pdr_err err = PDR_ERR_INIT;
+    pdr_rc rc = sto_open(&h->store, h->from, "ro", &err);
+
+    h->has_more = rc == PDR_OK;
+    while (rc == PDR_OK && h->has_more && h->count < limit)
+        rc = list_page(h, limit - h->count, &err);
+    if (rc == PDR_OK)
+        end(h);
+    fflush(stdout);
+    return rc == PDR_OK ? 0 : sto_fail(h->cli, h->from, &err);
+}
+
+int ses_list_store(struct cli *cli, const struct sto_from *s,
+                   const struct ses_listing *l)
+{
+    struct heads h = {.cli = cli,
+                      .from = s,
+                      .how = l,
+                      .match = PDR_BUF_INIT(SIZE_MAX),
+                      .after = PDR_BUF_INIT(SIZE_MAX)};
+    int status = choose_columns(&h);
+
+    h.query.what = PDR_READ_SESSIONS;
+    h.query.ref.tenant = pdr_str_c(sto_tenant(s));
+    if (status == 0)
+        status = set_filter(&h);
+    if (status == 0)
+        status = list(&h);
+    pdr_store_close(h.store);
+    ses_grid_free(&h.grid);
+    pdr_buf_dispose(&h.match);
+    pdr_buf_dispose(&h.after);
+    return status;
+}

@@ -1,0 +1,370 @@
+/*
+ * session_intake.c - the sessions of a file into a store.
+ *
+ * WHY  One document is handed to the library as it is read, so its length does
+ *      not matter. A list, an object of sessions, many documents and other
+ *      formats are taken apart first: each session becomes a document of its
+ *      own, as JSON, and is imported by itself.
+ *
+ *        one JSON object ------------------------------> pdr_import()
+ *        anything else --> reader --> session --> JSON --> pdr_import()
+ *
+ * Each session is there as a whole or not at all; of several, those before a
+ * failure stay, and the message says how many these are.
+ */
+#include "session_parts.h"
+
+struct intake {
+    struct cli *cli;
+    const struct ses_from *from; /* the store, and how to read the file */
+    const struct ses_intake *how;
+    pdr_store *store;
+    struct cli_input in;
+    struct cli_form form;
+    pdr_import_report report; /* of the last session */
+    uint64_t sessions, replaced, entries, nulls;
+    pdr_builder *told; /* of JSON output; an array */
+    uint64_t at;       /* element in work */
+    bool is_apart;     /* the file is taken apart */
+    bool store_failed; /* a failure is about the store */
+    pdr_value *wrong;  /* owned; what is no session */
+    /* With --id there may be one session: it waits until that is sure. */
+    pdr_buf held;
+    bool has_held;
+};
+
+/* --- one session --------------------------------------------------------- */
+
+static void tell(struct intake *i)
+{
+    const pdr_import_report *r = &i->report;
+
+    if (!cli_is_json(i->cli))
+        return;
+    pdr_builder_object(i->told);
+    cli_member_text(i->told, "session", r->ref.id);
+    cli_member_count(i->told, "revision", r->revision);
+    cli_member_count(i->told, "epoch", r->epoch);
+    cli_member_count(i->told, "entries", r->entries);
+    cli_member_count(i->told, "slots", r->slots);
+    cli_member_count(i->told, "properties", r->properties);
+    cli_member_count(i->told, "bytes", r->bytes);
+    cli_member_count(i->told, "commits", r->commits);
+    pdr_builder_end(i->told);
+}
+
+static bool is_about_store(const pdr_err *err)
+{
+    return err->code == PDR_EEXISTS || err->code == PDR_EBUSY ||
+           err->code == PDR_ECONFLICT || err->code == PDR_EUNKNOWN ||
+           err->code == PDR_ECORRUPT || err->code == PDR_EDENIED;
+}
+
+static pdr_rc import_one(struct intake *i, pdr_str id, pdr_err *err,
+                         pdr_read_fn fn, void *arg)
+{
+    pdr_import_opts opts = {.ref.tenant =
+                                pdr_str_c(sto_tenant(&i->from->store)),
+                            .ref.id = id,
+                            .replace = i->how->replace,
+                            .bare_tokens = i->from->how.limits.bare_tokens,
+                            .now_ms = sto_now_ms()};
+    pdr_rc rc = PDR_OK;
+
+    if (i->how->agent != NULL)
+        opts.agent = pdr_str_c(i->how->agent);
+    rc = pdr_import(&i->report, i->store, &opts, err, fn, arg);
+    if (rc != PDR_OK) {
+        i->store_failed = is_about_store(err);
+        return rc;
+    }
+    i->sessions++;
+    i->replaced += i->report.revision > 1;
+    i->entries += i->report.entries;
+    tell(i);
+    return PDR_OK;
+}
+
+static pdr_str named_id(const struct intake *i)
+{
+    return i->how->id != NULL ? pdr_str_c(i->how->id) : pdr_str_n(NULL, 0);
+}
+
+/* --- taken apart --------------------------------------------------------- */
+
+static pdr_rc import_text(struct intake *i, pdr_str id, pdr_str text,
+                          pdr_err *err)
+{
+    pdr_rc rc = import_one(i, id, err, pdr_read_str, &text);
+
+    if (rc != PDR_OK && !i->store_failed)
+        ses_err_element(err, i->at);
+    return rc;
+}
+
+static pdr_rc hold(struct intake *i, pdr_str text, pdr_err *err)
+{
+    if (i->has_held)
+        return pdr_err_set(err, PDR_EINVALID, "several_sessions",
+                           "there are several sessions, and --id names one");
+    i->has_held = true;
+    return pdr_buf_append(&i->held, text, err);
+}
+
+static pdr_rc take_value(struct intake *i, const pdr_value *value,
+                         const pdr_value *name, pdr_err *err)
+{
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX), scratch = PDR_BUF_INIT(SIZE_MAX);
+    pdr_str raw = {NULL, 0}, id = {NULL, 0};
+    pdr_rc rc = PDR_OK;
+
+    if (pdr_value_kind(value) == PDR_NULL) {
+        i->nulls++;
+        return PDR_OK;
+    }
+    if (!pdr_value_raw(&raw, value))
+        raw = doc_json(value, &text);
+    if (name != NULL)
+        id = doc_text(name, &scratch);
+    rc = i->how->id != NULL ? hold(i, raw, err) : import_text(i, id, raw, err);
+    if (rc != PDR_OK && i->wrong == NULL)
+        i->wrong = pdr_value_ref(value);
+    pdr_buf_dispose(&scratch);
+    pdr_buf_dispose(&text);
+    return rc;
+}
+
+static pdr_rc take_item(struct intake *i, pdr_session *session,
+                        const pdr_session_item *item, pdr_err *err)
+{
+    pdr_value *document = NULL;
+    pdr_rc rc = PDR_OK;
+
+    i->at = item->index;
+    if (session == NULL)
+        return take_value(i, item->value, item->name, err);
+    rc = pdr_session_to_value(&document, session, err);
+    if (rc == PDR_OK)
+        rc = take_value(i, document, item->name, err);
+    pdr_value_free(document);
+    return rc;
+}
+
+static pdr_rc take_apart(struct intake *i, pdr_err *err)
+{
+    const pdr_read_opts opts =
+        cli_form_walk_opts(&i->form.format, &i->from->how.limits);
+    pdr_session_reader *reader = NULL;
+    bool end = false;
+    pdr_rc rc = pdr_session_reader_new(&reader, i->form.format.codec, &opts,
+                                       true, err, cli_input_some, &i->in);
+
+    i->is_apart = true;
+    while (rc == PDR_OK && !end) {
+        pdr_session *session = NULL;
+        pdr_session_item item = {.value = NULL};
+        rc = pdr_session_reader_next(&session, &item, &end, reader, err);
+        if (rc == PDR_OK && !end)
+            rc = take_item(i, session, &item, err);
+        pdr_value_free(item.value);
+        pdr_session_free(session);
+    }
+    pdr_session_reader_free(reader);
+    if (rc == PDR_OK && i->has_held)
+        rc = import_text(i, named_id(i), pdr_buf_str(&i->held), err);
+    return rc;
+}
+
+/* --- the file ------------------------------------------------------------ */
+
+/* Does it begin like one object of JSON? */
+static bool is_one_object(struct intake *i, pdr_err *err)
+{
+    size_t at = 0;
+
+    if (!ses_store_speaks(&i->form.format) ||
+        cli_form_is_sequence(&i->form.format) ||
+        cli_input_peek(&i->in, err) != PDR_OK)
+        return false;
+    while (at < i->in.first_len && strchr(" \t\r\n", i->in.first[at]) != NULL)
+        at++;
+    return at < i->in.first_len && i->in.first[at] == '{';
+}
+
+static pdr_rc open_file(struct intake *i, pdr_err *err)
+{
+    pdr_rc rc = cli_input_open(&i->in, i->cli, i->how->path, err);
+
+    if (rc == PDR_OK)
+        rc = cli_form_of_input(&i->form, &i->in, i->from->how.from, err);
+    return rc;
+}
+
+/* An object may also be one of sessions by name. That it was none as a whole is
+ * what is told if it is not that either. */
+static pdr_rc try_map(struct intake *i, pdr_rc rc, pdr_err *err)
+{
+    pdr_err own = PDR_ERR_INIT;
+    pdr_rc now = PDR_OK;
+
+    if (rc != PDR_EINVALID ||
+        strcmp(err->reason, "session_unknown_shape") != 0 ||
+        strcmp(i->how->path, "-") == 0)
+        return rc;
+    cli_input_close(&i->in);
+    now = open_file(i, &own);
+    if (now == PDR_OK)
+        now = take_apart(i, &own);
+    if (now != PDR_OK && i->sessions == 0 && i->at == 0 && !i->store_failed)
+        return rc;
+    if (now != PDR_OK)
+        *err = own;
+    return now;
+}
+
+static pdr_rc import_file(struct intake *i, pdr_err *err)
+{
+    pdr_rc rc = open_file(i, err);
+
+    if (rc != PDR_OK)
+        return rc;
+    if (!is_one_object(i, err))
+        return take_apart(i, err);
+    rc = import_one(i, named_id(i), err, cli_input_some, &i->in);
+    return try_map(i, rc, err);
+}
+
+/* --- what was done ------------------------------------------------------- */
+
+static const char *hint_for(char room[SES_HINT_MAX], const struct intake *i,
+                            const pdr_err *err)
+{
+    char done[64] = "";
+
+    if (i->sessions > 0)
+        snprintf(done, sizeof(done), "; %ju before it were imported",
+                 (uintmax_t)i->sessions);
+    if (strcmp(err->reason, "session_exists") == 0)
+        snprintf(room, SES_HINT_MAX, "--replace takes its place%s", done);
+    else if (strcmp(err->reason, "too_deep") == 0 && !i->is_apart)
+        snprintf(room, SES_HINT_MAX,
+                 "a store keeps documents of up to 128 levels");
+    else if (strcmp(err->reason, "no_session_id") == 0)
+        snprintf(room, SES_HINT_MAX, "--id ID names it%s", done);
+    else if (strcmp(err->reason, "several_sessions") == 0)
+        snprintf(room, SES_HINT_MAX,
+                 "without --id each has its own; nothing "
+                 "was imported");
+    else if (i->sessions > 0)
+        snprintf(room, SES_HINT_MAX, "%ju sessions before it were imported",
+                 (uintmax_t)i->sessions);
+    else
+        return i->store_failed ? sto_hint(room, &i->from->store, err) : NULL;
+    return room;
+}
+
+static int fail(const struct intake *i, const pdr_err *err)
+{
+    char room[SES_HINT_MAX];
+    struct cli_about about = {.name = cli_input_name(i->how->path),
+                              .hint = hint_for(room, i, err)};
+
+    if (i->store_failed)
+        about.name = sto_name(&i->from->store);
+    if (!i->store_failed && !i->is_apart) {
+        about.input = pdr_str_n(i->in.first, i->in.first_len);
+        (void)cli_input_locate(&about.line, &about.column, &i->in, err->offset);
+    }
+    return cli_fail(i->cli, &about, err);
+}
+
+static void print_object(struct intake *i)
+{
+    pdr_builder *to = NULL;
+    pdr_value *all = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    pdr_builder_end(i->told);
+    cli_must(pdr_builder_finish(&all, i->told, &err), &err);
+    cli_must(pdr_builder_new(&to, &err), &err);
+    pdr_builder_object(to);
+    cli_member_text(to, "file", pdr_str_c(cli_input_name(i->how->path)));
+    cli_member_text(to, "store", pdr_str_c(sto_name(&i->from->store)));
+    cli_member_text(to, "tenant", pdr_str_c(sto_tenant(&i->from->store)));
+    pdr_builder_name(to, pdr_str_c("sessions"));
+    pdr_builder_value(to, all);
+    cli_member_count(to, "replaced", i->replaced);
+    cli_member_count(to, "nulls", i->nulls);
+    pdr_builder_end(to);
+    ses_print_built(i->cli, stdout, to);
+    pdr_builder_free(to);
+    pdr_value_free(all);
+}
+
+static void put_count(pdr_buf *out, uint64_t count, const char *one,
+                      const char *many)
+{
+    char digits[32];
+
+    if (count > 0)
+        cli_putf(out, ", %s %s", cli_number(digits, count),
+                 count == 1 ? one : many);
+}
+
+/* "perdure: desk.db: session 'a' written, 2 entries, 3 slots" */
+static void print_summary(const struct intake *i)
+{
+    pdr_buf line = PDR_BUF_INIT(SIZE_MAX);
+    char digits[32];
+
+    cli_put(&line, "perdure: ");
+    cli_show(&line, pdr_str_c(sto_name(&i->from->store)), CLI_TEXT_LINE);
+    if (i->sessions == 1) {
+        cli_put(&line, ": session '");
+        cli_show_cut(&line, i->report.ref.id, CLI_TEXT_LINE, 60);
+        cli_putf(&line, "' %s", i->replaced > 0 ? "replaced" : "written");
+    } else {
+        cli_putf(&line, ": %s sessions written",
+                 cli_number(digits, i->sessions));
+        put_count(&line, i->replaced, "of them replaced", "of them replaced");
+    }
+    put_count(&line, i->entries, "entry", "entries");
+    if (i->sessions == 1) {
+        put_count(&line, i->report.slots, "slot", "slots");
+        put_count(&line, i->report.properties, "property", "properties");
+    }
+    put_count(&line, i->nulls, "null left out", "nulls left out");
+    fprintf(stderr, "%.*s\n", (int)line.len, line.ptr);
+    pdr_buf_dispose(&line);
+}
+
+int ses_import_store(struct cli *cli, const struct ses_from *from,
+                     const struct ses_intake *how)
+{
+    struct intake i = {
+        .cli = cli, .from = from, .how = how, .held = PDR_BUF_INIT(SIZE_MAX)};
+    pdr_err err = PDR_ERR_INIT;
+    pdr_rc rc = PDR_OK;
+    int status = 0;
+
+    i.in.fd = -1;
+    cli_must(pdr_builder_new(&i.told, &err), &err);
+    pdr_builder_array(i.told);
+    rc = sto_open(&i.store, &from->store, "rwc", &err);
+    i.store_failed = rc != PDR_OK;
+    if (rc == PDR_OK)
+        rc = import_file(&i, &err);
+    cli_progress_end(&i.in.progress);
+    if (rc != PDR_OK)
+        status = fail(&i, &err);
+    else if (cli_is_json(cli))
+        print_object(&i);
+    else if (!cli->quiet)
+        print_summary(&i);
+    cli_input_close(&i.in);
+    pdr_store_close(i.store);
+    pdr_builder_free(i.told);
+    pdr_value_free(i.wrong);
+    pdr_buf_dispose(&i.held);
+    return status;
+}

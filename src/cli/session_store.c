@@ -1,0 +1,366 @@
+/*
+ * session_store.c - one session in a store: its head, its bag.
+ *
+ * WHY  In a store a session is no document but rows. Of these, a verb reads the
+ *      head and the slots that it needs, and makes a bag of them, so that what
+ *      works on bags works here as it does on files.
+ *
+ * A bag of many slots comes in several pages. Each tells the revision that it
+ * was read at; if somebody wrote in between, all is read again.
+ */
+#include "session_parts.h"
+
+#define MAX_TRIES  20  /* to read a session that somebody keeps writing */
+#define PAGE_ROWS  200 /* at a time */
+#define SIDE_CELLS 60  /* of a name in a line */
+
+/* --- format --------------------------------------------------------------- */
+
+const char ses_store_format[] = "json";
+
+bool ses_store_speaks(const pdr_format *format)
+{
+    return format->codec == pdr_json_codec();
+}
+
+pdr_rc ses_store_value(pdr_value **out, pdr_str text, pdr_err *err)
+{
+    /* Levels were counted when it came in. */
+    const pdr_read_opts opts = {.flags = PDR_BARE_TOKENS, .max_depth = 1024};
+
+    return pdr_json_read(out, text, &opts, err);
+}
+
+/* --- the bag ------------------------------------------------------------- */
+
+/* A key as a store has it: what stands between the quotes in JSON. */
+static void put_key(pdr_buf *out, const char *key)
+{
+    pdr_value *text = NULL;
+    pdr_str raw = {NULL, 0};
+
+    if (pdr_value_new_string(&text, pdr_str_c(key), NULL) != PDR_OK ||
+        !pdr_value_raw(&raw, text) || raw.len < 2)
+        cli_put(out, key); /* no UTF-8: no store has it */
+    else
+        cli_must(pdr_buf_append(out, pdr_str_n(raw.ptr + 1, raw.len - 2), NULL),
+                 NULL);
+    pdr_value_free(text);
+}
+
+static void put_slots(pdr_buf *out, const pdr_page *page)
+{
+    for (size_t i = 0; i < page->count; i++) {
+        cli_put(out, out->len > 1 ? ",\"" : "\"");
+        cli_must(pdr_buf_append(out, page->slots[i].key, NULL), NULL);
+        cli_put(out, "\":");
+        cli_must(pdr_buf_append(out, page->slots[i].value, NULL), NULL);
+    }
+}
+
+/* The slots as the text of an object. `*same` is false if they are of another
+ * revision than the head. */
+static pdr_rc read_slots(pdr_buf *out, bool *same, const struct ses_one *o,
+                         pdr_str key, pdr_err *err)
+{
+    pdr_query query = {.what = PDR_READ_SLOTS,
+                       .ref = o->head->head.ref,
+                       .limit = PAGE_ROWS,
+                       .key = key};
+    pdr_page *page = NULL, *last = NULL;
+    pdr_rc rc = PDR_OK;
+
+    *same = true;
+    cli_put(out, "{");
+    do {
+        rc = pdr_store_read(&page, o->store, &query, err);
+        pdr_page_free(last); /* the cursor was its */
+        last = page;
+        if (rc != PDR_OK)
+            break;
+        *same = page->head.revision == o->head->head.revision &&
+                page->head.epoch == o->head->head.epoch;
+        put_slots(out, page);
+        query.after = page->next;
+    } while (*same && query.after.ptr != NULL);
+    cli_put(out, "}");
+    pdr_page_free(page);
+    return rc == PDR_ENOTFOUND && strcmp(err->reason, "no_slot") == 0 ? PDR_OK
+                                                                      : rc;
+}
+
+static pdr_rc make_bag(struct ses_one *o, pdr_buf *text, pdr_err *err)
+{
+    pdr_value *value = NULL;
+    pdr_rc rc = ses_store_value(&value, pdr_buf_str(text), err);
+
+    pdr_bag_free(o->bag);
+    o->bag = NULL;
+    if (rc == PDR_OK)
+        rc = pdr_bag_from_value(&o->bag, value, err);
+    pdr_value_free(value);
+    return rc;
+}
+
+static pdr_rc load_once(bool *same, struct ses_one *o, pdr_str key,
+                        pdr_err *err)
+{
+    const pdr_query query = {.what = PDR_READ_HEAD,
+                             .ref = sto_ref(&o->from->store, o->key)};
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+    pdr_rc rc = PDR_OK;
+
+    pdr_page_free(o->head);
+    o->head = NULL;
+    rc = pdr_store_read(&o->head, o->store, &query, err);
+    if (rc == PDR_OK)
+        rc = read_slots(&text, same, o, key, err);
+    if (rc == PDR_OK && *same)
+        rc = make_bag(o, &text, err);
+    if (rc == PDR_OK)
+        o->revision = o->head->head.revision;
+    pdr_buf_dispose(&text);
+    return rc;
+}
+
+pdr_rc ses_store_load(struct ses_one *o, pdr_err *err)
+{
+    pdr_buf key = PDR_BUF_INIT(SIZE_MAX);
+    pdr_rc rc = PDR_OK;
+    bool same = false;
+
+    if (o->slot != NULL)
+        put_key(&key, o->slot);
+    for (int i = 0; i < MAX_TRIES && rc == PDR_OK && !same; i++)
+        rc = load_once(&same, o,
+                       key.len > 0 ? pdr_buf_str(&key) : pdr_str_n(NULL, 0),
+                       err);
+    if (rc == PDR_OK && !same)
+        rc = pdr_err_set(err, PDR_ECONFLICT, "session_changed",
+                         "the session was written each time that it was read");
+    pdr_buf_dispose(&key);
+    return rc;
+}
+
+pdr_rc ses_store_save(struct ses_one *o, const char *key, pdr_err *err)
+{
+    const pdr_head *head = &o->head->head;
+    const pdr_commit_options options = {.now_ms = sto_now_ms()};
+    const pdr_write_opts as_read = {.flags = PDR_BARE_TOKENS,
+                                    .layout = PDR_AS_READ};
+    pdr_buf name = PDR_BUF_INIT(SIZE_MAX), text = PDR_BUF_INIT(SIZE_MAX);
+    pdr_slot slot = {.value = {NULL, 0}};
+    pdr_edit edit = {.ref = head->ref,
+                     .revision = head->revision,
+                     .epoch = head->epoch,
+                     .slots = &slot,
+                     .slot_count = 1};
+    pdr_committed done = {.revision = 0};
+    pdr_value *value = NULL;
+    pdr_rc rc = PDR_OK;
+
+    put_key(&name, key);
+    slot.key = pdr_buf_str(&name);
+    if (pdr_bag_has(o->bag, pdr_str_c(key)))
+        rc = pdr_bag_get(&value, o->bag, pdr_str_c(key), err);
+    if (value != NULL && !pdr_value_raw(&slot.value, value)) {
+        rc = pdr_json_write(&text, value, &as_read, err);
+        slot.value = pdr_buf_str(&text);
+    }
+    if (rc == PDR_OK)
+        rc = pdr_store_commit(&done, o->store, &edit, 1, &options, err);
+    if (rc == PDR_OK)
+        o->revision = done.revision;
+    pdr_value_free(value);
+    pdr_buf_dispose(&name);
+    pdr_buf_dispose(&text);
+    return rc;
+}
+
+/* --- properties ---------------------------------------------------------- */
+
+static pdr_rc add_properties(pdr_value **io, const pdr_page *page, pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    for (size_t i = 0; i < page->count && rc == PDR_OK; i++) {
+        pdr_value *value = NULL;
+        rc = ses_store_value(&value, page->properties[i].value, err);
+        if (rc == PDR_OK)
+            rc = pdr_value_set(io, page->properties[i].key, value, err);
+        pdr_value_free(value);
+    }
+    return rc;
+}
+
+pdr_rc ses_store_properties(pdr_value **out, const struct ses_one *o,
+                            pdr_err *err)
+{
+    pdr_query query = {.what = PDR_READ_PROPERTIES,
+                       .ref = o->head->head.ref,
+                       .limit = PAGE_ROWS};
+    pdr_page *page = NULL, *last = NULL;
+    pdr_rc rc = PDR_OK;
+
+    *out = NULL;
+    if (o->head->head.properties == 0)
+        return PDR_OK;
+    *out = pdr_value_new_object();
+    do {
+        rc = pdr_store_read(&page, o->store, &query, err);
+        pdr_page_free(last);
+        last = page;
+        if (rc == PDR_OK)
+            rc = add_properties(out, page, err);
+        if (rc == PDR_OK)
+            query.after = page->next;
+    } while (rc == PDR_OK && query.after.ptr != NULL);
+    pdr_page_free(page);
+    return rc;
+}
+
+/* --- the head ------------------------------------------------------------ */
+
+const char *ses_state_name(pdr_session_state state)
+{
+    static const char *const names[] = {"idle", "running", "waiting",
+                                        "expired"};
+
+    return (size_t)state < CLI_COUNT(names) ? names[state] : "?";
+}
+
+/* One line, ended by NUL; then empty again. */
+static void tell(pdr_buf *line, const char *label, ses_fact_fn fn, void *arg)
+{
+    cli_must(pdr_buf_append(line, pdr_str_n("", 1), NULL), NULL);
+    fn(arg, label, line->ptr);
+    pdr_buf_clear(line);
+}
+
+static void put_count(pdr_buf *out, uint64_t count, const char *one,
+                      const char *many)
+{
+    char digits[32];
+
+    if (count > 0)
+        cli_putf(out, "%s%s %s", out->len > 0 ? ", " : "",
+                 cli_number(digits, count), count == 1 ? one : many);
+}
+
+static void put_history(pdr_buf *out, const pdr_head *h)
+{
+    put_count(out, h->next_seq - h->first_seq, "entry", "entries");
+    if (out->len == 0)
+        cli_put(out, "none");
+    else
+        cli_putf(out, ", number %ju to %ju", (uintmax_t)h->first_seq,
+                 (uintmax_t)(h->next_seq - 1));
+    put_count(out, h->completions, "correlation id", "correlation ids");
+}
+
+static void put_lease(pdr_buf *out, const pdr_head *h)
+{
+    char time[40];
+
+    cli_put(out, "held by '");
+    cli_show_cut(out, h->lease.owner, CLI_TEXT_LINE, SIDE_CELLS);
+    cli_putf(out, "' until %s, fence %ju", sto_time(time, h->lease.until_ms),
+             (uintmax_t)h->lease.fence);
+}
+
+static void put_kind(pdr_buf *out, const pdr_head *h)
+{
+    cli_show(out, h->kind, CLI_TEXT_LINE);
+    if (h->schema_version.ptr == NULL)
+        return;
+    cli_put(out, ", state document of version ");
+    cli_show(out, h->schema_version, CLI_TEXT_LINE);
+}
+
+static void put_work(pdr_buf *out, const pdr_head *h)
+{
+    put_count(out, h->journal_next - h->journal_first, "step in the journal",
+              "steps in the journal");
+    put_count(out, h->stream_next - h->stream_first, "delta in the stream",
+              "deltas in the stream");
+    put_count(out, h->inbox, "operation waits", "operations wait");
+}
+
+void ses_head_facts(const pdr_head *h, ses_fact_fn fn, void *arg)
+{
+    pdr_buf line = PDR_BUF_INIT(SIZE_MAX);
+    char time[40], digits[32];
+
+    if (!pdr_str_equal(h->ref.tenant, pdr_str_c(PDR_DEFAULT_TENANT))) {
+        cli_show(&line, h->ref.tenant, CLI_TEXT_LINE);
+        tell(&line, "tenant", fn, arg);
+    }
+    cli_show(&line, h->ref.id, CLI_TEXT_LINE);
+    tell(&line, "id", fn, arg);
+    if (h->agent.ptr != NULL) {
+        cli_show(&line, h->agent, CLI_TEXT_LINE);
+        tell(&line, "agent", fn, arg);
+    }
+    put_kind(&line, h);
+    tell(&line, "kind", fn, arg);
+    cli_put(&line, ses_state_name(h->state));
+    tell(&line, "state", fn, arg);
+    cli_putf(&line, "%s", cli_number(digits, h->revision));
+    put_count(&line, h->commits, "commit", "commits");
+    tell(&line, "revision", fn, arg);
+    cli_put(&line, sto_time(time, h->created_ms));
+    tell(&line, "created", fn, arg);
+    cli_put(&line, sto_time(time, h->changed_ms));
+    tell(&line, "changed", fn, arg);
+    if (h->expiry_ms != PDR_NEVER) {
+        cli_put(&line, sto_time(time, h->expiry_ms));
+        tell(&line, "expires", fn, arg);
+    }
+    if (h->lease.owner.ptr != NULL) {
+        put_lease(&line, h);
+        tell(&line, "lease", fn, arg);
+    }
+    put_work(&line, h);
+    if (line.len > 0)
+        tell(&line, "work", fn, arg);
+    put_history(&line, h);
+    tell(&line, "history", fn, arg);
+    pdr_buf_dispose(&line);
+}
+
+static void lease_member(pdr_builder *to, const pdr_lease *lease)
+{
+    if (lease->owner.ptr == NULL)
+        return;
+    pdr_builder_name(to, pdr_str_c("lease"));
+    pdr_builder_object(to);
+    cli_member_text(to, "owner", lease->owner);
+    cli_member_count(to, "fence", lease->fence);
+    sto_member_time(to, "until", lease->until_ms);
+    pdr_builder_end(to);
+}
+
+void ses_head_members(pdr_builder *to, const pdr_head *h)
+{
+    cli_member_text(to, "id", h->ref.id);
+    if (h->agent.ptr != NULL)
+        cli_member_text(to, "agent", h->agent);
+    cli_member_text(to, "kind", h->kind);
+    if (h->schema_version.ptr != NULL)
+        cli_member_text(to, "schemaVersion", h->schema_version);
+    cli_member_text(to, "state", pdr_str_c(ses_state_name(h->state)));
+    cli_member_count(to, "revision", h->revision);
+    cli_member_count(to, "commits", h->commits);
+    cli_member_count(to, "epoch", h->epoch);
+    sto_member_time(to, "created", h->created_ms);
+    sto_member_time(to, "changed", h->changed_ms);
+    sto_member_time(to, "expires", h->expiry_ms);
+    lease_member(to, &h->lease);
+    cli_member_count(to, "entries", h->next_seq - h->first_seq);
+    cli_member_count(to, "firstEntry", h->first_seq);
+    cli_member_count(to, "slots", h->slots);
+    cli_member_count(to, "completions", h->completions);
+    cli_member_count(to, "journal", h->journal_next - h->journal_first);
+    cli_member_count(to, "stream", h->stream_next - h->stream_first);
+    cli_member_count(to, "inbox", h->inbox);
+}

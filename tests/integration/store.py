@@ -1,0 +1,1407 @@
+"""perdure store, and perdure session on stores, as a user meets them. Usage:
+store.py PERDURE"""
+import json
+import os
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+
+from harness import Tests, environment, run, run_on_terminal
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+PERDURE = os.path.abspath(sys.argv[1] if len(sys.argv) > 1
+                          else os.environ["PERDURE_BIN"])
+TOUR = os.path.join(ROOT, "examples", "tour")
+SESSIONS = os.path.join(TOUR, "sessions.json")
+TALK = os.path.join(TOUR, "conversation.json")
+OLD = os.path.join(ROOT, "tests", "data", "store")
+VERBS = ["init", "info", "verify", "vacuum", "copy", "backup", "migrate"]
+STORE_VERBS = [["log", "a"], ["tail", "a"], ["delete", "a"],
+               ["trim", "--keep-turns", "1", "a"], ["verify", "a"]]
+TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
+tests = Tests("store")
+
+
+def perdure(*args, **kwargs):
+    return run([PERDURE, *args], **kwargs)
+
+
+def store(*args, **kwargs):
+    return perdure("store", *args, **kwargs)
+
+
+def session(verb, *args, **kwargs):
+    return perdure("session", *verb.split(), *args, **kwargs)
+
+
+def read(name):
+    with open(name, "rb") as file:
+        return file.read()
+
+
+def write(name, value):
+    with open(name, "wb") as file:
+        file.write(value if isinstance(value, bytes)
+                   else json.dumps(value).encode())
+    return name
+
+
+def good(result):
+    assert (result.status, result.err) == (0, b""), result
+    return result.out
+
+
+def quiet(result):
+    assert result.status == 0, result
+    return result.out
+
+
+def parsed(result):
+    return json.loads(good(result))
+
+
+def expect(result, status, out="", err=""):
+    want = (status, out.encode(), err.encode())
+    assert want == (result.status, result.out, result.err), (want, result)
+
+
+def problem(*args, status):
+    result = perdure(*args, "-o", "json")
+    assert (result.status, result.out) == (status, b""), (args, result)
+    got = json.loads(result.err)
+    assert got["exit"] == status, got
+    return got
+
+
+def filled(name="desk.db"):
+    """Three sessions, one of them with two entries. Each by a command of its
+    own: what changed in the same millisecond is listed by id."""
+    text = read(SESSIONS).decode()
+    at = 0
+    while text.find("{", at) >= 0:
+        begin = text.index("{", at)
+        at = json.JSONDecoder().raw_decode(text, begin)[1]
+        expect(session("import", "-q", "--from", "json", "-", "--store", name,
+                       stdin=text[begin:at].encode()), 0)
+    return name
+
+
+def talk(name="desk.db", sid="talk"):
+    expect(session("import", "-q", TALK, "--store", name, "--id", sid), 0)
+    return name
+
+
+def message(text, role="user"):
+    return {"type": "message", "role": role,
+            "contents": [{"type": "text", "text": text}]}
+
+
+def python_session(sid, texts=(), **state):
+    if texts:
+        state["in_memory"] = {"messages": [message(t) for t in texts]}
+    return {"session_id": sid, "state": state}
+
+
+def ids(*args):
+    return quiet(session("list", *args, "-o", "raw")).decode().split("\n")[:-1]
+
+
+# --- verbs and mistakes ------------------------------------------------------
+
+@tests.test("store: help, tables and pages know the verbs")
+def _():
+    tables = {table["name"]: table for table in
+              parsed(perdure("help", "-o", "json"))["commands"]}
+    assert tables["store"]["verbs"] == VERBS
+    for words in [["store"]] + [["store", verb] for verb in VERBS]:
+        text = good(perdure(*words, "--help"))
+        assert text == good(perdure("help", *words)), words
+        assert max(map(len, text.decode().splitlines())) <= 80, text
+        page = read(os.path.join(ROOT, "docs", "man", "perdure-%s.1.md"
+                                 % "-".join(words))).decode()
+        synopsis = page.split("## SYNOPSIS\n\n")[1].split("\n\n")[0]
+        if len(words) > 1:
+            assert tables[" ".join(words)]["usage"] == \
+                synopsis.replace("*", ""), words
+
+
+@tests.test("store: every mistake gives 2, a line and a hint")
+def _():
+    filled()
+    general = "'perdure %s --help' shows what it takes"
+    no_age = "write 90s, 15m, 12h, 30d or 2w"
+    sess = ["--store", "desk.db"]
+    table = [
+        (["store", "info", "a", "--store", "b"],
+         "STORE and --store: only one of them can be given",
+         general % "store info"),
+        (["store", "info"], "STORE: an argument is missing",
+         "there is no data folder either: neither HOME nor XDG_DATA_HOME is "
+         "set"),
+        (["store", "init", "memory:"],
+         "memory:: such a store is gone when it is closed", "name a file"),
+        (["session", "list", *sess, "--file", "x"],
+         "--store and --file: only one of them can be given",
+         general % "session list"),
+        (["session", "list", *sess, "--folder", "x"],
+         "--store and --folder: only one of them can be given",
+         general % "session list"),
+        (["session", "import", SESSIONS, *sess, "--folder", "x"],
+         "--store and --folder: only one of them can be given",
+         general % "session import"),
+        (["session", "show", *sess, "--format", "json", "a"],
+         "--format: is for folders", general % "session show"),
+        (["session", "show", *sess, "--from", "json", "a"],
+         "--from: is for files", general % "session show"),
+        (["session", "list", "--file", SESSIONS, "--tenant", "t"],
+         "--tenant: is for stores", general % "session list"),
+        (["session", "list", "--file", SESSIONS, "--key", "t"],
+         "--key: is for stores", general % "session list"),
+        (["session", "list", "--file", SESSIONS, "--limit", "3"],
+         "filters, --limit and --columns: are for stores",
+         general % "session list"),
+        (["session", "show", *sess], "ID: an argument is missing",
+         "a session of a store is named by its id"),
+        (["session", "bag", "get", *sess, "Ines"],
+         "KEY: an argument is missing",
+         "there can be several sessions: write ID KEY [POINTER]"),
+        (["session", "bag", "set", *sess, "--expect", "0", "Ines", "k", "1"],
+         "--expect: a revision is a number from 1 on",
+         "'perdure session bag get --generation' prints it"),
+        (["session", "list", *sess, "--columns", "id,size"],
+         "--columns size: there is no such column",
+         "choose of id, agent, kind, state, changed, created, expires, "
+         "revision, commits, entries, slots, properties, inbox, lease"),
+        (["session", "list", *sess, "--columns", ",".join(["id"] * 13)],
+         "--columns: these are too many", "12 columns are shown at most"),
+        (["session", "list", *sess, "--changed-after", "soon"],
+         "--changed-after: this is no time",
+         "write a date, 2026-05-06 or 2026-05-06T07:14:02Z, or how long ago: "
+         "90s, 15m, 12h, 7d, 2w"),
+        (["session", "list", *sess, "--property", "team"],
+         "--property: '=' is missing behind its name",
+         "write KEY=VALUE, as in team=garden"),
+        (["session", "list", *sess, "--property", "team=null"],
+         "--property: no list finds a session by such a value",
+         "write KEY=VALUE with a text, a number, true or false"),
+        (["session", "log", *sess, "--last", "1", "--from", "2", "a"],
+         "--last, --from and --turn: only one of them can be given",
+         general % "session log"),
+        (["session", "export", *sess], "ID: an argument is missing",
+         "a session of a store is named by its id; --all takes all of them"),
+        (["session", "export", *sess, "--all"], "OUT: an argument is missing",
+         general % "session export"),
+        (["session", "export", *sess, "--all", "a.json", "b.json"],
+         "b.json: one argument too many", general % "session export"),
+        (["session", "export", *sess, "--all", "-"],
+         "-: its name tells no format",
+         "choose one with --to: json, jsonl, msgpack, records or xml"),
+        (["session", "export", *sess, "--map", "Ines"],
+         "--map: is for more than one session",
+         "--all takes all sessions of the store"),
+        (["session", "export", "--file", SESSIONS, "--bare", "a.json"],
+         "--bare: is for stores", general % "session export"),
+        (["session", "import", SESSIONS, *sess, "--dry-run"],
+         "--dry-run: is for folders", general % "session import"),
+        (["session", "import", SESSIONS, *sess, "--drop-metadata"],
+         "--drop-metadata: is for folders", "a store keeps what wrappers say"),
+        (["session", "import", SESSIONS, *sess, "--format", "json"],
+         "--format: is for folders", general % "session import"),
+        (["session", "import", SESSIONS, "--folder", "x", "--id", "a"],
+         "--id, --agent, --replace, --tenant and --key: are for stores",
+         general % "session import"),
+        (["session", "delete", *sess], "ID: an argument is missing",
+         "--older-than AGE and --expired delete many"),
+        (["session", "delete", *sess, "--expired", "a"],
+         "ID: stands beside an option that deletes many",
+         "name one session, or say which go by age"),
+        (["session", "delete", *sess, "--expired", "--expect", "1"],
+         "--expect: is for one session", general % "session delete"),
+        (["session", "delete", *sess, "--older-than", "30"],
+         "--older-than: this is no age", no_age),
+        (["session", "delete", *sess, "--expired", "--all-tenants",
+          "--tenant", "t"],
+         "--tenant and --all-tenants: only one of them can be given",
+         general % "session delete"),
+        (["session", "trim", *sess, "a"],
+         "--keep-turns or --older-than: one of them is missing",
+         "say what stays: --keep-turns 100, or --older-than 30d for what "
+         "goes"),
+        (["session", "trim", *sess, "--older-than", "d", "a"],
+         "--older-than: this is no age", no_age),
+    ]
+    table += [(["session", *words], "--store: the store is missing",
+               "write --store URI; a bare path is SQLite")
+              for words in STORE_VERBS]
+    for args, line, hint in table:
+        expect(perdure(*args), 2, "", "perdure: %s\nhint: %s\n" % (line, hint))
+        assert problem(*args, status=2)["detail"] == line, args
+    assert len(ids("--store", "desk.db")) == 3
+
+
+@tests.test("store: one whose folder is not there cannot be made, and says so")
+def _():
+    for words in [["store", "init"], ["session", "import", SESSIONS]]:
+        got = problem(*words, "--store", "no/desk.db", status=3)
+        assert got["detail"] == (
+            "no/desk.db: there is no 'no/desk.db', nor the folder that it "
+            "would stand in; make the folder first"), got
+        assert "hint" not in got or got["hint"] is None, got
+
+
+@tests.test("store: what is not there or no store is a failure everywhere")
+def _():
+    filled()
+    write("text", b"no database at all, but long enough to be looked at\n" * 99)
+    calls = ([["store", verb] for verb in VERBS
+              if verb not in ["init", "copy", "backup"]]
+             + [["session", *words] for words in
+                [["list"], ["show", "a"], ["bag", "keys", "a"],
+                 ["bag", "set", "a", "k", "1"], ["export", "a"]]
+                + STORE_VERBS])
+    for words in calls:
+        got = problem(*words, "--store", "none.db", status=3)
+        assert got["detail"] == "none.db: there is no such store", got
+        assert got["hint"] == \
+            "check the name; 'perdure store init none.db' makes one", got
+        got = problem(*words, "--store", "text", status=6)
+        assert got["reason"] == "not_a_store", (words, got)
+        if words[0] == "session" and words[1] != "list":
+            got = problem(*words, "--store", "desk.db", status=3)
+            assert got["detail"] == \
+                "desk.db: session 'a' is not in the store", (words, got)
+            assert got["hint"] == ("'perdure session list --store desk.db' "
+                                   "shows what is there"), got
+    got = problem("store", "init", "text", status=6)
+    assert got["reason"] == "not_a_store", got
+    got = problem("store", "info", "redis:x", status=6)
+    assert got["reason"] == "bad_uri", got
+    assert not os.path.exists("none.db")
+    assert len(read("text")) == 99 * 52
+
+
+# --- init, info --------------------------------------------------------------
+
+@tests.test("init: makes a store for the user alone, and refuses one")
+def _():
+    expect(store("init", "desk.db"), 0, "desk.db: a new store, sqlite, "
+           "schema 2\n")
+    assert stat.S_IMODE(os.stat("desk.db").st_mode) == 0o600
+    before = read("desk.db")
+    expect(store("init", "desk.db"), 5, "",
+           "perdure: desk.db: there is a store already\nhint: nothing was "
+           "changed; 'perdure store info' shows what it is\n")
+    assert read("desk.db") == before
+    assert parsed(store("init", "--store", "sqlite:two.db", "-o", "json")) == {
+        "store": "sqlite:two.db", "backend": "sqlite", "schema": 2,
+        "keyed": False}
+    expect(store("init", "-q", "50%?&=.db"), 0)
+    assert os.path.exists("50%?&=.db")
+    assert parsed(store("info", "50%?&=.db", "-o", "json"))["schema"] == 2
+
+
+@tests.test("init: with a key, all need it")
+def _():
+    write("key", b"k" * 32)
+    os.chmod("key", 0o600)
+    expect(store("init", "--key", "key", "desk.db"), 0,
+           "desk.db: a new store, sqlite, schema 2, its digests have a key\n")
+    assert b"with a key: they show tampering" in \
+        good(store("info", "desk.db", "--key", "key"))
+    good(store("info", "sqlite:desk.db?key=key"))
+    expect(session("import", "-q", SESSIONS, "--store", "desk.db", "--key",
+                   "key"), 0)
+    assert len(ids("--store", "desk.db", "--key", "key")) == 3
+    got = problem("store", "info", "desk.db", status=4)
+    assert (got["reason"], got["hint"]) == (
+        "wrong_key", "--key FILE names the file with its key"), got
+    good(store("init", "plain.db"))
+    got = problem("store", "info", "plain.db", "--key", "key", status=4)
+    assert got["reason"] == "wrong_key" and got["hint"].endswith(
+        "a store without one is named without --key"), got
+    os.chmod("key", 0o644)
+    assert problem("store", "info", "desk.db", "--key", "key",
+                   status=4)["reason"] == "unsafe_file"
+
+
+@tests.test("default: the store in the data folder, if none is named")
+def _():
+    home = os.path.join(os.getcwd(), "home")
+    path = os.path.join(home, ".local/share/perdure/perdure.db")
+    env = {"HOME": home}
+    os.mkdir(home)
+    got = session("list", env=env)
+    expect(got, 2, "", "perdure: --store, --file or --folder: one of them is "
+           "missing\nhint: name a place: --store URI, --file FILE or --folder "
+           "DIR\n")
+    expect(store("info", env=env), 3, "",
+           "perdure: %s: there is no such store\nhint: check the name; "
+           "'perdure store init' makes one\n" % path)
+    expect(store("init", env=env), 0, path + ": a new store, sqlite, schema "
+           "2\n")
+    assert stat.S_IMODE(os.stat(os.path.dirname(path)).st_mode) == 0o700
+    expect(session("import", SESSIONS, env=env), 0, "",
+           "perdure: %s: 3 sessions written, 2 entries\n" % path)
+    assert good(session("list", env=env)).endswith(
+        b"3 sessions of %s\n" % path.encode())
+    assert good(session("show", "Ines", env=env)).startswith(path.encode())
+    assert good(session("verify", "Ines", env=env)).startswith(path.encode())
+    assert good(store("verify", env=env)).startswith(path.encode())
+    write("a.json", python_session("a"))
+    result = session("show", "a.json", env=env)
+    expect(result, 3, "", "perdure: %s: session 'a.json' is not in the store\n"
+           "hint: write --file or --folder in front of a.json\n" % path)
+    other = {"HOME": home, "XDG_DATA_HOME": os.path.join(home, "data")}
+    good(store("init", env=other))
+    assert os.path.exists("home/data/perdure/perdure.db")
+    assert quiet(session("list", "-o", "raw", env=other)) == b""
+    relative = {"HOME": home, "XDG_DATA_HOME": "data"}
+    assert session("list", env=relative).out == session("list", env=env).out
+
+
+@tests.test("info: sizes, log and free room")
+def _():
+    filled()
+    expect(store("info", "desk.db"), 0, """\
+desk.db
+backend   sqlite, schema version 2
+file      %s, 0 bytes of it free to be used again
+log       empty: the file stands alone
+digests   without a key: they show damage, not tampering
+""" % ("%.1f kB" % (int(os.path.getsize("desk.db") / 100) / 10)))
+    got = parsed(store("info", "desk.db", "-o", "json"))
+    assert got == {"store": "desk.db", "backend": "sqlite", "schema": 2,
+                   "keyed": False, "fileBytes": os.path.getsize("desk.db"),
+                   "freeBytes": 0, "logBytes": 0, "standsAlone": True,
+                   "unseen": 0}, got
+    assert good(store("info", "memory:")).startswith(
+        b"memory:\nbackend   memory\ndigests")
+
+
+@tests.test("info: a store that somebody has open does not stand alone")
+def _():
+    filled()
+    reader = subprocess.Popen(
+        [PERDURE, "session", "import", "-q", "-", "--from", "jsonl",
+         "--store", "desk.db"], stdin=subprocess.PIPE, env=environment())
+    reader.stdin.write(json.dumps(python_session("new", ["x"])).encode()
+                       + b"\n")
+    reader.stdin.flush()
+    for _ in range(200):
+        if "new" in ids("--store", "desk.db"):
+            break
+        time.sleep(0.05)
+    got = parsed(store("info", "desk.db", "-o", "json"))
+    assert got["logBytes"] > 0 and not got["standsAlone"], got
+    assert b"it does not stand alone" in good(store("info", "desk.db"))
+    reader.stdin.close()
+    assert reader.wait() == 0
+    assert parsed(store("info", "desk.db", "-o", "json"))["standsAlone"]
+
+
+# --- verify ------------------------------------------------------------------
+
+def flip(name, text):
+    data = bytearray(read(name))
+    data[data.index(text)] ^= 1
+    write(name, bytes(data))
+
+
+@tests.test("verify: sound gives 0, damage rows and 1")
+def _():
+    talk(filled())
+    expect(store("verify", "desk.db"), 0,
+           "desk.db: sound; 4 sessions, 11 entries, 11 other rows\n")
+    assert parsed(store("verify", "desk.db", "-o", "json")) == {
+        "store": "desk.db", "findings": [], "sessions": 4, "entries": 11,
+        "rows": 11, "bad": 0}
+    expect(store("verify", "-q", "desk.db"), 0)
+    expect(store("verify", "desk.db", "-o", "raw"), 0)
+    expect(session("verify", "--store", "desk.db", "talk"), 0,
+           "desk.db, session 'talk': sound; 9 entries, 5 other rows\n")
+    flip("desk.db", b"Which beds are too dry?")
+    result = store("verify", "desk.db")
+    lines = result.out.decode().splitlines()
+    assert result.status == 1 and result.err == b"", result
+    assert re.match("TABLE +ROW +WHAT$", lines[0]), lines
+    assert any(re.match(r"entries +session 'talk' of tenant 'default'", line)
+               for line in lines), lines
+    assert re.match("desk.db: damaged, %d findings; 4 sessions, "
+                    % (len(lines) - 2), lines[-1]), lines
+    result = store("verify", "desk.db", "-o", "json")
+    got = json.loads(result.out)
+    assert result.status == 1 and got["bad"] == len(got["findings"]) > 0, got
+    assert set(got["findings"][0]) == {"table", "row", "what"}, got
+    raw = store("verify", "desk.db", "-o", "raw")
+    assert raw.status == 1, raw
+    assert [line.split("\t") for line in raw.out.decode().splitlines()] == [
+        [f["table"], f["row"], f["what"]] for f in got["findings"]], raw
+    result = session("verify", "--store", "desk.db", "talk", "-o", "json")
+    got = json.loads(result.out)
+    assert (result.status, got["session"], got["tenant"]) == (
+        1, "talk", "default"), result
+    got = problem("session", "log", "--store", "desk.db", "talk", status=9)
+    assert got["hint"] == \
+        "'perdure store verify' names every row that is damaged", got
+
+
+@tests.test("verify: a store that cannot be opened is damaged as a whole")
+def _():
+    filled()
+    data = bytearray(read("desk.db"))
+    data[200] ^= 1
+    write("desk.db", bytes(data))
+    result = store("verify", "desk.db")
+    assert result.status == 1 and result.err == b"", result
+    assert b"\nfile   all  " in result.out, result
+    assert problem("store", "info", "desk.db", status=9)["code"] == "CORRUPT"
+
+
+# --- copy ----------------------------------------------------------------------
+
+@tests.test("copy: brings every session into another store, and goes on")
+def _():
+    filled()
+    expect(store("copy", "desk.db", "two.db", "-q"), 0)
+    both = [[{**json.loads(line), "epoch": 0} for line in
+             good(session("list", "--store", name, "-o", "jsonl")).splitlines()]
+            for name in ("desk.db", "two.db")]
+    assert both[0] == both[1] and len(both[0]) == 3, both
+    for name in ids("--store", "desk.db"):
+        assert (good(session("export", "-q", "--store", "two.db", name)) ==
+                good(session("export", "-q", "--store", "desk.db", name)))
+    count = len(ids("--store", "desk.db"))
+    expect(store("copy", "desk.db", "two.db"), 0,
+           "two.db: 0 sessions copied, %d there already; 0 entries, 0 bytes\n"
+           % count)
+    good(session("bag", "set", "--store", "desk.db", "Ines", "k", "1"))
+    got = problem("store", "copy", "desk.db", "two.db", status=5)
+    assert got["reason"] == "session_exists", got
+    got = parsed(store("copy", "-y", "desk.db", "two.db", "-o", "json"))
+    assert (got["sessions"], got["replaced"], got["same"]) == (
+        1, 1, count - 1), got
+    good(session("bag", "set", "--store", "two.db", "Ines", "k", "2"))
+    got = problem("store", "copy", "-y", "desk.db", "two.db", status=5)
+    assert got["reason"] == "ahead_of_origin", got
+    assert good(store("verify", "two.db")).startswith(b"two.db: sound")
+
+
+@tests.test("copy: of one session, of one tenant, and with other keys")
+def _():
+    filled()
+    write("key", b"k" * 40)
+    os.chmod("key", 0o600)
+    got = parsed(store("copy", "--id", "Ines", "--to-key", "key", "desk.db",
+                       "two.db", "-o", "json"))
+    assert got["sessions"] == 1, got
+    assert ids("--store", "two.db", "--key", "key") == ["Ines"]
+    assert problem("store", "copy", "--id", "nobody", "desk.db", "three.db",
+                   status=3)["reason"] == "no_session"
+    got = parsed(store("copy", "--tenant", "nobody", "desk.db", "three.db",
+                       "-o", "json"))
+    assert got["sessions"] == 0, got
+    expect(store("copy", "-q", "--key", "key", "two.db", "three.db"), 0)
+    assert ids("--store", "three.db") == ["Ines"]
+    assert problem("store", "copy", "none.db", "three.db",
+                   status=3)["reason"] == "no_store"
+    assert problem("store", "copy", "desk.db", "none/three.db",
+                   status=3)["reason"] == "no_parent"
+
+
+@tests.test("copy: leaves out what is damaged, if told, and says so")
+def _():
+    talk(filled())
+    flip("desk.db", b"Which beds are too dry?")
+    assert problem("store", "copy", "desk.db", "two.db",
+                   status=9)["code"] == "CORRUPT"
+    result = store("copy", "--skip-damaged", "desk.db", "two.db")
+    assert result.status == 1 and b" damaged and left out" in result.out, result
+    assert len(ids("--store", "two.db")) < 4
+    assert good(store("verify", "two.db")).startswith(b"two.db: sound")
+
+
+@tests.test("copy: from a store of the first version")
+def _():
+    shutil.copy(os.path.join(OLD, "version-1.db"), "old.db")
+    os.chmod("old.db", 0o600)
+    good(store("copy", "old.db", "new.db"))
+    assert ids("--store", "new.db") == ids("--store", "old.db")
+    info = parsed(store("info", "new.db", "-o", "json"))
+    assert info["schema"] == 2, info
+
+
+# --- backup ------------------------------------------------------------------
+
+@tests.test("backup: makes a store of its own, and replaces only if told")
+def _():
+    filled()
+    text = good(store("backup", "desk.db", "copy.db")).decode()
+    assert re.fullmatch(r"copy\.db: a copy of desk\.db, [\d.]+ kB in [\d.]+ s\n",
+                        text), text
+    assert stat.S_IMODE(os.stat("copy.db").st_mode) == 0o600
+    assert sorted(os.listdir(".")) == sorted(
+        ["copy.db", "desk.db", "desk.db-lock", "desk.db-shm", "desk.db-wal"])
+    before = ids("--store", "desk.db")
+    assert ids("--store", "copy.db") == before
+    talk("copy.db")
+    assert ids("--store", "desk.db") == before
+    result = store("backup", "desk.db", "copy.db")
+    assert (result.status, result.out) == (5, b""), result
+    assert result.err.decode().endswith("hint: --yes replaces it\n"), result
+    got = problem("store", "backup", "desk.db", "copy.db", status=5)
+    assert got["reason"] == "file_exists", got
+    assert len(ids("--store", "copy.db")) == len(before) + 1
+    got = parsed(store("backup", "desk.db", "copy.db", "--yes", "-o", "json"))
+    assert got.pop("milliseconds") >= 0
+    assert got == {"store": "desk.db", "backup": "copy.db", "steps": 1,
+                   "bytes": os.path.getsize("copy.db")}, got
+    assert ids("--store", "copy.db") == before
+    assert good(store("verify", "copy.db")).startswith(b"copy.db: sound")
+    expect(store("backup", "-q", "-y", "desk.db", "copy.db"), 0)
+
+
+@tests.test("backup: has what lies in the log, of a store in use")
+def _():
+    filled()
+    writer = subprocess.Popen(
+        [sys.executable, "-c",
+         "import sqlite3, sys\n"
+         "db = sqlite3.connect('file:desk.db?mode=ro', uri=True)\n"
+         "db.execute('BEGIN'); db.execute('SELECT * FROM log').fetchall()\n"
+         "print('ready', flush=True); sys.stdin.read()"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment())
+    try:
+        assert writer.stdout.readline() == b"ready\n"
+        talk()  # stays in the log, which somebody reads
+        assert os.path.getsize("desk.db-wal") > 0
+        good(store("backup", "desk.db", "copy.db"))
+        got = problem("store", "backup", "copy.db", "desk.db", "--yes",
+                      status=5)
+        assert got["reason"] == "store_locked", got
+    finally:
+        writer.communicate()
+    assert "talk" in ids("--store", "copy.db")
+    assert not os.path.exists("copy.db-unfinished")
+
+
+@tests.test("backup: every mistake is told, and leaves all as it was")
+def _():
+    filled()
+    write("text", b"of somebody")
+    os.mkdir("folder")
+    os.symlink("desk.db", "link")
+    write("lone.db-wal", b"of another store")
+    table = [
+        (["desk.db", "folder"], 6, "bad_target"),
+        (["desk.db", "desk.db", "--yes"], 6, "bad_target"),
+        (["desk.db", "link", "--yes"], 6, "bad_target"),
+        (["desk.db", "x.db-wal"], 6, "bad_target"),
+        (["memory:", "x.db"], 2, "no_backup"),
+        (["desk.db", "sqlite:x.db"], 2, "bad_value"),
+        (["desk.db", "-"], 2, "bad_value"),
+        (["desk.db"], 2, "missing_argument"),
+        (["nothing.db", "x.db"], 3, "no_store"),
+        (["desk.db", "nowhere/x.db"], 3, "no_folder"),
+        (["desk.db", "lone.db"], 4, "unsafe_file"),
+        (["desk.db", "text"], 5, "file_exists"),
+    ]
+    for args, status, reason in table:
+        got = problem("store", "backup", *args, status=status)
+        assert got["reason"] == reason and got["hint"], (args, got)
+    assert read("text") == b"of somebody"
+    assert not [name for name in os.listdir(".") if "x.db" in name]
+    assert os.listdir("folder") == []
+    flip("desk.db", b"Hello" if b"Hello" in read("desk.db") else b"session")
+    got = problem("store", "backup", "desk.db", "x.db", status=9)
+    assert got["reason"] == "store_damaged", got
+    assert not os.path.exists("x.db")
+
+
+@tests.test("backup: a store of version 1 and one with a key are copied as they are")
+def _():
+    shutil.copy(os.path.join(OLD, "version-1.db"), "old.db")
+    shutil.copy(os.path.join(OLD, "version-2-keyed.db"), "keyed.db")
+    shutil.copy(os.path.join(OLD, "key"), "key")
+    for name in ["old.db", "keyed.db", "key"]:
+        os.chmod(name, 0o600)
+    good(store("backup", "old.db", "old-copy.db"))
+    assert parsed(store("info", "old-copy.db", "-o", "json"))["schema"] == 1
+    assert good(store("migrate", "old-copy.db")).endswith(b"version 1 to 2\n")
+    assert problem("store", "backup", "keyed.db", "x.db",
+                   status=4)["reason"] == "wrong_key"
+    good(store("backup", "keyed.db", "copy.db", "--key", "key"))
+    assert good(store("verify", "copy.db", "--key", "key")).startswith(
+        b"copy.db: sound")
+
+
+def interrupted_backup(number):
+    """Backs up a large store, and sends the signal when it has begun."""
+    for _ in range(10):  # it may be done before
+        process = subprocess.Popen(
+            [PERDURE, "store", "backup", "large.db", "copy.db"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
+        while process.poll() is None and not os.path.exists(
+                "copy.db-unfinished"):
+            time.sleep(0.0002)
+        process.send_signal(number)
+        process.communicate()
+        if process.returncode != 0:
+            return process.returncode
+        os.remove("copy.db")
+    raise AssertionError("it was always done before the signal came")
+
+
+@tests.test("backup: an interrupt leaves nothing, a kill what the next one clears")
+def _():
+    write("many.json", [python_session("s%d" % i, ["x" * 4000000])
+                        for i in range(15)])
+    expect(session("import", "-q", "many.json", "--store", "large.db"), 0)
+    for number in [signal.SIGINT, signal.SIGTERM]:
+        assert interrupted_backup(number) == 128 + number
+        assert not os.path.exists("copy.db")
+        assert not os.path.exists("copy.db-unfinished")
+    assert interrupted_backup(signal.SIGKILL) == -signal.SIGKILL
+    assert not os.path.exists("copy.db")
+    assert os.path.exists("copy.db-unfinished")
+    good(store("backup", "large.db", "copy.db"))
+    assert not os.path.exists("copy.db-unfinished")
+    assert good(store("verify", "copy.db")).startswith(b"copy.db: sound")
+
+
+# --- vacuum, migrate ---------------------------------------------------------
+
+@tests.test("vacuum: gives back what deleted sessions had")
+def _():
+    write("many.json", [python_session("s%d" % i, ["x" * 500] * 40)
+                        for i in range(40)])
+    expect(session("import", "many.json", "--store", "desk.db"), 0, "",
+           "perdure: desk.db: 40 sessions written, 1,600 entries\n")
+    before = os.path.getsize("desk.db")
+    expect(session("delete", "--store", "desk.db", "--older-than", "0s"), 0,
+           "desk.db: 40 sessions deleted, with 1,600 entries\n")
+    info = parsed(store("info", "desk.db", "-o", "json"))
+    assert info["freeBytes"] > before / 2, info
+    got = parsed(store("vacuum", "desk.db", "-o", "json"))
+    after = os.path.getsize("desk.db")
+    assert got["afterBytes"] == after < before / 2, (got, after, before)
+    assert got["beforeBytes"] == before and got["steps"] > 0, got
+    assert got["sweptSessions"] == 0 and got["unseen"] == 0, got
+    text = good(store("vacuum", "desk.db")).decode()
+    assert re.fullmatch(
+        r"desk\.db: 0 bytes given back; the file has [\d.]+ kB, 0 bytes of it "
+        r"free\n\d+ steps?, the longest held the writer lock for [\d.]+ ms\n",
+        text), text
+    expect(store("vacuum", "-q", "desk.db"), 0)
+    assert problem("store", "vacuum", "memory:",
+                   status=2)["reason"] == "no_vacuum"
+    assert good(store("verify", "desk.db")).startswith(b"desk.db: sound")
+
+
+@tests.test("vacuum: tells of an import that was killed, and leaves it its time")
+def _():
+    # More than one commit, and the end never comes.
+    text = json.dumps(python_session("big", ["x" * 4000] * 3000))
+    reader = subprocess.Popen(
+        [PERDURE, "session", "import", "-q", "-", "--from", "json", "--store",
+         "desk.db"], stdin=subprocess.PIPE, env=environment())
+    reader.stdin.write(text[:-20000].encode())
+    reader.stdin.flush()
+    unseen = 0
+    for _ in range(200):
+        result = store("info", "desk.db", "-o", "json")
+        unseen = json.loads(result.out)["unseen"] if result.status == 0 else 0
+        if unseen:
+            break
+        time.sleep(0.05)
+    reader.send_signal(signal.SIGKILL)
+    reader.wait()
+    reader.stdin.close()
+    assert unseen == 1, unseen
+    assert b"1 session being imported" in good(store("info", "desk.db"))
+    assert ids("--store", "desk.db") == []
+    got = parsed(store("vacuum", "desk.db", "-o", "json"))
+    assert (got["sweptSessions"], got["unseen"]) == (0, 1), got
+    assert good(store("vacuum", "desk.db")).startswith(
+        b"1 session is being imported; if that was given up, a later vacuum "
+        b"clears it\ndesk.db: ")
+    assert good(store("verify", "desk.db")).startswith(b"desk.db: sound")
+
+
+@tests.test("migrate: from the first version to this one, once")
+def _():
+    shutil.copy(os.path.join(OLD, "version-1.db"), "desk.db")
+    os.chmod("desk.db", 0o600)
+    before = read("desk.db")
+    expect(store("migrate", "--dry-run", "desk.db"), 0,
+           "desk.db: schema version 1 would be migrated, nothing was "
+           "changed\n")
+    assert parsed(store("migrate", "-n", "desk.db", "-o", "json")) == {
+        "store": "desk.db", "dryRun": True, "needed": True, "from": 1}
+    assert read("desk.db") == before
+    got = problem("session", "bag", "set", "--store", "desk.db", "plain-1",
+                  "k", "1", status=6)
+    assert got["reason"] == "store_version", got
+    assert ids("--store", "desk.db") == ["plain-1"]
+    expect(store("migrate", "desk.db"), 0,
+           "desk.db: migrated from schema version 1 to 2\n")
+    expect(store("migrate", "desk.db"), 0,
+           "desk.db: schema version 2, nothing to do\n")
+    assert parsed(store("migrate", "-o", "json", "desk.db")) == {
+        "store": "desk.db", "dryRun": False, "changed": False, "from": 2,
+        "to": 2}
+    expect(store("migrate", "-n", "desk.db"), 0,
+           "desk.db: schema version 2, nothing to do\n")
+    expect(session("bag set", "--store", "desk.db", "plain-1", "k", "1"), 0,
+           "+ /k  1\ndesk.db, session 'plain-1': written\nrevision 2\n")
+    assert good(store("verify", "desk.db")).startswith(b"desk.db: sound")
+
+
+# --- list --------------------------------------------------------------------
+
+@tests.test("list: heads in a table, as objects, as ids")
+def _():
+    filled()
+    out = good(session("list", "--store", "desk.db")).decode()
+    assert re.fullmatch("""\
+ID                KIND    STATE  CHANGED               ENTRIES
+telegram:123:456  python  idle   %s        0
+Ines              python  idle   %s        0
+tomato-house      python  idle   %s        2
+3 sessions of desk.db
+""" % (TIME, TIME, TIME), out), out
+    whole = parsed(session("list", "--store", "desk.db", "-o", "json"))
+    assert set(whole) == {"store", "tenant", "entries", "sessions"}, whole
+    assert (whole["store"], whole["tenant"], whole["sessions"]) == (
+        "desk.db", "default", 3), whole
+    last = whole["entries"][-1]
+    assert re.fullmatch(r"[\d-]+T[\d:.]+Z", last.pop("created")), whole
+    assert re.fullmatch(r"[\d-]+T[\d:.]+Z", last.pop("changed")), whole
+    assert last == {
+        "entry": "session", "id": "tomato-house", "kind": "python",
+        "state": "idle", "revision": 1, "commits": 1, "epoch": 1,
+        "entries": 2, "firstEntry": 1, "slots": 2, "completions": 0,
+        "journal": 0, "stream": 0, "inbox": 0, "properties": 0}, last
+    lines = good(session("list", "--store", "desk.db", "-o", "jsonl"))
+    assert [json.loads(line)["id"] for line in lines.splitlines()] == [
+        "telegram:123:456", "Ines", "tomato-house"]
+    expect(session("list", "--store", "desk.db", "-o", "raw"), 0,
+           "telegram:123:456\nInes\ntomato-house\n")
+    expect(session("list", "-q", "--store", "desk.db", "-c", "slots,id"), 0,
+           "SLOTS  ID\n    0  telegram:123:456\n    1  Ines\n"
+           "    2  tomato-house\n")
+    expect(session("list", "--store", "desk.db", "--tenant", "none"), 0,
+           "0 sessions of desk.db\n")
+    assert parsed(session("list", "--store", "desk.db", "--tenant", "none",
+                          "-o", "json"))["entries"] == []
+
+
+@tests.test("list: columns of all that a head has")
+def _():
+    shutil.copy(os.path.join(OLD, "version-1.db"), "desk.db")
+    os.chmod("desk.db", 0o600)
+    args = ["--store", "desk.db", "--tenant", "acme"]
+    expect(session("list", *args, "-q", "--columns",
+                   "id,agent,state,expires,lease,inbox,properties,commits"), 0,
+           "ID                   AGENT    STATE    EXPIRES               "
+           "LEASE     INBOX  PROPERTIES  COMMITS\n"
+           "@dafx-weather@paris  weather  running  2026-01-02T00:00:00Z  "
+           "worker 1      2           2        1\n")
+    got = parsed(session("list", *args, "-o", "json"))["entries"][0]
+    assert got["lease"] == {"owner": "worker 1", "fence": 3,
+                            "until": "2026-01-01T00:00:30Z"}, got
+    assert got["expires"] == "2026-01-02T00:00:00Z", got
+    out = run_on_terminal([PERDURE, "session", "list", *args], columns=60).out
+    lines = out.decode().splitlines()
+    assert max(map(len, lines)) <= 100, lines
+
+
+@tests.test("list: pages go on where they ended")
+def _():
+    write("many.json", [python_session("s%03d" % i) for i in range(455)])
+    expect(session("import", "-q", "many.json", "--store", "desk.db"), 0)
+    want = ["s%03d" % i for i in reversed(range(455))]
+    assert ids("--store", "desk.db") == want[:50]
+    assert ids("--store", "desk.db", "--limit", "203") == want[:203]
+    assert sorted(ids("--store", "desk.db", "--all")) == sorted(want)
+    got, cursor = [], []
+    for limit in (1, 199, 200, 55):
+        page = parsed(session("list", "--store", "desk.db", "-l", str(limit),
+                              "-o", "json", *cursor))
+        got += [entry["id"] for entry in page["entries"]]
+        assert ("next" in page) == (len(got) < 455), page
+        cursor = ["--after", page.get("next", "")]
+    assert sorted(got) == sorted(want) and len(got) == 455
+    text = good(session("list", "--store", "desk.db", "-l", "2")).decode()
+    found = re.search("\n2 sessions and more of desk.db\n"
+                      r"to go on: --after ([\w-]+)\n$", text)
+    assert found, text
+    last = good(session("list", "--store", "desk.db", "-l", "2", "-o",
+                        "jsonl")).splitlines()[-1]
+    assert json.loads(last) == {"entry": "more", "next": found[1]}, last
+    got = problem("session", "list", "--store", "desk.db", "--state", "idle",
+                  "--after", found[1], status=6)
+    assert got["reason"] == "bad_cursor", got
+    assert got["hint"].startswith("a cursor goes on with the list"), got
+
+
+@tests.test("list: filters by agent, state, time and property")
+def _():
+    wrapped = [
+        {"session": python_session("a"),
+         "additionalProperties": {"team": "north", "n": 7, "on": True,
+                                  "text": "7"}},
+        {"session": python_session("b"),
+         "additionalProperties": {"team": "south", "n": 7.0, "on": False}}]
+    write("wrapped.json", wrapped)
+    expect(session("import", "-q", "wrapped.json", "--store", "desk.db",
+                   "--agent", "ops"), 0)
+    filled()
+    listed = lambda *args: sorted(ids("--store", "desk.db", *args))
+    assert listed("--agent", "ops") == ["a", "b"]
+    assert listed("--agent", "none") == []
+    assert len(listed("--state", "idle")) == 5
+    assert listed("--state", "running") == []
+    assert listed("--property", "team=north") == ["a"]
+    assert listed("--property", 'team="south"') == ["b"]
+    assert listed("--property", "n=7") == ["a", "b"]
+    assert listed("--property", "n=7.00") == ["a", "b"]
+    assert listed("--property", 'n="7"') == []
+    assert listed("--property", 'text="7"') == ["a"]
+    assert listed("--property", "on=true") == ["a"]
+    assert listed("--property", "team=north", "--agent", "none") == []
+    assert len(listed("--changed-after", "1h")) == 5
+    assert listed("--changed-before", "1h") == []
+    assert len(listed("--changed-before", "2100-01-01")) == 5
+    assert listed("--changed-after", "2100-01-01T00:00:00Z") == []
+    assert len(listed("--changed-after", "2020-01-01", "--changed-before",
+                      "2100-01-01")) == 5
+    assert listed("--changed-before", "1970-01-01") == []
+    got = problem("session", "list", "--store", "desk.db", "--changed-after",
+                  "1h", "--changed-before", "2h", status=2)
+    assert got["hint"] == "--changed-after takes the earlier time", got
+
+
+@tests.test("list: a column that fills on a later page gets its title there")
+def _():
+    write("old.json", python_session("old"))
+    quiet(session("import", "old.json", "--store", "desk.db", "--agent", "ops"))
+    write("new.jsonl", b"".join(json.dumps(python_session("s%03d" % i)).encode()
+                                + b"\n" for i in range(201)))
+    quiet(session("import", "new.jsonl", "--store", "desk.db"))
+    rows = good(session("list", "--store", "desk.db", "-a")).decode().split("\n")
+    assert rows[0].split()[:2] == ["ID", "KIND"], rows[0]
+    assert rows[201].split()[:2] == ["ID", "AGENT"], rows[201]
+    assert rows[203].split()[:2] == ["old", "ops"], rows[203]
+    rows = good(session("list", "--store", "desk.db", "-l", "1", "-c",
+                        "id,lease,agent")).decode().split("\n")
+    assert rows[0].split() == ["ID", "LEASE", "AGENT"], rows[0]
+
+
+# --- show, log, tail ---------------------------------------------------------
+
+@tests.test("show: the head and the bag")
+def _():
+    shutil.copy(os.path.join(OLD, "version-1.db"), "desk.db")
+    os.chmod("desk.db", 0o600)
+    args = ["--store", "desk.db", "--tenant", "acme", "@dafx-weather@paris"]
+    expect(session("show", *args), 0, """\
+desk.db
+tenant    acme
+id        @dafx-weather@paris
+agent     weather
+kind      durable, state document of version 1.1.0
+state     running
+revision  1, 1 commit
+created   2026-01-01T00:00:01Z
+changed   2026-01-01T00:00:01Z
+expires   2026-01-02T00:00:00Z
+lease     held by 'worker 1' until 2026-01-01T00:00:30Z, fence 3
+work      2 steps in the journal, 1 delta in the stream, 2 operations wait
+history   3 entries, number 1 to 3, 3 correlation ids
+metadata  {"tags": [1, 2], "team": "north"}
+bag       2 slots, 51 bytes
+├─ memory         17 bytes  object, 1 member
+│  └─ likes        7 bytes  array, 1 element
+└─ odd \\u0000 🌧   4 bytes  null
+""")
+    got = parsed(session("show", *args, "-o", "json"))
+    assert got["properties"] == {"tags": [1, 2], "team": "north"}, got
+    assert (got["store"], got["tenant"], got["journal"], got["inbox"]) == (
+        "desk.db", "acme", 2, 2), got
+    assert [slot["key"] for slot in got["bag"]] == ["memory", "odd \0 🌧"]
+    text = good(session("show", "--store", "desk.db", "plain-1")).decode()
+    assert "\nhistory   2 entries, number 1 to 2\nbag       0 slots" in text
+    talk("new.db")
+    assert good(session("show", "--store", "new.db", "talk", "-o", "raw")) \
+        == read(TALK) + b"\n"
+
+
+@tests.test("log: entries from either end, by turn, in all forms")
+def _():
+    talk()
+    args = ["--store", "desk.db", "talk"]
+    lines = good(session("log", *args)).decode().splitlines()
+    assert len(lines) == 10, lines
+    assert re.match("SEQ +TIME +KIND +TURN +TEXT$", lines[0]), lines
+    assert lines[4] == ("  4  2026-05-06T06:00:00Z  request   report-1   Which "
+                        "beds are too dry?"), lines
+    assert re.match(r"  2  .*  read_sensors\(\{.*…$", lines[2]), lines
+    assert re.match('  3  %s  other +{"\\$type": "annotation"' % TIME,
+                    lines[3]), lines
+    assert lines[7].endswith("error: the forecast did not answer within 30 s")
+    seqs = lambda *more: [json.loads(line)["seq"] for line in good(
+        session("log", *args, *more, "-o", "jsonl")).splitlines()]
+    assert seqs() == list(range(1, 10))
+    assert seqs("--last", "2") == [8, 9]
+    assert seqs("-n", "100") == list(range(1, 10))
+    assert seqs("--from", "7") == [7, 8, 9]
+    assert seqs("--from", "10") == []
+    assert seqs("--turn", "noon-1") == [6, 7]
+    assert seqs("--limit", "3") == [1, 2, 3]
+    whole = parsed(session("log", *args, "-o", "json", "--from", "4",
+                           "--limit", "1"))
+    entry = whole["entries"][0]
+    assert (whole["session"], whole["revision"], whole["epoch"]) == (
+        "talk", 1, 1), whole
+    assert entry["body"] == json.loads(
+        read(TALK))["data"]["conversationHistory"][3], entry
+    assert (entry["kind"], entry["shape"], entry["correlationId"],
+            entry["time"]) == ("request", "state", "report-1",
+                               "2026-05-06T06:00:00Z"), entry
+    raw = good(session("log", *args, "-o", "raw", "--last", "1"))
+    assert raw.rstrip(b"\n") in read(TALK)
+    expect(session("log", *args, "--from", "99"), 0,
+           "session 'talk' has no such entries\n")
+    expect(session("log", *args, "--turn", "none"), 3, "",
+           "perdure: desk.db: session 'talk' has no entry of correlation id "
+           "'none'\n")
+
+
+@tests.test("log: messages of Python and .NET, and a long history")
+def _():
+    texts = ["text %d" % i for i in range(1234)]
+    write("a.json", python_session("a", texts))
+    write("b.json", {"stateBag": {"InMemoryChatHistoryProvider": {"messages": [
+        {"role": "user", "contents": [{"$type": "text", "text": "Hello"}]},
+        {"role": "assistant", "contents": [
+            {"$type": "functionCall", "callId": "1", "name": "look",
+             "arguments": {"at": 1}}]},
+        {"role": "tool", "contents": [
+            {"$type": "functionResult", "callId": "1", "result": "dry"}]}]}}})
+    expect(session("import", "-q", "a.json", "--store", "desk.db"), 0)
+    expect(session("import", "-q", "b.json", "--store", "desk.db", "--id",
+                   "b"), 0)
+    lines = good(session("log", "--store", "desk.db", "a")).decode()
+    assert re.findall("message  user: (.*)\n", lines) == texts
+    lines = good(session("log", "--store", "desk.db", "b")).decode()
+    assert [line.split("message  ")[1] for line in lines.splitlines()[1:]] == [
+        "user: Hello", 'assistant: look({"at": 1})', "tool: = dry"], lines
+    write("c.json", python_session("c"))
+    expect(session("import", "-q", "c.json", "--store", "desk.db"), 0)
+    expect(session("log", "--store", "desk.db", "c"), 0,
+           "session 'c' has no entries\n")
+
+
+class Tail:
+    """A command that runs on, and the lines that it printed."""
+
+    def __init__(self, *args):
+        self.process = subprocess.Popen(
+            [PERDURE, "session", "tail", *args], env=environment(),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.lines = []
+        self.thread = threading.Thread(target=self.collect)
+        self.thread.start()
+
+    def collect(self):
+        for line in self.process.stdout:
+            self.lines.append(line.decode())
+
+    def wait_for(self, text):
+        for _ in range(400):
+            if any(text in line for line in self.lines):
+                return
+            time.sleep(0.025)
+        self.process.kill()
+        raise AssertionError((text, self.lines, self.process.stderr.read()))
+
+    def stop(self):
+        self.process.send_signal(signal.SIGINT)
+        return self.ended()
+
+    def ended(self):
+        self.thread.join(30)
+        err = self.process.stderr.read().decode()
+        status = self.process.wait(30)
+        self.process.stdout.close()
+        self.process.stderr.close()
+        return status, err
+
+
+@tests.test("tail: the last entries, then what comes, until an interrupt")
+def _():
+    write("a.json", python_session("a", ["one", "two", "three"]))
+    expect(session("import", "-q", "a.json", "--store", "desk.db"), 0)
+    tail = Tail("--store", "desk.db", "-n", "2", "a")
+    tail.wait_for("user: three")
+    assert len(tail.lines) == 3 and "two" in tail.lines[1], tail.lines
+    write("a.json", python_session("a", ["four", "five"]))
+    expect(session("import", "-q", "a.json", "--store", "desk.db",
+                   "--replace"), 0)
+    tail.wait_for("user: five")
+    assert tail.stop() == (0, "perdure: the session was replaced\n")
+    assert [line.split(": ")[1] for line in tail.lines[1:]] == [
+        "two\n", "three\n", "four\n", "five\n"], tail.lines
+    tail = Tail("--store", "desk.db", "-o", "jsonl", "a")
+    tail.wait_for("five")
+    assert [json.loads(line)["seq"] for line in tail.lines] == [1, 2]
+    good(session("delete", "--store", "desk.db", "a"))
+    status, err = tail.ended()
+    assert status == 3 and "session 'a' is not in the store" in err, err
+
+
+# --- bag ---------------------------------------------------------------------
+
+@tests.test("bag: get, set, rm and keys on the rows of a store")
+def _():
+    filled()
+    args = ["--store", "desk.db"]
+    expect(session("bag keys", *args, "tomato-house"), 0,
+           "KEY       KIND    PARTS  BYTES\ntodo      object      2     63\n"
+           "watering  object      4     59\n")
+    expect(session("bag get", *args, "tomato-house", "watering", "/litres"), 0,
+           "36.0\n")
+    expect(session("bag get", *args, "--generation", "--text", "tomato-house",
+                   "watering", "/valve"), 0, "1\nopen\n")
+    expect(session("bag set", *args, "tomato-house", "watering", "/valve",
+                   "--text", "shut"), 0,
+           '~ /watering/valve  "open" -> "shut"\n'
+           "desk.db, session 'tomato-house': written\nrevision 2\n")
+    expect(session("bag set", *args, "tomato-house", "watering", "/valve",
+                   "--text", "shut"), 0,
+           "desk.db, session 'tomato-house': nothing to change\n")
+    expect(session("bag get", *args, "tomato-house", "watering", "-o", "raw"),
+           0, '{"bed": 3, "litres": 36.0, "valve": "shut", "quota": 12.50}')
+    got = parsed(session("bag set", *args, "-o", "json", "tomato-house",
+                         "new key \"", "[1]"))
+    assert got == {"store": "desk.db", "tenant": "default",
+                   "session": "tomato-house", "revision": 3,
+                   "key": "new key \"", "changed": True, "dryRun": False,
+                   "after": [1]}, got
+    expect(session("bag rm", *args, "tomato-house", "new key \"", "/0"), 0,
+           "- /new key \\\"/0  1\ndesk.db, session 'tomato-house': written\n"
+           "revision 4\n")
+    expect(session("bag rm", *args, "-q", "tomato-house", "new key \""), 0,
+           "- /new key \\\"  []\n")
+    got = problem("session", "bag", "get", *args, "tomato-house", "none",
+                  status=3)
+    assert (got["reason"], got["hint"]) == (
+        "no_slot", "'perdure session bag keys --store desk.db tomato-house' "
+        "lists the slots"), got
+    assert problem("session", "bag", "rm", *args, "tomato-house", "none",
+                   status=3)["reason"] == "no_slot"
+    assert problem("session", "bag", "set", *args, "tomato-house", " ", "1",
+                   status=6)["reason"] == "key_blank"
+    document = json.loads(quiet(session("export", *args, "-q",
+                                        "tomato-house")))
+    assert document["state"]["watering"]["valve"] == "shut", document
+    assert good(store("verify", "desk.db")).startswith(b"desk.db: sound")
+
+
+@tests.test("bag: a conflict is told and changes nothing")
+def _():
+    filled()
+    args = ["--store", "desk.db", "--expect"]
+    expect(session("bag set", *args, "1", "Ines", "k", "1"), 0,
+           "+ /k  1\ndesk.db, session 'Ines': written\nrevision 2\n")
+    expect(session("bag set", *args, "1", "Ines", "k", "2"), 5, "",
+           "perdure: desk.db: the session has revision 2, --expect says 1\n"
+           "hint: nothing was written; look at it again, then repeat\n")
+    assert problem("session", "bag", "rm", *args, "9", "Ines", "k",
+                   status=5)["reason"] == "revision_changed"
+    expect(session("bag get", "--store", "desk.db", "--generation", "Ines",
+                   "k"), 0, "2\n1\n")
+
+
+@tests.test("bag: changes at the same time wait for each other")
+def _():
+    write("a.json", python_session("a", n=[]))
+    expect(session("import", "-q", "a.json", "--store", "desk.db"), 0)
+    processes = [subprocess.Popen(
+        [PERDURE, "session", "bag", "set", "-q", "--store", "desk.db", "a",
+         "n", "/-", str(i)], env=environment(), stdout=subprocess.DEVNULL)
+        for i in range(6)]
+    assert [process.wait() for process in processes] == [0] * 6
+    got = json.loads(good(session("bag get", "--store", "desk.db", "a", "n")))
+    assert sorted(got) == list(range(6)), got
+
+
+# --- export and import -------------------------------------------------------
+
+@tests.test("export: the bytes that came in, to a file or standard output")
+def _():
+    talk()
+    args = ["--store", "desk.db", "talk"]
+    expect(session("export", *args, "out.json"), 0, "",
+           "perdure: out.json: json, 1 session, 8.4 kB\n")
+    assert read("out.json") == read(TALK)
+    result = session("export", *args)
+    assert (result.status, result.out) == (0, read(TALK)), result
+    assert quiet(session("export", *args, "-q", "-", "--to", "json")) == \
+        read(TALK)
+    assert session("export", *args, "out.json").status == 5
+    got = parsed(session("export", *args, "-y", "out.json", "-o", "json"))
+    assert got == {"store": "desk.db", "out": "out.json", "format": "json",
+                   "sessions": 1, "bytes": len(read(TALK)), "leftOut": 0,
+                   "otherFiles": 0}, got
+    for name in ("out.msgpack", "out.xml", "out.jsonl"):
+        expect(session("export", "-q", *args, name), 0)
+        expect(perdure("diff", "-q", name, "out.json"), 0)
+    pretty = quiet(session("export", "-q", *args, "--to", "json", "--pretty",
+                           "-"))
+    assert json.loads(pretty) == json.loads(read(TALK))
+    assert session("export", *args, "none/out.json").status == 3
+
+
+@tests.test("export: metadata around a session, and without")
+def _():
+    inner = python_session("a", ["x"], k=1)
+    text = json.dumps({"session": inner, "additionalProperties": {"t": 1.50}})
+    write("a.json", text.encode())
+    expect(session("import", "a.json", "--store", "desk.db"), 0, "",
+           "perdure: desk.db: session 'a' written, 1 entry, 1 slot, 1 "
+           "property\n")
+    args = ["-q", "--store", "desk.db"]
+    assert quiet(session("export", *args, "a")) == text.encode()
+    assert quiet(session("export", *args, "--bare", "a")) == \
+        json.dumps(inner).encode()
+
+
+@tests.test("export: all sessions of a tenant, as a list or by id")
+def _():
+    filled()
+    write("a.json", python_session("other"))
+    expect(session("import", "-q", "a.json", "--store", "desk.db", "--tenant",
+                   "t2"), 0)
+    quiet(session("export", "--store", "desk.db", "--all", "all.json"))
+    got = {s["session_id"]: s for s in json.loads(read("all.json"))}
+    want = {s["session_id"]: s for s in json.loads(read(SESSIONS))}
+    assert got == want
+    mapped = json.loads(quiet(session("export", "-q", "--store", "desk.db",
+                                      "--all", "--map", "--to", "json", "-")))
+    assert mapped == want
+    talk()
+    result = session("export", "--store", "desk.db", "--all", "-y", "all.json")
+    expect(result, 6, "", "perdure: desk.db: 'talk' is a state document, and "
+           "stands among no sessions\nhint: with its ID in the place of --all "
+           "it is written by itself; --skip leaves it out\n")
+    result = session("export", "--store", "desk.db", "--all", "-y", "--skip",
+                     "all.json")
+    assert result.status == 0 and b"'talk' was left out" in result.err, result
+    assert result.err.endswith(b", 1 left out\n"), result
+    assert len(json.loads(read("all.json"))) == 3
+    quiet(session("import", TALK, "--store", "desk.db", "--id", "a\x1b[7m\nb"))
+    result = session("export", "--store", "desk.db", "--all", "-y", "--skip",
+                     "all.json")
+    assert b"\x1b" not in result.err and b"\nb'" not in result.err, result
+    write("b.json", python_session("inside"))
+    expect(session("import", "-q", "b.json", "--store", "new.db", "--id",
+                   "outside"), 0)
+    got = problem("session", "export", "--store", "new.db", "--all", "b2.json",
+                  status=6)
+    assert (got["reason"], got["hint"]) == (
+        "key_lost", "--map makes an object of sessions by name"), got
+
+
+@tests.test("import: lists, maps, lines and other formats, one by one")
+def _():
+    several = [python_session("s%d" % i, ["x"] * i, k=i) for i in range(4)]
+    write("list.json", several[:2] + [None] + several[2:])
+    write("map.json", {"n-" + s["session_id"]: s for s in several})
+    write("lines.jsonl", "\n".join(map(json.dumps, several)).encode())
+    for name in ("list.msgpack", "list.xml"):
+        expect(perdure("convert", "-q", "list.json", name), 0)
+    expect(perdure("convert", "-q", "list.json", "list.bin", "--to", "records"),
+           0)
+    summary = "perdure: desk.db: 4 sessions written%s, 6 entries%s\n"
+    args = ["--store", "desk.db"]
+    nulls = ", 1 null left out"
+    expect(session("import", "list.json", *args), 0, "", summary % ("", nulls))
+    for name in (["list.msgpack"], ["list.xml"],
+                 ["list.bin", "--from", "records"]):
+        expect(session("import", *name, *args, "--replace"), 0, "",
+               summary % (", 4 of them replaced", nulls))
+    expect(session("import", "lines.jsonl", *args, "-y"), 0, "",
+           summary % (", 4 of them replaced", ""))
+    expect(session("import", "map.json", *args), 0, "", summary % ("", ""))
+    assert sorted(ids(*args)) == ["n-s0", "n-s1", "n-s2", "n-s3", "s0", "s1",
+                                  "s2", "s3"]
+    for sid in ("s3", "n-s3"):
+        assert json.loads(quiet(session("export", "-q", *args, sid))) == \
+            several[3]
+    result = session("import", "-", *args, "--tenant", "piped", "--from",
+                     "json", stdin=json.dumps(several).encode())
+    expect(result, 0, "", summary % ("", ""))
+    result = session("import", "-", *args, "--tenant", "piped", "--replace",
+                     stdin=json.dumps(several[1]).encode())
+    expect(result, 0, "", "perdure: desk.db: session 's1' replaced, 1 entry, "
+           "1 slot\n")
+    got = parsed(session("import", "list.json", *args, "--tenant", "json",
+                         "-o", "json"))
+    assert [one["session"] for one in got["sessions"]] == [
+        "s0", "s1", "s2", "s3"], got
+    assert set(got["sessions"][0]) == {
+        "session", "revision", "epoch", "entries", "slots", "properties",
+        "bytes", "commits"}, got
+    assert (got["replaced"], got["nulls"], got["tenant"]) == (0, 1, "json")
+
+
+@tests.test("import: a document that is too deep is not told of --max-depth")
+def _():
+    write("a.json", b'{"session_id":"a","state":{"k":' + b"[" * 200
+          + b"]" * 200 + b"}}")
+    got = problem("session", "import", "a.json", "--store", "desk.db",
+                  "--max-depth", "500", status=6)
+    assert (got["reason"], got["hint"]) == (
+        "too_deep", "a store keeps documents of up to 128 levels"), got
+
+
+@tests.test("import: bare tokens come in if asked for, and out again")
+def _():
+    text = (b'{"session_id": "a", "state": {"in_memory": {"messages": ['
+            b'{"role": "user", "n": NaN}]}, "k": -Infinity}}')
+    for name, value in [("a.json", text), ("list.json", b"[" + text + b"]")]:
+        write(name, value)
+        got = problem("session", "import", name, "--store", name + ".db",
+                      status=6)
+        assert got["reason"] == "bare_token", got
+        quiet(session("import", name, "--store", name + ".db",
+                      "--bare-tokens"))
+        assert quiet(session("export", "-q", "--store", name + ".db",
+                             "a")) == text
+
+
+@tests.test("import: what is there, has no id, or is no session is refused")
+def _():
+    filled()
+    args = ["--store", "desk.db"]
+    before = good(session("list", *args))
+    got = problem("session", "import", SESSIONS, *args, status=5)
+    assert (got["reason"], got["hint"]) == (
+        "session_exists", "--replace takes its place"), got
+    got = problem("session", "import", TALK, *args, status=6)
+    assert (got["reason"], got["hint"]) == (
+        "no_session_id", "--id ID names it"), got
+    got = problem("session", "import", SESSIONS, *args, "--id", "a", status=6)
+    assert (got["reason"], got["hint"]) == (
+        "several_sessions",
+        "without --id each has its own; nothing was imported"), got
+    write("other.json", {"a": 1})
+    assert problem("session", "import", "other.json", *args,
+                   status=6)["reason"] == "session_unknown_shape"
+    write("cut.json", b'{"session_id":"a",\n"state":{"k"')
+    got = problem("session", "import", "cut.json", *args, status=6)
+    assert (got["reason"], got["line"]) == ("unexpected_end", 2), got
+    assert problem("session", "import", "none.json", *args,
+                   status=3)["reason"] == "no_file"
+    assert good(session("list", *args)) == before
+    write("two.json", [python_session("new"), python_session("Ines")])
+    got = problem("session", "import", "two.json", *args, status=5)
+    assert got["hint"] == "--replace takes its place; 1 before it were " \
+        "imported", got
+    write("bad.json", [python_session("new2"), {"a": 1}])
+    got = problem("session", "import", "bad.json", *args, status=6)
+    assert got["detail"].startswith("bad.json: element /1: "), got
+    assert "new" in ids(*args) and "new2" in ids(*args)
+
+
+@tests.test("import: under another id, for an agent, in the place of one")
+def _():
+    talk("desk.db", "@dafx-gardener@morning")
+    args = ["--store", "desk.db"]
+    assert ids(*args, "--agent", "gardener") == ["@dafx-gardener@morning"]
+    write("a.json", python_session("a", ["x"], k=1))
+    expect(session("import", "a.json", *args, "--id", "b", "--agent", "ops"),
+           0, "", "perdure: desk.db: session 'b' written, 1 entry, 1 slot\n")
+    assert ids(*args, "--agent", "ops") == ["b"]
+    expect(perdure("convert", "-q", "a.json", "a.msgpack"), 0)
+    expect(session("import", "a.msgpack", *args, "--id", "c"), 0, "",
+           "perdure: desk.db: session 'c' written, 1 entry, 1 slot\n")
+    expect(session("import", "a.json", *args, "--id", "b", "--replace"), 0, "",
+           "perdure: desk.db: session 'b' replaced, 1 entry, 1 slot\n")
+    got = parsed(session("show", *args, "b", "-o", "json"))
+    assert (got["revision"], got["entries"]) == (2, 1), got
+
+
+# --- delete, trim ------------------------------------------------------------
+
+@tests.test("delete: one session, as it was looked at")
+def _():
+    filled()
+    args = ["--store", "desk.db"]
+    expect(session("delete", *args, "--dry-run", "tomato-house"), 0,
+           "desk.db, session 'tomato-house': would be deleted, with 2 "
+           "entries\n")
+    expect(session("delete", *args, "--expect", "2", "tomato-house"), 5, "",
+           "perdure: desk.db: the session has revision 1, --expect says 2\n"
+           "hint: nothing was written; look at it again, then repeat\n")
+    assert len(ids(*args)) == 3
+    got = parsed(session("delete", *args, "--expect", "1", "tomato-house",
+                         "-o", "json"))
+    assert got == {"store": "desk.db", "tenant": "default",
+                   "session": "tomato-house", "revision": 1, "entries": 2,
+                   "dryRun": False}, got
+    expect(session("delete", *args, "-q", "Ines"), 0)
+    assert ids(*args) == ["telegram:123:456"]
+    assert good(store("verify", "desk.db")).startswith(b"desk.db: sound")
+
+
+@tests.test("delete: by age, and whose time is over")
+def _():
+    shutil.copy(os.path.join(OLD, "version-1.db"), "desk.db")
+    os.chmod("desk.db", 0o600)
+    good(store("migrate", "desk.db"))
+    filled()
+    args = ["--store", "desk.db"]
+    expect(session("delete", *args, "--older-than", "1d", "-n"), 0,
+           "desk.db: 1 session would be deleted, with 2 entries\n")
+    expect(session("delete", *args, "--expired"), 0,
+           "desk.db: 0 sessions deleted\n")
+    assert parsed(session("delete", *args, "--expired", "--all-tenants", "-n",
+                          "-o", "json")) == {
+        "store": "desk.db", "sessions": 1, "entries": 3, "spared": 0,
+        "dryRun": True}
+    got = parsed(session("delete", *args, "--older-than", "1w", "-o", "json"))
+    assert got == {"store": "desk.db", "tenant": "default", "sessions": 1,
+                   "entries": 2, "spared": 0, "dryRun": False}, got
+    assert len(ids(*args)) == 3
+    expect(session("delete", *args, "--expired", "--tenant", "acme"), 0,
+           "desk.db: 1 session deleted, with 3 entries\n")
+    assert good(store("verify", "desk.db")).startswith(
+        b"desk.db: sound; 3 sessions, 2 entries")
+
+
+@tests.test("trim: whole turns go from the beginning")
+def _():
+    talk()
+    args = ["--store", "desk.db", "talk"]
+    expect(session("trim", *args, "--keep-turns", "2"), 0,
+           "desk.db, session 'talk': 2 turns removed, 5 entries\nrevision 2\n")
+    expect(session("trim", *args, "--keep-turns", "2"), 0,
+           "desk.db, session 'talk': nothing to remove\nrevision 2\n")
+    text = good(session("show", *args)).decode()
+    assert "\nhistory   4 entries, number 6 to 9" in text, text
+    got = parsed(session("trim", *args, "--older-than", "1d", "-o", "json"))
+    assert got == {"store": "desk.db", "tenant": "default", "session": "talk",
+                   "turns": 2, "entries": 4, "completions": 0, "revision": 3}
+    expect(session("log", *args), 0, "session 'talk' has no entries\n")
+    assert good(store("verify", "desk.db")).startswith(b"desk.db: sound")
+
+
+tests.finish()
