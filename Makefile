@@ -60,6 +60,8 @@ bench: ## measure; BENCH=name for one, QUICK=1 for each case once
 	@$(SETUP) build bench
 	@$(if $(filter-out doc% session%,$(BENCH)),,tools/setup-python \
 	    tests/interop/requirements.txt build/interop/venv)
+	@$(if $(QUICK)$(filter-out store%,$(BENCH)),,tools/setup-python \
+	    tests/bench/peers/requirements.txt build/peers/venv)
 	@$(call compile,release,meson configure build/release -Dbench=true &&)
 	@tools/bench build/release $(if $(BENCH),--bench $(BENCH)) \
 	    $(if $(QUICK),--quick)
@@ -106,13 +108,19 @@ interop: ## tests against third-party packages
 	@tools/run-tests --suite interop build/dev
 
 soak: ## the long versions of the tests, without a time limit
-	@$(SETUP) build test
+	@$(SETUP) build test bench
 	@$(call compile,asan)
 	@echo "soak: all tests under ASan with PERDURE_SOAK=1 and no time limit"
 	@$(sanitizers) PERDURE_SOAK=1 tools/run-tests --slow 0 build/asan
 	@$(call compile,dev)
 	@echo "soak: what counts memory, without ASan, which has its own"
 	@PERDURE_SOAK=1 tools/run-tests --slow 0 build/dev archive-large
+	@tools/setup-python tests/bench/peers/requirements.txt build/peers/venv
+	@$(call compile,release,meson configure build/release -Dbench=true &&)
+	@echo "soak: the same probes on the stores of other libraries and on ours"
+	@mkdir -p build/bench
+	@build/peers/venv/bin/python tests/bench/peers/probes.py \
+	    build/release/tests/bench/store-probe build/bench
 
 format: ## format all C files
 	@$(SETUP) check

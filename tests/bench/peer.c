@@ -7,8 +7,30 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define MAX_WORDS 8u
+
 void peer_start(struct peer *peer, const char *script, const char *first,
                 const char *second)
+{
+    peer_start_words(peer, script, (const char *const[]){first, second, NULL});
+}
+
+/* Does not return. execv() changes none of the words; its type is older than
+ * const. */
+static void become(const char *script, const char *const *words)
+{
+    const char *all[MAX_WORDS + 3] = {BENCH_PYTHON, script};
+    char *argv[MAX_WORDS + 3] = {NULL};
+
+    for (size_t i = 0; i < MAX_WORDS && words[i] != NULL; i++)
+        all[i + 2] = words[i];
+    memcpy(argv, all, sizeof(argv));
+    execv(BENCH_PYTHON, argv);
+    _exit(127);
+}
+
+void peer_start_words(struct peer *peer, const char *script,
+                      const char *const *words)
 {
     int to[2], from[2];
 
@@ -22,8 +44,7 @@ void peer_start(struct peer *peer, const char *script, const char *first,
         dup2(from[1], STDOUT_FILENO);
         close(to[1]);
         close(from[0]);
-        execl(BENCH_PYTHON, BENCH_PYTHON, script, first, second, (char *)NULL);
-        _exit(127);
+        become(script, words);
     }
     close(to[0]);
     close(from[1]);

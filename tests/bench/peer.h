@@ -2,7 +2,8 @@
  * peer.h - a Python program in a process of its own, on the same core.
  *
  * It works while we wait for its line; a line through a pipe takes
- * microseconds, its work milliseconds. It comes from build/interop/venv.
+ * microseconds, its work milliseconds. It comes from build/interop/venv, or
+ * from what BENCH_PYTHON names.
  */
 #ifndef PDR_BENCH_PEER_H
 #define PDR_BENCH_PEER_H
@@ -21,6 +22,10 @@ struct peer {
  * failure, as all do here. */
 void peer_start(struct peer *peer, const char *script, const char *first,
                 const char *second);
+
+/* The same with any number of words; the last one is NULL. */
+void peer_start_words(struct peer *peer, const char *script,
+                      const char *const *words);
 
 /* Its next line, without the line end. */
 void peer_hear(struct peer *peer, char *line, size_t cap);
