@@ -55,21 +55,23 @@ typedef struct pdr_import_report {
  * It is there as a whole or not at all. Up to 4 MiB and 20,000 rows it is one
  * commit; more is staged in several, while others go on to write, and seen when
  * the last one is done. A session that is there is refused unless `replace` is
- * set; then the new one begins a new epoch, and keeps the inbox, the properties
- * and the expiry (if the document has none of its own), and the completions of
- * the last 24 hours of the old one. `expirationTimeUtc` of a state document is
- * the expiry of the session: null clears it, what is no date says nothing.
+ * set; then the new one begins a new epoch, and keeps the inbox, the
+ * completions of the last 24 hours, and, where the document says nothing of
+ * them, the properties and the expiry of the old one. `expirationTimeUtc` of a
+ * state document is the expiry of the session: null clears it, what is no date
+ * says nothing.
  *
  * @param[out] out  may be NULL. Filled on success.
  * @param opts      borrowed for the call.
  * @param fn        gives the bytes; borrowed with `arg` for the call.
  * @return PDR_OK; PDR_EEXISTS ("session_exists"); PDR_EINVALID
  *         ("no_session_id": neither `opts` nor the document names one;
- *         "session_unknown_shape", "session_member", "history_shape" with the
- *         path; what is no JSON, with its offset); PDR_EVERSION
- *         ("schema_version", "session_version"); PDR_ELIMIT ("row_too_large",
- *         with the path and the size; "too_deep", "too_many_slots", ...);
- *         PDR_EUNSUPPORTED ("member_order": a document above 8 MiB whose last
+ *         "session_unknown_shape", "session_member", "session_not_object",
+ *         "bag_not_object", "history_shape", "wrong_kind" with the path;
+ *         "bad_ref"; what is no JSON, with its offset); PDR_EVERSION
+ *         ("schema_version_unsupported", "session_version"); PDR_ELIMIT
+ * ("row_too_large", with the path and the size; "too_deep", "too_many_slots",
+ * ...); PDR_EUNSUPPORTED ("member_order": a document above 8 MiB whose last
  *         members say that the first ones are something else); as
  *         pdr_store_commit(); what `fn` returned.
  * @thread any  @since 0.1
@@ -117,10 +119,10 @@ typedef struct pdr_export_report {
  * @param fn        takes the bytes; borrowed with `arg` for the call.
  * @return PDR_OK; PDR_ENOTFOUND ("no_session"); PDR_ECONFLICT
  *         ("session_changed"): it was replaced or cut while it was written, or
- *         its bag is larger than 16 MiB and was changed; what was written is no
- *         document then; PDR_EINVALID ("cannot_export": an entry has no form in
- *         this document); PDR_ECORRUPT ("bad_frame", or as pdr_store_read());
- *         what `fn` returned.
+ *         its bag is larger than 16 MiB and was changed; PDR_EINVALID
+ *         ("cannot_export": an entry has no form in this document); what was
+ *         written until then is no document; PDR_ECORRUPT ("bad_frame", or as
+ * pdr_store_read()); what `fn` returned.
  * @thread any  @since 0.1
  */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_export(pdr_export_report *out,
@@ -180,12 +182,13 @@ typedef struct pdr_purge_opts {
 typedef struct pdr_purge_report {
     uint64_t removed;
     uint64_t entries; /* that they had */
-    uint64_t spared;  /* changed or leased by somebody meanwhile */
+    uint64_t spared;  /* somebody works on them, or has work for them */
 } pdr_purge_report;
 
 /**
  * Remove sessions by the age of their last change, or those that have expired.
- * One whose lease somebody holds at `now_ms` is spared.
+ * One whose lease somebody holds at `now_ms` is spared, and by age one in whose
+ * inbox work waits that came due since `changed_before_ms`.
  *
  * @param[out] out  may be NULL. Filled as far as it came.
  * @return PDR_OK; PDR_EINVALID ("bad_retention": neither bound is set; a
@@ -206,6 +209,8 @@ typedef struct pdr_copy_opts {
                           the default one, if none is named */
     bool replace;      /* bring sessions up to date that are there already */
     bool skip_damaged; /* leave out what cannot be read, and go on */
+    bool skip_others;  /* leave out what stands there as something else, and
+                          go on */
     int64_t now_ms;
     uint32_t timeout_ms; /* of each commit */
 } pdr_copy_opts;
@@ -214,15 +219,19 @@ typedef struct pdr_copy_report {
     uint64_t sessions; /* that were copied */
     uint64_t replaced; /* of these, in the place of another one */
     uint64_t same;     /* that were there already, just so */
-    uint64_t damaged;  /* that were left out: pdr_store_verify() names them */
+    uint64_t damaged;  /* that were left out, since they cannot be read */
+    uint64_t others;   /* that were left out: something else stands there */
     uint64_t entries;  /* of the copies */
     uint64_t rows;     /* that were written, of all kinds but heads */
     uint64_t bytes;    /* of their bodies */
     uint64_t commits;  /* that it took */
+    const pdr_ref *left_out; /* only while `fn` is called because of it: the
+                                session that was left out; else NULL */
+    const pdr_err *why;      /* then: what was wrong */
 } pdr_copy_report;
 
-/* Called now and then, with the report so far; another code than PDR_OK ends
- * the copying with it. */
+/* Called now and then, and for each session that is left out, with the report
+ * so far; another code than PDR_OK ends the copying with it. */
 typedef pdr_rc (*pdr_copy_fn)(void *arg, const pdr_copy_report *report,
                               pdr_err *err);
 
@@ -234,15 +243,17 @@ typedef pdr_rc (*pdr_copy_fn)(void *arg, const pdr_copy_report *report,
  * already and the same is passed over.
  *
  * A session that is there and is not the same is refused, or with `replace`
- * brought up to date. One that went on by itself there is never replaced. A
- * damaged session ends the copying, or with `skip_damaged` is left out; if a
- * head is damaged, so that the list of all sessions cannot be read, it ends.
+ * brought up to date, if it is a copy that nobody has committed to since. One
+ * that went on by itself, or was made there, is never replaced. A
+ * damaged session ends the copying, or with `skip_damaged` is left out; so does
+ * one that is refused, or with `skip_others` is left out. If a head is damaged,
+ * so that the list of all sessions cannot be read, it ends.
  *
  * @param[out] out  may be NULL. Filled as far as it came.
  * @param opts      borrowed for the call.
  * @param fn        may be NULL.
  * @return PDR_OK; PDR_EEXISTS ("session_exists"); PDR_ECONFLICT
- *         ("ahead_of_origin": what stands there is newer, or something else;
+ *         ("ahead_of_origin": what stands there is no untouched copy, or newer;
  *         "session_changed": somebody keeps on writing to it); PDR_ENOTFOUND
  *         ("no_session", with `id`); PDR_EINVALID ("bad_ref"); as
  *         pdr_store_read() and pdr_store_commit(); what `fn` returned. Sessions

@@ -114,7 +114,8 @@ typedef struct pdr_completion {
     pdr_str fingerprint; /* of the request: at most 64 bytes of any kind, or
                             absent */
     pdr_str outcome;     /* JSON; absent: it has not ended */
-    int64_t at_ms;       /* of the commit that wrote it last */
+    int64_t at_ms;       /* of the commit that wrote it last; to be set only
+                            where a stage keeps one of an older session */
     uint64_t epoch;      /* of the entries; 0: it has none */
     uint64_t first_seq;  /* of its first and last entry; 0: it has none */
     uint64_t last_seq;
@@ -280,6 +281,8 @@ typedef struct pdr_edit {
                           completions and leases */
     uint64_t epoch;    /* the one that it read, so that a session deleted and
                           made again is noticed; 0: whichever */
+    uint64_t commits;  /* that it knows of, so that one of work, completions or
+                          a lease is noticed, too; 0: whichever */
     uint64_t fence;    /* of its lease; 0: bound by the revision alone */
     bool or_create;    /* with PDR_ANY_REVISION: make it if there is none */
     pdr_stage_verb stage;
@@ -291,7 +294,8 @@ typedef struct pdr_edit {
      * Work may be staged; rows of the inbox keep their order, and get the last
      * numbers in front of `inbox_next`. The commit that makes or shows the copy
      * is refused unless it has all the rows that the origin counts. What
-     * stands there is replaced only if the origin goes on from it. */
+     * stands there is replaced only if it is a copy that nobody touched since,
+     * and the origin goes on from it. */
     const pdr_head *origin;
 
     /* Head. The first three count only when the session is made. */

@@ -82,6 +82,8 @@ struct copier {
     pdr_copy_report report;
     struct parcel *line; /* LINE of them, owned */
     size_t waiting, waiting_bytes;
+    uint64_t *skips; /* borrowed from `report`: where the session that failed
+                        is counted, if it may be left out; NULL: it may not */
     pdr_copy_fn fn;
     void *arg;
 };
@@ -624,16 +626,51 @@ static pdr_rc read_session(struct copier *c, struct load *load,
                     pdr__shown(shown, ref->id));
 }
 
-/* Is the copy that stands there what the origin is now? */
+static bool is_same_text(pdr_str a, pdr_str b)
+{
+    return (a.ptr == NULL) == (b.ptr == NULL) && pdr_str_equal(a, b);
+}
+
+/* Is the copy that stands there what the origin is now? One of the two must be
+ * a copy that nobody touched: what two stores made of one id on their own may
+ * have the same numbers. */
 static bool is_same(const pdr_head *a, const pdr_head *b)
 {
-    return a->revision == b->revision && a->commits == b->commits &&
-           a->created_ms == b->created_ms && a->changed_ms == b->changed_ms &&
-           a->first_seq == b->first_seq && a->next_seq == b->next_seq &&
-           a->slots == b->slots && a->properties == b->properties &&
-           a->completions == b->completions && a->inbox == b->inbox &&
-           a->journal_next == b->journal_next &&
+    return (pdr__head_is_copy(a) || pdr__head_is_copy(b)) &&
+           is_same_text(a->agent, b->agent) && is_same_text(a->kind, b->kind) &&
+           is_same_text(a->schema_version, b->schema_version) &&
+           a->state == b->state && a->expiry_ms == b->expiry_ms &&
+           a->has_frame == b->has_frame && a->revision == b->revision &&
+           a->commits == b->commits && a->created_ms == b->created_ms &&
+           a->changed_ms == b->changed_ms && a->first_seq == b->first_seq &&
+           a->next_seq == b->next_seq && a->slots == b->slots &&
+           a->properties == b->properties && a->completions == b->completions &&
+           a->inbox == b->inbox && a->journal_next == b->journal_next &&
            a->stream_next == b->stream_next;
+}
+
+/* Somebody stands there who is not the same. */
+static pdr_rc admit_other(struct copier *c, const pdr_head *there,
+                          const pdr_head *head, pdr_err *err)
+{
+    char shown[PDR_SHOWN];
+
+    if (c->opts->replace && pdr__head_is_copy(there))
+        return PDR_OK; /* whether it is newer, the commit tells */
+    if (c->opts->skip_others)
+        c->skips = &c->report.others;
+    if (c->opts->replace)
+        return PDR_FAIL(err, AHEAD_OF_ORIGIN,
+                        "session '%s' of tenant '%.*s' is there already, and "
+                        "no copy that nobody touched; delete it there first if "
+                        "this one is to take its place",
+                        pdr__shown(shown, head->ref.id),
+                        (int)head->ref.tenant.len, head->ref.tenant.ptr);
+    return PDR_FAIL(err, SESSION_EXISTS,
+                    "session '%s' of tenant '%.*s' is there already and is not "
+                    "the same; ask to replace it",
+                    pdr__shown(shown, head->ref.id), (int)head->ref.tenant.len,
+                    head->ref.tenant.ptr);
 }
 
 /* Who stands there? `*same`: nothing is to be done. */
@@ -642,7 +679,6 @@ static pdr_rc look_there(bool *same, struct load *load, struct copier *c,
 {
     pdr_page *page = NULL;
     pdr_err why = PDR_ERR_INIT;
-    char shown[PDR_SHOWN];
     pdr_rc rc = read_head(&page, c->to, &head->ref, &why);
 
     if (rc == PDR_ENOTFOUND)
@@ -654,23 +690,10 @@ static pdr_rc look_there(bool *same, struct load *load, struct copier *c,
     }
     load->old = page->head.revision;
     *same = is_same(&page->head, head);
+    if (!*same)
+        rc = admit_other(c, &page->head, head, err);
     pdr_page_free(page);
-    if (*same || c->opts->replace)
-        return PDR_OK;
-    return PDR_FAIL(err, SESSION_EXISTS,
-                    "session '%s' of tenant '%.*s' is there already and is not "
-                    "the same; ask to replace it",
-                    pdr__shown(shown, head->ref.id), (int)head->ref.tenant.len,
-                    head->ref.tenant.ptr);
-}
-
-/* What was read is damaged: leave it out, if that was asked for. */
-static pdr_rc pass_over(struct copier *c, pdr_rc rc)
-{
-    if (rc != PDR_ECORRUPT || !c->opts->skip_damaged)
-        return rc;
-    c->report.damaged++;
-    return PDR_OK;
+    return rc;
 }
 
 /* The last commit of a session that does not fit into the line. */
@@ -705,8 +728,11 @@ static pdr_rc copy_session(struct copier *c, const pdr_head *head, pdr_err *err)
         return stand_in_line(c, &load, err);
     if (rc == PDR_OK)
         rc = show(c, &load, err);
-    else
-        rc = load.refused ? rc : pass_over(c, rc);
+    else if (rc == PDR_ECORRUPT && !load.refused && c->opts->skip_damaged)
+        c->skips = &c->report.damaged;
+    if (rc == PDR_ECONFLICT && c->opts->skip_others &&
+        strcmp(err->reason, "ahead_of_origin") == 0)
+        c->skips = &c->report.others;
     if (load.staged) /* it was not shown */
         give_up(c, &load);
     load_dispose(&load);
@@ -715,6 +741,36 @@ static pdr_rc copy_session(struct copier *c, const pdr_head *head, pdr_err *err)
 
 /* --- all of them ------------------------------------------------------------
  */
+
+/* The session could not be copied: leave it out, if that was asked for, and say
+ * so. */
+static pdr_rc leave_out(struct copier *c, const pdr_ref *ref, pdr_rc rc,
+                        const pdr_err *why, pdr_err *err)
+{
+    if (c->skips == NULL) {
+        if (err != NULL)
+            *err = *why;
+        return rc;
+    }
+    ++*c->skips;
+    c->report.left_out = ref;
+    c->report.why = why;
+    rc = tell(c, err);
+    c->report.left_out = NULL;
+    c->report.why = NULL;
+    return rc;
+}
+
+static pdr_rc copy_or_leave(struct copier *c, const pdr_head *head,
+                            pdr_err *err)
+{
+    pdr_err why = PDR_ERR_INIT;
+    pdr_rc rc = PDR_OK;
+
+    c->skips = NULL;
+    rc = copy_session(c, head, &why);
+    return rc == PDR_OK ? rc : leave_out(c, &head->ref, rc, &why, err);
+}
 
 static pdr_rc copy_page(struct copier *c, const pdr_page *page, pdr_err *err)
 {
@@ -727,7 +783,7 @@ static pdr_rc copy_page(struct copier *c, const pdr_page *page, pdr_err *err)
 
         if (tenant.ptr != NULL && !pdr_str_equal(tenant, head->ref.tenant))
             continue;
-        rc = copy_session(c, head, &why);
+        rc = copy_or_leave(c, head, &why);
         if (rc == PDR_ENOTFOUND && strcmp(why.reason, "no_session") == 0)
             rc = PDR_OK; /* it was deleted meanwhile */
         else if (rc != PDR_OK && err != NULL)
@@ -762,7 +818,7 @@ static pdr_rc copy_one(struct copier *c, pdr_err *err)
     pdr_rc rc = read_head(&page, c->from, &ref, err);
 
     if (rc == PDR_OK)
-        rc = copy_session(c, &page->head, err);
+        rc = copy_or_leave(c, &page->head, err);
     pdr_page_free(page);
     return rc;
 }

@@ -704,6 +704,7 @@ static const char *not_staged(const pdr_edit *e)
         {e->stage != PDR_STAGE_SHOW && e->set_state, "state"},
         {e->stage != PDR_STAGE_SHOW && e->expiry != PDR_EXPIRY_KEEP, "expiry"},
         {e->stage != PDR_STAGE_SHOW && e->fence != 0, "fence"},
+        {e->stage != PDR_STAGE_SHOW && e->commits != 0, "commits"},
     };
 
     for (size_t i = 0; i < PDR_COUNT(members); i++) {
@@ -772,10 +773,14 @@ static const char *not_copied(const pdr_edit *e)
     return NULL;
 }
 
+/* The largest number that a copy may begin with: so many can still be counted
+ * that nobody comes to the end of what a store can hold. */
+#define MOST_COPIED (UINT64_C(1) << 62)
+
 /* Numbers of rows: from 1 on, and not beyond what a store can count. */
 static bool is_list(uint64_t first, uint64_t next)
 {
-    return first >= 1 && first <= next && next <= INT64_MAX;
+    return first >= 1 && first <= next && next <= MOST_COPIED;
 }
 
 /* Can this be the head of a session? */

@@ -10,7 +10,7 @@
  *                      │                   └──► who stood there is gone:
  *                      └ given up: sweep        at once, or unseen ─► sweep
  *
- * INVARIANTS, cited below as I1..I6
+ * INVARIANTS, cited below as I1..I7
  *   I1  A writer that names a fence is let in only while that fence holds the
  *       lease. Time plays no part in it: a lapsed lease that nobody took still
  *       holds, and one that was taken never comes back.
@@ -24,6 +24,9 @@
  *   I6  What no reader sees has the state PDR_SESSION_UNSEEN, and nothing else
  *       has. Its lease has no owner and says until when it is kept; what is
  *       kept until GONE_MS is being cleared and takes no rows any more.
+ *   I7  A copy that nobody touched since says so: its lease has no owner and
+ *       counts the commits, in place of a time. Each commit moves that count,
+ *       so the mark ends with the first one, and no commit has to end it.
  */
 #include <inttypes.h>
 
@@ -31,6 +34,10 @@
 
 /* A time that is always over. */
 #define GONE_MS INT64_MIN
+
+/* What the lease of a copy counts its commits from (I7): no clock tells such a
+ * time. */
+#define COPIED_MS (INT64_MIN / 2)
 
 /* --- refusals -------------------------------------------------------------
  */
@@ -92,10 +99,12 @@ static pdr_rc ahead_of_origin(const pdr_plan *plan, const pdr_head *head,
 
     return PDR_FAIL(err, AHEAD_OF_ORIGIN,
                     "session '%s' is at revision %" PRIu64
-                    " here, and its origin, at %" PRIu64
+                    " here and %s, so its origin, at %" PRIu64
                     ", does not go on from that; delete it here first if the "
                     "origin is the one to keep",
                     pdr__shown(shown, plan->ref.id), head->revision,
+                    pdr__head_is_copy(head) ? "newer"
+                                            : "no copy that nobody touched",
                     plan->edit->origin->revision);
 }
 
@@ -171,6 +180,12 @@ static pdr_rc admit_known(const pdr_plan *plan, const pdr_head *head,
                         ", the writer read %" PRIu64 "; read it again",
                         pdr__shown(shown, plan->ref.id), head->revision,
                         edit->revision);
+    if (edit->commits != 0 && edit->commits != head->commits)
+        return PDR_FAIL(err, REVISION_CHANGED,
+                        "session '%s': %" PRIu64 " commits, the writer knows "
+                        "of %" PRIu64 "; read it again",
+                        pdr__shown(shown, plan->ref.id), head->commits,
+                        edit->commits);
     return PDR_OK;
 }
 
@@ -529,11 +544,19 @@ static void inherit(pdr_plan *plan, const pdr_head *head)
         next->expiry_ms = head->expiry_ms;
 }
 
-/* Could the origin be what became of `head`? A copy goes on with the numbers of
- * its origin, and none that was given here may come again (I3). */
+bool pdr__head_is_copy(const pdr_head *head)
+{
+    return head->lease.owner.ptr == NULL &&
+           head->lease.until_ms == COPIED_MS + (int64_t)head->commits;
+}
+
+/* Is the origin what became of `head`? Only of a copy that nobody touched can
+ * that be told. It goes on with the numbers of its origin, and none that was
+ * given here may come again (I3). */
 static bool goes_on(const pdr_head *origin, const pdr_head *head)
 {
-    return (origin->revision > head->revision ||
+    return pdr__head_is_copy(head) &&
+           (origin->revision > head->revision ||
             (origin->revision == head->revision &&
              origin->changed_ms == head->changed_ms)) &&
            origin->journal_next >= head->journal_next &&
@@ -558,6 +581,23 @@ static pdr_rc replace(pdr_plan *plan, const pdr_write *write,
     return PDR_OK;
 }
 
+/* Only a copy has work while it is staged, and it is shown as one: else its
+ * numbers would meet those that the session here has given (I3). */
+static pdr_rc admit_work(const pdr_plan *plan, pdr_err *err)
+{
+    const pdr_head *staged = &plan->now;
+    char shown[PDR_SHOWN];
+
+    if (plan->edit->origin != NULL ||
+        (staged->inbox == 0 && staged->journal_next == staged->journal_first &&
+         staged->stream_next == staged->stream_first))
+        return PDR_OK;
+    return PDR_FAIL(err, BAD_EDIT,
+                    "session '%s' was staged as a copy, with work; show it "
+                    "with its origin",
+                    pdr__shown(shown, plan->ref.id));
+}
+
 pdr_rc pdr_plan_show(pdr_plan *plan, const pdr_write *write,
                      const pdr_head *head, pdr_err *err)
 {
@@ -565,7 +605,9 @@ pdr_rc pdr_plan_show(pdr_plan *plan, const pdr_write *write,
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(plan != NULL && write != NULL && plan->shows);
-    rc = head == NULL ? admit_new(plan, err) : admit_known(plan, head, err);
+    rc = admit_work(plan, err);
+    if (rc == PDR_OK)
+        rc = head == NULL ? admit_new(plan, err) : admit_known(plan, head, err);
     if (rc != PDR_OK)
         return rc;
     next = &plan->next;
@@ -640,6 +682,14 @@ static pdr_rc copy_completion(pdr_completion *row, const pdr_plan *plan,
                     pdr__shown(shown, row->correlation_id));
 }
 
+/* One that a stage keeps of the session that goes has its time from there. */
+static bool keeps_time(const pdr_completion *row, const pdr_plan *plan,
+                       const pdr_write *write)
+{
+    return plan->edit->stage != PDR_STAGE_NONE && row->at_ms != 0 &&
+           row->at_ms < write->now_ms;
+}
+
 static void place_completion(pdr_completion *row, const pdr_plan *plan,
                              const pdr_write *write)
 {
@@ -648,7 +698,8 @@ static void place_completion(pdr_completion *row, const pdr_plan *plan,
         row->first_seq += plan->now.next_seq - 1;
         row->last_seq += plan->now.next_seq - 1;
     }
-    row->at_ms = write->now_ms;
+    if (!keeps_time(row, plan, write))
+        row->at_ms = write->now_ms;
 }
 
 pdr_rc pdr_plan_known(pdr_plan *plan, const pdr_write *write, size_t k,
@@ -779,6 +830,7 @@ static pdr_rc finish_copy(pdr_plan *plan, pdr_err *err)
     next->created_ms = origin->created_ms;
     next->changed_ms = origin->changed_ms;
     next->expiry_ms = origin->expiry_ms;
+    next->lease.until_ms = COPIED_MS + (int64_t)next->commits; /* I7 */
     return PDR_OK;
 }
 

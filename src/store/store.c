@@ -304,6 +304,7 @@ static void take_ids(struct ids *ids, const pdr_edit *edit)
 
         row->fingerprint = from->fingerprint;
         row->outcome = from->outcome;
+        row->at_ms = from->at_ms; /* counts for a stage */
     }
     for (size_t i = 0; i < edit->entry_count; i++) {
         pdr_completion *row = NULL;

@@ -109,6 +109,10 @@ PDR_MUST_CHECK pdr_rc pdr__head_check(struct pdr__seal *seal,
 /* Does the edit alter what the session is, and so its revision? */
 bool pdr__edit_moves(const pdr_edit *edit);
 
+/* Was it copied here from another store, and nobody has committed to it since?
+ */
+bool pdr__head_is_copy(const pdr_head *head);
+
 /* --- pages (page.c, page_check.c, cursor.c) --------------------------------
  */
 

@@ -190,6 +190,27 @@ TEST(revision, that_is_late_is_a_conflict_that_changes_nothing)
     suite_close(store);
 }
 
+TEST(commits, that_the_writer_does_not_know_of_are_a_conflict)
+{
+    pdr_store *store = suite_open();
+    const pdr_work inbox = {.kind = S("run"), .body = S("1")};
+    pdr_edit work = EDIT("s", PDR_ANY_REVISION), edit = EDIT("s", 1);
+
+    (void)must_create(store, "s");
+    work.inbox = &inbox;
+    work.inbox_count = 1;
+    (void)must_commit(store, &work);
+    edit.commits = 1;
+    edit.remove = true;
+    must_refuse(PDR_ECONFLICT, "revision_changed", store, &edit);
+    edit.commits = 3;
+    must_refuse(PDR_ECONFLICT, "revision_changed", store, &edit);
+    edit.commits = 2;
+    (void)must_commit(store, &edit);
+    ASSERT(!is_there(store, "s"));
+    suite_close(store);
+}
+
 TEST(revision, lets_one_of_two_writers_through)
 {
     pdr_store *store = suite_open();

@@ -220,7 +220,7 @@ TEST(copy, takes_state_times_and_lease_from_nobody_else)
 TEST(copy, needs_an_origin_that_can_be)
 {
     pdr_store *store = suite_open();
-    pdr_head heads[9];
+    pdr_head heads[11];
     pdr_completion odd = completion;
     pdr_edit edit = whole("s");
 
@@ -235,6 +235,7 @@ TEST(copy, needs_an_origin_that_can_be)
     heads[6].inbox = 10;
     heads[7].inbox_next = 0;
     heads[8].state = PDR_SESSION_UNSEEN;
+    heads[9].revision = heads[10].next_seq = INT64_MAX; /* nobody could go on */
     for (size_t i = 0; i < COUNT(heads); i++) {
         edit.origin = &heads[i];
         must_refuse(PDR_EINVALID, "bad_edit", store, &edit);
@@ -280,17 +281,98 @@ static pdr_edit show_edit(pdr_store *store, const char *id, uint64_t old)
     return show;
 }
 
-TEST(copy, replaces_a_session_with_all_that_waits_for_it)
+/* What the origin was before: one entry less, and other work. */
+static pdr_head earlier(void)
+{
+    pdr_head head = origin;
+
+    head.revision = 16;
+    head.commits = 30;
+    head.changed_ms = 1500;
+    head.next_seq = 4;
+    head.inbox_next = 9;
+    return head;
+}
+
+static pdr_edit earlier_copy(const char *id, const pdr_head *head)
+{
+    pdr_edit edit = whole(id);
+
+    edit.origin = head;
+    edit.entry_count = 1;
+    return edit;
+}
+
+TEST(copy, replaces_an_earlier_one_with_all_that_waits_for_it)
+{
+    pdr_store *store = suite_open();
+    const pdr_head before = earlier();
+    pdr_edit edit = earlier_copy("s", &before);
+
+    must_commit(store, &edit);
+    edit = show_edit(store, "s", 16);
+    must_commit(store, &edit);
+    check_copy(store, "s");
+    suite_close(store);
+}
+
+/* The origin has more of everything, and yet it is not what became of the copy:
+ * both went on. */
+TEST(copy, does_not_replace_an_earlier_one_that_somebody_touched)
+{
+    pdr_store *store = suite_open();
+    const pdr_head before = earlier();
+    const pdr_edit first = earlier_copy("s", &before);
+    const pdr_completion ended = {.correlation_id = S("other"),
+                                  .outcome = S("{}")};
+    pdr_edit touches[4] = {EDIT("s", 16), EDIT("s", PDR_ANY_REVISION),
+                           EDIT("s", PDR_ANY_REVISION), EDIT("s", 16)};
+
+    touches[0].slots = &slot;
+    touches[0].slot_count = 1;
+    touches[1].completions = &ended;
+    touches[1].completion_count = 1;
+    touches[2].lease = PDR_LEASE_TAKE;
+    touches[2].lease_owner = S("w");
+    touches[2].lease_until_ms = NOW - 1;
+    touches[3].expiry = PDR_EXPIRY_CLEAR;
+    for (size_t i = 0; i < COUNT(touches); i++) {
+        pdr_edit edit = first;
+
+        must_commit(store, &edit);
+        must_commit(store, &touches[i]);
+        edit = show_edit(store, "s", head_of(store, "s").revision);
+        must_refuse(PDR_ECONFLICT, "ahead_of_origin", store, &edit);
+        edit = (pdr_edit)EDIT("s", head_of(store, "s").revision);
+        edit.remove = true;
+        must_commit(store, &edit);
+    }
+    ASSERT_RC(PDR_OK, pdr_store_sweep(NULL, store, PDR_NEVER, NULL));
+    suite_close(store);
+}
+
+TEST(copy, does_not_replace_a_session_that_was_made_here)
 {
     pdr_store *store = suite_open();
     pdr_edit edit = EDIT("s", 0);
 
-    edit.inbox = work;
-    edit.inbox_count = 2;
     must_commit(store, &edit);
     edit = show_edit(store, "s", 1);
+    must_refuse(PDR_ECONFLICT, "ahead_of_origin", store, &edit);
+    ASSERT_RC(PDR_OK, pdr_store_sweep(NULL, store, PDR_NEVER, NULL));
+    suite_close(store);
+}
+
+TEST(copy, with_work_is_shown_as_a_copy)
+{
+    pdr_store *store = suite_open();
+    pdr_edit edit = EDIT("s", 0);
+
     must_commit(store, &edit);
-    check_copy(store, "s");
+    edit = show_edit(store, "s", 1);
+    edit.origin = NULL;
+    must_refuse(PDR_EINVALID, "bad_edit", store, &edit);
+    ASSERT_RC(PDR_OK, pdr_store_sweep(NULL, store, PDR_NEVER, NULL));
     suite_close(store);
 }
 

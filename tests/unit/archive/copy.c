@@ -257,6 +257,108 @@ TEST(copy, never_replaces_what_went_on_by_itself)
     }
 }
 
+/* Both sides went on, and the origin has more: still it is another session. */
+TEST(copy, never_replaces_one_side_of_a_fork)
+{
+    pdr_store *from = copy_trip_source(), *to = open_memory();
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_OK, copy(to, from, &all, NULL, NULL));
+    append(to, "few-7");
+    for (int i = 0; i < 3; i++)
+        append(from, "few-7");
+    ASSERT_RC(PDR_ECONFLICT, copy(to, from, &replacing, NULL, &err));
+    ASSERT_STR("ahead_of_origin", err.reason);
+    ASSERT_INT(2, head_of(to, "few-7").revision);
+    pdr_store_close(to);
+    pdr_store_close(from);
+}
+
+/* What two stores made of one id on their own may have the same numbers. */
+TEST(copy, takes_nothing_for_the_same_that_is_no_copy)
+{
+    pdr_store *from = open_memory(), *to = open_memory();
+    const pdr_slot slots[] = {{.key = pdr_str_c("x"), .value = pdr_str_c("1")},
+                              {.key = pdr_str_c("x"), .value = pdr_str_c("2")}};
+    pdr_edit edit = {.ref = {.id = pdr_str_c("s")}, .slot_count = 1};
+    pdr_err err = PDR_ERR_INIT;
+
+    edit.slots = &slots[0];
+    ASSERT_RC(PDR_OK, commit(from, &edit));
+    edit.slots = &slots[1];
+    ASSERT_RC(PDR_OK, commit(to, &edit));
+    ASSERT_RC(PDR_EEXISTS, copy(to, from, &all, NULL, &err));
+    ASSERT_RC(PDR_ECONFLICT, copy(to, from, &replacing, NULL, &err));
+    ASSERT_STR("ahead_of_origin", err.reason);
+    pdr_store_close(to);
+    pdr_store_close(from);
+}
+
+struct left {
+    unsigned count;
+    char id[32], reason[32];
+};
+
+static pdr_rc note_left(void *arg, const pdr_copy_report *report, pdr_err *err)
+{
+    struct left *left = arg;
+
+    (void)err;
+    if (report->left_out == NULL)
+        return PDR_OK;
+    left->count++;
+    (void)snprintf(left->id, sizeof(left->id), "%.*s",
+                   (int)report->left_out->id.len, report->left_out->id.ptr);
+    (void)snprintf(left->reason, sizeof(left->reason), "%s",
+                   report->why->reason);
+    return PDR_OK;
+}
+
+TEST(copy, leaves_out_what_is_something_else_if_told_to)
+{
+    const pdr_edit made = {.ref = {.id = pdr_str_c("few-7")}};
+    pdr_copy_opts opts = {.skip_others = true, .now_ms = NOW};
+
+    for (int replaces = 0; replaces < 2; replaces++) {
+        pdr_store *from = copy_trip_source(), *to = open_memory();
+        pdr_copy_report report;
+        struct left left = {0, "", ""};
+
+        ASSERT_RC(PDR_OK, commit(to, &made));
+        opts.replace = replaces == 1;
+        ASSERT_RC(PDR_OK,
+                  pdr_copy(&report, to, from, &opts, NULL, note_left, &left));
+        ASSERT_INT(COPY_TRIP_SESSIONS - 1, report.sessions);
+        ASSERT_INT(1, report.others);
+        ASSERT_INT(1, left.count);
+        ASSERT_STR("few-7", left.id);
+        ASSERT_STR(replaces == 1 ? "ahead_of_origin" : "session_exists",
+                   left.reason);
+        pdr_store_close(to);
+        pdr_store_close(from);
+    }
+}
+
+/* A copy that is newer than what its origin was set back to. */
+TEST(copy, leaves_out_what_is_newer_if_told_to)
+{
+    const pdr_copy_opts opts = {
+        .replace = true, .skip_others = true, .now_ms = NOW};
+    pdr_store *old = copy_trip_source(), *from = copy_trip_source();
+    pdr_store *to = open_memory();
+    pdr_copy_report report;
+
+    append(from, "few-7");
+    ASSERT_RC(PDR_OK, copy(to, from, &all, NULL, NULL));
+    ASSERT_RC(PDR_OK, copy(to, old, &opts, &report, NULL));
+    ASSERT_INT(1, report.others);
+    ASSERT_INT(2, head_of(to, "few-7").revision);
+    ASSERT(unseen(to) == 0);
+    pdr_store_close(to);
+    pdr_store_close(from);
+    pdr_store_close(old);
+}
+
 /* --- somebody writes meanwhile ---------------------------------------------
  */
 

@@ -121,7 +121,7 @@ TEST(edits_check, refuses_work_and_leases_for_what_is_staged)
 TEST(edits_check, takes_state_expiry_and_fence_when_it_is_shown)
 {
     static const char *const paths[] = {"/edits/0/state", "/edits/0/expiry",
-                                        "/edits/0/fence"};
+                                        "/edits/0/fence", "/edits/0/commits"};
 
     for (size_t i = 0; i < PDR_COUNT(verbs); i++) {
         for (size_t way = 0; way < PDR_COUNT(paths); way++) {
@@ -130,6 +130,7 @@ TEST(edits_check, takes_state_expiry_and_fence_when_it_is_shown)
             edit.set_state = way == 0;
             edit.expiry = way == 1 ? PDR_EXPIRY_CLEAR : PDR_EXPIRY_KEEP;
             edit.fence = way == 2;
+            edit.commits = way == 3;
             if (verbs[i] == PDR_STAGE_SHOW)
                 good(&edit);
             else
