@@ -16,8 +16,9 @@
  *       look at what is new, not another walk.
  *   I2  Each commit cuts at a place of the survey (turns.c): the session is
  *       whole after each of them, and who is killed leaves a whole one.
- *   I3  A completion goes when all its entries are gone, and not within 24
- *       hours: who repeats a request gets its answer, and no second turn.
+ *   I3  A completion goes when all its entries are gone, or it has ended and
+ *       never had any, and not within 24 hours: who repeats a request gets its
+ *       answer, and no second turn.
  *   I4  What was kept by I3 goes later: as soon as there are more completions
  *       than entries, all of them are looked at.
  */
@@ -349,6 +350,14 @@ static pdr_rc cut_all(struct retention *r)
 
 /* --- completions of entries that went before ------------------------------ */
 
+/* Are its entries gone? If it never had any: has it ended? */
+static bool is_over(const pdr_completion *row, const pdr_head *head)
+{
+    if (row->first_seq == 0)
+        return row->outcome.ptr != NULL;
+    return row->epoch != head->epoch || row->last_seq < head->first_seq;
+}
+
 static pdr_rc clear_page(struct retention *r, const pdr_page *page)
 {
     pdr_edit edit = {.ref = r->opts->ref,
@@ -359,10 +368,8 @@ static pdr_rc clear_page(struct retention *r, const pdr_page *page)
     drops_clear(&r->drops);
     for (size_t i = 0; i < page->count && rc == PDR_OK; i++) {
         const pdr_completion *row = &page->completions[i];
-        bool gone = row->epoch != page->head.epoch ||
-                    row->last_seq < page->head.first_seq;
 
-        if (row->epoch != 0 && gone && is_old(row, r->opts->now_ms))
+        if (is_over(row, &page->head) && is_old(row, r->opts->now_ms))
             rc = add_drop(&r->drops, row, &r->err);
     }
     if (rc != PDR_OK || r->drops.count == 0)

@@ -79,6 +79,8 @@ struct pdr__survey {
     uint64_t turns; /* that ended */
     bool begun;     /* the turn has its request, or message of a user */
     bool aging;     /* all so far was older */
+    bool at_end;    /* the last cut is behind the last entry, and its turn may
+                       go on */
     uint64_t limit; /* nothing from here on goes; PDR_NO_TURN: not known yet */
     struct pdr__calls calls;
     /* What it found, in order. */

@@ -20,7 +20,9 @@
  *   T1  Cuts stand at beginnings of turns, or behind the last entry, in order.
  *   T2  No entry from a cut on answers a call before it, as far as entries were
  *       handed in.
- *   T3  A turn begins with a request, or with a message of a user. What stands
+ *   T3  The cut behind the last entry is there only as long as nothing comes
+ *       that belongs to the turn in front of it.
+ *   T4  A turn begins with a request, or with a message of a user. What stands
  *       before the first of them belongs to the first turn; everything else to
  *       the turn that it stands in.
  */
@@ -119,6 +121,17 @@ static void take_back(struct pdr__survey *survey, uint64_t back)
         survey->count--;
 }
 
+/* An entry came behind what was the last one: if its turn had been taken for
+ * over, that stays now, whatever its age (T3). */
+static void look_behind(struct pdr__survey *survey, const pdr_entry *row,
+                        bool begins)
+{
+    if (!begins && survey->at_end && survey->count > 0 &&
+        survey->cuts[survey->count - 1].seq == row->seq)
+        survey->count--;
+    survey->at_end = false;
+}
+
 pdr_rc pdr__survey_add(struct pdr__survey *survey, const pdr_entry *row,
                        pdr_err *err)
 {
@@ -126,6 +139,8 @@ pdr_rc pdr__survey_add(struct pdr__survey *survey, const pdr_entry *row,
     uint64_t back = PDR_NO_TURN;
     pdr_rc rc = pdr__row_body(&body, row, err);
 
+    if (rc == PDR_OK)
+        look_behind(survey, row, pdr__turn_begins(row, body));
     if (rc == PDR_OK && survey->limit == PDR_NO_TURN)
         rc = find_limit(survey, row, pdr__turn_begins(row, body), err);
     if (rc == PDR_OK)
@@ -145,7 +160,8 @@ pdr_rc pdr__survey_end(struct pdr__survey *survey, pdr_err *err)
 
     if (survey->limit != PDR_NO_TURN)
         return PDR_OK;
-    if (survey->aging && survey->next > survey->first)
+    survey->at_end = survey->aging && survey->next > survey->first;
+    if (survey->at_end)
         rc = end_turn(survey, survey->next, err);
     if (rc == PDR_OK)
         set_limit(survey, survey->turn);
@@ -155,7 +171,8 @@ pdr_rc pdr__survey_end(struct pdr__survey *survey, pdr_err *err)
 bool pdr__survey_is_done(const struct pdr__survey *survey)
 {
     return survey->limit != PDR_NO_TURN &&
-           (survey->calls.waiting == 0 || survey->count == 0);
+           (survey->count == 0 ||
+            (survey->calls.waiting == 0 && !survey->at_end));
 }
 
 void pdr__survey_forget(struct pdr__survey *survey, uint64_t first)

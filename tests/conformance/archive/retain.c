@@ -315,19 +315,22 @@ TEST(retain, removes_later_what_was_too_young)
     suite_close(store);
 }
 
-TEST(retain, keeps_completions_that_never_had_entries)
+TEST(retain, keeps_completions_without_entries_until_they_ended_long_ago)
 {
     const pdr_completion bare[] = {
         {.correlation_id = S("x"), .outcome = S("{}")},
-        {.correlation_id = S("y"), .outcome = S("{}")}};
+        {.correlation_id = S("y"), .outcome = S("{}")},
+        {.correlation_id = S("waits")}};
     pdr_store *store = suite_open();
     pdr_edit edit = EDIT("s", 0);
 
     edit.completions = bare;
     edit.completion_count = COUNT(bare);
     (void)must_commit(store, &edit);
-    ASSERT_INT(0, must_retain(store, 1, 0, NOW + 9 * DAY).completions);
-    ASSERT_INT(2, head_of(store, "s").completions);
+    ASSERT_INT(0, must_retain(store, 1, 0, NOW + DAY).completions);
+    ASSERT_INT(3, head_of(store, "s").completions);
+    ASSERT_INT(2, must_retain(store, 1, 0, NOW + 9 * DAY).completions);
+    ASSERT(has_completion(store, "waits"));
     suite_close(store);
 }
 

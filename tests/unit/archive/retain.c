@@ -94,7 +94,17 @@ static void fill(pdr_store *store, const char *text)
     past_dispose(&past);
 }
 
-enum deed { APPEND, ANSWER, CUT, CUT_LITTLE, REPLACE, REMOVE, COMPLETE, FAIL };
+enum deed {
+    APPEND,
+    RESPOND,
+    ANSWER,
+    CUT,
+    CUT_LITTLE,
+    REPLACE,
+    REMOVE,
+    COMPLETE,
+    FAIL
+};
 
 struct other {
     enum deed deed;
@@ -126,6 +136,9 @@ static pdr_rc do_first(pdr_store *store, const pdr_edit *edit, void *arg)
     switch (other->deed) {
     case APPEND:
         append(store, "u a");
+        break;
+    case RESPOND:
+        append(store, "a");
         break;
     case ANSWER:
         append(store, "t-x");
@@ -178,6 +191,29 @@ TEST(retain, goes_on_when_others_append)
     ASSERT_INT(head_of(store).revision, report.revision);
     check_whole(store);
     pdr_store_close(store);
+}
+
+/* All turns are old; then the last one gets its response, or another begins. */
+TEST(retain, by_age_keeps_a_turn_that_goes_on_meanwhile)
+{
+    static const struct {
+        enum deed deed;
+        uint64_t turns, first;
+    } cases[] = {{RESPOND, 1, 3}, {APPEND, 2, 4}};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct other other = {cases[i].deed, 1, 0};
+        pdr_store *store = open_with("u a u", &other);
+        const pdr_retain_opts opts = {
+            .ref = ref_of_s(), .before_ms = NOW + DAY, .now_ms = NOW + 3 * DAY};
+        pdr_retain_report report;
+
+        ASSERT_RC(PDR_OK, pdr_retain(&report, store, &opts, NULL));
+        ASSERT_INT(cases[i].turns, report.turns);
+        ASSERT_INT(cases[i].first, head_of(store).first_seq);
+        check_whole(store);
+        pdr_store_close(store);
+    }
 }
 
 TEST(retain, gives_up_when_others_never_stop)
