@@ -9,11 +9,10 @@
  *      by age, of all          all sessions, one after the other
  *
  * INVARIANTS, cited below as I1..I3
- *   I1  A session goes as it was read: at that revision, in that epoch. Who
- *       wrote meanwhile keeps it.
- *   I2  A lease does not move the revision. So we take it first, and remove the
- *       session under it: nobody works on a session while it goes, and a lease
- *       that somebody holds spares it.
+ *   I1  A session goes as it was read: no commit came since, not even one of
+ *       work. Who wrote meanwhile keeps it.
+ *   I2  We take its lease first, and remove the session under it: nobody works
+ *       on a session while it goes, and a lease that somebody holds spares it.
  *   I3  The next page is read before the sessions of this one go: a list by
  *       expiry finds its place by the last session of a page.
  */
@@ -114,8 +113,9 @@ static void take_leases(struct purge *p)
     for (size_t i = 0; i < batch->count; i++)
         batch->edits[i] = (pdr_edit){
             .ref = batch->heads[i]->ref,
-            .revision = batch->heads[i]->revision, /* I1 */
+            .revision = batch->heads[i]->revision,
             .epoch = batch->heads[i]->epoch,
+            .commits = batch->heads[i]->commits, /* I1 */
             .lease = PDR_LEASE_TAKE,
             .lease_owner = PDR_LIT("purge"),
             .lease_until_ms = until_ms,
@@ -141,9 +141,10 @@ static void remove_held(struct purge *p)
     for (size_t i = 0; i < batch->count; i++)
         batch->edits[i] = (pdr_edit){
             .ref = batch->heads[i]->ref,
-            .revision = batch->heads[i]->revision, /* I1 */
+            .revision = batch->heads[i]->revision,
             .epoch = batch->heads[i]->epoch,
-            .fence = batch->done[i].fence, /* I2 */
+            .commits = batch->heads[i]->commits + 1, /* I1: the lease, I2 */
+            .fence = batch->done[i].fence,
             .remove = true,
         };
     hand_over(p);
@@ -188,10 +189,49 @@ static void remove_batch(struct purge *p)
     p->batch.count = 0;
 }
 
+/* Does work wait that came due since the time that counts? Work moves no time
+ * of change. What is due later, a timer, does not count. */
+static bool waits(const struct purge *p, const pdr_page *page)
+{
+    for (size_t i = 0; i < page->count; i++) {
+        if (page->work[i].due_ms >= p->opts->changed_before_ms &&
+            page->work[i].due_ms <= p->opts->now_ms)
+            return true;
+    }
+    return false;
+}
+
+static bool is_waited_for(struct purge *p, const pdr_head *head)
+{
+    pdr_query query = {
+        .what = PDR_READ_INBOX, .ref = head->ref, .limit = PDR_MAX_PAGE_ROWS};
+    pdr_page *page = NULL, *before = NULL;
+    bool found = false;
+    pdr_rc rc = PDR_OK;
+
+    if (p->opts->changed_before_ms == 0 || head->inbox == 0)
+        return false;
+    do {
+        rc = pdr_store_read(&page, p->store, &query, &p->err);
+        pdr_page_free(before); /* it had the cursor */
+        before = page;
+        if (rc == PDR_OK) {
+            found = waits(p, page);
+            query.after = page->next;
+        }
+    } while (rc == PDR_OK && !found && query.after.ptr != NULL);
+    pdr_page_free(page);
+    if (rc != PDR_OK && rc != PDR_ENOTFOUND)
+        p->rc = rc;
+    return found;
+}
+
 static void purge_one(struct purge *p, const pdr_head *head)
 {
-    if (is_held(head, p->opts->now_ms)) {
+    if (is_held(head, p->opts->now_ms) || is_waited_for(p, head)) {
         p->report.spared++;
+    } else if (p->rc != PDR_OK) {
+        return;
     } else if (p->opts->dry_run) {
         p->report.removed++;
         p->report.entries += head->next_seq - head->first_seq;

@@ -192,6 +192,41 @@ TEST(purge, spares_what_somebody_holds)
     suite_close(store);
 }
 
+/* Work moves no time of change, and must not get lost for that. */
+TEST(purge, spares_by_age_what_has_work_since_then)
+{
+    static const struct {
+        int64_t due_ms;
+        bool stays;
+    } cases[] = {{299, false},
+                 {300, true},
+                 {1000, true},
+                 {1001, false},
+                 {PDR_NEVER, false}};
+    const pdr_purge_opts by_age = {.changed_before_ms = 300, .now_ms = 1000};
+    const pdr_purge_opts expired = {.expired = true, .now_ms = 1000};
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        pdr_store *store = suite_open();
+        pdr_work rows[2] = {
+            {.due_ms = 1, .kind = S("run"), .body = S("{}")},
+            {.due_ms = cases[i].due_ms, .kind = S("run"), .body = S("{}")}};
+        pdr_edit edit = EDIT("s", PDR_ANY_REVISION);
+        pdr_purge_opts counted = by_age;
+
+        (void)make(store, NULL, "s", 1, 100, 500);
+        edit.inbox = rows;
+        edit.inbox_count = COUNT(rows);
+        (void)must_commit_at(store, &edit, 900);
+        counted.dry_run = true;
+        ASSERT_INT(cases[i].stays, must_purge(store, &counted).spared);
+        ASSERT_INT(cases[i].stays, must_purge(store, &by_age).spared);
+        ASSERT(has(store, "default", "s") == cases[i].stays);
+        ASSERT_INT(cases[i].stays, must_purge(store, &expired).removed);
+        suite_close(store);
+    }
+}
+
 /* --- many ------------------------------------------------------------------
  */
 

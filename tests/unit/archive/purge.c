@@ -49,7 +49,7 @@ static bool head_of(pdr_head *out, pdr_store *store, const char *id)
 /* --- others come first -----------------------------------------------------
  */
 
-enum deed { WRITE, LEASE, REMOVE, TAKE_OVER, FAIL };
+enum deed { WRITE, WORK, LEASE, REMOVE, TAKE_OVER, FAIL };
 
 struct other {
     enum deed deed;
@@ -61,6 +61,7 @@ static pdr_rc do_first(pdr_store *store, const pdr_edit *edit, void *arg)
 {
     const struct other *other = arg;
     const pdr_entry row = {.body = pdr_str_c("{}")};
+    const pdr_work work = {.kind = pdr_str_c("run"), .body = pdr_str_c("{}")};
     pdr_edit own = {.ref = {.id = pdr_str_c("b")}, .revision = 1};
     int64_t now_ms = 2000;
 
@@ -71,6 +72,10 @@ static pdr_rc do_first(pdr_store *store, const pdr_edit *edit, void *arg)
     case WRITE:
         own.entries = &row;
         own.entry_count = 1;
+        break;
+    case WORK:
+        own.inbox = &work;
+        own.inbox_count = 1;
         break;
     case TAKE_OVER:
         now_ms = INT64_MAX; /* a clock that is far ahead */
@@ -113,7 +118,8 @@ static void check_spared(enum deed deed, bool late)
     ASSERT(!head_of(&head, store, "a") && !head_of(&head, store, "c"));
     ASSERT(head_of(&head, store, "b"));
     /* Nobody but a worker holds it. */
-    ASSERT((head.lease.owner.ptr != NULL) == (deed != WRITE));
+    ASSERT((head.lease.owner.ptr != NULL) ==
+           (deed == LEASE || deed == TAKE_OVER));
     ASSERT_INT(deed == WRITE ? 2 : 1, head.revision);
     pdr_store_close(store);
 }
@@ -122,6 +128,12 @@ TEST(purge, spares_what_somebody_writes_meanwhile)
 {
     check_spared(WRITE, false);
     check_spared(WRITE, true);
+}
+
+TEST(purge, spares_what_gets_work_meanwhile)
+{
+    check_spared(WORK, false);
+    check_spared(WORK, true);
 }
 
 TEST(purge, spares_what_somebody_leases_meanwhile)
