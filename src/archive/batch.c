@@ -212,6 +212,7 @@ static pdr_rc keep_completions(struct pdr__batch *b, const pdr_page *page,
             continue;
         rows[edit.completion_count].correlation_id = old->correlation_id;
         rows[edit.completion_count].fingerprint = old->fingerprint;
+        rows[edit.completion_count].at_ms = old->at_ms;
         rows[edit.completion_count++].outcome = old->outcome;
     }
     edit.completions = rows;
@@ -469,7 +470,7 @@ pdr_rc pdr__batch_finish(struct pdr__batch *batch, pdr_str frame, pdr_err *err)
 
     if (b->replaces && !b->staged)
         rc = begin_replacing(b, err);
-    if (rc == PDR_OK && b->replaces && b->properties == 0 &&
+    if (rc == PDR_OK && b->replaces && !b->says_properties &&
         b->old.properties > 0)
         rc = keep(b, PDR_READ_PROPERTIES, keep_properties, err);
     if (rc == PDR_OK && b->count > 0 && b->bytes + frame.len > PDR_STAGE_BYTES)

@@ -279,6 +279,7 @@ struct pdr__batch {
     bool staged;              /* there is a stage */
     int64_t began_ms;         /* by the clock that only goes forwards */
     uint64_t epoch;           /* of it */
+    bool says_properties;     /* the document has a list of them, maybe empty */
     pdr_expiry_verb expiry;   /* what the document says of it */
     int64_t expiry_ms;
     pdr_committed done; /* by the last commit */
@@ -318,10 +319,11 @@ struct pdr__split {
     struct pdr__twice *twice;
     struct pdr__framer *frame;
     struct pdr__batch *batch;
-    int64_t now_ms;
-    int64_t mark;   /* all bytes before it are in the frame or in rows */
-    size_t deepest; /* containers that may be open here */
-    pdr_buf path;   /* of the spot or row that we are at */
+    int64_t entry_ms; /* of an entry without a time: that of the one before it,
+                         of the first one the time of the import */
+    int64_t mark;     /* all bytes before it are in the frame or in rows */
+    size_t deepest;   /* containers that may be open here */
+    pdr_buf path;     /* of the spot or row that we are at */
     uint64_t slots, properties;
 };
 

@@ -130,22 +130,27 @@ static pdr_rc row_too_large(const struct pdr__split *s, int64_t from,
                 err);
 }
 
-/* The next event inside of a row that began at `from`. */
-static pdr_rc advance_row(struct pdr__split *s, int64_t from, pdr_err *err)
+/* The next event, of a row that begins at `from` or behind it. */
+static pdr_rc advance_to(struct pdr__split *s, int64_t from, pdr_err *err)
 {
     pdr_err cause = PDR_ERR_INIT;
     pdr_rc rc = advance(s, &cause);
 
     if (rc == PDR_ELIMIT && strcmp(cause.reason, "too_large") == 0)
         return row_too_large(s, from, err);
-    if (rc != PDR_OK) {
-        if (err != NULL)
-            *err = cause;
-        return rc;
-    }
-    if (s->source->end - from > (int64_t)PDR_MAX_ROW_BYTES)
+    if (rc != PDR_OK && err != NULL)
+        *err = cause;
+    return rc;
+}
+
+/* The next event inside of a row that began at `from`. */
+static pdr_rc advance_row(struct pdr__split *s, int64_t from, pdr_err *err)
+{
+    pdr_rc rc = advance_to(s, from, err);
+
+    if (rc == PDR_OK && s->source->end - from > (int64_t)PDR_MAX_ROW_BYTES)
         return row_too_large(s, from, err);
-    return PDR_OK;
+    return rc;
 }
 
 /* Go over a value that is a row, `above` levels deep in its document. */
@@ -163,7 +168,7 @@ static pdr_rc pass_row(struct pdr__split *s, size_t above,
     while (rc == PDR_OK && s->source->depth > outside) {
         rc = advance_row(s, from, err);
         if (rc == PDR_OK && note != NULL)
-            rc = pdr__entry_note_feed(note, s->source, s->now_ms, err);
+            rc = pdr__entry_note_feed(note, s->source, s->entry_ms, err);
     }
     s->deepest = deepest;
     return rc;
@@ -380,8 +385,10 @@ static pdr_rc split_entry(struct pdr__split *s, struct gaps *gaps, pdr_err *err)
         rc = gap_before(&separator, gaps, s, err);
     if (rc != PDR_OK)
         return rc;
-    pdr__entry_note_init(&note, s->layout->shape, s->source->depth, s->now_ms);
+    pdr__entry_note_init(&note, s->layout->shape, s->source->depth,
+                         s->entry_ms);
     rc = pass_row(s, above, &note, err);
+    s->entry_ms = note.created_ms;
     if (rc == PDR_OK)
         rc = pdr__batch_entry(s->batch, &note, separator, from, err);
     if (rc == PDR_ELIMIT && err != NULL && err->path[0] == '\0')
@@ -567,7 +574,7 @@ static pdr_rc split_member(struct rows *r, struct pdr__split *s, pdr_err *err)
     if (rc != PDR_OK)
         return rc;
     s->mark = name;
-    rc = advance(s, err);
+    rc = advance_to(s, s->source->end, err); /* a text may be all of a row */
     if (rc != PDR_OK)
         return rc;
     pdr__framer_member(s->frame, pdr_buf_str(&r->before),
@@ -613,6 +620,8 @@ static pdr_rc split_members(struct pdr__split *s, size_t spot, pdr_err *err)
                      .key = PDR_BUF_INIT(SIZE_MAX)};
     pdr_rc rc = PDR_OK;
 
+    if (s->layout->spots[spot].kind == PDR_SPOT_PROPERTIES)
+        s->batch->says_properties = true;
     to_frame(s, s->source->begin);
     pdr__framer_members(s->frame, rows_of(s, spot));
     s->mark = s->source->end;
@@ -832,7 +841,7 @@ pdr_rc pdr__split_run(struct pdr__split *split, pdr_err *err)
     pdr_rc rc = PDR_OK;
 
     s->mark = 0;
-    s->deepest = PDR_IMPORT_DEPTH;
+    s->deepest = PDR_DEFAULT_DEPTH;
     rc = advance(s, err);
     if (rc == PDR_OK)
         rc = split_spot(s, 0, err);

@@ -68,6 +68,10 @@ static pdr_rc note(int64_t *before, struct pdr__twice *t, int64_t container,
 
 static pdr_rc add_early(struct pdr__twice *t, int64_t at, pdr_err *err)
 {
+    if (t->count == PDR_MAX_SLOTS)
+        return PDR_FAIL(err, TOO_MANY_SLOTS,
+                        "names stand here a second time more than %u times",
+                        PDR_MAX_SLOTS);
     if (t->count == t->cap) {
         size_t cap = t->cap == 0 ? 16 : t->cap * 2;
         int64_t *grown = pdr__realloc(t->early, cap * sizeof(*grown));

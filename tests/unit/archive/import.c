@@ -118,7 +118,8 @@ TEST(import, makes_rows_of_a_state_document)
     ASSERT_INT(INT64_C(1772359200000), page->entries[0].created_ms);
     ASSERT(page->entries[0].separator.ptr == NULL);
     ASSERT_INT(PDR_ROW_RESPONSE, page->entries[1].kind);
-    ASSERT_INT(NOW, page->entries[1].created_ms);
+    /* It has no time of its own, and came behind the first. */
+    ASSERT_INT(INT64_C(1772359200000), page->entries[1].created_ms);
     ASSERT(page->entries[1].separator.ptr == NULL);
     ASSERT_TEXT("{\"json_type\":\"response\",\"correlationId\":\"c-1\"}",
                 page->entries[1].body);
@@ -129,6 +130,27 @@ TEST(import, makes_rows_of_a_state_document)
     page = read_rows(store, "@dafx-desk@7", PDR_READ_COMPLETIONS);
     ASSERT_SIZE(1, page->count);
     ASSERT_INT(2, page->completions[0].last_seq);
+    pdr_page_free(page);
+    pdr_store_close(store);
+}
+
+TEST(import, takes_the_time_of_the_import_where_nothing_tells_another)
+{
+    pdr_store *store = new_store();
+    pdr_page *page = NULL;
+
+    ASSERT_RC(PDR_OK, import_text(NULL, store, "s",
+                                  "{\"stateBag\":{"
+                                  "\"InMemoryChatHistoryProvider\":{"
+                                  "\"messages\":[{},{\"createdAt\":"
+                                  "\"2026-03-01T10:00:00Z\"},{\"createdAt\":"
+                                  "\"soon\"}]}}}",
+                                  NULL));
+    page = read_rows(store, "s", PDR_READ_ENTRIES);
+    ASSERT_SIZE(3, page->count);
+    ASSERT_INT(NOW, page->entries[0].created_ms);
+    ASSERT_INT(INT64_C(1772359200000), page->entries[1].created_ms);
+    ASSERT_INT(INT64_C(1772359200000), page->entries[2].created_ms);
     pdr_page_free(page);
     pdr_store_close(store);
 }
@@ -161,7 +183,7 @@ TEST(import, makes_rows_of_a_session)
     ASSERT_INT(PDR_ROW_MESSAGE, page->entries[0].kind);
     ASSERT_INT(PDR_ROW_PYTHON, page->entries[0].shape);
     ASSERT_INT(INT64_C(1772323200000), page->entries[0].created_ms);
-    ASSERT_INT(NOW, page->entries[1].created_ms);
+    ASSERT_INT(INT64_C(1772323200000), page->entries[1].created_ms);
     pdr_page_free(page);
     page = read_rows(store, "p-1", PDR_READ_SLOTS);
     ASSERT_TEXT("\\u0000\\ud800", page->slots[0].key);

@@ -336,6 +336,7 @@ TEST(import, replaces_a_session_and_keeps_what_is_not_of_the_document)
     ASSERT_TEXT("c-1", page->completions[0].correlation_id);
     ASSERT_TEXT("{\"a\":1}", page->completions[0].outcome);
     ASSERT_INT(0, page->completions[0].first_seq);
+    ASSERT_INT(NOW - 1000, page->completions[0].at_ms); /* it gets no younger */
     ASSERT_TEXT("f", page->completions[1].fingerprint);
     ASSERT_INT(1, page->completions[1].first_seq);
     pdr_page_free(page);
@@ -358,6 +359,30 @@ TEST(import, takes_the_properties_of_the_document_if_it_has_some)
     ASSERT_TEXT("q", page->properties[0].key);
     pdr_page_free(page);
     pdr_store_close(store);
+}
+
+/* An empty list says that there are none, and a name that no row can have is
+ * one of the document's own. */
+TEST(import, takes_the_document_by_its_word_that_it_has_no_properties)
+{
+    static const char *const lists[] = {"{}", "{\"\":1}"};
+
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        pdr_store *store = new_store();
+        pdr_page *page = NULL;
+        char text[200];
+
+        make_old(store);
+        snprintf(text, sizeof(text),
+                 "{\"session\":{\"stateBag\":{}},"
+                 "\"additionalProperties\":%s}",
+                 lists[i]);
+        ASSERT_RC(PDR_OK, replace(NULL, store, text, 0, NULL));
+        page = read_rows(store, PDR_READ_PROPERTIES);
+        ASSERT_SIZE(0, page->count);
+        pdr_page_free(page);
+        pdr_store_close(store);
+    }
 }
 
 TEST(import, replaces_only_the_revision_that_was_named)
@@ -494,7 +519,11 @@ TEST(import, refuses_a_row_that_is_too_large)
         {"0]}", 1},
         {0}};
 
+    static const struct flow_piece one_text[] = {
+        {"{\"stateBag\":{\"k\" : \"", 1}, {THOUSAND, 69000}, {"\"}}", 1}, {0}};
+
     assert_refused("row_too_large", "/data/conversationHistory/1", long_text);
+    assert_refused("row_too_large", "/stateBag/k", one_text);
     assert_refused("row_too_large", "/stateBag/b~0c", many_values);
     assert_refused("row_too_large", "", frame);
 }
@@ -593,6 +622,21 @@ TEST(import, counts_slots_before_it_takes_them)
     pdr_store_close(store);
 }
 
+/* Each costs room in the frame, and none counts as a slot. */
+TEST(import, counts_names_that_stand_there_again_and_again)
+{
+    static const struct flow_piece at_limit[] = {
+        {"{\"stateBag\":{", 1}, {"\"a\":0,", 100000}, {"\"a\":1}}", 1}, {0}};
+    static const struct flow_piece above[] = {
+        {"{\"stateBag\":{", 1}, {"\"a\":0,", 100001}, {"\"a\":1}}", 1}, {0}};
+    pdr_store *store = new_store();
+
+    ASSERT_RC(PDR_OK, import_flow(NULL, store, at_limit, NULL));
+    assert_comes_back(at_limit, store);
+    pdr_store_close(store);
+    assert_refused("too_many_slots", "", above);
+}
+
 /* `depth` brackets around nothing, in a document. */
 static pdr_rc import_deep(const char *head, size_t depth, const char *tail,
                           pdr_err *err)
@@ -633,6 +677,7 @@ TEST(import, counts_levels_from_the_root_of_the_session)
          "/storeState/messages/0", 123},
         {"{\"session\":{},\"additionalProperties\":{\"p\":", "}}",
          "/additionalProperties/p", 126},
+        {"{\"session\":{},\"x\":", "}", "", 127},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
