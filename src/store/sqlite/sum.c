@@ -2,8 +2,9 @@
  * sum.c - is a page what was written?
  *
  * WHY  SQLite takes what a disk gives. A digest of ours tells a changed row,
- *      but not a changed key that hides one, nor a page that came back old or
- *      in another place. So each page has a sum of its own. It is the sum that
+ *      but not a changed key that hides one, nor a page that came back in
+ *      another place. So each page has a sum of its own; one that came back
+ *      old has an old sum that fits, and stays unseen here. It is the sum that
  *      SQLite has in its log ("Checksum Algorithm" in its description of that
  *      format), which the frames of the log have already: two words of 32
  *      bits, each of which takes in a word and the other one. Whatever happens
