@@ -131,6 +131,7 @@ typedef enum pdr_part {
 
 typedef struct pdr_work {
     pdr_ref session;        /* reading what is due: whose row it is */
+    uint64_t epoch;         /* of that session; ignored in a commit */
     uint64_t n;             /* from 1, never used again; given by the commit */
     int64_t due_ms;         /* inbox: not before; elsewhere PDR_NEVER, and
                                ignored in a commit */
@@ -410,8 +411,9 @@ typedef enum pdr_read_what {
     PDR_READ_INBOX = 8,
     PDR_READ_SESSIONS = 9, /* heads, the last changed first */
     /* These two are of all tenants; what has the same time comes in the order
-     * of epochs, and may come again on the next page if the last session of
-     * this one was removed meanwhile. */
+     * of epochs. What keeps its time while page after page is read is told,
+     * whatever happens to other sessions; one that is made anew meanwhile may
+     * come again. */
     PDR_READ_EXPIRED = 10, /* heads, the first expired first */
     PDR_READ_DUE = 11,     /* inbox rows, the first due first */
     PDR_READ_ALL = 12      /* heads of all tenants, in order of the bytes of

@@ -292,8 +292,10 @@ pdr_rc pdr_page_add_work(pdr_page *page, const pdr_work *row, pdr_err *err)
     PDR_REQUIRE(page->work != NULL && page->count < whole->query->limit);
     *to = *row;
     rc = keep_all(texts, PDR_COUNT(texts), whole, err);
-    if (to->session.id.ptr == NULL)
+    if (to->session.id.ptr == NULL) {
         to->session = page->head.ref;
+        to->epoch = page->head.epoch;
+    }
     page->count += rc == PDR_OK;
     return rc;
 }

@@ -144,6 +144,7 @@ static void place_of(pdr_place *out, const struct pdr__page *page, size_t i)
         out->n = shown->work[i].n;
         out->ms = shown->work[i].due_ms;
         out->ref = shown->work[i].session;
+        out->epoch = shown->work[i].epoch;
     } else if (shown->slots != NULL) {
         out->key = shown->slots[i].key;
     } else if (shown->properties != NULL) {
@@ -152,6 +153,7 @@ static void place_of(pdr_place *out, const struct pdr__page *page, size_t i)
         out->key = shown->completions[i].correlation_id;
     } else {
         out->ref = shown->sessions[i].ref;
+        out->epoch = shown->sessions[i].epoch;
         out->ms = page->query->what == PDR_READ_EXPIRED
                       ? shown->sessions[i].expiry_ms
                       : shown->sessions[i].changed_ms;
@@ -678,7 +680,8 @@ static void place_of_next(pdr_place *out, const struct pdr__page *page)
     place_of(out, page, page->page.count - 1);
     out->seen = place->seen + page->page.count;
     out->commits = place->begins ? head->commits : place->commits;
-    out->epoch = place->begins ? head->epoch : place->epoch;
+    if (is_of_session(page->query->what))
+        out->epoch = place->begins ? head->epoch : place->epoch;
     if (place->begins && page->query->from != 0)
         out->commits = 0; /* it began in the middle: nothing to count */
 }

@@ -191,7 +191,7 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_page_head(pdr_page *page,
                                             const pdr_head *head, pdr_err *err);
 
 /** Add a row; its texts are copied. A row of work that names no session is one
- * of the page's head.
+ * of the page's head; one that does has the epoch of that session, too.
  * @return PDR_OK, PDR_ENOMEM. @thread owner @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_page_add_entry(pdr_page *page,
                                                  const pdr_entry *row,
@@ -239,7 +239,8 @@ typedef struct pdr_place {
     uint64_t seen; /* rows of the pages before */
     uint64_t commits; /* head.commits at the first page; 0: it began in the
                          middle */
-    uint64_t epoch;   /* head.epoch at the first page */
+    uint64_t epoch;   /* head.epoch at the first page; expired, due: of the
+                         session of that row, which may be another one now */
 } pdr_place;
 
 /** Where the query that fills this page goes on.

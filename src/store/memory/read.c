@@ -161,18 +161,6 @@ static int spot_order(const pdr_query *query, const struct spot *a,
     return order != 0 ? order : number_order(a->n, b->n);
 }
 
-/* Where the page before ended. If its session is gone, what has the same time
- * is told again. */
-static struct spot last_spot(const struct memory *self, const pdr_place *place)
-{
-    const struct session *session = pdr__memory_find(self, &place->ref);
-    struct spot spot = {.ms = place->ms, .ref = place->ref, .n = place->n};
-
-    if (session != NULL)
-        spot.epoch = session->head->is.head.epoch;
-    return spot;
-}
-
 static bool has_property(const struct session *session,
                          const pdr_filter *filter)
 {
@@ -257,6 +245,7 @@ static pdr_rc add_spot(pdr_page *page, const struct spot *spot, pdr_err *err)
         return pdr_page_add_session(page, &spot->session->head->is.head, err);
     pdr_work work = spot->work->is.work;
     work.session = spot->ref;
+    work.epoch = spot->epoch;
     return pdr_page_add_work(page, &work, err);
 }
 
@@ -265,13 +254,11 @@ static pdr_rc fill_list(pdr_page *page, const struct memory *self,
                         const pdr_query *query, pdr_err *err)
 {
     const pdr_place *place = pdr_page_place(page);
-    struct spot last = {0};
-    const struct spot *after = NULL;
-
-    if (!place->begins) {
-        last = last_spot(self, place);
-        after = &last;
-    }
+    struct spot last = {.ms = place->ms,
+                        .ref = place->ref,
+                        .epoch = place->epoch,
+                        .n = place->n};
+    const struct spot *after = place->begins ? NULL : &last;
 
     for (;;) {
         struct spot best = {0};

@@ -91,13 +91,14 @@ static const char *const sql[READER_KEPT] = {
         " ORDER BY i.expiry,i.no",
     [READER_BY_DUE] =
         "SELECT w.key,w.due,w.kind,w.correlation_id,w.body,w.digest,"
-        "i.part,i.due,i.key,s.tenant,s.id"
+        "i.part,i.due,i.key,i.session,s.tenant,s.id"
         " FROM parts i INDEXED BY parts_by_due"
         " LEFT JOIN parts w"
         " ON w.session=i.session AND w.part=i.part AND w.key=i.key"
         " LEFT JOIN sessions s ON s.no=i.session"
         " WHERE i.due<=?1 AND (i.due,i.session,i.key)>(?2,?3,?4)" IS_SEEN
         " ORDER BY i.due,i.session,i.key",
+    /* For verify.c. */
     [READER_NUMBER] =
         "SELECT no FROM sessions WHERE tenant=?1 AND id=?2",
 };
@@ -346,24 +347,12 @@ static void bind_changed(struct pdr__rows *rows,
     }
 }
 
-/* The number of the session where the page before ended. If it is gone, what
- * has the same time is told again. */
-static pdr_rc find_number(int64_t *no, const struct pdr__reading *reading,
-                          pdr_err *err)
+/* The number of the session where the page before ended. It stands in the
+ * cursor: that session may be gone by now, or have been made anew under a
+ * greater one, behind others that were not told yet. */
+static int64_t number_before(const pdr_place *place)
 {
-    const pdr_ref *ref = &pdr_page_place(reading->page)->ref;
-    struct pdr__rows rows;
-    bool found = false;
-    pdr_rc rc = open_rows(&rows, reading, READER_NUMBER, err);
-
-    if (rc == PDR_OK) {
-        pdr__rows_bind_text(&rows, ref->tenant);
-        pdr__rows_bind_text(&rows, ref->id);
-        rc = pdr__rows_next(&found, &rows, err);
-    }
-    *no = rc == PDR_OK && found ? pdr__rows_int(&rows) : INT64_MIN;
-    pdr__rows_close(&rows);
-    return rc;
+    return place->begins ? INT64_MIN : (int64_t)place->epoch;
 }
 
 /* --- lists --------------------------------------------------------------- */
@@ -435,18 +424,15 @@ static pdr_rc list_all(struct pdr__reading *reading, pdr_err *err)
 static pdr_rc list_expired(struct pdr__reading *reading, pdr_err *err)
 {
     const pdr_place *place = pdr_page_place(reading->page);
-    int64_t no = INT64_MIN;
     struct pdr__rows rows;
-    pdr_rc rc = place->begins ? PDR_OK : find_number(&no, reading, err);
+    pdr_rc rc = PDR_OK;
 
-    if (rc != PDR_OK)
-        return rc;
     reading->slot = READER_BY_EXPIRY;
     rc = open_rows(&rows, reading, reading->slot, err);
     if (rc == PDR_OK) {
         pdr__rows_bind(&rows, reading->query->now_ms);
         pdr__rows_bind(&rows, place->begins ? INT64_MIN : place->ms);
-        pdr__rows_bind(&rows, no);
+        pdr__rows_bind(&rows, number_before(place));
         rc = add_sessions(reading, &rows, err, take_expired);
     }
     pdr__rows_close(&rows);
@@ -467,6 +453,7 @@ static pdr_rc take_due(pdr_work *out, struct pdr__rows *rows, pdr_err *err)
     if (pdr__rows_int(rows) != (int64_t)PDR_PART_INBOX ||
         pdr__rows_int(rows) != out->due_ms || pdr__rows_count(rows) != out->n)
         return pdr__wrong_index(names[READER_BY_DUE], err);
+    out->epoch = pdr__rows_count(rows);
     out->session.tenant = pdr__rows_text(rows);
     out->session.id = pdr__rows_text(rows);
     return pdr__rows_check(rows, "sessions", err); /* there may be none */
@@ -495,17 +482,13 @@ static pdr_rc add_due(struct pdr__reading *reading, struct pdr__rows *rows,
 static pdr_rc list_due(struct pdr__reading *reading, pdr_err *err)
 {
     const pdr_place *place = pdr_page_place(reading->page);
-    int64_t no = INT64_MIN;
     struct pdr__rows rows;
-    pdr_rc rc = place->begins ? PDR_OK : find_number(&no, reading, err);
+    pdr_rc rc = open_rows(&rows, reading, READER_BY_DUE, err);
 
-    if (rc != PDR_OK)
-        return rc;
-    rc = open_rows(&rows, reading, READER_BY_DUE, err);
     if (rc == PDR_OK) {
         pdr__rows_bind(&rows, reading->query->now_ms);
         pdr__rows_bind(&rows, place->begins ? INT64_MIN : place->ms);
-        pdr__rows_bind(&rows, no);
+        pdr__rows_bind(&rows, number_before(place));
         pdr__rows_bind(&rows, (int64_t)place->n);
         rc = add_due(reading, &rows, err);
     }

@@ -636,14 +636,6 @@ static bool is_list(pdr_read_what what)
            what == PDR_READ_DUE || what == PDR_READ_ALL;
 }
 
-/* A list is one statement, unless it has to find out first where it goes on;
- * and what one statement gives is of one moment. */
-static bool is_one_statement(const pdr_page *page, pdr_read_what what)
-{
-    return what == PDR_READ_SESSIONS || what == PDR_READ_ALL ||
-           (is_list(what) && pdr_page_place(page)->begins);
-}
-
 pdr_rc pdr__sqlite_read(pdr_store *self, pdr_page *page, const pdr_query *query,
                         pdr_err *err)
 {
@@ -655,13 +647,12 @@ pdr_rc pdr__sqlite_read(pdr_store *self, pdr_page *page, const pdr_query *query,
 
     if (rc != PDR_OK)
         return rc;
-    if (is_one_statement(page, query->what)) {
+    if (is_list(query->what)) { /* one statement: its rows are of one moment */
         rc = pdr__reading_list(&reading, err);
     } else {
         rc = pdr__reader_begin(reading.reader, err);
         if (rc == PDR_OK) {
-            rc = is_list(query->what) ? pdr__reading_list(&reading, err)
-                                      : read_session(&reading, err);
+            rc = read_session(&reading, err);
             rc = pdr__reader_end(reading.reader, rc, err);
         }
     }
