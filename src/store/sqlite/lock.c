@@ -18,18 +18,20 @@
  *        byte 1…64  exclusive  the places of the line
  *      and its only byte says whether the last sync of the log ended well.
  *
- * INVARIANTS, cited below as I1..I5
+ * INVARIANTS, cited below as I1..I6
  *   I1  The lock and the places belong to the open file, not to the process or
  *       a thread: two handles in one process exclude each other, too, and the
  *       kernel takes all back from a process that dies.
  *   I2  A place is given up only after the one in front of it was taken, so
  *       nobody overtakes, except as I3 says.
  *   I3  A process that was stopped in the line holds up those behind it only
- *       for PATIENCE_MS: then they take the lock if it is free.
+ *       for a while: when nothing moved for PATIENCE_MS, and the lock was free
+ *       for longer than anybody sleeps, they take it.
  *   I4  Who is held back by nobody needs two calls of the kernel.
  *   I5  Who wrote goes to the end of the line only after those in it had time
  *       to be refused and to come back: they read before it wrote. Else it
  *       would be the first with the new revision, and win for ever.
+ *   I6  Waiting costs little: who waits long looks seldom.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -45,9 +47,18 @@
 #define PLACES      64
 #define PATIENCE_MS 100
 
-/* Between two looks: the first in line looks often, those behind less so. */
+/* Between two looks: the first in line looks often, those behind less so. A
+ * lock is held for milliseconds; where nothing moved for longer than that,
+ * somebody does something long, and a few milliseconds more do not matter. */
 #define LOOK_US      100
 #define LOOK_MOST_US 1000
+#define LONG_MS      50
+#define LONG_US      5000
+#define VERY_LONG_MS 1000
+#define VERY_LONG_US 20000
+
+/* The lock is free for so long only if nobody in front looks any more. */
+#define FREE_MS (2 * VERY_LONG_US / 1000)
 
 /* What one process needs to get the lock and to be refused, and what it needs
  * to come back at most: who takes longer thinks in between, and is waited for
@@ -123,6 +134,7 @@ static void join(struct pdr__line *line)
         if (take_place(line, place)) {
             line->place = place;
             line->moved_ms = now_ms();
+            line->free_ms = 0;
             return;
         }
     }
@@ -134,6 +146,7 @@ static void move_up(struct pdr__line *line)
         give_place(line, line->place);
         line->place--;
         line->moved_ms = now_ms();
+        line->free_ms = 0;
     }
 }
 
@@ -142,10 +155,31 @@ static bool take_lock(struct pdr__line *line)
     if (flock(line->fd, LOCK_EX | LOCK_NB) != 0)
         return false;
     line->held = true;
+    line->free_ms = 0;
     if (line->place >= 0)
         give_place(line, line->place);
     line->place = -1;
     return true;
+}
+
+/* I3. Who stands in front and only sleeps has time to wake up and to take it.
+ */
+static bool pass_those_in_front(struct pdr__line *line)
+{
+    int64_t now = now_ms();
+
+    if (now - line->moved_ms <= PATIENCE_MS)
+        return false;
+    if (flock(line->fd, LOCK_EX | LOCK_NB) != 0) {
+        line->free_ms = 0;
+        return false;
+    }
+    if (line->free_ms == 0)
+        line->free_ms = now;
+    if (now - line->free_ms > FREE_MS)
+        return take_lock(line);
+    (void)flock(line->fd, LOCK_UN);
+    return false;
 }
 
 /* How long it takes to read again and come back is seen when it happens to us;
@@ -181,20 +215,30 @@ bool pdr__line_try(struct pdr__line *line)
         join(line);
     }
     move_up(line);
-    if (line->place == 0 ||
-        (line->place > 0 && now_ms() - line->moved_ms > PATIENCE_MS)) /* I3 */
+    if (line->place == 0)
         return take_lock(line);
-    return false;
+    return line->place > 0 && pass_those_in_front(line);
+}
+
+/* I6 */
+long pdr__line_pause_us(const struct pdr__line *line, int64_t at_ms)
+{
+    int64_t waited = at_ms - line->moved_ms;
+    long us = LOOK_US * ((long)line->place + 1);
+
+    if (line->place < 0) /* there is no room in the line, nothing to go by */
+        return LOOK_MOST_US;
+    if (waited >= VERY_LONG_MS)
+        return VERY_LONG_US;
+    if (waited >= LONG_MS)
+        return LONG_US;
+    return us < LOOK_MOST_US ? us : LOOK_MOST_US;
 }
 
 void pdr__line_rest(const struct pdr__line *line)
 {
-    long us = LOOK_US * ((long)line->place + 1);
-    struct timespec rest = {0, 0};
+    struct timespec rest = {0, pdr__line_pause_us(line, now_ms()) * 1000};
 
-    if (line->place < 0 || us > LOOK_MOST_US)
-        us = LOOK_MOST_US;
-    rest.tv_nsec = us * 1000;
     (void)nanosleep(&rest, NULL);
 }
 

@@ -42,13 +42,15 @@ struct pdr__line {
     int place;        /* in the line; -1: not in it */
     bool held;        /* the lock is ours */
     int64_t moved_ms; /* when it came to its place */
+    int64_t free_ms;  /* since when it sees the lock free, while nobody in front
+                         takes it; 0: it does not */
     bool wrote;       /* its last turn at the lock changed the store */
     int64_t left_us;  /* when it gave the lock back; 0: it came back since */
     int64_t come_back_us; /* that it needs for that, when it was refused */
 };
 
 /* clang-format off */
-#define PDR_LINE_INIT {-1, -1, false, 0, false, 0, 0}
+#define PDR_LINE_INIT {-1, -1, false, 0, 0, false, 0, 0}
 /* clang-format on */
 
 /* Statements of the writer; their texts stand in sql.h. */
@@ -321,7 +323,9 @@ PDR_MUST_CHECK pdr_rc pdr__line_open(struct pdr__line *line, const char *path,
 void pdr__line_close(struct pdr__line *line);
 /* Try once. True: the lock is ours. Keeps its place in the line otherwise. */
 bool pdr__line_try(struct pdr__line *line);
-/* Sleep for as long as one in this place does between two tries. */
+/* How long one in this place sleeps between two tries, at this time of the
+ * monotonic clock; and do so. */
+long pdr__line_pause_us(const struct pdr__line *line, int64_t at_ms);
 void pdr__line_rest(const struct pdr__line *line);
 /* Wait until then (monotonic clock). Fails with WRITER_BUSY. */
 PDR_MUST_CHECK pdr_rc pdr__line_wait(struct pdr__line *line,

@@ -78,12 +78,77 @@ TEST(sqlite_line, lets_nobody_pass_who_waits_shortly)
     pdr__line_leave(&line[0]);
     ASSERT(!pdr__line_try(&line[2])); /* the lock is free, the line is not */
     line[2].moved_ms -= 1000;         /* but not for ever */
+    ASSERT(!pdr__line_try(&line[2])); /* who is in front may be asleep */
+    line[2].free_ms -= 1000;          /* and did not wake up */
     ASSERT(pdr__line_try(&line[2]));
     ASSERT(!pdr__line_try(&line[1]));
     pdr__line_leave(&line[2]);
     ASSERT(pdr__line_try(&line[1]));
     pdr__line_leave(&line[1]);
     lines_leave(&lines);
+}
+
+/* A lock that was held for long is free for a moment before the first in line
+ * looks again. */
+TEST(sqlite_line, lets_nobody_pass_who_only_sleeps)
+{
+    struct lines lines;
+    struct pdr__line *line = lines.line;
+
+    lines_enter(&lines);
+    ASSERT(pdr__line_try(&line[0]));
+    ASSERT(!pdr__line_try(&line[1]));
+    ASSERT(!pdr__line_try(&line[2]));
+    line[2].moved_ms -= 1000;
+    ASSERT(!pdr__line_try(&line[2]));
+    pdr__line_leave(&line[0]);
+    ASSERT(!pdr__line_try(&line[2]));
+    ASSERT(line[2].free_ms != 0);
+    ASSERT(pdr__line_try(&line[1])); /* awake */
+    ASSERT(!pdr__line_try(&line[2]));
+    ASSERT_INT(0, line[2].place);
+    ASSERT_INT(0, line[2].free_ms);
+    pdr__line_leave(&line[1]);
+    ASSERT(pdr__line_try(&line[2]));
+    pdr__line_leave(&line[2]);
+    lines_leave(&lines);
+}
+
+/* How often one in this place looks until that time. */
+static size_t count_looks(int place, int64_t until_ms)
+{
+    struct pdr__line line = PDR_LINE_INIT;
+    int64_t us = 0;
+    size_t looks = 0;
+
+    line.place = place;
+    line.moved_ms = 7000;
+    for (; us < until_ms * 1000; looks++)
+        us += pdr__line_pause_us(&line, 7000 + us / 1000);
+    return looks;
+}
+
+TEST(sqlite_line, looks_often_at_first_and_seldom_in_the_end)
+{
+    ASSERT_SIZE(200, count_looks(0, 20)); /* of 100 us */
+    ASSERT_SIZE(20, count_looks(63, 20));
+    ASSERT(count_looks(0, 10000) < 1200);
+    for (int place = 1; place < 64; place++)
+        ASSERT(count_looks(place, 10000) <= count_looks(place - 1, 10000));
+}
+
+TEST(sqlite_line, looks_often_again_when_the_line_moves)
+{
+    struct pdr__line line = PDR_LINE_INIT;
+
+    line.place = 1;
+    line.moved_ms = 1000;
+    ASSERT_INT(20000, pdr__line_pause_us(&line, 9000));
+    line.place = 0;
+    line.moved_ms = 9000;
+    ASSERT_INT(100, pdr__line_pause_us(&line, 9000));
+    line.place = -1; /* not in line */
+    ASSERT_INT(1000, pdr__line_pause_us(&line, 90000));
 }
 
 TEST(sqlite_line, gives_up_at_the_deadline_and_leaves)
