@@ -56,6 +56,9 @@ TEST(vacuum, gives_room_of_any_half_back)
  * belong to them. Disks write that in less than 100 ms. */
 #define STEP_BYTES (UINT64_C(12) * 1024 * 1024)
 
+/* Places that are looked at together (PDR_STRETCH). */
+#define STRETCH 64
+
 /* That this process has written to files, by its own calls. */
 static uint64_t written(void)
 {
@@ -91,21 +94,39 @@ static pdr_rc weigh(void *arg, const pdr_vacuum_report *report, pdr_err *err)
     return PDR_OK;
 }
 
-TEST(vacuum, does_little_in_each_step)
+/* `empty`: stretches of places without a row in front of all others. */
+static void weigh_steps(unsigned empty, const char *what)
 {
     struct space space;
     struct steps steps = {0, 0, 0};
+    pdr_vacuum_report report;
 
     space_init(&space, SESSIONS, TURNS);
     space_remove_half(&space, SPACE_ANY);
+    if (empty > 0)
+        space_shift(&space, empty * STRETCH);
     (void)space_file(&space); /* the log of the removal is no part of it */
     steps.before = written();
-    ASSERT_RC(PDR_OK, pdr_store_vacuum(NULL, space.store, NULL, weigh, &steps));
-    print_message("%zu steps, %.1f MB in one at most\n", steps.count,
+    ASSERT_RC(PDR_OK,
+              pdr_store_vacuum(&report, space.store, NULL, weigh, &steps));
+    print_message("%s: %zu steps, %.1f MB in one at most\n", what, steps.count,
                   (double)steps.most / 1e6);
     ASSERT(steps.count > 10);
     ASSERT(steps.most > 0 && steps.most <= STEP_BYTES);
+    ASSERT(report.after_bytes * 10 <= space.bytes * 6);
+    space_check(&space, SESSIONS, SPACE_ANY);
     space_dispose(&space);
+}
+
+TEST(vacuum, does_little_in_each_step)
+{
+    weigh_steps(0, "all sparse");
+}
+
+/* Steps that found nothing to move say nothing about the next one. */
+TEST(vacuum, does_little_in_each_step_behind_many_that_were_empty)
+{
+    weigh_steps(5000, "sparse behind empty");
 }
 
 /* --- room that is used again ------------------------------------------------

@@ -8,6 +8,7 @@
 #include "space_harness.h"
 
 #include <perdure/sys/store.h>
+#include <sqlite3.h>
 #include <sys/stat.h>
 
 #include "processes.h"
@@ -176,6 +177,26 @@ void space_remove_half(struct space *space, enum space_half half)
             PDR_OK)
             fail_msg("%s: %s", id, err.message);
     }
+}
+
+/* What a plain connection writes is left in the log, as its pages have no
+ * sums. The first UPDATE goes where no row is, so that none is in the way. */
+void space_shift(struct space *space, unsigned places)
+{
+    char sql[200];
+    sqlite3 *db = NULL;
+
+    pdr_store_close(space->store);
+    ASSERT_INT(SQLITE_OK, sqlite3_open(room_path(&space->room, "a.db"), &db));
+    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1,
+                            (int *)NULL);
+    snprintf(sql, sizeof(sql),
+             "PRAGMA wal_autocheckpoint=0;"
+             "BEGIN;UPDATE log SET n=-n;UPDATE log SET n=%u-n;COMMIT",
+             places);
+    ASSERT_INT(SQLITE_OK, sqlite3_exec(db, sql, NULL, NULL, NULL));
+    ASSERT_INT(SQLITE_OK, sqlite3_close(db));
+    open_store(space);
 }
 
 void space_write_again(struct space *space)

@@ -29,6 +29,9 @@ void space_init(struct space *space, size_t sessions, size_t turns);
 void space_dispose(struct space *space);
 /* Remove half of them. */
 void space_remove_half(struct space *space, enum space_half half);
+/* Move all rows of the log up by so many places: as if those before them had
+ * been removed. */
+void space_shift(struct space *space, unsigned places);
 /* Write as many new ones as were removed. */
 void space_write_again(struct space *space);
 /* Close it, so that all is in the main file; its bytes; open it again. */

@@ -84,6 +84,12 @@ static void take_row(struct pdr__writer *writer, sqlite3_stmt *stmt)
             (struct pdr__moving){place, pdr__pack_cell(stmt, 1, body)};
 }
 
+void pdr__sparse_begin(struct pdr__sparse *sparse)
+{
+    sparse->taken = 0;
+    sparse->rows = 0;
+}
+
 int pdr__sparse_take(struct pdr__writer *writer, int64_t first, size_t most)
 {
     struct pdr__sparse *sparse = &writer->sparse;
@@ -106,6 +112,7 @@ int pdr__sparse_take(struct pdr__writer *writer, int64_t first, size_t most)
     (void)sqlite3_reset(stmt);
     if (count > most)
         sparse->taken = before;
+    sparse->rows += sparse->taken - before;
     return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
@@ -237,7 +244,7 @@ static pdr_rc move_some(struct pdr__sqlite *store, void *arg, pdr_err *err)
     int code = SQLITE_OK;
 
     (void)arg;
-    writer->sparse.taken = 0;
+    pdr__sparse_begin(&writer->sparse);
     for (size_t i = 0; i < MOVES && now_us() < until && code == SQLITE_OK;
          i++) {
         int64_t stretch = take_note(&writer->sparse, &looks);

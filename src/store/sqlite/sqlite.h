@@ -115,6 +115,7 @@ struct pdr__sparse {
     unsigned rounds;                /* through all since the last find */
     struct pdr__moving moving[PDR_MAX_PENDING]; /* those that were taken */
     size_t taken;
+    size_t rows;    /* that were taken since the transaction began */
     bool open;      /* there may be something to find */
     bool is_moving; /* rows are moved, not removed */
 };
@@ -435,10 +436,11 @@ void pdr__sparse_dispose(struct pdr__sparse *sparse);
 /* With the lock held. After a commit: if the file is about to grow, move some
  * rows together whose neighbours were removed. */
 void pdr__sparse_after(struct pdr__sqlite *store);
-/* Inside a transaction: take the rows of the stretch that begins at place
- * `first`, if there are `most` of them at most, to be moved to the end of
- * `log`; and move those that were taken. Both give SQLITE_OK or what SQLite
+/* Inside a transaction: begin; take the rows of the stretch that begins at
+ * place `first`, if there are `most` of them at most, to be moved to the end of
+ * `log`; and move those that were taken. The two give SQLITE_OK or what SQLite
  * said. */
+void pdr__sparse_begin(struct pdr__sparse *sparse);
 int pdr__sparse_take(struct pdr__writer *writer, int64_t first, size_t most);
 int pdr__sparse_move(struct pdr__writer *writer);
 

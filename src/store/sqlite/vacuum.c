@@ -14,7 +14,7 @@
  *
  *      Between the steps, too, the log is copied often: each time little.
  *
- * INVARIANTS, cited below as I1..I3
+ * INVARIANTS, cited below as I1..I4
  *   I1  Each step is one transaction, or one copy of the log. Stopped or killed
  *       between two of them, or in one, the store is whole.
  *   I2  A vacuum ends, whatever others remove meanwhile: it looks at each
@@ -22,6 +22,9 @@
  *       pages as the file had.
  *   I3  Only the leader touches what a vacuum remembers, so two of them at once
  *       share the work.
+ *   I4  A step ends by what it has done, and by the clock. How much the steps
+ *       before did in their time is a hint: a thousand empty stretches say
+ *       nothing about the one behind them.
  */
 #include <time.h>
 
@@ -44,9 +47,16 @@
 #define FIRST_AMOUNT 8u
 #define MAX_AMOUNT   1024u
 
+/* Rows that a step moves, and a stretch more at most; pages that it gives. Each
+ * row stands in two indexes, each page in another one: together they make some
+ * megabytes of the log, however they lie. */
+#define MOVE_ROWS  512u
+#define GIVE_PAGES 512u
+
 /* One step, on the thread of the leader. */
 struct step {
     pdr_vacuum_report *report;
+    int64_t began_us;
     bool more;
     bool copies; /* the log: no step to learn from */
     bool waits;  /* readers hold the log */
@@ -74,18 +84,26 @@ static pdr_rc ask(int64_t *out, struct pdr__writer *writer,
                : pdr__sqlite_fail(err, writer->db, code, "giving room back");
 }
 
+/* I4. Is there time for one thing more? For the first one there is. */
+static bool has_time(const struct step *step, size_t done, size_t most)
+{
+    return done == 0 ||
+           (done < most && now_us() - step->began_us < PDR_VACUUM_STEP_US);
+}
+
 /* --- moving rows --------------------------------------------------------- */
 
 /* In a transaction. */
 static pdr_rc move_rows(struct pdr__sqlite *store, void *arg, pdr_err *err)
 {
     struct pdr__vacuum *vacuum = &store->writer.vacuum;
+    struct pdr__sparse *sparse = &store->writer.sparse;
     int code = SQLITE_OK;
 
-    (void)arg;
-    store->writer.sparse.taken = 0;
+    pdr__sparse_begin(sparse);
     for (size_t i = 0;
-         i < vacuum->amount && vacuum->at < vacuum->end && code == SQLITE_OK;
+         vacuum->at < vacuum->end && code == SQLITE_OK &&
+         sparse->rows < MOVE_ROWS && has_time(arg, i, vacuum->amount);
          i++) {
         code = pdr__sparse_take(&store->writer, vacuum->at, SPARSE);
         vacuum->at += PDR_STRETCH;
@@ -103,11 +121,11 @@ static pdr_rc move_rows(struct pdr__sqlite *store, void *arg, pdr_err *err)
 static pdr_rc give_pages(struct pdr__sqlite *store, void *arg, pdr_err *err)
 {
     sqlite3_stmt *stmt = store->writer.stmt[PDR_SQL_GIVE_PAGES];
+    size_t amount = store->writer.vacuum.amount;
+    size_t most = amount < GIVE_PAGES ? amount : GIVE_PAGES;
     int code = SQLITE_ROW;
 
-    (void)arg;
-    for (size_t i = 0; i < store->writer.vacuum.amount && code == SQLITE_ROW;
-         i++)
+    for (size_t i = 0; code == SQLITE_ROW && has_time(arg, i, most); i++)
         code = sqlite3_step(stmt);
     (void)sqlite3_reset(stmt);
     return code == SQLITE_ROW || code == SQLITE_DONE
@@ -185,7 +203,7 @@ static pdr_rc give_or_copy(struct pdr__sqlite *store, struct step *step,
     pdr_rc rc = ask(&before, &store->writer, PDR_SQL_FREE_PAGES, err);
 
     if (rc == PDR_OK && before > 0 && vacuum->pages > 0) {
-        rc = pdr__writer_transact(store, deadline, err, give_pages, NULL);
+        rc = pdr__writer_transact(store, deadline, err, give_pages, step);
         if (rc == PDR_OK)
             rc = ask(&after, &store->writer, PDR_SQL_FREE_PAGES, err);
         vacuum->pages -= after < before ? before - after : vacuum->pages;
@@ -203,11 +221,12 @@ static pdr_rc take_step(struct pdr__sqlite *store, void *arg, pdr_err *err)
     struct pdr__writer *writer = &store->writer;
     struct pdr__vacuum *vacuum = &writer->vacuum;
     struct step *step = arg;
-    int64_t began = now_us(), us = 0, free_pages = 0;
+    int64_t us = 0, free_pages = 0;
     int64_t deadline =
         pdr__monotonic_ms(pdr__clock_system()) + PDR_COMMIT_TIMEOUT_MS;
     pdr_rc rc = PDR_OK;
 
+    step->began_us = now_us();
     step->more = true;
     if (step->report->steps == 0) {
         step->report->before_bytes = (uint64_t)pdr__file_bytes(store->path);
@@ -217,13 +236,13 @@ static pdr_rc take_step(struct pdr__sqlite *store, void *arg, pdr_err *err)
     if (rc == PDR_OK && is_log_long(writer))
         rc = copy_log(store, step, err);
     else if (rc == PDR_OK && vacuum->at < vacuum->end)
-        rc = pdr__writer_transact(store, deadline, err, move_rows, NULL);
+        rc = pdr__writer_transact(store, deadline, err, move_rows, step);
     else if (rc == PDR_OK)
         rc = give_or_copy(store, step, deadline, err);
     writer->sparse.is_moving = false;
     if (rc == PDR_OK)
         rc = ask(&free_pages, writer, PDR_SQL_FREE_PAGES, err);
-    us = now_us() - began;
+    us = now_us() - step->began_us;
     if (!step->copies)
         learn(vacuum, us);
     step->report->steps++;
