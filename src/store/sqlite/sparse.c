@@ -16,12 +16,16 @@
  *      would grow, and only at stretches that this process removed rows from:
  *      by then most rows that will be removed are gone, and each is moved once.
  *
- * INVARIANTS, cited below as I1..I3
+ * INVARIANTS, cited below as I1..I4
  *   I1  Nothing but room is at stake: a row keeps all its columns but `n`,
  *       which no digest covers, and moves inside one transaction.
  *   I2  A row that has pages of its own stays: it leaves no hole worth the
  *       copy.
  *   I3  What is noted is a hint. Rows are counted before they are moved.
+ *   I4  Notes do not grow old: when there is room for no more, they are all
+ *       forgotten, unless one of them waits to be looked at; and a vacuum
+ *       forgets them, as it looks at everything. So holes are used again
+ *       however many a process has made before.
  */
 #include <time.h>
 
@@ -170,25 +174,50 @@ static size_t slot_of(const struct pdr__sparse *sparse, int64_t stretch)
     return at;
 }
 
+void pdr__sparse_forget(struct pdr__sparse *sparse)
+{
+    if (sparse->notes != NULL)
+        memset(sparse->notes, 0, PDR_SPARSE_NOTES * sizeof(*sparse->notes));
+    sparse->count = 0;
+    sparse->at = 0;
+    sparse->rounds = 0;
+    sparse->open = false;
+}
+
+/* The note of a stretch, a new one if there is none; NULL: no room. */
+static struct pdr__sparse_note *find_note(struct pdr__sparse *sparse,
+                                          int64_t stretch)
+{
+    size_t at = slot_of(sparse, stretch);
+
+    if (sparse->notes[at].removed != 0)
+        return &sparse->notes[at];
+    if (sparse->count == PDR_SPARSE_NOTES / 2) {
+        if (sparse->open)
+            return NULL;            /* a vacuum finds it */
+        pdr__sparse_forget(sparse); /* I4 */
+        at = slot_of(sparse, stretch);
+    }
+    sparse->count++;
+    sparse->notes[at].stretch = stretch;
+    return &sparse->notes[at];
+}
+
 /* SQLite tells of each row that changes. */
 static void note_change(void *arg, int op, const char *name, const char *table,
                         sqlite3_int64 place)
 {
     struct pdr__sparse *sparse = &((struct pdr__writer *)arg)->sparse;
-    int64_t stretch = place / PDR_STRETCH;
-    size_t at = 0;
+    struct pdr__sparse_note *note = NULL;
 
     (void)name;
     if (op != SQLITE_DELETE || sparse->is_moving || strcmp(table, "log") != 0)
         return;
     if (sparse->notes == NULL)
         sparse->notes = pdr__calloc(PDR_SPARSE_NOTES, sizeof(*sparse->notes));
-    if (sparse->notes == NULL || sparse->count > PDR_SPARSE_NOTES / 2)
-        return; /* a vacuum finds them */
-    at = slot_of(sparse, stretch);
-    sparse->count += sparse->notes[at].removed == 0;
-    sparse->notes[at].stretch = stretch;
-    if (++sparse->notes[at].removed != MANY)
+    if (sparse->notes != NULL)
+        note = find_note(sparse, place / PDR_STRETCH);
+    if (note == NULL || ++note->removed != MANY)
         return;
     sparse->open = true;
     sparse->rounds = 0;

@@ -433,6 +433,8 @@ PDR_MUST_CHECK pdr_rc pdr__sqlite_sweep(pdr_store *self, int64_t now_ms,
 /* Hear of rows that are removed. */
 void pdr__sparse_listen(struct pdr__writer *writer);
 void pdr__sparse_dispose(struct pdr__sparse *sparse);
+/* Forget all that was heard. */
+void pdr__sparse_forget(struct pdr__sparse *sparse);
 /* With the lock held. After a commit: if the file is about to grow, move some
  * rows together whose neighbours were removed. */
 void pdr__sparse_after(struct pdr__sqlite *store);

@@ -183,6 +183,8 @@ static pdr_rc begin(struct pdr__sqlite *store, pdr_err *err)
     vacuum->end = last / PDR_STRETCH * PDR_STRETCH; /* the last one is in use */
     vacuum->amount = FIRST_AMOUNT;
     vacuum->tries = 0;
+    if (rc == PDR_OK) /* each of those stretches is looked at */
+        pdr__sparse_forget(&store->writer.sparse);
     return rc;
 }
 

@@ -250,9 +250,35 @@ TEST(sqlite_vacuum, is_busy_while_another_handle_keeps_the_lock)
 
 /* --- commits ------------------------------------------------------------- */
 
+static struct pdr__sparse *sparse_of(pdr_store *store)
+{
+    return &PDR_CONTAINER_OF(store, struct pdr__sqlite, base)->writer.sparse;
+}
+
+/* `each` rows are removed from `count` stretches, far from all others, and it
+ * is undone: what was noted stays. */
+static void note_stretches(pdr_store *store, size_t first, size_t count,
+                           size_t each)
+{
+    struct pdr__sqlite *self =
+        PDR_CONTAINER_OF(store, struct pdr__sqlite, base);
+    char sql[400];
+
+    snprintf(sql, sizeof(sql),
+             "BEGIN;"
+             "WITH RECURSIVE c(i) AS (SELECT %zu UNION ALL SELECT i+1 FROM c"
+             " WHERE i<%zu),d(j) AS (SELECT 0 UNION ALL SELECT j+1 FROM d"
+             " WHERE j<%zu) INSERT INTO log(n)"
+             " SELECT (1000000+i)*%d+j FROM c,d;"
+             "DELETE FROM log WHERE n>=%d;ROLLBACK",
+             first, first + count - 1, each - 1, PDR_STRETCH,
+             1000000 * PDR_STRETCH);
+    ASSERT_INT(SQLITE_OK, sqlite3_exec(self->writer.db, sql, NULL, NULL, NULL));
+}
+
 /* Rows whose neighbours this process removed are moved together when the file
- * would grow, and not before. */
-TEST(sqlite_sparse, is_used_again_when_the_file_would_grow)
+ * would grow, and not before; however many it removed before. */
+static void use_again(size_t noted)
 {
     struct room room;
     pdr_store *store = NULL;
@@ -265,6 +291,8 @@ TEST(sqlite_sparse, is_used_again_when_the_file_would_grow)
     pdr_store_close(store);
     bytes = file_bytes(&room);
     store = store_open(&room, "");
+    if (noted > 0)
+        note_stretches(store, 0, noted, 1);
     remove_sessions(store, "a", 200, 8, 2);
     kept = sql_int(&room, "SELECT min(n) FROM log");
     write_sessions(store, "b", 100, 8, BODY);
@@ -272,6 +300,62 @@ TEST(sqlite_sparse, is_used_again_when_the_file_would_grow)
     check_whole(store);
     pdr_store_close(store);
     ASSERT(file_bytes(&room) * 100 < bytes * 115);
+    room_leave(&room);
+}
+
+TEST(sqlite_sparse, is_used_again_when_the_file_would_grow)
+{
+    use_again(0);
+}
+
+TEST(sqlite_sparse, is_used_again_when_more_was_removed_than_can_be_noted)
+{
+    use_again(PDR_SPARSE_NOTES / 2 + 1);
+}
+
+/* What waits to be moved is not forgotten for what comes behind it. */
+TEST(sqlite_sparse, notes_no_more_than_it_can_while_work_is_open)
+{
+    struct room room;
+    pdr_store *store = NULL;
+    const struct pdr__sparse *sparse = NULL;
+
+    room_enter(&room);
+    store = store_open(&room, "");
+    sparse = sparse_of(store);
+    note_stretches(store, 0, 1, PDR_STRETCH);
+    ASSERT(sparse->open);
+    note_stretches(store, 1, PDR_SPARSE_NOTES / 2 - 1, 1);
+    ASSERT_SIZE(PDR_SPARSE_NOTES / 2, sparse->count);
+    note_stretches(store, PDR_SPARSE_NOTES, 10, PDR_STRETCH);
+    ASSERT_SIZE(PDR_SPARSE_NOTES / 2, sparse->count);
+    ASSERT(sparse->open);
+    /* A commit finds that there is nothing, and the next ones are noted. */
+    for (size_t i = 0; i < 100 && sparse->open; i++)
+        ASSERT_RC(PDR_OK, append_one(store, "a", i, NULL, "{}", NULL));
+    ASSERT(!sparse->open);
+    note_stretches(store, PDR_SPARSE_NOTES, 10, PDR_STRETCH);
+    ASSERT_SIZE(10, sparse->count);
+    ASSERT(sparse->open);
+    pdr_store_close(store);
+    room_leave(&room);
+}
+
+/* It looks at all of them. */
+TEST(sqlite_vacuum, forgets_what_was_noted)
+{
+    struct room room;
+    pdr_store *store = NULL;
+
+    room_enter(&room);
+    store = store_open(&room, "");
+    ASSERT_RC(PDR_OK, pdr_store_vacuum(NULL, store, NULL, NULL, NULL));
+    note_stretches(store, 0, 10, PDR_STRETCH);
+    ASSERT_SIZE(10, sparse_of(store)->count);
+    ASSERT_RC(PDR_OK, pdr_store_vacuum(NULL, store, NULL, NULL, NULL));
+    ASSERT_SIZE(0, sparse_of(store)->count);
+    ASSERT(!sparse_of(store)->open);
+    pdr_store_close(store);
     room_leave(&room);
 }
 
