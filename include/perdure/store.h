@@ -230,7 +230,8 @@ typedef struct pdr_store_info {
     uint64_t groups;     /* transactions that they took */
 } pdr_store_info;
 
-/** @return PDR_OK; PDR_EIO, PDR_EMISUSE (after fork). @thread any @since 0.1 */
+/** @return PDR_OK; PDR_EVERSION ("store_version": another process migrated it,
+ * open it again); PDR_EIO, PDR_EMISUSE (after fork). @thread any @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_store_info_get(pdr_store_info *out,
                                                  pdr_store *store,
                                                  pdr_err *err);
@@ -470,8 +471,9 @@ typedef struct pdr_page {
  * @return PDR_OK; PDR_ENOTFOUND ("no_session", "no_slot", "no_property",
  *         "no_completion", "no_frame"); PDR_EINVALID ("bad_ref", "bad_cursor",
  *         "bad_query"); PDR_ECORRUPT ("bad_digest", "broken_chain",
- * "wrong_count", "store_damaged"); PDR_EIO; PDR_ENOMEM; PDR_EMISUSE (after
- * fork).
+ *         "wrong_count", "store_damaged"); PDR_EVERSION ("store_version":
+ *         another process migrated it, open it again); PDR_EIO; PDR_ENOMEM;
+ *         PDR_EMISUSE (after fork).
  * @thread any  @since 0.1
  */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_store_read(pdr_page **out, pdr_store *store,
@@ -653,7 +655,7 @@ typedef struct pdr_migrate_report {
  * Bring a store that an older library made to the version of this one. Until
  * then it can only be read (mode=ro). Killed at any moment it is of the old
  * version or of the new one, whole, and can be migrated again. Nobody else may
- * have it open.
+ * have it open; who only reads it is not seen, and has to open it again.
  *
  * @param[out] out  may be NULL.
  * @param uri       borrowed for the call; as for pdr_store_open(), not mode=ro.

@@ -147,21 +147,35 @@ static pdr_rc ask(uint64_t *out, struct pdr__reader *reader, const char *sql,
     return rc;
 }
 
-static pdr_rc ask_file(pdr_store_info *out, struct pdr__sqlite *store,
-                       pdr_err *err)
+/* Of one moment. */
+static pdr_rc ask_reader(pdr_store_info *out, struct pdr__reader *reader,
+                         pdr_err *err)
 {
-    struct pdr__reader *reader = NULL;
     uint64_t pages = 0, page_bytes = 0;
-    pdr_rc rc = pdr__reader_take(&reader, store, err);
+    pdr_rc rc = ask(&pages, reader, "PRAGMA freelist_count", err);
 
-    if (rc == PDR_OK)
-        rc = ask(&pages, reader, "PRAGMA freelist_count", err);
     if (rc == PDR_OK)
         rc = ask(&page_bytes, reader, "PRAGMA page_size", err);
     if (rc == PDR_OK)
         rc = ask(&out->unseen, reader, "SELECT count(*) FROM unseen", err);
-    pdr__reader_give(store, reader);
     out->free_bytes = pages * page_bytes;
+    return rc;
+}
+
+static pdr_rc ask_file(pdr_store_info *out, struct pdr__sqlite *store,
+                       pdr_err *err)
+{
+    struct pdr__reader *reader = NULL;
+    pdr_rc rc = pdr__reader_take(&reader, store, err);
+
+    if (rc != PDR_OK)
+        return rc;
+    rc = pdr__reader_begin(store, reader, err);
+    if (rc == PDR_OK) {
+        rc = ask_reader(out, reader, err);
+        rc = pdr__reader_end(reader, rc, err);
+    }
+    pdr__reader_give(store, reader);
     return rc;
 }
 

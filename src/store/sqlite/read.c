@@ -636,6 +636,14 @@ static bool is_list(pdr_read_what what)
            what == PDR_READ_DUE || what == PDR_READ_ALL;
 }
 
+/* A list is, and what one statement gives is of one moment. An older version is
+ * asked for first. */
+static bool is_one_statement(const struct pdr__sqlite *store,
+                             pdr_read_what what)
+{
+    return is_list(what) && store->schema == PDR_SQLITE_SCHEMA;
+}
+
 pdr_rc pdr__sqlite_read(pdr_store *self, pdr_page *page, const pdr_query *query,
                         pdr_err *err)
 {
@@ -647,12 +655,13 @@ pdr_rc pdr__sqlite_read(pdr_store *self, pdr_page *page, const pdr_query *query,
 
     if (rc != PDR_OK)
         return rc;
-    if (is_list(query->what)) { /* one statement: its rows are of one moment */
+    if (is_one_statement(store, query->what)) {
         rc = pdr__reading_list(&reading, err);
     } else {
-        rc = pdr__reader_begin(reading.reader, err);
+        rc = pdr__reader_begin(store, reading.reader, err);
         if (rc == PDR_OK) {
-            rc = read_session(&reading, err);
+            rc = is_list(query->what) ? pdr__reading_list(&reading, err)
+                                      : read_session(&reading, err);
             rc = pdr__reader_end(reading.reader, rc, err);
         }
     }

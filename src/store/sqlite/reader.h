@@ -13,6 +13,7 @@ enum pdr__reader_slot {
     /* readers.c, info.c */
     READER_BEGIN,
     READER_COMMIT,
+    READER_SCHEMA,
     READER_VERSION,
     /* read.c */
     READER_HEAD,
@@ -90,9 +91,12 @@ PDR_MUST_CHECK pdr_rc pdr__reader_take(struct pdr__reader **out,
 /* NULL is fine. */
 void pdr__reader_give(struct pdr__sqlite *store, struct pdr__reader *reader);
 
-/* All that is read between these two is of one moment. pdr__reader_end() gives
- * `rc`, or its own failure if that is PDR_OK. */
-PDR_MUST_CHECK pdr_rc pdr__reader_begin(struct pdr__reader *reader,
+/* All that is read between these two is of one moment. pdr__reader_begin()
+ * fails with STORE_VERSION if the store was migrated since it was opened, and
+ * needs no end then; pdr__reader_end() gives `rc`, or its own failure if that
+ * is PDR_OK. */
+PDR_MUST_CHECK pdr_rc pdr__reader_begin(const struct pdr__sqlite *store,
+                                        struct pdr__reader *reader,
                                         pdr_err *err);
 PDR_MUST_CHECK pdr_rc pdr__reader_end(struct pdr__reader *reader, pdr_rc rc,
                                       pdr_err *err);

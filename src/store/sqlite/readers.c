@@ -8,7 +8,7 @@
  *
  *          take ──► begin ──► rows of one moment ──► end ──► give
  *
- * INVARIANTS, cited below as I1..I3
+ * INVARIANTS, cited below as I1..I4
  *   I1  A reader in the pool holds no snapshot: no statement of it runs and no
  *       transaction is open. So nothing that waits keeps the log from being
  *       begun anew.
@@ -16,7 +16,13 @@
  *   I3  At most PDR_MAX_READERS are open; who comes then waits for the first
  *       that is given back. Nobody takes a second one while holding one, so
  *       this ends.
+ *   I4  Each moment of a store of an older version begins with a look whether
+ *       it still is of that version. Another process may migrate it: it counts
+ *       those who write, not those who read. What a reader knows of the tables
+ *       would not be true any more.
  */
+#include <inttypes.h>
+
 #include "reader.h"
 
 /* --- one reader ---------------------------------------------------------- */
@@ -165,9 +171,38 @@ static pdr_rc run(struct pdr__reader *reader, unsigned slot, const char *sql,
     return rc;
 }
 
-pdr_rc pdr__reader_begin(struct pdr__reader *reader, pdr_err *err)
+/* I4. A version that is written stays what it is while somebody has it. */
+static pdr_rc check_version(const struct pdr__sqlite *store,
+                            struct pdr__reader *reader, pdr_err *err)
 {
-    return run(reader, READER_BEGIN, "BEGIN", err);
+    struct pdr__rows rows;
+    bool found = false;
+    int64_t version = store->schema;
+    pdr_rc rc = pdr__rows_open(&rows, reader, READER_SCHEMA,
+                               "SELECT schema FROM store WHERE one=1", err);
+
+    if (rc == PDR_OK)
+        rc = pdr__rows_next(&found, &rows, err);
+    if (rc == PDR_OK && found)
+        version = pdr__rows_int(&rows);
+    pdr__rows_close(&rows);
+    if (rc == PDR_OK && version > store->schema)
+        rc = PDR_FAIL(err, STORE_VERSION,
+                      "the store was migrated to version %" PRId64
+                      " while it is open; open it again",
+                      version);
+    return rc;
+}
+
+pdr_rc pdr__reader_begin(const struct pdr__sqlite *store,
+                         struct pdr__reader *reader, pdr_err *err)
+{
+    pdr_rc rc = run(reader, READER_BEGIN, "BEGIN", err);
+
+    if (rc != PDR_OK || store->schema == PDR_SQLITE_SCHEMA)
+        return rc;
+    rc = check_version(store, reader, err);
+    return rc == PDR_OK ? rc : pdr__reader_end(reader, rc, err);
 }
 
 pdr_rc pdr__reader_end(struct pdr__reader *reader, pdr_rc rc, pdr_err *err)
