@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fail_each.h"
 #include "processes.h"
 #include "shim_vfs.h"
 #include "store_work.h"
@@ -188,48 +189,52 @@ static void check_end(struct backup_harness *harness, pdr_rc rc, bool old,
     check_next(harness, what);
 }
 
-/* False: there are fewer operations. */
-static bool fail_one(struct backup_harness *harness, struct shim *shim,
-                     const struct shim_fault *fault, bool old)
-{
-    pdr_err err = PDR_ERR_INIT;
-    pdr_store *store = NULL;
-    char what[100], path[600];
-    bool failed = false;
-    pdr_rc rc = PDR_OK;
+struct copying {
+    struct backup_harness *harness;
+    pdr_store *store; /* owned, while one of them runs */
+    bool old;         /* something stands in the place of the copy */
+};
 
-    reset(harness, old);
-    snprintf(path, sizeof(path), "%s", room_path(&harness->room, COPY));
-    ASSERT_RC(PDR_OK, pdr_store_open(
-                          &store, uri_of(harness, "a.db", "?vfs=shim"), NULL));
-    shim_fail(shim, fault);
-    rc = pdr_store_backup(NULL, store, path, old, &err, NULL, NULL);
-    failed = shim_failed(shim) > 0;
-    snprintf(what, sizeof(what), "operation %zu (%s) fails %s", fault->nth,
-             shim_op_word(shim_failed_op(shim)),
-             fault->for_ever ? "for ever" : "once");
-    shim_fail(shim, &(struct shim_fault){.nth = 0});
-    pdr_store_close(store);
-    if (!failed && rc != PDR_OK)
-        complain(harness, "%s: without a cause: %s", what, err.message);
-    if (failed)
-        check_end(harness, rc, old, what);
-    return failed;
+static void prepare(void *arg)
+{
+    struct copying *c = arg;
+
+    reset(c->harness, c->old);
+    ASSERT_RC(PDR_OK,
+              pdr_store_open(&c->store, uri_of(c->harness, "a.db", "?vfs=shim"),
+                             NULL));
+}
+
+static pdr_rc act(void *arg, pdr_err *err)
+{
+    const struct copying *c = arg;
+    char path[600];
+
+    snprintf(path, sizeof(path), "%s", room_path(&c->harness->room, COPY));
+    return pdr_store_backup(NULL, c->store, path, c->old, err, NULL, NULL);
+}
+
+static void check_failed(void *arg, const struct fail_run *run)
+{
+    struct copying *c = arg;
+
+    pdr_store_close(c->store);
+    if (run->failed)
+        check_end(c->harness, run->rc, c->old, run->what);
+    else if (run->rc != PDR_OK)
+        complain(c->harness, "%s: without a cause: %s", run->what,
+                 run->err.message);
 }
 
 void backup_fail(struct backup_harness *harness, size_t step)
 {
-    struct shim *shim = shim_new("shim");
+    static const struct fail_deed deed = {prepare, act, check_failed};
 
-    for (int way = 0; way < 6; way++) {
-        struct shim_fault fault = {.op = way % 3 < 2 ? SHIM_ANY : SHIM_WRITE,
-                                   .nth = 1,
-                                   .for_ever = way % 3 == 1,
-                                   .full = way % 3 == 2};
-        while (fail_one(harness, shim, &fault, way >= 3))
-            fault.nth += step;
+    for (int old = 0; old < 2; old++) {
+        struct copying copying = {harness, NULL, old == 1};
+
+        fail_each(&deed, &copying, step);
     }
-    shim_free(shim);
 }
 
 /* --- killing ------------------------------------------------------------- */

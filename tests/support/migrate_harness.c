@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base.h"
+#include "fail_each.h"
 #include "processes.h"
 #include "store_work.h"
 
@@ -309,45 +310,37 @@ void migrate_dispose(struct migrate_harness *harness)
 
 /* --- failing operations -------------------------------------------------- */
 
-/* False: there are fewer operations. */
-static bool fail_one(struct migrate_harness *harness, struct shim *shim,
-                     const struct shim_fault *fault)
+static void prepare(void *arg)
 {
-    pdr_err err = PDR_ERR_INIT;
-    char what[100];
-    bool failed = false;
-    pdr_rc rc = PDR_OK;
+    migrate_reset(arg);
+}
 
-    migrate_reset(harness);
-    shim_fail(shim, fault);
-    rc = pdr_store_migrate(
-        NULL, migrate_uri(harness, harness->room.path, "vfs=shim"), &err);
-    failed = shim_failed(shim) > 0;
-    snprintf(what, sizeof(what), "operation %zu (%s) fails %s", fault->nth,
-             shim_op_word(shim_failed_op(shim)),
-             fault->for_ever ? "for ever" : "once");
-    shim_fail(shim, &(struct shim_fault){.nth = 0});
-    if (!failed && rc != PDR_OK)
-        complain(harness, "%s: without a cause: %s", what, err.message);
-    harness->refused += rc != PDR_OK;
-    if (failed)
-        migrate_check(harness, harness->room.path, rc == PDR_OK ? 2 : 1, what);
-    return failed;
+static pdr_rc act(void *arg, pdr_err *err)
+{
+    struct migrate_harness *harness = arg;
+
+    return pdr_store_migrate(
+        NULL, migrate_uri(harness, harness->room.path, "vfs=shim"), err);
+}
+
+static void check_failed(void *arg, const struct fail_run *run)
+{
+    struct migrate_harness *harness = arg;
+
+    harness->refused += run->rc != PDR_OK;
+    if (run->failed)
+        migrate_check(harness, harness->room.path, run->rc == PDR_OK ? 2 : 1,
+                      run->what);
+    else if (run->rc != PDR_OK)
+        complain(harness, "%s: without a cause: %s", run->what,
+                 run->err.message);
 }
 
 void migrate_fail(struct migrate_harness *harness, size_t step)
 {
-    struct shim *shim = shim_new("shim");
+    static const struct fail_deed deed = {prepare, act, check_failed};
 
-    for (int way = 0; way < 3; way++) {
-        struct shim_fault fault = {.op = way < 2 ? SHIM_ANY : SHIM_WRITE,
-                                   .nth = 1,
-                                   .for_ever = way == 1,
-                                   .full = way == 2};
-        while (fail_one(harness, shim, &fault))
-            fault.nth += step;
-    }
-    shim_free(shim);
+    fail_each(&deed, harness, step);
 }
 
 /* --- killing ------------------------------------------------------------- */

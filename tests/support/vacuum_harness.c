@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fail_each.h"
 #include "processes.h"
 #include "shim_vfs.h"
 #include "space_harness.h"
@@ -115,49 +116,47 @@ void vacuum_dispose(struct vacuum_harness *harness)
 
 /* --- failing operations -------------------------------------------------- */
 
-/* False: there are fewer operations. */
-static bool fail_one(struct vacuum_harness *harness, struct shim *shim,
-                     const struct shim_fault *fault)
-{
-    pdr_err err = PDR_ERR_INIT;
-    pdr_store *store = NULL;
-    char what[100];
-    bool failed = false;
-    pdr_rc rc = PDR_OK;
+struct vacuuming {
+    struct vacuum_harness *harness;
+    pdr_store *store; /* owned, while one of them runs */
+};
 
-    reset(harness);
-    ASSERT_RC(
-        PDR_OK,
-        pdr_store_open(&store, uri_in(harness->room.path, "?vfs=shim"), NULL));
-    shim_fail(shim, fault);
-    rc = pdr_store_vacuum(NULL, store, &err, NULL, NULL);
-    failed = shim_failed(shim) > 0;
-    snprintf(what, sizeof(what), "operation %zu (%s) fails %s", fault->nth,
-             shim_op_word(shim_failed_op(shim)),
-             fault->for_ever ? "for ever" : "once");
-    shim_fail(shim, &(struct shim_fault){.nth = 0});
-    pdr_store_close(store);
-    if (!failed && rc != PDR_OK)
-        complain(harness, "%s: without a cause: %s", what, err.message);
-    harness->refused += rc != PDR_OK;
-    if (failed)
-        check(harness, harness->room.path, what);
-    return failed;
+static void prepare(void *arg)
+{
+    struct vacuuming *v = arg;
+
+    reset(v->harness);
+    ASSERT_RC(PDR_OK,
+              pdr_store_open(&v->store,
+                             uri_in(v->harness->room.path, "?vfs=shim"), NULL));
+}
+
+static pdr_rc act(void *arg, pdr_err *err)
+{
+    const struct vacuuming *v = arg;
+
+    return pdr_store_vacuum(NULL, v->store, err, NULL, NULL);
+}
+
+static void check_failed(void *arg, const struct fail_run *run)
+{
+    struct vacuuming *v = arg;
+
+    pdr_store_close(v->store);
+    v->harness->refused += run->rc != PDR_OK;
+    if (run->failed)
+        check(v->harness, v->harness->room.path, run->what);
+    else if (run->rc != PDR_OK)
+        complain(v->harness, "%s: without a cause: %s", run->what,
+                 run->err.message);
 }
 
 void vacuum_fail(struct vacuum_harness *harness, size_t step)
 {
-    struct shim *shim = shim_new("shim");
+    static const struct fail_deed deed = {prepare, act, check_failed};
+    struct vacuuming vacuuming = {harness, NULL};
 
-    for (int way = 0; way < 3; way++) {
-        struct shim_fault fault = {.op = way < 2 ? SHIM_ANY : SHIM_WRITE,
-                                   .nth = 1,
-                                   .for_ever = way == 1,
-                                   .full = way == 2};
-        while (fail_one(harness, shim, &fault))
-            fault.nth += step;
-    }
-    shim_free(shim);
+    fail_each(&deed, &vacuuming, step);
 }
 
 /* --- killing ------------------------------------------------------------- */
