@@ -12,16 +12,47 @@ struct copy {
     struct cli *cli;
     struct sto_from from, to;
     const char *id; /* or NULL */
-    bool yes, skip_damaged;
+    bool yes, skip_damaged, skip_others;
     struct cli_progress progress;
     pdr_copy_report report;
+    pdr_builder *left_out; /* of JSON output; an array, owned */
 };
+
+/* A session was left out: say which, and why. */
+static void tell_left_out(struct copy *c, const pdr_copy_report *report)
+{
+    const pdr_ref *ref = report->left_out;
+    pdr_buf line = PDR_BUF_INIT(SIZE_MAX);
+
+    if (cli_is_json(c->cli)) {
+        pdr_builder_object(c->left_out);
+        cli_member_text(c->left_out, "tenant", ref->tenant);
+        cli_member_text(c->left_out, "session", ref->id);
+        cli_member_text(c->left_out, "reason", pdr_str_c(report->why->reason));
+        cli_member_text(c->left_out, "message",
+                        pdr_str_c(report->why->message));
+        pdr_builder_end(c->left_out);
+        return;
+    }
+    cli_putf(&line, "%swarning:%s session '",
+             cli_on(c->cli->color_err, CLI_YELLOW), cli_off(c->cli->color_err));
+    cli_show(&line, ref->id, CLI_TEXT_LINE);
+    cli_put(&line, "' of tenant '");
+    cli_show(&line, ref->tenant, CLI_TEXT_LINE);
+    cli_put(&line, "' was left out: ");
+    cli_show(&line, pdr_str_c(report->why->message), CLI_TEXT_LINE);
+    cli_progress_end(&c->progress); /* it shares the line */
+    fprintf(stderr, "%.*s\n", (int)line.len, line.ptr);
+    pdr_buf_dispose(&line);
+}
 
 static pdr_rc on_commit(void *arg, const pdr_copy_report *report, pdr_err *err)
 {
     struct copy *c = arg;
 
     (void)err;
+    if (report->left_out != NULL)
+        tell_left_out(c, report);
     if (report->bytes > c->progress.done)
         cli_progress_add(&c->progress,
                          (size_t)(report->bytes - c->progress.done));
@@ -32,6 +63,7 @@ static pdr_rc copy(struct copy *c, pdr_store *to, pdr_store *from, pdr_err *err)
 {
     pdr_copy_opts opts = {.replace = c->yes,
                           .skip_damaged = c->skip_damaged,
+                          .skip_others = c->skip_others,
                           .now_ms = sto_now_ms()};
     pdr_store_info info = {.file_bytes = 0};
     pdr_rc rc = pdr_store_info_get(&info, from, err);
@@ -58,7 +90,7 @@ static void print_line(const struct copy *c)
 {
     pdr_buf name = PDR_BUF_INIT(SIZE_MAX);
     char sessions[32], replaced[32], same[32], entries[32], bytes[32];
-    char damaged[32];
+    char damaged[32], others[32];
 
     cli_show(&name, pdr_str_c(sto_name(&c->to)), CLI_TEXT_LINE);
     printf("%.*s: %s session%s copied", (int)name.len, name.ptr,
@@ -70,6 +102,9 @@ static void print_line(const struct copy *c)
     if (c->report.damaged > 0)
         printf(", %s damaged and left out",
                cli_number(damaged, c->report.damaged));
+    if (c->report.others > 0)
+        printf(", %s left out for what stands there",
+               cli_number(others, c->report.others));
     if (c->report.same > 0)
         printf(", %s there already", cli_number(same, c->report.same));
     printf("; %s entr%s, %s\n", cli_number(entries, c->report.entries),
@@ -78,11 +113,14 @@ static void print_line(const struct copy *c)
     pdr_buf_dispose(&name);
 }
 
-static void print_object(const struct copy *c)
+static void print_object(struct copy *c)
 {
     pdr_builder *to = NULL;
+    pdr_value *left_out = NULL;
     pdr_err err = PDR_ERR_INIT;
 
+    pdr_builder_end(c->left_out);
+    cli_must(pdr_builder_finish(&left_out, c->left_out, &err), &err);
     cli_must(pdr_builder_new(&to, &err), &err);
     pdr_builder_object(to);
     cli_member_text(to, "from", pdr_str_c(sto_name(&c->from)));
@@ -91,6 +129,9 @@ static void print_object(const struct copy *c)
     cli_member_count(to, "replaced", c->report.replaced);
     cli_member_count(to, "same", c->report.same);
     cli_member_count(to, "damaged", c->report.damaged);
+    cli_member_count(to, "others", c->report.others);
+    pdr_builder_name(to, pdr_str_c("leftOut"));
+    pdr_builder_value(to, left_out);
     cli_member_count(to, "entries", c->report.entries);
     cli_member_count(to, "rows", c->report.rows);
     cli_member_count(to, "bytes", c->report.bytes);
@@ -98,6 +139,7 @@ static void print_object(const struct copy *c)
     pdr_builder_end(to);
     ses_print_built(c->cli, stdout, to);
     pdr_builder_free(to);
+    pdr_value_free(left_out);
 }
 
 /* Which of the two stores is a failure about? */
@@ -122,7 +164,10 @@ static int fail(const struct copy *c, const pdr_err *err)
                               .hint = sto_hint(room, store, err)};
 
     if (strcmp(err->reason, "session_exists") == 0)
-        about.hint = "--yes brings sessions up to date that are there";
+        about.hint = "--yes brings copies up to date that are there, "
+                     "--skip-others leaves such sessions out";
+    if (strcmp(err->reason, "ahead_of_origin") == 0)
+        about.hint = "--skip-others leaves such sessions out, and goes on";
     if (c->report.sessions > 0) {
         snprintf(hint, sizeof(hint), "%s%s%s session%s copied and stay%s there",
                  about.hint != NULL ? about.hint : "",
@@ -163,6 +208,7 @@ static int copy_stores(struct copy *c)
 static int run(struct cli *cli, int argc, char **argv)
 {
     struct copy c = {.cli = cli};
+    pdr_err err = PDR_ERR_INIT;
     int status = 0;
 
     const struct cli_opt opts[] = {
@@ -174,19 +220,24 @@ static int run(struct cli *cli, int argc, char **argv)
                  "bring sessions up to date that are there"),
         CLI_FLAG(0, "skip-damaged", &c.skip_damaged,
                  "leave out sessions that cannot be read"),
+        CLI_FLAG(0, "skip-others", &c.skip_others,
+                 "leave out what stands in TO as something else"),
         CLI_TEXT(0, "key", "FILE", &c.from.key, "key of the digests of FROM"),
         CLI_TEXT(0, "to-key", "FILE", &c.to.key, "key of the digests of TO"),
     };
     if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))
         return cli->status;
+    cli_must(pdr_builder_new(&c.left_out, &err), &err);
+    pdr_builder_array(c.left_out);
     status = copy_stores(&c);
+    if (status == 0 && cli_is_json(cli))
+        print_object(&c);
+    else if (status == 0 && !cli->quiet)
+        print_line(&c);
+    pdr_builder_free(c.left_out);
     if (status != 0)
         return status;
-    if (cli_is_json(cli))
-        print_object(&c);
-    else if (!cli->quiet)
-        print_line(&c);
-    return c.report.damaged > 0 ? CLI_EXIT_NEGATIVE : 0;
+    return c.report.damaged + c.report.others > 0 ? CLI_EXIT_NEGATIVE : 0;
 }
 
 const struct cli_command cli_cmd_store_copy = {

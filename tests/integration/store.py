@@ -489,6 +489,22 @@ def _():
     good(session("bag", "set", "--store", "two.db", "Ines", "k", "2"))
     got = problem("store", "copy", "-y", "desk.db", "two.db", status=5)
     assert got["reason"] == "ahead_of_origin", got
+    assert "--skip-others" in got["hint"], got
+    good(session("bag", "set", "--store", "desk.db", "tomato-house", "k", "1"))
+    result = store("copy", "-y", "--skip-others", "desk.db", "two.db")
+    assert result.status == 1, result
+    assert result.out.startswith(
+        b"two.db: 1 session copied, 1 of them replaced, "
+        b"1 left out for what stands there, "), result
+    assert result.err.startswith(
+        b"warning: session 'Ines' of tenant 'default' was left out: "), result
+    got = json.loads(store("copy", "-y", "--skip-others", "desk.db", "two.db",
+                           "-o", "json").out)
+    assert got["others"] == 1 and len(got["leftOut"]) == 1, got
+    assert got["leftOut"][0]["session"] == "Ines", got
+    assert got["leftOut"][0]["reason"] == "ahead_of_origin", got
+    assert good(session("bag", "get", "--store", "two.db", "Ines",
+                        "k")) == b"2\n"
     assert good(store("verify", "two.db")).startswith(b"two.db: sound")
 
 
@@ -522,6 +538,7 @@ def _():
                    status=9)["code"] == "CORRUPT"
     result = store("copy", "--skip-damaged", "desk.db", "two.db")
     assert result.status == 1 and b" damaged and left out" in result.out, result
+    assert b"warning: session '" in result.err, result
     assert len(ids("--store", "two.db")) < 4
     assert good(store("verify", "two.db")).startswith(b"two.db: sound")
 
