@@ -13,7 +13,7 @@
  *      and SQLite, which looks VFSs up by name for VACUUM, finds it for as long
  *      as there is a connection.
  *
- * INVARIANTS, cited below as I1..I3
+ * INVARIANTS, cited below as I1..I4
  *   I1  Whether a main file has sums stands in itself, byte 20 of page 1: as
  *       many bytes are reserved at the end of each page. A file of version 1
  *       has none, and is neither checked nor changed.
@@ -25,6 +25,10 @@
  *       copies them in the order of their numbers: page 1 switches the sums on
  *       for all behind it. Killed in between, the log still has every page, and
  *       none is read from the main file before all are copied again.
+ *   I4  A page that the end of the file cuts off is read with zeros behind it,
+ *       and they are compared, too: SQLite would go on with them. One that lies
+ *       behind the end is blank, as one that was never written, and as a page
+ *       of a table that is none: SQLite says so.
  *
  * Nothing is mapped into memory: SQLite would see pages that nobody has
  * checked. So the methods end with version 2.
@@ -135,13 +139,13 @@ static int main_read(sqlite3_file *file, void *out, int len, sqlite3_int64 at)
     struct pdr__main_file *self = mine(file);
     int code = METHODS(file)->xRead(BELOW(file), out, len, at);
 
-    if (code != SQLITE_OK)
+    if (code != SQLITE_OK && code != SQLITE_IOERR_SHORT_READ) /* I4 */
         return code;
     if (at == 0 && len >= HEADER)
         self->has_sums = self->has_sums || says_sums(out); /* I2 */
     if (!self->has_sums || !is_page(len, at) ||
         pdr__page_is_sound(out, page_number(at)))
-        return SQLITE_OK;
+        return code;
     self->damage = (struct pdr__damage){page_number(at), false};
     return SQLITE_IOERR_DATA;
 }

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "shim_vfs.h"
@@ -324,6 +325,129 @@ TEST(sqlite_vfs, refuses_commits_that_need_a_damaged_page_alone)
     pdr_edit other = edit_of("b", 0);
     ASSERT_RC(PDR_OK, commit_one(store, &other, NULL, NULL));
     pdr_store_close(store);
+    room_leave(&room);
+}
+
+/* --- files that were cut off --------------------------------------------- */
+
+static void cut(const struct room *room, const char *name, int64_t bytes)
+{
+    int64_t size = (int64_t)pdr__file_bytes(room_path(room, name));
+
+    ASSERT_INT(0, truncate(room_path(room, name), size - bytes));
+}
+
+/* A store of which the last page is one of `log_by_key`, which finds what is
+ * finished already. */
+static void finish_many(const struct room *room)
+{
+    pdr_store *store = store_open(room, "");
+
+    for (uint64_t i = 0; i < 300; i++) {
+        char id[16];
+        int len = snprintf(id, sizeof(id), "turn-%03u", (unsigned)i);
+        pdr_completion done = {.correlation_id = pdr_str_n(id, (size_t)len),
+                               .outcome = pdr_str_c("1")};
+        pdr_edit edit = edit_of("a", i == 0 ? 0 : PDR_ANY_REVISION);
+
+        edit.completions = &done;
+        edit.completion_count = 1;
+        ASSERT_RC(PDR_OK, commit_one(store, &edit, NULL, NULL));
+    }
+    pdr_store_close(store);
+}
+
+/* How the store takes ids that are finished, of which each was acknowledged:
+ * none may be taken again. */
+static void assert_finished(const struct room *room, pdr_err *err)
+{
+    pdr_store *store = NULL;
+    pdr_rc rc = pdr_store_open(&store, store_uri(room, "s.db", ""), err);
+
+    for (unsigned i = 0; i < 300 && rc == PDR_OK; i++) {
+        char id[16];
+        int len = snprintf(id, sizeof(id), "turn-%03u", i);
+        pdr_page *page = NULL;
+        pdr_query query = {.what = PDR_READ_COMPLETIONS,
+                           .ref.id = pdr_str_c("a"),
+                           .key = pdr_str_n(id, (size_t)len)};
+
+        rc = pdr_store_read(&page, store, &query, err);
+        if (rc == PDR_OK)
+            ASSERT_SIZE(1, page->count);
+        pdr_page_free(page);
+    }
+    ASSERT_RC(PDR_ECORRUPT, rc);
+    pdr_store_close(store);
+}
+
+TEST(sqlite_vfs, finds_a_page_that_the_end_of_the_file_cuts_off)
+{
+    static const int64_t lengths[] = {1, 8, 9, 500, 1500, 4000, 4095};
+    struct room room;
+    char text[64];
+    size_t pages = 0;
+
+    room_enter(&room);
+    finish_many(&room);
+    pages = assert_sound(&room, "s.db");
+    copy(&room, "s.db", "whole.db");
+    (void)snprintf(text, sizeof(text), "page %zu of 's.db'", pages);
+    for (size_t i = 0; i < PDR_COUNT(lengths); i++) {
+        pdr_err err = PDR_ERR_INIT;
+
+        cut(&room, "s.db", lengths[i]);
+        ASSERT_RC(PDR_ECORRUPT, read_all(&room, "?mode=ro", &err));
+        ASSERT_STR("store_damaged", err.reason);
+        ASSERT(strstr(err.message, text) != NULL);
+        assert_finished(&room, &err);
+        copy(&room, "whole.db", "s.db");
+    }
+    ASSERT_RC(PDR_OK, read_all(&room, "?mode=ro", NULL));
+    room_leave(&room);
+}
+
+/* A log that a process left, with one commit to another session: it says how
+ * many pages there must be, and has few of them. */
+static void leave_a_log(const struct room *room)
+{
+    int status = 0;
+    pid_t child = fork();
+
+    if (child == 0) {
+        pdr_store *store = NULL;
+        pdr_rc rc = pdr_store_open(&store, store_uri(room, "s.db", ""), NULL);
+
+        if (rc == PDR_OK)
+            rc = append_one(store, "b", 0, NULL, "{}", NULL);
+        _exit(rc == PDR_OK ? 0 : 1);
+    }
+    ASSERT(child > 0 && waitpid(child, &status, 0) == child);
+    ASSERT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    ASSERT(log_size(room) > 0);
+}
+
+TEST(sqlite_vfs, never_takes_pages_that_are_gone_for_empty_ones)
+{
+    struct room room;
+    pdr_err err = PDR_ERR_INIT;
+    size_t pages = 0;
+
+    room_enter(&room);
+    finish_many(&room);
+    pages = assert_sound(&room, "s.db");
+    copy(&room, "s.db", "whole.db");
+    for (size_t gone = 1; gone < pages; gone++) {
+        cut(&room, "s.db", (int64_t)gone * PDR_SQLITE_PAGE);
+        ASSERT(read_all(&room, "?mode=ro", NULL) != PDR_OK);
+        assert_finished(&room, &err);
+        copy(&room, "whole.db", "s.db");
+    }
+    leave_a_log(&room);
+    cut(&room, "s.db", 8 * PDR_SQLITE_PAGE);
+    ASSERT_RC(PDR_ECORRUPT, read_all(&room, "?mode=ro", NULL));
+    assert_finished(&room, &err);
+    ASSERT_RC(PDR_ECORRUPT, read_all(&room, "", NULL));
     room_leave(&room);
 }
 
