@@ -5,7 +5,8 @@
 #include "sum_plain.h"
 
 #define PDR_PLAIN_WORDS
-#define pdr__page_sum       plain_page_sum
-#define pdr__page_is_sound  plain_page_is_sound
-#define pdr__frame_is_sound plain_frame_is_sound
+#define pdr__page_sum            plain_page_sum
+#define pdr__page_is_sound       plain_page_is_sound
+#define pdr__frame_is_sound      plain_frame_is_sound
+#define pdr__log_header_is_sound plain_log_header_is_sound
 #include "../../src/store/sqlite/sum.c"

@@ -15,5 +15,7 @@ bool plain_page_is_sound(const uint8_t page[PDR_SQLITE_PAGE], uint32_t number);
 /* As pdr__frame_is_sound(). */
 bool plain_frame_is_sound(const uint8_t before[PDR_LOG_SUM],
                           const uint8_t *frame);
+/* As pdr__log_header_is_sound(). */
+bool plain_log_header_is_sound(const uint8_t header[PDR_LOG_HEADER]);
 
 #endif

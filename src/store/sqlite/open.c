@@ -3,11 +3,12 @@
  *
  *     URI ──► path, mode, key, vfs
  *         ──► a file that may hold a store (file.c)
- *         ──► writer lock ──► connection ──► ours? or empty: make it
+ *         ──► writer lock ──► is the log whole (left.c)? ──► connection
+ *                         ──► ours? or empty: make it
  *                         ──► what lies in the log goes into the main file
  *                         ──► be counted ──► give the lock back
  *
- * INVARIANTS, cited below as I1..I4
+ * INVARIANTS, cited below as I1..I5
  *   I1  Nothing is written to a file before it is known to be ours or empty.
  *   I2  Who opens first finds in the log what the last process could not
  *       acknowledge. It is copied into the main file, and synced there, before
@@ -16,6 +17,8 @@
  *       commit that ended unknown that is left to the next who opens (I2).
  *   I4  Read only means that nothing is written, not even a lock: readers are
  *       not counted, and do not keep the last writer from emptying the log.
+ *   I5  A log that nobody has open is looked at before SQLite is: it would pass
+ *       over what stands behind a damaged frame.
  */
 #include <stdio.h>
 #include <time.h>
@@ -312,6 +315,8 @@ static pdr_rc open_writer(struct pdr__sqlite *store,
         rc = pdr__file_make(store->path, err);
     if (rc == PDR_OK)
         rc = pdr__file_check(store->path, err);
+    if (rc == PDR_OK && is_first && wish->found)
+        rc = pdr__left_check(store->log_path, err); /* I5 */
     if (rc == PDR_OK)
         rc = pdr__sqlite_connect(&store->writer.db, store, false, err);
     if (rc == PDR_OK)
@@ -361,6 +366,8 @@ static pdr_rc open_for_reading(struct pdr__sqlite *store, pdr_err *err)
 
     store->alone = pdr__file_is_on_read_only_system(store->path) &&
                    pdr__file_bytes(store->log_path) == 0;
+    if (rc == PDR_OK && !pdr__line_is_used(store->side_path))
+        rc = pdr__left_check(store->log_path, err); /* I5 */
     if (rc == PDR_OK)
         rc = pdr__sqlite_connect(&db, store, true, err);
     if (rc == PDR_OK)

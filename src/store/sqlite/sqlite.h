@@ -218,7 +218,7 @@ PDR_MUST_CHECK pdr_rc pdr__sqlite_connect(sqlite3 **out,
 /* Release the statements and the connection of the writer. */
 void pdr__writer_close(struct pdr__writer *writer);
 
-/* --- files (vfs.c) ---------------------------------------------------------
+/* --- files (vfs.c, left.c) -------------------------------------------------
  */
 
 /* Register a VFS for one store over the one of this name; NULL: over the usual
@@ -227,6 +227,10 @@ PDR_MUST_CHECK pdr_rc pdr__vfs_open(struct pdr__vfs *self, const char *below,
                                     pdr_err *err);
 /* One that was not opened is fine. */
 void pdr__vfs_close(struct pdr__vfs *self);
+
+/* Is the log that a process left behind, if there is one, whole as far as it
+ * can be told (left.c)? Before SQLite reads it. Fails with STORE_DAMAGED. */
+PDR_MUST_CHECK pdr_rc pdr__left_check(const char *log_path, pdr_err *err);
 
 /* A file control of main files that are ours: what is known of one. */
 #define PDR_FCNTL_STATE 0x50645601
@@ -337,6 +341,9 @@ void pdr__line_leave(struct pdr__line *line);
 PDR_MUST_CHECK pdr_rc pdr__line_enter(struct pdr__line *line, pdr_err *err);
 /* Is nobody else counted? With the lock held. */
 bool pdr__line_is_last(const struct pdr__line *line);
+/* Does anybody have the store with this side file open for writing? Writes
+ * nothing, and needs no line. */
+bool pdr__line_is_used(const char *path);
 /* A sync of the log begins, or has ended well; with the lock. Whoever opens the
  * store next, on this system before it is started again, learns from it that
  * no sync has failed. False: the file cannot be written. */

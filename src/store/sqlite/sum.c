@@ -228,3 +228,15 @@ bool pdr__frame_is_sound(const uint8_t before[PDR_LOG_SUM],
     add_big(&sum, frame + PDR_FRAME_HEADER, PDR_SQLITE_PAGE);
     return has_sum(frame, &sum);
 }
+
+bool pdr__log_header_is_sound(const uint8_t header[PDR_LOG_HEADER])
+{
+    const size_t len = PDR_LOG_HEADER - PDR_LOG_SUM;
+    struct sum little_first = {0, 0}, big_first = {0, 0};
+    const uint8_t *at = header + len;
+
+    add_little(&little_first, header, len);
+    add_big(&big_first, header, len);
+    return (little_first.a == big(at) && little_first.b == big(at + 4)) ||
+           (big_first.a == big(at) && big_first.b == big(at + 4));
+}

@@ -28,6 +28,9 @@ bool pdr__page_is_sound(const uint8_t page[PDR_SQLITE_PAGE], uint32_t number);
 bool pdr__frame_is_sound(const uint8_t before[PDR_LOG_SUM],
                          const uint8_t *frame);
 
+/* Does the header of a log end with its own sum? */
+bool pdr__log_header_is_sound(const uint8_t header[PDR_LOG_HEADER]);
+
 /* --- files -----------------------------------------------------------------
  */
 

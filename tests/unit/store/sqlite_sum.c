@@ -139,3 +139,31 @@ TEST(frame_sum, knows_the_byte_order_of_other_machines)
 {
     check_frame(true);
 }
+
+/* A header of a log with its sum, in either order of bytes. */
+static void check_header(bool is_big)
+{
+    uint8_t header[PDR_LOG_HEADER];
+    uint32_t sum[2] = {0, 0};
+
+    fill(header, sizeof(header), 77);
+    add_plainly(sum, header, PDR_LOG_HEADER - PDR_LOG_SUM, is_big);
+    put_big(header + PDR_LOG_HEADER - PDR_LOG_SUM, sum);
+    ASSERT(pdr__log_header_is_sound(header));
+    ASSERT(plain_log_header_is_sound(header));
+    for (size_t i = 0; i < sizeof(header); i++) {
+        header[i] ^= 0x10;
+        ASSERT(!pdr__log_header_is_sound(header));
+        header[i] ^= 0x10;
+    }
+}
+
+TEST(header_sum, tells_any_byte_that_changed)
+{
+    check_header(false);
+}
+
+TEST(header_sum, knows_the_byte_order_of_other_machines)
+{
+    check_header(true);
+}

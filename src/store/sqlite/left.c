@@ -1,0 +1,246 @@
+/*
+ * left.c - is the log that a process left behind whole?
+ *
+ * WHY  SQLite takes the frames of a log up to the first one whose sum is wrong,
+ *      and nobody hears of those behind it. That is right for what a process
+ *      was writing when it died: nobody was told that it is safe. But a disk
+ *      that changed one bit in the middle takes every commit behind it away,
+ *      and each of them was acknowledged. So the log is looked at before SQLite
+ *      sees it:
+ *
+ *          commit  commit  commit ...          died here
+ *          ├──────┼──────┼──────┼──────┼──────┼────
+ *                    ▲ broken       m └ m+1
+ *
+ *      A commit is synced before the next one writes a frame. So if there is a
+ *      commit that ends with frame m, and m+1 goes on with the sum that m has,
+ *      then all up to m was on the disk, and a frame up to m that is broken was
+ *      changed afterwards. If there is no such pair, the broken frame may be
+ *      one that was never whole.
+ *
+ *      What else can stand behind the end of a log proves nothing:
+ *      - Zeros (log.c) and frames of an earlier log: these have another salt.
+ *      - Frames of a transaction that was taken back after some had been
+ *        written. They have the salt, and each goes on with the sum of the one
+ *        before, but none of them ends a commit.
+ *      - A commit that failed, or whose process died before others could see
+ *        it, and that others wrote over in part. It has its end, but nothing
+ *        goes on from there: who wrote next began where it had begun.
+ *      - The last frame of a commit once more, up to a whole sector of the
+ *        disk, as SQLite does where a sector can be lost by a write beside it.
+ *        Such a frame goes on from the end of a commit, but belongs to it.
+ *
+ *      The header is one frame more, number 0: it was synced before frame 1 was
+ *      written, and is never torn, since it lies in one sector.
+ *
+ * INVARIANTS, cited below as I1..I3
+ *   I1  Nothing is written, so what is refused can be looked at.
+ *   I2  Somebody may begin to write meanwhile, and what is read in pieces is of
+ *       several moments. So damage counts if two walks in a row find it at the
+ *       same frame behind the same header: what is being written is whole
+ *       before anything goes on from there.
+ *   I3  SQLite holds no lock on the log, so it can be opened and closed here.
+ *
+ * NOT HERE  Damage in the last commit, which looks as if it had never been
+ *           whole, and a log that was cut off.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "vfs.h"
+
+#define FRAME  ((size_t)(PDR_FRAME_HEADER + PDR_SQLITE_PAGE))
+#define FRAMES 64u /* that are read at once */
+#define WALKS  5u  /* until two agree (I2) */
+
+/* In the header of the log. */
+#define PAGE_BYTES_AT 8
+#define HEADER_SALT   16
+/* In the header of a frame. */
+#define SIZE_AT                                                  \
+    4 /* pages of the file behind a commit; 0: it is not its end \
+       */
+#define SALT_AT 8
+
+#define SALT 8 /* bytes */
+
+struct left {
+    int fd;
+    uint8_t header[PDR_LOG_HEADER];
+    uint8_t *bytes; /* owned: room for FRAMES behind the one before them */
+};
+
+/* How far a walk has come. */
+struct walk {
+    uint8_t salt[SALT]; /* of the frames that belong to the log */
+    bool is_broken;     /* there is a first one that is: */
+    uint32_t broken;    /* its number; 0: the header */
+};
+
+static uint32_t number_at(const uint8_t *at)
+{
+    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 |
+           (uint32_t)at[2] << 8 | (uint32_t)at[3];
+}
+
+/* --- one frame ----------------------------------------------------------- */
+
+static const uint8_t *sum_of(const uint8_t *frame)
+{
+    return frame + PDR_FRAME_HEADER - PDR_LOG_SUM;
+}
+
+static bool ends_commit(const uint8_t *frame)
+{
+    return number_at(frame + SIZE_AT) != 0;
+}
+
+/* Is it the one before once more? */
+static bool repeats(const uint8_t *frame, const uint8_t *before)
+{
+    return memcmp(frame, before, SALT_AT) == 0 &&
+           memcmp(frame + PDR_FRAME_HEADER, before + PDR_FRAME_HEADER,
+                  PDR_SQLITE_PAGE) == 0;
+}
+
+/* Does frame number `n` prove that the broken one was whole? */
+static bool proves(struct walk *walk, const uint8_t *frame, uint32_t n)
+{
+    const uint8_t *before = frame - FRAME;
+    bool belongs =
+        number_at(frame) != 0 && memcmp(frame + SALT_AT, walk->salt, SALT) == 0;
+
+    if (walk->is_broken)
+        return belongs && ends_commit(before) && !repeats(frame, before) &&
+               pdr__frame_is_sound(sum_of(before), frame);
+    walk->is_broken = !belongs || !pdr__frame_is_sound(sum_of(before), frame);
+    walk->broken = n;
+    return false;
+}
+
+/* --- one walk ------------------------------------------------------------ */
+
+/* Up to FRAMES from number `n` on; 0: there are no more, or none that can be
+ * read, which SQLite will say. */
+static size_t read_frames(const struct left *left, uint32_t n)
+{
+    off_t at = (off_t)(PDR_LOG_HEADER + (n - 1) * FRAME);
+    ssize_t got = pread(left->fd, left->bytes + FRAME, FRAMES * FRAME, at);
+
+    return got > 0 ? (size_t)got / FRAME : 0;
+}
+
+/* The header, as the frame in front of the first one: the end of a commit. */
+static void take_header(struct left *left)
+{
+    memset(left->bytes, 0, FRAME);
+    left->bytes[SIZE_AT] = 1;
+    memcpy(left->bytes + PDR_FRAME_HEADER - PDR_LOG_SUM,
+           left->header + PDR_LOG_HEADER - PDR_LOG_SUM, PDR_LOG_SUM);
+}
+
+/* False: it is no log, or none of ours. */
+static bool begin(struct walk *walk, struct left *left)
+{
+    bool is_sound = false;
+
+    memset(walk, 0, sizeof(*walk));
+    if (pread(left->fd, left->header, PDR_LOG_HEADER, 0) != PDR_LOG_HEADER ||
+        read_frames(left, 1) == 0)
+        return false;
+    is_sound = pdr__log_header_is_sound(left->header);
+    if (is_sound && number_at(left->header + PAGE_BYTES_AT) != PDR_SQLITE_PAGE)
+        return false;
+    memcpy(walk->salt,
+           is_sound ? left->header + HEADER_SALT
+                    : left->bytes + FRAME + SALT_AT,
+           SALT);
+    walk->is_broken = !is_sound;
+    take_header(left);
+    return true;
+}
+
+/* True: it is damaged, at `*broken`. */
+static bool is_damaged(uint32_t *broken, struct left *left)
+{
+    struct walk walk;
+    size_t count = 0;
+    uint32_t n = 1;
+
+    if (!begin(&walk, left))
+        return false;
+    for (count = read_frames(left, n); count > 0;
+         count = read_frames(left, n)) {
+        for (size_t i = 1; i <= count; i++, n++) {
+            if (!proves(&walk, left->bytes + i * FRAME, n))
+                continue;
+            *broken = walk.broken;
+            return true;
+        }
+        memcpy(left->bytes, left->bytes + count * FRAME, FRAME);
+    }
+    return false;
+}
+
+/* --- several ------------------------------------------------------------- */
+
+/* I2 */
+static bool is_damaged_for_good(uint32_t *broken, struct left *left)
+{
+    const struct timespec rest = {0, 2000000};
+    uint8_t header[PDR_LOG_HEADER];
+    uint32_t before = 0;
+
+    for (unsigned i = 0; i < WALKS; i++) {
+        if (!is_damaged(broken, left))
+            return false;
+        if (i > 0 && *broken == before &&
+            memcmp(header, left->header, sizeof(header)) == 0)
+            return true;
+        before = *broken;
+        memcpy(header, left->header, sizeof(header));
+        (void)nanosleep(&rest, NULL);
+    }
+    return false;
+}
+
+static pdr_rc damaged(const char *path, uint32_t broken, pdr_err *err)
+{
+    const char *slash = strrchr(path, '/');
+    char shown[PDR_SHOWN], what[32] = "the header";
+    pdr_rc rc = PDR_OK;
+
+    if (broken != 0)
+        (void)snprintf(what, sizeof(what), "frame %" PRIu32, broken);
+    pdr__shown(shown, pdr_str_c(slash != NULL ? slash + 1 : path));
+    rc = PDR_FAIL(err, STORE_DAMAGED,
+                  "opening the store: %s of '%s' is not as it was written, and "
+                  "commits stand behind it; copy all files of the store away "
+                  "and restore a backup",
+                  what, shown);
+    if (err != NULL)
+        err->sys = SQLITE_IOERR_DATA;
+    return rc;
+}
+
+pdr_rc pdr__left_check(const char *path, pdr_err *err)
+{
+    struct left left = {
+        .fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
+    uint32_t broken = 0;
+    pdr_rc rc = PDR_OK;
+
+    if (left.fd < 0) /* there is none, or SQLite will say why */
+        return PDR_OK;
+    left.bytes = pdr__alloc((FRAMES + 1) * FRAME);
+    if (left.bytes == NULL)
+        rc = pdr__nomem(err);
+    else if (is_damaged_for_good(&broken, &left))
+        rc = damaged(path, broken, err);
+    pdr__free(left.bytes);
+    (void)close(left.fd);
+    return rc;
+}
