@@ -535,7 +535,8 @@ typedef void (*pdr_verify_fn)(void *arg, const char *table, const char *row,
 
 /**
  * Read everything and check it: digests, chains, counts, and every index
- * against its table. Others may go on to write.
+ * against its table; of a whole store every page of its file, too (table
+ * "file", row "page 7"). Others may go on to write.
  *
  * @param[out] out  counts; may be NULL. Filled as far as it came.
  * @param ref       one session; NULL: the whole store.

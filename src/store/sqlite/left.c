@@ -244,3 +244,66 @@ pdr_rc pdr__left_check(const char *path, pdr_err *err)
     (void)close(left.fd);
     return rc;
 }
+
+/* --- which pages it has ----------------------------------------------------
+ */
+
+/* Pages of the frames from the first up to number `last`, or as far as they are
+ * sound; gives the number of the last one that ends a commit. */
+static uint32_t mark(struct left *left, uint32_t last, uint8_t *marks,
+                     uint32_t pages)
+{
+    struct walk walk;
+    uint32_t n = 1, end = 0;
+    size_t count = 0;
+
+    if (!begin(&walk, left) || walk.is_broken)
+        return 0;
+    for (count = read_frames(left, n); count > 0;
+         count = read_frames(left, n)) {
+        for (size_t i = 1; i <= count && n <= last; i++, n++) {
+            const uint8_t *frame = left->bytes + i * FRAME;
+            uint32_t page = number_at(frame);
+
+            if (proves(&walk, frame, n) || walk.is_broken)
+                return end;
+            if (page <= pages)
+                marks[page / 8] |= (uint8_t)(1 << page % 8);
+            if (ends_commit(frame))
+                end = n;
+        }
+        if (n > last)
+            break;
+        memcpy(left->bytes, left->bytes + count * FRAME, FRAME);
+    }
+    return end;
+}
+
+pdr_rc pdr__left_pages(uint8_t **out, uint32_t pages, const char *path,
+                       pdr_err *err)
+{
+    struct left left = {
+        .fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
+    size_t bytes = (size_t)pages / 8 + 1;
+    uint8_t *marks = pdr__calloc(1, bytes);
+    uint32_t end = 0;
+    pdr_rc rc = PDR_OK;
+
+    left.bytes = pdr__alloc((FRAMES + 1) * FRAME);
+    if (marks == NULL || left.bytes == NULL)
+        rc = pdr__nomem(err);
+    if (rc == PDR_OK && left.fd >= 0) {
+        end = mark(&left, UINT32_MAX, marks, pages);
+        memset(marks, 0, bytes);
+        (void)mark(&left, end, marks, pages);
+    }
+    if (rc == PDR_OK) {
+        *out = marks;
+        marks = NULL; /* moved */
+    }
+    if (left.fd >= 0)
+        (void)close(left.fd);
+    pdr__free(left.bytes);
+    pdr__free(marks);
+    return rc;
+}

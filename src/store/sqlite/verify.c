@@ -1,6 +1,6 @@
 /*
- * verify.c - what no read can see: rows that belong to nobody, and indexes that
- * do not fit their tables.
+ * verify.c - what no read can see: rows that belong to nobody, indexes that do
+ * not fit their tables, and pages that have no rows.
  *
  * WHY  A read finds a row by its key and checks what it finds. It cannot know
  *      of a row that no key leads to, nor of a list that lacks one. So every
@@ -11,23 +11,30 @@
  *          index   each entry leads to a row that has the same values
  *          both    the keys are in order, else a search goes astray
  *
- *      Digests of rows are checked by reading them (store/verify.c).
+ *      Digests of rows are checked by reading them (store/verify.c). And of a
+ *      whole store each page of the main file is read: those that are free, or
+ *      say where others stand, are needed by a vacuum and a backup alone.
  *
- * INVARIANTS, cited below as I1..I3
+ * INVARIANTS, cited below as I1..I4
  *   I1  One statement looks at PAGE rows and is one transaction; others commit
  *       in between. What is compared is of one moment, so nothing that they do
  *       looks like damage.
  *   I2  Keys only grow within a walk, so it ends, whatever the file says.
  *   I3  Damage ends one walk and not the others.
+ *   I4  A page of the main file that also stands in the log may be half
+ *       written: it is being copied, or who copied it died. Nobody reads it
+ *       there, and it is copied again. So it is no damage.
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "reader.h"
 
 #define PAGE      200   /* rows of one transaction */
 #define MAX_SHOWN 5     /* columns that name a row */
 #define MAX_SQL   8192u /* bytes of a statement; the longest has 2,000 */
+#define LOOKS     4u    /* at a page that seems damaged (I4) */
 
 /* A table or index from end to end. The statement of a page is made of the
  * parts (see write_sql()): PAGE rows `r`, each joined with what it is compared
@@ -226,6 +233,32 @@ static void tell(struct verify *v, const char *name, const char *row,
     v->found = true;
     if (v->fn != NULL)
         v->fn(v->arg, name, row, what);
+}
+
+/* Damage ended a walk (I3). If it is that of a page, its number is known. */
+static void tell_end(struct verify *v, const char *name, const pdr_err *detail)
+{
+    struct pdr__file_state state = {false, false, 0};
+    char what[128] = "cannot be read, nor can those behind it";
+    size_t used = strlen(what);
+
+    if (detail->sys == SQLITE_IOERR_DATA)
+        (void)sqlite3_file_control(v->reader->db, "main", PDR_FCNTL_STATE,
+                                   &state);
+    if (state.damaged != 0)
+        (void)snprintf(what + used, sizeof(what) - used,
+                       ": %s %" PRIu32 " of the %s is not as it was written",
+                       state.is_in_log ? "frame" : "page", state.damaged,
+                       state.is_in_log ? "log" : "file");
+    tell(v, name, "one of the keys", what);
+}
+
+/* A failure that is no finding goes up as it is. */
+static pdr_rc pass_on(pdr_rc rc, const pdr_err *detail, pdr_err *err)
+{
+    if (rc != PDR_OK && err != NULL)
+        *err = *detail;
+    return rc;
 }
 
 /* --- keys ---------------------------------------------------------------- */
@@ -445,16 +478,16 @@ static pdr_rc look_at_all(struct pass *pass, pdr_err *err)
 static pdr_rc run_walk(struct verify *v, const struct walk *walk, pdr_err *err)
 {
     struct pass pass = {.v = v, .walk = walk};
-    pdr_rc rc = look_at_all(&pass, err);
+    pdr_err detail = PDR_ERR_INIT;
+    pdr_rc rc = look_at_all(&pass, &detail);
 
     if (rc == PDR_ECORRUPT || rc == PDR_EINVALID) { /* I3 */
-        tell(v, walk->name, "one of the keys",
-             "cannot be read, nor can those behind it");
+        tell_end(v, walk->name, &detail);
         rc = PDR_OK;
     }
     free_key(&pass.last);
     pdr__rows_close(&pass.rows);
-    return rc;
+    return pass_on(rc, &detail, err);
 }
 
 /* --- heads that no reader sees -------------------------------------------- */
@@ -507,18 +540,116 @@ static pdr_rc check_next_unseen(bool *found, int64_t *last, struct verify *v,
 static pdr_rc check_unseen(struct verify *v, pdr_err *err)
 {
     int64_t last = INT64_MIN;
+    pdr_err detail = PDR_ERR_INIT;
     bool found = true;
     pdr_rc rc = PDR_OK;
 
     while (rc == PDR_OK && found) {
         found = false;
-        rc = check_next_unseen(&found, &last, v, err);
+        rc = check_next_unseen(&found, &last, v, &detail);
     }
     if (rc == PDR_ECORRUPT) { /* I3 */
-        tell(v, "unseen", "one of the keys",
-             "cannot be read, nor can those behind it");
+        tell_end(v, "unseen", &detail);
         rc = PDR_OK;
     }
+    return pass_on(rc, &detail, err);
+}
+
+/* --- pages --------------------------------------------------------------- */
+
+struct pages {
+    struct verify *v;
+    sqlite3_file *file; /* borrowed: main file of the reader */
+    uint32_t count;
+    uint8_t *in_log; /* owned; NULL: not asked yet */
+};
+
+static void tell_page(struct verify *v, uint32_t number)
+{
+    static const char what[] = "is not as it was written";
+    const char *slash = strrchr(v->store->path, '/');
+    char row[32], shown[PDR_SHOWN];
+
+    (void)snprintf(row, sizeof(row), "page %" PRIu32, number);
+    v->report->bad++;
+    if (!v->found)
+        (void)PDR_FAIL(&v->first, STORE_DAMAGED,
+                       "%s of '%s' %s; restore a backup", row,
+                       pdr__shown(shown, pdr_str_c(slash + 1)), what);
+    v->found = true;
+    if (v->fn != NULL)
+        v->fn(v->arg, "file", row, what);
+}
+
+static int read_page(const struct pages *pages, uint32_t number)
+{
+    uint8_t bytes[PDR_SQLITE_PAGE];
+
+    return pages->file->pMethods->xRead(pages->file, bytes, sizeof(bytes),
+                                        (sqlite3_int64)(number - 1) *
+                                            PDR_SQLITE_PAGE);
+}
+
+/* Damaged, and not only for a moment? A code of SQLite. */
+static int look_at(const struct pages *pages, uint32_t number)
+{
+    const struct timespec rest = {0, 3000000};
+    int code = read_page(pages, number);
+
+    for (unsigned i = 1; i < LOOKS && code == SQLITE_IOERR_DATA; i++) {
+        (void)nanosleep(&rest, NULL);
+        code = read_page(pages, number);
+    }
+    return code == SQLITE_IOERR_SHORT_READ ? SQLITE_OK : code;
+}
+
+/* I4 */
+static pdr_rc judge_page(struct pages *pages, uint32_t number, pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    if (pages->in_log == NULL)
+        rc = pdr__left_pages(&pages->in_log, pages->count,
+                             pages->v->store->log_path, err);
+    if (rc == PDR_OK && (pages->in_log[number / 8] >> number % 8 & 1) == 0)
+        tell_page(pages->v, number);
+    return rc;
+}
+
+/* The main file of a reader that has read page 1, so it is known whether there
+ * are sums; without them there is nothing to compare. */
+static int find_pages(struct pages *pages)
+{
+    sqlite3 *db = pages->v->reader->db;
+    struct pdr__file_state state = {false, false, 0};
+    sqlite3_int64 bytes = 0;
+    int code = SQLITE_OK;
+
+    (void)sqlite3_file_control(db, "main", PDR_FCNTL_STATE, &state);
+    (void)sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER,
+                               &pages->file);
+    if (state.has_sums)
+        code = pages->file->pMethods->xFileSize(pages->file, &bytes);
+    pages->count = (uint32_t)((bytes + PDR_SQLITE_PAGE - 1) / PDR_SQLITE_PAGE);
+    return code;
+}
+
+static pdr_rc check_pages(struct verify *v, pdr_err *err)
+{
+    struct pages pages = {.v = v};
+    int code = find_pages(&pages);
+    pdr_rc rc = PDR_OK;
+
+    for (uint32_t n = 1; n <= pages.count && rc == PDR_OK; n++) {
+        code = look_at(&pages, n);
+        if (code == SQLITE_IOERR_DATA)
+            rc = judge_page(&pages, n, err);
+        else if (code != SQLITE_OK)
+            break;
+    }
+    if (rc == PDR_OK && code != SQLITE_OK && code != SQLITE_IOERR_DATA)
+        rc = pdr__sqlite_fail(err, v->reader->db, code, "verifying");
+    pdr__free(pages.in_log);
     return rc;
 }
 
@@ -606,6 +737,8 @@ static pdr_rc verify(struct verify *v, const pdr_ref *ref, pdr_err *err)
     }
     if (rc == PDR_OK && !v->one)
         rc = check_unseen(v, err);
+    if (rc == PDR_OK && !v->one)
+        rc = check_pages(v, err);
     return rc;
 }
 

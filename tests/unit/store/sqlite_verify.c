@@ -568,6 +568,93 @@ TEST(sqlite_verify, goes_on_behind_a_page_that_cannot_be_read)
     stock_close(&stock);
 }
 
+/* Change a byte of a page of the main file, and open it again. */
+static void flip_page(struct stock *stock, int64_t page)
+{
+    long offset = (long)((page - 1) * PAGE_BYTES + 1000);
+    FILE *file = NULL;
+    int byte = 0;
+
+    stock_shut(stock);
+    file = fopen(room_path(&stock->room, "stock.db"), "r+b");
+    ASSERT(file != NULL && fseek(file, offset, SEEK_SET) == 0);
+    byte = fgetc(file);
+    ASSERT_INT(0, fseek(file, offset, SEEK_SET));
+    ASSERT_INT(byte ^ 1, fputc(byte ^ 1, file));
+    ASSERT_INT(0, fclose(file));
+    stock_reopen(stock, "");
+}
+
+TEST(sqlite_verify, names_the_page_that_ended_a_walk)
+{
+    static const char *const names[] = {"sessions_by_expiry", "unseen"};
+    struct stock stock;
+
+    stock_open(&stock);
+    stock_many(&stock, 9);
+    for (size_t i = 0; i < PDR_COUNT(names); i++) {
+        char sql[100], text[160];
+        int64_t page = 0;
+
+        (void)snprintf(sql, sizeof(sql),
+                       "SELECT rootpage FROM sqlite_schema WHERE name='%s'",
+                       names[i]);
+        page = stock_ask(&stock, sql);
+        flip_page(&stock, page);
+        (void)snprintf(text, sizeof(text),
+                       "%s|one of the keys|cannot be read, nor can those "
+                       "behind it: page %d of the file is not as it was "
+                       "written",
+                       names[i], (int)page);
+        assert_found(&stock, text);
+        flip_page(&stock, page);
+    }
+    assert_clean(&stock);
+    stock_close(&stock);
+}
+
+/* Page 2 says where other pages stand; the last one was freed. No row is on
+ * either, and a vacuum needs both. */
+TEST(sqlite_verify, finds_damage_where_no_rows_are)
+{
+    static char body[30000];
+    struct stock stock;
+    pdr_entry entry = {.kind = PDR_ROW_REQUEST};
+    pdr_edit big = {
+        .ref.id = pdr_str_c("big"), .entries = &entry, .entry_count = 1};
+    pdr_edit gone = {.ref.id = pdr_str_c("big"), .remove = true};
+    int64_t pages[2] = {2, 0};
+
+    memset(body, '1', sizeof(body));
+    entry.body = pdr_str_n(body, sizeof(body));
+    stock_open(&stock);
+    stock_commit(&stock, &big, 1000);
+    gone.revision = 1;
+    stock_commit(&stock, &gone, 1000);
+    pages[1] = stock_ask(&stock, "PRAGMA page_count");
+    ASSERT(stock_ask(&stock, "PRAGMA freelist_count") > 5);
+    for (size_t i = 0; i < 2; i++) {
+        struct heard heard = {"", 0};
+        pdr_err err = PDR_ERR_INIT;
+        char text[64];
+
+        flip_page(&stock, pages[i]);
+        ASSERT_RC(PDR_ECORRUPT, pdr_store_verify(NULL, stock.store, NULL, &err,
+                                                 hear, &heard));
+        ASSERT_STR("store_damaged", err.reason);
+        (void)snprintf(text, sizeof(text),
+                       "file|page %d|is not as it was written\n",
+                       (int)pages[i]);
+        ASSERT_STR(text, heard.text);
+        (void)snprintf(text, sizeof(text), "page %d of 'stock.db'",
+                       (int)pages[i]);
+        ASSERT(strstr(err.message, text) != NULL);
+        flip_page(&stock, pages[i]);
+    }
+    assert_clean(&stock);
+    stock_close(&stock);
+}
+
 TEST(sqlite_verify, finds_entries_of_an_index_that_are_out_of_order)
 {
     struct stock stock;
