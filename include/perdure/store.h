@@ -192,6 +192,11 @@ typedef struct pdr_head {
  *         mode=rw    it must be there
  *         mode=ro    read only; commits are refused
  *         key=FILE   the key of its digests: 32 bytes or more
+ *         sums=off   with mode=ro: take pages of the file, and what SQLite
+ *                    takes of the log, without a look at their sums, to rescue
+ *                    a store that another program has written to; digests and
+ *                    counts of rows are checked as always, and no backup is
+ *                    made of it
  *         vfs=NAME   a VFS that the program registered with SQLite
  *     FILE                         the same as sqlite:FILE, taken as it is; one
  *                                  that begins like a scheme needs "./"
@@ -631,9 +636,9 @@ typedef pdr_rc (*pdr_backup_fn)(void *arg, const pdr_backup_report *report,
  *                  refused. A store that somebody has open never is.
  * @param fn        may be NULL.
  * @return PDR_OK; PDR_EUNSUPPORTED ("no_backup") if the store has no file;
- *         PDR_EEXISTS ("file_exists"); PDR_EINVALID ("bad_target": a folder,
- *         the store itself, a name that a file beside a store has);
- *         PDR_ENOTFOUND ("no_folder"); PDR_EBUSY ("store_locked": somebody has
+ *         PDR_EEXISTS ("file_exists"); PDR_EINVALID ("bad_uri": sums=off;
+ * "bad_target": a folder, the store itself, a name that a file beside a store
+ * has); PDR_ENOTFOUND ("no_folder"); PDR_EBUSY ("store_locked": somebody has
  *         the file open, or is at work on another backup to it); PDR_EDENIED
  *         ("read_only"; "unsafe_file": a log that belongs to another store lies
  *         beside it); PDR_ECORRUPT ("store_damaged"); PDR_EIO ("disk_full",

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -449,6 +450,28 @@ def _():
     got = problem("session", "log", "--store", "desk.db", "talk", status=9)
     assert got["hint"] == \
         "'perdure store verify' names every row that is damaged", got
+
+
+@tests.test("sums=off: rescues what a shell wrote that was open too long")
+def _():
+    filled()
+    shell = sqlite3.connect("desk.db", isolation_level=None)
+    shell.execute("BEGIN")
+    shell.execute("SELECT count(*) FROM log").fetchall()
+    talk("desk.db")
+    assert os.path.getsize("desk.db-wal") > 0
+    shell.execute("COMMIT")
+    shell.close()  # as the last one it copies the log, without sums
+    assert os.path.getsize("desk.db") > 0
+    assert not os.path.exists("desk.db-wal")
+    assert store("verify", "desk.db").status == 1
+    problem("session", "list", "--store", "desk.db", status=9)
+    problem("store", "copy", "sqlite:desk.db?mode=rw&sums=off", "new.db",
+            status=6)
+    assert good(store("copy", "sqlite:desk.db?mode=ro&sums=off", "new.db")) \
+        .startswith(b"new.db: 4 sessions copied; 11 entries, ")
+    expect(store("verify", "new.db"), 0,
+           "new.db: sound; 4 sessions, 11 entries, 11 other rows\n")
 
 
 @tests.test("verify: a store that cannot be opened is damaged as a whole")

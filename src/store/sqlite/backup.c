@@ -148,8 +148,13 @@ pdr_rc pdr__sqlite_backup(pdr_store *self, const char *file, bool replace,
     const struct pdr__sqlite *store =
         PDR_CONTAINER_OF(self, struct pdr__sqlite, base);
     struct copy copy = {.report = report};
-    pdr_rc rc = take_snapshot(&copy, store, err);
+    pdr_rc rc = PDR_OK;
 
+    if (store->without_sums) /* I2 */
+        return PDR_FAIL(err, BAD_URI, "%s",
+                        "a backup would put good sums on pages that sums=off "
+                        "did not compare; copy the sessions into a new store");
+    rc = take_snapshot(&copy, store, err);
     if (rc == PDR_OK)
         rc = pdr__target_open(&copy.target, store, file, replace, err);
     if (rc == PDR_OK)

@@ -1,7 +1,7 @@
 /*
  * open.c - from a URI to a store and back.
  *
- *     URI ──► path, mode, key, vfs
+ *     URI ──► path, mode, key, vfs, sums
  *         ──► a file that may hold a store (file.c)
  *         ──► writer lock ──► is the log whole (left.c)? ──► connection
  *                         ──► ours? or empty: make it
@@ -39,8 +39,8 @@
 /* The URI, taken apart. */
 struct request {
     struct pdr__uri uri;
-    char *mode, *key, *vfs; /* owned; NULL: not given */
-    struct pdr__wish *wish; /* of the caller */
+    char *mode, *key, *vfs, *sums; /* owned; NULL: not given */
+    struct pdr__wish *wish;        /* of the caller */
 };
 
 /* --- connections --------------------------------------------------------- */
@@ -62,7 +62,7 @@ static pdr_rc run(sqlite3 *db, const char *sql, pdr_err *err)
  * other pages, saves a twentieth of a list. */
 static const char *cell_check(const struct pdr__sqlite *store, bool read_only)
 {
-    bool has_sums = store->schema >= 2;
+    bool has_sums = store->schema >= 2 && !store->without_sums;
 
     return read_only && has_sums ? "PRAGMA cell_size_check=OFF"
                                  : "PRAGMA cell_size_check=ON";
@@ -366,7 +366,8 @@ static pdr_rc open_for_reading(struct pdr__sqlite *store, pdr_err *err)
 
     store->alone = pdr__file_is_on_read_only_system(store->path) &&
                    pdr__file_bytes(store->log_path) == 0;
-    if (rc == PDR_OK && !pdr__line_is_used(store->side_path))
+    if (rc == PDR_OK && !store->without_sums &&
+        !pdr__line_is_used(store->side_path))
         rc = pdr__left_check(store->log_path, err); /* I5 */
     if (rc == PDR_OK)
         rc = pdr__sqlite_connect(&db, store, true, err);
@@ -381,6 +382,26 @@ static pdr_rc open_for_reading(struct pdr__sqlite *store, pdr_err *err)
 }
 
 /* --- the request --------------------------------------------------------- */
+
+/* Who writes would put good sums on pages that nobody has compared. */
+static pdr_rc read_sums(const struct request *ask, struct pdr__sqlite *store,
+                        pdr_err *err)
+{
+    char shown[PDR_SHOWN];
+
+    store->without_sums = ask->sums != NULL;
+    if (ask->sums == NULL)
+        return PDR_OK;
+    if (strcmp(ask->sums, "off") != 0)
+        return PDR_FAIL(err, BAD_URI,
+                        "sums is '%s'; it can be off, or be left out",
+                        pdr__shown(shown, pdr_str_c(ask->sums)));
+    if (!store->read_only)
+        return PDR_FAIL(err, BAD_URI, "%s",
+                        "sums=off is for reading what another program wrote; "
+                        "it needs mode=ro");
+    return PDR_OK;
+}
 
 static pdr_rc read_mode(struct request *ask, struct pdr__sqlite *store,
                         pdr_err *err)
@@ -415,9 +436,13 @@ static pdr_rc read_request(struct request *ask, struct pdr__sqlite *store,
     if (rc == PDR_OK)
         rc = pdr__uri_take(&ask->vfs, &ask->uri, "vfs", err);
     if (rc == PDR_OK)
+        rc = pdr__uri_take(&ask->sums, &ask->uri, "sums", err);
+    if (rc == PDR_OK)
         rc = pdr__uri_end(&ask->uri, err);
     if (rc == PDR_OK)
         rc = read_mode(ask, store, err);
+    if (rc == PDR_OK)
+        rc = read_sums(ask, store, err);
     return rc;
 }
 
@@ -427,6 +452,7 @@ static void request_dispose(struct request *ask)
     pdr__free(ask->mode);
     pdr__free(ask->key);
     pdr__free(ask->vfs);
+    pdr__free(ask->sums);
 }
 
 static pdr_rc find_files(struct request *ask, struct pdr__sqlite *store,
@@ -518,6 +544,7 @@ pdr_rc pdr__sqlite_new(struct pdr__sqlite **out, struct pdr__wish *wish,
         rc = find_files(&ask, store, err);
     if (rc == PDR_OK)
         rc = pdr__vfs_open(&store->vfs, store->below, err);
+    store->vfs.without_sums = store->without_sums;
     request_dispose(&ask);
     if (rc == PDR_OK)
         *out = store;

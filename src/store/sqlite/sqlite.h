@@ -172,6 +172,7 @@ struct pdr__vfs {
     sqlite3_vfs vfs;
     char name[32];
     bool is_open;
+    bool without_sums; /* pages of main files are read without a look at them */
 };
 
 struct pdr__sqlite {
@@ -182,8 +183,9 @@ struct pdr__sqlite {
     char *below;     /* owned: name of the VFS below ours; NULL: the usual */
     struct pdr__vfs vfs;
     bool read_only;
-    bool alone;      /* read-only medium without a log: nothing can change */
-    uint32_t schema; /* version of its tables */
+    bool without_sums; /* sums=off: to rescue what another program wrote */
+    bool alone;        /* read-only medium without a log: nothing can change */
+    uint32_t schema;   /* version of its tables */
     atomic_bool in_doubt; /* a commit ended unknown */
     struct pdr__line line;
     struct pdr__writer writer;

@@ -628,7 +628,7 @@ static int find_pages(struct pages *pages)
     (void)sqlite3_file_control(db, "main", PDR_FCNTL_STATE, &state);
     (void)sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER,
                                &pages->file);
-    if (state.has_sums)
+    if (state.has_sums && !pages->v->store->without_sums)
         code = pages->file->pMethods->xFileSize(pages->file, &bytes);
     pages->count = (uint32_t)((bytes + PDR_SQLITE_PAGE - 1) / PDR_SQLITE_PAGE);
     return code;

@@ -143,7 +143,7 @@ static int main_read(sqlite3_file *file, void *out, int len, sqlite3_int64 at)
         return code;
     if (at == 0 && len >= HEADER)
         self->has_sums = self->has_sums || says_sums(out); /* I2 */
-    if (!self->has_sums || !is_page(len, at) ||
+    if (!self->has_sums || self->without_sums || !is_page(len, at) ||
         pdr__page_is_sound(out, page_number(at)))
         return code;
     self->damage = (struct pdr__damage){page_number(at), false};
@@ -214,6 +214,12 @@ static sqlite3_vfs *below_of(const sqlite3_vfs *vfs)
     return vfs->pAppData;
 }
 
+/* Is it the VFS of a store that asked for sums=off? */
+static bool is_without_sums(sqlite3_vfs *vfs)
+{
+    return PDR_CONTAINER_OF(vfs, struct pdr__vfs, vfs)->without_sums;
+}
+
 static int open_main(sqlite3_vfs *below, const char *name, sqlite3_file *file,
                      int flags, int *flags_out)
 {
@@ -253,9 +259,13 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file,
                     int flags, int *flags_out)
 {
     sqlite3_vfs *below = below_of(vfs);
+    int code = SQLITE_OK;
 
-    if ((flags & SQLITE_OPEN_MAIN_DB) != 0)
-        return open_main(below, name, file, flags, flags_out);
+    if ((flags & SQLITE_OPEN_MAIN_DB) != 0) {
+        code = open_main(below, name, file, flags, flags_out);
+        mine(file)->without_sums = is_without_sums(vfs);
+        return code;
+    }
     if ((flags & SQLITE_OPEN_WAL) != 0)
         return open_log(below, name, file, flags, flags_out);
     return below->xOpen(below, name, file, flags, flags_out);

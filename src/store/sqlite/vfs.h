@@ -47,6 +47,7 @@ struct pdr__main_file {
     sqlite3_file *below;       /* behind this struct */
     struct pdr__log_file *log; /* borrowed; NULL: not open */
     bool has_sums;             /* its pages end with their sums */
+    bool without_sums;         /* and nobody wants to know */
     struct pdr__damage damage; /* the last that was found */
 };
 

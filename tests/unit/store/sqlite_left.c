@@ -67,6 +67,19 @@ TEST(left_log, is_taken_without_a_commit_that_was_never_whole)
     ASSERT(report.last_lost > 30);
 }
 
+/* Nothing else can be had of it. */
+TEST(left_log, is_read_up_to_the_damage_if_told)
+{
+    struct log_report report;
+
+    damage_log_header(&report, "?mode=ro&sums=off");
+    tell("told", &report);
+    ASSERT_SIZE(report.tried, report.lost);
+    damage_frames(&report, "?mode=ro&sums=off");
+    tell("told", &report);
+    ASSERT_SIZE(report.tried, report.lost + report.last_lost);
+}
+
 /* --- logs by hand -------------------------------------------------------- */
 
 /* SQLite through our VFS, without a store. */

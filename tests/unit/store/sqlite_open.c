@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <perdure/archive.h>
+
 #include "shim_vfs.h"
 #include "sqlite/file.h"
 #include "sqlite/sqlite.h"
@@ -115,6 +117,9 @@ TEST(sqlite_open, refuses_parameters_that_mean_nothing)
     check_refused(&room, "s.db", "?mode=append", "bad_uri");
     check_refused(&room, "s.db", "?vfs=nowhere", "bad_uri");
     check_refused(&room, "s.db", "?speed=high", "bad_uri");
+    check_refused(&room, "s.db", "?mode=ro&sums=on", "bad_uri");
+    check_refused(&room, "s.db", "?mode=rw&sums=off", "bad_uri");
+    check_refused(&room, "s.db", "?sums=off", "bad_uri");
     ASSERT(!room_has(&room, "s.db"));
     ASSERT(!room_has(&room, "s.db-lock"));
     room_leave(&room);
@@ -502,6 +507,72 @@ TEST(sqlite_open, puts_what_a_dead_process_left_into_the_main_file)
     store = store_open(&room, "");
     ASSERT_INT(0, pdr__file_bytes(room_path(&room, "s.db-wal")));
     ASSERT_INT(1, sql_int(&room, "SELECT count(*) FROM conversation"));
+    pdr_store_close(store);
+    room_leave(&room);
+}
+
+/* --- pages of another program -------------------------------------------- */
+
+/* A shell that asks for something and is the last to close the file: SQLite
+ * then copies the log into it, without sums. */
+static void read_with_a_shell(const struct room *room)
+{
+    sqlite3 *db = NULL;
+
+    ASSERT_INT(SQLITE_OK, sqlite3_open(room_path(room, "s.db"), &db));
+    ASSERT_INT(SQLITE_OK,
+               sqlite3_exec(db, "SELECT count(*) FROM log", NULL, NULL, NULL));
+    ASSERT_INT(SQLITE_OK, sqlite3_close(db));
+    ASSERT_INT(0, pdr__file_bytes(room_path(room, "s.db-wal")));
+}
+
+TEST(sqlite_open, reads_what_another_program_wrote_without_sums_if_told)
+{
+    struct room room;
+    pdr_store *store = NULL, *copy = NULL;
+    const pdr_copy_opts opts = {.now_ms = 2000};
+    pdr_copy_report report;
+    pdr_err err = PDR_ERR_INIT;
+
+    room_enter(&room);
+    leave_a_log(&room);
+    read_with_a_shell(&room);
+    check_refused(&room, "s.db", "", "store_damaged");
+    check_refused(&room, "s.db", "?mode=ro", "store_damaged");
+    store = store_open(&room, "?mode=ro&sums=off");
+    ASSERT_RC(PDR_OK, pdr_store_verify(NULL, store, NULL, NULL, NULL, NULL));
+    ASSERT_RC(PDR_EINVALID,
+              pdr_store_backup(NULL, store, room_path(&room, "b.db"), false,
+                               &err, NULL, NULL));
+    ASSERT_STR("bad_uri", err.reason);
+    ASSERT(!room_has(&room, "b.db"));
+    ASSERT_RC(PDR_OK,
+              pdr_store_open(&copy, store_uri(&room, "new.db", ""), NULL));
+    ASSERT_RC(PDR_OK, pdr_copy(&report, copy, store, &opts, NULL, NULL, NULL));
+    ASSERT_INT(1, report.sessions);
+    ASSERT_INT(1, report.entries);
+    ASSERT_RC(PDR_OK, pdr_store_verify(NULL, copy, NULL, NULL, NULL, NULL));
+    pdr_store_close(copy);
+    pdr_store_close(store);
+    room_leave(&room);
+}
+
+/* Digests of rows are checked as always. */
+TEST(sqlite_open, gives_no_changed_row_to_those_who_look_at_no_sums)
+{
+    struct room room;
+    pdr_store *store = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    room_enter(&room);
+    pdr_store_close(store_open(&room, ""));
+    leave_a_log(&room);
+    read_with_a_shell(&room);
+    sql_run(&room, "UPDATE log SET body='[]'");
+    store = store_open(&room, "?mode=ro&sums=off");
+    ASSERT_RC(PDR_ECORRUPT,
+              pdr_store_verify(NULL, store, NULL, &err, NULL, NULL));
+    ASSERT_STR("broken_chain", err.reason);
     pdr_store_close(store);
     room_leave(&room);
 }
