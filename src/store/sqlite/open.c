@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #include "file.h"
-#include "sqlite.h"
+#include "target.h"
 
 /* Memory for pages. The writer's holds a group and the pages that a turn of
  * each busy session needs again; readers get by with less. */
@@ -455,6 +455,22 @@ static void request_dispose(struct request *ask)
     pdr__free(ask->sums);
 }
 
+/* A new store may not be called like a file beside another one, which would be
+ * overwritten, and so would it. One that is there may stay. */
+static pdr_rc check_name(const struct pdr__sqlite *store,
+                         const struct pdr__wish *wish, pdr_err *err)
+{
+    const char *ending = pdr__target_ending(store->path);
+    char shown[PDR_SHOWN];
+
+    if (!wish->creates || ending == NULL || pdr__file_bytes(store->path) > 0)
+        return PDR_OK;
+    return PDR_FAIL(err, BAD_URI,
+                    "'%s' is what a file beside a store is called, with '%s' "
+                    "at its end; take another name",
+                    pdr__shown(shown, pdr_str_c(store->path)), ending);
+}
+
 static pdr_rc find_files(struct request *ask, struct pdr__sqlite *store,
                          pdr_err *err)
 {
@@ -468,6 +484,8 @@ static pdr_rc find_files(struct request *ask, struct pdr__sqlite *store,
                       "there is no '%s'; to make it, open it "
                       "with mode=rwc",
                       pdr__shown(shown, pdr_str_c(ask->uri.path)));
+    if (rc == PDR_OK)
+        rc = check_name(store, wish, err);
     if (rc == PDR_OK && wish->found)
         rc = pdr__file_check(store->path, err);
     if (rc != PDR_OK)

@@ -43,10 +43,8 @@ static const struct {
     const char *suffix;
     bool plays;
 } besides[] = {
-    {"-wal", true},
-    {"-journal", true},
-    {"-shm", false},
-    {"-lock", false},
+    {"-wal", true},   {"-journal", true},  {"-shm", false},
+    {"-lock", false}, {UNFINISHED, false},
 };
 
 /* --- failures ------------------------------------------------------------ */
@@ -102,18 +100,26 @@ static bool is_same_file(const char *path, const char *other)
            one.st_ino == two.st_ino && one.st_dev == two.st_dev;
 }
 
+const char *pdr__target_ending(const char *path)
+{
+    for (size_t i = 0; i < PDR_COUNT(besides); i++)
+        if (ends_with(path, besides[i].suffix))
+            return besides[i].suffix;
+    return NULL;
+}
+
 /* May a copy have this name, whoever is there? */
 static pdr_rc check_name(const struct pdr__target *target, pdr_err *err)
 {
+    const char *ending = pdr__target_ending(target->path);
     char shown[PDR_SHOWN];
 
     pdr__shown(shown, pdr_str_c(target->path));
-    for (size_t i = 0; i < PDR_COUNT(besides); i++)
-        if (ends_with(target->path, besides[i].suffix))
-            return PDR_FAIL(err, BAD_TARGET,
-                            "'%s' is what a file beside a store is called, "
-                            "with '%s' at its end; take another name",
-                            shown, besides[i].suffix);
+    if (ending != NULL)
+        return PDR_FAIL(err, BAD_TARGET,
+                        "'%s' is what a file beside a store is called, with "
+                        "'%s' at its end; take another name",
+                        shown, ending);
     if (is_same_file(target->path, target->store->path) ||
         is_same_file(target->part, target->store->path))
         return PDR_FAIL(err, BAD_TARGET,

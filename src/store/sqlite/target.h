@@ -18,6 +18,10 @@ struct pdr__target {
     sqlite3 *db; /* owned: of the unfinished file; NULL: none was made */
 };
 
+/* What a file beside a store is called has such an ending: neither a store nor
+ * a copy may have that name. NULL: it has none. Static. */
+const char *pdr__target_ending(const char *path);
+
 /* Find the place for a copy, and make the file under its other name, empty and
  * locked. Dispose of it in any case with pdr__target_close(). */
 PDR_MUST_CHECK pdr_rc pdr__target_open(struct pdr__target *target,

@@ -169,6 +169,32 @@ TEST(sqlite_open, refuses_what_is_no_store)
     room_leave(&room);
 }
 
+/* A backup to x.db would write over it. One that is there stays usable. */
+TEST(sqlite_open, makes_no_store_with_the_name_of_a_file_beside_one)
+{
+    static const char *const names[] = {"x.db-unfinished", "x.db-wal",
+                                        "x.db-shm", "x.db-lock", "x-journal"};
+    struct room room;
+    pdr_store *store = NULL;
+
+    room_enter(&room);
+    for (size_t i = 0; i < PDR_COUNT(names); i++) {
+        check_refused(&room, names[i], "", "bad_uri");
+        ASSERT(!room_has(&room, names[i]));
+    }
+    room_put_c(&room, "x.db-unfinished", "");
+    check_refused(&room, "x.db-unfinished", "", "bad_uri");
+    pdr_store_close(store_open(&room, ""));
+    char old[600];
+    (void)snprintf(old, sizeof(old), "%s", room_path(&room, "s.db"));
+    ASSERT_INT(0, rename(old, room_path(&room, "x.db-unfinished")));
+    ASSERT_RC(
+        PDR_OK,
+        pdr_store_open(&store, store_uri(&room, "x.db-unfinished", ""), NULL));
+    pdr_store_close(store);
+    room_leave(&room);
+}
+
 TEST(sqlite_open, leaves_the_database_of_somebody_else_as_it_is)
 {
     struct room room;

@@ -159,9 +159,9 @@ TEST(sqlite_target, must_be_a_file_in_a_folder_that_is_there)
 
 TEST(sqlite_target, is_never_the_store_nor_a_file_beside_one)
 {
-    static const char *const names[] = {"s.db-wal",  "s.db-shm", "s.db-lock",
-                                        "x.db-wal",  "x.db-shm", "x.db-lock",
-                                        "x-journal", "s.db"};
+    static const char *const names[] = {
+        "s.db-wal",  "s.db-shm",  "s.db-lock",       "x.db-wal", "x.db-shm",
+        "x.db-lock", "x-journal", "x.db-unfinished", "s.db"};
     struct source s;
     char path[600], other[600];
 
