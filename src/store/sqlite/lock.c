@@ -18,7 +18,7 @@
  *        byte 1…64  exclusive  the places of the line
  *      and its only byte says whether the last sync of the log ended well.
  *
- * INVARIANTS, cited below as I1..I6
+ * INVARIANTS, cited below as I1..I7
  *   I1  The lock and the places belong to the open file, not to the process or
  *       a thread: two handles in one process exclude each other, too, and the
  *       kernel takes all back from a process that dies.
@@ -32,6 +32,9 @@
  *       to be refused and to come back: they read before it wrote. Else it
  *       would be the first with the new revision, and win for ever.
  *   I6  Waiting costs little: who waits long looks seldom.
+ *   I7  The file is removed only by who holds the lock on it and has made it,
+ *       while nobody has the store open. Who gets the lock looks whether the
+ *       file is still there: from then on nobody else removes it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -328,7 +331,10 @@ pdr_rc pdr__line_open(struct pdr__line *line, const char *path, pdr_err *err)
     int sys = 0;
 
     *line = (struct pdr__line)PDR_LINE_INIT;
-    line->fd = open(path, flags, 0600);
+    line->fd = open(path, flags | O_EXCL, 0600);
+    line->made = line->fd >= 0;
+    if (!line->made && errno == EEXIST)
+        line->fd = open(path, flags, 0600);
     if (line->fd < 0) {
         sys = errno;
         (void)PDR_FAIL(err, FILE_FAILED,
@@ -371,4 +377,38 @@ void pdr__line_close(struct pdr__line *line)
     if (line->fd >= 0)
         (void)close(line->fd);
     *line = (struct pdr__line)PDR_LINE_INIT;
+}
+
+static pdr_rc open_and_wait(struct pdr__line *line, const char *path,
+                            int64_t deadline_ms, pdr_err *err)
+{
+    pdr_rc rc = pdr__line_open(line, path, err);
+
+    if (rc == PDR_OK)
+        rc = pdr__line_wait(line, deadline_ms, err);
+    return rc;
+}
+
+pdr_rc pdr__line_take(struct pdr__line *line, const char *path,
+                      int64_t deadline_ms, pdr_err *err)
+{
+    pdr_rc rc = open_and_wait(line, path, deadline_ms, err);
+
+    while (rc == PDR_OK && !pdr__line_is_there(line, path)) { /* I7 */
+        pdr__line_close(line);
+        if (now_ms() >= deadline_ms)
+            return PDR_FAIL(err, WRITER_BUSY, "%s",
+                            "the file with the lock of the store is removed "
+                            "again and again; find out who does that");
+        rc = open_and_wait(line, path, deadline_ms, err);
+    }
+    return rc;
+}
+
+void pdr__line_undo(const struct pdr__line *line, const char *path)
+{
+    assert(line->held);
+    if (line->made && pdr__line_is_last(line) &&
+        pdr__line_is_there(line, path)) /* I7 */
+        (void)unlink(path);
 }

@@ -159,13 +159,10 @@ static pdr_rc enter(struct pdr__sqlite *store, pdr_err *err)
 {
     int64_t deadline =
         pdr__monotonic_ms(pdr__clock_system()) + PDR_COMMIT_TIMEOUT_MS;
-    pdr_rc rc = pdr__line_open(&store->line, store->side_path, err);
+    pdr_rc rc = pdr__line_take(&store->line, store->side_path, deadline, err);
 
-    if (rc != PDR_OK)
+    if (rc != PDR_EBUSY && (rc != PDR_OK || pdr__line_is_last(&store->line)))
         return rc;
-    if (pdr__line_wait(&store->line, deadline, NULL) == PDR_OK &&
-        pdr__line_is_last(&store->line))
-        return PDR_OK;
     return PDR_FAIL(err, STORE_LOCKED, "%s",
                     "somebody has the store open; close it everywhere, and "
                     "migrate it again");
@@ -186,8 +183,11 @@ pdr_rc pdr__sqlite_migrate(const char *rest, pdr_migrate_report *out,
                       "a migration writes to the store; leave mode=ro out");
     if (rc == PDR_OK)
         rc = enter(store, err);
-    if (rc == PDR_OK)
+    if (rc == PDR_OK) {
         rc = migrate(store, out, err);
+        if (rc != PDR_OK)
+            pdr__line_undo(&store->line, store->side_path);
+    }
     pdr__sqlite_release(store);
     return rc;
 }

@@ -9,7 +9,8 @@
  *                         ──► be counted ──► give the lock back
  *
  * INVARIANTS, cited below as I1..I5
- *   I1  Nothing is written to a file before it is known to be ours or empty.
+ *   I1  Nothing is written to a file before it is known to be ours or empty,
+ *       and nothing stays beside one that is not.
  *   I2  Who opens first finds in the log what the last process could not
  *       acknowledge. It is copied into the main file, and synced there, before
  *       anybody reads it: so nothing is ever seen that a power loss undoes.
@@ -343,15 +344,17 @@ static pdr_rc open_for_writing(struct pdr__sqlite *store,
 {
     int64_t deadline =
         pdr__monotonic_ms(pdr__clock_system()) + PDR_COMMIT_TIMEOUT_MS;
-    pdr_rc rc = pdr__line_open(&store->line, store->side_path, err);
+    pdr_rc rc = pdr__line_take(&store->line, store->side_path, deadline, err);
 
-    if (rc != PDR_OK)
-        return rc;
-    if (pdr__line_wait(&store->line, deadline, NULL) != PDR_OK)
+    if (rc == PDR_EBUSY)
         return PDR_FAIL(err, STORE_LOCKED, "%s",
                         "another process has kept the lock of the store for "
                         "too long; find out what it does, or end it");
+    if (rc != PDR_OK)
+        return rc;
     rc = open_writer(store, wish, err);
+    if (rc != PDR_OK)
+        pdr__line_undo(&store->line, store->side_path); /* I1 */
     pdr__line_leave(&store->line);
     return rc;
 }

@@ -39,6 +39,7 @@
 /* Where a process stands in the line for the writer lock (lock.c). */
 struct pdr__line {
     int fd;           /* of the side file; -1: the store is read only */
+    bool made;        /* we made that file, when we opened it */
     int place;        /* in the line; -1: not in it */
     bool held;        /* the lock is ours */
     int64_t moved_ms; /* when it came to its place */
@@ -50,7 +51,7 @@ struct pdr__line {
 };
 
 /* clang-format off */
-#define PDR_LINE_INIT {-1, -1, false, 0, 0, false, 0, 0}
+#define PDR_LINE_INIT {-1, false, -1, false, 0, 0, false, 0, 0}
 /* clang-format on */
 
 /* Statements of the writer; their texts stand in sql.h. */
@@ -333,6 +334,14 @@ PDR_MUST_CHECK pdr_rc pdr__sqlite_migrate(const char *rest,
 PDR_MUST_CHECK pdr_rc pdr__line_open(struct pdr__line *line, const char *path,
                                      pdr_err *err);
 void pdr__line_close(struct pdr__line *line);
+/* Open it and wait for the lock, until then (monotonic clock); again, if the
+ * file was removed meanwhile. Fails as pdr__line_open() and with WRITER_BUSY.
+ */
+PDR_MUST_CHECK pdr_rc pdr__line_take(struct pdr__line *line, const char *path,
+                                     int64_t deadline_ms, pdr_err *err);
+/* Remove the file if we made it and nobody has the store open. With the lock
+ * held, and before it is given back: who waits for it opens another one. */
+void pdr__line_undo(const struct pdr__line *line, const char *path);
 /* Try once. True: the lock is ours. Keeps its place in the line otherwise. */
 bool pdr__line_try(struct pdr__line *line);
 /* How long one in this place sleeps between two tries, at this time of the

@@ -316,7 +316,8 @@ static pdr_rc claim_store(struct claim *claim, const struct pdr__target *target,
     pdr_rc rc = pdr__line_open(&claim->line, target->side, err);
 
     if (rc == PDR_OK &&
-        (!pdr__line_try(&claim->line) || !pdr__line_is_last(&claim->line)))
+        (!pdr__line_try(&claim->line) || !pdr__line_is_last(&claim->line) ||
+         !pdr__line_is_there(&claim->line, target->side)))
         rc = in_use(err, target->path, "somebody has the store open in");
     return rc;
 }

@@ -254,6 +254,76 @@ TEST(sqlite_line, notices_that_its_file_is_gone)
     lines_leave(&lines);
 }
 
+/* In a process of its own: it waits for a lock on a file that goes away. */
+static int wait_for(const char *path)
+{
+    struct pdr__line line = PDR_LINE_INIT;
+    int64_t deadline = pdr__monotonic_ms(pdr__clock_system()) + 5000;
+    pdr_rc rc = pdr__line_take(&line, path, deadline, NULL);
+
+    return rc == PDR_OK && line.held && pdr__line_is_there(&line, path) ? 0 : 1;
+}
+
+TEST(sqlite_line, opens_another_file_if_its_own_was_removed_meanwhile)
+{
+    const struct timespec moment = {0, 2000000};
+    struct room room;
+    char path[512];
+
+    room_enter(&room);
+    (void)snprintf(path, sizeof(path), "%s", room_path(&room, "new"));
+    for (int i = 0; i < 20; i++) {
+        struct pdr__line line = PDR_LINE_INIT;
+        pid_t child = 0;
+        int status = 0;
+
+        ASSERT_RC(PDR_OK, pdr__line_take(&line, path, INT64_MAX, NULL));
+        ASSERT(line.made);
+        child = fork();
+        if (child == 0) {
+            (void)close(line.fd); /* it shares the lock with us */
+            _exit(wait_for(path));
+        }
+        ASSERT(child > 0);
+        (void)nanosleep(&moment, NULL);
+        pdr__line_undo(&line, path);
+        ASSERT(!pdr__line_is_there(&line, path));
+        pdr__line_leave(&line);
+        pdr__line_close(&line);
+        ASSERT(waitpid(child, &status, 0) == child);
+        ASSERT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        ASSERT_INT(0, unlink(path));
+    }
+    room_leave(&room);
+}
+
+TEST(sqlite_line, removes_no_file_that_is_not_its_own_or_in_use)
+{
+    struct room room;
+    struct pdr__line first = PDR_LINE_INIT, second = PDR_LINE_INIT;
+    char path[512];
+
+    room_enter(&room);
+    (void)snprintf(path, sizeof(path), "%s", room_path(&room, "new"));
+    ASSERT_RC(PDR_OK, pdr__line_take(&first, path, INT64_MAX, NULL));
+    ASSERT_RC(PDR_OK, pdr__line_open(&second, path, NULL));
+    ASSERT(first.made && !second.made);
+    pdr__line_leave(&first);
+    ASSERT(pdr__line_try(&second));
+    pdr__line_undo(&second, path); /* it did not make it */
+    ASSERT(room_has(&room, "new"));
+    ASSERT_RC(PDR_OK, pdr__line_enter(&second, NULL));
+    pdr__line_leave(&second);
+    ASSERT(pdr__line_try(&first));
+    pdr__line_undo(&first, path); /* somebody has the store open */
+    ASSERT(room_has(&room, "new"));
+    pdr__line_close(&second);
+    pdr__line_undo(&first, path);
+    ASSERT(!room_has(&room, "new"));
+    pdr__line_close(&first);
+    room_leave(&room);
+}
+
 TEST(sqlite_line, refuses_what_is_no_plain_file)
 {
     struct room room;

@@ -165,7 +165,16 @@ TEST(sqlite_open, refuses_what_is_no_store)
                "somebody might have in a file that is called "
                "like a store by mistake.");
     check_refused(&room, "text", "", "not_a_store");
+    ASSERT(!room_has(&room, "text-lock"));
     check_refused(&room, "text", "?mode=ro", "not_a_store");
+    room_put_c(&room, "empty", "");
+    check_refused(&room, "empty", "?mode=rw", "no_store");
+    ASSERT(!room_has(&room, "empty-lock"));
+    /* One that was there before stays. */
+    room_put_c(&room, "text-lock", "");
+    ASSERT_INT(0, chmod(room_path(&room, "text-lock"), 0600));
+    check_refused(&room, "text", "", "not_a_store");
+    ASSERT(room_has(&room, "text-lock"));
     room_leave(&room);
 }
 
