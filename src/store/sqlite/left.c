@@ -50,6 +50,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "file.h"
 #include "vfs.h"
 
 #define FRAME  ((size_t)(PDR_FRAME_HEADER + PDR_SQLITE_PAGE))
@@ -306,4 +307,46 @@ pdr_rc pdr__left_pages(uint8_t **out, uint32_t pages, const char *path,
     pdr__free(left.bytes);
     pdr__free(marks);
     return rc;
+}
+
+/* --- without its file ------------------------------------------------------
+ */
+
+static pdr_rc find_commit(bool *found, const char *path, pdr_err *err)
+{
+    struct left left = {
+        .fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
+    uint8_t none = 0;
+    pdr_rc rc = PDR_OK;
+
+    if (left.fd < 0)
+        return PDR_OK;
+    left.bytes = pdr__alloc((FRAMES + 1) * FRAME);
+    if (left.bytes != NULL)
+        *found = mark(&left, UINT32_MAX, &none, 0) > 0;
+    (void)close(left.fd);
+    rc = left.bytes != NULL ? PDR_OK : pdr__nomem(err);
+    pdr__free(left.bytes);
+    return rc;
+}
+
+/* SQLite removes a log whose file is empty. But the file is written and synced
+ * before it gets a log, so it was emptied since. */
+pdr_rc pdr__left_fits(const char *path, const char *log_path, pdr_err *err)
+{
+    const char *slash = strrchr(path, '/');
+    char shown[PDR_SHOWN];
+    bool found = false;
+    pdr_rc rc = PDR_OK;
+
+    if (pdr__file_bytes(path) > 0)
+        return PDR_OK;
+    rc = find_commit(&found, log_path, err);
+    if (rc != PDR_OK || !found)
+        return rc;
+    return PDR_FAIL(
+        err, STORE_DAMAGED,
+        "'%s' is empty or gone, but its log has commits; put the "
+        "file back, or move '-wal' away, too",
+        pdr__shown(shown, pdr_str_c(slash != NULL ? slash + 1 : path)));
 }

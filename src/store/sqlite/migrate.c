@@ -115,8 +115,10 @@ static pdr_rc check_file(struct pdr__sqlite *store, pdr_err *err)
 {
     char shown[PDR_SHOWN];
     bool is_empty = false;
-    pdr_rc rc = pdr__left_check(store->log_path, err);
+    pdr_rc rc = pdr__left_fits(store->path, store->log_path, err);
 
+    if (rc == PDR_OK)
+        rc = pdr__left_check(store->log_path, err);
     if (rc == PDR_OK)
         rc = pdr__sqlite_connect(&store->writer.db, store, false, err);
     if (rc == PDR_OK)

@@ -19,7 +19,8 @@
  *   I4  Read only means that nothing is written, not even a lock: readers are
  *       not counted, and do not keep the last writer from emptying the log.
  *   I5  A log that nobody has open is looked at before SQLite is: it would pass
- *       over what stands behind a damaged frame.
+ *       over what stands behind a damaged frame, and remove a log whose file
+ *       is empty.
  */
 #include <stdio.h>
 #include <time.h>
@@ -310,9 +311,9 @@ static pdr_rc open_writer(struct pdr__sqlite *store,
 {
     char limit[64];
     bool is_first = pdr__line_is_last(&store->line);
-    pdr_rc rc = PDR_OK;
+    pdr_rc rc = pdr__left_fits(store->path, store->log_path, err); /* I5 */
 
-    if (!wish->found)
+    if (rc == PDR_OK && !wish->found)
         rc = pdr__file_make(store->path, err);
     if (rc == PDR_OK)
         rc = pdr__file_check(store->path, err);
@@ -367,6 +368,8 @@ static pdr_rc open_for_reading(struct pdr__sqlite *store, pdr_err *err)
     sqlite3 *db = NULL;
     pdr_rc rc = pdr__file_check(store->path, err);
 
+    if (rc == PDR_OK)
+        rc = pdr__left_fits(store->path, store->log_path, err); /* I5 */
     store->alone = pdr__file_is_on_read_only_system(store->path) &&
                    pdr__file_bytes(store->log_path) == 0;
     if (rc == PDR_OK && !store->without_sums &&

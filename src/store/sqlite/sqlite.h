@@ -235,6 +235,10 @@ void pdr__vfs_close(struct pdr__vfs *self);
  * can be told (left.c)? Before SQLite reads it. Fails with STORE_DAMAGED. */
 PDR_MUST_CHECK pdr_rc pdr__left_check(const char *log_path, pdr_err *err);
 
+/* Does it have commits, though the file `path` is empty, or not there? Fails
+ * with STORE_DAMAGED then: SQLite would remove it. */
+PDR_MUST_CHECK pdr_rc pdr__left_fits(const char *path, const char *log_path,
+                                     pdr_err *err);
 /* Which of the first `pages` pages its commits have: bit n % 8 of byte n / 8
  * for page n. Owned: release with pdr__free(). */
 PDR_MUST_CHECK pdr_rc pdr__left_pages(uint8_t **out, uint32_t pages,

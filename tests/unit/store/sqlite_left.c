@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "log_damage.h"
+#include "sqlite/file.h"
 #include "sqlite/vfs.h"
 
 #define FRAME ((size_t)(PDR_FRAME_HEADER + PDR_SQLITE_PAGE))
@@ -78,6 +79,48 @@ TEST(left_log, is_read_up_to_the_damage_if_told)
     damage_frames(&report, "?mode=ro&sums=off");
     tell("told", &report);
     ASSERT_SIZE(report.tried, report.lost + report.last_lost);
+}
+
+/* SQLite would remove it. */
+TEST(left_log, is_kept_if_its_file_is_empty_or_gone)
+{
+    static const char *const ways[] = {"", "?mode=rw", "?mode=ro",
+                                       "?mode=ro&sums=off"};
+    struct room room;
+    pdr_store *store = NULL;
+    char log[600];
+    size_t len = 0;
+    char *bytes = NULL;
+
+    room_enter(&room);
+    store = store_open(&room, "");
+    for (uint64_t i = 0; i < 3; i++)
+        ASSERT_RC(PDR_OK, append_one(store, "a", i, NULL, "{}", NULL));
+    bytes = room_get(&room, "s.db-wal", &len);
+    pdr_store_close(store);
+    store = NULL;
+    room_put(&room, "x.db-wal", pdr_str_n(bytes, len));
+    (void)snprintf(log, sizeof(log), "%s", room_path(&room, "x.db-wal"));
+    for (size_t i = 0; i <= PDR_COUNT(ways); i++) {
+        pdr_err err = PDR_ERR_INIT;
+
+        ASSERT_RC(
+            PDR_ECORRUPT,
+            pdr_store_open(&store,
+                           store_uri(&room, "x.db", i == 0 ? "" : ways[i - 1]),
+                           &err));
+        ASSERT_STR("store_damaged", err.reason);
+        ASSERT(i > 0 || !room_has(&room, "x.db")); /* gone: none was made */
+        ASSERT_SIZE(len, (size_t)pdr__file_bytes(log));
+        room_put_c(&room, "x.db", "");
+    }
+    /* No commit is in it: it may go. */
+    room_put_c(&room, "x.db-wal", "no log");
+    ASSERT_RC(PDR_OK,
+              pdr_store_open(&store, store_uri(&room, "x.db", ""), NULL));
+    pdr_store_close(store);
+    free(bytes);
+    room_leave(&room);
 }
 
 /* --- logs by hand -------------------------------------------------------- */
