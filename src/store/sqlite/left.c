@@ -61,9 +61,7 @@
 #define PAGE_BYTES_AT 8
 #define HEADER_SALT   16
 /* In the header of a frame. */
-#define SIZE_AT                                                  \
-    4 /* pages of the file behind a commit; 0: it is not its end \
-       */
+#define SIZE_AT 4 /* pages of the file behind a commit; 0: none ends here */
 #define SALT_AT 8
 
 #define SALT 8 /* bytes */
