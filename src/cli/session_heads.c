@@ -342,6 +342,19 @@ static void begin(struct heads *h)
     pdr_buf_dispose(&tenant);
 }
 
+/* What the list does not show must not be lost without a word: a limit that
+ * nobody set, or a cursor that has no other place. */
+static void tell_more(const struct heads *h)
+{
+    char digits[32];
+
+    if (h->how->limit > 0 && h->cli->quiet)
+        return; /* it was asked for */
+    fprintf(stderr, "perdure: %s session%s and more; to go on: --after %.*s\n",
+            cli_number(digits, h->count), h->count == 1 ? "" : "s",
+            (int)h->after.len, h->after.ptr);
+}
+
 static void end_table(struct heads *h)
 {
     pdr_buf name = PDR_BUF_INIT(SIZE_MAX);
@@ -366,6 +379,9 @@ static void end(struct heads *h)
 
     if (h->cli->output == CLI_OUTPUT_TABLE)
         end_table(h);
+    if (h->has_more && !cli_is_json(h->cli) &&
+        (h->cli->output == CLI_OUTPUT_RAW || h->cli->quiet))
+        tell_more(h);
     if (h->cli->output == CLI_OUTPUT_JSONL && h->has_more)
         printf("{\"entry\":\"more\",\"next\":\"%.*s\"}\n", len, h->after.ptr);
     if (h->cli->output != CLI_OUTPUT_JSON)
@@ -402,11 +418,18 @@ static pdr_rc list_page(struct heads *h, uint64_t left, pdr_err *err)
     return PDR_OK;
 }
 
+/* Programs read ids, and have no use for some of them. */
+static uint64_t limit_of(const struct heads *h)
+{
+    if (h->how->limit > 0)
+        return h->how->limit;
+    return h->how->all || h->cli->output == CLI_OUTPUT_RAW ? UINT64_MAX
+                                                           : USUAL_LIMIT;
+}
+
 static int list(struct heads *h)
 {
-    uint64_t limit = h->how->all         ? UINT64_MAX
-                     : h->how->limit > 0 ? h->how->limit
-                                         : USUAL_LIMIT;
+    uint64_t limit = limit_of(h);
     pdr_err err = PDR_ERR_INIT;
     pdr_rc rc = sto_open(&h->store, h->from, "ro", &err);
 
@@ -427,8 +450,12 @@ int ses_list_store(struct cli *cli, const struct sto_from *s,
                       .how = l,
                       .match = PDR_BUF_INIT(SIZE_MAX),
                       .after = PDR_BUF_INIT(SIZE_MAX)};
-    int status = choose_columns(&h);
+    int status = 0;
 
+    if (l->all && l->limit > 0)
+        return doc_usage(cli, "--limit and --all",
+                         "only one of them can be given", "");
+    status = choose_columns(&h);
     h.query.what = PDR_READ_SESSIONS;
     h.query.ref.tenant = pdr_str_c(sto_tenant(s));
     if (status == 0)

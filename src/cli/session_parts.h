@@ -283,7 +283,7 @@ struct ses_listing {
     const char *agent, *after, *changed_after, *changed_before, *property;
     const char *columns; /* NULL: the usual ones */
     uint64_t state;      /* pdr_session_state, or CLI_NO_FORM: any */
-    uint64_t limit;      /* 0: 50 */
+    uint64_t limit;      /* 0: 50, or all if ids are printed */
     bool all;            /* no limit */
 };
 
@@ -300,7 +300,7 @@ extern const char *const ses_state_words[];
         CLI_TEXT(0, "property", "KEY=VALUE", &(l)->property,                  \
                  "with this property, a text, a number, true or false"),      \
         CLI_U64('l', "limit", "N", &(l)->limit, 1, UINT32_MAX,                \
-                "sessions to show (default 50)"),                             \
+                "sessions to show (default 50; all with -o raw)"),            \
         CLI_FLAG('a', "all", &(l)->all, "all sessions, without a limit"),     \
         CLI_TEXT(0, "after", "CURSOR", &(l)->after,                           \
                  "go on where a list ended"),                                 \

@@ -866,7 +866,7 @@ def _():
     write("many.json", [python_session("s%03d" % i) for i in range(455)])
     expect(session("import", "-q", "many.json", "--store", "desk.db"), 0)
     want = ["s%03d" % i for i in reversed(range(455))]
-    assert ids("--store", "desk.db") == want[:50]
+    assert ids("--store", "desk.db") == want
     assert ids("--store", "desk.db", "--limit", "203") == want[:203]
     assert sorted(ids("--store", "desk.db", "--all")) == sorted(want)
     got, cursor = [], []
@@ -888,6 +888,31 @@ def _():
                   "--after", found[1], status=6)
     assert got["reason"] == "bad_cursor", got
     assert got["hint"].startswith("a cursor goes on with the list"), got
+
+
+@tests.test("list: what a limit leaves out is told, wherever it is printed")
+def _():
+    write("many.json", [python_session("s%03d" % i) for i in range(120)])
+    expect(session("import", "-q", "many.json", "--store", "desk.db"), 0)
+    listed = lambda *args: session("list", "--store", "desk.db", *args)
+    for quiet_too in [], ["-q"]:
+        assert len(good(listed("-o", "raw", *quiet_too)).split()) == 120
+    result = listed("-q")
+    assert len(result.out.splitlines()) == 51, result
+    found = re.fullmatch(r"perdure: 50 sessions and more; to go on: --after "
+                         r"([\w-]+)\n", result.err.decode())
+    assert found, result
+    assert len(good(listed("-q", "--after", found[1], "-o", "raw")).split()) \
+        == 70
+    result = listed("-o", "raw", "-l", "1")
+    assert result.out == b"s119\n" and result.err.startswith(
+        b"perdure: 1 session and more; to go on: --after "), result
+    for args in (["-q", "-l", "50"], ["-q", "-o", "raw", "-l", "50"],
+                 ["-q", "-a"], ["-o", "jsonl"], ["-l", "50"]):
+        good(listed(*args))
+    expect(listed("--limit", "2", "--all"), 2, "", "perdure: --limit and --all: "
+           "only one of them can be given\nhint: 'perdure session list --help' "
+           "shows what it takes\n")
 
 
 @tests.test("list: filters by agent, state, time and property")
