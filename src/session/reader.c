@@ -350,10 +350,12 @@ static pdr_rc at_top(pdr_value **out, bool *end, pdr_session_reader *r,
     return pdr_walk_take(out, r->walk, err);
 }
 
-/* The name of the next element; it must not make the whole a session. */
+/* The name of the next element; it must not make the whole a session. It is
+ * kept while the walk goes on, and what the walk gives lies in its window. */
 static pdr_rc read_name(pdr_session_reader *r, pdr_err *err)
 {
     const pdr_value *name = pdr_walk_value(r->walk);
+    pdr_rc rc = PDR_OK;
 
     if (pdr__is_session_name(name))
         return PDR_FAIL_AT(err, (size_t)pdr_walk_offset(r->walk),
@@ -361,9 +363,9 @@ static pdr_rc read_name(pdr_session_reader *r, pdr_err *err)
                            "this may be one session or several by name: it "
                            "begins with one and goes on with a member of "
                            "one; read it whole");
-    r->name = pdr_value_ref(name);
+    rc = pdr__value_copy(&r->name, name, err);
     r->at.name = r->name;
-    return PDR_OK;
+    return rc;
 }
 
 /* The next element of what is walked over. */

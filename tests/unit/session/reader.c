@@ -123,6 +123,39 @@ TEST(session_reader, gives_the_members_of_an_object_of_sessions)
                  "{'Ann':{'a':{'b':[1]},'c':2,'stateBag':{}}}", 0, false);
 }
 
+/* Long values push what the walk holds out of its window. */
+TEST(session_reader, gives_the_names_of_long_elements)
+{
+    pdr_buf text = PDR_BUF_INIT(1u << 24);
+    pdr_session_reader *reader = NULL;
+    pdr_session_item item;
+    bool end = false;
+    pdr_str input;
+
+    for (int i = 0; i < 4; i++)
+        ASSERT_RC(PDR_OK, pdr_buf_printf(&text, NULL,
+                                         "%s\"name %d\":{\"session_id\":\"%d\","
+                                         "\"state\":{\"x\":\"%0*d\"}}",
+                                         i == 0 ? "{" : ",", i, i, 1 << 20, 0));
+    ASSERT_RC(PDR_OK, pdr_buf_append(&text, pdr_str_c("}"), NULL));
+    input = pdr_buf_str(&text);
+    ASSERT_RC(PDR_OK,
+              pdr_session_reader_new(&reader, pdr_json_codec(), NULL, false,
+                                     NULL, pdr_read_str, &input));
+    for (int i = 0; i < 4; i++) {
+        char name[16];
+        pdr_session *s = NULL;
+
+        snprintf(name, sizeof(name), "name %d", i);
+        ASSERT_RC(PDR_OK,
+                  pdr_session_reader_next(&s, &item, &end, reader, NULL));
+        ASSERT(s != NULL && pdr_value_text_is(item.name, pdr_str_c(name)));
+        pdr_session_free(s);
+    }
+    pdr_session_reader_free(reader);
+    pdr_buf_dispose(&text);
+}
+
 TEST(session_reader, goes_from_document_to_document)
 {
     assert_reads("{'stateBag':{}}.{}.'a'={'stateBag':{}}.!null.{'x':1,"
