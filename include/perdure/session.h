@@ -73,7 +73,8 @@ typedef enum pdr_looks {
     PDR_LOOKS_OTHER = 0, /* nothing that we know */
     PDR_LOOKS_SESSION,   /* one session */
     PDR_LOOKS_LIST,      /* an array with at least one session */
-    PDR_LOOKS_MAP,       /* an object whose members all are sessions */
+    PDR_LOOKS_MAP,       /* an object whose members all are sessions, with
+                            metadata or without, or state documents */
     PDR_LOOKS_WRAPPER,   /* a session with metadata, see metadata.h */
     PDR_LOOKS_WRAPPERS,  /* an array with at least one wrapper */
     PDR_LOOKS_STATE,     /* a durable state document, see doc.h */
@@ -286,7 +287,9 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_session_list_new(pdr_session_list **out,
  * stay null. The levels of a session count from its own root, so read a list
  * with one level more (`max_depth`).
  * @param value     shared; not NULL. An array with at least one session, an
- *                  empty array, or an object of sessions.
+ *                  empty array, or an object of sessions. In the last, a
+ *                  wrapper or a state document is an element that is no
+ *                  session.
  * @param tolerant  keep an element that is no session as it is and report it to
  *                  `fn`, instead of failing.
  * @return PDR_OK; as pdr_session_from_value(), with the index or name of the

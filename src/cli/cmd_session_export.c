@@ -98,12 +98,30 @@ static pdr_rc put_named(struct export *e, pdr_str name, const pdr_value *value,
     return rc;
 }
 
+/* Under a name that means something else there, it would not be found again. */
+static pdr_rc check_place(pdr_str name, const pdr_value *value, pdr_err *err)
+{
+    pdr_value *map = pdr_value_new_object();
+    pdr_rc rc = pdr_value_set(&map, name, value, err);
+
+    if (rc == PDR_OK && pdr_session_looks(map) != PDR_LOOKS_MAP)
+        rc = pdr_err_set(err, PDR_EINVALID, "key_lost",
+                         "what is called '%.*s' cannot stand in an object of "
+                         "sessions, where that name means something else",
+                         (int)(name.len < 80 ? name.len : 80), name.ptr);
+    pdr_value_free(map);
+    return rc;
+}
+
+/* What has a name may be a wrapper or a state document, too. */
 static pdr_rc put_in_map(struct export *e, const struct parcel *p, pdr_str id,
                          pdr_err *err)
 {
     pdr_str name = p->name.ptr != NULL ? p->name : id;
+    pdr_rc rc = PDR_OK;
 
-    if (p->session == NULL)
+    if (p->session == NULL &&
+        (p->name.ptr == NULL || pdr_value_kind(p->value) == PDR_NULL))
         return pdr_err_set(err, PDR_EINVALID, "key_lost",
                            "element /%ju is no plain session, and --map takes "
                            "no others",
@@ -112,7 +130,8 @@ static pdr_rc put_in_map(struct export *e, const struct parcel *p, pdr_str id,
         return pdr_err_set(err, PDR_EINVALID, "key_lost",
                            "session /%ju has neither a name nor an id",
                            (uintmax_t)p->index);
-    return put_named(e, name, p->value, err);
+    rc = check_place(name, p->value, err);
+    return rc == PDR_OK ? put_named(e, name, p->value, err) : rc;
 }
 
 static pdr_rc export_one(struct export *e, const struct parcel *p, pdr_err *err)
@@ -157,7 +176,8 @@ static pdr_rc leave_out(struct export *e, const char *what, pdr_rc rc,
 
 /* --- from a file --------------------------------------------------------- */
 
-/* Metadata and nulls go along; anything else is no session. */
+/* Metadata and nulls go along, and state documents from object to object;
+ * anything else is no session. */
 static pdr_rc export_value(struct export *e, struct parcel *p, pdr_err *err)
 {
     pdr_session *none = NULL;
@@ -165,7 +185,9 @@ static pdr_rc export_value(struct export *e, struct parcel *p, pdr_err *err)
     pdr_rc rc = PDR_OK;
 
     if (pdr_value_kind(p->value) == PDR_NULL ||
-        pdr_session_looks(p->value) == PDR_LOOKS_WRAPPER)
+        pdr_session_looks(p->value) == PDR_LOOKS_WRAPPER ||
+        (pdr_session_looks(p->value) == PDR_LOOKS_STATE && e->is_map &&
+         p->name.ptr != NULL))
         return export_one(e, p, err);
     rc = pdr_session_from_value(&none, p->value, err);
     pdr_session_free(none);
@@ -284,16 +306,39 @@ static pdr_rc pass_text(pdr_str bytes, pdr_err *err, void *arg)
     return rc;
 }
 
-/* Its document as a value. */
+/* Without the white space around it: that is no part of an element. */
+static pdr_str inside(pdr_str text)
+{
+    static const char spaces[] = " \t\r\n";
+
+    while (text.len > 0 && memchr(spaces, text.ptr[0], 4) != NULL)
+        text = pdr_str_n(text.ptr + 1, text.len - 1);
+    while (text.len > 0 && memchr(spaces, text.ptr[text.len - 1], 4) != NULL)
+        text.len--;
+    return text;
+}
+
+/* Its document as a value, laid out as it is; a document of several lines has
+ * no place in a format of one line each. */
 static pdr_rc read_stored(pdr_value **out, struct export *e, const pdr_ref *ref,
                           pdr_err *err)
 {
     const pdr_export_opts how = {.ref = *ref, .bare = e->bare};
     pdr_rc rc = PDR_OK;
 
+    pdr_str text = {NULL, 0};
+
     pdr_buf_clear(&e->text);
     rc = pdr_export(NULL, e->store, &how, err, keep_text, e);
-    return rc == PDR_OK ? ses_store_value(out, pdr_buf_str(&e->text), err) : rc;
+    if (rc != PDR_OK)
+        return rc;
+    text = inside(pdr_buf_str(&e->text));
+    rc = ses_store_value(out, text, err);
+    if (rc == PDR_OK && is_sequence(e) &&
+        (memchr(text.ptr, '\n', text.len) != NULL ||
+         memchr(text.ptr, '\r', text.len) != NULL))
+        rc = pdr_value_compact(out, err);
+    return rc;
 }
 
 /* The session of a document, also inside of a wrapper; NULL if it is none, as a
@@ -330,11 +375,11 @@ static pdr_rc export_stored(struct export *e, const pdr_ref *ref, pdr_err *err)
         session = session_in(value);
         p.session = session;
         p.value = value;
-        rc = session != NULL
+        rc = session != NULL || e->is_map
                  ? export_one(e, &p, err)
                  : pdr_err_set(err, PDR_EINVALID, "no_place",
-                               "'%.*s' is a state document, and stands among "
-                               "no sessions",
+                               "'%.*s' is a state document, which has no id "
+                               "in a list",
                                (int)(ref->id.len < 120 ? ref->id.len : 120),
                                ref->id.ptr);
     }
@@ -444,7 +489,9 @@ static pdr_rc export_all(struct export *e, pdr_err *err)
 static pdr_rc write_out(struct export *e, pdr_err *err)
 {
     pdr_write_opts opts = {.flags = e->form.format.flags,
-                           .layout = e->pretty ? PDR_PRETTY : PDR_COMPACT};
+                           .layout = e->pretty          ? PDR_PRETTY
+                                     : e->store != NULL ? PDR_AS_READ
+                                                        : PDR_COMPACT};
     pdr_rc rc = cli_output_open(&e->out, e->cli, e->out_path, e->yes, err);
 
     e->out_failed = rc != PDR_OK;
@@ -501,12 +548,14 @@ static pdr_rc export(struct export *e, pdr_err *err)
 static const char *hint_for(char room[SES_HINT_MAX], const struct export *e,
                             const pdr_err *err)
 {
+    if (strcmp(err->reason, "key_lost") == 0 && e->store != NULL && e->is_map)
+        return "with its ID in the place of --all it is written by itself; "
+               "--skip leaves it out";
     if (strcmp(err->reason, "key_lost") == 0)
         return e->is_map ? "without --map they make a list"
                          : "--map makes an object of sessions by name";
     if (strcmp(err->reason, "no_place") == 0)
-        return "with its ID in the place of --all it is written by itself; "
-               "--skip leaves it out";
+        return "--map writes all of them by id; --skip leaves it out";
     if (strcmp(err->reason, "cannot_export") == 0 && e->id == NULL)
         return "--skip leaves it out, and says so";
     if (err->code != PDR_EIO && !e->skip && e->from.folder != NULL &&

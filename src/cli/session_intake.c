@@ -200,6 +200,13 @@ static pdr_rc open_file(struct intake *i, pdr_err *err)
     return rc;
 }
 
+/* Is it no document of a session as a whole, or too long to tell? */
+static bool may_be_map(const pdr_err *err)
+{
+    return strcmp(err->reason, "session_unknown_shape") == 0 ||
+           strcmp(err->reason, "member_order") == 0;
+}
+
 /* An object may also be one of sessions by name. That it was none as a whole is
  * what is told if it is not that either. */
 static pdr_rc try_map(struct intake *i, pdr_rc rc, pdr_err *err)
@@ -207,9 +214,7 @@ static pdr_rc try_map(struct intake *i, pdr_rc rc, pdr_err *err)
     pdr_err own = PDR_ERR_INIT;
     pdr_rc now = PDR_OK;
 
-    if (rc != PDR_EINVALID ||
-        strcmp(err->reason, "session_unknown_shape") != 0 ||
-        strcmp(i->how->path, "-") == 0)
+    if (!may_be_map(err) || strcmp(i->how->path, "-") == 0)
         return rc;
     cli_input_close(&i->in);
     now = open_file(i, &own);

@@ -16,10 +16,12 @@
  *   P1  The bytes from where the walk stands (`needed`) to where the source was
  *       read are kept, as long as another probe may come.
  *   P2  The probe says "by name" only if the first name tells nothing, its
- *       value has a member that only sessions have, and the second name is none
- *       of those. Everything else is taken whole and looked at then; so a probe
+ *       value is a session by the names of its members, with metadata or
+ *       without, or a state document, and the second name tells nothing
+ *       either. Everything else is taken whole and looked at then; so a probe
  *       that fails costs memory, never a wrong answer. A later member of an
- *       object by name that would make the object itself a session is refused.
+ *       object by name that would make the object itself one of these is
+ *       refused.
  *   P3  After a failure every call gives the same one.
  */
 #include "shape.h"
@@ -172,31 +174,37 @@ static pdr_event next_event(pdr_walk *walk)
                                                        : PDR_END_OF_INPUT;
 }
 
-/* Does the object that was begun have a member that only sessions have? */
-static bool has_session_name(pdr_walk *walk)
+/* Is the object that was begun one that stands among sessions by name? A
+ * wrapper is known at its end. */
+static bool is_element(pdr_walk *walk)
 {
-    while (next_event(walk) == PDR_NAME) {
-        pdr_event event = PDR_END_OF_INPUT;
+    struct seen seen = {.is_session = false};
+    pdr_event event = next_event(walk);
 
-        if (pdr__is_session_name(pdr_walk_value(walk)))
+    while (event == PDR_NAME) {
+        pdr__seen_add(&seen, pdr_walk_value(walk));
+        if (pdr__seen_tells(&seen))
             return true;
         event = next_event(walk);
+        if (seen.at_session)
+            seen.has_session = event == PDR_BEGIN_OBJECT;
         if (event != PDR_SCALAR && pdr_walk_skip(walk, NULL) != PDR_OK)
             return false;
+        event = next_event(walk);
     }
-    return false;
+    return event == PDR_END && seen.has_session && !seen.has_others;
 }
 
-/* Is the second member one that only sessions have? Then the whole is one, with
- * a first member of whoever wrote it. The walk is inside that one. */
-static bool goes_on_as_session(pdr_walk *walk)
+/* Does the second member tell something? Then the whole may be one document,
+ * with a first member of whoever wrote it. The walk is inside that one. */
+static bool goes_on_as_one(pdr_walk *walk)
 {
     pdr_event event = PDR_NAME;
 
     while (event != PDR_END_OF_INPUT && pdr_walk_depth(walk) > 1)
         event = next_event(walk);
     return next_event(walk) == PDR_NAME &&
-           pdr__is_session_name(pdr_walk_value(walk));
+           pdr__is_known_name(pdr_walk_value(walk));
 }
 
 /* Where a probe ends at the latest: behind the longest value that could be
@@ -230,7 +238,7 @@ static bool probe(pdr_session_reader *r)
     if (next_event(walk) == PDR_BEGIN_OBJECT && next_event(walk) == PDR_NAME &&
         !pdr__is_known_name(pdr_walk_value(walk)) &&
         next_event(walk) == PDR_BEGIN_OBJECT)
-        found = has_session_name(walk) && !goes_on_as_session(walk);
+        found = is_element(walk) && !goes_on_as_one(walk);
     pdr_walk_free(walk);
     return found;
 }
@@ -357,7 +365,7 @@ static pdr_rc read_name(pdr_session_reader *r, pdr_err *err)
     const pdr_value *name = pdr_walk_value(r->walk);
     pdr_rc rc = PDR_OK;
 
-    if (pdr__is_session_name(name))
+    if (pdr__is_root_name(name))
         return PDR_FAIL_AT(err, (size_t)pdr_walk_offset(r->walk),
                            SESSION_UNKNOWN_SHAPE, "%s",
                            "this may be one session or several by name: it "

@@ -297,6 +297,33 @@ bool pdr__is_session_name(const pdr_value *name)
     return find_mark(&mark, name) && mark_rows[mark].tells == OWN;
 }
 
+bool pdr__is_root_name(const pdr_value *name)
+{
+    size_t mark = 0;
+
+    return find_mark(&mark, name) &&
+           (mark_rows[mark].tells == OWN || mark == MARK_SCHEMA_VERSION);
+}
+
+void pdr__seen_add(struct seen *s, const pdr_value *name)
+{
+    size_t mark = MARK_COUNT;
+
+    (void)find_mark(&mark, name);
+    s->at_session = mark == MARK_SESSION;
+    s->is_session =
+        s->is_session || (mark < MARK_COUNT && mark_rows[mark].tells == OWN);
+    s->has_version = s->has_version || mark == MARK_SCHEMA_VERSION;
+    s->has_data = s->has_data || mark == MARK_DATA;
+    s->has_others =
+        s->has_others || (mark != MARK_SESSION && mark != MARK_PROPERTIES);
+}
+
+bool pdr__seen_tells(const struct seen *s)
+{
+    return s->is_session || (s->has_version && s->has_data);
+}
+
 static void read_marks(struct marks *out, const pdr_value *object)
 {
     pdr_iter it;
@@ -532,6 +559,16 @@ static enum looks which_object(const pdr_value *object)
     return is_messages(&m) ? which_messages(&m) : which_other(&m);
 }
 
+/* What stands under a name in an object of sessions. */
+static bool is_element(const pdr_value *value)
+{
+    enum looks found = IS_SCALAR;
+
+    if (pdr_value_kind(value) == PDR_OBJECT)
+        found = which_object(value);
+    return found == IS_SESSION || found == IS_WRAPPER || found == IS_STATE;
+}
+
 /* Are all members sessions, under names that are their own? A session with a
  * bad member is not several sessions. */
 static bool is_map(const pdr_value *object)
@@ -540,9 +577,7 @@ static bool is_map(const pdr_value *object)
 
     pdr_iter_init(&it, object);
     while (pdr_iter_next(&it)) {
-        if (pdr__is_session_name(it.name) ||
-            pdr_value_kind(it.value) != PDR_OBJECT ||
-            which_object(it.value) != IS_SESSION)
+        if (pdr__is_session_name(it.name) || !is_element(it.value))
             return false;
     }
     return pdr_value_count(object) > 0;

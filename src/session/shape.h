@@ -40,9 +40,23 @@ pdr_session_kind pdr__members_kind(const pdr_value *object,
                                    pdr_session_shape shape);
 
 /* Is it a name that tells something at the root of a document? One that only
- * sessions have there? */
+ * sessions have there? Or only they and state documents? */
 bool pdr__is_known_name(const pdr_value *name);
 bool pdr__is_session_name(const pdr_value *name);
+bool pdr__is_root_name(const pdr_value *name);
+
+/* The members of an object that is not held, one name at a time. */
+struct seen {
+    bool is_session; /* has a member that only sessions have */
+    bool has_version, has_data;
+    bool has_others;  /* than those of a wrapper */
+    bool at_session;  /* the last name is that of a session in a wrapper */
+    bool has_session; /* and its value an object; who has it says so */
+};
+
+void pdr__seen_add(struct seen *s, const pdr_value *name);
+/* Do they make the object a session or a state document, whatever comes? */
+bool pdr__seen_tells(const struct seen *s);
 
 /* Does the text begin with `prefix`, in either case of ASCII letters? */
 bool pdr__text_begins(const pdr_value *string, const char *prefix);

@@ -1263,9 +1263,9 @@ def _():
     assert mapped == want
     talk()
     result = session("export", "--store", "desk.db", "--all", "-y", "all.json")
-    expect(result, 6, "", "perdure: desk.db: 'talk' is a state document, and "
-           "stands among no sessions\nhint: with its ID in the place of --all "
-           "it is written by itself; --skip leaves it out\n")
+    expect(result, 6, "", "perdure: desk.db: 'talk' is a state document, which "
+           "has no id in a list\nhint: --map writes all of them by id; --skip "
+           "leaves it out\n")
     result = session("export", "--store", "desk.db", "--all", "-y", "--skip",
                      "all.json")
     assert result.status == 0 and b"'talk' was left out" in result.err, result
@@ -1282,6 +1282,108 @@ def _():
                   status=6)
     assert (got["reason"], got["hint"]) == (
         "key_lost", "--map makes an object of sessions by name"), got
+
+
+def state_document(texts, **members):
+    entries = [{"$type": "request", "correlationId": "c%d" % i,
+                "createdAt": "2026-05-06T07:14:02.1200000+00:00",
+                "messages": [{"role": "user", "contents": [
+                    {"$type": "text", "text": text}]}], "x-odd": [1.50, None]}
+               for i, text in enumerate(texts)]
+    return {"schemaVersion": "1.1.0", **members,
+            "data": {"conversationHistory": entries, "extra": {"a": []}}}
+
+
+def stored(name):
+    """The bytes of each session, by id."""
+    return {sid: quiet(session("export", "-q", "--store", name, sid))
+            for sid in ids("--store", name)}
+
+
+@tests.test("export: all of a store by id goes into another one and is the same",
+            covers=["P-52"])
+def _():
+    compact = json.dumps(state_document(["hi", "é"], unknown={"n": 1.0}),
+                         separators=(",", ":"), ensure_ascii=False).encode()
+    spaced = json.dumps(state_document([], z="\u2028")).encode()
+    odd = (b'{"data":{"conversationHistory":[]},"n":1.0E+2,"n":2,'
+           b'"schemaVersion":"1.1.0","e":"\\u00e9\\/"}')
+    for sid, text in [("@dafx-a@one", compact), ("two", spaced), ("odd", odd)]:
+        write("in.json", text)
+        quiet(session("import", "in.json", "--store", "desk.db", "--id", sid))
+    write("wrapped.json", [{"session": python_session("a", ["x"]),
+                            "additionalProperties": {"team": "north"}},
+                           python_session("b", k=1.50)])
+    quiet(session("import", "wrapped.json", "--store", "desk.db"))
+    before = stored("desk.db")
+    assert (before["@dafx-a@one"], before["two"], before["odd"]) == (
+        compact, spaced, odd), before
+    for name in ("all.jsonl", "all.json"):
+        quiet(session("export", "--store", "desk.db", "--all", "--map", name))
+        quiet(session("import", name, "--store", name + ".db"))
+        assert stored(name + ".db") == before, name
+        expect(session("export", "-q", "--store", name + ".db", "--all",
+                       "--map", "again-" + name), 0)
+        assert sorted(read("again-" + name).splitlines()) == \
+            sorted(read(name).splitlines()), name
+    assert [list(json.loads(line)) for line in
+            sorted(read("all.jsonl").splitlines())] == [
+        ["@dafx-a@one"], ["a"], ["b"], ["odd"], ["two"]]
+    for name in ("all.msgpack", "all.xml"):
+        quiet(session("export", "--store", "all.json.db", "--all", "--map",
+                      "--skip", name))
+        quiet(session("import", name, "--store", name + ".db"))
+        assert set(stored(name + ".db")) >= set(before) - {"odd"}, name
+
+
+@tests.test("export: lines of a document stay in json, not in jsonl")
+def _():
+    talk()
+    for name, want in [("all.json", read(TALK).strip()),
+                       ("all.jsonl", json.loads(read(TALK)))]:
+        quiet(session("export", "--store", "desk.db", "--all", "--map", name))
+        quiet(session("import", name, "--store", name + ".db"))
+        got = stored(name + ".db")["talk"]
+        assert (got if isinstance(want, bytes) else json.loads(got)) == want
+    assert len(read("all.jsonl").splitlines()) == 1
+
+
+@tests.test("export: a name that means something else is refused in an object")
+def _():
+    write("a.json", python_session("a"))
+    for sid in ("stateBag", "session"):
+        quiet(session("import", "a.json", "--store", sid + ".db", "--id", sid))
+        got = problem("session", "export", "--store", sid + ".db", "--all",
+                      "--map", "all.json", status=6)
+        assert got["reason"] == "key_lost" and got["hint"].startswith(
+            "with its ID in the place of --all it is written by itself"), got
+    assert not os.path.exists("all.json")
+
+
+@tests.test("import: an object of sessions may be longer than a look at it")
+def _():
+    several = {"s%d" % i: state_document(["x" * (3 << 20)]) for i in range(4)}
+    write("map.json", several)
+    expect(session("import", "map.json", "--store", "desk.db"), 0, "",
+           "perdure: desk.db: 4 sessions written, 4 entries\n")
+    assert sorted(ids("--store", "desk.db")) == sorted(several)
+
+
+@tests.test("list: state documents in a file of sessions are told")
+def _():
+    write("map.json", {"a": python_session("a"), "d": state_document([])})
+    rows = good(session("list", "--file", "map.json")).decode().splitlines()
+    assert rows[2].endswith("no session: looks like a durable state document")
+    expect(session("show", "--file", "map.json", "d"), 3, "",
+           "perdure: map.json: no session is called 'd'\nhint: 'perdure "
+           "session list --file map.json' shows what is there\n")
+    write("states.json", {"d": state_document([])})
+    got = problem("session", "list", "--file", "states.json", status=6)
+    assert got["reason"] == "session_unknown_shape", got
+    assert "'perdure doc show' reads it" in got["hint"], got
+    got = problem("session", "import", "map.json", "--folder", "f", status=6)
+    assert got["reason"] == "session_unknown_shape", got
+    assert not os.path.exists("f")
 
 
 @tests.test("import: lists, maps, lines and other formats, one by one")

@@ -123,6 +123,35 @@ TEST(session_reader, gives_the_members_of_an_object_of_sessions)
                  "{'Ann':{'a':{'b':[1]},'c':2,'stateBag':{}}}", 0, false);
 }
 
+TEST(session_reader, gives_what_else_stands_in_an_object_of_sessions)
+{
+    assert_reads("'a'=!{'schemaVersion':'1', 'data':{}}.'b'={'stateBag':{}}.",
+                 "{'a':{'schemaVersion':'1', 'data':{}},'b':{'stateBag':{}}}",
+                 0, true);
+    assert_reads("'a'=!{'session':{}}.'b'=!{'data':1,'schemaVersion':2}.",
+                 "{'a':{'session':{}},'b':{'data':1,'schemaVersion':2}}", 0,
+                 true);
+    assert_reads("'a'=!{'data':{},'schemaVersion':2}."
+                 "'b'=!{'schemaVersion':1,'data':{}}.",
+                 "{'a':{'data':{},'schemaVersion':2}}\n"
+                 "{'b':{'schemaVersion':1,'data':{}}}",
+                 PDR_SEQUENCE, true);
+    assert_reads("session_unknown_shape at /a",
+                 "{'a':{'schemaVersion':'1','data':{}}}", 0, false);
+    assert_reads("!{'a':{'schemaVersion':'1','data':{}},'data':{},"
+                 "'schemaVersion':'1'}.",
+                 "{'a':{'schemaVersion':'1','data':{}},'data':{},"
+                 "'schemaVersion':'1'}",
+                 0, true);
+    assert_reads("!{'a':{'session':{},'other':1}}.",
+                 "{'a':{'session':{},'other':1}}", 0, true);
+    assert_reads("'a'=!{'schemaVersion':'1','data':{}}.'b'=!1."
+                 "session_unknown_shape at ",
+                 "{'a':{'schemaVersion':'1','data':{}},'b':1,"
+                 "'schemaVersion':'1','data':{}}",
+                 0, true);
+}
+
 /* Long values push what the walk holds out of its window. */
 TEST(session_reader, gives_the_names_of_long_elements)
 {
