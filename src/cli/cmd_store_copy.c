@@ -183,23 +183,42 @@ static int fail(const struct copy *c, const pdr_err *err)
 /* --- the verb --------------------------------------------------------------
  */
 
+/* Open what is read, and look whether the one session is there: no store is
+ * made for nothing. */
+static pdr_rc open_from(pdr_store **out, const struct copy *c, pdr_err *err)
+{
+    pdr_query query = {.what = PDR_READ_HEAD};
+    pdr_page *page = NULL;
+    pdr_rc rc = sto_open(out, &c->from, "ro", err);
+
+    if (rc != PDR_OK || c->id == NULL)
+        return rc;
+    query.ref = sto_ref(&c->from, c->id);
+    rc = pdr_store_read(&page, *out, &query, err);
+    pdr_page_free(page);
+    /* What is damaged may be left out. */
+    return rc == PDR_ENOTFOUND ? rc : PDR_OK;
+}
+
+static pdr_rc open_to(pdr_store **out, const struct copy *c, pdr_err *err)
+{
+    pdr_rc rc = sto_open(out, &c->to, "rwc", err);
+
+    return rc == PDR_OK ? sto_check_lasting(*out, err) : rc;
+}
+
 static int copy_stores(struct copy *c)
 {
     pdr_store *from = NULL, *to = NULL;
     pdr_err err = PDR_ERR_INIT;
-    pdr_rc rc = sto_open(&from, &c->from, "ro", &err);
     int status = 0;
 
-    if (rc != PDR_OK)
-        return sto_fail(c->cli, &c->from, &err);
-    rc = sto_open(&to, &c->to, "rwc", &err);
-    if (rc != PDR_OK) {
+    if (open_from(&from, c, &err) != PDR_OK)
+        status = sto_fail(c->cli, &c->from, &err);
+    else if (open_to(&to, c, &err) != PDR_OK)
         status = sto_fail(c->cli, &c->to, &err);
-    } else {
-        rc = copy(c, to, from, &err);
-        if (rc != PDR_OK)
-            status = fail(c, &err);
-    }
+    else if (copy(c, to, from, &err) != PDR_OK)
+        status = fail(c, &err);
     pdr_store_close(to);
     pdr_store_close(from);
     return status;

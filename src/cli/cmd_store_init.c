@@ -36,18 +36,14 @@ static pdr_rc make_folders(const struct sto_from *s, pdr_err *err)
  * nothing is lost by that. */
 static pdr_rc refuse_old(const struct sto_from *s, pdr_err *err)
 {
-    pdr_store_info info = {.backend = NULL};
     pdr_store *store = NULL;
     pdr_rc rc = sto_open(&store, s, "ro", err);
 
     if (rc == PDR_ENOTFOUND)
         return PDR_OK;
     if (rc == PDR_OK)
-        rc = pdr_store_info_get(&info, store, err);
+        rc = sto_check_lasting(store, err);
     pdr_store_close(store);
-    if (rc == PDR_OK && (info.capabilities & PDR_CAN_PERSIST) == 0)
-        return pdr_err_set(err, PDR_EUNSUPPORTED, "no_file",
-                           "such a store is gone when it is closed");
     return rc == PDR_OK ? pdr_err_set(err, PDR_EEXISTS, "store_exists",
                                       "there is a store already")
                         : rc;
@@ -92,11 +88,8 @@ static int fail(const struct cli *cli, const struct sto_from *s,
                               .hint = "nothing was changed; 'perdure store "
                                       "info' shows what it is"};
 
-    if (strcmp(err->reason, "store_exists") == 0)
-        return cli_fail(cli, &about, err);
-    about.hint = "name a file";
-    return strcmp(err->reason, "no_file") == 0 ? cli_fail(cli, &about, err)
-                                               : sto_fail(cli, s, err);
+    return strcmp(err->reason, "store_exists") == 0 ? cli_fail(cli, &about, err)
+                                                    : sto_fail(cli, s, err);
 }
 
 static int run(struct cli *cli, int argc, char **argv)

@@ -11,8 +11,15 @@
  *
  * Each session is there as a whole or not at all; of several, those before a
  * failure stay, and the message says how many these are.
+ *
+ * A store that is not there is made when the first session is known to fit: it
+ * goes into a store in memory first. So a slip leaves no store behind. Only of
+ * a document that is longer than what is kept of it, nobody knows that before.
  */
 #include "session_parts.h"
+
+#define KEEP_BYTES ((size_t)9 << 20) /* more than the library looks at */
+#define READ_BYTES ((size_t)1 << 20)
 
 struct intake {
     struct cli *cli;
@@ -21,7 +28,13 @@ struct intake {
     pdr_store *store;
     struct cli_input in;
     struct cli_form form;
-    pdr_import_report report; /* of the last session */
+    pdr_buf kept;             /* the first bytes of one document */
+    size_t again;             /* of them, how many were read again */
+    bool has_all;             /* there is nothing behind them */
+    bool is_past;             /* bytes behind them were read */
+    bool is_new;              /* the store is not there yet */
+    pdr_import_report report; /* of the last session, */
+    pdr_buf id;               /* and its id, which the report borrows */
     uint64_t sessions, replaced, entries, nulls;
     pdr_builder *told; /* of JSON output; an array */
     uint64_t at;       /* element in work */
@@ -60,8 +73,55 @@ static bool is_about_store(const pdr_err *err)
            err->code == PDR_ECORRUPT || err->code == PDR_EDENIED;
 }
 
-static pdr_rc import_one(struct intake *i, pdr_str id, pdr_err *err,
-                         pdr_read_fn fn, void *arg)
+/* Open the store, if it is there. */
+static pdr_rc find_store(struct intake *i, pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    if (i->store != NULL || i->is_new)
+        return PDR_OK;
+    rc = sto_open(&i->store, &i->from->store, "rw", err);
+    i->is_new = rc == PDR_ENOTFOUND && strcmp(err->reason, "no_store") == 0;
+    if (i->is_new)
+        return PDR_OK;
+    if (rc == PDR_OK)
+        rc = sto_check_lasting(i->store, err);
+    i->store_failed = rc != PDR_OK;
+    return rc;
+}
+
+/* Would it go in? */
+static pdr_rc rehearse(const pdr_import_opts *opts, pdr_str text, pdr_err *err)
+{
+    pdr_store *store = NULL;
+    pdr_rc rc = pdr_store_open(&store, "memory:", err);
+
+    if (rc == PDR_OK)
+        rc = pdr_import(NULL, store, opts, err, pdr_read_str, &text);
+    pdr_store_close(store);
+    return rc;
+}
+
+/* Open or make the store; `text` is the document, if all of it is known. */
+static pdr_rc need_store(struct intake *i, const pdr_import_opts *opts,
+                         pdr_str text, pdr_err *err)
+{
+    pdr_rc rc = find_store(i, err);
+
+    if (rc != PDR_OK || i->store != NULL)
+        return rc;
+    if (text.ptr != NULL)
+        rc = rehearse(opts, text, err);
+    if (rc != PDR_OK)
+        return rc;
+    rc = sto_open(&i->store, &i->from->store, "rwc", err);
+    i->store_failed = rc != PDR_OK;
+    return rc;
+}
+
+/* `text` is the document, if all of it is known. */
+static pdr_rc import_one(struct intake *i, pdr_str id, pdr_str text,
+                         pdr_err *err, pdr_read_fn fn, void *arg)
 {
     pdr_import_opts opts = {.ref.tenant =
                                 pdr_str_c(sto_tenant(&i->from->store)),
@@ -73,11 +133,16 @@ static pdr_rc import_one(struct intake *i, pdr_str id, pdr_err *err,
 
     if (i->how->agent != NULL)
         opts.agent = pdr_str_c(i->how->agent);
+    rc = need_store(i, &opts, text, err);
+    if (rc != PDR_OK)
+        return rc;
     rc = pdr_import(&i->report, i->store, &opts, err, fn, arg);
     if (rc != PDR_OK) {
         i->store_failed = is_about_store(err);
         return rc;
     }
+    pdr_buf_clear(&i->id);
+    cli_must(pdr_buf_append(&i->id, i->report.ref.id, NULL), NULL);
     i->sessions++;
     i->replaced += i->report.revision > 1;
     i->entries += i->report.entries;
@@ -90,12 +155,52 @@ static pdr_str named_id(const struct intake *i)
     return i->how->id != NULL ? pdr_str_c(i->how->id) : pdr_str_n(NULL, 0);
 }
 
+/* --- read again ---------------------------------------------------------- */
+
+/* What is one document or several is tried as one first. */
+static pdr_rc keep_first(struct intake *i, pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+    size_t got = 1;
+
+    while (rc == PDR_OK && got > 0 && i->kept.len < KEEP_BYTES) {
+        rc = pdr_buf_reserve(&i->kept, READ_BYTES, err);
+        if (rc == PDR_OK)
+            rc = cli_input_some(&got, i->kept.ptr + i->kept.len, READ_BYTES,
+                                err, &i->in);
+        if (rc == PDR_OK)
+            i->kept.len += got;
+    }
+    i->has_all = got == 0;
+    return rc;
+}
+
+/* What is kept, then the rest; `arg` is the struct intake. */
+static pdr_rc read_again(size_t *got, void *into, size_t cap, pdr_err *err,
+                         void *arg)
+{
+    struct intake *i = arg;
+    size_t left = i->kept.len - i->again;
+
+    *got = left < cap ? left : cap;
+    if (left > 0) {
+        memcpy(into, i->kept.ptr + i->again, *got);
+        i->again += *got;
+        return PDR_OK;
+    }
+    if (i->has_all)
+        return PDR_OK;
+    i->is_past = true;
+    return cli_input_some(got, into, cap, err, &i->in);
+}
+
 /* --- taken apart --------------------------------------------------------- */
 
 static pdr_rc import_text(struct intake *i, pdr_str id, pdr_str text,
                           pdr_err *err)
 {
-    pdr_rc rc = import_one(i, id, err, pdr_read_str, &text);
+    pdr_str whole = text;
+    pdr_rc rc = import_one(i, id, whole, err, pdr_read_str, &text);
 
     if (rc != PDR_OK && !i->store_failed)
         ses_err_element(err, i->at);
@@ -157,7 +262,7 @@ static pdr_rc take_apart(struct intake *i, pdr_err *err)
     pdr_session_reader *reader = NULL;
     bool end = false;
     pdr_rc rc = pdr_session_reader_new(&reader, i->form.format.codec, &opts,
-                                       true, err, cli_input_some, &i->in);
+                                       true, err, read_again, i);
 
     i->is_apart = true;
     while (rc == PDR_OK && !end) {
@@ -214,14 +319,20 @@ static pdr_rc try_map(struct intake *i, pdr_rc rc, pdr_err *err)
     pdr_err own = PDR_ERR_INIT;
     pdr_rc now = PDR_OK;
 
-    if (!may_be_map(err) || strcmp(i->how->path, "-") == 0)
+    if (!may_be_map(err) || (i->is_past && strcmp(i->how->path, "-") == 0))
         return rc;
-    cli_input_close(&i->in);
-    now = open_file(i, &own);
+    i->again = 0;
+    if (i->is_past) {
+        pdr_buf_clear(&i->kept);
+        cli_input_close(&i->in);
+        now = open_file(i, &own);
+    }
     if (now == PDR_OK)
         now = take_apart(i, &own);
-    if (now != PDR_OK && i->sessions == 0 && i->at == 0 && !i->store_failed)
+    if (now != PDR_OK && i->sessions == 0 && i->at == 0 && !i->store_failed) {
+        i->is_apart = false;
         return rc;
+    }
     if (now != PDR_OK)
         *err = own;
     return now;
@@ -229,14 +340,20 @@ static pdr_rc try_map(struct intake *i, pdr_rc rc, pdr_err *err)
 
 static pdr_rc import_file(struct intake *i, pdr_err *err)
 {
+    pdr_str all = {NULL, 0};
     pdr_rc rc = open_file(i, err);
 
     if (rc != PDR_OK)
         return rc;
     if (!is_one_object(i, err))
         return take_apart(i, err);
-    rc = import_one(i, named_id(i), err, cli_input_some, &i->in);
-    return try_map(i, rc, err);
+    rc = keep_first(i, err);
+    if (rc != PDR_OK)
+        return rc;
+    if (i->has_all)
+        all = pdr_buf_str(&i->kept);
+    rc = import_one(i, named_id(i), all, err, read_again, i);
+    return rc == PDR_OK ? rc : try_map(i, rc, err);
 }
 
 /* --- what was done ------------------------------------------------------- */
@@ -326,7 +443,7 @@ static void print_summary(const struct intake *i)
     cli_show(&line, pdr_str_c(sto_name(&i->from->store)), CLI_TEXT_LINE);
     if (i->sessions == 1) {
         cli_put(&line, ": session '");
-        cli_show_cut(&line, i->report.ref.id, CLI_TEXT_LINE, 60);
+        cli_show_cut(&line, pdr_buf_str(&i->id), CLI_TEXT_LINE, 60);
         cli_putf(&line, "' %s", i->replaced > 0 ? "replaced" : "written");
     } else {
         cli_putf(&line, ": %s sessions written",
@@ -346,8 +463,12 @@ static void print_summary(const struct intake *i)
 int ses_import_store(struct cli *cli, const struct ses_from *from,
                      const struct ses_intake *how)
 {
-    struct intake i = {
-        .cli = cli, .from = from, .how = how, .held = PDR_BUF_INIT(SIZE_MAX)};
+    struct intake i = {.cli = cli,
+                       .from = from,
+                       .how = how,
+                       .held = PDR_BUF_INIT(SIZE_MAX),
+                       .kept = PDR_BUF_INIT(SIZE_MAX),
+                       .id = PDR_BUF_INIT(SIZE_MAX)};
     pdr_err err = PDR_ERR_INIT;
     pdr_rc rc = PDR_OK;
     int status = 0;
@@ -355,10 +476,7 @@ int ses_import_store(struct cli *cli, const struct ses_from *from,
     i.in.fd = -1;
     cli_must(pdr_builder_new(&i.told, &err), &err);
     pdr_builder_array(i.told);
-    rc = sto_open(&i.store, &from->store, "rwc", &err);
-    i.store_failed = rc != PDR_OK;
-    if (rc == PDR_OK)
-        rc = import_file(&i, &err);
+    rc = import_file(&i, &err);
     cli_progress_end(&i.in.progress);
     if (rc != PDR_OK)
         status = fail(&i, &err);
@@ -371,5 +489,7 @@ int ses_import_store(struct cli *cli, const struct ses_from *from,
     pdr_builder_free(i.told);
     pdr_value_free(i.wrong);
     pdr_buf_dispose(&i.held);
+    pdr_buf_dispose(&i.kept);
+    pdr_buf_dispose(&i.id);
     return status;
 }

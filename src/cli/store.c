@@ -158,6 +158,17 @@ pdr_rc sto_open(pdr_store **out, const struct sto_from *s, const char *mode,
     return rc;
 }
 
+pdr_rc sto_check_lasting(pdr_store *store, pdr_err *err)
+{
+    pdr_store_info info = {.backend = NULL};
+    pdr_rc rc = pdr_store_info_get(&info, store, err);
+
+    if (rc == PDR_OK && (info.capabilities & PDR_CAN_PERSIST) == 0)
+        rc = pdr_err_set(err, PDR_EUNSUPPORTED, "no_file",
+                         "such a store is gone when it is closed");
+    return rc;
+}
+
 /* --- failures ------------------------------------------------------------ */
 
 #define VERIFY "'perdure store verify' names every row that is damaged"
@@ -186,6 +197,7 @@ const char *sto_hint(char out[STO_HINT_MAX], const struct sto_from *s,
         {"broken_chain", VERIFY},
         {"wrong_count", VERIFY},
         {"store_damaged", VERIFY},
+        {"no_file", "name a file"},
         {"in_doubt", "look whether the change is there before you repeat it"},
     };
 

@@ -46,6 +46,8 @@ int sto_from_check(struct cli *cli, struct sto_from *s);
 /* "rwc", "rw" or "ro" as in the URI; what a URI says itself goes first. */
 pdr_rc sto_open(pdr_store **out, const struct sto_from *s, const char *mode,
                 pdr_err *err);
+/* PDR_EUNSUPPORTED (reason "no_file") for a store that is gone when closed. */
+pdr_rc sto_check_lasting(pdr_store *store, pdr_err *err);
 /* Take the URI out of a message: a name stands in front of it already. */
 void sto_shorten(pdr_err *err);
 /* The URI that sto_open() opens, ended by NUL; appended. */

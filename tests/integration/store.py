@@ -1488,6 +1488,40 @@ def _():
     assert "new" in ids(*args) and "new2" in ids(*args)
 
 
+@tests.test("import, copy: what is refused leaves no new store behind")
+def _():
+    filled()
+    write("cut.json", b'{"session_id":"a","state":{"k"')
+    write("other.json", {"a": 1})
+    write("late.json", [{"role": "user"}, python_session("a")])
+    write("map.json", {"a": {"session_id": 5}, "b": python_session("a")})
+    write("empty.json", [])
+    args = ["--store", "new.db"]
+    for name, status, more in [("none.json", 3, []), ("cut.json", 6, []),
+                               ("other.json", 6, []), ("late.json", 6, []),
+                               ("map.json", 6, []), ("/dev/null", 6, []),
+                               (TALK, 6, []), (SESSIONS, 6, ["--id", "x"])]:
+        problem("session", "import", name, *args, *more, status=status)
+        assert not [n for n in os.listdir() if n.startswith("new")], name
+    for text in (b"", b"[1]", b'{"session_id":', b'{"a":1}'):
+        assert session("import", "-", "--from", "json", *args,
+                       stdin=text).status == 6, text
+        assert not os.path.exists("new.db"), text
+    quiet(session("import", "empty.json", *args))
+    assert not os.path.exists("new.db")
+    got = problem("store", "copy", "--id", "nope", "desk.db", "new.db",
+                  status=3)
+    assert got["detail"] == "desk.db: session 'nope' is not in the store", got
+    assert not os.path.exists("new.db")
+    for words in (["store", "copy", "desk.db"], ["session", "import", SESSIONS,
+                                                 "--store"]):
+        got = problem(*words, "memory:", status=2)
+        assert (got["reason"], got["hint"]) == ("no_file", "name a file"), got
+    got = session("import", "-", *args, "--from", "json",
+                  stdin=json.dumps({"n": python_session("a")}).encode())
+    expect(got, 0, "", "perdure: new.db: session 'n' written\n")
+
+
 @tests.test("import: under another id, for an agent, in the place of one")
 def _():
     talk("desk.db", "@dafx-gardener@morning")
