@@ -341,28 +341,6 @@ static pdr_rc read_stored(pdr_value **out, struct export *e, const pdr_ref *ref,
     return rc;
 }
 
-/* The session of a document, also inside of a wrapper; NULL if it is none, as a
- * state document is. Owned. */
-static pdr_session *session_in(const pdr_value *value)
-{
-    pdr_session_wrapper wrapper = PDR_SESSION_WRAPPER_INIT;
-    pdr_session *session = NULL;
-    pdr_rc rc = PDR_OK;
-
-    if (pdr_session_looks(value) != PDR_LOOKS_WRAPPER) {
-        rc = pdr_session_from_value(&session, value, NULL);
-    } else {
-        rc = pdr_session_wrapper_from_value(&wrapper, value, NULL, NULL, NULL,
-                                            NULL);
-        session = wrapper.session;
-        wrapper.session = NULL;
-        pdr_session_wrapper_dispose(&wrapper);
-    }
-    if (rc == PDR_ENOMEM)
-        cli_must(rc, NULL);
-    return session;
-}
-
 static pdr_rc export_stored(struct export *e, const pdr_ref *ref, pdr_err *err)
 {
     pdr_value *value = NULL;
@@ -372,7 +350,7 @@ static pdr_rc export_stored(struct export *e, const pdr_ref *ref, pdr_err *err)
     char name[80];
 
     if (rc == PDR_OK) {
-        session = session_in(value);
+        session = ses_session_in(value);
         p.session = session;
         p.value = value;
         rc = session != NULL || e->is_map

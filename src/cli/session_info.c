@@ -26,6 +26,26 @@ void ses_put_id(pdr_buf *out, pdr_session *session)
     cli_must(pdr_buf_append(out, id, NULL), NULL);
 }
 
+pdr_session *ses_session_in(const pdr_value *value)
+{
+    pdr_session_wrapper wrapper = PDR_SESSION_WRAPPER_INIT;
+    pdr_session *session = NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (pdr_session_looks(value) != PDR_LOOKS_WRAPPER) {
+        rc = pdr_session_from_value(&session, value, NULL);
+    } else {
+        rc = pdr_session_wrapper_from_value(&wrapper, value, NULL, NULL, NULL,
+                                            NULL);
+        session = wrapper.session;
+        wrapper.session = NULL;
+        pdr_session_wrapper_dispose(&wrapper);
+    }
+    if (rc == PDR_ENOMEM)
+        cli_must(rc, NULL);
+    return session;
+}
+
 pdr_str ses_service_text(const pdr_value *id, pdr_buf *scratch)
 {
     return pdr_value_kind(id) == PDR_STRING ? doc_text(id, scratch)

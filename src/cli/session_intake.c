@@ -18,8 +18,20 @@
  */
 #include "session_parts.h"
 
+#include <stdlib.h>
+
 #define KEEP_BYTES ((size_t)9 << 20) /* more than the library looks at */
 #define READ_BYTES ((size_t)1 << 20)
+
+/* Ids that went in, to be looked up: a table with room, searched from the place
+ * that the hash of a text gives. */
+struct ids {
+    pdr_buf texts;
+    struct id {
+        size_t from, len; /* in `texts`; without a length it is free */
+    } * table;
+    size_t count, cap; /* `cap` is a power of two */
+};
 
 struct intake {
     struct cli *cli;
@@ -36,6 +48,7 @@ struct intake {
     pdr_import_report report; /* of the last session, */
     pdr_buf id;               /* and its id, which the report borrows */
     uint64_t sessions, replaced, entries, nulls;
+    struct ids ids;    /* of what was taken apart */
     pdr_builder *told; /* of JSON output; an array */
     uint64_t at;       /* element in work */
     bool is_apart;     /* the file is taken apart */
@@ -45,6 +58,56 @@ struct intake {
     pdr_buf held;
     bool has_held;
 };
+
+/* --- ids ----------------------------------------------------------------- */
+
+/* Where an id is, or would be. There is always a free place. */
+static struct id *find_id(const struct ids *ids, pdr_str text)
+{
+    uint64_t hash = 14695981039346656037u; /* FNV-1a */
+    size_t at = 0;
+
+    for (size_t k = 0; k < text.len; k++)
+        hash = (hash ^ (unsigned char)text.ptr[k]) * 1099511628211u;
+    for (at = hash & (ids->cap - 1); ids->table[at].len > 0;
+         at = (at + 1) & (ids->cap - 1)) {
+        const struct id *id = &ids->table[at];
+        if (pdr_str_equal(pdr_str_n(ids->texts.ptr + id->from, id->len), text))
+            break;
+    }
+    return &ids->table[at];
+}
+
+static void grow_ids(struct ids *ids)
+{
+    struct ids old = *ids;
+
+    ids->cap = old.cap > 0 ? old.cap * 2 : 64;
+    ids->table = cli_realloc(NULL, ids->cap, sizeof(ids->table[0]));
+    memset(ids->table, 0, ids->cap * sizeof(ids->table[0]));
+    for (size_t k = 0; k < old.cap; k++) {
+        struct id id = old.table[k];
+        if (id.len > 0)
+            *find_id(ids, pdr_str_n(ids->texts.ptr + id.from, id.len)) = id;
+    }
+    free(old.table);
+}
+
+/* False if it is there already. */
+static bool add_id(struct ids *ids, pdr_str text)
+{
+    struct id *id = NULL;
+
+    if (ids->count * 2 >= ids->cap)
+        grow_ids(ids);
+    id = find_id(ids, text);
+    if (id->len > 0)
+        return false;
+    *id = (struct id){ids->texts.len, text.len};
+    cli_must(pdr_buf_append(&ids->texts, text, NULL), NULL);
+    ids->count++;
+    return true;
+}
 
 /* --- one session --------------------------------------------------------- */
 
@@ -207,13 +270,80 @@ static pdr_rc import_text(struct intake *i, pdr_str id, pdr_str text,
     return rc;
 }
 
-static pdr_rc hold(struct intake *i, pdr_str text, pdr_err *err)
+/* The id under which a store would have it; none for a state document. */
+static void put_own_id(pdr_buf *out, const pdr_value *value)
 {
+    pdr_session *session = ses_session_in(value);
+
+    if (session == NULL)
+        return;
+    ses_put_durable_id(out, session);
+    if (out->len == 0)
+        cli_must(pdr_buf_append(out, pdr_session_id(session), NULL), NULL);
+    pdr_session_free(session);
+}
+
+/* The second one would be refused, or replace the first. */
+static pdr_rc check_twice(struct intake *i, pdr_str name,
+                          const pdr_value *value, pdr_err *err)
+{
+    pdr_buf own = PDR_BUF_INIT(SIZE_MAX), shown = PDR_BUF_INIT(SIZE_MAX);
+    pdr_rc rc = PDR_OK;
+
+    if (name.ptr == NULL) {
+        put_own_id(&own, value);
+        name = pdr_buf_str(&own);
+    }
+    if (name.len > 0 && !add_id(&i->ids, name)) {
+        cli_show_cut(&shown, name, CLI_TEXT_LINE, 80);
+        rc = pdr_err_set(err, PDR_EINVALID, "key_twice",
+                         "id '%.*s' stands twice in the file, the second time "
+                         "at /%ju",
+                         (int)shown.len, shown.ptr, (uintmax_t)i->at);
+    }
+    pdr_buf_dispose(&shown);
+    pdr_buf_dispose(&own);
+    return rc;
+}
+
+static bool is_document(const pdr_value *value)
+{
+    pdr_looks looks = pdr_session_looks(value);
+
+    return looks == PDR_LOOKS_SESSION || looks == PDR_LOOKS_WRAPPER ||
+           looks == PDR_LOOKS_STATE;
+}
+
+/* Keep the one that --id names; what is none tells what it looks like. */
+static pdr_rc hold(struct intake *i, const pdr_value *value, pdr_str text,
+                   pdr_err *err)
+{
+    pdr_session *none = NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (!is_document(value)) {
+        rc = pdr_session_from_value(&none, value, err);
+        pdr_session_free(none);
+    }
+    if (rc != PDR_OK)
+        return rc;
     if (i->has_held)
         return pdr_err_set(err, PDR_EINVALID, "several_sessions",
                            "there are several sessions, and --id names one");
     i->has_held = true;
     return pdr_buf_append(&i->held, text, err);
+}
+
+/* Import one element, or hold it. */
+static pdr_rc take_text(struct intake *i, const pdr_value *value, pdr_str id,
+                        pdr_str text, pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    if (i->how->id != NULL)
+        return hold(i, value, text, err);
+    rc = check_twice(i, id, value, err);
+    return rc == PDR_OK ? import_text(i, id, text, err) : rc;
 }
 
 static pdr_rc take_value(struct intake *i, const pdr_value *value,
@@ -231,7 +361,7 @@ static pdr_rc take_value(struct intake *i, const pdr_value *value,
         raw = doc_json(value, &text);
     if (name != NULL)
         id = doc_text(name, &scratch);
-    rc = i->how->id != NULL ? hold(i, raw, err) : import_text(i, id, raw, err);
+    rc = take_text(i, value, id, raw, err);
     if (rc != PDR_OK && i->wrong == NULL)
         i->wrong = pdr_value_ref(value);
     pdr_buf_dispose(&scratch);
@@ -277,6 +407,9 @@ static pdr_rc take_apart(struct intake *i, pdr_err *err)
     pdr_session_reader_free(reader);
     if (rc == PDR_OK && i->has_held)
         rc = import_text(i, named_id(i), pdr_buf_str(&i->held), err);
+    else if (rc == PDR_OK && i->how->id != NULL)
+        rc = pdr_err_set(err, PDR_EINVALID, "no_session_here",
+                         "there is no session in it");
     return rc;
 }
 
@@ -364,8 +497,8 @@ static const char *hint_for(char room[SES_HINT_MAX], const struct intake *i,
     char done[64] = "";
 
     if (i->sessions > 0)
-        snprintf(done, sizeof(done), "; %ju before it were imported",
-                 (uintmax_t)i->sessions);
+        snprintf(done, sizeof(done), "; %ju before it %s imported",
+                 (uintmax_t)i->sessions, i->sessions == 1 ? "was" : "were");
     if (strcmp(err->reason, "session_exists") == 0)
         snprintf(room, SES_HINT_MAX, "--replace takes its place%s", done);
     else if (strcmp(err->reason, "too_deep") == 0 && !i->is_apart)
@@ -373,13 +506,18 @@ static const char *hint_for(char room[SES_HINT_MAX], const struct intake *i,
                  "a store keeps documents of up to 128 levels");
     else if (strcmp(err->reason, "no_session_id") == 0)
         snprintf(room, SES_HINT_MAX, "--id ID names it%s", done);
+    else if (strcmp(err->reason, "key_twice") == 0)
+        snprintf(room, SES_HINT_MAX, "give one of them another id%s", done);
+    else if (strcmp(err->reason, "no_session_here") == 0)
+        snprintf(room, SES_HINT_MAX, "name a file with one session");
     else if (strcmp(err->reason, "several_sessions") == 0)
         snprintf(room, SES_HINT_MAX,
                  "without --id each has its own; nothing "
                  "was imported");
     else if (i->sessions > 0)
-        snprintf(room, SES_HINT_MAX, "%ju sessions before it were imported",
-                 (uintmax_t)i->sessions);
+        snprintf(room, SES_HINT_MAX, "%ju session%s before it %s imported",
+                 (uintmax_t)i->sessions, i->sessions == 1 ? "" : "s",
+                 i->sessions == 1 ? "was" : "were");
     else
         return i->store_failed ? sto_hint(room, &i->from->store, err) : NULL;
     return room;
@@ -468,7 +606,8 @@ int ses_import_store(struct cli *cli, const struct ses_from *from,
                        .how = how,
                        .held = PDR_BUF_INIT(SIZE_MAX),
                        .kept = PDR_BUF_INIT(SIZE_MAX),
-                       .id = PDR_BUF_INIT(SIZE_MAX)};
+                       .id = PDR_BUF_INIT(SIZE_MAX),
+                       .ids.texts = PDR_BUF_INIT(SIZE_MAX)};
     pdr_err err = PDR_ERR_INIT;
     pdr_rc rc = PDR_OK;
     int status = 0;
@@ -491,5 +630,7 @@ int ses_import_store(struct cli *cli, const struct ses_from *from,
     pdr_buf_dispose(&i.held);
     pdr_buf_dispose(&i.kept);
     pdr_buf_dispose(&i.id);
+    pdr_buf_dispose(&i.ids.texts);
+    free(i.ids.table);
     return status;
 }

@@ -376,6 +376,10 @@ void ses_put_id(pdr_buf *out, pdr_session *session);
 /* "@dafx-agent@key" of a durable session, nothing of others; appended. */
 void ses_put_durable_id(pdr_buf *out, pdr_session *session);
 
+/* The session of a document, also inside of a wrapper; NULL if it is none, as a
+ * state document is. Owned. */
+pdr_session *ses_session_in(const pdr_value *value);
+
 /* A service id for people: a text as it is, an object as JSON. */
 pdr_str ses_service_text(const pdr_value *id, pdr_buf *scratch);
 

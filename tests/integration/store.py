@@ -1480,12 +1480,51 @@ def _():
     assert good(session("list", *args)) == before
     write("two.json", [python_session("new"), python_session("Ines")])
     got = problem("session", "import", "two.json", *args, status=5)
-    assert got["hint"] == "--replace takes its place; 1 before it were " \
+    assert got["hint"] == "--replace takes its place; 1 before it was " \
         "imported", got
     write("bad.json", [python_session("new2"), {"a": 1}])
     got = problem("session", "import", "bad.json", *args, status=6)
     assert got["detail"].startswith("bad.json: element /1: "), got
     assert "new" in ids(*args) and "new2" in ids(*args)
+
+
+@tests.test("import: an id that stands twice in a file is refused")
+def _():
+    filled()
+    several = [python_session("s%d" % i, k=i) for i in range(200)]
+    write("list.json", several + [python_session("s7", k="other")])
+    write("lines.jsonl", "\n".join(map(json.dumps, [
+        python_session("a"), {"session": python_session("a")}])).encode())
+    write("map.json", b'{"a":{"stateBag":{}},"b":{"stateBag":{}},'
+          b'"a":{"schemaVersion":"1.1.0","data":{}}}')
+    for number, (name, sid, at, hint) in enumerate([
+            ("list.json", "s7", 200, "; 200 before it were imported"),
+            ("lines.jsonl", "a", 1, "; 1 before it was imported"),
+            ("map.json", "a", 2, "; 2 before it were imported")]):
+        for more in ([], ["--replace"]):
+            args = ["--store", "%d%d.db" % (number, len(more))]
+            got = problem("session", "import", name, *args, *more, status=6)
+            assert (got["reason"], got["detail"], got["hint"]) == (
+                "key_twice", "%s: id '%s' stands twice in the file, the second "
+                "time at /%d" % (name, sid, at),
+                "give one of them another id" + hint), got
+    got = json.loads(quiet(session("export", "-q", "--store", "01.db", "s7")))
+    assert got == several[7], got
+
+
+@tests.test("import: --id needs one session, and says what there is instead")
+def _():
+    filled()
+    args = ["--store", "desk.db", "--id", "x"]
+    for text in (b"[]", b"null", b"[null]", b" [ ] "):
+        write("a.json", text)
+        got = problem("session", "import", "a.json", *args, status=6)
+        assert got["detail"] == "a.json: there is no session in it", got
+    write("a.json", [message("hi"), message("ho")])
+    got = problem("session", "import", "a.json", *args, status=6)
+    assert got["detail"].endswith("it looks like a message"), got
+    write("a.json", [python_session("a"), None])
+    expect(session("import", "-q", "a.json", *args), 0)
 
 
 @tests.test("import, copy: what is refused leaves no new store behind")
