@@ -199,9 +199,11 @@ void cli_report(const struct cli *cli, const char *what, const char *why,
     cli_show(&line, pdr_str_c(what), CLI_TEXT_LINE);
     cli_put(&line, ": ");
     cli_show(&line, pdr_str_c(why), CLI_TEXT_LINE);
-    if (hint[0] != '\0' && !cli->quiet)
-        cli_putf(&line, "\n%shint:%s %s", cli_on(colored, CLI_CYAN),
-                 cli_off(colored), hint);
+    if (hint[0] != '\0' && !cli->quiet) {
+        cli_putf(&line, "\n%shint:%s ", cli_on(colored, CLI_CYAN),
+                 cli_off(colored));
+        cli_show(&line, pdr_str_c(hint), CLI_TEXT_LINE);
+    }
     fprintf(stderr, "%.*s\n", (int)line.len, line.ptr);
     pdr_buf_dispose(&line);
 }

@@ -312,6 +312,12 @@ void cli_show(pdr_buf *out, pdr_str text, enum cli_text_mode mode);
 void cli_show_cut(pdr_buf *out, pdr_str text, enum cli_text_mode mode,
                   size_t cells);
 
+/* `text` as one word of a command for a shell, to be shown: with quotes if it
+ * needs some. What is too long to be repeated is the placeholder. */
+#define CLI_WORD_MAX 140
+const char *cli_word(char out[CLI_WORD_MAX], const char *text,
+                     const char *placeholder);
+
 /* Columns that `text` takes when shown. */
 size_t cli_cells(pdr_str text, enum cli_text_mode mode);
 

@@ -132,12 +132,16 @@ static const char *hint_verb(char out[SES_HINT_MAX], const struct bag *b,
                              const char *what)
 {
     const struct ses_from *from = b->one.from;
-    const char *id = b->at.id != NULL ? b->at.id : "";
+    char place[CLI_WORD_MAX], id[CLI_WORD_MAX] = "", slot[CLI_WORD_MAX] = "";
 
-    snprintf(out, SES_HINT_MAX,
-             "'perdure session bag %s --%s %.80s%s%.40s%s%.40s' %s", verb,
-             ses_from_word(from), ses_from_arg(from), id[0] != '\0' ? " " : "",
-             id, key[0] != '\0' ? " " : "", key, what);
+    if (b->at.id != NULL)
+        cli_word(id, b->at.id, "ID");
+    if (key[0] != '\0')
+        cli_word(slot, key, "KEY");
+    snprintf(
+        out, SES_HINT_MAX, "'perdure session bag %s --%s %s%s%s%s%s' %s", verb,
+        ses_from_word(from), cli_word(place, ses_from_arg(from), "PATH"),
+        id[0] != '\0' ? " " : "", id, slot[0] != '\0' ? " " : "", slot, what);
     return out;
 }
 
@@ -151,14 +155,17 @@ static int fail_argument(const struct bag *b, const char *name,
                          const pdr_err *err)
 {
     char hint[SES_HINT_MAX] = "a '/' in a name is written ~1, a '~' is ~0";
+    char word[CLI_WORD_MAX], pointer[CLI_WORD_MAX];
     struct cli_about about = {.name = name, .hint = hint};
     pdr_err own = *err;
 
     own.offset = -1;
     if (strcmp(name, "KEY") == 0)
         about.hint = hint_keys(hint, b);
-    else if (b->at.pointer[0] != '/')
-        snprintf(hint, sizeof(hint), "write /%.120s", b->at.pointer);
+    snprintf(pointer, sizeof(pointer), "/%s",
+             b->at.pointer != NULL ? b->at.pointer : "");
+    if (strcmp(name, "KEY") != 0 && b->at.pointer[0] != '/')
+        snprintf(hint, sizeof(hint), "write %s", cli_word(word, pointer, "/"));
     return cli_fail(b->one.cli, &about, &own);
 }
 

@@ -659,13 +659,15 @@ static void hint_place(struct cli_usage *bad, const struct cli_opt *opts,
     const struct cli_opt *file = text_row(opts, count, "file");
     const struct cli_opt *folder = text_row(opts, count, "folder");
     struct stat info = {.st_mode = 0};
+    char word[CLI_WORD_MAX];
 
     if (strcmp(bad->reason, "extra_argument") != 0 || file == NULL ||
         folder == NULL || *(const char **)file->out != NULL ||
         *(const char **)folder->out != NULL || stat(bad->what, &info) != 0)
         return;
-    snprintf(bad->hint, sizeof(bad->hint), "write --%s %.120s",
-             S_ISDIR(info.st_mode) ? "folder" : "file", bad->what);
+    snprintf(bad->hint, sizeof(bad->hint), "write --%s %s",
+             S_ISDIR(info.st_mode) ? "folder" : "file",
+             cli_word(word, bad->what, "PATH"));
 }
 
 bool cli_parse(struct cli *cli, const struct cli_opt *opts, size_t count,

@@ -27,10 +27,12 @@ static int no_place(struct cli *cli, const char *word)
 {
     struct stat info = {.st_mode = 0};
     char hint[160] = "name a place: --store URI, --file FILE or --folder DIR";
+    char path[CLI_WORD_MAX];
 
     if (word != NULL && stat(word, &info) == 0)
-        snprintf(hint, sizeof(hint), "write --%s %.120s",
-                 S_ISDIR(info.st_mode) ? "folder" : "file", word);
+        snprintf(hint, sizeof(hint), "write --%s %s",
+                 S_ISDIR(info.st_mode) ? "folder" : "file",
+                 cli_word(path, word, "PATH"));
     return doc_usage(cli, "--store, --file or --folder",
                      "one of them is missing", hint);
 }
@@ -245,9 +247,11 @@ static const char *reason_hint(const char *reason)
 static const char *list_hint(char out[SES_HINT_MAX],
                              const struct ses_from *from)
 {
+    char word[CLI_WORD_MAX];
+
     snprintf(out, SES_HINT_MAX,
-             "'perdure session list --%s %.120s' shows what is there",
-             ses_from_word(from), ses_from_arg(from));
+             "'perdure session list --%s %s' shows what is there",
+             ses_from_word(from), cli_word(word, ses_from_arg(from), "PATH"));
     return out;
 }
 

@@ -86,12 +86,12 @@ static bool is_path(const struct ses_one *o, const pdr_err *err)
 
 int ses_one_fail(const struct ses_one *o, const pdr_err *err)
 {
-    char hint[SES_HINT_MAX];
+    char hint[SES_HINT_MAX], word[CLI_WORD_MAX];
     const struct cli_about about = {.name = ses_from_name(o->from),
                                     .hint = hint};
 
-    snprintf(hint, sizeof(hint), "write --file or --folder in front of %.120s",
-             o->key != NULL ? o->key : "");
+    snprintf(hint, sizeof(hint), "write --file or --folder in front of %s",
+             cli_word(word, o->key != NULL ? o->key : "", "it"));
     if (is_path(o, err))
         return cli_fail(o->cli, &about, err);
     return ses_fail(o->cli, o->from, o->file.wrong, pdr_buf_str(&o->file.text),

@@ -73,7 +73,7 @@ const char *ses_from_arg(const struct ses_from *from);
 
 /* What to do about a failure; NULL if only cli_hint() knows. `value` is the
  * document, or NULL. `out` has room for a hint. */
-#define SES_HINT_MAX 240
+#define SES_HINT_MAX STO_HINT_MAX
 const char *ses_hint(char out[SES_HINT_MAX], const struct ses_from *from,
                      const pdr_value *value, const pdr_err *err);
 

@@ -200,19 +200,22 @@ const char *sto_hint(char out[STO_HINT_MAX], const struct sto_from *s,
         {"no_file", "name a file"},
         {"in_doubt", "look whether the change is there before you repeat it"},
     };
+    char uri[CLI_WORD_MAX], tenant[CLI_WORD_MAX];
 
     if (strcmp(err->reason, "no_store") == 0) {
         snprintf(out, STO_HINT_MAX,
-                 "check the name; 'perdure store init%s%.120s' makes one",
-                 s->is_default ? "" : " ", s->is_default ? "" : s->uri);
+                 "check the name; 'perdure store init%s%s' makes one",
+                 s->is_default ? "" : " ",
+                 s->is_default ? "" : cli_word(uri, s->uri, "STORE"));
         return out;
     }
     if (strcmp(err->reason, "no_session") == 0) {
         snprintf(out, STO_HINT_MAX,
-                 "'perdure session list --store %.120s%s%.40s' shows what is "
-                 "there",
-                 s->uri, s->tenant != NULL ? " --tenant " : "",
-                 s->tenant != NULL ? s->tenant : "");
+                 "'perdure session list --store %s%s%s' shows what is there",
+                 cli_word(uri, s->uri, "STORE"),
+                 s->tenant != NULL ? " --tenant " : "",
+                 s->tenant != NULL ? cli_word(tenant, s->tenant, "TENANT")
+                                   : "");
         return out;
     }
     if (strcmp(err->reason, "wrong_key") == 0 && s->key != NULL)

@@ -270,6 +270,65 @@ void cli_show_cut(pdr_buf *out, pdr_str text, enum cli_text_mode mode,
     cli_put(out, "…");
 }
 
+/* --- words of a shell ---------------------------------------------------- */
+
+enum quotes { BARE, DOUBLE, SINGLE, ESCAPED };
+
+/* What a word needs around it: the least that keeps all of its bytes. */
+static enum quotes quotes_for(pdr_str text)
+{
+    enum quotes need = text.len > 0 && text.ptr[0] != '~' ? BARE : DOUBLE;
+    size_t at = 0;
+
+    while (at < text.len) {
+        struct cli_glyph g = cli_glyph_at(text, at, CLI_TEXT_LINE);
+        unsigned char c = (unsigned char)text.ptr[at];
+        if (g.text_len != g.len || memcmp(g.text, text.ptr + at, g.len) != 0)
+            return ESCAPED;
+        if (c < 0x80 && strchr("$`\\\"!", c) != NULL)
+            need = SINGLE;
+        else if (c < 0x80 && strchr(" '#&*()|;<>?[]{}", c) != NULL &&
+                 need == BARE)
+            need = DOUBLE;
+        at += g.len;
+    }
+    return need;
+}
+
+static void put_quoted(pdr_buf *out, pdr_str text, enum quotes quotes)
+{
+    for (size_t at = 0; at < text.len;) {
+        struct cli_glyph g = cli_glyph_at(text, at, CLI_TEXT_LINE);
+        bool is_quote = text.ptr[at] == '\'';
+        if (quotes == SINGLE && is_quote)
+            cli_put(out, "'\\''");
+        else if (quotes == ESCAPED && (is_quote || text.ptr[at] == '\\'))
+            cli_putf(out, "\\%c", text.ptr[at]);
+        else
+            put_glyph(out, &g);
+        at += g.len;
+    }
+}
+
+const char *cli_word(char out[CLI_WORD_MAX], const char *text,
+                     const char *placeholder)
+{
+    static const char *const begins[] = {"", "\"", "'", "$'"};
+    static const char *const ends[] = {"", "\"", "'", "'"};
+    enum quotes quotes = quotes_for(pdr_str_c(text));
+    pdr_buf word = PDR_BUF_INIT(SIZE_MAX);
+
+    cli_put(&word, begins[quotes]);
+    put_quoted(&word, pdr_str_c(text), quotes);
+    cli_put(&word, ends[quotes]);
+    if (word.len < CLI_WORD_MAX)
+        snprintf(out, CLI_WORD_MAX, "%.*s", (int)word.len, word.ptr);
+    else
+        snprintf(out, CLI_WORD_MAX, "%s", placeholder);
+    pdr_buf_dispose(&word);
+    return out;
+}
+
 /* --- wrapping ------------------------------------------------------------ */
 
 /* Behind the spaces that a line break takes the place of. */

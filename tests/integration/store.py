@@ -1179,6 +1179,25 @@ def _():
     assert good(store("verify", "desk.db")).startswith(b"desk.db: sound")
 
 
+@tests.test("hints: what they repeat is escaped, and quoted for a shell")
+def _():
+    filled("my desk.db")
+    got = session("show", "--store", "my desk.db", "--tenant", "$T", "a")
+    assert got.err.decode().endswith(
+        "\nhint: 'perdure session list --store \"my desk.db\" --tenant '$T'' "
+        "shows what is there\n"), got
+    got = session("show", "--store", "a\x1b[7m\nb", "a")
+    assert got.err.decode().endswith(
+        "\nhint: check the name; 'perdure store init $'a\\u001b[7m\\nb'' makes "
+        "one\n") and b"\x1b" not in got.err, got
+    got = session("bag get", "--store", "my desk.db", "Ines", "no\nslot")
+    assert b"\nslot" not in got.err and got.err.decode().endswith(
+        "\nhint: 'perdure session bag keys --store \"my desk.db\" Ines' lists "
+        "the slots\n"), got
+    got = session("list", "--store", "x" * 200)
+    assert got.err.endswith(b"'perdure store init STORE' makes one\n"), got
+
+
 @tests.test("bag: a conflict is told and changes nothing")
 def _():
     filled()

@@ -52,6 +52,38 @@ TEST(show, marks_what_is_no_utf8)
     ASSERT_STR("\xED\x9F\xBF", SHOWN("\xED\x9F\xBF", CLI_TEXT_LINE));
 }
 
+static const char *word(const char *text)
+{
+    static char out[CLI_WORD_MAX];
+
+    return cli_word(out, text, "WORD");
+}
+
+TEST(word, has_the_quotes_that_a_shell_needs)
+{
+    ASSERT_STR("desk.db", word("desk.db"));
+    ASSERT_STR("@dafx-a@b:1,2=%+", word("@dafx-a@b:1,2=%+"));
+    ASSERT_STR("Grüße", word("Grüße"));
+    ASSERT_STR("\"\"", word(""));
+    ASSERT_STR("\"a b\"", word("a b"));
+    ASSERT_STR("\"~a\"", word("~a"));
+    ASSERT_STR("\"it's; *\"", word("it's; *"));
+    ASSERT_STR("'$HOME'", word("$HOME"));
+    ASSERT_STR("'a'\\''b`c'", word("a'b`c"));
+    ASSERT_STR("$'a\\u001b[7m\\nb'", word("a\033[7m\nb"));
+    ASSERT_STR("$'\\'\\\\\\xff'", word("'\\\xFF"));
+}
+
+TEST(word, is_not_cut_but_left_out)
+{
+    char text[CLI_WORD_MAX + 1] = "";
+
+    memset(text, 'x', CLI_WORD_MAX - 1);
+    ASSERT_STR(text, word(text));
+    memset(text, 'x', CLI_WORD_MAX);
+    ASSERT_STR("WORD", word(text));
+}
+
 static const char *cut(const char *text, size_t cells)
 {
     static char out[256];
