@@ -174,6 +174,9 @@ static int fail(const struct bag *b, const pdr_err *err)
     char room[SES_HINT_MAX];
     struct cli_about about = {.name = ses_from_name(b->one.from)};
 
+    about.hint = "nothing was changed; 'perdure session log' shows the history";
+    if (strcmp(err->reason, "history_slot") == 0)
+        return cli_fail(b->one.cli, &about, err);
     about.hint = hint_keys(room, b);
     if (strcmp(err->reason, "no_slot") == 0)
         return cli_fail(b->one.cli, &about, err);
@@ -499,11 +502,36 @@ static pdr_rc note_before(struct bag *b, pdr_err *err)
     return rc == PDR_ENOTFOUND && !b->removes ? PDR_OK : rc;
 }
 
+/* In a store the history is rows, and has a slot only where it is exported: as
+ * what kind of session, the head says; a durable one may be of either. */
+static pdr_rc check_slot(const struct bag *b, pdr_err *err)
+{
+    pdr_str kind = {NULL, 0};
+    bool python = false, durable = false, taken = false;
+
+    if (b->one.store == NULL || b->removes)
+        return PDR_OK;
+    kind = b->one.head->head.kind;
+    python = pdr_str_equal(
+        kind, pdr_str_c(pdr_session_kind_name(PDR_SESSION_KIND_PYTHON)));
+    durable = pdr_str_equal(
+        kind, pdr_str_c(pdr_session_kind_name(PDR_SESSION_KIND_DURABLE)));
+    taken = ((python || durable) && strcmp(b->at.key, "in_memory") == 0) ||
+            (!python && strcmp(b->at.key, "InMemoryChatHistoryProvider") == 0);
+    return taken ? pdr_err_set(err, PDR_EINVALID, "history_slot",
+                               "'%s' is the slot that the history of this "
+                               "session is exported as",
+                               b->at.key)
+                 : PDR_OK;
+}
+
 /* One try: change the session that was read, and write it. */
 static pdr_rc change_once(struct bag *b, pdr_err *err)
 {
     pdr_rc rc = check_expected(b, err);
 
+    if (rc == PDR_OK)
+        rc = check_slot(b, err);
     if (rc == PDR_OK)
         rc = note_before(b, err);
     if (rc != PDR_OK)

@@ -1179,6 +1179,30 @@ def _():
     assert good(store("verify", "desk.db")).startswith(b"desk.db: sound")
 
 
+@tests.test("bag: the slot that the history is exported as is refused")
+def _():
+    for sid, document in [("p", python_session("p", ["x"])),
+                          ("e", python_session("e")),
+                          ("n", {"stateBag": {}}),
+                          ("d", {**python_session("d"), "durable_session_id":
+                                 "@dafx-a@k"})]:
+        write("a.json", document)
+        quiet(session("import", "a.json", "--store", "desk.db", "--id", sid))
+    for sid, key, status in [
+            ("p", "in_memory", 6), ("e", "in_memory", 6),
+            ("n", "InMemoryChatHistoryProvider", 6), ("d", "in_memory", 6),
+            ("d", "InMemoryChatHistoryProvider", 6),
+            ("p", "InMemoryChatHistoryProvider", 0), ("n", "in_memory", 0)]:
+        result = session("bag set", "--store", "desk.db", sid, key, "{}")
+        assert result.status == status, (sid, key, result)
+        if status:
+            assert result.err.decode() == (
+                "perdure: desk.db: '%s' is the slot that the history of this "
+                "session is exported as\nhint: nothing was changed; 'perdure "
+                "session log' shows the history\n" % key), result
+        quiet(session("export", "-q", "--store", "desk.db", sid))
+
+
 @tests.test("hints: what they repeat is escaped, and quoted for a shell")
 def _():
     filled("my desk.db")
