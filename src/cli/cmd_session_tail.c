@@ -9,14 +9,17 @@
  *                 ^                                  |
  *                 +---------- read from `next` <-----+
  *
- * An interrupt is how it ends, so the exit status is 0 then.
+ * An interrupt is how it ends, so the exit status is 0 then. A reader that goes
+ * away ends it, too, also if nothing more comes.
  */
 #include "session_parts.h"
 
+#include <poll.h>
 #include <signal.h>
+#include <unistd.h>
 
 #define PAGE_ROWS 100
-#define WAIT_MS   200 /* until an interrupt is noticed, at most */
+#define WAIT_MS   200 /* until an interrupt or a closed pipe is noticed */
 
 static volatile sig_atomic_t is_over;
 
@@ -39,6 +42,25 @@ struct tail {
     struct ses_entries entries;
 };
 
+static void tell_replaced(const struct tail *t, uint64_t epoch)
+{
+    pdr_builder *to = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    if (!cli_is_json(t->cli)) {
+        if (!t->cli->quiet)
+            fprintf(stderr, "perdure: the session was replaced\n");
+        return;
+    }
+    cli_must(pdr_builder_new(&to, &err), &err);
+    pdr_builder_object(to);
+    cli_member_text(to, "event", pdr_str_c("replaced"));
+    cli_member_count(to, "epoch", epoch);
+    pdr_builder_end(to);
+    ses_print_built(t->cli, stdout, to);
+    pdr_builder_free(to);
+}
+
 /* A session may be replaced by another one, or lose its beginning. */
 static void follow(struct tail *t, const pdr_head *head)
 {
@@ -49,10 +71,10 @@ static void follow(struct tail *t, const pdr_head *head)
     } else if (head->epoch != t->epoch) {
         ses_entries_flush(&t->entries);
         t->next = head->first_seq;
-        if (!t->cli->quiet)
-            fprintf(stderr, "perdure: the session was replaced\n");
+        tell_replaced(t, head->epoch);
     }
     t->epoch = head->epoch;
+    t->entries.epoch = head->epoch;
     if (t->next < head->first_seq)
         t->next = head->first_seq;
 }
@@ -63,6 +85,9 @@ static pdr_rc read_head(struct tail *t, uint64_t *end, pdr_err *err)
     pdr_page *page = NULL;
     pdr_rc rc = pdr_store_read(&page, t->store, &query, err);
 
+    if (rc == PDR_ENOTFOUND && t->epoch > 0)
+        rc = pdr_err_set(err, rc, "session_gone",
+                         "session '%.120s' was deleted", t->id);
     if (rc != PDR_OK)
         return rc;
     follow(t, &page->head);
@@ -98,6 +123,14 @@ static pdr_rc print_new(struct tail *t, pdr_err *err)
     return rc;
 }
 
+/* Would nobody read what comes? */
+static bool is_closed(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO};
+
+    return poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP)) != 0;
+}
+
 static pdr_rc follow_all(struct tail *t, pdr_err *err)
 {
     pdr_rc rc = sto_open(&t->store, &t->from, "ro", err);
@@ -106,7 +139,7 @@ static pdr_rc follow_all(struct tail *t, pdr_err *err)
         rc = pdr_watch_open(&t->watch, t->store, &t->ref, err);
     if (rc == PDR_OK)
         rc = print_new(t, err);
-    while (rc == PDR_OK && !is_over) {
+    while (rc == PDR_OK && !is_over && !is_closed()) {
         rc = pdr_watch_wait(t->watch, WAIT_MS, err);
         if (rc == PDR_OK && !is_over)
             rc = print_new(t, err);
@@ -143,6 +176,8 @@ static int run(struct cli *cli, int argc, char **argv)
     ses_entries_free(&t.entries);
     pdr_watch_close(t.watch);
     pdr_store_close(t.store);
+    if (status == 0 && !is_over)
+        raise(SIGPIPE); /* as if there had been something to write */
     return status;
 }
 

@@ -204,6 +204,8 @@ static void add_json(struct ses_entries *e, const pdr_entry *entry)
     cli_must(pdr_builder_new(&to, &err), &err);
     pdr_builder_object(to);
     cli_member_count(to, "seq", entry->seq);
+    if (e->epoch > 0)
+        cli_member_count(to, "epoch", e->epoch);
     sto_member_time(to, "time", entry->created_ms);
     cli_member_text(to, "kind", pdr_str_c(kind_name(entry->kind)));
     cli_member_text(to, "shape", pdr_str_c(shape_name(entry->shape)));

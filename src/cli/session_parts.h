@@ -332,8 +332,9 @@ int ses_import_store(struct cli *cli, const struct ses_from *from,
 struct ses_entries {
     struct cli *cli;
     FILE *out;
-    size_t width;  /* of the page; 0: none */
-    bool as_lines; /* JSON: a line for each entry, nothing around them */
+    size_t width;   /* of the page; 0: none */
+    bool as_lines;  /* JSON: a line for each entry, nothing around them */
+    uint64_t epoch; /* of the session, for these lines; 0: told elsewhere */
     struct ses_grid grid;
     uint64_t count; /* so far */
 };

@@ -1126,9 +1126,33 @@ def _():
     tail = Tail("--store", "desk.db", "-o", "jsonl", "a")
     tail.wait_for("five")
     assert [json.loads(line)["seq"] for line in tail.lines] == [1, 2]
+    expect(session("import", "-q", "a.json", "--store", "desk.db",
+                   "--replace"), 0)
+    tail.wait_for('"seq":2,"epoch":3')
+    lines = [json.loads(line) for line in tail.lines]
+    assert [line["epoch"] for line in lines] == [2, 2, 3, 3, 3], lines
+    assert lines[2] == {"event": "replaced", "epoch": 3}, lines
     good(session("delete", "--store", "desk.db", "a"))
     status, err = tail.ended()
-    assert status == 3 and "session 'a' is not in the store" in err, err
+    assert status == 3, err
+    assert json.loads(err)["detail"] == "desk.db: session 'a' was deleted", err
+
+
+@tests.test("tail: ends when nobody reads what it prints")
+def _():
+    write("a.json", python_session("a", ["one", "two"]))
+    expect(session("import", "-q", "a.json", "--store", "desk.db"), 0)
+    for form in ("table", "json", "raw"):
+        done = run(["sh", "-c", '"$@" | head -1; echo "$?"', "sh", PERDURE,
+                    "session", "tail", "--store", "desk.db", "-o", form, "a"],
+                   timeout=20)
+        assert len(done.out.splitlines()) == 2 and done.err == b"", done
+    process = subprocess.Popen([PERDURE, "session", "tail", "--store",
+                                "desk.db", "a"], env=environment(),
+                               stdout=subprocess.PIPE)
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.wait(20) == -signal.SIGPIPE
 
 
 # --- bag ---------------------------------------------------------------------
