@@ -226,7 +226,7 @@ static int copy_stores(struct copy *c)
 
 static int run(struct cli *cli, int argc, char **argv)
 {
-    struct copy c = {.cli = cli};
+    struct copy c = {.cli = cli, .to.key_option = "--to-key"};
     pdr_err err = PDR_ERR_INIT;
     int status = 0;
 

@@ -160,6 +160,9 @@ static const struct column *find_column(const char *name, size_t len)
     return NULL;
 }
 
+_Static_assert(CLI_COUNT(all_columns) <= SES_GRID_MAX && SES_GRID_MAX == 16,
+               "all columns can be shown, and the hint says how many");
+
 static int choose_columns(struct heads *h)
 {
     const char *at = h->how->columns != NULL ? h->how->columns : usual_columns;
@@ -172,7 +175,7 @@ static int choose_columns(struct heads *h)
             return bad_column(h->cli, at, len);
         if (count == SES_GRID_MAX)
             return doc_usage(h->cli, "--columns", "these are too many",
-                             "12 columns are shown at most");
+                             "16 columns are shown at most");
         h->columns[count] = found;
         h->shapes[count++] = found->shape;
         if (at[len] == '\0')
@@ -237,7 +240,9 @@ static int set_property(struct heads *h)
     if (text == NULL)
         return 0;
     if (equals == NULL || equals == text)
-        return doc_usage(h->cli, "--property", "'=' is missing behind its name",
+        return doc_usage(h->cli, "--property",
+                         equals == NULL ? "'=' is missing behind its name"
+                                        : "its name is missing in front of '='",
                          "write KEY=VALUE, as in team=garden");
     status = match_value(h, equals + 1);
     h->query.filter.property = pdr_str_n(text, (size_t)(equals - text));

@@ -223,7 +223,7 @@ void ses_one_free(struct ses_one *o);
 
 /* --- tables (session_grid.c) --------------------------------------------- */
 
-#define SES_GRID_MAX 12
+#define SES_GRID_MAX 16
 
 struct ses_column {
     const char *title;

@@ -7,6 +7,7 @@
  */
 #include "store_parts.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -142,6 +143,19 @@ void sto_shorten(pdr_err *err)
                 strlen(end + strlen(middle)) + 1);
 }
 
+/* The library looks at a key as it is; that there is no such file is the slip
+ * of whoever named it. */
+static pdr_rc key_failed(const struct sto_from *s, pdr_rc rc, pdr_err *err)
+{
+    struct stat info;
+
+    if (strcmp(err->reason, "bad_key_file") != 0 || s->key == NULL ||
+        stat(s->key, &info) == 0 || errno != ENOENT)
+        return rc;
+    return pdr_err_set(err, PDR_ENOTFOUND, "no_key_file",
+                       "there is no such file as '%.160s' for its key", s->key);
+}
+
 pdr_rc sto_open(pdr_store **out, const struct sto_from *s, const char *mode,
                 pdr_err *err)
 {
@@ -152,8 +166,10 @@ pdr_rc sto_open(pdr_store **out, const struct sto_from *s, const char *mode,
     rc = pdr_store_open(out, uri.ptr, err);
     if (rc == PDR_ENOTFOUND && strcmp(mode, "rwc") == 0)
         err->reason = "no_parent"; /* the message says what is missing */
-    if (rc != PDR_OK)
+    if (rc != PDR_OK) {
         sto_shorten(err);
+        rc = key_failed(s, rc, err);
+    }
     pdr_buf_dispose(&uri);
     return rc;
 }
@@ -173,6 +189,25 @@ pdr_rc sto_check_lasting(pdr_store *store, pdr_err *err)
 
 #define VERIFY "'perdure store verify' names every row that is damaged"
 
+/* Which option it is depends on the verb. */
+static const char *key_hint(char out[STO_HINT_MAX], const struct sto_from *s,
+                            const pdr_err *err)
+{
+    const char *option = s->key_option != NULL ? s->key_option : "--key";
+
+    if (strcmp(err->reason, "no_key_file") == 0)
+        snprintf(out, STO_HINT_MAX, "check the name that %s gives", option);
+    else if (s->key == NULL)
+        snprintf(out, STO_HINT_MAX, "%s FILE names the file with its key",
+                 option);
+    else
+        snprintf(out, STO_HINT_MAX,
+                 "%s names the file with its key; a store without one is "
+                 "named without %s",
+                 option, option);
+    return out;
+}
+
 const char *sto_hint(char out[STO_HINT_MAX], const struct sto_from *s,
                      const pdr_err *err)
 {
@@ -180,7 +215,6 @@ const char *sto_hint(char out[STO_HINT_MAX], const struct sto_from *s,
         const char *reason, *hint;
     } hints[] = {
         {"not_a_store", "nothing was changed; name a store of perdure"},
-        {"wrong_key", "--key FILE names the file with its key"},
         {"store_locked", "nothing was changed; try again when the other "
                          "process is done"},
         {"writer_busy", "nothing was changed; try again"},
@@ -218,9 +252,9 @@ const char *sto_hint(char out[STO_HINT_MAX], const struct sto_from *s,
                                    : "");
         return out;
     }
-    if (strcmp(err->reason, "wrong_key") == 0 && s->key != NULL)
-        return "--key names the file with its key; a store without one is "
-               "named without --key";
+    if (strcmp(err->reason, "wrong_key") == 0 ||
+        strcmp(err->reason, "no_key_file") == 0)
+        return key_hint(out, s, err);
     for (size_t i = 0; i < CLI_COUNT(hints); i++)
         if (strcmp(hints[i].reason, err->reason) == 0)
             return hints[i].hint;

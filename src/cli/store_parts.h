@@ -16,12 +16,13 @@ extern const struct cli_command cli_cmd_store_init, cli_cmd_store_info,
 /* --- where it is (store.c) ----------------------------------------------- */
 
 struct sto_from {
-    const char *uri;    /* --store or STORE; NULL: none was named */
-    const char *word;   /* STORE, where it is an argument */
-    const char *key;    /* file with the key of the digests, or NULL */
-    const char *tenant; /* or NULL */
-    bool is_default;    /* nobody named it */
-    char path[4096];    /* of the default store */
+    const char *uri;        /* --store or STORE; NULL: none was named */
+    const char *word;       /* STORE, where it is an argument */
+    const char *key;        /* file with the key of the digests, or NULL */
+    const char *tenant;     /* or NULL */
+    const char *key_option; /* that names the key; NULL: --key */
+    bool is_default;        /* nobody named it */
+    char path[4096];        /* of the default store */
 };
 
 #define STO_KEY_ROW(s) \

@@ -179,14 +179,17 @@ def _():
          "--columns size: there is no such column",
          "choose of id, agent, kind, state, changed, created, expires, "
          "revision, commits, entries, slots, properties, inbox, lease"),
-        (["session", "list", *sess, "--columns", ",".join(["id"] * 13)],
-         "--columns: these are too many", "12 columns are shown at most"),
+        (["session", "list", *sess, "--columns", ",".join(["id"] * 17)],
+         "--columns: these are too many", "16 columns are shown at most"),
         (["session", "list", *sess, "--changed-after", "soon"],
          "--changed-after: this is no time",
          "write a date, 2026-05-06 or 2026-05-06T07:14:02Z, or how long ago: "
          "90s, 15m, 12h, 7d, 2w"),
         (["session", "list", *sess, "--property", "team"],
          "--property: '=' is missing behind its name",
+         "write KEY=VALUE, as in team=garden"),
+        (["session", "list", *sess, "--property", "=north"],
+         "--property: its name is missing in front of '='",
          "write KEY=VALUE, as in team=garden"),
         (["session", "list", *sess, "--property", "team=null"],
          "--property: no list finds a session by such a value",
@@ -326,6 +329,23 @@ def _():
     got = problem("store", "info", "plain.db", "--key", "key", status=4)
     assert got["reason"] == "wrong_key" and got["hint"].endswith(
         "a store without one is named without --key"), got
+    for words in (["info", "desk.db"], ["init", "new.db"]):
+        got = problem("store", *words, "--key", "nokey", status=3)
+        assert got["detail"] == ("%s: there is no such file as 'nokey' for its "
+                                 "key" % words[1]), got
+        assert got["hint"] == "check the name that --key gives", got
+    assert not os.path.exists("new.db")
+    for words, name, hint in [
+            (["plain.db", "desk.db"], "desk.db",
+             "--to-key FILE names the file with its key"),
+            (["desk.db", "plain.db"], "desk.db",
+             "--key FILE names the file with its key"),
+            (["--key", "key", "plain.db", "desk.db"], "plain.db",
+             "--key names the file with its key; a store without one is named "
+             "without --key")]:
+        got = problem("store", "copy", *words, status=4)
+        assert got["detail"].startswith(name + ": "), got
+        assert got["hint"] == hint, got
     os.chmod("key", 0o644)
     assert problem("store", "info", "desk.db", "--key", "key",
                    status=4)["reason"] == "unsafe_file"
@@ -852,6 +872,10 @@ def _():
            "LEASE     INBOX  PROPERTIES  COMMITS\n"
            "@dafx-weather@paris  weather  running  2026-01-02T00:00:00Z  "
            "worker 1      2           2        1\n")
+    every = ("id,agent,kind,state,changed,created,expires,revision,commits,"
+             "entries,slots,properties,inbox,lease")
+    head = good(session("list", *args, "-q", "-c", every)).splitlines()[0]
+    assert head.decode().lower().split() == every.split(","), head
     got = parsed(session("list", *args, "-o", "json"))["entries"][0]
     assert got["lease"] == {"owner": "worker 1", "fence": 3,
                             "until": "2026-01-01T00:00:30Z"}, got
