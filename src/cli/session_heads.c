@@ -36,6 +36,11 @@ static void put_id(struct ses_grid *g, const pdr_head *head)
     ses_grid_put(g, head->ref.id);
 }
 
+static void put_tenant(struct ses_grid *g, const pdr_head *head)
+{
+    ses_grid_put(g, head->ref.tenant);
+}
+
 static void put_agent(struct ses_grid *g, const pdr_head *head)
 {
     ses_grid_put(g, head->agent);
@@ -121,9 +126,12 @@ static const struct column {
     {"properties", {"PROPERTIES", true, 0}, put_properties},
     {"inbox", {"INBOX", true, 0}, put_inbox},
     {"lease", {"LEASE", false, 8}, put_lease},
+    {"tenant", {"TENANT", false, 8}, put_tenant},
 };
 
 static const char usual_columns[] = "id,agent,kind,state,changed,entries";
+static const char tenant_columns[] =
+    "tenant,id,agent,kind,state,changed,entries";
 
 struct heads {
     struct cli *cli;
@@ -165,7 +173,9 @@ _Static_assert(CLI_COUNT(all_columns) <= SES_GRID_MAX && SES_GRID_MAX == 16,
 
 static int choose_columns(struct heads *h)
 {
-    const char *at = h->how->columns != NULL ? h->how->columns : usual_columns;
+    const char *at = h->how->columns != NULL ? h->how->columns
+                     : h->how->all_tenants   ? tenant_columns
+                                             : usual_columns;
     size_t count = 0;
 
     for (;;) {
@@ -194,7 +204,7 @@ bool ses_listing_is_set(const struct ses_listing *l)
     return l->agent != NULL || l->after != NULL || l->changed_after != NULL ||
            l->changed_before != NULL || l->property != NULL ||
            l->columns != NULL || l->state != CLI_NO_FORM || l->limit > 0 ||
-           l->all;
+           l->all || l->all_tenants;
 }
 
 static int set_time(struct heads *h, int64_t *out, const char *option,
@@ -292,6 +302,21 @@ static int set_filter(struct heads *h)
     return status == 0 ? set_property(h) : status;
 }
 
+/* Of all tenants a store lists all sessions, so filters are held here. */
+static bool is_meant(const struct heads *h, const pdr_head *head)
+{
+    const pdr_filter *filter = &h->query.filter;
+
+    if (!h->how->all_tenants)
+        return true;
+    return (filter->agent.ptr == NULL ||
+            pdr_str_equal(filter->agent, head->agent)) &&
+           (!filter->by_state || filter->state == head->state) &&
+           (filter->changed_to_ms == 0 ||
+            (head->changed_ms >= filter->changed_from_ms &&
+             head->changed_ms < filter->changed_to_ms));
+}
+
 /* --- rows ---------------------------------------------------------------- */
 
 static void add_json(struct heads *h, const pdr_head *head)
@@ -302,6 +327,8 @@ static void add_json(struct heads *h, const pdr_head *head)
     cli_must(pdr_builder_new(&to, &err), &err);
     pdr_builder_object(to);
     cli_member_text(to, "entry", pdr_str_c("session"));
+    if (h->how->all_tenants)
+        cli_member_text(to, "tenant", head->ref.tenant);
     ses_head_members(to, head);
     cli_member_count(to, "properties", head->properties);
     pdr_builder_end(to);
@@ -316,6 +343,10 @@ static void add_row(struct heads *h, const pdr_head *head)
     if (cli_is_json(h->cli)) {
         add_json(h, head);
     } else if (h->cli->output == CLI_OUTPUT_RAW) {
+        if (h->how->all_tenants) {
+            cli_print(h->cli, head->ref.tenant);
+            fputs("\t", stdout);
+        }
         cli_print(h->cli, head->ref.id);
         puts("");
     } else {
@@ -341,8 +372,10 @@ static void begin(struct heads *h)
         return;
     cli_show(&name, pdr_str_c(sto_name(h->from)), CLI_TEXT_JSON);
     cli_show(&tenant, pdr_str_c(sto_tenant(h->from)), CLI_TEXT_JSON);
-    printf("{\"store\":\"%.*s\",\"tenant\":\"%.*s\",\"entries\":[\n",
-           (int)name.len, name.ptr, (int)tenant.len, tenant.ptr);
+    printf("{\"store\":\"%.*s\",", (int)name.len, name.ptr);
+    if (!h->how->all_tenants)
+        printf("\"tenant\":\"%.*s\",", (int)tenant.len, tenant.ptr);
+    puts("\"entries\":[");
     pdr_buf_dispose(&name);
     pdr_buf_dispose(&tenant);
 }
@@ -360,6 +393,19 @@ static void tell_more(const struct heads *h)
             (int)h->after.len, h->after.ptr);
 }
 
+/* "desk.db", "tenant 'acme' in desk.db": an empty list says whose it is. */
+static void put_whose(pdr_buf *out, const struct heads *h)
+{
+    if (h->how->all_tenants) {
+        cli_put(out, "all tenants in ");
+    } else if (h->from->tenant != NULL || h->count == 0) {
+        cli_put(out, "tenant '");
+        cli_show_cut(out, pdr_str_c(sto_tenant(h->from)), CLI_TEXT_LINE, 60);
+        cli_put(out, "' in ");
+    }
+    cli_show(out, pdr_str_c(sto_name(h->from)), CLI_TEXT_LINE);
+}
+
 static void end_table(struct heads *h)
 {
     pdr_buf name = PDR_BUF_INIT(SIZE_MAX);
@@ -368,7 +414,7 @@ static void end_table(struct heads *h)
     flush(h);
     if (h->cli->quiet)
         return;
-    cli_show(&name, pdr_str_c(sto_name(h->from)), CLI_TEXT_LINE);
+    put_whose(&name, h);
     printf("%s session%s%s of %.*s\n", cli_number(digits, h->count),
            h->count == 1 ? "" : "s", h->has_more ? " and more" : "",
            (int)name.len, name.ptr);
@@ -401,19 +447,23 @@ static void end(struct heads *h)
 
 static pdr_rc list_page(struct heads *h, uint64_t left, pdr_err *err)
 {
+    pdr_query query = h->query;
     pdr_page *page = NULL;
     pdr_rc rc = PDR_OK;
 
-    h->query.limit = left < PAGE_ROWS ? (size_t)left : PAGE_ROWS;
-    h->query.after =
+    query.limit = left < PAGE_ROWS ? (size_t)left : PAGE_ROWS;
+    query.after =
         h->after.len > 0 ? pdr_buf_str(&h->after) : pdr_str_n(NULL, 0);
-    rc = pdr_store_read(&page, h->store, &h->query, err);
+    if (h->how->all_tenants)
+        query.filter = (pdr_filter){.by_state = false}; /* see is_meant() */
+    rc = pdr_store_read(&page, h->store, &query, err);
     if (rc != PDR_OK)
         return rc;
     if (!h->has_begun)
         begin(h);
     for (size_t i = 0; i < page->count; i++)
-        add_row(h, &page->sessions[i]);
+        if (is_meant(h, &page->sessions[i]))
+            add_row(h, &page->sessions[i]);
     flush(h);
     pdr_buf_clear(&h->after);
     h->has_more = page->next.ptr != NULL;
@@ -447,6 +497,21 @@ static int list(struct heads *h)
     return rc == PDR_OK ? 0 : sto_fail(h->cli, h->from, &err);
 }
 
+static int check_listing(struct cli *cli, const struct sto_from *s,
+                         const struct ses_listing *l)
+{
+    if (l->all && l->limit > 0)
+        return doc_usage(cli, "--limit and --all",
+                         "only one of them can be given", "");
+    if (l->all_tenants && s->tenant != NULL)
+        return doc_usage(cli, "--tenant and --all-tenants",
+                         "only one of them can be given", "");
+    if (l->all_tenants && l->property != NULL)
+        return doc_usage(cli, "--property", "is for the sessions of one tenant",
+                         "--tenant TENANT says which");
+    return 0;
+}
+
 int ses_list_store(struct cli *cli, const struct sto_from *s,
                    const struct ses_listing *l)
 {
@@ -455,14 +520,13 @@ int ses_list_store(struct cli *cli, const struct sto_from *s,
                       .how = l,
                       .match = PDR_BUF_INIT(SIZE_MAX),
                       .after = PDR_BUF_INIT(SIZE_MAX)};
-    int status = 0;
+    int status = check_listing(cli, s, l);
 
-    if (l->all && l->limit > 0)
-        return doc_usage(cli, "--limit and --all",
-                         "only one of them can be given", "");
-    status = choose_columns(&h);
-    h.query.what = PDR_READ_SESSIONS;
-    h.query.ref.tenant = pdr_str_c(sto_tenant(s));
+    if (status == 0)
+        status = choose_columns(&h);
+    h.query.what = l->all_tenants ? PDR_READ_ALL : PDR_READ_SESSIONS;
+    if (!l->all_tenants)
+        h.query.ref.tenant = pdr_str_c(sto_tenant(s));
     if (status == 0)
         status = set_filter(&h);
     if (status == 0)

@@ -285,6 +285,7 @@ struct ses_listing {
     uint64_t state;      /* pdr_session_state, or CLI_NO_FORM: any */
     uint64_t limit;      /* 0: 50, or all if ids are printed */
     bool all;            /* no limit */
+    bool all_tenants;
 };
 
 extern const char *const ses_state_words[];
@@ -302,6 +303,8 @@ extern const char *const ses_state_words[];
         CLI_U64('l', "limit", "N", &(l)->limit, 1, UINT32_MAX,                \
                 "sessions to show (default 50; all with -o raw)"),            \
         CLI_FLAG('a', "all", &(l)->all, "all sessions, without a limit"),     \
+        CLI_FLAG(0, "all-tenants", &(l)->all_tenants,                         \
+                 "sessions of every tenant, in the order of their ids"),      \
         CLI_TEXT(0, "after", "CURSOR", &(l)->after,                           \
                  "go on where a list ended"),                                 \
         CLI_TEXT('c', "columns", "NAMES", &(l)->columns,                      \

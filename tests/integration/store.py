@@ -178,7 +178,8 @@ def _():
         (["session", "list", *sess, "--columns", "id,size"],
          "--columns size: there is no such column",
          "choose of id, agent, kind, state, changed, created, expires, "
-         "revision, commits, entries, slots, properties, inbox, lease"),
+         "revision, commits, entries, slots, properties, inbox, lease, "
+         "tenant"),
         (["session", "list", *sess, "--columns", ",".join(["id"] * 17)],
          "--columns: these are too many", "16 columns are shown at most"),
         (["session", "list", *sess, "--changed-after", "soon"],
@@ -856,7 +857,7 @@ tomato-house      python  idle   %s        2
            "SLOTS  ID\n    0  telegram:123:456\n    1  Ines\n"
            "    2  tomato-house\n")
     expect(session("list", "--store", "desk.db", "--tenant", "none"), 0,
-           "0 sessions of desk.db\n")
+           "0 sessions of tenant 'none' in desk.db\n")
     assert parsed(session("list", "--store", "desk.db", "--tenant", "none",
                           "-o", "json"))["entries"] == []
 
@@ -937,6 +938,45 @@ def _():
     expect(listed("--limit", "2", "--all"), 2, "", "perdure: --limit and --all: "
            "only one of them can be given\nhint: 'perdure session list --help' "
            "shows what it takes\n")
+
+
+@tests.test("list: of all tenants, and whose an empty list is")
+def _():
+    filled()
+    write("a.json", python_session("a"))
+    for tenant in ("acme", "zoo"):
+        quiet(session("import", "a.json", "--store", "desk.db", "--tenant",
+                      tenant, "--agent", tenant[0]))
+    listed = lambda *args: good(session("list", "--store", "desk.db", *args))
+    rows = listed("--all-tenants").decode().splitlines()
+    assert rows[0].split()[:2] == ["TENANT", "ID"], rows
+    assert [row.split()[:2] for row in rows[1:-1]] == [
+        ["acme", "a"], ["default", "Ines"], ["default", "telegram:123:456"],
+        ["default", "tomato-house"], ["zoo", "a"]], rows
+    assert rows[-1] == "5 sessions of all tenants in desk.db", rows
+    assert listed("--all-tenants", "-o", "raw").splitlines()[0] == b"acme\ta"
+    got = json.loads(listed("--all-tenants", "-o", "json"))
+    assert "tenant" not in got and got["entries"][4]["tenant"] == "zoo", got
+    first = json.loads(listed("--all-tenants", "-l", "2", "-o", "json"))
+    rest = json.loads(listed("--all-tenants", "--after", first["next"], "-o",
+                             "json"))
+    assert first["entries"] + rest["entries"] == got["entries"]
+    assert listed("--all-tenants", "--agent", "z", "-o", "raw") == b"zoo\ta\n"
+    assert listed("--all-tenants", "--state", "running", "-o", "raw") == b""
+    assert len(listed("--all-tenants", "--changed-after", "1h", "-o",
+                      "raw").splitlines()) == 5
+    assert listed("--all-tenants", "--changed-before", "1h", "-o", "raw") == b""
+    assert listed("--tenant", "zoo").endswith(
+        b"\n1 session of tenant 'zoo' in desk.db\n")
+    good(store("init", "-q", "empty.db"))
+    expect(session("list", "--store", "empty.db"), 0,
+           "0 sessions of tenant 'default' in empty.db\n")
+    for more, line in [(["--tenant", "t"], "--tenant and --all-tenants: only "
+                        "one of them can be given"),
+                       (["--property", "a=b"], "--property: is for the "
+                        "sessions of one tenant")]:
+        assert problem("session", "list", "--store", "desk.db",
+                       "--all-tenants", *more, status=2)["detail"] == line
 
 
 @tests.test("list: filters by agent, state, time and property")
