@@ -18,6 +18,7 @@ struct deletion {
     bool expired, all_tenants;
     bool dry_run;
     uint64_t revision, entries; /* of what went */
+    pdr_builder *named; /* owned; what a dry run would delete; an array */
 };
 
 /* --- one: the commit ----------------------------------------------------- */
@@ -64,11 +65,81 @@ static pdr_rc delete_one(struct deletion *d, pdr_err *err)
 
 /* --- many ---------------------------------------------------------------- */
 
-static pdr_rc delete_many(pdr_purge_report *out, const struct deletion *d,
+/* As pdr_purge() decides. */
+static bool is_meant(const struct deletion *d, const pdr_purge_opts *how,
+                     const pdr_head *head)
+{
+    if (!d->all_tenants && !pdr_str_equal(head->ref.tenant, how->tenant))
+        return false;
+    if (how->changed_before_ms != 0 &&
+        head->changed_ms >= how->changed_before_ms)
+        return false;
+    return !how->expired ||
+           (head->expiry_ms != PDR_NEVER && head->expiry_ms <= how->now_ms);
+}
+
+static void name_json(struct deletion *d, const pdr_head *head)
+{
+    pdr_builder_object(d->named);
+    cli_member_text(d->named, "tenant", head->ref.tenant);
+    cli_member_text(d->named, "session", head->ref.id);
+    pdr_builder_end(d->named);
+}
+
+/* Name a session that would go, or count one that somebody is at work on. */
+static void name_one(pdr_purge_report *out, struct deletion *d,
+                     const pdr_purge_opts *how, const pdr_head *head)
+{
+    pdr_buf line = PDR_BUF_INIT(SIZE_MAX);
+
+    if (head->lease.owner.ptr != NULL && head->lease.until_ms > how->now_ms) {
+        out->spared++;
+        return;
+    }
+    out->removed++;
+    out->entries += head->next_seq - head->first_seq;
+    if (cli_is_json(d->cli)) {
+        name_json(d, head);
+        return;
+    }
+    if (d->all_tenants) {
+        cli_show(&line, head->ref.tenant, CLI_TEXT_LINE);
+        cli_put(&line, "\t");
+    }
+    cli_show(&line, head->ref.id, CLI_TEXT_LINE);
+    printf("%.*s\n", (int)line.len, line.ptr);
+    pdr_buf_dispose(&line);
+}
+
+/* A dry run: the same sessions, one after the other. */
+static pdr_rc name_many(pdr_purge_report *out, struct deletion *d,
+                        pdr_store *store, const pdr_purge_opts *how,
+                        pdr_err *err)
+{
+    pdr_query query = {.what = how->expired ? PDR_READ_EXPIRED : PDR_READ_ALL,
+                       .now_ms = how->now_ms,
+                       .limit = 200};
+    pdr_page *page = NULL, *last = NULL;
+    pdr_rc rc = PDR_OK;
+
+    do {
+        rc = pdr_store_read(&page, store, &query, err);
+        pdr_page_free(last); /* the cursor was its */
+        last = page;
+        for (size_t i = 0; rc == PDR_OK && i < page->count; i++)
+            if (is_meant(d, how, &page->sessions[i]))
+                name_one(out, d, how, &page->sessions[i]);
+        if (rc == PDR_OK)
+            query.after = page->next;
+    } while (rc == PDR_OK && query.after.ptr != NULL);
+    pdr_page_free(page);
+    return rc;
+}
+
+static pdr_rc delete_many(pdr_purge_report *out, struct deletion *d,
                           int64_t age, pdr_err *err)
 {
-    pdr_purge_opts how = {
-        .expired = d->expired, .dry_run = d->dry_run, .now_ms = sto_now_ms()};
+    pdr_purge_opts how = {.expired = d->expired, .now_ms = sto_now_ms()};
     pdr_store *store = NULL;
     pdr_rc rc = sto_open(&store, &d->from, d->dry_run ? "ro" : "rw", err);
 
@@ -77,7 +148,8 @@ static pdr_rc delete_many(pdr_purge_report *out, const struct deletion *d,
     if (d->older_than != NULL)
         how.changed_before_ms = how.now_ms - age;
     if (rc == PDR_OK)
-        rc = pdr_purge(out, store, &how, err);
+        rc = d->dry_run ? name_many(out, d, store, &how, err)
+                        : pdr_purge(out, store, &how, err);
     pdr_store_close(store);
     return rc;
 }
@@ -104,8 +176,11 @@ static void print_many(const struct deletion *d, const pdr_purge_report *r)
 static void print_purge(const struct deletion *d, const pdr_purge_report *r)
 {
     pdr_builder *to = NULL;
+    pdr_value *named = NULL;
     pdr_err err = PDR_ERR_INIT;
 
+    pdr_builder_end(d->named);
+    cli_must(pdr_builder_finish(&named, d->named, &err), &err);
     cli_must(pdr_builder_new(&to, &err), &err);
     pdr_builder_object(to);
     cli_member_text(to, "store", pdr_str_c(sto_name(&d->from)));
@@ -115,27 +190,36 @@ static void print_purge(const struct deletion *d, const pdr_purge_report *r)
     cli_member_count(to, "entries", r->entries);
     cli_member_count(to, "spared", r->spared);
     cli_member_bool(to, "dryRun", d->dry_run);
+    if (d->dry_run) {
+        pdr_builder_name(to, pdr_str_c("named"));
+        pdr_builder_value(to, named);
+    }
     pdr_builder_end(to);
     ses_print_built(d->cli, stdout, to);
     pdr_builder_free(to);
+    pdr_value_free(named);
 }
 
-static int run_many(const struct deletion *d)
+static int run_many(struct deletion *d)
 {
     pdr_purge_report report = {.removed = 0};
     pdr_err err = PDR_ERR_INIT;
     int64_t age = 0;
+    int status = 0;
 
     if (d->older_than != NULL && !sto_age(&age, d->older_than))
         return doc_usage(d->cli, "--older-than", "this is no age",
                          "write 90s, 15m, 12h, 30d or 2w");
+    cli_must(pdr_builder_new(&d->named, &err), &err);
+    pdr_builder_array(d->named);
     if (delete_many(&report, d, age, &err) != PDR_OK)
-        return sto_fail(d->cli, &d->from, &err);
-    if (cli_is_json(d->cli))
+        status = sto_fail(d->cli, &d->from, &err);
+    else if (cli_is_json(d->cli))
         print_purge(d, &report);
     else if (!d->cli->quiet)
         print_many(d, &report);
-    return 0;
+    pdr_builder_free(d->named);
+    return status;
 }
 
 /* --- one: what was done --------------------------------------------------- */

@@ -1741,13 +1741,19 @@ def _():
     filled()
     args = ["--store", "desk.db"]
     expect(session("delete", *args, "--older-than", "1d", "-n"), 0,
-           "desk.db: 1 session would be deleted, with 2 entries\n")
+           "plain-1\ndesk.db: 1 session would be deleted, with 2 entries\n")
+    expect(session("delete", *args, "--older-than", "1d", "-n", "-q",
+                   "--all-tenants"), 0,
+           "acme\t@dafx-weather@paris\ndefault\tplain-1\n")
+    expect(session("delete", *args, "--older-than", "1d", "--expired", "-n"), 0,
+           "desk.db: 0 sessions would be deleted\n")
     expect(session("delete", *args, "--expired"), 0,
            "desk.db: 0 sessions deleted\n")
     assert parsed(session("delete", *args, "--expired", "--all-tenants", "-n",
                           "-o", "json")) == {
         "store": "desk.db", "sessions": 1, "entries": 3, "spared": 0,
-        "dryRun": True}
+        "dryRun": True, "named": [{"tenant": "acme",
+                                   "session": "@dafx-weather@paris"}]}
     got = parsed(session("delete", *args, "--older-than", "1w", "-o", "json"))
     assert got == {"store": "desk.db", "tenant": "default", "sessions": 1,
                    "entries": 2, "spared": 0, "dryRun": False}, got
