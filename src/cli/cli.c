@@ -154,6 +154,14 @@ void cli_member_place(pdr_builder *to, const struct cli_place *place)
     cli_member_count(to, "column", place->column);
 }
 
+/* A URI such as "memory:" has its own. */
+static const char *colon_behind(const char *what)
+{
+    size_t len = strlen(what);
+
+    return len > 0 && what[len - 1] == ':' ? "" : ":";
+}
+
 static void report_json(const char *what, const char *why, const char *hint,
                         const struct cli_problem *problem)
 {
@@ -165,7 +173,7 @@ static void report_json(const char *what, const char *why, const char *hint,
     cli_must(pdr_builder_new(&to, &err), &err);
     pdr_builder_object(to);
     cli_member_text(to, "title", pdr_str_c(problem->title));
-    cli_putf(&text, "%s: %s", what, why);
+    cli_putf(&text, "%s%s %s", what, colon_behind(what), why);
     cli_member_text(to, "detail", pdr_buf_str(&text));
     cli_member_text(to, "code", pdr_str_c(problem->code));
     cli_member_text(to, "reason", pdr_str_c(problem->reason));
@@ -197,7 +205,7 @@ void cli_report(const struct cli *cli, const char *what, const char *why,
     cli_putf(&line, "%sperdure:%s ", cli_on(colored, CLI_RED),
              cli_off(colored));
     cli_show(&line, pdr_str_c(what), CLI_TEXT_LINE);
-    cli_put(&line, ": ");
+    cli_putf(&line, "%s ", colon_behind(what));
     cli_show(&line, pdr_str_c(why), CLI_TEXT_LINE);
     if (hint[0] != '\0' && !cli->quiet) {
         cli_putf(&line, "\n%shint:%s ", cli_on(colored, CLI_CYAN),

@@ -67,6 +67,24 @@ static int run_group(struct cli *cli, int argc, char **argv)
     return cli->status;
 }
 
+static int no_verb(struct cli *cli, const struct cli_command *group)
+{
+    struct cli_usage bad = {.reason = "missing_argument",
+                            .what = "VERB",
+                            .why = "an argument is missing",
+                            .hint = "choose of "};
+
+    for (size_t i = 0; group->verbs[i] != NULL; i++) {
+        size_t used = strlen(bad.hint);
+        snprintf(bad.hint + used, sizeof(bad.hint) - used, "%s%s",
+                 i == 0                        ? ""
+                 : group->verbs[i + 1] == NULL ? " and "
+                                               : ", ",
+                 cli_command_word(group->verbs[i]));
+    }
+    return cli_usage_fail(cli, &bad);
+}
+
 static int run_command(struct cli *cli, const struct cli_command *command,
                        int argc, char **argv)
 {
@@ -81,6 +99,8 @@ static int run_command(struct cli *cli, const struct cli_command *command,
         at = cli_parse_between(cli, &bad, argc, argv);
     if (bad.reason != NULL)
         return cli_usage_fail(cli, &bad);
+    if (at >= argc && !cli->describe && !cli->help)
+        return no_verb(cli, command);
     if (cli->describe || at >= argc)
         return run_group(cli, cli->describe ? 0 : 1, argv);
     verb = find(command, argv[at]);

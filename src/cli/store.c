@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define SCHEME "sqlite:"
 
@@ -149,11 +150,95 @@ static pdr_rc key_failed(const struct sto_from *s, pdr_rc rc, pdr_err *err)
 {
     struct stat info;
 
-    if (strcmp(err->reason, "bad_key_file") != 0 || s->key == NULL ||
-        stat(s->key, &info) == 0 || errno != ENOENT)
+    if (s->key == NULL || stat(s->key, &info) == 0 || errno != ENOENT)
         return rc;
     return pdr_err_set(err, PDR_ENOTFOUND, "no_key_file",
                        "there is no such file as '%.160s' for its key", s->key);
+}
+
+/* The folder of a path, ended by NUL. */
+static void folder_of(char *out, size_t cap, const char *path)
+{
+    char *slash = NULL;
+
+    snprintf(out, cap, "%s", path);
+    slash = strrchr(out, '/');
+    if (slash == NULL)
+        snprintf(out, cap, ".");
+    else
+        slash[slash == out ? 1 : 0] = '\0';
+}
+
+/* Which folder is missing: the first one, from the left. */
+static pdr_rc no_folder(const struct sto_from *s, pdr_rc rc, pdr_err *err)
+{
+    char folder[sizeof(s->path)], above[sizeof(s->path)];
+    struct stat info;
+
+    folder_of(folder, sizeof(folder), s->uri);
+    if (stat(folder, &info) == 0)
+        return rc;
+    for (;;) {
+        folder_of(above, sizeof(above), folder);
+        if (strcmp(above, folder) == 0 || stat(above, &info) == 0)
+            break;
+        snprintf(folder, sizeof(folder), "%s", above);
+    }
+    return pdr_err_set(err, rc, "no_parent",
+                       "there is no folder '%.160s'; make it first", folder);
+}
+
+/* A right that is missing; `folder`: to that of the store. */
+static pdr_rc no_right(const char *folder, const char *what, pdr_err *err)
+{
+    if (folder == NULL)
+        return pdr_err_set(err, PDR_EDENIED, "no_right", "%s", what);
+    return pdr_err_set(err, PDR_EDENIED, "no_right", "%s '%.160s'", what,
+                       folder);
+}
+
+/* A failure of the system, of which the library does not know why: does the
+ * user lack a right to the file or, of a new one, to its folder? */
+static pdr_rc check_rights(const struct sto_from *s, const char *mode,
+                           pdr_rc rc, pdr_err *err)
+{
+    char folder[sizeof(s->path)];
+    struct stat info;
+
+    folder_of(folder, sizeof(folder), s->uri);
+    if (stat(s->uri, &info) != 0) {
+        if (errno == EACCES || access(folder, X_OK) != 0)
+            return no_right(folder, "you may not look into the folder", err);
+        if (strcmp(mode, "rwc") == 0 && access(folder, W_OK) != 0)
+            return no_right(folder, "you may not make a file in the folder",
+                            err);
+        return rc;
+    }
+    return access(s->uri, R_OK) != 0
+               ? no_right(NULL, "you may not read it", err)
+               : rc;
+}
+
+/* May it be read, but not written, as the verb is about to? SQLite would open
+ * it for reading, and fail later. */
+static bool is_sealed(const struct sto_from *s, const char *mode)
+{
+    return strcmp(mode, "ro") != 0 && !sto_has_scheme(s->uri) &&
+           access(s->uri, R_OK) == 0 && access(s->uri, W_OK) != 0;
+}
+
+/* The library knows a path, and not what the user meant by it. */
+static pdr_rc explain(const struct sto_from *s, const char *mode, pdr_rc rc,
+                      pdr_err *err)
+{
+    sto_shorten(err);
+    if (strcmp(err->reason, "bad_key_file") == 0)
+        return key_failed(s, rc, err);
+    if (sto_has_scheme(s->uri))
+        return rc;
+    if (strcmp(err->reason, "no_parent") == 0)
+        return no_folder(s, rc, err);
+    return rc == PDR_EIO ? check_rights(s, mode, rc, err) : rc;
 }
 
 pdr_rc sto_open(pdr_store **out, const struct sto_from *s, const char *mode,
@@ -162,14 +247,14 @@ pdr_rc sto_open(pdr_store **out, const struct sto_from *s, const char *mode,
     pdr_buf uri = PDR_BUF_INIT(SIZE_MAX);
     pdr_rc rc = PDR_OK;
 
+    if (is_sealed(s, mode))
+        return no_right(NULL, "you may read it, but not write it", err);
     sto_put_uri(&uri, s, mode);
     rc = pdr_store_open(out, uri.ptr, err);
     if (rc == PDR_ENOTFOUND && strcmp(mode, "rwc") == 0)
         err->reason = "no_parent"; /* the message says what is missing */
-    if (rc != PDR_OK) {
-        sto_shorten(err);
-        rc = key_failed(s, rc, err);
-    }
+    if (rc != PDR_OK)
+        rc = explain(s, mode, rc, err);
     pdr_buf_dispose(&uri);
     return rc;
 }
@@ -232,6 +317,7 @@ const char *sto_hint(char out[STO_HINT_MAX], const struct sto_from *s,
         {"wrong_count", VERIFY},
         {"store_damaged", VERIFY},
         {"no_file", "name a file"},
+        {"no_right", "nothing was changed; ask whoever it belongs to"},
         {"in_doubt", "look whether the change is there before you repeat it"},
     };
     char uri[CLI_WORD_MAX], tenant[CLI_WORD_MAX];

@@ -160,7 +160,7 @@ def _():
     write("a.json", small())
     rows = [
         (["doc"], "VERB: an argument is missing",
-         "'perdure doc --help' shows what it takes"),
+         "choose of check, show, stats, diff, migrate and repair"),
         (["doc", "shwo"], "doc shwo: no such command",
          "did you mean 'perdure doc show'?"),
         (["doc", "xyz"], "doc xyz: no such command",

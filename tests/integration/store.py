@@ -146,7 +146,7 @@ def _():
          "there is no data folder either: neither HOME nor XDG_DATA_HOME is "
          "set"),
         (["store", "init", "memory:"],
-         "memory:: such a store is gone when it is closed", "name a file"),
+         "memory: such a store is gone when it is closed", "name a file"),
         (["session", "list", *sess, "--file", "x"],
          "--store and --file: only one of them can be given",
          general % "session list"),
@@ -255,9 +255,70 @@ def _():
     for words in [["store", "init"], ["session", "import", SESSIONS]]:
         got = problem(*words, "--store", "no/desk.db", status=3)
         assert got["detail"] == (
-            "no/desk.db: there is no 'no/desk.db', nor the folder that it "
-            "would stand in; make the folder first"), got
+            "no/desk.db: there is no folder 'no'; make it first"), got
         assert "hint" not in got or got["hint"] is None, got
+    os.mkdir("a")
+    got = problem("store", "init", "a/b/c/desk.db", status=3)
+    assert got["detail"] == \
+        "a/b/c/desk.db: there is no folder 'a/b'; make it first", got
+
+
+def without_rights(*args):
+    """As somebody who is not root, which may do everything."""
+    drop = (["setpriv", "--reuid=65534", "--clear-groups"]
+            if os.getuid() == 0 else [])
+    return run([*drop, PERDURE, *args])
+
+
+@tests.test("store: a right that is missing is told as such")
+def _():
+    if os.getuid() == 0 and shutil.which("setpriv") is None:
+        return
+    os.chmod(".", 0o755)
+    for folder in ("open", "shut", "away"):
+        os.mkdir(folder)
+        good(store("init", "-q", folder + "/desk.db"))
+        if os.getuid() == 0:
+            for name in os.listdir(folder):
+                os.chown(os.path.join(folder, name), 65534, 65534)
+            os.chown(folder, 65534, 65534)
+    os.chmod("open/desk.db", 0)
+    os.chmod("shut", 0o555)
+    os.chmod("away", 0)
+    hint = "\nhint: nothing was changed; ask whoever it belongs to\n"
+    try:
+        for words, line in [
+                (["store", "info", "open/desk.db"],
+                 "open/desk.db: you may not read it"),
+                (["store", "init", "shut/new.db"],
+                 "shut/new.db: you may not make a file in the folder 'shut'"),
+                (["session", "import", SESSIONS, "--store", "shut/new.db"],
+                 "shut/new.db: you may not make a file in the folder 'shut'"),
+                (["session", "list", "--store", "away/desk.db"],
+                 "away/desk.db: you may not look into the folder 'away'")]:
+            expect(without_rights(*words), 4, "",
+                   "perdure: " + line + hint)
+        os.chmod("open/desk.db", 0o400)
+        expect(without_rights("store", "vacuum", "open/desk.db"), 4, "",
+               "perdure: open/desk.db: you may read it, but not write it"
+               + hint)
+    finally:
+        for folder in ("open", "shut", "away"):
+            os.chmod(folder, 0o755)
+
+
+@tests.test("store: a group without a verb lists them")
+def _():
+    for words, verbs in [
+            (["store"], "init, info, verify, vacuum, copy, backup and migrate"),
+            (["session", "bag"], "keys, get, set and rm"),
+            (["-q", "-o", "table", "session"], None)]:
+        result = perdure(*words)
+        assert result.status == 2 and result.err.startswith(
+            b"perdure: VERB: an argument is missing\n"), result
+        if verbs:
+            assert result.err.endswith(b"\nhint: choose of %s\n"
+                                       % verbs.encode()), result
 
 
 @tests.test("store: what is not there or no store is a failure everywhere")
@@ -805,6 +866,8 @@ def _():
     assert parsed(store("migrate", "-n", "desk.db", "-o", "json")) == {
         "store": "desk.db", "dryRun": True, "needed": True, "from": 1}
     assert read("desk.db") == before
+    assert (b"\nversion   is read, not written; 'perdure store migrate' "
+            b"brings it to version 2\n") in good(store("info", "desk.db"))
     got = problem("session", "bag", "set", "--store", "desk.db", "plain-1",
                   "k", "1", status=6)
     assert got["reason"] == "store_version", got
