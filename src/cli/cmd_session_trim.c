@@ -4,6 +4,8 @@
  * WHY  A conversation that runs for years is not to grow for ever. Whole turns
  *      go from its beginning, never a call without its result; bag and
  *      properties stay.
+ *
+ * A dry run trims a copy of the session in memory, so it tells what would be.
  */
 #include "session_parts.h"
 
@@ -11,9 +13,55 @@ struct trim {
     struct cli *cli;
     struct sto_from from;
     const char *id, *older_than;
+    bool dry_run;
     pdr_retain_opts how;
     pdr_retain_report report;
 };
+
+/* Trim what `copy` has of the session, and tell its revision of before. */
+static pdr_rc trim_copy(struct trim *t, pdr_store *copy, pdr_err *err)
+{
+    const pdr_query query = {.what = PDR_READ_HEAD, .ref = t->how.ref};
+    pdr_page *page = NULL;
+    pdr_rc rc = pdr_store_read(&page, copy, &query, err);
+
+    if (rc == PDR_OK)
+        rc = pdr_retain(&t->report, copy, &t->how, err);
+    if (rc == PDR_OK)
+        t->report.revision = page->head.revision;
+    pdr_page_free(page);
+    return rc;
+}
+
+static pdr_rc try_out(struct trim *t, pdr_err *err)
+{
+    const pdr_copy_opts what = {.tenant = t->how.ref.tenant,
+                                .id = t->how.ref.id,
+                                .now_ms = t->how.now_ms};
+    pdr_store *store = NULL, *copy = NULL;
+    pdr_rc rc = sto_open(&store, &t->from, "ro", err);
+
+    if (rc == PDR_OK)
+        rc = pdr_store_open(&copy, "memory:", err);
+    if (rc == PDR_OK)
+        rc = pdr_copy(NULL, copy, store, &what, err, NULL, NULL);
+    if (rc == PDR_OK)
+        rc = trim_copy(t, copy, err);
+    pdr_store_close(copy);
+    pdr_store_close(store);
+    return rc;
+}
+
+static pdr_rc trim(struct trim *t, pdr_err *err)
+{
+    pdr_store *store = NULL;
+    pdr_rc rc = sto_open(&store, &t->from, "rw", err);
+
+    if (rc == PDR_OK)
+        rc = pdr_retain(&t->report, store, &t->how, err);
+    pdr_store_close(store);
+    return rc;
+}
 
 static int check_usage(struct trim *t)
 {
@@ -54,7 +102,8 @@ static void print_line(const struct trim *t)
     if (r->turns == 0) {
         cli_put(&line, "nothing to remove");
     } else {
-        put_count(&line, "", r->turns, "turn removed", "turns removed");
+        put_count(&line, "", r->turns, "turn", "turns");
+        cli_put(&line, t->dry_run ? " would be removed" : " removed");
         put_count(&line, ", ", r->entries, "entry", "entries");
         if (r->completions > 0)
             put_count(&line, ", ", r->completions, "correlation id",
@@ -79,6 +128,7 @@ static void print_object(const struct trim *t)
     cli_member_count(to, "entries", t->report.entries);
     cli_member_count(to, "completions", t->report.completions);
     cli_member_count(to, "revision", t->report.revision);
+    cli_member_bool(to, "dryRun", t->dry_run);
     pdr_builder_end(to);
     ses_print_built(t->cli, stdout, to);
     pdr_builder_free(to);
@@ -87,7 +137,6 @@ static void print_object(const struct trim *t)
 static int run(struct cli *cli, int argc, char **argv)
 {
     struct trim t = {.cli = cli};
-    pdr_store *store = NULL;
     pdr_err err = PDR_ERR_INIT;
     pdr_rc rc = PDR_OK;
     int status = 0;
@@ -98,6 +147,8 @@ static int run(struct cli *cli, int argc, char **argv)
                 "the last N turns stay"),
         CLI_TEXT(0, "older-than", "AGE", &t.older_than,
                  "turns that are older go, as in 30d"),
+        CLI_FLAG('n', "dry-run", &t.dry_run,
+                 "say what would be removed, remove nothing"),
         SES_STORE_ROWS(&t.from),
     };
     if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))
@@ -106,10 +157,7 @@ static int run(struct cli *cli, int argc, char **argv)
     if (status != 0)
         return status;
     t.how.ref = sto_ref(&t.from, t.id);
-    rc = sto_open(&store, &t.from, "rw", &err);
-    if (rc == PDR_OK)
-        rc = pdr_retain(&t.report, store, &t.how, &err);
-    pdr_store_close(store);
+    rc = t.dry_run ? try_out(&t, &err) : trim(&t, &err);
     if (rc != PDR_OK)
         return sto_fail(cli, &t.from, &err);
     if (cli_is_json(cli))

@@ -1831,6 +1831,15 @@ def _():
 def _():
     talk()
     args = ["--store", "desk.db", "talk"]
+    before = good(session("log", *args, "-o", "raw"))
+    expect(session("trim", *args, "--keep-turns", "2", "-n"), 0,
+           "desk.db, session 'talk': 2 turns would be removed, 5 entries\n"
+           "revision 1\n")
+    expect(session("trim", *args, "--keep-turns", "99", "-n"), 0,
+           "desk.db, session 'talk': nothing to remove\nrevision 1\n")
+    assert session("trim", "--store", "desk.db", "--keep-turns", "1", "-n",
+                   "none").status == 3
+    assert good(session("log", *args, "-o", "raw")) == before
     expect(session("trim", *args, "--keep-turns", "2"), 0,
            "desk.db, session 'talk': 2 turns removed, 5 entries\nrevision 2\n")
     expect(session("trim", *args, "--keep-turns", "2"), 0,
@@ -1839,7 +1848,8 @@ def _():
     assert "\nhistory   4 entries, number 6 to 9" in text, text
     got = parsed(session("trim", *args, "--older-than", "1d", "-o", "json"))
     assert got == {"store": "desk.db", "tenant": "default", "session": "talk",
-                   "turns": 2, "entries": 4, "completions": 0, "revision": 3}
+                   "turns": 2, "entries": 4, "completions": 0, "revision": 3,
+                   "dryRun": False}
     expect(session("log", *args), 0, "session 'talk' has no entries\n")
     assert good(store("verify", "desk.db")).startswith(b"desk.db: sound")
 
