@@ -189,6 +189,30 @@ static pdr_rc stop(const pdr_doc_finding *finding, pdr_err *err, void *arg)
     return pdr_err_set(err, PDR_ECANCELLED, "enough", "enough");
 }
 
+TEST(session_list, tells_what_else_stands_in_an_object_of_sessions)
+{
+    pdr_value *value = doc_value("{'s':{'stateBag':{}},'d':{'schemaVersion':"
+                                 "'1','data':{}},'w':{'session':{}}}");
+    pdr_session_list *list = NULL;
+    pdr_buf told = PDR_BUF_INIT(1000);
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_EINVALID, pdr_session_list_from_value(&list, value, false,
+                                                        &err, NULL, NULL));
+    ASSERT_STR("session_unknown_shape", err.reason);
+    ASSERT_STR("/d", err.path);
+    ASSERT(list == NULL);
+    ASSERT_RC(PDR_OK, pdr_session_list_from_value(&list, value, true, NULL,
+                                                  note_finding, &told));
+    ASSERT_TEXT("warning not-a-session /d\nwarning not-a-session /w\n",
+                pdr_buf_str(&told));
+    ASSERT(pdr_session_list_at(list, 0) != NULL);
+    ASSERT(pdr_session_list_at(list, 1) == NULL);
+    pdr_buf_dispose(&told);
+    pdr_session_list_free(list);
+    pdr_value_free(value);
+}
+
 TEST(session_list, ends_if_the_one_who_is_told_wants_it)
 {
     pdr_value *value = doc_value("[{},7]");
