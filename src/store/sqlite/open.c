@@ -306,6 +306,19 @@ static pdr_rc make_log_safe(struct pdr__sqlite *store, bool is_first,
     return rc;
 }
 
+/* SQLite opens a file that it may only read without a word. */
+static pdr_rc check_rights(const struct pdr__sqlite *store, pdr_err *err)
+{
+    char shown[PDR_SHOWN];
+
+    if (sqlite3_db_readonly(store->writer.db, "main") != 1)
+        return PDR_OK;
+    return PDR_FAIL(err, READ_ONLY,
+                    "'%s' may not be written; give the right to, or open it "
+                    "with mode=ro",
+                    pdr__shown(shown, pdr_str_c(store->path)));
+}
+
 static pdr_rc open_writer(struct pdr__sqlite *store,
                           const struct pdr__wish *wish, pdr_err *err)
 {
@@ -321,6 +334,8 @@ static pdr_rc open_writer(struct pdr__sqlite *store,
         rc = pdr__left_check(store->log_path, err); /* I5 */
     if (rc == PDR_OK)
         rc = pdr__sqlite_connect(&store->writer.db, store, false, err);
+    if (rc == PDR_OK)
+        rc = check_rights(store, err);
     if (rc == PDR_OK)
         rc = make_or_check(store, wish->creates, err);
     (void)snprintf(limit, sizeof(limit), "PRAGMA journal_size_limit=%llu",

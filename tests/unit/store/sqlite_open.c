@@ -456,23 +456,24 @@ TEST(sqlite_open, reads_from_a_medium_that_cannot_be_written)
 
 /* In a process of its own, without the rights of root: 0 if the store was
  * refused with what to do about it, 77 if it cannot be reached from there. */
-static int open_in_a_closed_folder(const char *path, const char *uri)
+static int open_without_rights(const char *path, const char *uri, pdr_rc rc,
+                               const char *reason, const char *words)
 {
     pdr_store *store = NULL;
     pdr_err err = PDR_ERR_INIT;
 
     if ((geteuid() == 0 && setuid(65534) != 0) || access(path, R_OK) != 0)
         return 77;
-    if (pdr_store_open(&store, uri, &err) != PDR_EIO)
+    if (pdr_store_open(&store, uri, &err) != rc)
         return 1;
-    return strcmp(err.reason, "file_failed") == 0 &&
-                   strstr(err.message, "a folder that you may write") != NULL
+    return strcmp(err.reason, reason) == 0 && strstr(err.message, words) != NULL
                ? 0
                : 2;
 }
 
-/* Somebody else may write the file, so it is not taken as unchanging. */
-TEST(sqlite_open, says_what_a_reader_lacks_in_a_folder_of_somebody_else)
+/* Is a store, which all may read, refused in a folder of this mode? */
+static void assert_lacks(mode_t mode, const char *parameters, pdr_rc rc,
+                         const char *reason, const char *words)
 {
     struct room room;
     pid_t child = 0;
@@ -482,12 +483,14 @@ TEST(sqlite_open, says_what_a_reader_lacks_in_a_folder_of_somebody_else)
     pdr_store_close(store_open(&room, ""));
     ASSERT_INT(0, unlink(room_path(&room, "s.db-wal")));
     ASSERT_INT(0, unlink(room_path(&room, "s.db-shm")));
+    ASSERT_INT(0, unlink(room_path(&room, "s.db-lock")));
     ASSERT_INT(0, chmod(room_path(&room, "s.db"), 0444));
-    ASSERT_INT(0, chmod(room.path, 0555));
+    ASSERT_INT(0, chmod(room.path, mode));
     child = fork();
     if (child == 0)
-        _exit(open_in_a_closed_folder(room_path(&room, "s.db"),
-                                      store_uri(&room, "s.db", "?mode=ro")));
+        _exit(open_without_rights(room_path(&room, "s.db"),
+                                  store_uri(&room, "s.db", parameters), rc,
+                                  reason, words));
     ASSERT(child > 0 && waitpid(child, &status, 0) == child);
     ASSERT_INT(0, chmod(room.path, 0700));
     room_leave(&room);
@@ -495,6 +498,18 @@ TEST(sqlite_open, says_what_a_reader_lacks_in_a_folder_of_somebody_else)
     if (WEXITSTATUS(status) == 77)
         test_skip("the folder cannot be reached without the rights of root");
     ASSERT_INT(0, WEXITSTATUS(status));
+}
+
+/* Somebody else may write the file, so it is not taken as unchanging. */
+TEST(sqlite_open, says_what_a_reader_lacks_in_a_folder_of_somebody_else)
+{
+    assert_lacks(0555, "?mode=ro", PDR_EIO, "file_failed",
+                 "a folder that you may write");
+}
+
+TEST(sqlite_open, says_that_a_file_may_not_be_written_before_anybody_commits)
+{
+    assert_lacks(0777, "", PDR_EDENIED, "read_only", "may not be written");
 }
 
 /* A process that commits and dies. */
