@@ -326,6 +326,7 @@ pdr_rc pdr__vfs_open(struct pdr__vfs *self, const char *below, pdr_err *err)
     int code = SQLITE_ERROR;
 
     self->vfs = methods;
+    self->without_sums = false;
     (void)snprintf(self->name, sizeof(self->name), "perdure-%p", (void *)self);
     self->vfs.zName = self->name;
     if (real != NULL) {
