@@ -148,10 +148,25 @@ static pdr_rc survey_page(struct retention *r, const pdr_page *page)
     return rc;
 }
 
+/* We came to where the end was when we looked, and others have appended since.
+ * Who appends faster than we read is never caught up with. */
+static pdr_rc count_lap(struct retention *r)
+{
+    char shown[PDR_SHOWN];
+
+    if (++r->conflicts < TRIES)
+        return PDR_OK;
+    return PDR_FAIL(&r->err, REVISION_CHANGED,
+                    "session '%s': others append to it faster than it can be "
+                    "read; try again later",
+                    pdr__shown(shown, r->opts->ref.id));
+}
+
 /* Forwards, from where the survey stands, until nothing can change what it
  * found. The revision is that of the last page. */
 static pdr_rc go_on(struct retention *r)
 {
+    uint64_t end = 0; /* as it was when this lap began */
     bool more = true;
 
     while (more) {
@@ -169,8 +184,12 @@ static pdr_rc go_on(struct retention *r)
         more = page->next.ptr != NULL && !r->stale &&
                !pdr__survey_is_done(&r->survey);
         pdr_page_free(page);
+        if (rc == PDR_OK && more && end != 0 && r->survey.next >= end)
+            rc = count_lap(r);
         if (rc != PDR_OK)
             return rc;
+        if (r->survey.next >= end)
+            end = r->next_seq;
     }
     return PDR_OK;
 }

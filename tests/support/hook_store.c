@@ -4,6 +4,7 @@
 #include "../../src/store/memory/memory.h"
 
 static hook_fn hook;
+static void (*read_hook)(pdr_store *store, void *arg);
 static void *hook_arg;
 static bool hooked; /* a hook is running */
 static pdr_store_ops ops;
@@ -29,6 +30,17 @@ static void commit(pdr_store *store, pdr_write *const *writes, size_t count)
         commit_one(store, writes[i]);
 }
 
+static pdr_rc read_one(pdr_store *store, pdr_page *page, const pdr_query *query,
+                       pdr_err *err)
+{
+    if (read_hook != NULL && !hooked) {
+        hooked = true;
+        read_hook(store, hook_arg);
+        hooked = false;
+    }
+    return pdr__memory_ops.read(store, page, query, err);
+}
+
 static pdr_rc open_hooked(pdr_store **out, const char *rest, pdr_err *err)
 {
     pdr_rc rc = pdr__memory_ops.open(out, rest, err);
@@ -47,11 +59,18 @@ pdr_store *hook_open(hook_fn fn, void *arg)
         ops.name = "hook";
         ops.open = open_hooked;
         ops.commit = commit;
+        ops.read = read_one;
         ASSERT_RC(PDR_OK, pdr_store_register(&ops, NULL));
     }
     hook = NULL;
+    read_hook = NULL;
     ASSERT_RC(PDR_OK, pdr_store_open(&store, "hook:", NULL));
     hook = fn;
     hook_arg = arg;
     return store;
+}
+
+void hook_reads(void (*fn)(pdr_store *store, void *arg))
+{
+    read_hook = fn;
 }

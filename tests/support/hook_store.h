@@ -16,4 +16,8 @@ typedef pdr_rc (*hook_fn)(pdr_store *store, const pdr_edit *edit, void *arg);
 /* Open one, with a hook; fails the test if it cannot be. */
 pdr_store *hook_open(hook_fn fn, void *arg);
 
+/* From now on called in front of each read, with the same `arg`; what it does
+ * to the store calls no hook. */
+void hook_reads(void (*fn)(pdr_store *store, void *arg));
+
 #endif

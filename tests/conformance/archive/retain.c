@@ -405,6 +405,10 @@ struct writer {
     pdr_rc rc;
 };
 
+/* Turns that it appends at most: a store in memory takes them faster than
+ * anybody reads them. */
+#define MOST_TURNS (2 * TURNS)
+
 /* Appends turns until told to stop; others may come first. */
 static void *write_on(void *arg)
 {
@@ -417,6 +421,9 @@ static void *write_on(void *arg)
     while (!atomic_load(&w->stop)) {
         pdr_edit edit = EDIT("s", 0);
         pdr_page *page = NULL;
+        (void)sched_yield();
+        if (atomic_load(&w->turns) == MOST_TURNS)
+            continue;
         w->rc = pdr_store_read(&page, w->store, &head, NULL);
         if (w->rc != PDR_OK)
             return NULL;
@@ -429,7 +436,6 @@ static void *write_on(void *arg)
             atomic_fetch_add(&w->turns, 1);
         else if (w->rc != PDR_ECONFLICT)
             return NULL;
-        (void)sched_yield();
     }
     w->rc = PDR_OK;
     return NULL;

@@ -233,6 +233,36 @@ TEST(retain, gives_up_when_others_never_stop)
     pdr_store_close(store);
 }
 
+/* More than a page of entries, whenever somebody reads. */
+static void append_many(pdr_store *store, void *arg)
+{
+    struct other *other = arg;
+    pdr_entry rows[250];
+    pdr_edit edit = {.ref = ref_of_s(), .entries = rows};
+
+    other->seen++;
+    edit.revision = head_of(store).revision;
+    edit.entry_count = sizeof(rows) / sizeof(rows[0]);
+    for (size_t i = 0; i < edit.entry_count; i++)
+        rows[i] = (pdr_entry){.kind = PDR_ROW_RECORD, .body = pdr_str_c("{}")};
+    must_commit(store, &edit, NOW + 3 * DAY);
+}
+
+TEST(retain, gives_up_when_others_append_faster_than_it_reads)
+{
+    struct other other = {APPEND, 0, 0};
+    pdr_store *store = open_with("u a+x u a u a", &other);
+    const pdr_retain_opts opts = keep(1);
+    pdr_err err = PDR_ERR_INIT;
+
+    hook_reads(append_many);
+    ASSERT_RC(PDR_ECONFLICT, pdr_retain(NULL, store, &opts, &err));
+    ASSERT_STR("revision_changed", err.reason);
+    ASSERT(other.seen > 10 && other.seen < 200);
+    ASSERT_INT(1, head_of(store).first_seq);
+    pdr_store_close(store);
+}
+
 TEST(retain, hears_of_a_result_that_comes_meanwhile)
 {
     struct other other = {ANSWER, 1, 0};
