@@ -331,14 +331,61 @@ TEST(left_log, is_not_looked_at_while_somebody_has_the_store)
     room_leave(&room);
 }
 
+/* --- which pages it has -------------------------------------------------- */
+
+static bool has_page(const struct link *link, const char *name, uint32_t page)
+{
+    uint8_t *marks = NULL;
+    bool found = false;
+
+    ASSERT_RC(PDR_OK,
+              pdr__left_pages(&marks, 100, room_path(&link->room, name), NULL));
+    found = (marks[page / 8] >> page % 8 & 1) != 0;
+    pdr__free(marks);
+    return found;
+}
+
+/* The last commit is one page more than the others; torn, it has none. */
+TEST(left_log, tells_the_pages_of_its_commits)
+{
+    struct link link;
+    size_t len = 0;
+
+    link_open(&link, "");
+    run(&link, "INSERT INTO t VALUES(1,'a'); INSERT INTO t VALUES(2,'a')");
+    run(&link, "CREATE TABLE more(x)");
+    link_leave(&link);
+    room_put(&link.room, "log", pdr_str_n((const char *)link.log, link.len));
+    ASSERT(has_page(&link, "log", 2));
+    ASSERT(has_page(&link, "log", 3));
+    ASSERT(!has_page(&link, "log", 99));
+    ASSERT(!has_page(&link, "none", 2));
+    len = PDR_LOG_HEADER + (count_frames(&link) - 1) * FRAME;
+    room_put(&link.room, "torn", pdr_str_n((const char *)link.log, len));
+    ASSERT(has_page(&link, "torn", 2));
+    ASSERT(!has_page(&link, "torn", 3));
+    link.log[0] ^= 1;
+    room_put(&link.room, "bad", pdr_str_n((const char *)link.log, link.len));
+    ASSERT(!has_page(&link, "bad", 2));
+    link_close(&link);
+}
+
 TEST_OOM(left_log, cleans_up_after_any_failed_allocation)
 {
     struct room room;
-    pdr_rc rc = PDR_OK;
+    uint8_t *marks = NULL;
+    char log[600];
+    pdr_rc rcs[3];
 
     room_enter(&room);
     room_put_c(&room, "log", "no log");
-    rc = pdr__left_check(room_path(&room, "log"), NULL);
-    ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
+    (void)snprintf(log, sizeof(log), "%s", room_path(&room, "log"));
+    rcs[0] = pdr__left_check(log, NULL);
+    rcs[1] = pdr__left_pages(&marks, 100, log, NULL);
+    rcs[2] = pdr__left_fits(room_path(&room, "gone"), log, NULL);
+    for (size_t i = 0; i < PDR_COUNT(rcs); i++)
+        ASSERT(rcs[i] == PDR_OK || rcs[i] == PDR_ENOMEM);
+    ASSERT((marks != NULL) == (rcs[1] == PDR_OK));
+    pdr__free(marks);
     room_leave(&room);
 }
