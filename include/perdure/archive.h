@@ -122,7 +122,7 @@ typedef struct pdr_export_report {
  *         its bag is larger than 16 MiB and was changed; PDR_EINVALID
  *         ("cannot_export": an entry has no form in this document); what was
  *         written until then is no document; PDR_ECORRUPT ("bad_frame", or as
- * pdr_store_read()); what `fn` returned.
+ *         pdr_store_read()); what `fn` returned.
  * @thread any  @since 0.1
  */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_export(pdr_export_report *out,

@@ -84,7 +84,8 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_bag_new(pdr_bag **out, pdr_err *err);
  * @param[out] out  owned; NULL on failure.
  * @param value     shared; NULL and null give an empty bag.
  * @return PDR_OK; PDR_EINVALID (reason "bag_not_object"); PDR_ELIMIT with
- * reason "too_many_slots" (more than 100,000) or "too_deep"; PDR_ENOMEM.
+ *         reason "too_many_slots" (more than 100,000) or "too_deep";
+ *         PDR_ENOMEM.
  * @thread any  @since 0.1
  */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_bag_from_value(pdr_bag **out,

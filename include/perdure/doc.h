@@ -189,8 +189,9 @@ typedef struct pdr_entry_parts {
  * @return PDR_OK; PDR_EINVALID with reason "field_missing", "no_such_kind" for
  *         another kind of entry or response type, "datetime_range" for a time
  *         that is none, "bad_id" for a correlation id that is too long,
- * "wrong_kind" for a part of another JSON kind, "no_such_field" for a part that
- * its kind of entry does not have, "bad_utf8"; PDR_ENOMEM; PDR_ELIMIT.
+ *         "wrong_kind" for a part of another JSON kind, "no_such_field" for a
+ *         part that its kind of entry does not have, "bad_utf8"; PDR_ENOMEM;
+ *         PDR_ELIMIT.
  * @thread any  @since 0.1
  */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_entry_new(pdr_value **out,

@@ -51,8 +51,8 @@ PDR_API const char *pdr_provider_state_key(const pdr_provider_state *state);
  * @param[out] out  owned; release with pdr_object_free(). NULL on failure.
  * @param session   may be NULL.
  * @return as pdr_bag_get_or_init(); PDR_EINVALID (reason "state_key_clash",
- * with both names) if a provider of another name used the key in this session
- *         before. @thread any @since 0.1 */
+ *         with both names) if a provider of another name used the key in this
+ *         session before. @thread any @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_rc
 pdr_provider_state_get(pdr_object **out, const pdr_provider_state *state,
                        pdr_session *session, pdr_err *err);

@@ -128,8 +128,8 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_session_new(pdr_session **out,
  *         "session_unknown_shape" (the text says what it looks like),
  *         "session_member" for an id or bag of the wrong kind, with its path,
  *         "bag_not_object"; PDR_EVERSION (reason "session_version") for a
- * native document of another major version; PDR_ELIMIT with reason "too_deep"
- *         (more than 128 levels), "too_many_slots"; PDR_ENOMEM.
+ *         native document of another major version; PDR_ELIMIT with reason
+ *         "too_deep" (more than 128 levels), "too_many_slots"; PDR_ENOMEM.
  * @thread any  @since 0.1
  */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_session_from_value(pdr_session **out,
@@ -226,7 +226,7 @@ PDR_API const char *pdr_session_history_key(const pdr_session *session);
 
 /** The messages that the session itself keeps.
  * @param[out] out  owned; an array, as it is now; NULL if there is no history
- * or it is null.
+ *                  or it is null.
  * @return PDR_OK; PDR_EINVALID (reason "history_shape", with the path) if the
  *         slot holds something else. @thread any @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_session_history(pdr_value **out,
@@ -263,8 +263,8 @@ typedef struct pdr_session_convert_opts {
  *                  in docs/formats/sessions.md.
  * @return PDR_OK; PDR_EINVALID with reason "cannot_carry" for what cannot be
  *         said in the target at all, with its path, "bad_id"; PDR_ELIMIT
- * (reason "too_deep") for more than 64 levels in the .NET shape; PDR_EIO
- * (reason "no_randomness"); PDR_ENOMEM; what `fn` returned.
+ *         (reason "too_deep") for more than 64 levels in the .NET shape;
+ *         PDR_EIO (reason "no_randomness"); PDR_ENOMEM; what `fn` returned.
  * @thread any  @since 0.1
  */
 PDR_API PDR_MUST_CHECK pdr_rc
@@ -352,9 +352,9 @@ typedef struct pdr_session_item {
 } pdr_session_item;
 
 /** @param[out] out  owned; release with pdr_session_reader_free(). NULL on
- * failure.
+ *                  failure.
  * @param opts      copied; NULL means the defaults; flags as for
- * pdr_walk_new().
+ *                  pdr_walk_new().
  * @param tolerant  give elements that are no sessions as values.
  * @param fn        borrowed with `arg`, must outlive the reader.
  * @return as pdr_walk_new(). @thread any @since 0.1 */

@@ -79,14 +79,15 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_folder_stem(pdr_buf *out, pdr_str key,
  * @param fn        borrowed with `arg` for the call; may be NULL. Rules:
  *                  "bare-token", "lone-surrogate", "old-name", "newer-version",
  *                  "superseded-file".
- * @return PDR_OK; PDR_ENOTFOUND (reason "no_session"); PDR_ECORRUPT with reason
- *         "quarantined" if the bytes are no document of the format: the file
- * was renamed and kept, "quarantine_full" if there are 100 such files already:
- * it stays, "file_changed" if another one took its place meanwhile: try again;
- * PDR_EINVALID with reason "envelope" for a document that is no session of the
- * Python edition, with the path, and what the codec gives for limits, binary
- * data, timestamps and names that are no text: the file stays; PDR_EVERSION
- * (reason "session_version").
+ * @return PDR_OK; PDR_ENOTFOUND (reason "no_session"); PDR_ECORRUPT with
+ *         reason "quarantined" if the bytes are no document of the format: the
+ *         file was renamed and kept, "quarantine_full" if there are 100 such
+ *         files already: it stays, "file_changed" if another one took its
+ *         place meanwhile: try again; PDR_EINVALID with reason "envelope" for
+ *         a document that is no session of the Python edition, with the path,
+ *         and what the codec gives for limits, binary data, timestamps and
+ *         names that are no text: the file stays; PDR_EVERSION (reason
+ *         "session_version").
  * @thread any  @since 0.1
  */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_folder_get(pdr_session **out,
@@ -114,9 +115,9 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_folder_get(pdr_session **out,
  *                      NULL.
  * @return PDR_OK; PDR_ECONFLICT (reason "generation_changed"): nothing was
  *         written; PDR_EINVALID (reason "envelope") if a file of messages has
- *         the name, which stays, and for what the format cannot hold, with
- *         the path: "bare_token", "number_range" and what pdr_codec_write()
- * gives; PDR_EUNKNOWN (reason "sync_failed") if it was written and the disk
+ *         the name, which stays, and for what the format cannot hold, with the
+ *         path: "bare_token", "number_range" and what pdr_codec_write() gives;
+ *         PDR_EUNKNOWN (reason "sync_failed") if it was written and the disk
  *         then failed.
  * @thread any  @since 0.1
  */

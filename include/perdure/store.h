@@ -388,15 +388,14 @@ typedef struct pdr_commit_options {
  * @param edits   borrowed for the call; at most one for each session.
  * @return as above, refused with: PDR_ECONFLICT ("revision_changed",
  *         "epoch_changed", "not_in_inbox", "completion_changed",
- *         "ahead_of_origin");
- *         PDR_EFENCED ("lease_lost"); PDR_EBUSY
+ *         "ahead_of_origin"); PDR_EFENCED ("lease_lost"); PDR_EBUSY
  *         ("lease_held"; "writer_busy" when the time-out is over); PDR_EEXISTS
  *         ("session_exists", "completion_exists"); PDR_ENOTFOUND
  *         ("no_session", "no_stage"); PDR_EINVALID ("bad_ref", "bad_body",
- * "bad_edit"); PDR_ELIMIT
- *         ("row_too_large", "too_deep", "too_many_slots", ...); PDR_EDENIED
- *         ("read_only"); PDR_EIO ("in_doubt", "file_failed"); PDR_ECORRUPT
- *         ("store_damaged"); PDR_ENOMEM; PDR_EMISUSE (after fork).
+ *         "bad_edit"); PDR_ELIMIT ("row_too_large", "too_deep",
+ *         "too_many_slots", ...); PDR_EDENIED ("read_only"); PDR_EIO
+ *         ("in_doubt", "file_failed"); PDR_ECORRUPT ("store_damaged");
+ *         PDR_ENOMEM; PDR_EMISUSE (after fork).
  * @thread any  @since 0.1
  */
 PDR_API PDR_MUST_CHECK pdr_rc
@@ -637,13 +636,13 @@ typedef pdr_rc (*pdr_backup_fn)(void *arg, const pdr_backup_report *report,
  * @param fn        may be NULL.
  * @return PDR_OK; PDR_EUNSUPPORTED ("no_backup") if the store has no file;
  *         PDR_EEXISTS ("file_exists"); PDR_EINVALID ("bad_uri": sums=off;
- * "bad_target": a folder, the store itself, a name that a file beside a store
- * has); PDR_ENOTFOUND ("no_folder"); PDR_EBUSY ("store_locked": somebody has
- *         the file open, or is at work on another backup to it); PDR_EDENIED
- *         ("read_only"; "unsafe_file": a log that belongs to another store lies
- *         beside it); PDR_ECORRUPT ("store_damaged"); PDR_EIO ("disk_full",
- *         "file_failed"); PDR_ENOMEM; PDR_EMISUSE (after fork); or what `fn`
- *         returned.
+ *         "bad_target": a folder, the store itself, a name that a file beside
+ *         a store has); PDR_ENOTFOUND ("no_folder"); PDR_EBUSY
+ *         ("store_locked": somebody has the file open, or is at work on
+ *         another backup to it); PDR_EDENIED ("read_only"; "unsafe_file": a
+ *         log that belongs to another store lies beside it); PDR_ECORRUPT
+ *         ("store_damaged"); PDR_EIO ("disk_full", "file_failed"); PDR_ENOMEM;
+ *         PDR_EMISUSE (after fork); or what `fn` returned.
  * @thread any  @since 0.1
  */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_store_backup(pdr_backup_report *out,

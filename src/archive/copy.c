@@ -1,10 +1,10 @@
 /*
  * copy.c - sessions of one store, as they are, into another.
  *
- * WHY  A store moves to another machine, key or engine, and everybody who knew
- * a session goes on with it: so a copy has the revision, the times and the
- *      numbers of its origin, and rows that are in progress, too. Only the
- *      lease stays: its fence is a number of the other store.
+ * WHY  A store moves to another machine, key or engine, and everybody who
+ *      knew a session goes on with it: so a copy has the revision, the times
+ *      and the numbers of its origin, and rows that are in progress, too. Only
+ *      the lease stays: its fence is a number of the other store.
  *
  *        all sessions ─► is it there? ─► few rows: in line, one commit each,
  *                             │                    and one sync for the line

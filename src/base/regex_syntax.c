@@ -9,8 +9,8 @@
  *      docs/formats/jsonschema.md has the list.
  *
  *      Three things are taken that the flag `u` refuses, because no reader
- * takes them for something else: an escaped punctuation character, and a '}' or
- *      ']' that closes nothing.
+ *      takes them for something else: an escaped punctuation character, and a
+ *      '}' or ']' that closes nothing.
  *
  * The scan also sees what the bound of a search rests on (regex.c): how much
  * text can be run over in one step.

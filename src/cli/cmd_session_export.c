@@ -2,9 +2,9 @@
  * perdure session export - many sessions in one file, or one of a store.
  *
  * WHY  A folder or a store of sessions is to be moved, kept or handed to
- * another program: one file, in any format, a list or a stream. Sessions go
- * through one at a time, as they are; what a list would lose, a key that is no
- * id, is refused, and so is what cannot be read.
+ *      another program: one file, in any format, a list or a stream. Sessions
+ *      go through one at a time, as they are; what a list would lose, a key
+ *      that is no id, is refused, and so is what cannot be read.
  *
  * One session of a store goes through as it is made, byte for byte and of any
  * length; in another format than that of a store it is read first.

@@ -2,13 +2,13 @@
  * progress.c - how far a long read has come, on standard error.
  *
  * WHY  Silence for a minute looks like a hang. On a terminal one line is
- * redrawn from half a second on; into a file or a log, a line comes every ten
- *      seconds. The line is wiped with spaces and a carriage return, not with
- *      an escape sequence, so that NO_COLOR needs no exception.
+ *      redrawn from half a second on; into a file or a log, a line comes every
+ *      ten seconds. The line is wiped with spaces and a carriage return, not
+ *      with an escape sequence, so that NO_COLOR needs no exception.
  *
  * NOT HERE  A clock for tests: cli_progress_text() gets the time as an
- * argument. The command asks the system, since no public function of the
- * library tells the time.
+ *           argument. The command asks the system, since no public function of
+ *           the library tells the time.
  */
 #include "cli.h"
 

@@ -23,9 +23,10 @@
  *   M4  As many items as `budget` says can be read quickly, without a look at
  *       the ends of input, text and nodes.
  *   M5  Where an item begins, a quote stands behind the text already: most
- * items are strings, and what was written before has room for one byte more. M6
- * There is never room for more text than a node can point at: input of less can
- * be text of more, because a byte becomes an escape of six.
+ *       items are strings, and what was written before has room for one byte
+ *       more.
+ *   M6  There is never room for more text than a node can point at: input of
+ *       less can be text of more, because a byte becomes an escape of six.
  */
 #include "msgpack.h"
 

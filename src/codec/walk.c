@@ -2,7 +2,7 @@
  * walk.c - events from any codec: the part that all walks share.
  *
  * WHY  A codec knows how its bytes become events. Everything else is here,
- * once: the order of calls, depth, paths of failures, whole values.
+ *      once: the order of calls, depth, paths of failures, whole values.
  *
  * INVARIANTS
  *   W1  After a failure the codec is not asked again; every call gives the same

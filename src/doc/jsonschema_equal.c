@@ -7,10 +7,10 @@
  *      something got lost, which is another question.
  *
  * COST  Each pair of values that is compared, each value that is hashed and
- * each name that is looked up is one step of the budget, and so are 64 bytes of
- *      text. To find equal elements of an array all are
- *      hashed, with the key of the process, and only those with one hash are
- *      compared: linear, also for a million elements.
+ *      each name that is looked up is one step of the budget, and so are 64
+ *      bytes of text. To find equal elements of an array all are hashed, with
+ *      the key of the process, and only those with one hash are compared:
+ *      linear, also for a million elements.
  */
 #include "jsonschema.h"
 

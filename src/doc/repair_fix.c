@@ -4,7 +4,7 @@
  * WHY  What nothing means is the same for every reader: an absent list is an
  *      empty one. And what a reader does not know can be kept for it in the
  *      same way: inside an "unknown" content, verbatim if the reader takes
- * that, else one level deeper, in a member "item", where no reader looks.
+ *      that, else one level deeper, in a member "item", where no reader looks.
  */
 #include <stdio.h>
 

@@ -2,8 +2,8 @@
  * bag_lock.c - who may read and who may write a bag right now.
  *
  * WHY  An update reads a slot, runs a function of the caller, and writes.
- * Others must not write in between, but we hold no mutex while foreign code
- * runs: it could take a second, or call us. So there are two levels.
+ *      Others must not write in between, but we hold no mutex while foreign
+ *      code runs: it could take a second, or call us. So there are two levels.
  *
  *        the lock    a mutex for a few steps; readers take nothing else
  *        the claim   one writer says "I am about to write" and lets the lock

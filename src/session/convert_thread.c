@@ -5,10 +5,11 @@
  *      the state of its message store and that of its one context provider.
  *      Nobody reads these any more, so they become a session of today.
  *
- *      .NET    {"conversationId"?, "storeState"? or
- * "chatHistoryProviderState"?, "aiContextProviderState"?} Python
- * {"type":"agent_thread_state", "service_thread_id":…,
- *               "chat_message_store_state":{"type":…,"messages":[…]}}
+ *        .NET    {"conversationId"?,
+ *                 "storeState"? or "chatHistoryProviderState"?,
+ *                 "aiContextProviderState"?}
+ *        Python  {"type":"agent_thread_state", "service_thread_id":…,
+ *                 "chat_message_store_state":{"type":…,"messages":[…]}}
  *
  * The state of a store becomes the history slot if it holds messages; that of
  * another store stays at the root, under its name. Members that nobody knows

@@ -2,8 +2,8 @@
  * key.c - what may be a key of a bag, or the name of a property.
  *
  * WHY  A key is typed by people and stands in indexes of stores, so it has to
- * be text, short and visible. Keys of documents that were read obey nobody:
- *      they stay, and are only not reached by name.
+ *      be text, short and visible. Keys of documents that were read obey
+ *      nobody: they stay, and are only not reached by name.
  */
 #include "bag_core.h"
 #include "compat.h"

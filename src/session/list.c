@@ -8,7 +8,8 @@
  *
  * INVARIANTS
  *   L1  `items[i].value` is element i of `root`, and what its session last
- * gave. L2  An element that is no session, and null, has no session and never
+ *       gave.
+ *   L2  An element that is no session, and null, has no session and never
  *       changes.
  */
 #include "shape.h"

@@ -7,7 +7,8 @@
  *
  * INVARIANTS
  *   V1  A finding never ends the walk. What cannot be read (memory, files)
- * does. V2  Others may write meanwhile. A session that was deleted after it was
+ *       does.
+ *   V2  Others may write meanwhile. A session that was deleted after it was
  *       listed is no finding; one that is still listed and cannot be found is.
  *   V3  The list of sessions is taken without a check of its heads: a damaged
  *       head must not hide the sessions behind it. Each head is then read and

@@ -32,7 +32,7 @@
  *      memory at all.
  *
  * RECURSION  As deep as the values, which PDR_MAX_DEPTH bounds. What a level
- * has to remember is large, so it lies on the heap and is used again.
+ *      has to remember is large, so it lies on the heap and is used again.
  *
  * INVARIANT
  *   D1  What is reported for a pair is nothing if and only if the two are

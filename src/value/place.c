@@ -7,8 +7,9 @@
  *      walk leaves it: no pointer is built anew per element.
  *
  * INVARIANTS
- *   T1  On each side the steps that are written are the outermost ones, without
- * a hole. T2  `mark` of a written step is the length of the text before it.
+ *   T1  On each side the steps that are written are the outermost ones,
+ *       without a hole.
+ *   T2  `mark` of a written step is the length of the text before it.
  */
 #include "compare.h"
 

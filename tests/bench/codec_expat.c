@@ -2,10 +2,10 @@
  * codec_expat.c - what do we add to the time that expat needs for a document?
  *
  * xml/read    the golden session as XML to a value, and the value freed,
- * against bare expat: no namespaces, empty handlers for the beginning and the
- *             end of elements and for text
+ *             against bare expat: no namespaces, empty handlers for the
+ *             beginning and the end of elements and for text
  * xml/write   that value to a buffer that is used again, against our JSON of
- * the value, pretty, so that nothing is copied as a whole
+ *             the value, pretty, so that nothing is copied as a whole
  */
 #include "ours.h"
 

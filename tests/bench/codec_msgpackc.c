@@ -5,7 +5,7 @@
  * msgpack/read    the golden session to a value, and the value freed, against
  *                 msgpack-c's tree of objects that point into the input
  * msgpack/write   that value to a buffer that is used again, against the tree
- * to such a buffer
+ *                 to such a buffer
  *
  * msgpack-c neither checks UTF-8 nor copies strings; we do both. It runs as its
  * authors recommend: msgpack_unpack_next() for a document in memory (they call

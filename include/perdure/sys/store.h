@@ -123,7 +123,7 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_plan_begin(pdr_plan *plan,
  * @param known  NULL: none. Its digest must have been checked. Its texts are
  *               borrowed until the write has ended.
  * @return PDR_OK: write plan->completions[k]; PDR_EEXISTS
- * ("completion_exists").
+ *         ("completion_exists").
  * @thread owner @since 0.1
  */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_plan_known(pdr_plan *plan,
@@ -146,7 +146,7 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_plan_finish(pdr_plan *plan,
 
 /** Tell a plan with PDR_STAGE_SHOW which head stands under its ref.
  * @param head  as found and checked; NULL: none. Borrowed as in
- * pdr_plan_begin().
+ *              pdr_plan_begin().
  * @return PDR_OK, or the refusal. @thread owner @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_plan_show(pdr_plan *plan,
                                             const pdr_write *write,

@@ -2,9 +2,9 @@
  * lock.c - which process may write now, and who is next.
  *
  * WHY  SQLite lets one connection write at a time, but whoever asks at the
- * right moment wins: of eight processes one may starve. And its log must never
- *      be begun anew by two at once (README.md). So there is a lock of our own,
- *      on a file beside the store, with a line in front of it.
+ *      right moment wins: of eight processes one may starve. And its log must
+ *      never be begun anew by two at once (README.md). So there is a lock of
+ *      our own, on a file beside the store, with a line in front of it.
  *
  *      Nothing here blocks: a kernel that waits for a lock knows no time-out
  *      without signals, and signals belong to the program. Who waits looks

@@ -2,10 +2,11 @@
  * json_borders.c - inputs around the widths that vector code works in.
  *
  * WHY  Vector code looks at 16, 32 or 64 bytes at once. Its mistakes sit where
- * a string, an escape, a sequence of several bytes or the input itself ends
- *      near such a border. So everything that can stand in a string is put at
- *      every place of strings of every length up to beyond 64, and the input is
- *      a block of exactly its size, so that ASan sees a read behind it.
+ *      a string, an escape, a sequence of several bytes or the input itself
+ *      ends near such a border. So everything that can stand in a string is
+ *      put at every place of strings of every length up to beyond 64, and the
+ *      input is a block of exactly its size, so that ASan sees a read behind
+ *      it.
  */
 #include "corpus.h"
 #include "roundtrip.h"
