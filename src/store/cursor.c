@@ -8,9 +8,9 @@
  *      asked for, and one of itself against slips of the hand.
  *
  * FORM base64url of: version, kind of the query, hash of the query, the numbers
- *      of pdr_place, its texts with their lengths, hash of all before. It is no
- *      secret and no proof of anything: who makes one up gets a list that
- *      begins where he says.
+ *      of pdr_list_place, its texts with their lengths, hash of all before. It
+ *      is no secret and no proof of anything: who makes one up gets a list
+ *      that begins where he says.
  */
 #include "store.h"
 
@@ -94,7 +94,7 @@ static pdr_rc hash_query(uint64_t *out, const pdr_query *query, pdr_err *err)
 }
 
 static pdr_rc write_place(pdr_buf *out, const pdr_query *query,
-                          const pdr_place *place, pdr_err *err)
+                          const pdr_list_place *place, pdr_err *err)
 {
     const pdr_str texts[] = {place->ref.tenant, place->ref.id, place->key};
     uint64_t numbers[] = {
@@ -116,7 +116,7 @@ static pdr_rc write_place(pdr_buf *out, const pdr_query *query,
 }
 
 pdr_rc pdr__cursor_write(pdr_str *out, struct pdr__arena *memory,
-                         const pdr_query *query, const pdr_place *place,
+                         const pdr_query *query, const pdr_list_place *place,
                          pdr_err *err)
 {
     pdr_buf bytes = PDR_BUF_INIT(SIZE_MAX), text = PDR_BUF_INIT(SIZE_MAX);
@@ -162,7 +162,7 @@ static bool take_text(pdr_str *out, pdr_str *from)
     return true;
 }
 
-static bool take_place(pdr_place *out, uint64_t *query_hash, pdr_str bytes)
+static bool take_place(pdr_list_place *out, uint64_t *query_hash, pdr_str bytes)
 {
     uint64_t version = 0, ms = 0, hash = 0;
     pdr_str rest = bytes;
@@ -186,7 +186,7 @@ static pdr_rc bad_cursor(pdr_err *err)
                     "the cursor is not one of this list; begin the list anew");
 }
 
-static pdr_rc read_place(pdr_place *out, struct pdr__arena *memory,
+static pdr_rc read_place(pdr_list_place *out, struct pdr__arena *memory,
                          const pdr_query *query, pdr_str bytes, pdr_err *err)
 {
     uint64_t told = 0, wanted = 0;
@@ -201,7 +201,7 @@ static pdr_rc read_place(pdr_place *out, struct pdr__arena *memory,
     return rc;
 }
 
-pdr_rc pdr__cursor_read(pdr_place *out, struct pdr__arena *memory,
+pdr_rc pdr__cursor_read(pdr_list_place *out, struct pdr__arena *memory,
                         const pdr_query *query, pdr_err *err)
 {
     pdr_buf bytes = PDR_BUF_INIT(SIZE_MAX);

@@ -142,7 +142,7 @@ void pdr_page_free(pdr_page *page)
 
 /* --- filling ------------------------------------------------------------- */
 
-const pdr_place *pdr_page_place(const pdr_page *page)
+const pdr_list_place *pdr_page_place(const pdr_page *page)
 {
     return &inside(page)->place;
 }

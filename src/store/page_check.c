@@ -133,7 +133,8 @@ static int compare(pdr_str a, pdr_str b)
 }
 
 /* The place of a row, with which the next page would go on. */
-static void place_of(pdr_place *out, const struct pdr__page *page, size_t i)
+static void place_of(pdr_list_place *out, const struct pdr__page *page,
+                     size_t i)
 {
     const pdr_page *shown = &page->page;
 
@@ -161,8 +162,8 @@ static void place_of(pdr_place *out, const struct pdr__page *page, size_t i)
 }
 
 /* In a list of sessions by (changed, id), downwards; or upwards by id. */
-static bool session_follows(const pdr_query *query, const pdr_place *a,
-                            const pdr_place *b)
+static bool session_follows(const pdr_query *query, const pdr_list_place *a,
+                            const pdr_list_place *b)
 {
     int order = compare(a->ref.tenant, b->ref.tenant);
 
@@ -175,8 +176,8 @@ static bool session_follows(const pdr_query *query, const pdr_place *a,
 
 /* May a row at `b` come behind one at `a`? Of one time, what is due or expired
  * comes in the backend's own order, and completions always do. */
-static bool follows(const pdr_query *query, const pdr_place *a,
-                    const pdr_place *b)
+static bool follows(const pdr_query *query, const pdr_list_place *a,
+                    const pdr_list_place *b)
 {
     switch (query->what) {
     case PDR_READ_ENTRIES:
@@ -225,7 +226,7 @@ static bool passes(const pdr_query *query, const pdr_head *head)
 
 /* Is it a row that was asked for? */
 static bool belongs(const struct pdr__page *page, size_t i,
-                    const pdr_place *place)
+                    const pdr_list_place *place)
 {
     const pdr_query *query = page->query;
     const pdr_head *head = &page->page.head;
@@ -247,7 +248,7 @@ static bool belongs(const struct pdr__page *page, size_t i,
 
 static pdr_rc check_places(const struct pdr__page *page, pdr_err *err)
 {
-    pdr_place before = page->place, place;
+    pdr_list_place before = page->place, place;
     bool begins = page->place.begins;
 
     for (size_t i = 0; i < page->page.count; i++) {
@@ -672,9 +673,9 @@ static pdr_rc check_own_head(struct check *check, pdr_err *err)
 }
 
 /* Where the next page goes on: behind the last row of this one. */
-static void place_of_next(pdr_place *out, const struct pdr__page *page)
+static void place_of_next(pdr_list_place *out, const struct pdr__page *page)
 {
-    const pdr_place *place = &page->place;
+    const pdr_list_place *place = &page->place;
     const pdr_head *head = &page->page.head;
 
     place_of(out, page, page->page.count - 1);
@@ -690,7 +691,7 @@ pdr_rc pdr__page_finish(struct pdr__page *page, const pdr_store *store,
                         pdr_err *err)
 {
     struct check check = {page, store, PDR_SEAL_INIT};
-    pdr_place place;
+    pdr_list_place place;
     pdr_rc rc = PDR_OK;
 
     page->more = page->more && page->page.count > 0;

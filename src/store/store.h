@@ -127,7 +127,7 @@ struct pdr__page {
     pdr_page page; /* first: what the caller has */
     struct pdr__arena memory;
     const pdr_query *query;     /* borrowed, only while it is filled */
-    pdr_place place;            /* where the query goes on */
+    pdr_list_place place;       /* where the query goes on */
     void *rows;                 /* the array, with room for query->limit rows */
     size_t bytes;               /* of the rows' texts so far */
     struct pdr__before *before; /* of each entry; in `memory` */
@@ -146,8 +146,9 @@ PDR_MUST_CHECK pdr_rc pdr__page_finish(struct pdr__page *page,
  * BAD_CURSOR. Texts of the place live in `memory`. */
 PDR_MUST_CHECK pdr_rc pdr__cursor_write(pdr_str *out, struct pdr__arena *memory,
                                         const pdr_query *query,
-                                        const pdr_place *place, pdr_err *err);
-PDR_MUST_CHECK pdr_rc pdr__cursor_read(pdr_place *out,
+                                        const pdr_list_place *place,
+                                        pdr_err *err);
+PDR_MUST_CHECK pdr_rc pdr__cursor_read(pdr_list_place *out,
                                        struct pdr__arena *memory,
                                        const pdr_query *query, pdr_err *err);
 

@@ -10,7 +10,7 @@ static bool same_text(pdr_str a, pdr_str b)
     return (a.ptr == NULL) == (b.ptr == NULL) && pdr_str_equal(a, b);
 }
 
-static bool same_place(const pdr_place *a, const pdr_place *b)
+static bool same_place(const pdr_list_place *a, const pdr_list_place *b)
 {
     return a->n == b->n && a->ms == b->ms && a->seen == b->seen &&
            a->commits == b->commits && same_text(a->key, b->key) &&
@@ -60,9 +60,9 @@ static pdr_query take_query(pdr_str *from)
     return query;
 }
 
-static pdr_place take_place(pdr_str *from)
+static pdr_list_place take_place(pdr_str *from)
 {
-    pdr_place place = {.begins = false, .n = take_number(from)};
+    pdr_list_place place = {.begins = false, .n = take_number(from)};
 
     place.ms = (int64_t)take_number(from);
     place.seen = take_number(from);
@@ -77,7 +77,7 @@ static void check_trip(pdr_str bytes)
 {
     struct pdr__arena memory = PDR_ARENA_INIT(SIZE_MAX);
     pdr_query query = take_query(&bytes), other = query;
-    pdr_place place = take_place(&bytes), again;
+    pdr_list_place place = take_place(&bytes), again;
 
     MUST(pdr__cursor_write(&query.after, &memory, &query, &place, NULL) ==
          PDR_OK);
@@ -95,7 +95,7 @@ static void check_any(pdr_str text)
     pdr_query query = {.what = PDR_READ_SLOTS,
                        .ref = {{"default", 7}, {"a", 1}},
                        .after = text};
-    pdr_place place;
+    pdr_list_place place;
     pdr_err err = PDR_ERR_INIT;
     pdr_str written = {NULL, 0};
 

@@ -1,4 +1,5 @@
-"""Each public header compiles alone, in every language that promises to take it.
+"""Each public header compiles alone, and all of them together, in every language
+that promises to take them.
 
     headers.py INCLUDE_FOLDER CC CXX
 """
@@ -21,9 +22,10 @@ flags = ["-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion",
 tests = record.Tests("headers")
 
 
-def compiles(command, header):
+def compiles(command, *headers):
     # Twice, so that a missing include guard shows.
-    source = f"#include <{header}>\n" * 2 + "int unused_;\n"
+    source = "".join(f"#include <{h}>\n" for h in headers * 2)
+    source += "int unused_;\n"
     done = subprocess.run(command + flags + ["-"], input=source, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert done.returncode == 0, done.stdout
@@ -40,4 +42,8 @@ assert headers, f"no header below {include}"
 for header in headers:
     for language, command in languages.items():
         add(header, language, command)
+for language, command in languages.items():
+    @tests.test(f"all headers: compile together as {language}")
+    def _(command=command):
+        compiles(command, *headers)
 tests.finish()

@@ -156,7 +156,7 @@ static pdr_str any_place(struct growth *growth, const pdr_query *query,
 {
     char id[24];
     unsigned half = (unsigned)(GROWTH_SPAN_MS / 10 * 4);
-    pdr_place place = {.ref.tenant = pdr_str_c(PDR_DEFAULT_TENANT)};
+    pdr_list_place place = {.ref.tenant = pdr_str_c(PDR_DEFAULT_TENANT)};
     pdr_str text = {NULL, 0};
 
     place.ms = GROWTH_NOW_MS - GROWTH_SPAN_MS / 10 -

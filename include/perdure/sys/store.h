@@ -230,7 +230,7 @@ PDR_API bool pdr_page_has_room(const pdr_page *page);
 PDR_API void pdr_page_more(pdr_page *page);
 
 /* Where a list goes on: the last row of the page before. */
-typedef struct pdr_place {
+typedef struct pdr_list_place {
     bool begins;   /* there is none: begin at the beginning */
     uint64_t n;    /* entries, work: its number */
     int64_t ms;    /* sessions: changed_ms; expired: expiry_ms; due: due_ms */
@@ -241,11 +241,11 @@ typedef struct pdr_place {
                          middle */
     uint64_t epoch;   /* head.epoch at the first page; expired, due: of the
                          session of that row, which may be another one now */
-} pdr_place;
+} pdr_list_place;
 
 /** Where the query that fills this page goes on.
  * @return borrowed from the page. @thread owner @since 0.1 */
-PDR_API const pdr_place *pdr_page_place(const pdr_page *page);
+PDR_API const pdr_list_place *pdr_page_place(const pdr_page *page);
 
 /* --- the table ------------------------------------------------------------ */
 

@@ -34,7 +34,7 @@ static pdr_rc add_row(pdr_page *page, enum table table, const struct row *row,
 }
 
 /* Does the query want this row of a table with numbers? */
-static bool wants_number(const pdr_query *query, const pdr_place *place,
+static bool wants_number(const pdr_query *query, const pdr_list_place *place,
                          enum table table, const struct row *row)
 {
     if (table == TABLE_ENTRIES && query->key.ptr != NULL &&
@@ -49,7 +49,7 @@ static bool wants_number(const pdr_query *query, const pdr_place *place,
 }
 
 /* Does it want this row of a table with keys? */
-static bool wants_key(const pdr_query *query, const pdr_place *place,
+static bool wants_key(const pdr_query *query, const pdr_list_place *place,
                       const struct row *row)
 {
     if (query->key.ptr != NULL && !pdr_str_equal(row->key, query->key))
@@ -65,7 +65,7 @@ static bool has_numbers(enum table table)
 static pdr_rc fill_table(pdr_page *page, const struct rows *rows,
                          enum table table, const pdr_query *query, pdr_err *err)
 {
-    const pdr_place *place = pdr_page_place(page);
+    const pdr_list_place *place = pdr_page_place(page);
     bool turned = has_numbers(table) && query->backwards;
     pdr_rc rc = PDR_OK;
 
@@ -253,7 +253,7 @@ static pdr_rc add_spot(pdr_page *page, const struct spot *spot, pdr_err *err)
 static pdr_rc fill_list(pdr_page *page, const struct memory *self,
                         const pdr_query *query, pdr_err *err)
 {
-    const pdr_place *place = pdr_page_place(page);
+    const pdr_list_place *place = pdr_page_place(page);
     struct spot last = {.ms = place->ms,
                         .ref = place->ref,
                         .epoch = place->epoch,

@@ -331,7 +331,7 @@ static void bind_changed(struct pdr__rows *rows,
                          const struct pdr__reading *reading)
 {
     const pdr_filter *filter = &reading->query->filter;
-    const pdr_place *place = pdr_page_place(reading->page);
+    const pdr_list_place *place = pdr_page_place(reading->page);
     bool any_time = filter->changed_from_ms == 0 && filter->changed_to_ms == 0;
 
     pdr__rows_bind(rows, any_time ? INT64_MIN : filter->changed_from_ms);
@@ -350,7 +350,7 @@ static void bind_changed(struct pdr__rows *rows,
 /* The number of the session where the page before ended. It stands in the
  * cursor: that session may be gone by now, or have been made anew under a
  * greater one, behind others that were not told yet. */
-static int64_t number_before(const pdr_place *place)
+static int64_t number_before(const pdr_list_place *place)
 {
     return place->begins ? INT64_MIN : (int64_t)place->epoch;
 }
@@ -386,7 +386,7 @@ static pdr_rc list_sessions(struct pdr__reading *reading, pdr_err *err)
 static pdr_rc list_by_property(struct pdr__reading *reading, pdr_err *err)
 {
     const pdr_query *query = reading->query;
-    const pdr_place *place = pdr_page_place(reading->page);
+    const pdr_list_place *place = pdr_page_place(reading->page);
     struct pdr__rows rows;
     pdr_rc rc = PDR_OK;
 
@@ -405,7 +405,7 @@ static pdr_rc list_by_property(struct pdr__reading *reading, pdr_err *err)
 
 static pdr_rc list_all(struct pdr__reading *reading, pdr_err *err)
 {
-    const pdr_place *place = pdr_page_place(reading->page);
+    const pdr_list_place *place = pdr_page_place(reading->page);
     struct pdr__rows rows;
     pdr_rc rc = PDR_OK;
 
@@ -423,7 +423,7 @@ static pdr_rc list_all(struct pdr__reading *reading, pdr_err *err)
 
 static pdr_rc list_expired(struct pdr__reading *reading, pdr_err *err)
 {
-    const pdr_place *place = pdr_page_place(reading->page);
+    const pdr_list_place *place = pdr_page_place(reading->page);
     struct pdr__rows rows;
     pdr_rc rc = PDR_OK;
 
@@ -481,7 +481,7 @@ static pdr_rc add_due(struct pdr__reading *reading, struct pdr__rows *rows,
 
 static pdr_rc list_due(struct pdr__reading *reading, pdr_err *err)
 {
-    const pdr_place *place = pdr_page_place(reading->page);
+    const pdr_list_place *place = pdr_page_place(reading->page);
     struct pdr__rows rows;
     pdr_rc rc = open_rows(&rows, reading, READER_BY_DUE, err);
 

@@ -315,7 +315,7 @@ static struct stretch stretch_of(const struct pdr__reading *reading,
                                  uint64_t low, uint64_t high)
 {
     const pdr_query *query = reading->query;
-    const pdr_place *place = pdr_page_place(reading->page);
+    const pdr_list_place *place = pdr_page_place(reading->page);
     struct stretch out = {low, high, false};
 
     if (query->backwards) {
@@ -388,7 +388,7 @@ static pdr_rc open_completions(struct pdr__rows *rows,
 
 static pdr_rc read_completions(struct pdr__reading *reading, pdr_err *err)
 {
-    const pdr_place *place = pdr_page_place(reading->page);
+    const pdr_list_place *place = pdr_page_place(reading->page);
     bool one = reading->query->key.ptr != NULL;
     pdr_str first = place->begins ? PDR_LIT("") : place->key;
     struct pdr__rows rows;
@@ -461,7 +461,7 @@ static pdr_rc add_slot(struct pdr__reading *reading, struct pdr__rows *rows,
 /* A key may be empty; a number is below every text. */
 static pdr_rc read_slots(struct pdr__reading *reading, pdr_err *err)
 {
-    const pdr_place *place = pdr_page_place(reading->page);
+    const pdr_list_place *place = pdr_page_place(reading->page);
     bool one = reading->query->key.ptr != NULL;
     struct pdr__rows rows;
     pdr_rc rc =
@@ -501,7 +501,7 @@ static pdr_rc add_property(struct pdr__reading *reading, struct pdr__rows *rows,
 
 static pdr_rc read_properties(struct pdr__reading *reading, pdr_err *err)
 {
-    const pdr_place *place = pdr_page_place(reading->page);
+    const pdr_list_place *place = pdr_page_place(reading->page);
     bool one = reading->query->key.ptr != NULL;
     pdr_str first = place->begins ? PDR_LIT("") : place->key;
     struct pdr__rows rows;

@@ -28,19 +28,19 @@ static pdr_query a_query(void)
                                   .match = T("red")}};
 }
 
-static pdr_place a_place(void)
+static pdr_list_place a_place(void)
 {
-    return (pdr_place){.n = 1,
-                       .ms = -2,
-                       .ref = {T("acme"), T("s1")},
-                       .key = T("k\xFF"),
-                       .seen = 3,
-                       .commits = UINT64_MAX,
-                       .epoch = 5};
+    return (pdr_list_place){.n = 1,
+                            .ms = -2,
+                            .ref = {T("acme"), T("s1")},
+                            .key = T("k\xFF"),
+                            .seen = 3,
+                            .commits = UINT64_MAX,
+                            .epoch = 5};
 }
 
 /* Owned by the caller: free(). */
-static char *write_cursor(const pdr_query *query, const pdr_place *place)
+static char *write_cursor(const pdr_query *query, const pdr_list_place *place)
 {
     struct pdr__arena memory = ARENA;
     pdr_str text = NONE;
@@ -61,7 +61,7 @@ static void assert_same_text(pdr_str a, pdr_str b)
     ASSERT_BYTES(a, b);
 }
 
-static void assert_same(const pdr_place *a, const pdr_place *b)
+static void assert_same(const pdr_list_place *a, const pdr_list_place *b)
 {
     ASSERT(!b->begins);
     ASSERT_SIZE(a->n, b->n);
@@ -76,12 +76,12 @@ static void assert_same(const pdr_place *a, const pdr_place *b)
 
 /* Is the text refused, and if not, is it the same place? */
 static bool is_refused(pdr_str text, const pdr_query *asked,
-                       const pdr_place *wanted)
+                       const pdr_list_place *wanted)
 {
     struct pdr__arena memory = ARENA;
     pdr_query query = *asked;
     pdr_err err = PDR_ERR_INIT;
-    pdr_place place;
+    pdr_list_place place;
 
     query.after = text;
     pdr_rc rc = pdr__cursor_read(&place, &memory, &query, &err);
@@ -104,7 +104,7 @@ TEST(cursor_read, begins_without_a_text)
 {
     struct pdr__arena memory = ARENA;
     pdr_query query = a_query();
-    pdr_place place;
+    pdr_list_place place;
 
     memset(&place, 0xFF, sizeof(place));
     ASSERT_RC(PDR_OK, pdr__cursor_read(&place, &memory, &query, NULL));
@@ -116,7 +116,7 @@ TEST(cursor_read, begins_without_a_text)
 
 TEST(cursor, comes_back_as_the_place_that_it_was)
 {
-    const pdr_place places[] = {
+    const pdr_list_place places[] = {
         a_place(),
         {.n = 0},
         {.n = UINT64_MAX, .ms = INT64_MIN, .seen = UINT64_MAX},
@@ -137,7 +137,7 @@ TEST(cursor, comes_back_as_the_place_that_it_was)
 TEST(cursor, never_changes)
 {
     const pdr_query query = a_query();
-    const pdr_place place = a_place();
+    const pdr_list_place place = a_place();
     char *text = write_cursor(&query, &place);
 
     ASSERT_STR(GOLDEN, text);
@@ -147,7 +147,7 @@ TEST(cursor, never_changes)
 TEST(cursor, is_a_text_for_addresses)
 {
     const pdr_query query = a_query();
-    const pdr_place place = a_place();
+    const pdr_list_place place = a_place();
     char *text = write_cursor(&query, &place);
 
     ASSERT_SIZE(strlen(text),
@@ -160,9 +160,9 @@ TEST(cursor_read, keeps_texts_of_its_own)
 {
     struct pdr__arena memory = ARENA;
     pdr_query query = a_query();
-    const pdr_place wanted = a_place();
+    const pdr_list_place wanted = a_place();
     char *text = write_cursor(&query, &wanted);
-    pdr_place place;
+    pdr_list_place place;
 
     query.after = T(text);
     ASSERT_RC(PDR_OK, pdr__cursor_read(&place, &memory, &query, NULL));
@@ -177,7 +177,7 @@ TEST(cursor_read, keeps_texts_of_its_own)
 TEST(cursor_read, refuses_one_of_another_list)
 {
     const pdr_query query = a_query();
-    const pdr_place place = a_place();
+    const pdr_list_place place = a_place();
     char *text = write_cursor(&query, &place);
 
 #define REFUSED(member, value)                        \
@@ -210,7 +210,7 @@ TEST(cursor_read, refuses_one_of_another_list)
 TEST(cursor_read, takes_other_sizes_of_pages_and_another_time)
 {
     const pdr_query query = a_query();
-    const pdr_place place = a_place();
+    const pdr_list_place place = a_place();
     char *text = write_cursor(&query, &place);
     pdr_query other = query;
 
@@ -228,7 +228,7 @@ TEST(cursor_read, takes_other_sizes_of_pages_and_another_time)
 TEST(cursor_read, refuses_a_text_with_any_byte_changed)
 {
     const pdr_query query = a_query();
-    const pdr_place place = a_place();
+    const pdr_list_place place = a_place();
     char *text = write_cursor(&query, &place);
     size_t len = strlen(text);
 
@@ -248,7 +248,7 @@ TEST(cursor_read, refuses_a_text_with_any_byte_changed)
 TEST(cursor_read, refuses_a_text_that_was_cut_or_goes_on)
 {
     const pdr_query query = a_query();
-    const pdr_place place = a_place();
+    const pdr_list_place place = a_place();
     char *text = write_cursor(&query, &place);
     size_t len = strlen(text);
     char longer[1000];
@@ -274,7 +274,7 @@ TEST(cursor_read, refuses_absurd_texts)
     static const char *const texts[] = {
         "", "A", "AA", "=", "====", "AAA=", "null", "0", "\n", "\xFF\xFE"};
     const pdr_query query = a_query();
-    const pdr_place place = a_place();
+    const pdr_list_place place = a_place();
     size_t len = 1 << 20;
     char *many = malloc(len);
 
@@ -300,7 +300,7 @@ struct forged {
 static void forge_begin(struct forged *forged)
 {
     const pdr_query query = a_query();
-    const pdr_place place = a_place();
+    const pdr_list_place place = a_place();
     char *text = write_cursor(&query, &place);
 
     forged->bytes = (pdr_buf)PDR_BUF_INIT(SIZE_MAX);
@@ -338,7 +338,7 @@ static void forge_dispose(struct forged *forged)
 static void check_forged(size_t at, uint8_t byte, bool refused)
 {
     const pdr_query query = a_query();
-    const pdr_place place = a_place();
+    const pdr_list_place place = a_place();
     struct forged forged;
 
     forge_begin(&forged);
@@ -369,7 +369,7 @@ TEST(cursor_read, refuses_what_somebody_made_up_badly)
 TEST(cursor_read, refuses_bytes_behind_the_last_text)
 {
     const pdr_query query = a_query();
-    const pdr_place place = a_place();
+    const pdr_list_place place = a_place();
     struct forged forged;
 
     forge_begin(&forged);
@@ -396,7 +396,7 @@ TEST(cursor_read, takes_numbers_that_no_list_has)
 
     trick_fill(store);
     for (size_t i = 0; i < PDR_COUNT(cases); i++) {
-        pdr_place place = {.n = cases[i].n, .seen = UINT64_MAX};
+        pdr_list_place place = {.n = cases[i].n, .seen = UINT64_MAX};
         pdr_query query = trick_query(PDR_READ_ENTRIES);
         pdr_page *page = NULL;
 
@@ -419,7 +419,7 @@ TEST_OOM(cursor_write, cleans_up_after_any_failed_allocation)
 {
     struct pdr__arena memory = ARENA;
     const pdr_query query = a_query();
-    const pdr_place place = a_place();
+    const pdr_list_place place = a_place();
     pdr_str text = NONE;
     pdr_rc rc = pdr__cursor_write(&text, &memory, &query, &place, NULL);
 
@@ -432,8 +432,8 @@ TEST_OOM(cursor_read, cleans_up_after_any_failed_allocation)
 {
     struct pdr__arena memory = ARENA;
     pdr_query query = a_query();
-    const pdr_place wanted = a_place();
-    pdr_place place;
+    const pdr_list_place wanted = a_place();
+    pdr_list_place place;
 
     test_pause_failures(true);
     char *text = write_cursor(&query, &wanted);

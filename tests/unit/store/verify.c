@@ -103,7 +103,7 @@ static void change(pdr_page *page, enum hand hand)
 static pdr_rc hand_read(pdr_store *self, pdr_page *page, const pdr_query *query,
                         pdr_err *err)
 {
-    static const pdr_place beginning = {.begins = true};
+    static const pdr_list_place beginning = {.begins = true};
     enum hand hand = hand_is_there(query) ? world.hand : HAND_OFF;
 
     if (hand != HAND_OFF)
