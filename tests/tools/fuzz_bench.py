@@ -71,6 +71,14 @@ def _():
     assert sum(line.startswith("b c ") for line in lines) == 2, lines
 
 
+@tests.test("bench: shows how far the ratios of blocks are spread")
+def _():
+    blocks = case(2.0, settings={"ratio_min": 0.5, "ratio_max": 31.25})
+    status, lines = result("bench", {"bench-b-x": blocks})
+    assert status == 0 and "spread" in lines[-2], lines
+    assert "0.5 - 31.2" in lines[-1], lines
+
+
 @tests.test("bench: less than what is wanted fails, but not with --quick")
 def _():
     slow = {"bench-b-x": case(1.1, 1.2)}

@@ -57,6 +57,16 @@ def _():
            says="| hello")
 
 
+@tests.test("harness: what it counts is shown, also if it passes")
+def _():
+    script = line("pass") + "echo '[ RUN ]'; echo 7 kills"
+    expect("1 passed, 0 failed",
+           {"script": script, "suite": ["perdure:unit", "perdure:harness"]},
+           says="     | 7 kills\n1 passed")
+    status, output = run({"script": script})
+    assert status == 0 and "kills" not in output, output
+
+
 @tests.test("crash: is one failure, and what passed before still counts")
 def _():
     expect("1 passed, 1 failed",
