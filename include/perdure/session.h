@@ -365,13 +365,20 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_session_reader_new(
 /** NULL is fine. @thread owner @since 0.1 */
 PDR_API void pdr_session_reader_free(pdr_session_reader *reader);
 
+/** Look ahead: is the reader in an object of sessions by name, or does one come
+ * next? What is no such object, as far as its beginning tells, is not read
+ * whole by this; pdr_session_reader_next() does that.
+ * @return as pdr_walk_next(). @thread owner @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_session_reader_look(
+    bool *by_name, pdr_session_reader *reader, pdr_err *err);
+
 /** The next one. What was wrong once stays wrong.
  * @param[out] out   owned; NULL for a null, for what is no session, at the end.
  * @param[out] item  may be NULL, then such values are freed; `value` is NULL
  *                   beside a session, and at the end.
  * @param[out] end   is it the end?
  * @return as pdr_walk_next() and pdr_session_from_value(), with the index in
- * the text. @thread owner @since 0.1 */
+ *         the text. @thread owner @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_rc
 pdr_session_reader_next(pdr_session **out, pdr_session_item *item, bool *end,
                         pdr_session_reader *reader, pdr_err *err);

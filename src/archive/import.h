@@ -13,8 +13,8 @@
 #include "metadata.h"
 #include "session.h"
 
-/* Levels of a stream: those of a session, in a wrapper, in a bundle. */
-#define PDR_IMPORT_DEPTH (PDR_DEFAULT_DEPTH + 4u)
+/* Levels of a stream. */
+#define PDR_IMPORT_DEPTH (PDR_DEFAULT_DEPTH + PDR_LEVELS_AROUND)
 
 /* --- what a document is (recognise.c) --------------------------------------
  */

@@ -178,11 +178,16 @@
 #define PDR_MAX_COMMIT_BYTES ((size_t)256 * 1024 * 1024)
 
 /* Levels of a document above an entry of the state shape, above a message of a
- * history slot, and above a value in a bag: what is deeper could be stored and
- * never be exported. */
+ * history slot and of a thread, which has no bag, and above a value in a bag:
+ * what is deeper could be stored and never be exported. */
 #define PDR_LEVELS_ABOVE_ENTRY   3u
 #define PDR_LEVELS_ABOVE_MESSAGE 4u
+#define PDR_LEVELS_ABOVE_THREAD  3u
 #define PDR_LEVELS_ABOVE_SLOT    2u
+
+/* Levels around a session or state document that are none of its own: a list of
+ * sessions, a wrapper, and two of a bundle. */
+#define PDR_LEVELS_AROUND 4u
 
 /* Rows of a page at most and by default, and bytes after which one ends. */
 #define PDR_MAX_PAGE_ROWS      200u

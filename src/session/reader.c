@@ -60,6 +60,9 @@ struct pdr_session_reader {
     struct source source;
     size_t levels; /* that a session may have */
     bool tolerant;
+    bool has_looked; /* at_top() looked already: */
+    pdr_event event; /* what begins there, */
+    bool by_name;    /* and whether that is an object of sessions */
     enum place place;
     pdr_value *whole; /* owned; IN_VALUE: the object */
     pdr_iter at;      /* where in it; else where in array or object */
@@ -264,9 +267,10 @@ pdr_rc pdr_session_reader_new(pdr_session_reader **out, const pdr_codec *codec,
     r->codec = codec;
     r->tolerant = tolerant;
     r->levels = r->opts.max_depth > 0 ? r->opts.max_depth : PDR_DEFAULT_DEPTH;
-    /* The list around a session is no level of the session. */
-    if (r->levels < PDR_MAX_DEPTH)
-        r->opts.max_depth = (uint32_t)r->levels + 1;
+    /* What stands around a session is no level of it. */
+    r->opts.max_depth = r->levels < PDR_MAX_DEPTH - PDR_LEVELS_AROUND
+                            ? (uint32_t)r->levels + PDR_LEVELS_AROUND
+                            : PDR_MAX_DEPTH;
     r->source.fn = fn;
     r->source.arg = arg;
     r->source.kept = no_bytes;
@@ -325,20 +329,33 @@ static pdr_rc open_whole(pdr_value **out, pdr_session_reader *r, pdr_err *err)
     return PDR_OK;
 }
 
+/* Between documents: what begins there? */
+static pdr_rc look_at_top(pdr_session_reader *r, pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    if (r->has_looked)
+        return PDR_OK;
+    rc = step(&r->event, r, err);
+    if (rc != PDR_OK)
+        return rc;
+    r->by_name = r->event == PDR_BEGIN_OBJECT && probe(r);
+    r->source.is_done = (r->opts.flags & PDR_SEQUENCE) == 0;
+    r->has_looked = true;
+    return PDR_OK;
+}
+
 /* Between documents: the next one, or what it holds. */
 static pdr_rc at_top(pdr_value **out, bool *end, pdr_session_reader *r,
                      pdr_err *err)
 {
-    pdr_event event = PDR_END_OF_INPUT;
-    bool by_name = false;
-    pdr_rc rc = step(&event, r, err);
+    pdr_rc rc = look_at_top(r, err);
 
     r->at.name = NULL;
     if (rc != PDR_OK)
         return rc;
-    by_name = event == PDR_BEGIN_OBJECT && probe(r);
-    r->source.is_done = (r->opts.flags & PDR_SEQUENCE) == 0;
-    switch (event) {
+    r->has_looked = false;
+    switch (r->event) {
     case PDR_END_OF_INPUT:
         *end = true;
         return PDR_OK;
@@ -346,7 +363,7 @@ static pdr_rc at_top(pdr_value **out, bool *end, pdr_session_reader *r,
         enter(r, IN_ARRAY);
         return PDR_OK;
     case PDR_BEGIN_OBJECT:
-        if (!by_name)
+        if (!r->by_name)
             return open_whole(out, r, err);
         enter(r, IN_OBJECT);
         return PDR_OK;
@@ -425,23 +442,37 @@ static pdr_rc advance(pdr_value **out, bool *end, pdr_session_reader *r,
     return walk_on(out, r, err);
 }
 
-/* The session that an element is. */
+/* The limit of the reader holds for whatever the element is. */
+static pdr_rc check_levels(const pdr_session_reader *r, const pdr_value *value,
+                           pdr_err *err)
+{
+    if (pdr__value_height(value) <= r->levels ||
+        pdr__element_levels(value) <= r->levels)
+        return PDR_OK;
+    return PDR_FAIL(err, TOO_DEEP,
+                    "a session may have at most %zu levels of objects and "
+                    "arrays here",
+                    r->levels);
+}
+
+/* The session that an element is; none, with PDR_OK, if it may be something
+ * else. */
 static pdr_rc open_element(pdr_session **out, const pdr_session_reader *r,
                            const pdr_value *value, pdr_err *err)
 {
     pdr_rc rc = PDR_OK;
 
-    if (pdr__value_height(value) > r->levels && pdr__levels(value) > r->levels)
-        rc = PDR_FAIL(err, TOO_DEEP,
-                      "a session may have at most %zu levels of objects and "
-                      "arrays here",
-                      r->levels);
-    else
+    if (pdr_value_kind(value) == PDR_NULL)
+        return PDR_OK;
+    rc = check_levels(r, value, err);
+    if (rc == PDR_OK) {
         rc = pdr_session_from_value(out, value, err);
-    if (rc == PDR_OK || err == NULL)
-        return rc;
+        if (r->tolerant && pdr__is_about_element(rc))
+            return PDR_OK;
+    }
     /* Offsets in the element are not those of the stream. */
-    err->offset = pdr_walk_offset(r->walk);
+    if (rc != PDR_OK)
+        err->offset = pdr_walk_offset(r->walk);
     return rc;
 }
 
@@ -461,6 +492,25 @@ static pdr_rc fail(pdr_session_reader *r, bool in_element, pdr_rc rc,
     if (err != NULL)
         *err = *why;
     return rc;
+}
+
+pdr_rc pdr_session_reader_look(bool *by_name, pdr_session_reader *reader,
+                               pdr_err *err)
+{
+    pdr_err why = PDR_ERR_INIT;
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(by_name != NULL && reader != NULL);
+    *by_name = reader->place == IN_OBJECT || reader->place == IN_VALUE;
+    if (reader->rc != PDR_OK && err != NULL)
+        *err = reader->err;
+    if (reader->rc != PDR_OK || reader->place != AT_TOP)
+        return reader->rc;
+    rc = look_at_top(reader, &why);
+    if (rc != PDR_OK)
+        return fail(reader, false, rc, &why, err);
+    *by_name = reader->by_name;
+    return PDR_OK;
 }
 
 pdr_rc pdr_session_reader_next(pdr_session **out, pdr_session_item *item,
@@ -488,9 +538,8 @@ pdr_rc pdr_session_reader_next(pdr_session **out, pdr_session_item *item,
         return fail(reader, false, rc, &why, err);
     if (*end)
         return PDR_OK;
-    if (pdr_value_kind(value) != PDR_NULL)
-        rc = open_element(out, reader, value, &why);
-    if (rc != PDR_OK && !(reader->tolerant && pdr__is_about_element(rc))) {
+    rc = open_element(out, reader, value, &why);
+    if (rc != PDR_OK) {
         pdr_value_free(value);
         return fail(reader, true, rc, &why, err);
     }

@@ -299,7 +299,7 @@ pdr_rc pdr__session_open(pdr_session **out, const pdr_value *value,
 
     *out = NULL;
     if (pdr__value_height(value) > PDR_DEFAULT_DEPTH &&
-        pdr__levels(value) > PDR_DEFAULT_DEPTH)
+        pdr__session_levels(value) > PDR_DEFAULT_DEPTH)
         return PDR_FAIL(err, TOO_DEEP,
                         "a session may have at most %d levels of objects and "
                         "arrays",

@@ -58,6 +58,12 @@ void pdr__seen_add(struct seen *s, const pdr_value *name);
 /* Do they make the object a session or a state document, whatever comes? */
 bool pdr__seen_tells(const struct seen *s);
 
+/* Levels of a session or state document, its root being the first, and in a
+ * bundle that of the state document again. In levels.c. */
+size_t pdr__session_levels(const pdr_value *value);
+/* The same for what may also be a session with metadata. */
+size_t pdr__element_levels(const pdr_value *value);
+
 /* Does the text begin with `prefix`, in either case of ASCII letters? */
 bool pdr__text_begins(const pdr_value *string, const char *prefix);
 

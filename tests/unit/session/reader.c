@@ -412,6 +412,80 @@ TEST(session_reader, counts_levels_from_the_root_of_each_session)
     ASSERT_STR("too_deep", read_deep(129, 0, true));
 }
 
+/* What the first element of a stream is: "session", "value" or a reason. The
+ * stream has `levels` brackets between two texts. */
+static const char *read_around(const char *head, int levels, const char *tail,
+                               uint32_t max_depth, bool tolerant)
+{
+    pdr_buf text = TEXT_INIT;
+    const pdr_read_opts opts = {.max_depth = max_depth};
+    pdr_session_reader *reader = NULL;
+    pdr_session *s = NULL;
+    pdr_session_item item = {0};
+    bool end = false;
+    pdr_err err = PDR_ERR_INIT;
+    const char *what = NULL;
+
+    ASSERT_RC(PDR_OK, pdr_buf_append(&text, pdr_str_c(head), NULL));
+    for (int i = 0; i < levels; i++)
+        PUT(&text, "[");
+    for (int i = 0; i < levels; i++)
+        PUT(&text, "]");
+    PUT(&text, "%s", tail);
+    pdr_str left = pdr_buf_str(&text);
+    ASSERT_RC(PDR_OK,
+              pdr_session_reader_new(&reader, pdr_json_codec(), &opts, tolerant,
+                                     NULL, pdr_read_str, &left));
+    if (pdr_session_reader_next(&s, &item, &end, reader, &err) != PDR_OK)
+        what = err.reason;
+    else
+        what = s != NULL ? "session" : "value";
+    pdr_session_free(s);
+    pdr_value_free(item.value);
+    pdr_session_reader_free(reader);
+    pdr_buf_dispose(&text);
+    return what;
+}
+
+#define BUNDLE                                                             \
+    "{\"perdure\":{\"version\":\"1.0.0\",\"document\":{\"schemaVersion\":" \
+    "\"1.0\",\"data\":"
+
+TEST(session_reader, counts_no_level_around_a_session_or_document)
+{
+    static const struct {
+        const char *head, *tail, *what;
+        int levels; /* that are left inside */
+    } cases[] = {
+        {"[{\"session\":{\"stateBag\":{\"k\":", "}}}]", "value", 126},
+        {"{\"a\":{\"session\":{\"stateBag\":{\"k\":", "}}}}", "value", 126},
+        {"{\"session\":{\"stateBag\":{\"k\":", "}}}", "value", 126},
+        {"[{\"session\":{},\"additionalProperties\":{\"k\":", "}}]", "value",
+         126},
+        {"[" BUNDLE, "}},\"sessionId\":\"@dafx-a@k\"}]", "session", 127},
+        {"{\"a\":" BUNDLE, "}},\"stateBag\":{}}}", "session", 127},
+        {BUNDLE, "}}}", "session", 127},
+        {"[{\"perdure\":{\"version\":\"1.0.0\",\"x\":", "}}]", "session", 126},
+        {"[{\"session\":" BUNDLE, "}}}}]", "value", 127},
+        {"{\"a\":{\"session\":" BUNDLE, "}}}}}", "value", 127},
+        {"[{\"session_id\":\"s\",\"perdure\":{\"document\":", "}}]", "session",
+         126},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *head = cases[i].head, *tail = cases[i].tail;
+        int levels = cases[i].levels;
+
+        ASSERT_STR(cases[i].what, read_around(head, levels, tail, 0, true));
+        ASSERT_STR("too_deep", read_around(head, levels + 1, tail, 0, true));
+        ASSERT_STR(cases[i].what,
+                   read_around(head, levels - 118, tail, 10, true));
+        ASSERT_STR("too_deep", read_around(head, levels - 117, tail, 10, true));
+        if (strcmp(cases[i].what, "session") == 0)
+            ASSERT_STR("session", read_around(head, levels, tail, 0, false));
+    }
+}
+
 /* --- memory -------------------------------------------------------------- */
 
 /* A list of many sessions that is never in memory as a whole. */
@@ -662,6 +736,63 @@ TEST(session_reader, gives_a_failure_that_came_while_it_looked_ahead)
     ASSERT_STR("test", err.reason);
     ASSERT(strstr(err.message, "the disk is gone") != NULL);
     ASSERT_INT(2, calls);
+    pdr_session_reader_free(reader);
+}
+
+TEST(session_reader, looks_ahead_without_taking_anything)
+{
+    static const struct {
+        const char *text;
+        bool by_name;
+        size_t sessions;
+    } cases[] = {{"{\"a\":{\"stateBag\":{}},\"b\":{}}", true, 2},
+                 {"{\"session_id\":\"a\",\"state\":{}}", false, 1},
+                 {"[{\"stateBag\":{}}]", false, 1},
+                 {"[]", false, 0}};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        pdr_str left = pdr_str_c(cases[i].text);
+        pdr_session_reader *reader = NULL;
+        size_t count = 0;
+        bool by_name = false, end = false;
+
+        ASSERT_RC(PDR_OK,
+                  pdr_session_reader_new(&reader, pdr_json_codec(), NULL, false,
+                                         NULL, pdr_read_str, &left));
+        for (int again = 0; again < 2; again++) {
+            ASSERT_RC(PDR_OK, pdr_session_reader_look(&by_name, reader, NULL));
+            ASSERT_INT(cases[i].by_name, by_name);
+        }
+        while (!end) {
+            pdr_session *s = NULL;
+
+            ASSERT_RC(PDR_OK,
+                      pdr_session_reader_next(&s, NULL, &end, reader, NULL));
+            count += !end;
+            pdr_session_free(s);
+            ASSERT_RC(PDR_OK, pdr_session_reader_look(&by_name, reader, NULL));
+            ASSERT_INT(cases[i].by_name && !end, by_name);
+        }
+        ASSERT_SIZE(cases[i].sessions, count);
+        pdr_session_reader_free(reader);
+    }
+}
+
+TEST(session_reader, fails_as_it_failed_when_it_looked)
+{
+    pdr_str left = pdr_str_c("]");
+    pdr_session_reader *reader = NULL;
+    pdr_session *s = NULL;
+    bool by_name = false, end = false;
+    pdr_err first = PDR_ERR_INIT, then = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_OK, pdr_session_reader_new(&reader, pdr_json_codec(), NULL,
+                                             true, NULL, pdr_read_str, &left));
+    ASSERT_RC(PDR_EINVALID, pdr_session_reader_look(&by_name, reader, &first));
+    ASSERT_RC(PDR_EINVALID,
+              pdr_session_reader_next(&s, NULL, &end, reader, &then));
+    ASSERT_STR(first.message, then.message);
+    ASSERT_RC(PDR_EINVALID, pdr_session_reader_look(&by_name, reader, NULL));
     pdr_session_reader_free(reader);
 }
 
