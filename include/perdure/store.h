@@ -306,8 +306,8 @@ typedef struct pdr_edit {
     const pdr_head *origin;
 
     /* Head. The first three count only when the session is made. */
-    pdr_str agent;
-    pdr_str kind; /* absent: "unstated" */
+    pdr_str agent; /* absent: that of a durable id, else none */
+    pdr_str kind;  /* absent: "unstated" */
     pdr_str schema_version;
     bool set_state;
     pdr_session_state state;

@@ -32,19 +32,29 @@ static const char *name_fault(pdr_str name)
 }
 
 /* "@dafx-name@key"; the key may hold '@'. */
-static bool is_durable_id(pdr_str id)
+pdr_str pdr__durable_agent(pdr_str id)
 {
     static const char prefix[] = "@dafx-";
     const size_t skip = sizeof(prefix) - 1;
+    const pdr_str none = {NULL, 0};
     const char *at = NULL;
+    size_t len = 0;
 
     if (id.len <= skip || memcmp(id.ptr, prefix, skip) != 0)
-        return false;
+        return none;
     at = memchr(id.ptr + skip, '@', id.len - skip);
     if (at == NULL)
-        return false;
-    size_t name = (size_t)(at - id.ptr) - skip;
-    return name >= 1 && name <= PDR_MAX_AGENT_BYTES && skip + name + 1 < id.len;
+        return none;
+    len = (size_t)(at - id.ptr) - skip;
+    return len >= 1 && len <= PDR_MAX_AGENT_BYTES && skip + len + 1 < id.len
+               ? pdr_str_n(id.ptr + skip, len)
+               : none;
+}
+
+bool pdr__is_agent(pdr_str name)
+{
+    return name.len >= 1 && name.len <= PDR_MAX_AGENT_BYTES &&
+           name_fault(name) == NULL;
 }
 
 static pdr_rc check_ref_part(pdr_str part, const char *noun, size_t max,
@@ -80,7 +90,8 @@ pdr_rc pdr__ref_check(pdr_ref *out, const pdr_ref *ref, pdr_err *err)
     if (rc == PDR_OK)
         rc = check_ref_part(checked.id, "the id of a session", PDR_MAX_ID_BYTES,
                             err);
-    if (rc == PDR_OK && checked.id.ptr[0] == '@' && !is_durable_id(checked.id))
+    if (rc == PDR_OK && checked.id.ptr[0] == '@' &&
+        pdr__durable_agent(checked.id).ptr == NULL)
         rc = PDR_FAIL(err, BAD_REF,
                       "the id '%s' begins with '@' and is not of the form "
                       "@dafx-AGENT@KEY, with an agent of 1 to %u bytes",

@@ -74,6 +74,11 @@ PDR_MUST_CHECK pdr_rc pdr__seal_head(pdr_digest out, struct pdr__seal *seal,
 /* --- arguments (check.c, body.c) -------------------------------------------
  */
 
+/* The agent in the id of a durable session; absent if it is none. A part of
+ * `id`. */
+pdr_str pdr__durable_agent(pdr_str id);
+/* Can it be the name of an agent in a store? */
+bool pdr__is_agent(pdr_str name);
 /* `ref` with the default tenant if it names none. Fails with BAD_REF, and says
  * which part is wrong. */
 PDR_MUST_CHECK pdr_rc pdr__ref_check(pdr_ref *out, const pdr_ref *ref,
@@ -98,8 +103,7 @@ PDR_MUST_CHECK pdr_rc pdr__query_check(pdr_query *out, const pdr_query *query,
  * deep? Fails with BAD_BODY or TOO_DEEP and the offset. */
 PDR_MUST_CHECK pdr_rc pdr__body_check(pdr_str body, size_t depth, pdr_err *err);
 
-/* --- commits (plan.c, store.c) ---------------------------------------------
- */
+/* --- commits (plan.c, plan_copy.c) ---------------------------------------- */
 
 /* As pdr_head_check(), for those who check many. */
 PDR_MUST_CHECK pdr_rc pdr__head_check(struct pdr__seal *seal,

@@ -114,6 +114,26 @@ TEST(list, filters_by_agent)
     suite_close(store);
 }
 
+TEST(list, finds_a_durable_session_by_the_agent_in_its_id)
+{
+    static const struct made durable[] = {
+        {"@dafx-desk@7", NULL, NULL, 70, PDR_SESSION_IDLE, 0},
+        {"@dafx-desk@a@b", NULL, NULL, 71, PDR_SESSION_IDLE, 0},
+        {"@dafx-Desk@7", NULL, NULL, 72, PDR_SESSION_IDLE, 0},
+        {"@dafx-desk@8", NULL, "guide", 73, PDR_SESSION_IDLE, 0},
+        {"desk", NULL, NULL, 74, PDR_SESSION_IDLE, 0}};
+    pdr_store *store = open_with_some();
+    pdr_query query = {.what = PDR_READ_SESSIONS};
+
+    for (size_t i = 0; i < COUNT(durable); i++)
+        make(store, &durable[i]);
+    query.filter.agent = S("desk");
+    must_list("@dafx-desk@a@b @dafx-desk@7", store, &query);
+    query.filter.agent = S("guide"); /* as given */
+    must_list("@dafx-desk@8 a e b", store, &query);
+    suite_close(store);
+}
+
 TEST(list, filters_by_state)
 {
     pdr_store *store = open_with_some();
