@@ -355,8 +355,10 @@ typedef struct pdr_edit {
     size_t inbox_count;
 
     bool remove; /* delete the session; nothing else may be asked for. One
-                    with many rows is gone for readers at once; its rows go in
-                    steps, before the commit returns or by pdr_store_sweep() */
+                    with many rows, or large ones, is gone for readers at once;
+                    its rows go in steps, before the commit returns or by
+                    pdr_store_sweep(). Others wait for it and for each step,
+                    some milliseconds that rows of many MiB make longer */
 } pdr_edit;
 
 /* What became of one edit. */

@@ -38,7 +38,7 @@ int __wrap_sqlite3_step(sqlite3_stmt *stmt)
 
     note(sql);
     if (mistake == FORGETS_ROWS && replaces &&
-        begins(sql, "DELETE FROM log WHERE session=?1"))
+        begins(sql, "DELETE FROM log WHERE n IN"))
         return SQLITE_DONE;
     if (mistake == FORGETS_HEAD && hides && begins(sql, "REPLACE INTO unseen"))
         return SQLITE_DONE;

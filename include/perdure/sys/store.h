@@ -64,7 +64,9 @@ typedef struct pdr_plan {
     bool removes;           /* the session goes with all its rows; if `hides`,
                                in place of that: */
     bool hides;             /* its head goes to the unseen ones as `gone`, and
-                               its rows later, by sweep */
+                               its rows later, by sweep. A backend that can
+                               sweep may set it behind pdr_plan_finish(), when
+                               they take long; some may be gone then */
     bool unseen;         /* `next` stands among the unseen, and stays there */
     bool shows;          /* `next` leaves them, and stands under its ref */
     bool replaces;       /* shows, and `replaced` goes: if `hides` as `gone`

@@ -92,16 +92,15 @@ X(PAGES, "PRAGMA page_count")
 X(FREE_PAGES, "PRAGMA freelist_count")
 X(GIVE_PAGES, "PRAGMA incremental_vacuum")
 
-X(REMOVE_LOG, "DELETE FROM log WHERE session=?1")
-X(REMOVE_PARTS, "DELETE FROM parts WHERE session=?1")
-X(REMOVE_PROPERTIES, "DELETE FROM properties WHERE session=?1")
 X(REMOVE_HEAD, "DELETE FROM sessions WHERE no=?1")
 
-/* Some rows of one session. */
+/* Some rows of one session. The key stands first, and so decides how SQLite
+ * compares; with the number of the session in front it would not search for a
+ * key without a type, and walk over all rows of the part for each that goes. */
 X(SWEEP_LOG, "DELETE FROM log WHERE n IN"
   " (SELECT n FROM log WHERE session=?1 LIMIT ?2)")
-X(SWEEP_PARTS, "DELETE FROM parts WHERE (session,part,key) IN"
-  " (SELECT session,part,key FROM parts WHERE session=?1 LIMIT ?2)")
-X(SWEEP_PROPERTIES, "DELETE FROM properties WHERE (session,key) IN"
-  " (SELECT session,key FROM properties WHERE session=?1 LIMIT ?2)")
+X(SWEEP_PARTS, "DELETE FROM parts WHERE (key,part,session) IN"
+  " (SELECT key,part,session FROM parts WHERE session=?1 LIMIT ?2)")
+X(SWEEP_PROPERTIES, "DELETE FROM properties WHERE (key,session) IN"
+  " (SELECT key,session FROM properties WHERE session=?1 LIMIT ?2)")
 /* clang-format on */

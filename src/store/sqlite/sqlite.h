@@ -383,6 +383,12 @@ void pdr__group_dispose(struct pdr__group *group);
 void pdr__sqlite_commit(pdr_store *self, pdr_write *const *writes,
                         size_t count);
 
+/* Remove rows of the session with this number, inside a transaction, until none
+ * is left, `most` are gone, or it is that late (monotonic clock). Adds to
+ * `rows`. Gives SQLITE_OK, or what SQLite said. */
+int pdr__sweep_rows(uint64_t *rows, bool *is_empty, struct pdr__writer *writer,
+                    uint64_t no, uint64_t most, int64_t until_ms);
+
 /* Something else than commits that needs the writer. */
 typedef pdr_rc (*pdr__leader_fn)(struct pdr__sqlite *store, void *arg,
                                  pdr_err *err);

@@ -2,9 +2,10 @@
  * sweep.c - rows of sessions that no reader sees go, some at a time.
  *
  * WHY  A removed session may have a million rows, and everybody who commits
- *      waits while they go. So its head is hidden in the commit that removes
- *      it, and the rows go here, in steps of a few milliseconds that others
- *      commit between. What was staged and given up goes the same way.
+ *      waits while they go; or it has few that are large. So its head is hidden
+ *      in the commit that removes it, and the rows, or those that did not go in
+ *      time, go here, in steps of a few milliseconds that others commit
+ *      between. What was staged and given up goes the same way.
  *
  *          unseen, its time is over ──► marked, some rows gone ──► …
  *                                   ──► the last rows and the head
@@ -19,10 +20,10 @@
  */
 #include "sqlite.h"
 
-/* Rows that go before the clock is looked at, and milliseconds after which a
- * step ends: rows may be large. */
-#define SOME_ROWS 50
-#define STEP_MS   20
+/* Rows that go before the clock is looked at. They may be large: so there are
+ * few at first, and twice as many each time they took little time. */
+#define FIRST_ROWS 4
+#define MOST_ROWS  64
 
 struct sweep {
     int64_t now_ms;
@@ -99,43 +100,58 @@ static int64_t clock_ms(void)
     return pdr__monotonic_ms(pdr__clock_system());
 }
 
-/* Remove rows of one table until none is left (`*gone` is below what was asked
- * for), or the step is over. */
-static pdr_rc clear_table(struct sweep *sweep, const struct pdr__sqlite *store,
-                          enum pdr__sqlite_sql which, int64_t until_ms,
-                          bool *is_empty, pdr_err *err)
+struct clearing {
+    struct pdr__writer *writer;
+    uint64_t no;   /* of the session */
+    uint64_t most; /* rows in all */
+    uint64_t some; /* rows before the next look at the clock */
+    uint64_t rows; /* that are gone */
+    bool is_empty; /* the table that it is at */
+};
+
+/* Some rows of one table; none is left if fewer went than asked for. */
+static int clear_some(struct clearing *c, enum pdr__sqlite_sql which)
 {
-    sqlite3_stmt *stmt = store->writer.stmt[which];
-    pdr_rc rc = PDR_OK;
+    sqlite3_stmt *stmt = c->writer->stmt[which];
+    uint64_t left = c->most - c->rows;
+    uint64_t wanted = c->some < left ? c->some : left;
+    int64_t began_ms = clock_ms();
+    uint64_t gone = 0;
+    int code = SQLITE_OK;
 
-    *is_empty = false;
-    while (rc == PDR_OK && !*is_empty && sweep->add.rows < PDR_SWEEP_ROWS &&
-           clock_ms() < until_ms) {
-        pdr__bind_int(stmt, 1, (int64_t)sweep->no);
-        pdr__bind_int(stmt, 2, SOME_ROWS);
-        rc = change(store, which, err);
-        if (rc == PDR_OK) {
-            int gone = sqlite3_changes(store->writer.db);
-
-            sweep->add.rows += (uint64_t)gone;
-            *is_empty = gone < SOME_ROWS;
-        }
-    }
-    return rc;
+    pdr__bind_int(stmt, 1, (int64_t)c->no);
+    pdr__bind_int(stmt, 2, (int64_t)wanted);
+    code = pdr__writer_step(c->writer, which);
+    if (code != SQLITE_DONE)
+        return code;
+    gone = (uint64_t)sqlite3_changes(c->writer->db);
+    c->rows += gone;
+    c->is_empty = gone < wanted;
+    if (clock_ms() > began_ms + 1) /* a millisecond may end at any time */
+        c->some = FIRST_ROWS;
+    else if (c->some < MOST_ROWS)
+        c->some *= 2;
+    return SQLITE_OK;
 }
 
-static pdr_rc clear_rows(struct sweep *sweep, const struct pdr__sqlite *store,
-                         bool *is_empty, pdr_err *err)
+int pdr__sweep_rows(uint64_t *rows, bool *is_empty, struct pdr__writer *writer,
+                    uint64_t no, uint64_t most, int64_t until_ms)
 {
     static const enum pdr__sqlite_sql tables[] = {
         PDR_SQL_SWEEP_LOG, PDR_SQL_SWEEP_PARTS, PDR_SQL_SWEEP_PROPERTIES};
-    int64_t until_ms = clock_ms() + STEP_MS;
-    pdr_rc rc = PDR_OK;
+    struct clearing c = {
+        .writer = writer, .no = no, .most = most, .some = FIRST_ROWS};
+    size_t table = 0;
+    int code = SQLITE_OK;
 
-    *is_empty = true;
-    for (size_t i = 0; i < PDR_COUNT(tables) && rc == PDR_OK && *is_empty; i++)
-        rc = clear_table(sweep, store, tables[i], until_ms, is_empty, err);
-    return rc;
+    while (code == SQLITE_OK && table < PDR_COUNT(tables) && c.rows < most &&
+           clock_ms() < until_ms) {
+        code = clear_some(&c, tables[table]);
+        table += code == SQLITE_OK && c.is_empty;
+    }
+    *rows += c.rows;
+    *is_empty = table == PDR_COUNT(tables);
+    return code;
 }
 
 static pdr_rc mark(const struct sweep *sweep, const struct pdr__sqlite *store,
@@ -151,14 +167,16 @@ static pdr_rc mark(const struct sweep *sweep, const struct pdr__sqlite *store,
     return change(store, PDR_SQL_MARK_UNSEEN, err); /* I2 */
 }
 
-static pdr_rc clear(struct sweep *sweep, const struct pdr__sqlite *store,
+static pdr_rc clear(struct sweep *sweep, struct pdr__sqlite *store,
                     pdr_err *err)
 {
     bool is_empty = false;
-    pdr_rc rc = clear_rows(sweep, store, &is_empty, err);
+    int code =
+        pdr__sweep_rows(&sweep->add.rows, &is_empty, &store->writer, sweep->no,
+                        PDR_SWEEP_ROWS, clock_ms() + PDR_SWEEP_MS);
 
-    if (rc != PDR_OK)
-        return rc;
+    if (code != SQLITE_OK)
+        return failed(store, code, err);
     if (!is_empty)
         return mark(sweep, store, err);
     sweep->add.sessions = 1;

@@ -504,16 +504,22 @@ static pdr_rc run_for(struct pdr__job *job, enum pdr__sqlite_sql which,
     return change(job, which);
 }
 
-/* All rows now, or the head to the unseen ones and the rows later (sweep.c). */
-static pdr_rc let_go(struct pdr__job *job, const pdr_plan *plan, uint64_t epoch)
+/* All rows now; or the head to the unseen ones and the rows later (sweep.c), if
+ * they are many or take long. */
+static pdr_rc let_go(struct pdr__job *job, pdr_plan *plan, uint64_t epoch)
 {
-    static const enum pdr__sqlite_sql all[] = {
-        PDR_SQL_REMOVE_LOG, PDR_SQL_REMOVE_PARTS, PDR_SQL_REMOVE_PROPERTIES};
+    int64_t until_ms = pdr__monotonic_ms(pdr__clock_system()) + PDR_REMOVE_MS;
     int code = pdr__pack_flush(job->writer); /* may have rows of it */
-    pdr_rc rc = code == SQLITE_OK ? PDR_OK : pdr__job_failed(job, code);
+    bool is_empty = false;
+    uint64_t rows = 0;
+    pdr_rc rc = PDR_OK;
 
-    for (size_t i = 0; i < PDR_COUNT(all) && rc == PDR_OK && !plan->hides; i++)
-        rc = run_for(job, all[i], epoch);
+    if (code == SQLITE_OK && !plan->hides) {
+        code = pdr__sweep_rows(&rows, &is_empty, job->writer, epoch, UINT64_MAX,
+                               until_ms);
+        plan->hides = !is_empty;
+    }
+    rc = code == SQLITE_OK ? PDR_OK : pdr__job_failed(job, code);
     if (rc == PDR_OK)
         rc = run_for(job, PDR_SQL_REMOVE_HEAD, epoch);
     if (rc == PDR_OK && plan->hides) {
@@ -541,7 +547,7 @@ static pdr_rc move_waiting(struct pdr__job *job, const pdr_plan *plan)
 }
 
 /* The new one has the number that it was staged under. */
-static pdr_rc take_place(struct pdr__job *job, const pdr_plan *plan)
+static pdr_rc take_place(struct pdr__job *job, pdr_plan *plan)
 {
     pdr_rc rc = run_for(job, PDR_SQL_REMOVE_UNSEEN, plan->next.epoch);
 

@@ -120,6 +120,45 @@ TEST(sqlite_plan, of_each_read_is_a_search)
     stock_close(&stock);
 }
 
+/* Statements of the writer, in the order of sql.h. */
+static const char *const writes[] = {
+#define X(name, text) text,
+#include "sqlite/sql.h"
+#undef X
+};
+
+/* Those that change or find rows of one session have its number, and those of
+ * one row all of its key. */
+TEST(sqlite_plan, of_each_write_is_a_search)
+{
+    static const enum pdr__sqlite_sql whole_key[] = {
+        PDR_SQL_SET_PART, PDR_SQL_REMOVE_PART, PDR_SQL_MOVE_WORK,
+        PDR_SQL_SWEEP_PARTS};
+    struct stock stock;
+    size_t looked = 0;
+
+    stock_open(&stock);
+    for (size_t i = 0; i < PDR_COUNT(writes); i++) {
+        const char *plan = plan_of(&stock, writes[i]);
+        bool is_unseen = strstr(writes[i], " unseen") != NULL;
+
+        looked += strstr(plan, "SEARCH ") != NULL;
+        if (strstr(plan, "TEMP B-TREE") != NULL ||
+            (strstr(plan, "SCAN") != NULL && !is_unseen))
+            fail_msg("%s: %s", writes[i], plan);
+    }
+    ASSERT(looked > 15);
+    for (size_t i = 0; i < PDR_COUNT(whole_key); i++)
+        if (strstr(plan_of(&stock, writes[whole_key[i]]),
+                   "(session=? AND part=? AND key=?)") == NULL)
+            fail_msg("%s: %s", writes[whole_key[i]],
+                     plan_of(&stock, writes[whole_key[i]]));
+    if (strstr(plan_of(&stock, writes[PDR_SQL_SWEEP_PROPERTIES]),
+               "(session=? AND key=?)") == NULL)
+        fail_msg("%s", plan_of(&stock, writes[PDR_SQL_SWEEP_PROPERTIES]));
+    stock_close(&stock);
+}
+
 /* Whatever a list is asked for, the steps that it takes do not grow with the
  * store. */
 TEST(sqlite_plan, of_a_page_takes_the_same_steps_in_a_larger_store)

@@ -3,11 +3,29 @@
 #include "sqlite_room.h"
 
 #include <sqlite3.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "shim_vfs.h"
 #include "sqlite/sqlite.h"
 
 #define UNTIL 5000
+
+/* Milliseconds that go by whenever somebody looks at the clock. */
+static atomic_long look_ms, ahead_ms;
+
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+    int rc = (int)syscall(SYS_clock_gettime, clock, now);
+    long ahead = atomic_fetch_add(&ahead_ms, atomic_load(&look_ms));
+
+    now->tv_sec += ahead / 1000;
+    now->tv_nsec += ahead % 1000 * 1000000;
+    now->tv_sec += now->tv_nsec / 1000000000;
+    now->tv_nsec %= 1000000000;
+    return rc;
+}
 
 static pdr_edit stage_edit(pdr_stage_verb verb, uint64_t epoch)
 {
@@ -196,6 +214,70 @@ TEST(sqlite_sweep, does_not_undo_the_removal_that_it_follows)
     pdr_store_close(store);
     room_leave(&room);
     shim_free(shim);
+}
+
+/* Few rows may be large. The second sync is that of the first step. */
+TEST(sqlite_sweep, takes_over_what_takes_long_to_remove)
+{
+    enum { ROWS = 400 };
+    static pdr_entry entries[ROWS];
+    const struct shim_fault fault = {.op = SHIM_SYNC, .nth = 2};
+    struct shim *shim = shim_new("slow");
+    pdr_edit edit = edit_of("s", 0);
+    struct room room;
+    pdr_store *store = NULL;
+
+    for (size_t i = 0; i < ROWS; i++)
+        entries[i].body = PDR_LIT("{}");
+    edit.entries = entries;
+    edit.entry_count = ROWS;
+    room_enter(&room);
+    store = store_open(&room, "?vfs=slow");
+    ASSERT_RC(PDR_OK, commit_one(store, &edit, NULL, NULL));
+    edit = edit_of("s", 1);
+    edit.remove = true;
+    shim_fail(shim, &fault);
+    atomic_store(&look_ms, 1);
+    ASSERT_RC(PDR_OK, commit_one(store, &edit, NULL, NULL));
+    atomic_store(&look_ms, 0);
+    ASSERT_SIZE(1, shim_failed(shim));
+    pdr_store_close(store);
+    store = store_open(&room, "?vfs=slow");
+    ASSERT_INT(0, sql_int(&room, "SELECT count(*) FROM sessions"));
+    ASSERT_RC(PDR_OK, pdr_store_verify(NULL, store, NULL, NULL, NULL, NULL));
+    ASSERT_RC(PDR_OK, sweep(store, NULL, NULL));
+    ASSERT_INT(0, sql_int(&room, "SELECT count(*) FROM unseen"));
+    ASSERT_INT(0, sql_int(&room, "SELECT count(*) FROM log"));
+    pdr_store_close(store);
+    room_leave(&room);
+    shim_free(shim);
+}
+
+/* Rows of 1 MiB and more may go in a step: it looks at the clock before it has
+ * taken many of them. */
+TEST(sqlite_sweep, ends_a_step_that_takes_long)
+{
+    pdr_sweep_report report = {0, 0, 0};
+    struct room room;
+    pdr_store *store = NULL;
+    bool more = false;
+
+    room_enter(&room);
+    store = store_open(&room, "");
+    (void)stage_rows(store, 400);
+    atomic_store(&look_ms, PDR_SWEEP_MS / 3);
+    ASSERT_RC(PDR_OK, store->ops->sweep(store, UNTIL, &report, &more, NULL));
+    atomic_store(&look_ms, 0);
+    ASSERT(more);
+    ASSERT(report.rows > 0 && report.rows <= 16);
+    ASSERT_INT(402 - (int64_t)report.rows,
+               sql_int(&room, "SELECT (SELECT count(*) FROM log)+(SELECT "
+                              "count(*) FROM parts)+(SELECT count(*) FROM "
+                              "properties)"));
+    ASSERT_RC(PDR_OK, sweep(store, NULL, NULL));
+    ASSERT_INT(0, sql_int(&room, "SELECT count(*) FROM log"));
+    pdr_store_close(store);
+    room_leave(&room);
 }
 
 TEST(sqlite_sweep, fails_when_the_disk_cannot_be_read)
