@@ -12,7 +12,7 @@
  *                      │ └── its writes ended ──► leaves
  *                      └── its time is over ────► leaves, busy
  *
- * INVARIANTS, cited below as I1..I5
+ * INVARIANTS, cited below as I1..I6
  *   I1  At most one thread leads. Only it touches the line and the writer.
  *   I2  A write is either in the queue, or with the leader, or ended. Who finds
  *       its time over takes out only what is in the queue.
@@ -22,6 +22,10 @@
  *   I5  A task, which is something else than commits (clearing, giving room
  *       back), waits in the same queue and is a batch of its own: so it has its
  *       turn, and takes one turn.
+ *   I6  A ticket is in the queue if and only if a write of it is still to be
+ *       taken. One that a leader took in part goes to the end, also if it is
+ *       the leader's own: nobody waits for more than a batch of it. Its writes
+ *       are taken in their order.
  */
 #include <errno.h>
 #include <time.h>
@@ -113,12 +117,22 @@ static bool take_from(struct batch *batch, struct pdr__ticket *ticket)
 
 static void gather(struct batch *batch, struct pdr__group *group)
 {
+    struct pdr__ticket *ticket = group->first;
+    bool has_room = true;
+
     batch->count = batch->bytes = 0;
-    batch->is_task = group->first != NULL && group->first->task != NULL;
-    while (group->first != NULL && take_from(batch, group->first)) {
-        unlink_ticket(group, group->first);
-        if (batch->is_task ||
-            (group->first != NULL && group->first->task != NULL))
+    batch->is_task = ticket != NULL && ticket->task != NULL;
+    while (has_room && ticket != NULL) {
+        size_t count = batch->count;
+
+        has_room = take_from(batch, ticket);
+        if (!has_room && batch->count == count)
+            return; /* it is the first of the next batch */
+        unlink_ticket(group, ticket);
+        if (!has_room)
+            enqueue(group, ticket); /* I6 */
+        ticket = group->first;
+        if (batch->is_task || (ticket != NULL && ticket->task != NULL))
             return; /* I5 */
     }
 }
