@@ -15,10 +15,13 @@
  *
  *      FILE-lock    flock()    the writer lock
  *        byte 0     shared     by everybody who has the store open
- *        byte 1…64  exclusive  the places of the line
- *      and its only byte says whether the last sync of the log ended well.
+ *        behind it  exclusive  the places of the line, 2^52 bytes each. The
+ *                              first byte is the place; how many are locked
+ *                              tells when its owner looked last
+ *      and its bytes say whether the last sync of the log ended well, and how
+ *      long the log was after the last one that did (left.c).
  *
- * INVARIANTS, cited below as I1..I7
+ * INVARIANTS, cited below as I1..I8
  *   I1  The lock and the places belong to the open file, not to the process or
  *       a thread: two handles in one process exclude each other, too, and the
  *       kernel takes all back from a process that dies.
@@ -35,6 +38,9 @@
  *   I7  The file is removed only by who holds the lock on it and has made it,
  *       while nobody has the store open. Who gets the lock looks whether the
  *       file is still there: from then on nobody else removes it.
+ *   I8  Who is passed once for not looking is waited for again only when it has
+ *       looked, or somebody else has come in front: a process that stays
+ *       stopped costs each of the others one wait, not one a commit.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -43,12 +49,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sqlite.h"
+#include "vfs.h"
 
 #define BYTE_OPEN   0
 #define BYTE_PLACE  1
 #define PLACES      64
 #define PATIENCE_MS 100
+
+/* Of one place: more than a clock counts microseconds. */
+#define PLACE_BYTES ((off_t)1 << 52)
 
 /* Between two looks: the first in line looks often, those behind less so. A
  * lock is held for milliseconds; where nothing moved for longer than that,
@@ -84,7 +93,7 @@ static int64_t now_ms(void)
 
 /* --- bytes of the file --------------------------------------------------- */
 
-static bool set_bytes(int fd, short type, int start, int count)
+static bool set_bytes(int fd, short type, off_t start, off_t count)
 {
     struct flock bytes = {
         .l_type = type, .l_whence = SEEK_SET, .l_start = start, .l_len = count};
@@ -92,25 +101,43 @@ static bool set_bytes(int fd, short type, int start, int count)
     return fcntl(fd, F_OFD_SETLK, &bytes) == 0;
 }
 
-/* Does somebody else hold one of these? */
-static bool is_taken(int fd, int start, int count)
+/* How many of these bytes somebody else holds, of one if several do. */
+static off_t count_taken(int fd, off_t start, off_t count)
 {
     struct flock bytes = {.l_type = F_WRLCK,
                           .l_whence = SEEK_SET,
                           .l_start = start,
                           .l_len = count};
 
-    return fcntl(fd, F_OFD_GETLK, &bytes) == 0 && bytes.l_type != F_UNLCK;
+    if (fcntl(fd, F_OFD_GETLK, &bytes) != 0 || bytes.l_type == F_UNLCK)
+        return 0;
+    return bytes.l_len;
 }
 
+static bool is_open(int fd)
+{
+    return count_taken(fd, BYTE_OPEN, 1) != 0;
+}
+
+/* Does somebody else stand there, or behind? */
+static bool is_taken_from(const struct pdr__line *line, int place)
+{
+    return count_taken(line->fd, BYTE_PLACE + place * PLACE_BYTES,
+                       (PLACES - place) * PLACE_BYTES) != 0;
+}
+
+/* One that we have grows by the time that went by: so others see that we are
+ * awake. */
 static bool take_place(const struct pdr__line *line, int place)
 {
-    return set_bytes(line->fd, F_WRLCK, BYTE_PLACE + place, 1);
+    return set_bytes(line->fd, F_WRLCK, BYTE_PLACE + place * PLACE_BYTES,
+                     1 + now_us() % (PLACE_BYTES - 1));
 }
 
 static void give_place(const struct pdr__line *line, int place)
 {
-    (void)set_bytes(line->fd, F_UNLCK, BYTE_PLACE + place, 1);
+    (void)set_bytes(line->fd, F_UNLCK, BYTE_PLACE + place * PLACE_BYTES,
+                    PLACE_BYTES);
 }
 
 /* --- the line ------------------------------------------------------------ */
@@ -123,7 +150,7 @@ static int line_end(const struct pdr__line *line)
     while (low < high) {
         int middle = low + (high - low) / 2;
 
-        if (is_taken(line->fd, BYTE_PLACE + middle, PLACES - middle))
+        if (is_taken_from(line, middle))
             low = middle + 1;
         else
             high = middle;
@@ -165,12 +192,25 @@ static bool take_lock(struct pdr__line *line)
     return true;
 }
 
+/* Another number as soon as one of those in front looks, moves or leaves. */
+static int64_t sum_in_front(const struct pdr__line *line)
+{
+    int64_t sum = 0;
+
+    for (int place = 0; place < line->place; place++)
+        sum += count_taken(line->fd, BYTE_PLACE + place * PLACE_BYTES,
+                           PLACE_BYTES);
+    return sum;
+}
+
 /* I3. Who stands in front and only sleeps has time to wake up and to take it.
  */
 static bool pass_those_in_front(struct pdr__line *line)
 {
     int64_t now = now_ms();
 
+    if (line->asleep != 0 && line->asleep == sum_in_front(line)) /* I8 */
+        return take_lock(line);
     if (now - line->moved_ms <= PATIENCE_MS)
         return false;
     if (flock(line->fd, LOCK_EX | LOCK_NB) != 0) {
@@ -179,8 +219,10 @@ static bool pass_those_in_front(struct pdr__line *line)
     }
     if (line->free_ms == 0)
         line->free_ms = now;
-    if (now - line->free_ms > FREE_MS)
+    if (now - line->free_ms > FREE_MS) {
+        line->asleep = sum_in_front(line);
         return take_lock(line);
+    }
     (void)flock(line->fd, LOCK_UN);
     return false;
 }
@@ -211,16 +253,22 @@ bool pdr__line_try(struct pdr__line *line)
     assert(!line->held);
     if (line->place < 0) {
         learn(line);
-        if (!is_taken(line->fd, BYTE_PLACE, PLACES) && take_lock(line))
+        if (!is_taken_from(line, 0) && take_lock(line)) {
+            line->asleep = 0;
             return true; /* I4 */
+        }
         if (line->wrote)
             let_others_go(line);
         join(line);
     }
     move_up(line);
-    if (line->place == 0)
-        return take_lock(line);
-    return line->place > 0 && pass_those_in_front(line);
+    if (line->place < 0)
+        return false;
+    if (line->place == 0 ? take_lock(line) : pass_those_in_front(line))
+        return true;
+    if (now_ms() - line->moved_ms > PATIENCE_MS) /* nobody passes before */
+        (void)take_place(line, line->place);     /* I8 */
+    return false;
 }
 
 /* I6 */
@@ -286,7 +334,7 @@ pdr_rc pdr__line_enter(struct pdr__line *line, pdr_err *err)
 bool pdr__line_is_last(const struct pdr__line *line)
 {
     assert(line->held);
-    return !is_taken(line->fd, BYTE_OPEN, 1);
+    return !is_open(line->fd);
 }
 
 /* Closing the file here gives nothing back: the locks belong to files that are
@@ -294,7 +342,7 @@ bool pdr__line_is_last(const struct pdr__line *line)
 bool pdr__line_is_used(const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    bool is_used = fd >= 0 && is_taken(fd, BYTE_OPEN, 1);
+    bool is_used = fd >= 0 && is_open(fd);
 
     if (fd >= 0)
         (void)close(fd);

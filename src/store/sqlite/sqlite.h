@@ -45,13 +45,15 @@ struct pdr__line {
     int64_t moved_ms; /* when it came to its place */
     int64_t free_ms;  /* since when it sees the lock free, while nobody in front
                          takes it; 0: it does not */
+    int64_t asleep;   /* what sum_in_front() was when they were passed; 0:
+                         nobody was, or all are gone */
     bool wrote;       /* its last turn at the lock changed the store */
     int64_t left_us;  /* when it gave the lock back; 0: it came back since */
     int64_t come_back_us; /* that it needs for that, when it was refused */
 };
 
 /* clang-format off */
-#define PDR_LINE_INIT {-1, false, -1, false, 0, 0, false, 0, 0}
+#define PDR_LINE_INIT {-1, false, -1, false, 0, 0, 0, false, 0, 0}
 /* clang-format on */
 
 /* Statements of the writer; their texts stand in sql.h. */

@@ -114,6 +114,124 @@ TEST(sqlite_line, lets_nobody_pass_who_only_sleeps)
     lines_leave(&lines);
 }
 
+/* line[1] stands in front and does not look; line[2] passes it, which takes a
+ * while. Gives the lock back. */
+static void pass_one_that_is_stopped(struct pdr__line *line)
+{
+    ASSERT(pdr__line_try(&line[0]));
+    ASSERT(!pdr__line_try(&line[1]));
+    pdr__line_leave(&line[0]);
+    ASSERT(!pdr__line_try(&line[2]));
+    line[2].moved_ms -= 1000;
+    ASSERT(!pdr__line_try(&line[2]));
+    line[2].free_ms -= 1000;
+    ASSERT(pdr__line_try(&line[2]));
+    pdr__line_leave(&line[2]);
+}
+
+TEST(sqlite_line, waits_once_for_one_that_stays_stopped)
+{
+    struct lines lines;
+    struct pdr__line *line = lines.line;
+
+    lines_enter(&lines);
+    pass_one_that_is_stopped(line);
+    for (size_t turn = 0; turn < 100; turn++) {
+        ASSERT(pdr__line_try(&line[2])); /* at the first look */
+        ASSERT(!pdr__line_try(&line[3]));
+        pdr__line_leave(&line[2]);
+        ASSERT(!pdr__line_try(&line[3])); /* it has to find out by itself */
+        pdr__line_leave(&line[3]);
+    }
+    lines_leave(&lines);
+}
+
+TEST(sqlite_line, keeps_the_order_behind_one_that_stays_stopped)
+{
+    struct lines lines;
+    struct pdr__line *line = lines.line;
+
+    lines_enter(&lines);
+    pass_one_that_is_stopped(line);
+    ASSERT(pdr__line_try(&line[2]));
+    ASSERT(!pdr__line_try(&line[3]));
+    pdr__line_leave(&line[2]);
+    ASSERT(!pdr__line_try(&line[2])); /* behind line[3], which is awake */
+    ASSERT_INT(2, line[2].place);
+    line[3].moved_ms -= 1000;
+    ASSERT(!pdr__line_try(&line[3]));
+    line[3].free_ms -= 1000;
+    ASSERT(pdr__line_try(&line[3]));
+    pdr__line_leave(&line[3]);
+    ASSERT(pdr__line_try(&line[2]));
+    pdr__line_leave(&line[2]);
+    lines_leave(&lines);
+}
+
+TEST(sqlite_line, waits_again_for_one_that_looks_again)
+{
+    struct lines lines;
+    struct pdr__line *line = lines.line;
+
+    lines_enter(&lines);
+    pass_one_that_is_stopped(line);
+    ASSERT(pdr__line_try(&line[2]));
+    line[1].moved_ms -= 1000; /* as long as it was stopped */
+    ASSERT(!pdr__line_try(&line[1]));
+    pdr__line_leave(&line[2]);
+    ASSERT(!pdr__line_try(&line[2]));
+    ASSERT(pdr__line_try(&line[1]));
+    pdr__line_leave(&line[1]);
+    ASSERT(pdr__line_try(&line[2]));
+    pdr__line_leave(&line[2]);
+    lines_leave(&lines);
+}
+
+/* The first of two that were stopped goes on: only the second stands directly
+ * in front of those who passed both. */
+TEST(sqlite_line, waits_again_when_any_of_those_in_front_looks)
+{
+    struct lines lines;
+    struct pdr__line *line = lines.line;
+
+    lines_enter(&lines);
+    ASSERT(pdr__line_try(&line[0]));
+    for (size_t i = 1; i < LINES; i++)
+        ASSERT(!pdr__line_try(&line[i]));
+    pdr__line_leave(&line[0]);
+    line[3].moved_ms -= 1000;
+    ASSERT(!pdr__line_try(&line[3]));
+    line[3].free_ms -= 1000;
+    ASSERT(pdr__line_try(&line[3]));
+    pdr__line_leave(&line[3]);
+    ASSERT(pdr__line_try(&line[3]));
+    line[1].moved_ms -= 1000;
+    ASSERT(!pdr__line_try(&line[1]));
+    pdr__line_leave(&line[3]);
+    ASSERT(!pdr__line_try(&line[3]));
+    ASSERT(pdr__line_try(&line[1]));
+    pdr__line_leave(&line[1]);
+    lines_leave(&lines);
+}
+
+TEST(sqlite_line, waits_for_another_one_in_the_place_of_one_that_was_stopped)
+{
+    struct lines lines;
+    struct pdr__line *line = lines.line;
+
+    lines_enter(&lines);
+    pass_one_that_is_stopped(line);
+    ASSERT(pdr__line_try(&line[2]));
+    pdr__line_leave(&line[1]); /* killed, say */
+    ASSERT(!pdr__line_try(&line[3]));
+    ASSERT_INT(0, line[3].place);
+    pdr__line_leave(&line[2]);
+    ASSERT(!pdr__line_try(&line[2]));
+    ASSERT(pdr__line_try(&line[3]));
+    pdr__line_leave(&line[3]);
+    lines_leave(&lines);
+}
+
 /* How often one in this place looks until that time. */
 static size_t count_looks(int place, int64_t until_ms)
 {
