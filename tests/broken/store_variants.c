@@ -84,6 +84,9 @@ pdr_rc __wrap_pdr_store_commit(pdr_committed *out, pdr_store *store,
     if (variant() == STORE_SPLITS)
         return split(out, store, edits, count, options, err);
     rc = __real_pdr_store_commit(out, store, edits, count, options, err);
+    if (variant() == STORE_DOUBLES && rc == PDR_OK &&
+        ++calls % DROP_ONE_OUT == 0)
+        return PDR_ECONFLICT; /* so its writer tries again */
     if (variant() == STORE_FORGETS)
         usleep(LATE_US); /* a kill comes between more often than not */
     return rc;

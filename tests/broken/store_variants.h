@@ -13,7 +13,8 @@ enum store_variant {
     STORE_FORGETS,          /* does not see that a correlation id is known */
     STORE_IGNORES_REVISION, /* lets in who is late */
     STORE_IGNORES_FENCE,    /* lets in who has lost the lease */
-    STORE_LETS_PUSH         /* half of the processes do not stand in line */
+    STORE_LETS_PUSH,        /* half of the processes do not stand in line */
+    STORE_DOUBLES           /* now and then a commit is made and refused */
 };
 
 void store_variant_choose(enum store_variant variant);

@@ -14,6 +14,7 @@
 #include "store_writer.h"
 
 #define MAX_FENCES 20000 /* of one process */
+#define MAX_RACERS (RACE_MAX_PROCESSES * RACE_MAX_THREADS)
 #define LEASE_MS   15
 
 /* What one process was told. */
@@ -29,6 +30,8 @@ struct board {
     atomic_uint ready;
     atomic_bool go, stop;
     struct lane lanes[RACE_MAX_PROCESSES];
+    atomic_uint told[MAX_RACERS]; /* rows of each that were acknowledged: the
+                                     first so many */
 };
 
 struct race {
@@ -90,6 +93,13 @@ static pdr_rc commit(struct racer *racer, pdr_committed *told,
     return rc;
 }
 
+static void acknowledge(struct racer *racer)
+{
+    racer->n++;
+    atomic_store(&racer->board->told[racer->number - 1], racer->n);
+    atomic_fetch_add(&racer->lane->acknowledged, 1);
+}
+
 /* Revision, epoch and last entry of a session that is there. */
 static void look(struct racer *racer, pdr_edit *edit, struct note *last)
 {
@@ -132,8 +142,7 @@ static void append(struct racer *racer)
         return;
     if (rc != PDR_OK)
         give_up(racer, "cannot append", &err);
-    racer->n++;
-    atomic_fetch_add(&racer->lane->acknowledged, 1);
+    acknowledge(racer);
 }
 
 /* One row of the journal. False if the lease is lost. */
@@ -159,8 +168,7 @@ static bool step(struct racer *racer, uint64_t fence)
     }
     if (rc != PDR_OK)
         give_up(racer, "cannot add a step", &err);
-    racer->n++;
-    atomic_fetch_add(&racer->lane->acknowledged, 1);
+    acknowledge(racer);
     return true;
 }
 
@@ -372,18 +380,63 @@ struct count {
     struct race_result *out;
     const struct race *race;
     struct note last;
+    unsigned char *seen[MAX_RACERS]; /* owned: how often each row was met; row
+                                        n of a racer is seen[racer][n - 1] */
 };
+
+static unsigned told_to(const struct race *race, unsigned racer)
+{
+    return atomic_load(&race->board->told[racer]);
+}
+
+static void count_begin(struct count *count)
+{
+    for (unsigned i = 0; i < MAX_RACERS; i++) {
+        count->seen[i] = calloc((size_t)told_to(count->race, i) + 1, 1);
+        ASSERT(count->seen[i] != NULL);
+    }
+}
+
+/* What was acknowledged is there, and once. */
+static void count_end(struct count *count)
+{
+    for (unsigned i = 0; i < MAX_RACERS; i++) {
+        for (unsigned k = 0; k < told_to(count->race, i); k++)
+            count->out->lost += count->seen[i][k] == 0;
+        free(count->seen[i]);
+    }
+}
+
+/* Whose row it is. False if it is none that somebody was told of. */
+static bool count_row(struct count *count, struct note *note, pdr_str body)
+{
+    unsigned racer = 0, n = 0;
+
+    count->out->stored++;
+    if (!note_read(note, body) || deed_writer(note->id) - 1 >= MAX_RACERS) {
+        count->out->wrong++;
+        return false;
+    }
+    racer = deed_writer(note->id) - 1;
+    n = deed_n(note->id);
+    if (n == 0 || n > told_to(count->race, racer))
+        count->out->wrong++;
+    else if (count->seen[racer][n - 1] > 0)
+        count->out->doubled++;
+    else
+        count->seen[racer][n - 1] = 1;
+    return true;
+}
 
 /* Each entry stands behind what its writer saw. */
 static void count_entry(struct count *count, const pdr_entry *entry)
 {
     struct note note;
 
-    count->out->stored++;
-    if (!note_read(&note, entry->body) || note.after != count->last.id)
-        count->out->wrong++;
-    else
-        count->last = note;
+    if (!count_row(count, &note, entry->body))
+        return;
+    count->out->forked += note.after != count->last.id;
+    count->last = note;
 }
 
 static bool held_by(const struct race *race, unsigned process, uint64_t fence)
@@ -403,15 +456,11 @@ static void count_step(struct count *count, const pdr_work *row)
     unsigned process = 0;
     struct note note;
 
-    count->out->stored++;
-    if (!note_read(&note, row->body) || deed_writer(note.id) == 0) {
-        count->out->wrong++;
+    if (!count_row(count, &note, row->body))
         return;
-    }
     process = (deed_writer(note.id) - 1) / RACE_MAX_THREADS;
-    if (note.fence < count->last.fence ||
-        !held_by(count->race, process % RACE_MAX_PROCESSES, note.fence))
-        count->out->wrong++;
+    count->out->forked += note.fence < count->last.fence ||
+                          !held_by(count->race, process, note.fence);
     count->last = note;
 }
 
@@ -452,8 +501,10 @@ static void count_store(struct race_result *out, const struct race *race,
 
     ASSERT_RC(PDR_OK, pdr_store_open(
                           &store, writer_uri(uri, race->room.path, ""), NULL));
+    count_begin(&count);
     for (unsigned i = 0; i < race->plan->sessions; i++)
         count_session(&count, store, i, what);
+    count_end(&count);
     if (pdr_store_verify(NULL, store, NULL, &err, NULL, NULL) != PDR_OK) {
         fprintf(stderr, "verify: %s\n", err.message);
         out->wrong++;
@@ -468,9 +519,9 @@ static void check_fences(struct race_result *out, const struct race *race)
         struct lane *lane = &race->board->lanes[i];
         size_t count = atomic_load(&lane->fence_count);
         for (size_t k = 0; k < count; k++) {
-            out->wrong += k > 0 && lane->fences[k] <= lane->fences[k - 1];
+            out->forked += k > 0 && lane->fences[k] <= lane->fences[k - 1];
             for (unsigned other = i + 1; other < race->plan->processes; other++)
-                out->wrong += held_by(race, other, lane->fences[k]);
+                out->forked += held_by(race, other, lane->fences[k]);
         }
     }
 }
@@ -518,12 +569,19 @@ void store_race_lease(struct race_result *out, const struct race_plan *plan)
     race_end(&race);
 }
 
+size_t race_mistakes(const struct race_result *result)
+{
+    return result->lost + result->doubled + result->forked + result->wrong;
+}
+
 void race_result_print(const char *name, const struct race_result *r)
 {
-    printf("%s: %zu acknowledged, %zu stored, %zu wrong, %zu conflicts, "
-           "%zu leases taken, %zu held by others, %zu fenced off\n",
-           name, r->acknowledged, r->stored, r->wrong, r->conflicts, r->taken,
-           r->busy, r->fenced);
+    printf(
+        "%s: %zu acknowledged, %zu stored, %zu lost, %zu doubled, %zu forked, "
+        "%zu wrong, %zu conflicts, %zu leases taken, %zu held by others, "
+        "%zu fenced off\n",
+        name, r->acknowledged, r->stored, r->lost, r->doubled, r->forked,
+        r->wrong, r->conflicts, r->taken, r->busy, r->fenced);
     printf("%s: the slowest process got %zu of a fair share of %zu, the "
            "longest commit took %.1f ms, %zu failed\n",
            name, r->slowest, r->fair, (double)r->longest_us / 1000,

@@ -26,7 +26,11 @@ struct race_plan {
 struct race_result {
     size_t acknowledged;  /* entries, or journal rows under a lease */
     size_t stored;        /* of them that are there */
-    size_t wrong;         /* rows that are not where they belong */
+    size_t lost;          /* acknowledged, and not there */
+    size_t doubled;       /* there more than once */
+    size_t forked;        /* not behind what its writer saw; under a lease that
+                             its writer did not hold, or that two held */
+    size_t wrong;         /* not as written, told to nobody, or not verified */
     size_t conflicts;     /* appends: came too late, and tried again */
     size_t busy, fenced;  /* leases: held by somebody else, lost */
     size_t taken;         /* leases: fences that were given */
@@ -41,6 +45,8 @@ void store_race_append(struct race_result *out, const struct race_plan *plan);
 /* Everybody wants the lease of one session, for a few rows of its journal. */
 void store_race_lease(struct race_result *out, const struct race_plan *plan);
 
+/* Rows and leases that are not as they were told. */
+size_t race_mistakes(const struct race_result *result);
 void race_result_print(const char *name, const struct race_result *result);
 
 #endif
