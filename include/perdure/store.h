@@ -203,12 +203,12 @@ typedef struct pdr_head {
  *
  * @param[out] out  owned; release with pdr_store_close(). NULL on failure.
  * @param uri       borrowed for the call.
- * @return PDR_OK; PDR_EINVALID (reasons "bad_uri", "not_a_store");
- * PDR_ENOTFOUND
- *         ("no_store"); PDR_EVERSION ("store_version"); PDR_EDENIED
- *         ("wrong_key", "unsafe_file"); PDR_EBUSY ("store_locked");
- * PDR_ECORRUPT
- *         ("store_damaged"); PDR_EIO ("file_failed"); PDR_ENOMEM.
+ * @return PDR_OK; PDR_EINVALID (reasons "bad_uri", "not_a_store",
+ *         "bad_key_file"); PDR_ENOTFOUND ("no_store", "no_key_file");
+ *         PDR_EVERSION ("store_version"); PDR_EDENIED ("wrong_key",
+ *         "unsafe_file"); PDR_EBUSY ("store_locked"); PDR_ECORRUPT
+ *         ("store_damaged"); PDR_EIO ("file_failed"); PDR_ENOMEM; PDR_EMISUSE
+ *         ("after_fork": this process was forked while its parent had it open).
  * @thread any  @since 0.1
  */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_store_open(pdr_store **out, const char *uri,
@@ -593,7 +593,9 @@ typedef pdr_rc (*pdr_vacuum_fn)(void *arg, const pdr_vacuum_report *report,
 /**
  * Give the room that removed rows left in the file back to the file system. In
  * steps that hold the writer lock for 100 ms at most and let other commits come
- * between; stopped at any moment, what was given back stays given back.
+ * between; stopped at any moment, what was given back stays given back. The
+ * first step may copy what others left in the log, up to 48 MB: on a disk that
+ * needs longer for that, it takes as long as that.
  *
  * @param[out] out  may be NULL. Filled as far as it came.
  * @param fn        may be NULL.

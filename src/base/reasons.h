@@ -156,6 +156,7 @@
     X(UNSAFE_FILE,        DENIED,      "unsafe_file")                          \
     X(WRONG_KEY,          DENIED,      "wrong_key")                            \
     X(BAD_KEY_FILE,       INVALID,     "bad_key_file")                         \
+    X(NO_KEY_FILE,        NOTFOUND,    "no_key_file")                          \
     X(READ_ONLY,          DENIED,      "read_only")                            \
     X(IN_DOUBT,           IO,          "in_doubt")                             \
     X(COMMIT_UNKNOWN,     UNKNOWN,     "commit_unknown")                       \

@@ -144,18 +144,6 @@ void sto_shorten(pdr_err *err)
                 strlen(end + strlen(middle)) + 1);
 }
 
-/* The library looks at a key as it is; that there is no such file is the slip
- * of whoever named it. */
-static pdr_rc key_failed(const struct sto_from *s, pdr_rc rc, pdr_err *err)
-{
-    struct stat info;
-
-    if (s->key == NULL || stat(s->key, &info) == 0 || errno != ENOENT)
-        return rc;
-    return pdr_err_set(err, PDR_ENOTFOUND, "no_key_file",
-                       "there is no such file as '%.160s' for its key", s->key);
-}
-
 /* The folder of a path, ended by NUL. */
 static void folder_of(char *out, size_t cap, const char *path)
 {
@@ -232,8 +220,6 @@ static pdr_rc explain(const struct sto_from *s, const char *mode, pdr_rc rc,
                       pdr_err *err)
 {
     sto_shorten(err);
-    if (strcmp(err->reason, "bad_key_file") == 0)
-        return key_failed(s, rc, err);
     if (sto_has_scheme(s->uri))
         return rc;
     if (strcmp(err->reason, "no_parent") == 0)
@@ -251,7 +237,8 @@ pdr_rc sto_open(pdr_store **out, const struct sto_from *s, const char *mode,
         return no_right(NULL, "you may read it, but not write it", err);
     sto_put_uri(&uri, s, mode);
     rc = pdr_store_open(out, uri.ptr, err);
-    if (rc == PDR_ENOTFOUND && strcmp(mode, "rwc") == 0)
+    if (rc == PDR_ENOTFOUND && strcmp(mode, "rwc") == 0 &&
+        strcmp(err->reason, "no_store") == 0)
         err->reason = "no_parent"; /* the message says what is missing */
     if (rc != PDR_OK)
         rc = explain(s, mode, rc, err);
@@ -281,7 +268,8 @@ static const char *key_hint(char out[STO_HINT_MAX], const struct sto_from *s,
     const char *option = s->key_option != NULL ? s->key_option : "--key";
 
     if (strcmp(err->reason, "no_key_file") == 0)
-        snprintf(out, STO_HINT_MAX, "check the name that %s gives", option);
+        snprintf(out, STO_HINT_MAX, "check the name that %s gives",
+                 s->key != NULL ? option : "key=");
     else if (s->key == NULL)
         snprintf(out, STO_HINT_MAX, "%s FILE names the file with its key",
                  option);

@@ -19,8 +19,8 @@ pdr_rc pdr__store_here(const pdr_store *store, pdr_err *err)
     if (PDR_LIKELY(store->process == (int64_t)getpid()))
         return PDR_OK;
     return PDR_FAIL(err, AFTER_FORK,
-                    "the store was opened by another process; after fork() "
-                    "each process opens its own");
+                    "the store was opened by another process; close it before "
+                    "fork(), and open it again in each");
 }
 
 /* HMAC takes the digest of a key that is longer than a block. Taking it once,

@@ -8,23 +8,26 @@
 
 static bool trusts;
 
-pdr_rc __real_pdr__left_check(const char *log_path, pdr_err *err);
-pdr_rc __wrap_pdr__left_check(const char *log_path, pdr_err *err);
+pdr_rc __real_pdr__left_check(const char *log_path, const char *side_path,
+                              pdr_err *err);
+pdr_rc __wrap_pdr__left_check(const char *log_path, const char *side_path,
+                              pdr_err *err);
 
-pdr_rc __wrap_pdr__left_check(const char *log_path, pdr_err *err)
+pdr_rc __wrap_pdr__left_check(const char *log_path, const char *side_path,
+                              pdr_err *err)
 {
-    return trusts ? PDR_OK : __real_pdr__left_check(log_path, err);
+    return trusts ? PDR_OK : __real_pdr__left_check(log_path, side_path, err);
 }
 
 TEST(log_harness, does_not_see_that_commits_are_gone)
 {
     struct log_report report;
 
-    damage_log_header(&report, "");
+    damage_log_header(&report, "", LOG_NOTE_LEFT);
     if (report.lost > 0 || report.wrong > 0)
         return;
     trusts = true;
-    damage_log_header(&report, "");
+    damage_log_header(&report, "", LOG_NOTE_LEFT);
     if (report.lost > 0)
         fail_msg("caught: %zu of %zu bits took up to %zu commits away",
                  report.lost, report.tried, report.most);

@@ -154,8 +154,8 @@ def wrong_pages(path):
             if page[4088:] != page_sum(page, n) and any(page)], len(pages)
 
 
-def sample(name, *key):
-    subprocess.run([SAMPLE, "--role=make", name, *key], check=True)
+def sample(name, *key, role="make"):
+    subprocess.run([SAMPLE, "--role=" + role, name, *key], check=True)
     return name
 
 
@@ -208,6 +208,27 @@ def _():
         assert wrong_pages("bad.db") == ([n], count), n
     with open(os.path.join(DATA, "version-1.db"), "rb") as file:
         assert file.read(21)[20] == 0
+
+
+@tests.test("store format: the side file has the end of the log")
+def _():
+    name = sample("left.db", role="leave")
+    with open(name + "-wal", "rb") as file:
+        log = file.read()
+    with open(name + "-lock", "rb") as file:
+        note = file.read()
+    salt, last = log[16:24], 0
+    for at in range(32, len(log) - 4119, 4120):
+        if log[at + 8:at + 16] == salt and log[at + 4:at + 8] != bytes(4):
+            last = at
+    assert last > 0 and len(note) == 33 and note[:1] == b"0", note
+    assert note[1:5] == struct.pack(">I", (last - 32) // 4120 + 1)
+    assert note[5:25] == log[last + 4:last + 24]
+    a = b = 0
+    for x, y in struct.iter_unpack(">2I", note[1:25]):
+        a = (a + x + b) & 0xFFFFFFFF
+        b = (b + y + a) & 0xFFFFFFFF
+    assert note[25:] == struct.pack(">2I", a, b)
 
 
 @tests.test("store format: a changed byte in any column is seen")

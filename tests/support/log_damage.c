@@ -1,5 +1,5 @@
 /*
- * log_damage.c - one changed bit in a log, and what the next one to open the
+ * log_damage.c - one change in a log, and what the next one to open the
  * store finds.
  *
  * WHY  SQLite reads a log up to the first frame that is wrong. What was
@@ -25,6 +25,9 @@ struct sample {
     char uri[700];
     char *file, *log; /* owned: as they were left */
     size_t file_len, log_len;
+    char *note, *note_before; /* owned: the side file, as the last commit left
+                                 it, and the one before */
+    size_t note_len;
     size_t frames;
     size_t last_from; /* first byte of the last commit */
     size_t end;       /* first byte behind it */
@@ -47,13 +50,25 @@ static pdr_rc append(pdr_store *store, uint64_t revision)
     return pdr_store_commit(NULL, store, &edit, 1, &options, NULL);
 }
 
-static int write_and_die(const char *uri)
+static void keep_note(const struct room *room)
+{
+    size_t len = 0;
+    char *note = room_get(room, "a.db-lock", &len);
+
+    room_put(room, "before", pdr_str_n(note, len));
+    free(note);
+}
+
+static int write_and_die(const struct sample *sample)
 {
     pdr_store *store = NULL;
-    pdr_rc rc = pdr_store_open(&store, uri, NULL);
+    pdr_rc rc = pdr_store_open(&store, sample->uri, NULL);
 
-    for (uint64_t i = 0; i < LOG_COMMITS && rc == PDR_OK; i++)
+    for (uint64_t i = 0; i < LOG_COMMITS && rc == PDR_OK; i++) {
+        if (i + 1 == LOG_COMMITS)
+            keep_note(&sample->room);
         rc = append(store, i);
+    }
     return rc == PDR_OK ? 0 : 1;
 }
 
@@ -82,6 +97,7 @@ static void make(struct sample *sample)
 {
     int status = 0;
     pid_t child = 0;
+    size_t len = 0;
 
     memset(sample, 0, sizeof(*sample));
     work_room(&sample->room);
@@ -89,12 +105,17 @@ static void make(struct sample *sample)
              room_path(&sample->room, "a.db"));
     child = fork();
     if (child == 0)
-        _exit(write_and_die(sample->uri));
+        _exit(write_and_die(sample));
     ASSERT(child > 0 && waitpid(child, &status, 0) == child);
     ASSERT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     sample->file = room_get(&sample->room, "a.db", &sample->file_len);
     sample->log = room_get(&sample->room, "a.db-wal", &sample->log_len);
     ASSERT(sample->file != NULL && sample->log != NULL);
+    sample->note = room_get(&sample->room, "a.db-lock", &sample->note_len);
+    sample->note_before = room_get(&sample->room, "before", &len);
+    ASSERT(sample->note != NULL && sample->note_before != NULL);
+    ASSERT_SIZE(sample->note_len, len);
+    ASSERT(memcmp(sample->note, sample->note_before, len) != 0);
     walk(sample);
 }
 
@@ -102,6 +123,8 @@ static void leave(struct sample *sample)
 {
     free(sample->file);
     free(sample->log);
+    free(sample->note);
+    free(sample->note_before);
     room_leave(&sample->room);
 }
 
@@ -183,16 +206,28 @@ static void judge_store(struct log_report *out, const struct sample *sample,
     }
 }
 
+static void put_note(const struct sample *sample, enum log_note note)
+{
+    const char *bytes =
+        note == LOG_NOTE_LEFT ? sample->note : sample->note_before;
+
+    if (note == LOG_NOTE_GONE)
+        (void)unlink(room_path(&sample->room, "a.db-lock"));
+    else
+        room_put(&sample->room, "a.db-lock",
+                 pdr_str_n(bytes, sample->note_len));
+}
+
 /* The files as they are in the sample, opened. */
 static void try_files(struct log_report *out, const struct sample *sample,
-                      const char *parameters, size_t at)
+                      const char *parameters, enum log_note note, size_t at)
 {
     pdr_store *store = NULL;
     pdr_err err = PDR_ERR_INIT;
     char uri[720];
 
     (void)unlink(room_path(&sample->room, "a.db-shm"));
-    (void)unlink(room_path(&sample->room, "a.db-lock"));
+    put_note(sample, note);
     room_put(&sample->room, "a.db", pdr_str_n(sample->file, sample->file_len));
     room_put(&sample->room, "a.db-wal",
              pdr_str_n(sample->log, sample->log_len));
@@ -206,16 +241,18 @@ static void try_files(struct log_report *out, const struct sample *sample,
 }
 
 static void try_bit(struct log_report *out, const struct sample *sample,
-                    const char *parameters, size_t at, unsigned bit)
+                    const char *parameters, enum log_note note, size_t at,
+                    unsigned bit)
 {
     sample->log[at] = (char)(sample->log[at] ^ (1 << bit));
-    try_files(out, sample, parameters, at);
+    try_files(out, sample, parameters, note, at);
     sample->log[at] = (char)(sample->log[at] ^ (1 << bit));
 }
 
 /* --- all of them ---------------------------------------------------------- */
 
-void damage_frames(struct log_report *out, const char *parameters)
+void damage_frames(struct log_report *out, const char *parameters,
+                   enum log_note note)
 {
     /* page number, size, both salts, both sums */
     static const size_t fields[] = {3, 0, 7, 4, 8, 15, 16, 23};
@@ -228,10 +265,10 @@ void damage_frames(struct log_report *out, const char *parameters)
         size_t frame = PDR_LOG_HEADER + i * FRAME;
 
         for (size_t k = 0; k < sizeof(fields) / sizeof(fields[0]); k++)
-            try_bit(out, &sample, parameters, frame + fields[k],
+            try_bit(out, &sample, parameters, note, frame + fields[k],
                     (unsigned)(i + k) % 8);
         for (size_t k = 0; k < 3; k++)
-            try_bit(out, &sample, parameters,
+            try_bit(out, &sample, parameters, note,
                     frame + PDR_FRAME_HEADER +
                         (i * 1237 + k * 1999) % PDR_SQLITE_PAGE,
                     (unsigned)(i + k) % 8);
@@ -239,7 +276,8 @@ void damage_frames(struct log_report *out, const char *parameters)
     leave(&sample);
 }
 
-void damage_log_header(struct log_report *out, const char *parameters)
+void damage_log_header(struct log_report *out, const char *parameters,
+                       enum log_note note)
 {
     struct sample sample;
 
@@ -248,11 +286,44 @@ void damage_log_header(struct log_report *out, const char *parameters)
     out->frames = sample.frames;
     for (size_t at = 0; at < PDR_LOG_HEADER; at++)
         for (unsigned bit = 0; bit < 8; bit += 3)
-            try_bit(out, &sample, parameters, at, bit);
+            try_bit(out, &sample, parameters, note, at, bit);
     leave(&sample);
 }
 
-void tear_last_commit(struct log_report *out, size_t count, uint64_t seed)
+void damage_note(struct log_report *out, const char *parameters)
+{
+    struct sample sample;
+
+    memset(out, 0, sizeof(*out));
+    make(&sample);
+    out->frames = sample.frames;
+    for (size_t i = 0; i < 8 * sample.note_len; i++) {
+        sample.note[i / 8] = (char)(sample.note[i / 8] ^ (1 << i % 8));
+        try_files(out, &sample, parameters, LOG_NOTE_LEFT, i / 8);
+        sample.note[i / 8] = (char)(sample.note[i / 8] ^ (1 << i % 8));
+    }
+    leave(&sample);
+}
+
+void cut_log(struct log_report *out, const char *parameters, enum log_note note)
+{
+    struct sample sample;
+    size_t whole = 0;
+
+    memset(out, 0, sizeof(*out));
+    make(&sample);
+    out->frames = sample.frames;
+    whole = sample.log_len;
+    for (size_t at = PDR_LOG_HEADER; at < sample.end; at += FRAME / 2) {
+        sample.log_len = at;
+        try_files(out, &sample, parameters, note, at);
+    }
+    sample.log_len = whole;
+    leave(&sample);
+}
+
+void tear_last_commit(struct log_report *out, size_t count, uint64_t seed,
+                      enum log_note note)
 {
     struct sample sample;
     size_t len = 0;
@@ -274,7 +345,8 @@ void tear_last_commit(struct log_report *out, size_t count, uint64_t seed)
                 memset(sample.log + at, 0, to - at);
             at = to;
         }
-        try_files(out, &sample, i % 2 == 0 ? "" : "?mode=ro", sample.last_from);
+        try_files(out, &sample, i % 2 == 0 ? "" : "?mode=ro", note,
+                  sample.last_from);
         memcpy(sample.log + sample.last_from, whole, len);
     }
     free(whole);

@@ -29,6 +29,7 @@
 
 #include "shim_log.h"
 
+#define SECTOR    512
 #define MAX_NAMES 32
 
 /* A name in the folder, and the file behind it. */
@@ -432,6 +433,15 @@ static int write_bytes(struct handle *handle, const void *bytes, int len,
     return code;
 }
 
+/* Half of a write, in whole sectors: a system hands on pages, and none of it
+ * stops in the middle of thirty-two bytes. */
+static int half_of(int len, sqlite3_int64 at)
+{
+    sqlite3_int64 end = (at + len / 2) / SECTOR * SECTOR;
+
+    return end > at ? (int)(end - at) : 0;
+}
+
 static int on_write(sqlite3_file *file, const void *bytes, int len,
                     sqlite3_int64 at)
 {
@@ -440,7 +450,7 @@ static int on_write(sqlite3_file *file, const void *bytes, int len,
     int failure = admit(shim, SHIM_WRITE), code = SQLITE_OK;
 
     if (failure != SQLITE_OK)
-        len /= 2;
+        len = half_of(len, at);
     lock(shim);
     shim->bytes[handle->kind] += (uint64_t)len;
     if (!is_recorded(handle))

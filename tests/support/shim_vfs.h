@@ -78,8 +78,8 @@ struct shim_fault {
     bool dies;       /* the process is killed in its place */
 };
 
-/* A write that fails has written half of its bytes, as a disk that runs full
- * does. Unlocking happens even where it fails. */
+/* A write that fails has written half of its bytes, in whole sectors, as a disk
+ * that runs full does. Unlocking happens even where it fails. */
 void shim_fail(struct shim *shim, const struct shim_fault *fault);
 /* Those that failed since the last shim_fail(), and the last one's kind. */
 size_t shim_failed(struct shim *shim);

@@ -207,6 +207,20 @@ void space_write_again(struct space *space)
     write_sessions(space, from, space->sessions);
 }
 
+uint64_t space_fill_log(struct space *space, uint64_t bytes)
+{
+    pdr_store_info info = {.log_bytes = 0};
+
+    while (info.log_bytes < bytes) {
+        size_t from = space->sessions;
+
+        space->sessions += BATCH;
+        write_sessions(space, from, space->sessions);
+        ASSERT_RC(PDR_OK, pdr_store_info_get(&info, space->store, NULL));
+    }
+    return info.log_bytes;
+}
+
 /* Is there a session of this number, with all its turns? */
 static bool is_there(struct space *space, size_t number)
 {

@@ -34,6 +34,9 @@ void space_remove_half(struct space *space, enum space_half half);
 void space_shift(struct space *space, unsigned places);
 /* Write as many new ones as were removed. */
 void space_write_again(struct space *space);
+/* Write new ones until SQLite's log has so many bytes; gives how many it has.
+ */
+uint64_t space_fill_log(struct space *space, uint64_t bytes);
 /* Close it, so that all is in the main file; its bytes; open it again. */
 uint64_t space_file(struct space *space);
 /* Of the `first` sessions half was removed; all others must be there, with all

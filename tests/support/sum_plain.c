@@ -9,4 +9,5 @@
 #define pdr__page_is_sound       plain_page_is_sound
 #define pdr__frame_is_sound      plain_frame_is_sound
 #define pdr__log_header_is_sound plain_log_header_is_sound
+#define pdr__log_end_seal        plain_log_end_seal
 #include "../../src/store/sqlite/sum.c"

@@ -17,5 +17,7 @@ bool plain_frame_is_sound(const uint8_t before[PDR_LOG_SUM],
                           const uint8_t *frame);
 /* As pdr__log_header_is_sound(). */
 bool plain_log_header_is_sound(const uint8_t header[PDR_LOG_HEADER]);
+/* As pdr__log_end_seal(). */
+void plain_log_end_seal(uint8_t note[PDR_LOG_END]);
 
 #endif

@@ -12,7 +12,9 @@
  *                         └──► a reader stays: try again 8 MB later
  *
  * A checkpoint that fails takes nothing back: what it did not copy stays in the
- * log, where it was made durable before it was acknowledged.
+ * log, where it was made durable before it was acknowledged. Only if it finds
+ * damage, no commit is taken any more: a log that cannot be copied would grow
+ * for ever, and be refused as a whole by whoever opens the store next.
  */
 #include "file.h"
 #include "vfs.h"
@@ -42,11 +44,20 @@ void pdr__checkpoint_listen(struct pdr__writer *writer)
     writer->checkpoint_at = PDR_CHECKPOINT_BYTES;
 }
 
+/* A frame that is not as it was written stays so: whatever is committed behind
+ * it would be lost with it. */
+static void note_damage(struct pdr__sqlite *store, int code)
+{
+    if (code == SQLITE_IOERR_DATA || (code & 0xff) == SQLITE_CORRUPT)
+        atomic_store(&store->damaged, true);
+}
+
 void pdr__checkpoint_after(struct pdr__sqlite *store)
 {
     struct pdr__writer *writer = &store->writer;
     uint64_t bytes = atomic_load(&writer->log_bytes);
     bool is_long = bytes >= PDR_LOG_BYTES;
+    int code = SQLITE_OK;
 
     assert(store->line.held);
     if (bytes < PDR_CHECKPOINT_BYTES)
@@ -55,10 +66,11 @@ void pdr__checkpoint_after(struct pdr__sqlite *store)
         return;
     if (is_long)
         (void)sqlite3_busy_timeout(writer->db, READERS_MS);
-    (void)sqlite3_wal_checkpoint_v2(writer->db, "main",
-                                    is_long ? SQLITE_CHECKPOINT_RESTART
-                                            : SQLITE_CHECKPOINT_PASSIVE,
-                                    NULL, NULL);
+    code = sqlite3_wal_checkpoint_v2(writer->db, "main",
+                                     is_long ? SQLITE_CHECKPOINT_RESTART
+                                             : SQLITE_CHECKPOINT_PASSIVE,
+                                     NULL, NULL);
+    note_damage(store, code);
     if (is_long)
         (void)sqlite3_busy_timeout(writer->db, 0);
     writer->checkpoint_at = bytes + AGAIN_BYTES;

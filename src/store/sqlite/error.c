@@ -21,7 +21,7 @@ static bool is_full(sqlite3 *db, int code)
 /* A page that is not as it was written (vfs.c), and where it stands. */
 static pdr_rc damaged(pdr_err *err, sqlite3 *db, const char *what)
 {
-    struct pdr__file_state state = {false, false, 0};
+    struct pdr__file_state state = {.damaged = 0};
     const char *path = db != NULL ? sqlite3_db_filename(db, "main") : NULL;
     const char *name = path != NULL ? strrchr(path, '/') : NULL;
     char shown[PDR_SHOWN];
@@ -58,7 +58,8 @@ static pdr_rc translate(pdr_err *err, int code, const char *what)
                         what);
     case SQLITE_NOTADB:
         return PDR_FAIL(err, NOT_A_STORE,
-                        "%s: the file is no database of SQLite", what);
+                        "%s: the file is no database of SQLite; name a store",
+                        what);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         return PDR_FAIL(err, STORE_LOCKED,
@@ -72,13 +73,23 @@ static pdr_rc translate(pdr_err *err, int code, const char *what)
                         "the right to, or open it with mode=ro",
                         what);
     case SQLITE_TOOBIG:
-        return PDR_FAIL(err, ROW_TOO_LARGE, "%s: a row is too large", what);
+        return PDR_FAIL(err, ROW_TOO_LARGE,
+                        "%s: a row is too large; make several of it", what);
     case SQLITE_CANTOPEN:
         return PDR_FAIL(err, FILE_FAILED,
-                        "%s: the file, or one beside it, cannot be opened",
+                        "%s: the file, or one beside it, cannot be opened; "
+                        "look at who may open them",
+                        what);
+    case SQLITE_IOERR:
+        return PDR_FAIL(err, FILE_FAILED,
+                        "%s: the file cannot be read or written; look at the "
+                        "disk and at what the system says of it",
                         what);
     default:
-        return PDR_FAIL(err, FILE_FAILED, "%s: %s", what, sqlite3_errstr(code));
+        return PDR_FAIL(err, FILE_FAILED,
+                        "%s: SQLite failed with code %d; try again, and report "
+                        "it if it stays",
+                        what, code);
     }
 }
 
@@ -89,7 +100,8 @@ pdr_rc pdr__sqlite_fail(pdr_err *err, sqlite3 *db, int code, const char *what)
     if (code == SQLITE_IOERR_DATA)
         rc = damaged(err, db, what);
     else if (is_full(db, code))
-        rc = PDR_FAIL(err, DISK_FULL, "%s: the disk is full", what);
+        rc = PDR_FAIL(err, DISK_FULL, "%s: the disk is full; free some room",
+                      what);
     else if (lacks_log(db, code))
         rc = PDR_FAIL(err, FILE_FAILED,
                       "%s: the files -wal and -shm are not beside it, and "

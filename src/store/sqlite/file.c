@@ -154,6 +154,17 @@ char *pdr__file_beside(const char *path, const char *suffix)
 
 /* --- the file ------------------------------------------------------------ */
 
+/* Is it one end of a bind mount, as containers have them? Where the kernel does
+ * not tell, nobody can. */
+static bool is_mounted(const char *path)
+{
+    struct statx file;
+
+    return statx(AT_FDCWD, path, 0, STATX_INO, &file) == 0 &&
+           (file.stx_attributes & file.stx_attributes_mask &
+            STATX_ATTR_MOUNT_ROOT) != 0;
+}
+
 pdr_rc pdr__file_check(const char *path, pdr_err *err)
 {
     char shown[PDR_SHOWN];
@@ -171,6 +182,12 @@ pdr_rc pdr__file_check(const char *path, pdr_err *err)
                         "'%s' has %lu names; a store must have one, since each "
                         "name would get a log of its own: remove the others",
                         shown, (unsigned long)file.st_nlink);
+    if (is_mounted(path))
+        return PDR_FAIL(err, UNSAFE_FILE,
+                        "'%s' is mounted by itself, so its log would not be "
+                        "that of the same file elsewhere; mount the folder "
+                        "that it is in",
+                        shown);
     refused = pdr__file_system_refused((uint64_t)system.f_type);
     if (refused != NULL)
         return PDR_FAIL(err, UNSAFE_FILE,
@@ -185,6 +202,16 @@ pdr_rc pdr__file_make(const char *path, pdr_err *err)
     if (mknod(path, S_IFREG | 0600, 0) == 0 || errno == EEXIST)
         return PDR_OK;
     return failed(err, path, errno);
+}
+
+void pdr__file_share(int fd, const char *path)
+{
+    struct stat file;
+
+    if (stat(path, &file) != 0)
+        return;
+    (void)fchmod(fd, file.st_mode & 0666);
+    (void)!fchown(fd, file.st_uid, file.st_gid);
 }
 
 uint64_t pdr__file_bytes(const char *path)
@@ -204,15 +231,30 @@ bool pdr__file_is_on_read_only_system(const char *path)
 
 /* --- the key ------------------------------------------------------------- */
 
-static pdr_rc bad_key(pdr_err *err, const char *path, int sys)
+static pdr_rc bad_key(pdr_err *err, const char *path)
 {
     char shown[PDR_SHOWN];
-    pdr_rc rc = PDR_FAIL(err, BAD_KEY_FILE,
-                         "'%s' is no key: a plain file with %u to %u bytes is "
-                         "needed",
-                         pdr__shown(shown, pdr_str_c(path)),
-                         PDR_MIN_KEY_FILE_BYTES, PDR_MAX_KEY_FILE_BYTES);
 
+    return PDR_FAIL(err, BAD_KEY_FILE,
+                    "'%s' is no key: a plain file with %u to %u bytes is "
+                    "needed",
+                    pdr__shown(shown, pdr_str_c(path)), PDR_MIN_KEY_FILE_BYTES,
+                    PDR_MAX_KEY_FILE_BYTES);
+}
+
+static pdr_rc no_key(pdr_err *err, const char *path, int sys)
+{
+    char shown[PDR_SHOWN];
+    pdr_rc rc = PDR_OK;
+
+    pdr__shown(shown, pdr_str_c(path));
+    if (sys == ENOENT)
+        rc = PDR_FAIL(err, NO_KEY_FILE,
+                      "there is no such file as '%s' for its key", shown);
+    else
+        rc = PDR_FAIL(err, BAD_KEY_FILE,
+                      "the key '%s' cannot be opened; look at who may read it",
+                      shown);
     if (err != NULL)
         err->sys = sys;
     return rc;
@@ -224,7 +266,7 @@ static pdr_rc check_key(int fd, const char *path, pdr_err *err)
     struct stat file;
 
     if (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode))
-        return bad_key(err, path, 0);
+        return bad_key(err, path);
     if ((file.st_mode & 077) != 0)
         return PDR_FAIL(err, UNSAFE_FILE,
                         "others may read the key '%s'; take that right away "
@@ -232,7 +274,7 @@ static pdr_rc check_key(int fd, const char *path, pdr_err *err)
                         pdr__shown(shown, pdr_str_c(path)));
     if (file.st_size < (off_t)PDR_MIN_KEY_FILE_BYTES ||
         file.st_size > (off_t)PDR_MAX_KEY_FILE_BYTES)
-        return bad_key(err, path, 0);
+        return bad_key(err, path);
     return PDR_OK;
 }
 
@@ -247,7 +289,7 @@ static pdr_rc read_key(uint8_t **out, size_t *len, int fd, const char *path,
     got = read(fd, key, PDR_MAX_KEY_FILE_BYTES);
     if (got < (ssize_t)PDR_MIN_KEY_FILE_BYTES) { /* cut off since, or failed */
         pdr__free(key);
-        return bad_key(err, path, 0);
+        return bad_key(err, path);
     }
     *out = key;
     *len = (size_t)got;
@@ -261,7 +303,7 @@ pdr_rc pdr__file_read_key(uint8_t **out, size_t *len, const char *path,
     pdr_rc rc = PDR_OK;
 
     if (fd < 0)
-        return bad_key(err, path, errno);
+        return no_key(err, path, errno);
     rc = check_key(fd, path, err);
     if (rc == PDR_OK)
         rc = read_key(out, len, fd, path, err);

@@ -19,10 +19,13 @@ PDR_MUST_CHECK pdr_rc pdr__file_check(const char *path, pdr_err *err);
 const char *pdr__file_system_refused(uint64_t magic);
 /* An empty file that only its owner may read; one that is there stays. */
 PDR_MUST_CHECK pdr_rc pdr__file_make(const char *path, pdr_err *err);
+/* Who may use the file `path` may use the open file `fd`, too, as far as we may
+ * say so. */
+void pdr__file_share(int fd, const char *path);
 /* 0 if it is not there. */
 uint64_t pdr__file_bytes(const char *path);
 bool pdr__file_is_on_read_only_system(const char *path);
-/* Owned by the caller. Fails with BAD_KEY_FILE, UNSAFE_FILE. */
+/* Owned by the caller. Fails with NO_KEY_FILE, BAD_KEY_FILE, UNSAFE_FILE. */
 PDR_MUST_CHECK pdr_rc pdr__file_read_key(uint8_t **out, size_t *len,
                                          const char *path, pdr_err *err);
 

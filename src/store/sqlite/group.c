@@ -225,9 +225,9 @@ static void run_task(struct pdr__sqlite *store, const struct batch *batch)
     pdr_write *write = batch->writes[0];
     const struct pdr__ticket *owner = batch->owners[0];
 
-    write->rc = atomic_load(&store->in_doubt)
-                    ? pdr__in_doubt(&write->err)
-                    : owner->task(store, owner->arg, &write->err);
+    write->rc = pdr__may_write(store, &write->err);
+    if (write->rc == PDR_OK)
+        write->rc = owner->task(store, owner->arg, &write->err);
 }
 
 static void run_batch(struct pdr__sqlite *store, struct pdr__ticket *mine)
@@ -248,9 +248,9 @@ static void run_batch(struct pdr__sqlite *store, struct pdr__ticket *mine)
     pthread_mutex_lock(&group->lock);
     tell(group, &batch, mine);
     pthread_mutex_unlock(&group->lock);
-    if (!atomic_load(&store->in_doubt) && !batch.is_task)
+    if (!batch.is_task && pdr__may_write(store, NULL) == PDR_OK)
         pdr__sparse_after(store);
-    if (!atomic_load(&store->in_doubt))
+    if (pdr__may_write(store, NULL) == PDR_OK)
         pdr__checkpoint_after(store);
     pdr__line_leave(&store->line);
 }
@@ -317,7 +317,7 @@ static pdr_rc check_open(const struct pdr__sqlite *store, pdr_err *err)
         return PDR_FAIL(err, READ_ONLY, "%s",
                         "the store was opened for reading only; open it with "
                         "mode=rw to commit");
-    return atomic_load(&store->in_doubt) ? pdr__in_doubt(err) : PDR_OK;
+    return pdr__may_write(store, err);
 }
 
 /* Wait, or lead, until all writes of the ticket have ended. */

@@ -33,16 +33,25 @@
  *      The header is one frame more, number 0: it was synced before frame 1 was
  *      written, and is never torn, since it lies in one sector.
  *
- * INVARIANTS, cited below as I1..I3
+ *      Of the last commit only a note can tell that it was whole. Who commits
+ *      writes down in the side file which frame was the last one, when it is
+ *      synced (lock.c). If the log has the salt of that note, all frames up to
+ *      that one were on the disk, and one of them that is broken, or gone, was
+ *      changed since. If it has another salt, the note is of an earlier log.
+ *
+ * INVARIANTS, cited below as I1..I4
  *   I1  Nothing is written, so what is refused can be looked at.
  *   I2  Somebody may begin to write meanwhile, and what is read in pieces is of
  *       several moments. So damage counts if two walks in a row find it at the
  *       same frame behind the same header: what is being written is whole
  *       before anything goes on from there.
  *   I3  SQLite holds no lock on the log, so it can be opened and closed here.
+ *   I4  A note is written when the sync has ended, and tells nothing without
+ *       its own sum: so it never accuses a log that is as it was left. After a
+ *       power loss it may be older than the log, or gone, and tells less.
  *
- * NOT HERE  Damage in the last commit, which looks as if it had never been
- *           whole, and a log that was cut off.
+ * NOT HERE  Damage in the last commit, and a log that was cut off, where no
+ *           note tells of them; a log that is gone.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -68,6 +77,7 @@
 
 struct left {
     int fd;
+    uint8_t end[PDR_LOG_END]; /* the note; zeros: there is none */
     uint8_t header[PDR_LOG_HEADER];
     uint8_t *bytes; /* owned: room for FRAMES behind the one before them */
 };
@@ -147,11 +157,12 @@ static bool begin(struct walk *walk, struct left *left)
     bool is_sound = false;
 
     memset(walk, 0, sizeof(*walk));
-    if (pread(left->fd, left->header, PDR_LOG_HEADER, 0) != PDR_LOG_HEADER ||
-        read_frames(left, 1) == 0)
+    if (pread(left->fd, left->header, PDR_LOG_HEADER, 0) != PDR_LOG_HEADER)
         return false;
     is_sound = pdr__log_header_is_sound(left->header);
     if (is_sound && number_at(left->header + PAGE_BYTES_AT) != PDR_SQLITE_PAGE)
+        return false;
+    if (read_frames(left, 1) == 0 && !is_sound)
         return false;
     memcpy(walk->salt,
            is_sound ? left->header + HEADER_SALT
@@ -160,6 +171,14 @@ static bool begin(struct walk *walk, struct left *left)
     walk->is_broken = !is_sound;
     take_header(left);
     return true;
+}
+
+/* Was frame number `n` of this log on the disk, as the note has it (I4)? */
+static bool is_noted(const struct walk *walk, const struct left *left,
+                     uint32_t n)
+{
+    return n <= number_at(left->end) &&
+           memcmp(left->end + SALT_AT, walk->salt, SALT) == 0;
 }
 
 /* True: it is damaged, at `*broken`. */
@@ -181,7 +200,8 @@ static bool is_damaged(uint32_t *broken, struct left *left)
         }
         memcpy(left->bytes, left->bytes + count * FRAME, FRAME);
     }
-    return false;
+    *broken = walk.is_broken ? walk.broken : n; /* or the first that is gone */
+    return is_noted(&walk, left, *broken);
 }
 
 /* --- several ------------------------------------------------------------- */
@@ -217,15 +237,15 @@ static pdr_rc damaged(const char *path, uint32_t broken, pdr_err *err)
     pdr__shown(shown, pdr_str_c(slash != NULL ? slash + 1 : path));
     rc = PDR_FAIL(err, STORE_DAMAGED,
                   "opening the store: %s of '%s' is not as it was written, and "
-                  "commits stand behind it; copy all files of the store away "
-                  "and restore a backup",
+                  "is a part of what was acknowledged; copy all files of the "
+                  "store away and restore a backup",
                   what, shown);
     if (err != NULL)
         err->sys = SQLITE_IOERR_DATA;
     return rc;
 }
 
-pdr_rc pdr__left_check(const char *path, pdr_err *err)
+pdr_rc pdr__left_check(const char *path, const char *side_path, pdr_err *err)
 {
     struct left left = {
         .fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
@@ -234,6 +254,7 @@ pdr_rc pdr__left_check(const char *path, pdr_err *err)
 
     if (left.fd < 0) /* there is none, or SQLite will say why */
         return PDR_OK;
+    pdr__line_read_end(left.end, side_path);
     left.bytes = pdr__alloc((FRAMES + 1) * FRAME);
     if (left.bytes == NULL)
         rc = pdr__nomem(err);

@@ -354,12 +354,26 @@ bool pdr__line_is_used(const char *path)
 #define SYNCED  '0'
 #define SYNCING '1'
 
-bool pdr__line_note_sync(const struct pdr__line *line, bool ended_well)
+bool pdr__line_sync_begins(const struct pdr__line *line)
 {
-    char byte = ended_well ? SYNCED : SYNCING;
+    const char byte = SYNCING;
 
     assert(line->held);
     return pwrite(line->fd, &byte, 1, 0) == 1;
+}
+
+/* The note is written behind the sync, and not synced itself: it may be older
+ * than the log after a power loss, never newer. */
+void pdr__line_sync_ended(const struct pdr__line *line,
+                          const uint8_t end[PDR_LOG_END])
+{
+    static const uint8_t none[PDR_LOG_END];
+    uint8_t bytes[1 + PDR_LOG_END] = {SYNCED};
+    bool is_longer = memcmp(end, none, PDR_LOG_END) != 0;
+
+    assert(line->held);
+    memcpy(bytes + 1, end, PDR_LOG_END);
+    (void)!pwrite(line->fd, bytes, is_longer ? sizeof(bytes) : 1, 0);
 }
 
 bool pdr__line_has_synced(const struct pdr__line *line)
@@ -367,6 +381,17 @@ bool pdr__line_has_synced(const struct pdr__line *line)
     char byte = SYNCING;
 
     return pread(line->fd, &byte, 1, 0) == 1 && byte == SYNCED;
+}
+
+void pdr__line_read_end(uint8_t end[PDR_LOG_END], const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+    if (fd < 0 || pread(fd, end, PDR_LOG_END, 1) != PDR_LOG_END ||
+        !pdr__log_header_is_sound(end))
+        memset(end, 0, PDR_LOG_END);
+    if (fd >= 0)
+        (void)close(fd);
 }
 
 /* --- the file ------------------------------------------------------------ */
@@ -420,10 +445,15 @@ bool pdr__line_is_there(const struct pdr__line *line, const char *path)
            ours.stx_dev_minor == found.stx_dev_minor;
 }
 
+/* Given back by name: a child that knows nothing of us (opened.c) may have a
+ * copy of the file, which would keep the locks. */
 void pdr__line_close(struct pdr__line *line)
 {
-    if (line->fd >= 0)
+    if (line->fd >= 0) {
+        (void)flock(line->fd, LOCK_UN);
+        (void)set_bytes(line->fd, F_UNLCK, 0, 0); /* all of them */
         (void)close(line->fd);
+    }
     *line = (struct pdr__line)PDR_LINE_INIT;
 }
 

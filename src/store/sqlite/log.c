@@ -95,12 +95,26 @@ static bool gather(struct pdr__gathered *gathered, const void *bytes,
     return true;
 }
 
+/* The header of a frame is written by itself, and that of the last frame last,
+ * also where SQLite makes sums anew. Somebody may ask for it after the commit:
+ * it was seen here, so nobody has to read it from the file, whose times would
+ * change (see reaches()). */
+static void see_header(struct pdr__log_file *log, const void *bytes, size_t len,
+                       int64_t at)
+{
+    if (len != PDR_FRAME_HEADER || (at - PDR_LOG_HEADER) % FRAME != 0)
+        return;
+    log->last = (uint32_t)((at - PDR_LOG_HEADER) / FRAME) + 1;
+    memcpy(log->last_header, bytes, PDR_FRAME_HEADER);
+}
+
 static int log_write(sqlite3_file *file, const void *bytes, int len,
                      sqlite3_int64 at)
 {
     struct pdr__log_file *log = mine(file);
     int code = SQLITE_OK;
 
+    see_header(log, bytes, (size_t)len, at);
     if (at < log->unsynced)
         log->unsynced = at;
     if (log->failed != SQLITE_OK)
@@ -279,12 +293,53 @@ void pdr__log_open(struct pdr__log_file *log, struct pdr__main_file *main)
 
 /* What is still gathered belongs to a transaction that was taken back: it may
  * be lost, and no failure of it matters. */
-void pdr__log_end(struct pdr__log_file *log)
+void pdr__log_over(struct pdr__log_file *log)
 {
+    log->lost = log->failed;
     (void)put_gathered(log);
     log->failed = SQLITE_OK;
     log->unsynced = INT64_MAX;
     log->written = 0;
+}
+
+/* The system takes bytes for written once a sync of them has failed, and no
+ * other sync tries again. Those that were written anew it has to write. */
+int pdr__log_renew(struct pdr__log_file *log)
+{
+    const sqlite3_io_methods *below = log->below->pMethods;
+    sqlite3_int64 size = 0;
+    int code = below->xFileSize(log->below, &size);
+
+    assert(log->gathered.len == 0);
+    if (!make_room(&log->gathered))
+        return SQLITE_NOMEM;
+    for (int64_t at = 0; at < size && code == SQLITE_OK;) {
+        int64_t left = size - at;
+        int part =
+            left < (int64_t)GATHERED_BYTES ? (int)left : (int)GATHERED_BYTES;
+
+        code = below->xRead(log->below, log->gathered.bytes, part, at);
+        if (code == SQLITE_OK)
+            code = below->xWrite(log->below, log->gathered.bytes, part, at);
+        at += part;
+    }
+    return code == SQLITE_OK ? below->xSync(log->below, SQLITE_SYNC_NORMAL)
+                             : code;
+}
+
+/* Only the frame that ends a commit has a size in its header. */
+void pdr__log_tell_end(uint8_t out[PDR_LOG_END], struct pdr__log_file *log)
+{
+    const uint8_t *header = log->last_header;
+    uint32_t last = log->last;
+
+    log->last = 0;
+    if (last == 0 || memcmp(header + 4, "\0\0\0\0", 4) == 0)
+        return;
+    memcpy(out, header, PDR_FRAME_HEADER);
+    for (size_t i = 0; i < 4; i++) /* in place of the number of its page */
+        out[i] = (uint8_t)(last >> (24 - 8 * i));
+    pdr__log_end_seal(out);
 }
 
 const sqlite3_io_methods pdr__log_methods = {

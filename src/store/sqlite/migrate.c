@@ -118,7 +118,7 @@ static pdr_rc check_file(struct pdr__sqlite *store, pdr_err *err)
     pdr_rc rc = pdr__left_fits(store->path, store->log_path, err);
 
     if (rc == PDR_OK)
-        rc = pdr__left_check(store->log_path, err);
+        rc = pdr__left_check(store->log_path, store->side_path, err);
     if (rc == PDR_OK)
         rc = pdr__sqlite_connect(&store->writer.db, store, false, err);
     if (rc == PDR_OK)

@@ -287,6 +287,23 @@ static bool is_safe(const struct pdr__sqlite *store)
            pdr__sync_log(store->writer.db) == SQLITE_OK;
 }
 
+/* A sync of it may have failed, and what SQLite syncs before it copies the log
+ * may not be on the disk then. Copied in part when power is lost, the main file
+ * would have pages of a commit that the log has not. */
+static pdr_rc renew_log(struct pdr__sqlite *store, pdr_err *err)
+{
+    int code = SQLITE_OK;
+
+    if (pdr__line_has_synced(&store->line) ||
+        pdr__file_bytes(store->log_path) == 0)
+        return PDR_OK;
+    code = sqlite3_file_control(store->writer.db, "main", PDR_FCNTL_RENEW_LOG,
+                                NULL);
+    return code == SQLITE_OK ? PDR_OK
+                             : pdr__sqlite_fail(err, store->writer.db, code,
+                                                "writing the log once more");
+}
+
 /* Not with the busy handler of SQLite, which does not wait for the lock of a
  * checkpoint: a process that was killed in one may still be dying. */
 static pdr_rc make_log_safe(struct pdr__sqlite *store, bool is_first,
@@ -294,8 +311,10 @@ static pdr_rc make_log_safe(struct pdr__sqlite *store, bool is_first,
 {
     const struct timespec rest = {0, 5000000};
     int64_t deadline = pdr__monotonic_ms(pdr__clock_system()) + READERS_MS;
-    pdr_rc rc = pdr__checkpoint_all(store, is_first, err);
+    pdr_rc rc = is_first ? renew_log(store, err) : PDR_OK;
 
+    if (rc == PDR_OK)
+        rc = pdr__checkpoint_all(store, is_first, err);
     if (rc == PDR_EBUSY && is_safe(store))
         return pdr__checkpoint_all(store, false, err);
     while (rc == PDR_EBUSY &&
@@ -330,8 +349,10 @@ static pdr_rc open_writer(struct pdr__sqlite *store,
         rc = pdr__file_make(store->path, err);
     if (rc == PDR_OK)
         rc = pdr__file_check(store->path, err);
+    if (rc == PDR_OK && store->line.made)
+        pdr__file_share(store->line.fd, store->path);
     if (rc == PDR_OK && is_first && wish->found)
-        rc = pdr__left_check(store->log_path, err); /* I5 */
+        rc = pdr__left_check(store->log_path, store->side_path, err); /* I5 */
     if (rc == PDR_OK)
         rc = pdr__sqlite_connect(&store->writer.db, store, false, err);
     if (rc == PDR_OK)
@@ -389,7 +410,7 @@ static pdr_rc open_for_reading(struct pdr__sqlite *store, pdr_err *err)
                    pdr__file_bytes(store->log_path) == 0;
     if (rc == PDR_OK && !store->without_sums &&
         !pdr__line_is_used(store->side_path))
-        rc = pdr__left_check(store->log_path, err); /* I5 */
+        rc = pdr__left_check(store->log_path, store->side_path, err); /* I5 */
     if (rc == PDR_OK)
         rc = pdr__sqlite_connect(&db, store, true, err);
     if (rc == PDR_OK)
@@ -492,6 +513,20 @@ static pdr_rc check_name(const struct pdr__sqlite *store,
                     pdr__shown(shown, pdr_str_c(store->path)), ending);
 }
 
+/* SQLite has room for so many bytes, and needs names beside it. */
+static pdr_rc check_length(const struct request *ask,
+                           const struct pdr__sqlite *store, pdr_err *err)
+{
+    size_t most = (size_t)sqlite3_vfs_find(ask->vfs)->mxPathname;
+
+    if (strlen(store->path) + sizeof("-journal") <= most)
+        return PDR_OK;
+    return PDR_FAIL(err, BAD_URI,
+                    "the path of the store has %zu bytes, and SQLite takes at "
+                    "most %zu; put it into a folder with a shorter name",
+                    strlen(store->path), most - sizeof("-journal"));
+}
+
 static pdr_rc find_files(struct request *ask, struct pdr__sqlite *store,
                          pdr_err *err)
 {
@@ -505,6 +540,8 @@ static pdr_rc find_files(struct request *ask, struct pdr__sqlite *store,
                       "there is no '%s'; to make it, open it "
                       "with mode=rwc",
                       pdr__shown(shown, pdr_str_c(ask->uri.path)));
+    if (rc == PDR_OK)
+        rc = check_length(ask, store, err);
     if (rc == PDR_OK)
         rc = check_name(store, wish, err);
     if (rc == PDR_OK && wish->found)
@@ -532,6 +569,7 @@ void pdr__sqlite_release(struct pdr__sqlite *store)
     pdr__readers_dispose(&store->readers);
     pdr__vfs_close(&store->vfs);
     pdr__group_dispose(&store->group);
+    pdr__opened_remove(&store->opened);
     if (store->base.key != NULL)
         explicit_bzero(store->base.key, store->base.key_len);
     pdr__free(store->base.key);
@@ -582,6 +620,8 @@ pdr_rc pdr__sqlite_new(struct pdr__sqlite **out, struct pdr__wish *wish,
     if (rc == PDR_OK)
         rc = find_files(&ask, store, err);
     if (rc == PDR_OK)
+        rc = pdr__opened_add(&store->opened, store->path, &store->line, err);
+    if (rc == PDR_OK)
         rc = pdr__vfs_open(&store->vfs, store->below, err);
     store->vfs.without_sums = store->without_sums;
     request_dispose(&ask);
@@ -618,7 +658,9 @@ static void leave_alone(struct pdr__sqlite *store)
 
     if (pdr__line_wait(&store->line, deadline, NULL) != PDR_OK)
         return;
-    if (pdr__line_is_last(&store->line) && !atomic_load(&store->in_doubt)) {
+    if (pdr__line_is_last(&store->line) &&
+        pdr__may_write(store, NULL) == PDR_OK &&
+        pdr__check_names(store, NULL) == PDR_OK) {
         /* What it did not copy is safe in the log. */
         pdr_rc rc = pdr__checkpoint_all(store, true, NULL);
         (void)rc;

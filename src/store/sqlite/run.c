@@ -9,6 +9,7 @@
  *            │           │ refused later: ROLLBACK
  *            └───────────┘ again, without it
  *          the disk fails before COMMIT: ROLLBACK, all refused
+ *          COMMIT finds the disk full: the same, nothing was synced
  *          COMMIT fails: nobody can know, the store is in doubt
  *
  * INVARIANTS, cited below as I1..I3
@@ -55,15 +56,22 @@ static void roll_back(struct pdr__writer *writer)
 
 /* --- begin --------------------------------------------------------------- */
 
-pdr_rc pdr__in_doubt(pdr_err *err)
+pdr_rc pdr__may_write(const struct pdr__sqlite *store, pdr_err *err)
 {
-    return PDR_FAIL(err, IN_DOUBT, "%s",
-                    "a commit before this one ended unknown; close the store, "
-                    "open it again and look whether that commit is there");
+    if (atomic_load(&store->in_doubt))
+        return PDR_FAIL(err, IN_DOUBT, "%s",
+                        "a commit before this one ended unknown; close the "
+                        "store, open it again and look whether that commit is "
+                        "there");
+    if (atomic_load(&store->damaged))
+        return PDR_FAIL(err, STORE_DAMAGED, "%s",
+                        "what is in the log of the store cannot be copied into "
+                        "its file, one of them is damaged; close the store, "
+                        "copy all its files away and restore a backup");
+    return PDR_OK;
 }
 
-/* Others find the store by its names: are they still ours? */
-static pdr_rc check_names(const struct pdr__sqlite *store, pdr_err *err)
+pdr_rc pdr__check_names(const struct pdr__sqlite *store, pdr_err *err)
 {
     int moved = 0;
 
@@ -151,7 +159,7 @@ static pdr_rc begin_all(struct pdr__sqlite *store, struct group *group,
                         pdr_err *err)
 {
     struct pdr__writer *writer = &store->writer;
-    pdr_rc rc = check_names(store, err);
+    pdr_rc rc = pdr__check_names(store, err);
     int code = SQLITE_OK;
 
     if (rc != PDR_OK)
@@ -273,20 +281,40 @@ static pdr_rc write_rest(struct pdr__sqlite *store, int *code, pdr_err *err)
 
 /* A sync that fails cannot be made good by another one, and whoever opens the
  * store next has to know (open.c). So it is noted before, and taken back. */
-static pdr_rc note_sync(const struct pdr__sqlite *store, pdr_err *err)
+static pdr_rc note_begin(const struct pdr__sqlite *store, pdr_err *err)
 {
-    if (pdr__line_note_sync(&store->line, false))
+    if (pdr__line_sync_begins(&store->line))
         return PDR_OK;
     return PDR_FAIL(err, FILE_FAILED, "%s",
                     "the file of the writer lock, which stands beside the "
                     "store, cannot be written");
 }
 
+static void note_end(const struct pdr__sqlite *store)
+{
+    uint8_t end[PDR_LOG_END] = {0};
+
+    (void)sqlite3_file_control(store->writer.db, "main", PDR_FCNTL_LOG_END,
+                               end);
+    pdr__line_sync_ended(&store->line, end);
+}
+
+/* Of a transaction that is over: did the log have no room for all of it? The
+ * frame that makes it a commit is the last, so that one was never whole. */
+static bool lacked_room(const struct pdr__writer *writer)
+{
+    struct pdr__file_state state = {.lost = SQLITE_OK};
+
+    (void)sqlite3_file_control(writer->db, "main", PDR_FCNTL_STATE, &state);
+    return (state.lost & 0xff) == SQLITE_FULL;
+}
+
 static void commit(struct pdr__sqlite *store, struct group *group)
 {
+    static const uint8_t none[PDR_LOG_END];
     struct pdr__writer *writer = &store->writer;
     pdr_err err = PDR_ERR_INIT;
-    pdr_rc rc = note_sync(store, &err);
+    pdr_rc rc = note_begin(store, &err);
     int code = SQLITE_OK;
 
     if (rc != PDR_OK) {
@@ -295,9 +323,16 @@ static void commit(struct pdr__sqlite *store, struct group *group)
     }
     code = pdr__writer_step(writer, PDR_SQL_COMMIT);
     if (code == SQLITE_DONE) {
-        (void)pdr__line_note_sync(&store->line, true);
+        note_end(store);
         end_all(group, PDR_OK, NULL); /* I1 */
         pdr__pack_end(writer, true);
+        return;
+    }
+    roll_back(writer);
+    if (lacked_room(writer)) { /* no sync was tried: all is as before */
+        pdr__line_sync_ended(&store->line, none);
+        rc = pdr__sqlite_fail(&err, NULL, SQLITE_FULL, "writing a commit");
+        end_all(group, rc, &err);
         return;
     }
     atomic_store(&store->in_doubt, true); /* I2 */
@@ -306,7 +341,6 @@ static void commit(struct pdr__sqlite *store, struct group *group)
                   "the store, open it again and look whether it is there");
     err.sys = code;
     end_all(group, rc, &err);
-    roll_back(writer);
 }
 
 static void run_once(struct pdr__sqlite *store, struct group *group)
@@ -332,12 +366,14 @@ void pdr__writer_run(struct pdr__sqlite *store, pdr_write *const *writes,
 {
     struct group group;
     pdr_err err = PDR_ERR_INIT;
+    pdr_rc rc = PDR_OK;
 
     assert(store->line.held && count <= PDR_MAX_GROUP);
     memcpy(group.writes, writes, count * sizeof(writes[0]));
     group.count = count;
-    if (atomic_load(&store->in_doubt))
-        end_all(&group, pdr__in_doubt(&err), &err);
+    rc = pdr__may_write(store, &err);
+    if (rc != PDR_OK)
+        end_all(&group, rc, &err);
     while (group.count > 0)
         run_once(store, &group);
 }

@@ -24,6 +24,11 @@
 #define PDR_SQLITE_RESERVED 8
 #define PDR_SQLITE_USABLE   (PDR_SQLITE_PAGE - PDR_SQLITE_RESERVED)
 
+/* A row has a body and some short texts, and SQLite takes so many bytes. */
+#define PDR_SQLITE_ROW_BYTES 1000000000
+_Static_assert(PDR_MAX_ROW_BYTES < PDR_SQLITE_ROW_BYTES / 2,
+               "a row must not be larger than SQLite takes");
+
 /* `part` of the rows of `parts`: those of pdr_part, the slots of the bag, and
  * the frame, which has the key ''. */
 #define PDR_SQLITE_SLOTS 3
@@ -178,8 +183,17 @@ struct pdr__vfs {
     bool without_sums; /* pages of main files are read without a look at them */
 };
 
+/* A store that this process has open, or that its parent had (opened.c). */
+struct pdr__opened {
+    const char *path;             /* borrowed; NULL: it is not in the list */
+    const struct pdr__line *line; /* borrowed; NULL: closed in this process */
+    int64_t process;              /* that opened it */
+    struct pdr__opened *next;
+};
+
 struct pdr__sqlite {
     pdr_store base;
+    struct pdr__opened opened;
     char *path;      /* owned: the real path of the main file */
     char *side_path; /* owned: of the file with the locks */
     char *log_path;  /* owned: of SQLite's log */
@@ -190,6 +204,7 @@ struct pdr__sqlite {
     bool alone;        /* read-only medium without a log: nothing can change */
     uint32_t schema;   /* version of its tables */
     atomic_bool in_doubt; /* a commit ended unknown */
+    atomic_bool damaged;  /* what is in the log cannot be copied */
     struct pdr__line line;
     struct pdr__writer writer;
     struct pdr__group group;
@@ -223,6 +238,19 @@ PDR_MUST_CHECK pdr_rc pdr__sqlite_connect(sqlite3 **out,
 /* Release the statements and the connection of the writer. */
 void pdr__writer_close(struct pdr__writer *writer);
 
+/* --- forks (opened.c) -------------------------------------------------------
+ */
+
+/* The store at `path`, with its line, is about to be opened. Fails with
+ * AFTER_FORK if the parent of this process had it open. All that is handed in
+ * must outlive the entry. */
+PDR_MUST_CHECK pdr_rc pdr__opened_add(struct pdr__opened *self,
+                                      const char *path,
+                                      const struct pdr__line *line,
+                                      pdr_err *err);
+/* It was closed. One that was not added is fine. */
+void pdr__opened_remove(struct pdr__opened *self);
+
 /* --- files (vfs.c, left.c) -------------------------------------------------
  */
 
@@ -233,9 +261,16 @@ PDR_MUST_CHECK pdr_rc pdr__vfs_open(struct pdr__vfs *self, const char *below,
 /* One that was not opened is fine. */
 void pdr__vfs_close(struct pdr__vfs *self);
 
+/* A note of the last frame of a log that was synced: its number, the pages of
+ * the file behind it, its salt and its sum, as they stand in the header of the
+ * frame, and a sum of the note. All zero: there is none. */
+#define PDR_LOG_END 32
+
 /* Is the log that a process left behind, if there is one, whole as far as it
- * can be told (left.c)? Before SQLite reads it. Fails with STORE_DAMAGED. */
-PDR_MUST_CHECK pdr_rc pdr__left_check(const char *log_path, pdr_err *err);
+ * can be told (left.c)? The note of its end is in the side file, if it is
+ * there. Before SQLite reads it. Fails with STORE_DAMAGED. */
+PDR_MUST_CHECK pdr_rc pdr__left_check(const char *log_path,
+                                      const char *side_path, pdr_err *err);
 
 /* Does it have commits, though the file `path` is empty, or not there? Fails
  * with STORE_DAMAGED then: SQLite would remove it. */
@@ -252,11 +287,20 @@ struct pdr__file_state {
     bool has_sums;    /* each page ends with its sum */
     bool is_in_log;   /* the last damage that was found is in the log */
     uint32_t damaged; /* number of that page or frame; 0: none was found */
+    int lost; /* why bytes of the last transaction did not reach the log, and no
+                 sync was tried; SQLITE_OK: they did */
 };
 
 /* Another one, of a new file: a bool, whether its pages get sums. SQLite writes
  * page 1, which says so, behind others. */
 #define PDR_FCNTL_SUMS 0x50645602
+
+/* One that writes the log once more, as it is, and syncs it; no argument. */
+#define PDR_FCNTL_RENEW_LOG 0x50645604
+
+/* And one that gives PDR_LOG_END bytes: the end of the log, after COMMIT did;
+ * zeros if nothing was written since it was asked last. */
+#define PDR_FCNTL_LOG_END 0x50645603
 
 /* --- failures (error.c) ----------------------------------------------------
  */
@@ -366,12 +410,19 @@ bool pdr__line_is_last(const struct pdr__line *line);
 /* Does anybody have the store with this side file open for writing? Writes
  * nothing, and needs no line. */
 bool pdr__line_is_used(const char *path);
-/* A sync of the log begins, or has ended well; with the lock. Whoever opens the
- * store next, on this system before it is started again, learns from it that
- * no sync has failed. False: the file cannot be written. */
-bool pdr__line_note_sync(const struct pdr__line *line, bool ended_well);
+/* A sync of the log begins; with the lock. Until it has ended well, whoever
+ * opens the store next learns from it that one may have failed. False: the file
+ * cannot be written. */
+bool pdr__line_sync_begins(const struct pdr__line *line);
+/* It has ended well, and the log up to `end` is on the disk; zeros: it did not
+ * become longer. */
+void pdr__line_sync_ended(const struct pdr__line *line,
+                          const uint8_t end[PDR_LOG_END]);
 /* Has the last one ended well? False also if nobody knows. */
 bool pdr__line_has_synced(const struct pdr__line *line);
+/* The end of the log that was noted last in the side file `path`; zeros if none
+ * is there. Writes nothing, and needs no line. */
+void pdr__line_read_end(uint8_t end[PDR_LOG_END], const char *path);
 /* Is `path` still the file that we lock? If somebody removed it, others would
  * lock a new one. */
 bool pdr__line_is_there(const struct pdr__line *line, const char *path);
@@ -413,8 +464,13 @@ PDR_MUST_CHECK pdr_rc pdr__writer_transact(struct pdr__sqlite *store,
 void pdr__writer_run(struct pdr__sqlite *store, pdr_write *const *writes,
                      size_t count);
 
-/* Refuse a write of a store that is in doubt. */
-pdr_rc pdr__in_doubt(pdr_err *err);
+/* May anything be written? Fails with IN_DOUBT, STORE_DAMAGED. */
+PDR_MUST_CHECK pdr_rc pdr__may_write(const struct pdr__sqlite *store,
+                                     pdr_err *err);
+/* Others find the store by its names: are they still ours? With the lock. Fails
+ * with UNSAFE_FILE: then nothing may go into the main file. */
+PDR_MUST_CHECK pdr_rc pdr__check_names(const struct pdr__sqlite *store,
+                                       pdr_err *err);
 
 /* Write the rows of one write inside the transaction. `dirty` is set when the
  * first row changes: a refusal after that needs a rollback. `code` gets what

@@ -229,6 +229,18 @@ bool pdr__frame_is_sound(const uint8_t before[PDR_LOG_SUM],
     return has_sum(frame, &sum);
 }
 
+void pdr__log_end_seal(uint8_t note[PDR_LOG_END])
+{
+    uint8_t *at = note + PDR_LOG_END - PDR_LOG_SUM;
+    struct sum sum = {0, 0};
+
+    add_big(&sum, note, PDR_LOG_END - PDR_LOG_SUM);
+    for (size_t i = 0; i < 4; i++) {
+        at[i] = (uint8_t)(sum.a >> (24 - 8 * i));
+        at[i + 4] = (uint8_t)(sum.b >> (24 - 8 * i));
+    }
+}
+
 bool pdr__log_header_is_sound(const uint8_t header[PDR_LOG_HEADER])
 {
     const size_t len = PDR_LOG_HEADER - PDR_LOG_SUM;

@@ -16,9 +16,10 @@
  *   I2  Who makes a copy holds SQLite's exclusive lock on FILE-unfinished until
  *       it has its name. A file of this name that nobody has locked was left by
  *       a process that died, and is begun anew.
- *   I3  A file is replaced while we hold the writer lock of the store that it
- *       may be, with nobody else in it, and SQLite's exclusive lock on the file
- *       itself: that tells of those who read, and of other programs.
+ *   I3  A name is taken while we hold the writer lock of the store that it may
+ *       be, or may become meanwhile, with nobody else in it; and a file is
+ *       replaced with SQLite's exclusive lock on itself: that tells of those
+ *       who read, and of other programs.
  *   I4  No file beside it that SQLite would play into the copy has any bytes.
  *       Neither it nor the file that it belongs to can be removed first: killed
  *       in between, one would stand without the other.
@@ -56,12 +57,18 @@ static pdr_rc failed(pdr_err *err, const char *path, int sys)
 
     pdr__shown(shown, pdr_str_c(path));
     if (sys == ENOSPC || sys == EDQUOT)
-        rc = PDR_FAIL(err, DISK_FULL, "'%s': the disk is full", shown);
+        rc = PDR_FAIL(err, DISK_FULL,
+                      "'%s': the disk is full; free some room, or name another "
+                      "place",
+                      shown);
     else if (sys == EACCES || sys == EPERM || sys == EROFS)
-        rc = PDR_FAIL(err, READ_ONLY, "the folder of '%s' cannot be written",
+        rc = PDR_FAIL(err, READ_ONLY,
+                      "the folder of '%s' cannot be written; give the right "
+                      "to, or name another place",
                       shown);
     else
-        rc = PDR_FAIL(err, FILE_FAILED, "'%s' cannot be written", shown);
+        rc = PDR_FAIL(err, FILE_FAILED,
+                      "'%s' cannot be written; look at the disk", shown);
     if (err != NULL)
         err->sys = sys;
     return rc;
@@ -71,7 +78,9 @@ static pdr_rc exists(pdr_err *err, const char *path)
 {
     char shown[PDR_SHOWN];
 
-    return PDR_FAIL(err, FILE_EXISTS, "'%s' is there already",
+    return PDR_FAIL(err, FILE_EXISTS,
+                    "'%s' is there already; ask to replace it, or name another "
+                    "file",
                     pdr__shown(shown, pdr_str_c(path)));
 }
 
@@ -79,8 +88,9 @@ static pdr_rc in_use(pdr_err *err, const char *path, const char *what)
 {
     char shown[PDR_SHOWN];
 
-    return PDR_FAIL(err, STORE_LOCKED, "%s '%s'", what,
-                    pdr__shown(shown, pdr_str_c(path)));
+    return PDR_FAIL(err, STORE_LOCKED,
+                    "%s '%s'; wait until that has ended, or name another file",
+                    what, pdr__shown(shown, pdr_str_c(path)));
 }
 
 /* --- the place ----------------------------------------------------------- */
@@ -123,7 +133,8 @@ static pdr_rc check_name(const struct pdr__target *target, pdr_err *err)
     if (is_same_file(target->path, target->store->path) ||
         is_same_file(target->part, target->store->path))
         return PDR_FAIL(err, BAD_TARGET,
-                        "'%s' is the store itself, or stands in its way",
+                        "'%s' is the store itself, or stands in its way; name "
+                        "another file",
                         shown);
     return PDR_OK;
 }
@@ -144,7 +155,8 @@ static pdr_rc check_file(const struct pdr__target *target, pdr_err *err)
         return exists(err, target->path);
     if (access(target->path, W_OK) != 0)
         return PDR_FAIL(err, READ_ONLY,
-                        "'%s' may not be written, so it is not replaced",
+                        "'%s' may not be written, so it is not replaced; give "
+                        "the right to, or name another file",
                         shown);
     return PDR_OK;
 }
@@ -162,7 +174,8 @@ static pdr_rc find_path(struct pdr__target *target, bool *found,
     if (rc == PDR_ENOTFOUND)
         return PDR_FAIL(err, NO_FOLDER,
                         "the folder of '%s' is not there, or it is a link to "
-                        "a file that is not there",
+                        "a file that is not there; make the folder, or name "
+                        "another file",
                         shown);
     if (rc == PDR_EINVALID)
         return PDR_FAIL(err, BAD_TARGET,
@@ -302,9 +315,12 @@ struct claim {
     sqlite3 *old; /* owned: of the file that is there; NULL: none */
 };
 
-static void give_up(struct claim *claim)
+/* A copy stands alone: a lock file that was not there goes again. */
+static void give_up(struct claim *claim, const struct pdr__target *target)
 {
     (void)sqlite3_close(claim->old);
+    if (claim->line.held)
+        pdr__line_undo(&claim->line, target->side);
     pdr__line_leave(&claim->line);
     pdr__line_close(&claim->line);
     claim->old = NULL;
@@ -356,23 +372,21 @@ static pdr_rc check_besides(const struct pdr__target *target, pdr_err *err)
     return PDR_OK;
 }
 
-/* A lock file may be there without a store: somebody removed that, and somebody
- * else may have it open. */
+/* Also where no store is: somebody may have removed one that is still open, or
+ * be about to make one. */
 static pdr_rc claim_name(struct claim *claim, const struct pdr__target *target,
                          pdr_err *err)
 {
-    bool found = access(target->path, F_OK) == 0;
     pdr_rc rc = PDR_OK;
 
     *claim = (struct claim){PDR_LINE_INIT, NULL};
-    if (found || access(target->side, F_OK) == 0)
-        rc = claim_store(claim, target, err);
-    if (rc == PDR_OK && found)
+    rc = claim_store(claim, target, err);
+    if (rc == PDR_OK && access(target->path, F_OK) == 0)
         rc = claim_file(claim, target, err);
     if (rc == PDR_OK)
         rc = check_besides(target, err);
     if (rc != PDR_OK)
-        give_up(claim);
+        give_up(claim, target);
     return rc;
 }
 
@@ -432,7 +446,7 @@ pdr_rc pdr__target_place(struct pdr__target *target, pdr_err *err)
         target->db = NULL;
         rc = sync_folder(target, err);
     }
-    give_up(&claim);
+    give_up(&claim, target);
     return rc;
 }
 
@@ -445,7 +459,7 @@ static pdr_rc try_name(const struct pdr__target *target, pdr_err *err)
     pdr_rc rc = claim_name(&claim, target, err);
 
     if (rc == PDR_OK)
-        give_up(&claim);
+        give_up(&claim, target);
     return rc;
 }
 

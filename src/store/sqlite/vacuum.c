@@ -142,8 +142,10 @@ static pdr_rc copy_log(struct pdr__sqlite *store, struct step *step,
     sqlite3 *db = store->writer.db;
     int64_t pages = 0;
     int code = SQLITE_OK;
-    pdr_rc rc = ask(&pages, &store->writer, PDR_SQL_PAGES, err);
+    pdr_rc rc = pdr__check_names(store, err);
 
+    if (rc == PDR_OK)
+        rc = ask(&pages, &store->writer, PDR_SQL_PAGES, err);
     if (rc != PDR_OK)
         return rc;
     step->copies = true;

@@ -238,7 +238,7 @@ static void tell(struct verify *v, const char *name, const char *row,
 /* Damage ended a walk (I3). If it is that of a page, its number is known. */
 static void tell_end(struct verify *v, const char *name, const pdr_err *detail)
 {
-    struct pdr__file_state state = {false, false, 0};
+    struct pdr__file_state state = {.damaged = 0};
     char what[128] = "cannot be read, nor can those behind it";
     size_t used = strlen(what);
 
@@ -621,7 +621,7 @@ static pdr_rc judge_page(struct pages *pages, uint32_t number, pdr_err *err)
 static int find_pages(struct pages *pages)
 {
     sqlite3 *db = pages->v->reader->db;
-    struct pdr__file_state state = {false, false, 0};
+    struct pdr__file_state state = {.damaged = 0};
     sqlite3_int64 bytes = 0;
     int code = SQLITE_OK;
 

@@ -5,8 +5,8 @@
  *      told by a sum at its end (sum.c), a commit goes to the log in one call,
  *      and the log is longer than its last commit (log.c).
  *
- *         SQLite ──► this VFS ──► the one below: the usual one, or vfs= in a
- * URI
+ *         SQLite ──► this VFS ──► the one below: the usual one, or the vfs=
+ *                                 of a URI
  *
  *      Each store registers one for itself and takes it back when it is closed.
  *      So the one below can never be another than the store was opened with,
@@ -170,11 +170,21 @@ static int main_control(sqlite3_file *file, int op, void *arg)
         const struct pdr__main_file *self = mine(file);
 
         *(struct pdr__file_state *)arg = (struct pdr__file_state){
-            self->has_sums, self->damage.is_in_log, self->damage.number};
+            self->has_sums, self->damage.is_in_log, self->damage.number,
+            self->log != NULL ? self->log->lost : SQLITE_OK};
         return SQLITE_OK;
     }
     if (op == PDR_FCNTL_SUMS) {
         mine(file)->has_sums = *(const bool *)arg;
+        return SQLITE_OK;
+    }
+    if (op == PDR_FCNTL_RENEW_LOG)
+        return mine(file)->log != NULL ? pdr__log_renew(mine(file)->log)
+                                       : SQLITE_OK;
+    if (op == PDR_FCNTL_LOG_END) {
+        memset(arg, 0, PDR_LOG_END);
+        if (mine(file)->log != NULL)
+            pdr__log_tell_end(arg, mine(file)->log);
         return SQLITE_OK;
     }
     return METHODS(file)->xFileControl(BELOW(file), op, arg);
@@ -187,7 +197,7 @@ static int main_shm_lock(sqlite3_file *file, int from, int count, int flags)
 
     if (log != NULL && from == WRITE_LOCK &&
         flags == (SQLITE_SHM_UNLOCK | SQLITE_SHM_EXCLUSIVE))
-        pdr__log_end(log);
+        pdr__log_over(log);
     return METHODS(file)->xShmLock(BELOW(file), from, count, flags);
 }
 

@@ -28,8 +28,10 @@ bool pdr__page_is_sound(const uint8_t page[PDR_SQLITE_PAGE], uint32_t number);
 bool pdr__frame_is_sound(const uint8_t before[PDR_LOG_SUM],
                          const uint8_t *frame);
 
-/* Does the header of a log end with its own sum? */
+/* Does the header of a log, or a note of its end, end with its own sum? */
 bool pdr__log_header_is_sound(const uint8_t header[PDR_LOG_HEADER]);
+/* That sum, for the last PDR_LOG_SUM bytes of a note. */
+void pdr__log_end_seal(uint8_t note[PDR_LOG_END]);
 
 /* --- files -----------------------------------------------------------------
  */
@@ -66,7 +68,10 @@ struct pdr__log_file {
     int64_t unsynced; /* lowest byte written since the last sync */
     size_t written;   /* bytes that went out since then */
     int64_t reach;    /* bytes that the file had at least, when we looked */
-    int failed; /* bytes of this transaction are lost: what SQLite heard */
+    int failed;    /* bytes of this transaction are lost: what SQLite heard */
+    int lost;      /* the same of the transaction that was over last */
+    uint32_t last; /* frame whose header came last; 0: none since asked */
+    uint8_t last_header[PDR_FRAME_HEADER];
 };
 
 /* Room that either of them needs in front of the file of the VFS below. */
@@ -81,7 +86,11 @@ extern const sqlite3_io_methods pdr__log_methods;
 
 void pdr__log_open(struct pdr__log_file *log, struct pdr__main_file *main);
 /* The transaction that wrote is over, however it ended. */
-void pdr__log_end(struct pdr__log_file *log);
+void pdr__log_over(struct pdr__log_file *log);
+/* Write all its bytes once more, and sync them: a code of SQLite. */
+int pdr__log_renew(struct pdr__log_file *log);
+/* For PDR_FCNTL_LOG_END. */
+void pdr__log_tell_end(uint8_t out[PDR_LOG_END], struct pdr__log_file *log);
 
 /* What is passed on (vfs.c). */
 int pdr__file_lock(sqlite3_file *file, int level);

@@ -1,7 +1,10 @@
 /* When the log goes into the main file, and when it is begun anew. */
 #include "sqlite_room.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "shim_vfs.h"
 #include "sqlite/file.h"
@@ -15,7 +18,7 @@ static struct pdr__sqlite *inside(pdr_store *store)
 }
 
 /* Give session "a" one more entry of 4 MB, in the form of a number. */
-static void grow(pdr_store *store, uint64_t revision)
+static pdr_rc try_grow(pdr_store *store, uint64_t revision, pdr_err *err)
 {
     static char body[BODY];
     pdr_entry entry;
@@ -26,7 +29,12 @@ static void grow(pdr_store *store, uint64_t revision)
     entry.body = pdr_str_n(body, sizeof(body));
     edit.entries = &entry;
     edit.entry_count = 1;
-    ASSERT_RC(PDR_OK, commit_one(store, &edit, NULL, NULL));
+    return commit_one(store, &edit, NULL, err);
+}
+
+static void grow(pdr_store *store, uint64_t revision)
+{
+    ASSERT_RC(PDR_OK, try_grow(store, revision, NULL));
 }
 
 static uint64_t log_bytes(const struct room *room)
@@ -56,6 +64,53 @@ TEST(sqlite_checkpoint, begins_the_log_anew_when_it_is_long)
     room_leave(&room);
 }
 
+static pdr_page *last_page(pdr_store *store, pdr_str after)
+{
+    const pdr_query query = {.what = PDR_READ_ENTRIES,
+                             .ref.id = pdr_str_c("a"),
+                             .limit = 1,
+                             .backwards = true,
+                             .after = after};
+    pdr_page *page = NULL;
+
+    ASSERT_RC(PDR_OK, pdr_store_read(&page, store, &query, NULL));
+    return page;
+}
+
+/* Whoever keeps a page, goes on behind it, or watches, keeps no snapshot. */
+TEST(sqlite_checkpoint, is_held_up_by_no_reader_of_ours)
+{
+    struct room room;
+    pdr_store *store = NULL, *reader = NULL;
+    pdr_watch *watch = NULL;
+    pdr_page *first = NULL, *page = NULL;
+    uint64_t most = 0;
+
+    room_enter(&room);
+    store = store_open(&room, "");
+    grow(store, 0);
+    grow(store, 1);
+    reader = store_open(&room, "?mode=ro");
+    ASSERT_RC(PDR_OK, pdr_watch_open(&watch, reader, NULL, NULL));
+    first = last_page(reader, pdr_str_n(NULL, 0));
+    ASSERT(first->next.ptr != NULL);
+    for (uint64_t i = 2; i < 26; i++) {
+        grow(store, i);
+        page = last_page(reader, first->next);
+        ASSERT_INT(1, page->entries[0].seq);
+        pdr_page_free(page);
+        ASSERT_RC(PDR_OK, pdr_watch_wait(watch, 5000, NULL));
+        most = log_bytes(&room) > most ? log_bytes(&room) : most;
+    }
+    ASSERT(most < PDR_LOG_BYTES);
+    ASSERT(atomic_load(&inside(store)->writer.log_bytes) < most);
+    pdr_page_free(first);
+    pdr_watch_close(watch);
+    pdr_store_close(reader);
+    pdr_store_close(store);
+    room_leave(&room);
+}
+
 TEST(sqlite_checkpoint, shrinks_a_log_that_a_reader_had_pinned)
 {
     struct room room;
@@ -82,6 +137,93 @@ TEST(sqlite_checkpoint, shrinks_a_log_that_a_reader_had_pinned)
     ASSERT(log_bytes(&room) <= PDR_CHECKPOINT_BYTES);
     (void)sqlite3_close(reader);
     pdr_store_close(store);
+    room_leave(&room);
+}
+
+/* What is committed behind it would be gone with it, for whoever opens the
+ * store next. */
+TEST(sqlite_checkpoint, of_a_damaged_log_is_the_end_of_commits)
+{
+    struct room room;
+    pdr_store *store = NULL;
+    pdr_err err = PDR_ERR_INIT;
+    pdr_rc rc = PDR_OK;
+    uint64_t done = 3;
+    char byte = 0;
+    int fd = -1;
+
+    room_enter(&room);
+    store = store_open(&room, "");
+    for (uint64_t i = 0; i < done; i++)
+        grow(store, i);
+    fd = open(room_path(&room, "s.db-wal"), O_RDWR | O_CLOEXEC);
+    ASSERT(fd >= 0 && pread(fd, &byte, 1, 5000000) == 1);
+    byte ^= 1;
+    ASSERT(pwrite(fd, &byte, 1, 5000000) == 1);
+    (void)close(fd);
+    for (; done < 24 && rc == PDR_OK; done += rc == PDR_OK)
+        rc = try_grow(store, done, &err);
+    ASSERT_RC(PDR_ECORRUPT, rc);
+    ASSERT_STR("store_damaged", err.reason);
+    ASSERT(log_bytes(&room) < PDR_CHECKPOINT_BYTES + 2 * BODY);
+    ASSERT_RC(PDR_ECORRUPT,
+              pdr_store_sweep(NULL, store, 0, NULL)); /* nothing else, too */
+    pdr_store_close(store);
+    ASSERT(log_bytes(&room) >= PDR_CHECKPOINT_BYTES); /* as it was */
+    room_leave(&room);
+}
+
+/* --- names ------------------------------------------------------------------
+ */
+
+/* Another process finds the store under its new name, and a log beside it that
+ * is not ours. Told to by a byte in the pipe. */
+static int write_moved(const struct room *room, int end)
+{
+    pdr_store *store = NULL;
+    char byte = 0;
+    pdr_rc rc = PDR_OK;
+
+    if (read(end, &byte, 1) != 1)
+        return 1;
+    rc = pdr_store_open(&store, room_path(room, "t.db"), NULL);
+    for (uint64_t i = 0; i < 40 && rc == PDR_OK; i++)
+        rc = append_one(store, "theirs", i, NULL, "{}", NULL);
+    pdr_store_close(store);
+    return rc == PDR_OK ? 0 : 2;
+}
+
+TEST(sqlite_checkpoint, leaves_a_file_alone_that_was_moved)
+{
+    struct room room;
+    pdr_store *store = NULL;
+    char from[600];
+    int ends[2], status = 0;
+    pid_t child = 0;
+
+    room_enter(&room);
+    ASSERT_INT(0, pipe(ends));
+    child = fork();
+    if (child == 0)
+        _exit(write_moved(&room, ends[0]));
+    store = store_open(&room, "");
+    pdr_store_close(store);
+    store = store_open(&room, "");
+    for (uint64_t i = 0; i < 20; i++)
+        ASSERT_RC(PDR_OK, append_one(store, "ours", i, NULL, "{}", NULL));
+    (void)snprintf(from, sizeof(from), "%s", room_path(&room, "s.db"));
+    ASSERT_INT(0, rename(from, room_path(&room, "t.db")));
+    ASSERT(write(ends[1], "x", 1) == 1);
+    ASSERT(waitpid(child, &status, 0) == child);
+    ASSERT_INT(0, status);
+    ASSERT_RC(PDR_EDENIED, append_one(store, "ours", 20, NULL, "{}", NULL));
+    ASSERT_RC(PDR_EDENIED, pdr_store_vacuum(NULL, store, NULL, NULL, NULL));
+    pdr_store_close(store);
+    ASSERT_RC(PDR_OK, pdr_store_open(&store, room_path(&room, "t.db"), NULL));
+    ASSERT_RC(PDR_OK, pdr_store_verify(NULL, store, NULL, NULL, NULL, NULL));
+    pdr_store_close(store);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
     room_leave(&room);
 }
 

@@ -40,6 +40,23 @@ TEST(sqlite_error, has_a_reason_for_every_code)
     }
 }
 
+TEST(sqlite_error, says_what_to_do)
+{
+    static const int codes[] = {
+        SQLITE_FULL,   SQLITE_CORRUPT,     SQLITE_NOTADB,  SQLITE_BUSY,
+        SQLITE_LOCKED, SQLITE_READONLY,    SQLITE_PERM,    SQLITE_TOOBIG,
+        SQLITE_MISUSE, SQLITE_IOERR_FSYNC, SQLITE_CANTOPEN};
+
+    for (size_t i = 0; i < PDR_COUNT(codes); i++) {
+        pdr_err err = PDR_ERR_INIT;
+
+        ASSERT(pdr__sqlite_fail(&err, NULL, codes[i], "trying") != PDR_OK);
+        if (strstr(err.message, "; ") == NULL)
+            fail_msg("%s", err.message);
+        ASSERT(strstr(err.message, sqlite3_errstr(codes[i])) == NULL);
+    }
+}
+
 TEST(sqlite_error, needs_no_place_for_its_text)
 {
     ASSERT_RC(PDR_EIO, pdr__sqlite_fail(NULL, NULL, SQLITE_FULL, "trying"));

@@ -94,7 +94,7 @@ TEST(sqlite_file, with_a_key_that_is_no_file_is_refused_without_a_detail)
     size_t len = 0;
 
     room_enter(&room);
-    ASSERT_RC(PDR_EINVALID,
+    ASSERT_RC(PDR_ENOTFOUND,
               pdr__file_read_key(&key, &len, room_path(&room, "gone"), NULL));
     ASSERT_RC(PDR_EINVALID, pdr__file_read_key(&key, &len, room.path, NULL));
     assert_null(key);

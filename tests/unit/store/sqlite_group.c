@@ -753,6 +753,41 @@ TEST(sqlite_group, refuses_what_the_disk_has_no_room_for)
     shim_free(shim);
 }
 
+/* A small commit reaches the disk in COMMIT only. Nothing was synced, and what
+ * was written of it lacks the frame that makes it one. */
+TEST(sqlite_group, refuses_a_small_commit_that_the_disk_has_no_room_for)
+{
+    const struct shim_fault fault = {
+        .op = SHIM_WRITE, .nth = 1, .for_ever = true, .full = true};
+    const struct shim_fault none = {.op = SHIM_ANY, .nth = 0};
+    struct shim *shim = shim_new("small");
+    struct room room;
+    pdr_store *store = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    room_enter(&room);
+    store = store_open(&room, "?vfs=small");
+    ASSERT_RC(PDR_OK, append_one(store, "a", 0, NULL, "{}", NULL));
+    shim_fail(shim, &fault);
+    ASSERT_RC(PDR_EIO, append_one(store, "a", 1, NULL, "{}", &err));
+    ASSERT_STR("disk_full", err.reason);
+    ASSERT(shim_failed(shim) > 0);
+    shim_fail(shim, &none);
+    ASSERT(!atomic_load(&inside(store)->in_doubt));
+    ASSERT(pdr__line_has_synced(&inside(store)->line));
+    ASSERT_RC(PDR_OK, append_one(store, "a", 1, NULL, "{}", NULL));
+    /* A sync that fails afterwards is no full disk. */
+    shim_fail(shim, &(struct shim_fault){.op = SHIM_SYNC, .nth = 1});
+    ASSERT_RC(PDR_EUNKNOWN, append_one(store, "a", 2, NULL, "{}", NULL));
+    shim_fail(shim, &none);
+    pdr_store_close(store);
+    store = store_open(&room, "");
+    ASSERT_RC(PDR_OK, pdr_store_verify(NULL, store, NULL, NULL, NULL, NULL));
+    pdr_store_close(store);
+    room_leave(&room);
+    shim_free(shim);
+}
+
 TEST(sqlite_group, refuses_when_a_read_of_the_disk_fails)
 {
     const struct shim_fault none = {.op = SHIM_ANY, .nth = 0};

@@ -28,13 +28,52 @@ static void check_frames(const char *parameters)
 {
     struct log_report report;
 
-    damage_frames(&report, parameters);
+    damage_frames(&report, parameters, LOG_NOTE_GONE);
     tell("frames", &report);
     ASSERT_SIZE(0, report.wrong);
     ASSERT(report.refused > report.tried / 2);
     ASSERT(report.last_lost > 0);
     ASSERT(report.lost <= 3);
     ASSERT(report.most <= 2);
+}
+
+/* With the note beside it, nothing that was acknowledged goes away. */
+static void check_noted(const char *parameters)
+{
+    struct log_report report;
+
+    damage_frames(&report, parameters, LOG_NOTE_LEFT);
+    tell("frames, noted", &report);
+    ASSERT_SIZE(report.tried, report.refused);
+    damage_log_header(&report, parameters, LOG_NOTE_LEFT);
+    ASSERT_SIZE(report.tried, report.refused);
+    cut_log(&report, parameters, LOG_NOTE_LEFT);
+    tell("cut, noted", &report);
+    ASSERT(report.tried > report.frames);
+    ASSERT_SIZE(report.tried, report.refused);
+}
+
+TEST(left_log, is_refused_without_a_commit_that_was_noted)
+{
+    check_noted("");
+}
+
+TEST(left_log, is_refused_by_readers_without_a_commit_that_was_noted)
+{
+    check_noted("?mode=ro");
+}
+
+/* What is not as it was written tells nothing. */
+TEST(left_log, is_not_refused_for_a_note_that_was_changed)
+{
+    struct log_report report;
+
+    damage_note(&report, "");
+    tell("note", &report);
+    ASSERT(report.tried > 200);
+    ASSERT_SIZE(report.tried, report.same);
+    damage_note(&report, "?mode=ro");
+    ASSERT_SIZE(report.tried, report.same);
 }
 
 TEST(left_log, is_refused_if_a_bit_of_a_frame_was_changed)
@@ -51,21 +90,24 @@ TEST(left_log, is_refused_if_a_bit_of_its_header_was_changed)
 {
     struct log_report report;
 
-    damage_log_header(&report, "");
+    damage_log_header(&report, "", LOG_NOTE_GONE);
     tell("header", &report);
     ASSERT_SIZE(report.tried, report.refused);
-    damage_log_header(&report, "?mode=ro");
+    damage_log_header(&report, "?mode=ro", LOG_NOTE_GONE);
     ASSERT_SIZE(report.tried, report.refused);
 }
 
 TEST(left_log, is_taken_without_a_commit_that_was_never_whole)
 {
+    static const enum log_note notes[] = {LOG_NOTE_GONE, LOG_NOTE_BEFORE};
     struct log_report report;
 
-    tear_last_commit(&report, 60, 4711);
-    tell("torn", &report);
-    ASSERT_SIZE(report.tried, report.same + report.last_lost);
-    ASSERT(report.last_lost > 30);
+    for (size_t i = 0; i < PDR_COUNT(notes); i++) {
+        tear_last_commit(&report, 60, 4711, notes[i]);
+        tell("torn", &report);
+        ASSERT_SIZE(report.tried, report.same + report.last_lost);
+        ASSERT(report.last_lost > 30);
+    }
 }
 
 /* Nothing else can be had of it. */
@@ -73,10 +115,10 @@ TEST(left_log, is_read_up_to_the_damage_if_told)
 {
     struct log_report report;
 
-    damage_log_header(&report, "?mode=ro&sums=off");
+    damage_log_header(&report, "?mode=ro&sums=off", LOG_NOTE_LEFT);
     tell("told", &report);
     ASSERT_SIZE(report.tried, report.lost);
-    damage_frames(&report, "?mode=ro&sums=off");
+    damage_frames(&report, "?mode=ro&sums=off", LOG_NOTE_LEFT);
     tell("told", &report);
     ASSERT_SIZE(report.tried, report.lost + report.last_lost);
 }
@@ -200,11 +242,20 @@ static size_t count_frames(struct link *link)
     return n - 1;
 }
 
+static pdr_rc check_file(const struct link *link, const char *name,
+                         pdr_err *err)
+{
+    char side[600];
+
+    (void)snprintf(side, sizeof(side), "%s", room_path(&link->room, "no note"));
+    return pdr__left_check(room_path(&link->room, name), side, err);
+}
+
 static pdr_rc check_log(struct link *link, pdr_err *err)
 {
     room_put(&link->room, "s.db-wal",
              pdr_str_n((const char *)link->log, link->len));
-    return pdr__left_check(room_path(&link->room, "s.db-wal"), err);
+    return check_file(link, "s.db-wal", err);
 }
 
 /* Check it with one bit of frame `n` changed. */
@@ -300,10 +351,10 @@ TEST(left_log, may_be_short_or_no_log_at_all)
     link_open(&link, "");
     run(&link, "INSERT INTO t VALUES(1,'a'); INSERT INTO t VALUES(2,'a')");
     link_leave(&link);
-    ASSERT_RC(PDR_OK, pdr__left_check(room_path(&link.room, "none"), NULL));
+    ASSERT_RC(PDR_OK, check_file(&link, "none", NULL));
     for (size_t len = 0; len < PDR_LOG_HEADER + 2 * FRAME; len += 31) {
         room_put(&link.room, "cut", pdr_str_n((const char *)link.log, len));
-        ASSERT_RC(PDR_OK, pdr__left_check(room_path(&link.room, "cut"), NULL));
+        ASSERT_RC(PDR_OK, check_file(&link, "cut", NULL));
     }
     memset(link.log, 0, link.len);
     ASSERT_RC(PDR_OK, check_log(&link, NULL));
@@ -380,7 +431,7 @@ TEST_OOM(left_log, cleans_up_after_any_failed_allocation)
     room_enter(&room);
     room_put_c(&room, "log", "no log");
     (void)snprintf(log, sizeof(log), "%s", room_path(&room, "log"));
-    rcs[0] = pdr__left_check(log, NULL);
+    rcs[0] = pdr__left_check(log, room_path(&room, "none"), NULL);
     rcs[1] = pdr__left_pages(&marks, 100, log, NULL);
     rcs[2] = pdr__left_fits(room_path(&room, "gone"), log, NULL);
     for (size_t i = 0; i < PDR_COUNT(rcs); i++)

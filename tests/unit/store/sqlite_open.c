@@ -361,7 +361,12 @@ TEST(sqlite_open, refuses_files_that_are_no_good_key)
     memset(large, 'k', sizeof(large) - 1);
     large[sizeof(large) - 1] = '\0';
     room_enter(&room);
-    check_refused(&room, "s.db", key_parameter(&room, "none"), "bad_key_file");
+    check_refused(&room, "s.db", key_parameter(&room, "none"), "no_key_file");
+    check_refused(&room, "s.db", key_parameter(&room, "none/key"),
+                  "no_key_file");
+    put_key(&room, "file", KEY_A);
+    check_refused(&room, "s.db", key_parameter(&room, "file/key"),
+                  "bad_key_file");
     put_key(&room, "short", "0123456789abcdef0123456789abcde");
     check_refused(&room, "s.db", key_parameter(&room, "short"), "bad_key_file");
     put_key(&room, "long", large);
@@ -735,6 +740,207 @@ TEST(sqlite_connect, takes_a_file_that_cannot_change_by_any_name)
     (void)sqlite3_close(db);
     pdr__vfs_close(&fake.vfs);
     ASSERT(!room_has(&room, "a b%41?x#&=.db-shm"));
+    room_leave(&room);
+}
+
+/* --- forks --------------------------------------------------------------- */
+
+/* A child that lives until the pipe is closed; gives its end of the pipe. */
+static int idle_child(pid_t *child)
+{
+    int ends[2];
+
+    ASSERT_INT(0, pipe(ends));
+    *child = fork();
+    ASSERT(*child >= 0);
+    if (*child == 0) {
+        char byte = 0;
+
+        (void)close(ends[1]);
+        _exit(read(ends[0], &byte, 1) == 0 ? 0 : 1);
+    }
+    (void)close(ends[0]);
+    return ends[1];
+}
+
+static void end_child(pid_t child, int end)
+{
+    int status = 0;
+
+    (void)close(end);
+    ASSERT(waitpid(child, &status, 0) == child);
+    ASSERT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+/* The child has a copy of each open file, and of the locks on it. */
+TEST(sqlite_open, gives_the_lock_back_though_a_child_lives)
+{
+    struct room room;
+    pdr_store *store = NULL;
+    pid_t child = 0;
+    int end = -1;
+
+    room_enter(&room);
+    store = store_open(&room, "");
+    ASSERT_RC(PDR_OK, append_one(store, "a", 0, NULL, "{}", NULL));
+    end = idle_child(&child);
+    ASSERT_RC(PDR_OK, append_one(store, "a", 1, NULL, "{}", NULL));
+    pdr_store_close(store);
+    ASSERT_INT(0, pdr__file_bytes(room_path(&room, "s.db-wal")));
+    store = store_open(&room, "");
+    ASSERT_RC(PDR_OK, append_one(store, "a", 2, NULL, "{}", NULL));
+    pdr_store_close(store);
+    end_child(child, end);
+    room_leave(&room);
+}
+
+/* Who opens the store next is the first, and takes care of the log. */
+TEST(sqlite_open, is_the_first_though_a_child_of_a_dead_process_lives)
+{
+    struct room room;
+    pid_t parent = 0;
+    int ends[2], status = 0;
+
+    room_enter(&room);
+    ASSERT_INT(0, pipe(ends));
+    parent = fork();
+    if (parent == 0) {
+        pdr_store *store = store_open(&room, "");
+        char byte = 0;
+
+        if (append_one(store, "a", 0, NULL, "{}", NULL) != PDR_OK)
+            _exit(1);
+        if (fork() == 0) {
+            (void)close(ends[1]);
+            _exit(read(ends[0], &byte, 1) == 0 ? 0 : 1);
+        }
+        _exit(0);
+    }
+    ASSERT(waitpid(parent, &status, 0) == parent && status == 0);
+    ASSERT(pdr__file_bytes(room_path(&room, "s.db-wal")) > 0);
+    pdr_store_close(store_open(&room, ""));
+    ASSERT_INT(0, pdr__file_bytes(room_path(&room, "s.db-wal")));
+    ASSERT_INT(1, sql_int(&room, "SELECT count(*) FROM conversation"));
+    (void)close(ends[0]);
+    (void)close(ends[1]); /* and the child of that process ends */
+    room_leave(&room);
+}
+
+/* SQLite would take no lock there, since it believes that it has them. */
+TEST(sqlite_open, is_refused_in_a_child_whose_parent_had_it_open)
+{
+    static const char *const modes[] = {"", "?mode=ro"};
+    struct room room;
+
+    room_enter(&room);
+    for (size_t i = 0; i < PDR_COUNT(modes); i++) {
+        pdr_store *store = store_open(&room, modes[0]);
+        pid_t child = 0;
+        int status = 0;
+
+        pdr_store_close(store_open(&room, "")); /* a second handle is fine */
+        child = fork();
+        if (child == 0) {
+            pdr_store *own = NULL;
+            pdr_err err = PDR_ERR_INIT;
+            pdr_rc rc =
+                pdr_store_open(&own, store_uri(&room, "s.db", modes[i]), &err);
+
+            if (rc != PDR_EMISUSE || strcmp(err.reason, "after_fork") != 0)
+                _exit(1);
+            rc = pdr_store_open(&own, store_uri(&room, "other.db", ""), &err);
+            pdr_store_close(own); /* another store is fine */
+            _exit(rc == PDR_OK ? 0 : 2);
+        }
+        ASSERT(waitpid(child, &status, 0) == child);
+        ASSERT_INT(0, status);
+        pdr_store_close(store);
+        child = fork();
+        if (child == 0) { /* it was closed before */
+            pdr_store_close(store_open(&room, modes[i]));
+            _exit(0);
+        }
+        ASSERT(waitpid(child, &status, 0) == child);
+        ASSERT_INT(0, status);
+    }
+    room_leave(&room);
+}
+
+/* --- files that are shared -------------------------------------------------
+ */
+
+#define NOT_ALLOWED 77
+
+/* In a process of its own, with mounts of its own. */
+static int open_mounted(const struct room *room)
+{
+    pdr_store *store = NULL;
+    pdr_err err = PDR_ERR_INIT;
+    char there[600];
+
+    (void)snprintf(there, sizeof(there), "%s", room_path(room, "there.db"));
+    if (unshare(CLONE_NEWNS) != 0 ||
+        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount(room_path(room, "s.db"), there, NULL, MS_BIND, NULL) != 0)
+        return NOT_ALLOWED;
+    if (pdr_store_open(&store, there, &err) != PDR_EDENIED ||
+        strcmp(err.reason, "unsafe_file") != 0)
+        return 1;
+    return pdr_store_open(&store, room_path(room, "s.db"), &err) == PDR_OK ? 0
+                                                                           : 2;
+}
+
+/* Each name would have a log and a lock of its own. */
+TEST(sqlite_open, refuses_a_file_that_is_mounted_by_itself)
+{
+    struct room room;
+    pid_t child = 0;
+    int status = 0;
+
+    room_enter(&room);
+    pdr_store_close(store_open(&room, ""));
+    room_put_c(&room, "there.db", "");
+    child = fork();
+    if (child == 0)
+        _exit(open_mounted(&room));
+    ASSERT(waitpid(child, &status, 0) == child && WIFEXITED(status));
+    room_leave(&room);
+    if (WEXITSTATUS(status) == NOT_ALLOWED)
+        test_skip("this user may not mount anything");
+    ASSERT_INT(0, WEXITSTATUS(status));
+}
+
+/* Whoever may write the file may stand in the line for it. */
+TEST(sqlite_open, makes_the_side_file_for_those_who_may_use_the_store)
+{
+    struct room room;
+
+    room_enter(&room);
+    pdr_store_close(store_open(&room, ""));
+    ASSERT_INT(0, chmod(room_path(&room, "s.db"), 0660));
+    ASSERT_INT(0, unlink(room_path(&room, "s.db-lock")));
+    pdr_store_close(store_open(&room, ""));
+    ASSERT_INT(0660, mode_of(&room, "s.db-lock"));
+    room_leave(&room);
+}
+
+TEST(sqlite_open, says_that_a_path_is_too_long_for_sqlite)
+{
+    struct room room;
+    pdr_store *store = NULL;
+    pdr_err err = PDR_ERR_INIT;
+    char name[250], path[900];
+
+    room_enter(&room);
+    memset(name, 'n', sizeof(name) - 1);
+    name[sizeof(name) - 1] = '\0';
+    (void)snprintf(path, sizeof(path), "%s/%s", room.path, name);
+    ASSERT_INT(0, mkdir(path, 0700));
+    (void)snprintf(path, sizeof(path), "%s/%s/%s", room.path, name, name);
+    ASSERT_RC(PDR_EINVALID, pdr_store_open(&store, path, &err));
+    ASSERT_STR("bad_uri", err.reason);
+    ASSERT(strstr(err.message, "a shorter name") != NULL);
+    ASSERT_INT(0, rmdir(room_path(&room, name)));
     room_leave(&room);
 }
 

@@ -131,7 +131,7 @@ static int64_t ask(struct link *link, const char *sql)
 
 static struct pdr__file_state state_of(struct link *link)
 {
-    struct pdr__file_state state = {false, false, 0};
+    struct pdr__file_state state = {.damaged = 0};
 
     ASSERT_INT(SQLITE_OK,
                sqlite3_file_control(link->db, "main", PDR_FCNTL_STATE, &state));

@@ -98,8 +98,8 @@ TEST(store, refuses_everything_after_fork)
     store->process++;
     ASSERT_RC(PDR_EMISUSE, commit(store, &edit, &err));
     ASSERT_STR("after_fork", err.reason);
-    ASSERT_STR("the store was opened by another process; after fork() each "
-               "process opens its own",
+    ASSERT_STR("the store was opened by another process; close it before "
+               "fork(), and open it again in each",
                err.message);
     ASSERT_RC(PDR_EMISUSE, pdr_store_read(&page, store, &query, NULL));
     ASSERT(page == NULL);
