@@ -2,12 +2,15 @@
  * store_file_faults.c - every file operation below a store fails, once or from
  * then on.
  *
- * In a normal run each sync fails, and some of the others, spread over the
- * work; PERDURE_SOAK tries each.
+ * In a normal run each operation fails but for reads, writes and locks of
+ * shared memory: the work has hundreds of each, nine in ten of all. Of these
+ * about 20 of a kind fail, spread over the work, as trying each takes minutes;
+ * PERDURE_SOAK does.
  */
 #include "file_faults.h"
 
-#define SPREAD 10 /* so many of each other kind */
+#define FEW    200 /* each is tried of a kind that the work has fewer of */
+#define SPREAD 20  /* so many of each other kind */
 
 /* Fail operation `nth` of a kind, in both ways. */
 static void fail_both(struct fault_harness *harness, enum shim_op op,
@@ -38,20 +41,17 @@ TEST(file_faults, are_refused_or_unknown_and_lose_nothing)
     fault_init(&harness);
     fault_count(counts);
     for (int op = 0; op < SHIM_OPS; op++) {
-        bool each = all || op == SHIM_SYNC;
+        bool each = all || counts[op] < FEW;
         fail_kind(&harness, (enum shim_op)op, counts[op],
                   each ? 1 : 1 + counts[op] / SPREAD);
     }
     fault_print(&harness.report);
     ASSERT_SIZE(0, fault_mistakes(&harness.report));
-    /* What met nothing shows nothing. */
+    fault_check_met(&harness.report);
+    ASSERT_SIZE(2 * counts[SHIM_SYNC], harness.report.reached[SHIM_SYNC]);
     for (int op = 0; op < SHIM_OPS; op++)
         ASSERT(counts[op] == 0 || harness.report.reached[op] > 0);
     ASSERT(harness.report.reached[SHIM_SYNC] > 0);
     ASSERT(harness.report.reached[SHIM_WRITE] > 0);
-    ASSERT(harness.report.refusals > 0);
-    ASSERT(harness.report.unknowns > 0);
-    ASSERT(harness.report.whole > 0);
-    ASSERT(harness.report.opens > 0);
     fault_dispose(&harness);
 }

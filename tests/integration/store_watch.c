@@ -13,6 +13,7 @@
 #define LONG_MS  20000u
 #define IDLE_MS  2000u
 #define PER_CENT 100
+#define RUNS     3
 
 static pdr_rc append(pdr_store *store, const char *id, uint64_t revision,
                      const char *body)
@@ -116,22 +117,33 @@ static unsigned follow(pdr_store *store, pdr_watch *watch)
     return soon;
 }
 
-/* The machine may be busy for a moment: nine in ten count. */
-static void try_watch(const char *id)
+static unsigned run_watch(const char *id)
 {
     struct room room;
     char uri[300];
+    unsigned soon = 0;
 
     room_enter(&room);
     pdr_store *store = open_in(&room, uri);
     pdr_watch *watch = watch_in(store, id);
     const char *const args[] = {uri, NULL};
     pid_t teller = process_start("store_teller", args);
-    ASSERT(follow(store, watch) >= COMMITS * 9 / 10);
+    soon = follow(store, watch);
     ASSERT_INT(PROCESS_DONE, process_end(teller, true));
     pdr_watch_close(watch);
     pdr_store_close(store);
     room_leave(&room);
+    return soon;
+}
+
+/* All of them, in one run of three: the machine may be busy in the others. */
+static void try_watch(const char *id)
+{
+    unsigned soon = 0;
+
+    for (unsigned i = 0; i < RUNS && soon < COMMITS; i++)
+        soon = run_watch(id);
+    ASSERT_INT(COMMITS, soon);
 }
 
 TEST(watch, of_a_session_hears_of_another_process_within_50_ms)

@@ -26,6 +26,15 @@ static struct {
 /* --- the plan --------------------------------------------------------------
  */
 
+const char *fault_call_word(enum fault_call call)
+{
+    static const char *const words[] = {"open",   "commit",  "read",  "info",
+                                        "poll",   "verify",  "sweep", "vacuum",
+                                        "backup", "migrate", "any"};
+
+    return words[call];
+}
+
 void fault_store_set(const struct fault_plan *plan)
 {
     pthread_mutex_lock(&state.lock);
@@ -206,6 +215,46 @@ static pdr_rc fault_sweep(pdr_store *store, int64_t now_ms,
     return inner->ops->sweep(inner, now_ms, report, more, err);
 }
 
+/* It writes, so it is refused like a commit while the store is in doubt. */
+static pdr_rc fault_vacuum(pdr_store *store, pdr_vacuum_report *report,
+                           bool *more, pdr_err *err)
+{
+    struct fault_store *self = self_of(store);
+    pdr_store *inner = self->inner;
+    pdr_rc rc = pass(FAULT_VACUUM, err);
+
+    if (rc != PDR_OK)
+        return rc;
+    if (is_in_doubt(self))
+        return PDR_FAIL(err, IN_DOUBT,
+                        "a commit ended unknown; open the store again");
+    if (inner->ops->vacuum == NULL)
+        return PDR_FAIL(err, NO_VACUUM, "the store inside has no vacuum");
+    return inner->ops->vacuum(inner, report, more, err);
+}
+
+static pdr_rc fault_backup(pdr_store *store, const char *file, bool replace,
+                           pdr_backup_report *report, pdr_backup_fn fn,
+                           void *arg, pdr_err *err)
+{
+    pdr_store *inner = self_of(store)->inner;
+    pdr_rc rc = pass(FAULT_BACKUP, err);
+
+    if (rc != PDR_OK)
+        return rc;
+    if (inner->ops->backup == NULL)
+        return PDR_FAIL(err, NO_BACKUP, "the store inside has no backup");
+    return inner->ops->backup(inner, file, replace, report, fn, arg, err);
+}
+
+static pdr_rc fault_migrate(const char *rest, pdr_migrate_report *out,
+                            pdr_err *err)
+{
+    pdr_rc rc = pass(FAULT_MIGRATE, err);
+
+    return rc == PDR_OK ? pdr_store_migrate(out, rest, err) : rc;
+}
+
 static const pdr_store_ops fault_ops = {.version = PDR_STORE_OPS_VERSION,
                                         .name = "fault",
                                         .open = fault_open,
@@ -215,7 +264,10 @@ static const pdr_store_ops fault_ops = {.version = PDR_STORE_OPS_VERSION,
                                         .info = fault_info,
                                         .poll = fault_poll,
                                         .verify = fault_verify,
-                                        .sweep = fault_sweep};
+                                        .sweep = fault_sweep,
+                                        .vacuum = fault_vacuum,
+                                        .migrate = fault_migrate,
+                                        .backup = fault_backup};
 
 static pdr_rc fault_open(pdr_store **out, const char *rest, pdr_err *err)
 {

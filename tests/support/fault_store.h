@@ -20,9 +20,15 @@ enum fault_call {
     FAULT_POLL,
     FAULT_VERIFY,
     FAULT_SWEEP,
+    FAULT_VACUUM, /* each step is a call */
+    FAULT_BACKUP,
+    FAULT_MIGRATE,
     FAULT_CALLS
 };
 #define FAULT_ANY FAULT_CALLS /* whichever */
+
+/* The word for a kind of call; static. */
+const char *fault_call_word(enum fault_call call);
 
 /* How a commit fails; all other calls just do. */
 enum fault_way {

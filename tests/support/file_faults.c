@@ -65,9 +65,9 @@ static void describe(char out[100], const struct run *run)
     const char *when = is_for_ever(run) ? "for ever from" : "once at";
 
     if (run->plan != NULL)
-        snprintf(out, 100, "%s call %zu of kind %d, way %d, step %zu", when,
-                 run->plan->nth, (int)run->plan->call, (int)run->plan->way,
-                 run->work.next);
+        snprintf(out, 100, "%s %zu of call '%s', way %d, step %zu", when,
+                 run->plan->nth, fault_call_word(run->plan->call),
+                 (int)run->plan->way, run->work.next);
     else
         snprintf(out, 100, "%s %zu of '%s'%s, step %zu", when, run->fault->nth,
                  shim_op_word(run->fault->op), run->fault->full ? ", full" : "",
@@ -95,13 +95,18 @@ __attribute__((format(printf, 4, 5))) static void complain(
 /* --- opening ---------------------------------------------------------------
  */
 
+static const char *uri_of(char out[700], const struct run *run)
+{
+    snprintf(out, 700, "%ssqlite:%s?vfs=shim",
+             run->plan != NULL ? "fault:" : "", room_path(&run->room, "a.db"));
+    return out;
+}
+
 static pdr_rc open_once(struct run *run, pdr_err *err)
 {
     char uri[700];
 
-    snprintf(uri, sizeof(uri), "%ssqlite:%s?vfs=shim",
-             run->plan != NULL ? "fault:" : "", room_path(&run->room, "a.db"));
-    return pdr_store_open(&run->store, uri, err);
+    return pdr_store_open(&run->store, uri_of(uri, run), err);
 }
 
 /* False: the run is over. */
@@ -130,12 +135,34 @@ static void close_store(struct run *run)
 /* --- what is there ---------------------------------------------------------
  */
 
+/* Say where the first mistake was made, if it is a file's that was just looked
+ * at. */
+static void tell_first(struct run *run, size_t before, const char *what)
+{
+    char when[100];
+
+    if (before > 0 || fault_mistakes(run->report) == 0)
+        return;
+    describe(when, run);
+    print_message("first mistake: %s, %s: %s\n", when, what,
+                  run->report->images.first);
+}
+
+/* All that was acknowledged is in it. */
+static void check_file(struct run *run, const char *path, const char *what)
+{
+    size_t before = fault_mistakes(run->report);
+
+    image_check(&run->report->images, path, &run->harness->truth,
+                run->work.commits, run->work.commits);
+    tell_first(run, before, what);
+}
+
 static void check_images(struct run *run, const int *losses, size_t count,
                          size_t most)
 {
     struct image_report *images = &run->report->images;
     size_t before = fault_mistakes(run->report);
-    char when[100];
 
     for (size_t i = 0; i < count; i++) {
         shim_power_loss(run->shim, run->image.path,
@@ -144,10 +171,7 @@ static void check_images(struct run *run, const int *losses, size_t count,
         image_check(images, room_path(&run->image, "a.db"),
                     &run->harness->truth, run->work.commits, most);
     }
-    describe(when, run);
-    if (before == 0 && fault_mistakes(run->report) > 0)
-        print_message("first mistake: %s, after power loss: %s\n", when,
-                      images->first);
+    tell_first(run, before, "after power loss");
 }
 
 static void check_store(struct run *run)
@@ -202,7 +226,7 @@ static size_t count_ends(struct run *run, const struct work_step *step)
         else if (!has_failed(run))
             COMPLAIN(run, causeless, "commit %zu: %s", i, request->err.message);
         else
-            run->report->refusals++;
+            run->report->failures++;
     }
     run->report->unknowns += unknown;
     return unknown;
@@ -333,6 +357,94 @@ static bool do_step(struct run *run, struct work_step *step)
     return true;
 }
 
+/* --- other calls than commits and reads ------------------------------------
+ * One of them behind each step, in turn. They may fail if there is a cause, and
+ * change nothing that was acknowledged. Runs in which a commit fails are most,
+ * and go without: they would take half as long again.
+ */
+
+static bool has_chores(const struct run *run)
+{
+    return run->plan != NULL && run->plan->call != FAULT_COMMIT;
+}
+
+static void check_chore(struct run *run, const char *what, pdr_rc rc,
+                        const pdr_err *err)
+{
+    if (rc == PDR_OK)
+        return;
+    run->report->chores++;
+    if (!has_failed(run))
+        COMPLAIN(run, causeless, "%s: %s", what, err->message);
+    else if (rc != PDR_EIO)
+        COMPLAIN(run, stale, "%s: %s: %s", what, pdr_rc_name(rc), err->message);
+}
+
+static pdr_rc do_info(struct run *run, pdr_err *err)
+{
+    pdr_store_info info;
+
+    return pdr_store_info_get(&info, run->store, err);
+}
+
+static pdr_rc do_verify(struct run *run, pdr_err *err)
+{
+    return pdr_store_verify(NULL, run->store, NULL, err, NULL, NULL);
+}
+
+static pdr_rc do_vacuum(struct run *run, pdr_err *err)
+{
+    return pdr_store_vacuum(NULL, run->store, err, NULL, NULL);
+}
+
+/* A copy that was made has all in it that was acknowledged. Looked at only
+ * where a copy fails, as that takes long. */
+static pdr_rc do_backup(struct run *run, pdr_err *err)
+{
+    const char *copy = room_path(&run->image, "copy.db");
+    pdr_rc rc = pdr_store_backup(NULL, run->store, copy, true, err, NULL, NULL);
+
+    if (rc == PDR_OK && run->plan->call == FAULT_BACKUP)
+        check_file(run, copy, "the copy");
+    return rc;
+}
+
+static pdr_rc do_watch(struct run *run, pdr_err *err)
+{
+    pdr_watch *watch = NULL;
+    pdr_rc rc = pdr_watch_open(&watch, run->store, NULL, err); /* polls */
+
+    pdr_watch_close(watch);
+    return rc;
+}
+
+static void do_chore(struct run *run)
+{
+    static const struct {
+        const char *word;
+        pdr_rc (*fn)(struct run *run, pdr_err *err);
+    } chores[] = {{"info", do_info},
+                  {"verify", do_verify},
+                  {"vacuum", do_vacuum},
+                  {"backup", do_backup},
+                  {"watch", do_watch}};
+    size_t i = run->work.next % (sizeof(chores) / sizeof(chores[0]));
+    pdr_err err = PDR_ERR_INIT;
+    pdr_rc rc = chores[i].fn(run, &err);
+
+    check_chore(run, chores[i].word, rc, &err);
+}
+
+/* A store of this version stays as it is. Nobody may have it open. */
+static void do_migrate(struct run *run)
+{
+    char uri[700];
+    pdr_err err = PDR_ERR_INIT;
+    pdr_rc rc = pdr_store_migrate(NULL, uri_of(uri, run), &err);
+
+    check_chore(run, "migrate", rc, &err);
+}
+
 /* --- a run -----------------------------------------------------------------
  */
 
@@ -345,12 +457,16 @@ static void do_steps(struct run *run)
         work_make(&step, &run->work);
         if (step.reopens) {
             close_store(run);
+            if (has_chores(run))
+                do_migrate(run);
             goes_on = open_store(run);
         }
         if (goes_on && step.copies)
             (void)work_checkpoint(run->store);
         if (goes_on)
             goes_on = do_step(run, &step);
+        if (goes_on && has_chores(run))
+            do_chore(run);
         work_end(&run->work, &step);
         if (has_failed(run))
             run->steps--;
@@ -382,6 +498,9 @@ static void run_begin(struct run *run, struct fault_harness *harness,
 
 static void run_end(struct run *run)
 {
+    run->report->syncs += shim_count(run->shim, SHIM_SYNC);
+    run->report->conflicts += run->work.conflicts;
+    run->report->refusals += run->work.refusals;
     shim_free(run->shim);
     work_dispose(&run->work);
     room_leave(&run->image);
@@ -399,8 +518,7 @@ static bool run_all(struct run *run)
     if (run->failed) {
         report->runs++;
         check_images(run, losses, 2, run->work.commits);
-        image_check(&report->images, room_path(&run->room, "a.db"),
-                    &run->harness->truth, run->work.commits, run->work.commits);
+        check_file(run, room_path(&run->room, "a.db"), "at the end");
     }
     run_end(run);
     return run->failed;
@@ -422,10 +540,14 @@ bool fault_run_call(struct fault_harness *harness,
                     const struct fault_plan *plan)
 {
     struct run run;
+    bool failed = false;
 
     fault_store_register();
     run_begin(&run, harness, NULL, plan);
-    return run_all(&run);
+    failed = run_all(&run);
+    if (failed)
+        harness->report.calls[plan->call]++;
+    return failed;
 }
 
 void fault_count(size_t out[SHIM_OPS])
@@ -454,6 +576,20 @@ void fault_dispose(struct fault_harness *harness)
     work_dispose(&harness->truth);
 }
 
+void fault_check_met(const struct fault_report *report)
+{
+    ASSERT(report->runs > 0);
+    ASSERT(report->syncs > 0);
+    ASSERT(report->conflicts > 0);
+    ASSERT(report->refusals > 0);
+    ASSERT(report->failures > 0);
+    ASSERT(report->unknowns > 0);
+    ASSERT(report->whole > 0);
+    ASSERT(report->absent > 0);
+    ASSERT(report->opens > 0);
+    ASSERT(report->reads > 0);
+}
+
 size_t fault_mistakes(const struct fault_report *report)
 {
     return image_mistakes(&report->images) + report->forked + report->doubled +
@@ -465,16 +601,21 @@ void fault_print(const struct fault_report *report)
 {
     const struct image_report *images = &report->images;
 
-    print_message("faults: %zu runs, %zu refusals, %zu unknown (%zu "
-                  "whole, %zu absent), %zu opens, %zu reads failed, %zu "
-                  "images\n",
-                  report->runs, report->refusals, report->unknowns,
+    print_message("faults: %zu runs, %zu syncs, %zu conflicts, %zu refusals; "
+                  "commits: %zu failed, %zu unknown (%zu whole, %zu absent); "
+                  "%zu opens, %zu reads, %zu other calls failed; %zu images\n",
+                  report->runs, report->syncs, report->conflicts,
+                  report->refusals, report->failures, report->unknowns,
                   report->whole, report->absent, report->opens, report->reads,
-                  images->images);
+                  report->chores, images->images);
     for (int op = 0; op < SHIM_OPS; op++)
         if (report->reached[op] > 0)
             print_message("  %s %zu", shim_op_word((enum shim_op)op),
                           report->reached[op]);
+    for (int call = 0; call < FAULT_CALLS; call++)
+        if (report->calls[call] > 0)
+            print_message("  %s %zu", fault_call_word((enum fault_call)call),
+                          report->calls[call]);
     print_message("\n  lost %zu, damaged %zu, stuck %zu, forked %zu, doubled "
                   "%zu, not in doubt %zu, sync refused %zu, stale %zu, "
                   "causeless %zu\n",

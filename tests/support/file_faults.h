@@ -13,10 +13,15 @@ struct fault_report {
     struct image_report images; /* what was there after opening again */
     size_t runs;                /* in which an operation failed */
     size_t reached[SHIM_OPS];   /* of these, by the kind of operation */
-    size_t refusals;            /* commits that a failure refused */
+    size_t calls[FAULT_CALLS];  /* or by the kind of call */
+    size_t syncs;               /* that the store asked for, in all runs */
+    size_t conflicts;           /* commits that were late or fenced off */
+    size_t refusals;            /* commits refused for other good reasons */
+    size_t failures;            /* commits that a failure refused */
     size_t unknowns;            /* commits that ended unknown */
     size_t opens;               /* that failed */
     size_t reads;               /* that failed */
+    size_t chores;              /* other calls that failed */
     size_t whole, absent;       /* what became of the unknown ones */
     /* Mistakes besides those of images. */
     size_t forked;       /* a commit passed that had to be refused */
@@ -29,6 +34,8 @@ struct fault_report {
 
 size_t fault_mistakes(const struct fault_report *report);
 void fault_print(const struct fault_report *report);
+/* Fail the test if one of these was not met: it would show nothing. */
+void fault_check_met(const struct fault_report *report);
 
 /* What every run is compared with. */
 struct fault_harness {
@@ -44,7 +51,9 @@ void fault_dispose(struct fault_harness *harness);
  * so that none failed. */
 bool fault_run(struct fault_harness *harness, const struct shim_fault *fault);
 
-/* The same while a call of the store fails: of "fault:" around it. */
+/* The same while a call of the store fails: of "fault:" around it. Unless
+ * that is a commit, one of the calls that are neither commit nor read comes
+ * behind each step. */
 bool fault_run_call(struct fault_harness *harness,
                     const struct fault_plan *plan);
 

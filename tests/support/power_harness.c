@@ -11,8 +11,10 @@
 #include "room.h"
 #include "shim_vfs.h"
 
-/* Ways of losing power that are tried at a point, of all that there are. */
-#define SOME_LOSSES 4
+/* Ways of losing part of it, without tearing, that are tried at a point. */
+#define SOME_LOSSES 2
+#define PARTS       5 /* of these in all */
+#define TEARS       3 /* ways that tear */
 /* Of so many points, one where it is lost twice. */
 #define SOME_POINTS 7
 
@@ -97,21 +99,30 @@ static void check_stage(struct image_report *report, pdr_store *store,
                    most);
 }
 
+static void check_verify(struct image_report *report, pdr_store *store,
+                         const char *what)
+{
+    pdr_err err = PDR_ERR_INIT;
+
+    if (pdr_store_verify(NULL, store, NULL, &err, NULL, NULL) != PDR_OK)
+        image_complain(report, &report->damaged, "%s: %s", what, err.message);
+}
+
 /* What no reader sees can be cleared, and is gone then. */
 static void check_sweep(struct image_report *report, pdr_store *store)
 {
     pdr_err err = PDR_ERR_INIT;
     pdr_store_info info = {.unseen = 0};
-    pdr_rc rc = pdr_store_sweep(NULL, store, PDR_NEVER, &err);
+    pdr_sweep_report swept;
+    pdr_rc rc = pdr_store_sweep(&swept, store, PDR_NEVER, &err);
 
     if (rc == PDR_OK)
         rc = pdr_store_info_get(&info, store, &err);
     if (rc != PDR_OK || info.unseen != 0)
         image_complain(report, &report->stuck, "sweep: %s; %d are left",
                        err.message, (int)info.unseen);
-    if (pdr_store_verify(NULL, store, NULL, &err, NULL, NULL) != PDR_OK)
-        image_complain(report, &report->damaged, "verify, swept: %s",
-                       err.message);
+    if (swept.sessions > 0)
+        check_verify(report, store, "verify, swept");
 }
 
 static void check_on(struct image_report *report, pdr_store *store)
@@ -120,11 +131,10 @@ static void check_on(struct image_report *report, pdr_store *store)
     pdr_commit_options options = {.now_ms = INT64_C(1800000000000)};
     pdr_err err = PDR_ERR_INIT;
 
-    if (pdr_store_verify(NULL, store, NULL, &err, NULL, NULL) != PDR_OK)
-        image_complain(report, &report->damaged, "verify: %s", err.message);
     if (pdr_store_commit(NULL, store, &edit, 1, &options, &err) != PDR_OK)
         image_complain(report, &report->stuck, "takes no commit: %s",
                        err.message);
+    check_verify(report, store, "verify");
 }
 
 void image_check(struct image_report *report, const char *path,
@@ -201,18 +211,48 @@ static void lose(struct power_report *out, const struct shim_disk *disk,
                       (int)loss, out->images.first);
 }
 
-/* Everything and nothing at each point, the others in turn. */
+/* In front of a sync there is something that it has to make sure. */
+static bool has_to_sync(const struct shim_disk *disk, enum shim_point point)
+{
+    return point == SHIM_POINT_SYNC && shim_disk_unsynced(disk) > 0;
+}
+
+/* Writes that are torn, sector by sector. */
+static void lose_torn(struct power_report *out, const struct shim_disk *disk,
+                      const struct room *room, const struct work *work,
+                      size_t nth)
+{
+    static const enum shim_loss tears[] = {SHIM_LOSS_SECTORS, SHIM_TEAR_LAST,
+                                           SHIM_LOSS_GARBAGE};
+
+    out->torn += shim_disk_unsynced(disk) > 0;
+    lose(out, disk, room, work, tears[nth % TEARS]);
+}
+
+static void lose_part(struct power_report *out, const struct shim_disk *disk,
+                      const struct room *room, const struct work *work,
+                      size_t nth)
+{
+    static const enum shim_loss parts[] = {SHIM_LOSS_MAIN, SHIM_LOSS_REST,
+                                           SHIM_KEEP_LAST, SHIM_KEEP_FIRST,
+                                           SHIM_LOSS_SOME};
+
+    lose(out, disk, room, work, parts[nth % PARTS]);
+}
+
+/* Everything, nothing and a torn loss at each point, the others in turn; with
+ * `all`, each. */
 static void lose_at(struct power_report *out, const struct shim_disk *disk,
                     const struct room *room, const struct work *work, bool all)
 {
-    int others = SHIM_LOSSES - 2;
-    int count = all ? others : SOME_LOSSES - 2;
+    size_t tears = all ? TEARS : 1, parts = all ? PARTS : SOME_LOSSES;
 
     lose(out, disk, room, work, SHIM_LOSS_ALL);
     lose(out, disk, room, work, SHIM_LOSS_NONE);
-    for (int i = 0; i < count; i++)
-        lose(out, disk, room, work,
-             (enum shim_loss)(2 + ((int)out->points * count + i) % others));
+    for (size_t i = 0; i < tears; i++)
+        lose_torn(out, disk, room, work, out->points * tears + i);
+    for (size_t i = 0; i < parts; i++)
+        lose_part(out, disk, room, work, out->points * parts + i);
 }
 
 static void lose_everywhere(struct power_report *out, const struct shim *shim,
@@ -225,6 +265,7 @@ static void lose_everywhere(struct power_report *out, const struct shim *shim,
     work_room(&room);
     while ((point = shim_disk_next(disk, all)) != SHIM_POINT_END) {
         out->points++;
+        out->unsynced += has_to_sync(disk, point);
         if (point == SHIM_POINT_MARK)
             lose(out, disk, &room, work, SHIM_LOSS_ALL);
         else
@@ -246,7 +287,8 @@ static void record(struct power_report *out, struct shim *shim,
     do_work(work, shim, room);
     out->syncs = shim_count(shim, SHIM_SYNC);
     out->commits = work->commits;
-    out->refusals = work->refused;
+    out->conflicts = work->conflicts;
+    out->refusals = work->refusals;
 }
 
 void power_run(struct power_report *out, enum power_variant variant, bool all)
@@ -307,6 +349,7 @@ static void lose_again(struct power_report *out, const struct shim_disk *first,
 {
     struct shim *shim = shim_new("again");
     struct shim_disk *disk = NULL;
+    enum shim_point point = SHIM_POINT_END;
     struct room before, after;
 
     work_room(&before);
@@ -316,9 +359,12 @@ static void lose_again(struct power_report *out, const struct shim_disk *first,
     open_image(out, shim, room_path(&before, "a.db"), work,
                shim_disk_acknowledged(first), shim_disk_possible(first));
     disk = shim_disk_new(shim);
-    while (shim_disk_next(disk, false) != SHIM_POINT_END) {
+    while ((point = shim_disk_next(disk, false)) != SHIM_POINT_END) {
         out->points++;
+        out->unsynced += has_to_sync(disk, point);
         lose(out, disk, &after, work, SHIM_LOSS_ALL);
+        if (has_to_sync(disk, point))
+            lose_torn(out, disk, &after, work, out->points);
         lose(out, disk, &after, work,
              (enum shim_loss)(out->points % SHIM_LOSSES));
     }
@@ -354,10 +400,12 @@ void power_print(const struct power_report *report)
 {
     const struct image_report *images = &report->images;
 
-    print_message("power loss: %zu commits, %zu refusals, %zu syncs, %zu "
-                  "points, %zu images; unknown: %zu whole, %zu absent; lost "
-                  "%zu, damaged %zu, stuck %zu\n",
-                  report->commits, report->refusals, report->syncs,
-                  report->points, images->images, images->whole, images->absent,
-                  images->lost, images->damaged, images->stuck);
+    print_message(
+        "power loss: %zu commits, %zu conflicts, %zu refusals, %zu syncs, %zu "
+        "points (%zu with unsynced writes), %zu images, %zu torn; unknown: "
+        "%zu whole, %zu absent; lost %zu, damaged %zu, stuck %zu\n",
+        report->commits, report->conflicts, report->refusals, report->syncs,
+        report->points, report->unsynced, images->images, report->torn,
+        images->whole, images->absent, images->lost, images->damaged,
+        images->stuck);
 }

@@ -33,10 +33,13 @@ void image_check(struct image_report *report, const char *path,
 
 struct power_report {
     struct image_report images;
-    size_t syncs;    /* that the store asked for */
-    size_t points;   /* where power was lost */
-    size_t commits;  /* acknowledged */
-    size_t refusals; /* commits that were refused, as they had to be */
+    size_t syncs;     /* that the store asked for */
+    size_t points;    /* where power was lost */
+    size_t unsynced;  /* of these, in front of a sync of some writes */
+    size_t torn;      /* images that lost parts of writes */
+    size_t commits;   /* acknowledged */
+    size_t conflicts; /* commits that were late or fenced off */
+    size_t refusals;  /* commits that were refused for other reasons */
 };
 
 /* Planted mistakes. */

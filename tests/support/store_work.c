@@ -586,6 +586,14 @@ static void commit_rest(struct work_step *step, pdr_store *store)
             step->requests[i] = rest[k++];
 }
 
+static void count_refused(struct work *work, pdr_rc rc)
+{
+    if (rc == PDR_ECONFLICT || rc == PDR_EFENCED)
+        work->conflicts++;
+    else
+        work->refusals++;
+}
+
 bool work_try(struct work *work, struct work_step *step, pdr_store *store)
 {
     bool good = true;
@@ -600,7 +608,7 @@ bool work_try(struct work *work, struct work_step *step, pdr_store *store)
             work_accept(work, step, i);
         } else {
             step->done[i] = true;
-            work->refused++;
+            count_refused(work, step->expected[i]);
         }
     }
     return good;

@@ -43,7 +43,8 @@ struct work {
     struct work_stage *stages; /* owned: what was staged then */
     struct work_stage stage;   /* and now */
     size_t commits;            /* acknowledged, so the last of the states */
-    size_t refused;            /* those that had to be */
+    size_t conflicts;          /* refused as they had to be: late, fenced off */
+    size_t refusals;           /* the same for other reasons */
     bool without_states;
 };
 

@@ -107,6 +107,57 @@ TEST(fault_store, can_fail_each_kind_of_call)
     pdr_store_close(store);
 }
 
+TEST(fault_store, hands_vacuum_backup_and_migration_on_or_fails_them)
+{
+    struct room room;
+    char uri[600], copy[600], outer[700];
+    pdr_store *store = NULL;
+    pdr_vacuum_report vacuumed;
+    pdr_backup_report backed;
+    pdr_migrate_report migrated;
+
+    room_enter(&room);
+    snprintf(uri, sizeof(uri), "sqlite:%s", room_path(&room, "a.db"));
+    snprintf(outer, sizeof(outer), "fault:%s", uri);
+    snprintf(copy, sizeof(copy), "%s", room_path(&room, "copy.db"));
+    store = fault_over(uri);
+    ASSERT_RC(PDR_OK, make_session(store, "a", NULL));
+    ASSERT_RC(PDR_OK, pdr_store_vacuum(&vacuumed, store, NULL, NULL, NULL));
+    ASSERT(vacuumed.steps > 0 && vacuumed.after_bytes > 0);
+
+    fault_store_set(&(struct fault_plan){.call = FAULT_VACUUM, .nth = 1});
+    ASSERT_RC(PDR_EIO, pdr_store_vacuum(NULL, store, NULL, NULL, NULL));
+    ASSERT_RC(PDR_OK, pdr_store_vacuum(NULL, store, NULL, NULL, NULL));
+    fault_store_set(&(struct fault_plan){.call = FAULT_BACKUP, .nth = 1});
+    ASSERT_RC(PDR_EIO,
+              pdr_store_backup(NULL, store, copy, false, NULL, NULL, NULL));
+    ASSERT(!room_has(&room, "copy.db"));
+    ASSERT_RC(PDR_OK,
+              pdr_store_backup(&backed, store, copy, false, NULL, NULL, NULL));
+    ASSERT(backed.bytes > 0 && room_has(&room, "copy.db"));
+    pdr_store_close(store);
+
+    fault_store_set(&(struct fault_plan){.call = FAULT_MIGRATE, .nth = 1});
+    ASSERT_RC(PDR_EIO, pdr_store_migrate(NULL, outer, NULL));
+    ASSERT_RC(PDR_OK, pdr_store_migrate(&migrated, outer, NULL));
+    ASSERT_INT(migrated.to, migrated.from);
+    ASSERT_SIZE(2, fault_store_calls());
+    ASSERT_SIZE(1, fault_store_failed());
+    room_leave(&room);
+}
+
+TEST(fault_store, has_no_more_calls_than_the_store_inside)
+{
+    pdr_store *store = fault_over("memory:");
+
+    ASSERT_RC(PDR_EUNSUPPORTED,
+              pdr_store_vacuum(NULL, store, NULL, NULL, NULL));
+    ASSERT_RC(PDR_EUNSUPPORTED,
+              pdr_store_backup(NULL, store, "x", false, NULL, NULL, NULL));
+    ASSERT_RC(PDR_EVERSION, pdr_store_migrate(NULL, "fault:memory:", NULL));
+    pdr_store_close(store);
+}
+
 TEST(fault_store, is_in_doubt_after_an_unknown_commit_that_was_lost)
 {
     pdr_store *store = fault_over("memory:");
@@ -118,6 +169,8 @@ TEST(fault_store, is_in_doubt_after_an_unknown_commit_that_was_lost)
     ASSERT_RC(PDR_EUNKNOWN, make_session(store, "a", &err));
     ASSERT_STR("commit_unknown", err.reason);
     ASSERT_RC(PDR_EIO, make_session(store, "b", &err));
+    ASSERT_STR("in_doubt", err.reason);
+    ASSERT_RC(PDR_EIO, pdr_store_vacuum(NULL, store, &err, NULL, NULL));
     ASSERT_STR("in_doubt", err.reason);
     ASSERT_RC(PDR_OK, pdr_store_info_get(&info, store, NULL));
     ASSERT(info.in_doubt);
