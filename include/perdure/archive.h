@@ -28,7 +28,8 @@ PDR_BEGIN_DECLS
 
 typedef struct pdr_import_opts {
     pdr_ref ref;       /* id absent: the one that the document has */
-    pdr_str agent;     /* for lists; absent: that of a durable id, else none */
+    pdr_str agent;     /* for lists; absent: that of a durable id, else none;
+                          of the document's one only if a store can have it */
     bool replace;      /* take the place of a session that is there */
     bool bare_tokens;  /* NaN, Infinity and -Infinity may stand in it */
     uint64_t revision; /* with `replace`: of that session; 0: whichever */
@@ -68,11 +69,14 @@ typedef struct pdr_import_report {
  *         ("no_session_id": neither `opts` nor the document names one;
  *         "session_unknown_shape", "session_member", "session_not_object",
  *         "bag_not_object", "history_shape", "wrong_kind" with the path;
- *         "bad_ref"; what is no JSON, with its offset); PDR_EVERSION
+ *         "bad_ref", with the path if it is the document's own id; what is no
+ *         JSON, with its offset); PDR_EVERSION
  *         ("schema_version_unsupported", "session_version"); PDR_ELIMIT
- * ("row_too_large", with the path and the size; "too_deep", "too_many_slots",
- * ...); PDR_EUNSUPPORTED ("member_order": a document above 8 MiB whose last
- *         members say that the first ones are something else); as
+ *         ("row_too_large", with the path and the size; "too_deep",
+ *         "too_many_slots", ...); PDR_EUNSUPPORTED ("member_order": a document
+ *         above 8 MiB whose first members do not tell what it is;
+ *         "member_late": one whose last members say that the first ones are
+ *         something else, or where a name occurs again); as
  *         pdr_store_commit(); what `fn` returned.
  * @thread any  @since 0.1
  */
@@ -131,6 +135,25 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_export(pdr_export_report *out,
                                          pdr_err *err, pdr_write_fn fn,
                                          void *arg);
 
+/**
+ * Could the session be exported with a slot of this key in its bag? The
+ * document that it is in says so, not its kind: where the history stands there,
+ * and whether there is a bag at all. To be asked before a slot is set.
+ *
+ * @param ref  borrowed for the call.
+ * @param key  as a slot has it.
+ * @return PDR_OK, also if the session cannot be exported for another reason;
+ *         PDR_EINVALID ("history_slot": the history is exported under this key;
+ *         "bag_sealed": the document is of the time before bags);
+ *         PDR_ENOTFOUND ("no_session"); PDR_ECONFLICT ("session_changed":
+ *         somebody keeps on writing to it); PDR_ECORRUPT ("bad_frame"); as
+ *         pdr_store_read().
+ * @thread any  @since 0.1
+ */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_export_check_slot(pdr_store *store,
+                                                    const pdr_ref *ref,
+                                                    pdr_str key, pdr_err *err);
+
 /* --- what is kept --------------------------------------------------------- */
 
 /* What to remove from the beginning of a session: whole turns. In a history
@@ -169,14 +192,20 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_retain(pdr_retain_report *out,
                                          const pdr_retain_opts *opts,
                                          pdr_err *err);
 
+/* Called with the head of each session that a dry run would remove; borrowed
+ * for the call. Another code than PDR_OK ends it with that. */
+typedef pdr_rc (*pdr_purge_fn)(void *arg, const pdr_head *head, pdr_err *err);
+
 /* Which sessions to remove. Everything that is set must hold. */
 typedef struct pdr_purge_opts {
     pdr_str tenant;            /* absent: of all tenants */
     int64_t changed_before_ms; /* not changed since; 0: does not count */
     bool expired;              /* whose expiry is over at `now_ms` */
-    bool dry_run;              /* only count */
+    bool dry_run;              /* only count, and call `fn` */
     int64_t now_ms;
     uint32_t timeout_ms;
+    pdr_purge_fn fn; /* of a dry run; may be NULL */
+    void *arg;       /* borrowed with `fn` for the call */
 } pdr_purge_opts;
 
 typedef struct pdr_purge_report {
@@ -193,7 +222,7 @@ typedef struct pdr_purge_report {
  * @param[out] out  may be NULL. Filled as far as it came.
  * @return PDR_OK; PDR_EINVALID ("bad_retention": neither bound is set; a
  *         tenant's name as "bad_ref"); as pdr_store_read() and
- *         pdr_store_commit().
+ *         pdr_store_commit(); what `fn` returned.
  * @thread any  @since 0.1
  */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_purge(pdr_purge_report *out, pdr_store *store,
@@ -228,6 +257,8 @@ typedef struct pdr_copy_report {
     const pdr_ref *left_out; /* only while `fn` is called because of it: the
                                 session that was left out; else NULL */
     const pdr_err *why;      /* then: what was wrong */
+    bool to_failed; /* then, and if the copying failed: this is about the
+                       store that is written, not the one that is read */
 } pdr_copy_report;
 
 /* Called now and then, and for each session that is left out, with the report

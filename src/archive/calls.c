@@ -279,7 +279,8 @@ pdr_rc pdr__calls_read(uint64_t *back, struct pdr__calls *calls,
 {
     struct place at = {calls, turn, row->seq, 0, PDR_NO_TURN, err};
     pdr_shape shape = pdr__shape_of_row(row);
-    bool alone = row->kind == PDR_ROW_MESSAGE;
+    /* Only the state shape has a list of messages in an entry. */
+    bool alone = row->kind == PDR_ROW_MESSAGE || row->shape != PDR_ROW_STATE;
     pdr_rc rc = alone ? take_message(&at, body, shape) : PDR_OK;
     pdr_iter it;
 

@@ -122,9 +122,9 @@ static pdr_rc put_entry(struct entries *e, const pdr_entry *entry, pdr_err *err)
 {
     e->separator = entry->separator;
     e->c->report.entries++;
-    if (entry->shape == e->c->frame.shape)
+    if (pdr__entry_fits(entry, e->c->frame.shape))
         return put_body(entry->body, err, e);
-    return pdr__entry_project(entry, e->c->frame.shape, err, put_body, e);
+    return pdr__entry_project(entry, &e->c->frame, err, put_body, e);
 }
 
 /* A page that begins with entry `seq`. */
@@ -539,17 +539,9 @@ pdr_rc pdr__compose_write(struct pdr__compose *c, pdr_err *err)
 /* Does a member of the bag hold the entries, and show? */
 static bool bag_has_history(const struct pdr__compose *c)
 {
-    const struct pdr__members *bag = c->frame.bag;
+    const struct pdr__pieces *pieces = pdr__frame_history(&c->frame);
 
-    for (size_t i = 0; bag != NULL && i < bag->count; i++) {
-        const struct pdr__pieces *pieces = &bag->list[i].pieces;
-
-        for (size_t k = 0; bag->list[i].has_pieces && k < pieces->count; k++) {
-            if (pieces->list[k].kind == PDR_PIECE_ENTRIES)
-                return gives_bytes(c, pieces);
-        }
-    }
-    return false;
+    return pieces != NULL && gives_bytes(c, pieces);
 }
 
 pdr_rc pdr__compose_check(struct pdr__compose *c, pdr_err *err)

@@ -13,51 +13,15 @@
  *
  *      So a copy that was cut off is begun again, and goes on.
  *
- * INVARIANTS, cited below as C1..C3
- *   C1  A copy is the session as it was at one moment, `head`. Entries never
- *       change, so they are read first, and others may append meanwhile; then
- *       all the rest is read while the head counts the same commits, or again.
- *   C2  Memory holds PDR_STAGE_BYTES of rows or the one page that is larger,
- * and as much again that stands in line. C3  Nobody sees half a copy, and who
- * stood there stays until it is whole.
+ * INVARIANTS  C1..C3 in copy.h.
+ *
+ * NOT HERE  Reading a session (copy_load.c), what a store makes of a commit
+ *           with an origin (store/plan_copy.c).
  */
-#include "archive.h"
-#include "store.h"
+#include "copy.h"
 
-/* Bytes after which a page ends: small beside PDR_STAGE_BYTES, so that commits
- * come close to that. */
-#define PAGE_BYTES ((size_t)512 * 1024)
-
-/* Times that a session is read which somebody keeps on writing to. */
-#define ATTEMPTS 100u
-
-/* Sessions that are handed to the store together. */
+/* Sessions that are handed to the store together: as long is the line. */
 #define LINE 64u
-
-/* --- rows of one session ---------------------------------------------------
- */
-
-struct held_page {
-    pdr_read_what what;
-    pdr_page *page; /* owned */
-};
-
-/* What was read of a session and is not in the other store yet. */
-struct load {
-    pdr_page *moment;        /* owned; its head is that of the copy */
-    struct held_page *pages; /* owned */
-    size_t count, cap;
-    size_t bytes, rows;   /* on them */
-    uint64_t next_seq;    /* entries in front of it were read; 0: none */
-    bool is_still;        /* no page showed another commit than `moment` */
-    bool reads_rest;      /* all entries are there */
-    size_t entry_pages;   /* then: pages in front of those that may change */
-    bool staged;          /* there is a stage */
-    bool staged_the_rest; /* with rows that may have changed since */
-    uint64_t epoch;       /* of it */
-    bool refused;         /* the other store did not take what was staged */
-    uint64_t old;         /* revision of who stands there; 0: nobody */
-};
 
 /* The rows of a load as a commit wants them. */
 struct cargo {
@@ -70,66 +34,12 @@ struct cargo {
 };
 
 /* One that waits for its commit. */
-struct parcel {
-    struct load load;
+struct pdr__parcel {
+    struct pdr__load load;
     struct cargo cargo;
 };
 
-struct copier {
-    pdr_store *to, *from;
-    const pdr_copy_opts *opts;
-    int64_t began_ms; /* by the clock that only goes forwards */
-    pdr_copy_report report;
-    struct parcel *line; /* LINE of them, owned */
-    size_t waiting, waiting_bytes;
-    uint64_t *skips; /* borrowed from `report`: where the session that failed
-                        is counted, if it may be left out; NULL: it may not */
-    pdr_copy_fn fn;
-    void *arg;
-};
-
-static const pdr_head *head_of(const struct load *load)
-{
-    return &load->moment->head;
-}
-
-static void drop_pages(struct load *load, size_t from)
-{
-    while (load->count > from)
-        pdr_page_free(load->pages[--load->count].page);
-    if (from == 0)
-        load->bytes = load->rows = 0;
-}
-
-static void load_dispose(struct load *load)
-{
-    drop_pages(load, 0);
-    pdr__free(load->pages);
-    pdr_page_free(load->moment);
-    memset(load, 0, sizeof(*load));
-}
-
-static size_t bytes_of(pdr_read_what what, const pdr_page *page)
-{
-    size_t bytes = page->frame.len;
-
-    for (size_t i = 0; i < page->count; i++) {
-        if (what == PDR_READ_ENTRIES)
-            bytes += page->entries[i].body.len;
-        else if (what == PDR_READ_SLOTS)
-            bytes += page->slots[i].key.len + page->slots[i].value.len;
-        else if (what == PDR_READ_PROPERTIES)
-            bytes += page->properties[i].value.len;
-        else if (what == PDR_READ_COMPLETIONS)
-            bytes += page->completions[i].outcome.len;
-        else
-            bytes += page->work[i].body.len;
-    }
-    return bytes;
-}
-
-/* --- rows into an edit -----------------------------------------------------
- */
+/* --- rows into an edit ---------------------------------------------------- */
 
 static void cargo_dispose(struct cargo *cargo)
 {
@@ -181,7 +91,7 @@ static pdr_rc put_work(struct cargo *cargo, pdr_read_what what,
     return rc;
 }
 
-static pdr_rc put_page(struct cargo *cargo, const struct held_page *held,
+static pdr_rc put_page(struct cargo *cargo, const struct pdr__held_page *held,
                        pdr_err *err)
 {
     const pdr_page *page = held->page;
@@ -205,9 +115,10 @@ static pdr_rc put_page(struct cargo *cargo, const struct held_page *held,
     return rc;
 }
 
-static pdr_rc pack(struct cargo *cargo, const struct load *load, pdr_err *err)
+static pdr_rc pack(struct cargo *cargo, const struct pdr__load *load,
+                   pdr_err *err)
 {
-    const pdr_head *head = head_of(load);
+    const pdr_head *head = pdr__load_head(load);
     pdr_edit *edit = &cargo->edit;
     pdr_rc rc = PDR_OK;
 
@@ -233,27 +144,27 @@ static pdr_rc pack(struct cargo *cargo, const struct load *load, pdr_err *err)
     return rc;
 }
 
-/* --- commits ----------------------------------------------------------------
- */
+/* --- commits -------------------------------------------------------------- */
 
-static pdr_commit_options options_of(const struct copier *c)
+static pdr_commit_options options_of(const struct pdr__copier *c)
 {
     return (pdr_commit_options){c->opts->now_ms, c->opts->timeout_ms};
 }
 
-static pdr_rc tell(struct copier *c, pdr_err *err)
+static pdr_rc tell(struct pdr__copier *c, pdr_err *err)
 {
     return c->fn != NULL ? c->fn(c->arg, &c->report, err) : PDR_OK;
 }
 
-static void count_rows(struct copier *c, const struct load *load)
+static void count_rows(struct pdr__copier *c, const struct pdr__load *load)
 {
     c->report.bytes += load->bytes;
     c->report.rows += load->rows;
     c->report.commits++;
 }
 
-static void count_session(struct copier *c, const pdr_head *head, bool replaced)
+static void count_session(struct pdr__copier *c, const pdr_head *head,
+                          bool replaced)
 {
     c->report.sessions++;
     c->report.replaced += replaced;
@@ -262,8 +173,8 @@ static void count_session(struct copier *c, const pdr_head *head, bool replaced)
 
 /* All rows that wait, in a commit that nobody sees, or in the one that shows
  * them. */
-static pdr_rc stage(struct copier *c, struct load *load, pdr_stage_verb verb,
-                    pdr_err *err)
+static pdr_rc stage(struct pdr__copier *c, struct pdr__load *load,
+                    pdr_stage_verb verb, pdr_err *err)
 {
     const pdr_commit_options options = options_of(c);
     pdr_committed done;
@@ -284,6 +195,7 @@ static pdr_rc stage(struct copier *c, struct load *load, pdr_stage_verb verb,
     rc = pdr_store_commit(&done, c->to, &cargo.edit, 1, &options, err);
     cargo_dispose(&cargo);
     load->refused = rc != PDR_OK;
+    c->report.to_failed = rc != PDR_OK;
     if (rc != PDR_OK)
         return rc;
     count_rows(c, load);
@@ -291,12 +203,12 @@ static pdr_rc stage(struct copier *c, struct load *load, pdr_stage_verb verb,
     load->staged = verb != PDR_STAGE_SHOW;
     load->staged_the_rest |=
         load->reads_rest && load->count > load->entry_pages;
-    drop_pages(load, 0);
-    load->entry_pages = 0;
+    pdr__load_clear(load);
     return PDR_OK;
 }
 
-static pdr_rc flush(struct copier *c, struct load *load, pdr_err *err)
+pdr_rc pdr__copy_flush(struct pdr__copier *c, struct pdr__load *load,
+                       pdr_err *err)
 {
     pdr_rc rc =
         stage(c, load, load->staged ? PDR_STAGE_ADD : PDR_STAGE_BEGIN, err);
@@ -304,15 +216,14 @@ static pdr_rc flush(struct copier *c, struct load *load, pdr_err *err)
     return rc == PDR_OK ? tell(c, err) : rc;
 }
 
-/* What nobody will show is cleared, as far as that works. */
-static void give_up(struct copier *c, const struct load *load)
+void pdr__copy_give_up(struct pdr__copier *c, const struct pdr__load *load)
 {
     const pdr_commit_options options = options_of(c);
     pdr_edit edit = {.revision = PDR_ANY_REVISION, .stage = PDR_STAGE_ADD};
 
     if (!load->staged)
         return;
-    edit.ref = head_of(load)->ref;
+    edit.ref = pdr__load_head(load)->ref;
     edit.epoch = load->epoch;
     edit.lease_until_ms = INT64_MIN + 1; /* long ago */
     if (pdr_store_commit(NULL, c->to, &edit, 1, &options, NULL) == PDR_OK)
@@ -320,7 +231,7 @@ static void give_up(struct copier *c, const struct load *load)
 }
 
 /* The commits of all that wait in line, each on its own. */
-static pdr_rc send_line(struct copier *c, pdr_err *err)
+static pdr_rc send_line(struct pdr__copier *c, pdr_err *err)
 {
     pdr_request requests[LINE];
     pdr_rc rc = PDR_OK;
@@ -333,33 +244,35 @@ static pdr_rc send_line(struct copier *c, pdr_err *err)
                                     .options = options_of(c)};
     pdr_store_commit_all(c->to, requests, c->waiting);
     for (size_t i = 0; i < c->waiting; i++) {
-        struct parcel *parcel = &c->line[i];
+        struct pdr__parcel *parcel = &c->line[i];
 
         if (requests[i].rc == PDR_OK) {
             count_rows(c, &parcel->load);
-            count_session(c, head_of(&parcel->load), false);
+            count_session(c, pdr__load_head(&parcel->load), false);
         } else if (rc == PDR_OK) {
             rc = requests[i].rc;
             if (err != NULL)
                 *err = requests[i].err;
         }
     }
+    c->report.to_failed = rc != PDR_OK;
     return rc == PDR_OK ? tell(c, err) : rc;
 }
 
-static void clear_line(struct copier *c)
+static void clear_line(struct pdr__copier *c)
 {
     for (size_t i = 0; i < c->waiting; i++) {
         cargo_dispose(&c->line[i].cargo);
-        load_dispose(&c->line[i].load);
+        pdr__load_dispose(&c->line[i].load);
     }
     c->waiting = c->waiting_bytes = 0;
 }
 
 /* The load goes into the line; taken, also on failure. */
-static pdr_rc stand_in_line(struct copier *c, struct load *load, pdr_err *err)
+static pdr_rc stand_in_line(struct pdr__copier *c, struct pdr__load *load,
+                            pdr_err *err)
 {
-    struct parcel *parcel = &c->line[c->waiting++];
+    struct pdr__parcel *parcel = &c->line[c->waiting++];
     pdr_rc rc = PDR_OK;
 
     parcel->load = *load;
@@ -375,256 +288,7 @@ static pdr_rc stand_in_line(struct copier *c, struct load *load, pdr_err *err)
     return rc;
 }
 
-/* --- reading ----------------------------------------------------------------
- */
-
-/* The page becomes the last one; taken, also on failure. */
-static pdr_rc add_page(struct copier *c, struct load *load, pdr_read_what what,
-                       pdr_page *page, pdr_err *err)
-{
-    struct held_page held = {what, page};
-    size_t bytes = bytes_of(what, page);
-    pdr_rc rc = PDR_OK;
-    void *grown = NULL;
-
-    if (load->count > 0 && (load->bytes + bytes > PDR_STAGE_BYTES ||
-                            load->rows + page->count > PDR_STAGE_ROWS))
-        rc = flush(c, load, err); /* C2 */
-    if (rc == PDR_OK && load->count == load->cap) {
-        size_t cap = load->cap == 0 ? 8 : 2 * load->cap;
-
-        grown = pdr__realloc(load->pages, cap * sizeof(*load->pages));
-        if (grown == NULL) {
-            rc = pdr__nomem(err);
-        } else {
-            load->pages = grown;
-            load->cap = cap;
-        }
-    }
-    if (rc != PDR_OK) {
-        pdr_page_free(page);
-        return rc;
-    }
-    load->pages[load->count++] = held;
-    load->bytes += bytes;
-    load->rows += page->count + (what == PDR_READ_FRAME);
-    return PDR_OK;
-}
-
-/* Is the session that a page is of still the one whose entries were read, cut
- * at the same place? */
-static bool is_same_history(const pdr_head *a, const pdr_head *b)
-{
-    return a->epoch == b->epoch && a->first_seq == b->first_seq;
-}
-
-/* A page of the session; `*moved`: it was replaced, cut, or is gone. */
-static pdr_rc read_page(pdr_page **out, bool *moved, struct copier *c,
-                        struct load *load, const pdr_query *query, pdr_err *err)
-{
-    pdr_err why = PDR_ERR_INIT;
-    pdr_rc rc = pdr_store_read(out, c->from, query, &why);
-
-    *moved = rc == PDR_ENOTFOUND;
-    if (*moved)
-        return PDR_OK;
-    if (rc != PDR_OK) {
-        if (err != NULL)
-            *err = why;
-        return rc;
-    }
-    *moved = !is_same_history(&(*out)->head, head_of(load));
-    if ((*out)->head.commits != head_of(load)->commits)
-        load->is_still = false;
-    return PDR_OK;
-}
-
-/* Entries that came since the last look. */
-static pdr_rc read_entries(bool *moved, struct copier *c, struct load *load,
-                           pdr_err *err)
-{
-    pdr_query query = {.what = PDR_READ_ENTRIES,
-                       .ref = head_of(load)->ref,
-                       .limit = PDR_MAX_PAGE_ROWS,
-                       .max_bytes = PAGE_BYTES};
-    pdr_rc rc = PDR_OK;
-
-    while (rc == PDR_OK && !*moved &&
-           load->next_seq < head_of(load)->next_seq) {
-        pdr_page *page = NULL;
-
-        query.from = load->next_seq;
-        rc = read_page(&page, moved, c, load, &query, err);
-        *moved = *moved || (rc == PDR_OK && page->count == 0);
-        if (rc != PDR_OK || *moved) {
-            pdr_page_free(page);
-            break;
-        }
-        load->next_seq += page->count;
-        rc = add_page(c, load, PDR_READ_ENTRIES, page, err);
-    }
-    return rc;
-}
-
-/* All rows of a kind, as of `moment`. */
-static pdr_rc read_kind(bool *moved, struct copier *c, struct load *load,
-                        pdr_read_what what, pdr_err *err)
-{
-    pdr_query query = {.what = what,
-                       .ref = head_of(load)->ref,
-                       .limit = PDR_MAX_PAGE_ROWS,
-                       .max_bytes = PAGE_BYTES};
-    pdr_buf after = PDR_BUF_INIT(SIZE_MAX);
-    pdr_rc rc = PDR_OK;
-
-    do {
-        pdr_page *page = NULL;
-
-        rc = read_page(&page, moved, c, load, &query, err);
-        *moved = *moved || !load->is_still; /* C1 */
-        if (rc != PDR_OK || *moved) {
-            pdr_page_free(page);
-            break;
-        }
-        pdr_buf_clear(&after); /* the page may be gone when it is used */
-        query.after = pdr_str_n(NULL, 0);
-        if (page->next.ptr != NULL)
-            rc = pdr_buf_append(&after, page->next, err);
-        if (rc == PDR_OK && page->next.ptr != NULL)
-            query.after = pdr_buf_str(&after);
-        if (rc == PDR_OK)
-            rc = add_page(c, load, what, page, err);
-        else
-            pdr_page_free(page);
-    } while (rc == PDR_OK && query.after.ptr != NULL);
-    pdr_buf_dispose(&after);
-    return rc;
-}
-
-/* What can change: all but entries. */
-static pdr_rc read_rest(bool *moved, struct copier *c, struct load *load,
-                        pdr_err *err)
-{
-    const pdr_head *head = head_of(load);
-    const struct {
-        pdr_read_what what;
-        bool is_there;
-    } kinds[] = {
-        {PDR_READ_FRAME, head->has_frame},
-        {PDR_READ_SLOTS, head->slots > 0},
-        {PDR_READ_PROPERTIES, head->properties > 0},
-        {PDR_READ_COMPLETIONS, head->completions > 0},
-        {PDR_READ_JOURNAL, head->journal_next > head->journal_first},
-        {PDR_READ_STREAM, head->stream_next > head->stream_first},
-        {PDR_READ_INBOX, head->inbox > 0},
-    };
-    pdr_rc rc = PDR_OK;
-
-    for (size_t i = 0; i < PDR_COUNT(kinds) && rc == PDR_OK && !*moved; i++) {
-        if (kinds[i].is_there)
-            rc = read_kind(moved, c, load, kinds[i].what, err);
-    }
-    return rc;
-}
-
-/* --- one session ------------------------------------------------------------
- */
-
-static pdr_rc read_head(pdr_page **out, pdr_store *store, const pdr_ref *ref,
-                        pdr_err *err)
-{
-    const pdr_query query = {.what = PDR_READ_HEAD, .ref = *ref};
-
-    return pdr_store_read(out, store, &query, err);
-}
-
-/* Look at the session anew. What was read of it stays if it is that. */
-static pdr_rc take_moment(bool *moved, struct copier *c, struct load *load,
-                          const pdr_ref *ref, pdr_err *err)
-{
-    pdr_page *page = NULL;
-    pdr_rc rc = read_head(&page, c->from, ref, err);
-
-    if (rc != PDR_OK)
-        return rc;
-    *moved = load->moment != NULL &&
-             !is_same_history(&page->head, &load->moment->head);
-    pdr_page_free(load->moment);
-    load->moment = page;
-    load->is_still = true;
-    if (load->next_seq == 0)
-        load->next_seq = page->head.first_seq;
-    return PDR_OK;
-}
-
-/* Rows that were read before somebody wrote go; entries stay. */
-static void forget_rest(struct load *load)
-{
-    size_t bytes = 0, rows = 0;
-
-    drop_pages(load, load->entry_pages);
-    for (size_t i = 0; i < load->count; i++) {
-        bytes += bytes_of(PDR_READ_ENTRIES, load->pages[i].page);
-        rows += load->pages[i].page->count;
-    }
-    load->bytes = bytes;
-    load->rows = rows;
-}
-
-/* One look: all that is missing is read, unless it `*moved` away. `*whole`: it
- * is all there, and of one moment. */
-static pdr_rc look(bool *moved, bool *whole, struct copier *c,
-                   struct load *load, const pdr_ref *ref, pdr_err *err)
-{
-    bool changed = false;
-    pdr_rc rc = take_moment(moved, c, load, ref, err);
-
-    load->reads_rest = false;
-    if (rc == PDR_OK && !*moved)
-        rc = read_entries(moved, c, load, err);
-    if (rc != PDR_OK || *moved || !load->is_still)
-        return rc;
-    load->reads_rest = true;
-    load->entry_pages = load->count;
-    rc = read_rest(&changed, c, load, err);
-    *whole = rc == PDR_OK && !changed;
-    if (rc != PDR_OK || !changed)
-        return rc;
-    *moved = load->staged_the_rest;
-    if (!*moved)
-        forget_rest(load);
-    return PDR_OK;
-}
-
-/* Begin again with nothing. */
-static void start_over(struct copier *c, struct load *load)
-{
-    uint64_t old = load->old;
-
-    give_up(c, load);
-    load_dispose(load);
-    load->old = old;
-}
-
-static pdr_rc read_session(struct copier *c, struct load *load,
-                           const pdr_ref *ref, pdr_err *err)
-{
-    char shown[PDR_SHOWN];
-
-    for (unsigned i = 0; i < ATTEMPTS; i++) {
-        bool moved = false, whole = false;
-        pdr_rc rc = look(&moved, &whole, c, load, ref, err);
-
-        if (rc != PDR_OK || whole)
-            return rc;
-        if (moved)
-            start_over(c, load);
-    }
-    return PDR_FAIL(err, SESSION_CHANGED,
-                    "session '%s' was changed again and again while it was "
-                    "copied: copy it when it is idle",
-                    pdr__shown(shown, ref->id));
-}
+/* --- one session ---------------------------------------------------------- */
 
 static bool is_same_text(pdr_str a, pdr_str b)
 {
@@ -650,7 +314,7 @@ static bool is_same(const pdr_head *a, const pdr_head *b)
 }
 
 /* Somebody stands there who is not the same. */
-static pdr_rc admit_other(struct copier *c, const pdr_head *there,
+static pdr_rc admit_other(struct pdr__copier *c, const pdr_head *there,
                           const pdr_head *head, pdr_err *err)
 {
     char shown[PDR_SHOWN];
@@ -674,16 +338,18 @@ static pdr_rc admit_other(struct copier *c, const pdr_head *there,
 }
 
 /* Who stands there? `*same`: nothing is to be done. */
-static pdr_rc look_there(bool *same, struct load *load, struct copier *c,
-                         const pdr_head *head, pdr_err *err)
+static pdr_rc look_there(bool *same, struct pdr__load *load,
+                         struct pdr__copier *c, const pdr_head *head,
+                         pdr_err *err)
 {
     pdr_page *page = NULL;
     pdr_err why = PDR_ERR_INIT;
-    pdr_rc rc = read_head(&page, c->to, &head->ref, &why);
+    pdr_rc rc = pdr__load_read_head(&page, c->to, &head->ref, &why);
 
     if (rc == PDR_ENOTFOUND)
         return PDR_OK;
     if (rc != PDR_OK) {
+        c->report.to_failed = true;
         if (err != NULL)
             *err = why;
         return rc;
@@ -692,12 +358,13 @@ static pdr_rc look_there(bool *same, struct load *load, struct copier *c,
     *same = is_same(&page->head, head);
     if (!*same)
         rc = admit_other(c, &page->head, head, err);
+    c->report.to_failed = rc != PDR_OK;
     pdr_page_free(page);
     return rc;
 }
 
 /* The last commit of a session that does not fit into the line. */
-static pdr_rc show(struct copier *c, struct load *load, pdr_err *err)
+static pdr_rc show(struct pdr__copier *c, struct pdr__load *load, pdr_err *err)
 {
     pdr_rc rc = PDR_OK;
 
@@ -707,13 +374,14 @@ static pdr_rc show(struct copier *c, struct load *load, pdr_err *err)
         rc = stage(c, load, PDR_STAGE_SHOW, err);
     if (rc != PDR_OK)
         return rc;
-    count_session(c, head_of(load), load->old != 0);
+    count_session(c, pdr__load_head(load), load->old != 0);
     return tell(c, err);
 }
 
-static pdr_rc copy_session(struct copier *c, const pdr_head *head, pdr_err *err)
+static pdr_rc copy_session(struct pdr__copier *c, const pdr_head *head,
+                           pdr_err *err)
 {
-    struct load load;
+    struct pdr__load load;
     bool same = false;
     pdr_rc rc = PDR_OK;
 
@@ -723,7 +391,7 @@ static pdr_rc copy_session(struct copier *c, const pdr_head *head, pdr_err *err)
         c->report.same += rc == PDR_OK;
         return rc;
     }
-    rc = read_session(c, &load, &head->ref, err);
+    rc = pdr__load_session(c, &load, &head->ref, err);
     if (rc == PDR_OK && !load.staged && load.old == 0)
         return stand_in_line(c, &load, err);
     if (rc == PDR_OK)
@@ -734,17 +402,16 @@ static pdr_rc copy_session(struct copier *c, const pdr_head *head, pdr_err *err)
         strcmp(err->reason, "ahead_of_origin") == 0)
         c->skips = &c->report.others;
     if (load.staged) /* it was not shown */
-        give_up(c, &load);
-    load_dispose(&load);
+        pdr__copy_give_up(c, &load);
+    pdr__load_dispose(&load);
     return rc;
 }
 
-/* --- all of them ------------------------------------------------------------
- */
+/* --- all of them ---------------------------------------------------------- */
 
 /* The session could not be copied: leave it out, if that was asked for, and say
  * so. */
-static pdr_rc leave_out(struct copier *c, const pdr_ref *ref, pdr_rc rc,
+static pdr_rc leave_out(struct pdr__copier *c, const pdr_ref *ref, pdr_rc rc,
                         const pdr_err *why, pdr_err *err)
 {
     if (c->skips == NULL) {
@@ -758,21 +425,24 @@ static pdr_rc leave_out(struct copier *c, const pdr_ref *ref, pdr_rc rc,
     rc = tell(c, err);
     c->report.left_out = NULL;
     c->report.why = NULL;
+    c->report.to_failed = false;
     return rc;
 }
 
-static pdr_rc copy_or_leave(struct copier *c, const pdr_head *head,
+static pdr_rc copy_or_leave(struct pdr__copier *c, const pdr_head *head,
                             pdr_err *err)
 {
     pdr_err why = PDR_ERR_INIT;
     pdr_rc rc = PDR_OK;
 
     c->skips = NULL;
+    c->report.to_failed = false;
     rc = copy_session(c, head, &why);
     return rc == PDR_OK ? rc : leave_out(c, &head->ref, rc, &why, err);
 }
 
-static pdr_rc copy_page(struct copier *c, const pdr_page *page, pdr_err *err)
+static pdr_rc copy_page(struct pdr__copier *c, const pdr_page *page,
+                        pdr_err *err)
 {
     pdr_str tenant = c->opts->tenant;
     pdr_rc rc = PDR_OK;
@@ -792,7 +462,7 @@ static pdr_rc copy_page(struct copier *c, const pdr_page *page, pdr_err *err)
     return rc;
 }
 
-static pdr_rc copy_all(struct copier *c, pdr_err *err)
+static pdr_rc copy_all(struct pdr__copier *c, pdr_err *err)
 {
     pdr_query query = {.what = PDR_READ_ALL, .limit = PDR_MAX_PAGE_ROWS};
     pdr_page *page = NULL, *next = NULL;
@@ -811,11 +481,11 @@ static pdr_rc copy_all(struct copier *c, pdr_err *err)
     return rc;
 }
 
-static pdr_rc copy_one(struct copier *c, pdr_err *err)
+static pdr_rc copy_one(struct pdr__copier *c, pdr_err *err)
 {
     const pdr_ref ref = {c->opts->tenant, c->opts->id};
     pdr_page *page = NULL;
-    pdr_rc rc = read_head(&page, c->from, &ref, err);
+    pdr_rc rc = pdr__load_read_head(&page, c->from, &ref, err);
 
     if (rc == PDR_OK)
         rc = copy_or_leave(c, &page->head, err);
@@ -835,12 +505,12 @@ pdr_rc pdr_copy(pdr_copy_report *out, pdr_store *to, pdr_store *from,
                 const pdr_copy_opts *opts, pdr_err *err, pdr_copy_fn fn,
                 void *arg)
 {
-    struct copier c = {.to = to,
-                       .from = from,
-                       .opts = opts,
-                       .began_ms = pdr__monotonic_ms(pdr__clock_system()),
-                       .fn = fn,
-                       .arg = arg};
+    struct pdr__copier c = {.to = to,
+                            .from = from,
+                            .opts = opts,
+                            .began_ms = pdr__monotonic_ms(pdr__clock_system()),
+                            .fn = fn,
+                            .arg = arg};
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(to != NULL && from != NULL && opts != NULL);

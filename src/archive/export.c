@@ -98,18 +98,26 @@ static void moment_end(struct moment *m)
     pdr_page_free(m->head);
 }
 
-static pdr_rc moment_take(struct moment *m, bool *moved,
-                          const pdr_export_opts *opts, pdr_err *err)
+/* Head and frame. */
+static pdr_rc moment_look(struct moment *m, bool *moved, const pdr_ref *ref,
+                          pdr_err *err)
 {
     struct pdr__compose *c = &m->compose;
-    pdr_rc rc = read_one(&m->head, c->store, &opts->ref, PDR_READ_HEAD, err);
+    pdr_rc rc = read_one(&m->head, c->store, ref, PDR_READ_HEAD, err);
 
     *moved = false;
     if (rc != PDR_OK)
         return rc;
     c->head = &m->head->head;
     c->report.revision = c->head->revision;
-    rc = take_frame(m, moved, err);
+    return take_frame(m, moved, err);
+}
+
+static pdr_rc moment_take(struct moment *m, bool *moved,
+                          const pdr_export_opts *opts, pdr_err *err)
+{
+    pdr_rc rc = moment_look(m, moved, &opts->ref, err);
+
     if (rc == PDR_OK && !*moved)
         rc = take_rows(m, moved, err);
     return rc;
@@ -147,5 +155,42 @@ pdr_rc pdr_export(pdr_export_report *out, pdr_store *store,
         rc = export_once(out, &moved, store, opts, err, fn, arg);
     if (rc == PDR_OK && moved)
         rc = pdr__session_changed(&opts->ref, err);
+    return rc;
+}
+
+/* One attempt. What was made here and no document can be may have any slot. */
+static pdr_rc check_slot_once(bool *moved, pdr_store *store,
+                              const pdr_export_opts *opts, pdr_str key,
+                              pdr_err *err)
+{
+    pdr_err why = PDR_ERR_INIT;
+    struct moment m;
+    pdr_rc rc = PDR_OK;
+
+    moment_begin(&m, store, opts, NULL, NULL);
+    rc = moment_look(&m, moved, &opts->ref, &why);
+    if (rc == PDR_OK && !*moved)
+        rc = pdr__frame_check_slot(&m.compose.frame, key, &why);
+    else if (rc != PDR_OK && strcmp(why.reason, "cannot_export") == 0)
+        rc = PDR_OK;
+    if (rc != PDR_OK && err != NULL)
+        *err = why;
+    moment_end(&m);
+    return rc;
+}
+
+pdr_rc pdr_export_check_slot(pdr_store *store, const pdr_ref *ref, pdr_str key,
+                             pdr_err *err)
+{
+    pdr_export_opts opts = {.bare = false};
+    bool moved = true;
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(store != NULL && ref != NULL && key.ptr != NULL);
+    opts.ref = *ref;
+    for (int i = 0; rc == PDR_OK && moved && i < TRIES; i++)
+        rc = check_slot_once(&moved, store, &opts, key, err);
+    if (rc == PDR_OK && moved)
+        rc = pdr__session_changed(ref, err);
     return rc;
 }

@@ -500,3 +500,35 @@ pdr_str pdr__frame_history_key(const struct pdr__frame *frame)
                ? PDR_LIT("in_memory")
                : PDR_LIT("InMemoryChatHistoryProvider");
 }
+
+const struct pdr__pieces *pdr__frame_history(const struct pdr__frame *frame)
+{
+    const struct pdr__members *bag = frame->bag;
+
+    for (size_t i = 0; bag != NULL && i < bag->count; i++) {
+        const struct pdr__pieces *pieces = &bag->list[i].pieces;
+
+        for (size_t k = 0; bag->list[i].has_pieces && k < pieces->count; k++) {
+            if (pieces->list[k].kind == PDR_PIECE_ENTRIES)
+                return pieces;
+        }
+    }
+    return NULL;
+}
+
+pdr_rc pdr__frame_check_slot(const struct pdr__frame *frame, pdr_str key,
+                             pdr_err *err)
+{
+    if (frame->bag == NULL && !pdr__frame_is_state(frame))
+        return PDR_FAIL(err, BAG_SEALED, "%s",
+                        "a document of the time of threads has no place for a "
+                        "bag; convert it first");
+    if (pdr__frame_history(frame) != NULL &&
+        pdr_str_equal(key, pdr__frame_history_key(frame)) &&
+        !pdr__map_get(NULL, &frame->bag_keys, key))
+        return PDR_FAIL(err, HISTORY_SLOT,
+                        "'%.*s' is the slot that the history of this session "
+                        "is exported as",
+                        (int)key.len, key.ptr);
+    return PDR_OK;
+}

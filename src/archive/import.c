@@ -8,7 +8,10 @@
  *        look ─► recognise ─► names that occur twice ─► split ─► show
  *         `- the first 8 MiB ----------------------'     `- all of it
  */
+#include <stdio.h>
+
 #include "import.h"
+#include "store.h"
 
 /* One import. */
 struct task {
@@ -96,30 +99,44 @@ static pdr_str text_or_none(const pdr_buf *buf)
     return buf->len > 0 ? pdr_buf_str(buf) : none;
 }
 
-static pdr_rc name_session(struct task *t, const pdr_import_opts *opts,
-                           pdr_err *err)
+/* The id of the document, for a session that nobody gave another one. */
+static pdr_rc take_own_id(struct task *t, pdr_err *err)
 {
-    struct pdr__batch *b = &t->batch;
-    pdr_str agent = {NULL, 0}, key = {NULL, 0};
-    bool prefixed = false;
+    const pdr_ref ref = {.id = text_or_none(&t->about.id)};
+    char path[64];
+    pdr_ref checked;
+    pdr_rc rc = PDR_OK;
 
-    if (b->ref.id.ptr == NULL)
-        b->ref.id = text_or_none(&t->about.id);
-    if (b->ref.id.ptr == NULL)
+    if (ref.id.ptr == NULL)
         return PDR_FAIL(err, NO_SESSION_ID,
                         "%s has no id of its own; name one for the session",
                         t->cut ? "the beginning of the document"
                                : "the document");
+    t->batch.ref.id = ref.id;
+    rc = pdr__ref_check(&checked, &ref, err);
+    if (rc == PDR_OK)
+        return PDR_OK;
+    (void)snprintf(path, sizeof(path), "%s%s",
+                   t->layout.wrapped ? "/session" : "", t->about.path);
+    pdr__err_path(err, pdr_str_c(path));
+    return pdr__wrap(err, rc, "name another id than the document has");
+}
+
+static pdr_rc name_session(struct task *t, const pdr_import_opts *opts,
+                           pdr_err *err)
+{
+    struct pdr__batch *b = &t->batch;
+    pdr_rc rc = b->ref.id.ptr == NULL ? take_own_id(t, err) : PDR_OK;
+
+    if (rc != PDR_OK)
+        return rc;
     b->kind = pdr_str_c(t->about.kind);
     b->version = text_or_none(&t->about.version);
     b->agent = opts->agent;
-    if (b->agent.ptr != NULL)
-        return PDR_OK;
-    b->agent = text_or_none(&t->about.agent);
-    if (pdr_durable_id_read(&agent, &key, &prefixed, b->ref.id, NULL) ==
-            PDR_OK &&
-        prefixed)
-        b->agent = agent;
+    if (b->agent.ptr == NULL)
+        b->agent = pdr__durable_agent(b->ref.id);
+    if (b->agent.ptr == NULL && pdr__is_agent(pdr_buf_str(&t->about.agent)))
+        b->agent = pdr_buf_str(&t->about.agent);
     return PDR_OK;
 }
 
@@ -139,7 +156,7 @@ static pdr_rc look_back(struct task *t, pdr_err *err)
          !pdr_str_equal(pdr_buf_str(&about.id), pdr_buf_str(&t->about.id)) ||
          !pdr_str_equal(pdr_buf_str(&about.version),
                         pdr_buf_str(&t->about.version))))
-        rc = PDR_FAIL(err, MEMBER_ORDER,
+        rc = PDR_FAIL(err, MEMBER_LATE,
                       "members behind the first %zu bytes say that this is "
                       "something else than it seemed; put the small members "
                       "first",

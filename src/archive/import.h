@@ -84,13 +84,14 @@ struct pdr__layout {
 struct pdr__about {
     const char *kind; /* static */
     pdr_buf id;       /* empty: the document has none */
+    const char *path; /* static; of the member that has it, in the session */
     pdr_buf agent;    /* of a durable session, else empty */
     pdr_buf version;  /* of its state document, or empty */
 };
 
 /* clang-format off */
 #define PDR_ABOUT_INIT \
-    {NULL, PDR_BUF_INIT(SIZE_MAX), PDR_BUF_INIT(SIZE_MAX), \
+    {NULL, PDR_BUF_INIT(SIZE_MAX), "", PDR_BUF_INIT(SIZE_MAX), \
      PDR_BUF_INIT(SIZE_MAX)}
 /* clang-format on */
 

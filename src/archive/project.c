@@ -6,7 +6,8 @@
  *      the history of the other. A history holds messages: those of the entry,
  *      each in the shape of the document. The other way there is nothing
  *      honest: an entry of a state document is a request or a response, and a
- *      message alone does not say whose.
+ *      message alone does not say whose. Nor is there for what is no message:
+ *      in a history it would be read as one.
  *
  * NOT HERE  How a message is converted: perdure/content.h.
  */
@@ -33,16 +34,17 @@ static pdr_rc refuse(const pdr_entry *entry, const char *what, pdr_err *err)
 
 /* One message in its new shape. */
 static pdr_rc give_message(const pdr_entry *entry, const pdr_value *message,
-                           pdr_row_shape to, pdr_err *err, pdr__message_fn fn,
-                           void *arg)
+                           const struct pdr__frame *to, pdr_err *err,
+                           pdr__message_fn fn, void *arg)
 {
+    size_t above =
+        to->bag != NULL ? PDR_LEVELS_ABOVE_MESSAGE : PDR_LEVELS_ABOVE_THREAD;
     pdr_buf text = PDR_BUF_INIT(UINT32_MAX);
     pdr_value *made = NULL;
     pdr_rc rc = pdr_message_convert(&made, message, shape_of(entry->shape),
-                                    shape_of(to), err);
+                                    shape_of(to->shape), err);
 
-    if (rc == PDR_OK &&
-        pdr__levels(made) > PDR_DEFAULT_DEPTH - PDR_LEVELS_ABOVE_MESSAGE)
+    if (rc == PDR_OK && pdr__levels(made) > PDR_DEFAULT_DEPTH - above)
         rc =
             PDR_FAIL(err, TOO_DEEP,
                      "entry %" PRIu64
@@ -59,8 +61,8 @@ static pdr_rc give_message(const pdr_entry *entry, const pdr_value *message,
 
 /* Every message of a request or response. */
 static pdr_rc give_messages(const pdr_entry *entry, const pdr_value *body,
-                            pdr_row_shape to, pdr_err *err, pdr__message_fn fn,
-                            void *arg)
+                            const struct pdr__frame *to, pdr_err *err,
+                            pdr__message_fn fn, void *arg)
 {
     const pdr_value *messages = pdr_value_get_c(body, "messages");
     pdr_iter it;
@@ -77,20 +79,34 @@ static pdr_rc give_messages(const pdr_entry *entry, const pdr_value *body,
     return rc;
 }
 
-pdr_rc pdr__entry_project(const pdr_entry *entry, pdr_row_shape to,
+/* Is it one message, or a list of them? */
+static bool has_messages(const pdr_entry *entry)
+{
+    return entry->kind == PDR_ROW_REQUEST || entry->kind == PDR_ROW_RESPONSE ||
+           (entry->kind == PDR_ROW_MESSAGE && entry->shape != PDR_ROW_STATE);
+}
+
+bool pdr__entry_fits(const pdr_entry *entry, pdr_row_shape shape)
+{
+    if (entry->shape != shape)
+        return false;
+    return shape == PDR_ROW_STATE ? entry->kind != PDR_ROW_MESSAGE
+                                  : has_messages(entry);
+}
+
+pdr_rc pdr__entry_project(const pdr_entry *entry, const struct pdr__frame *to,
                           pdr_err *err, pdr__message_fn fn, void *arg)
 {
     pdr_value *body = NULL;
     pdr_rc rc = PDR_OK;
 
-    if (to == PDR_ROW_STATE)
+    if (to->shape == PDR_ROW_STATE)
         return refuse(entry,
                       "is a message alone, and a state document holds requests "
                       "and responses only: append it as one of these in the "
                       "state shape",
                       err);
-    if (entry->shape == PDR_ROW_STATE && entry->kind != PDR_ROW_REQUEST &&
-        entry->kind != PDR_ROW_RESPONSE)
+    if (!has_messages(entry))
         return refuse(entry,
                       "is neither a request nor a response, and a history "
                       "holds messages only: remove it by retention",

@@ -226,6 +226,17 @@ static bool is_waited_for(struct purge *p, const pdr_head *head)
     return found;
 }
 
+/* One that a dry run would remove. */
+static void name_one(struct purge *p, const pdr_head *head)
+{
+    const pdr_purge_opts *opts = p->opts;
+
+    p->report.removed++;
+    p->report.entries += head->next_seq - head->first_seq;
+    if (opts->fn != NULL)
+        p->rc = opts->fn(opts->arg, head, &p->err);
+}
+
 static void purge_one(struct purge *p, const pdr_head *head)
 {
     if (is_held(head, p->opts->now_ms) || is_waited_for(p, head)) {
@@ -233,8 +244,7 @@ static void purge_one(struct purge *p, const pdr_head *head)
     } else if (p->rc != PDR_OK) {
         return;
     } else if (p->opts->dry_run) {
-        p->report.removed++;
-        p->report.entries += head->next_seq - head->first_seq;
+        name_one(p, head);
     } else {
         p->batch.heads[p->batch.count++] = head;
     }

@@ -381,13 +381,17 @@ static pdr_rc tell_bundle(struct pdr__about *about, const pdr_value *value,
 static pdr_rc tell_ids(struct pdr__about *about, const pdr_session *session,
                        pdr_err *err)
 {
+    bool python = pdr__shape_names(pdr_session_get_shape(session))->messages ==
+                  PDR_SHAPE_PYTHON;
     pdr_str agent = {NULL, 0}, key = {NULL, 0};
     pdr_rc rc = PDR_OK;
 
     pdr_buf_clear(&about->id);
     pdr_buf_clear(&about->agent);
+    about->path = python ? "/session_id" : "/perdure/id";
     if (!pdr_session_durable_id(&agent, &key, session))
         return pdr_buf_append(&about->id, pdr_session_id(session), err);
+    about->path = python ? "/durable_session_id" : "/sessionId";
     rc = pdr_buf_append(&about->agent, agent, err);
     if (rc == PDR_OK)
         rc = pdr_buf_append(&about->id, PDR_LIT("@dafx-"), err);

@@ -153,24 +153,22 @@ static pdr_rc advance_row(struct pdr__split *s, int64_t from, pdr_err *err)
     return rc;
 }
 
-/* Go over a value that is a row, `above` levels deep in its document. */
-static pdr_rc pass_row(struct pdr__split *s, size_t above,
-                       struct pdr__entry_note *note, pdr_err *err)
+/* Go over a value that is a row. It stands where it will be exported, so that
+ * its levels are those of the document. */
+static pdr_rc pass_row(struct pdr__split *s, struct pdr__entry_note *note,
+                       pdr_err *err)
 {
-    size_t outside = s->source->depth - 1, deepest = s->deepest;
+    size_t outside = s->source->depth - 1;
     int64_t from = s->source->begin;
     pdr_rc rc = PDR_OK;
 
     if (!pdr__source_begins(s->source))
         return PDR_OK;
-    if (s->deepest > outside + PDR_DEFAULT_DEPTH - above)
-        s->deepest = outside + PDR_DEFAULT_DEPTH - above;
     while (rc == PDR_OK && s->source->depth > outside) {
         rc = advance_row(s, from, err);
         if (rc == PDR_OK && note != NULL)
             rc = pdr__entry_note_feed(note, s->source, s->entry_ms, err);
     }
-    s->deepest = deepest;
     return rc;
 }
 
@@ -369,8 +367,6 @@ static pdr_rc not_an_object(struct pdr__split *s, pdr_err *err)
 
 static pdr_rc split_entry(struct pdr__split *s, struct gaps *gaps, pdr_err *err)
 {
-    size_t above = s->layout->shape == PDR_ROW_STATE ? PDR_LEVELS_ABOVE_ENTRY
-                                                     : PDR_LEVELS_ABOVE_MESSAGE;
     struct pdr__entry_note note;
     int64_t from = s->source->begin, separator = -1;
     char index[24];
@@ -387,7 +383,7 @@ static pdr_rc split_entry(struct pdr__split *s, struct gaps *gaps, pdr_err *err)
         return rc;
     pdr__entry_note_init(&note, s->layout->shape, s->source->depth,
                          s->entry_ms);
-    rc = pass_row(s, above, &note, err);
+    rc = pass_row(s, &note, err);
     s->entry_ms = note.created_ms;
     if (rc == PDR_OK)
         rc = pdr__batch_entry(s->batch, &note, separator, from, err);
@@ -528,7 +524,7 @@ static pdr_rc split_row(struct rows *r, struct pdr__split *s, pdr_err *err)
     const pdr_value *scalar =
         s->source->event == PDR_SCALAR ? s->source->value : NULL;
     pdr_str key = pdr_buf_str(&r->key);
-    pdr_rc rc = pass_row(s, PDR_LEVELS_ABOVE_SLOT, NULL, err);
+    pdr_rc rc = pass_row(s, NULL, err);
 
     if (rc == PDR_OK && s->layout->spots[r->spot].kind == PDR_SPOT_BAG)
         rc = pdr__batch_slot(s->batch, key, from, err);

@@ -166,7 +166,7 @@ pdr_rc pdr__twice_ask(bool *early, struct pdr__twice *twice, int64_t container,
         return PDR_OK;
     rc = note(&before, twice, container, name, at, err);
     if (rc == PDR_OK && before != 0 && before != at)
-        rc = PDR_FAIL_AT(err, (size_t)at, MEMBER_ORDER,
+        rc = PDR_FAIL_AT(err, (size_t)at, MEMBER_LATE,
                          "this name stands here a second time, behind the "
                          "first %zu bytes; leave one of the two members out",
                          PDR_LOOK_BYTES);

@@ -195,9 +195,11 @@
     /* archive */                                                              \
     X(NO_SESSION_ID,      INVALID,     "no_session_id")                        \
     X(MEMBER_ORDER,       UNSUPPORTED, "member_order")                         \
+    X(MEMBER_LATE,        UNSUPPORTED, "member_late")                          \
     X(BAD_FRAME,          CORRUPT,     "bad_frame")                            \
     X(SESSION_CHANGED,    CONFLICT,    "session_changed")                      \
     X(CANNOT_EXPORT,      INVALID,     "cannot_export")                        \
+    X(HISTORY_SLOT,       INVALID,     "history_slot")                         \
     X(BAD_RETENTION,      INVALID,     "bad_retention")
 /* clang-format on */
 

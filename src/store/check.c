@@ -336,10 +336,21 @@ static pdr_rc check_separator(struct check *c, pdr_str text, pdr_err *err)
     return rc;
 }
 
+/* Levels above an entry. Which document a message is for nobody knows here, so
+ * it is taken for one with a bag; but who brings the frame along, a part of a
+ * whole session or a copy knows, and has looked. */
+static size_t levels_above(const pdr_edit *edit, const pdr_entry *row)
+{
+    if (row->shape == PDR_ROW_STATE)
+        return PDR_LEVELS_ABOVE_ENTRY;
+    return edit->frame.ptr != NULL || edit->stage != PDR_STAGE_NONE ||
+                   edit->origin != NULL
+               ? PDR_LEVELS_ABOVE_THREAD
+               : PDR_LEVELS_ABOVE_MESSAGE;
+}
+
 static pdr_rc check_entry(struct check *c, const pdr_entry *row, pdr_err *err)
 {
-    size_t above = row->shape == PDR_ROW_STATE ? PDR_LEVELS_ABOVE_ENTRY
-                                               : PDR_LEVELS_ABOVE_MESSAGE;
     pdr_rc rc = PDR_OK;
 
     if ((unsigned)row->kind > PDR_ROW_OTHER)
@@ -351,7 +362,7 @@ static pdr_rc check_entry(struct check *c, const pdr_entry *row, pdr_err *err)
     if (rc == PDR_OK)
         rc = check_separator(c, row->separator, err);
     if (rc == PDR_OK)
-        rc = check_json(c, row->body, above, "body", err);
+        rc = check_json(c, row->body, levels_above(c->edit, row), "body", err);
     return rc;
 }
 

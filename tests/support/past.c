@@ -56,10 +56,10 @@ static void read_id(char out[24], struct reader *r)
 
 static const char *role_of(char letter)
 {
-    return letter == 'u' || letter == 'q' ? "user"
-           : letter == 't'                ? "tool"
-           : letter == 's'                ? "system"
-                                          : "assistant";
+    return strchr("uqQ", letter) != NULL ? "user"
+           : letter == 't'               ? "tool"
+           : letter == 's'               ? "system"
+                                         : "assistant";
 }
 
 static void add_item(struct reader *r, char mark)
@@ -126,12 +126,15 @@ static void read_word(struct reader *r, pdr_row_shape messages)
 {
     pdr_entry *row = &r->past->rows[r->past->count];
     char letter = *r->at++, correlation_id[24] = "";
-    bool entry = letter == 'q' || letter == 'r';
+    bool request = letter == 'q' || letter == 'Q';
+    bool response = letter == 'r' || letter == 'R';
+    bool entry = letter == 'q' || letter == 'r' ||
+                 ((request || response) && messages == PDR_ROW_STATE);
     long from = ftell(r->out);
 
     row->seq = r->past->count + 1;
-    row->kind = letter == 'q'   ? PDR_ROW_REQUEST
-                : letter == 'r' ? PDR_ROW_RESPONSE
+    row->kind = request         ? PDR_ROW_REQUEST
+                : response      ? PDR_ROW_RESPONSE
                 : letter == 'c' ? PDR_ROW_RECORD
                 : letter == 'o' ? PDR_ROW_OTHER
                                 : PDR_ROW_MESSAGE;
@@ -139,7 +142,7 @@ static void read_word(struct reader *r, pdr_row_shape messages)
     r->message = 0;
     if (entry)
         fprintf(r->out, "{\"$type\":\"%s\",\"messages\":[",
-                letter == 'q' ? "request" : "response");
+                request ? "request" : "response");
     begin_message(r, letter);
     read_marks(r, row, letter, correlation_id);
     fputs(entry ? "]}]}" : "]}", r->out);
@@ -379,7 +382,7 @@ static size_t below(uint64_t *state, size_t n)
 
 void past_random(char *out, size_t room, struct past_rule *rule, uint64_t seed)
 {
-    static const char letters[] = "qqrruuaaattsco";
+    static const char letters[] = "qqrrQQRRuuaaattsco";
     static const char marks[] = "++++----?!";
     uint64_t state = seed * UINT64_C(0x9E3779B97F4A7C15) + 1;
     size_t entries = 0, len = 0;
@@ -396,7 +399,7 @@ void past_random(char *out, size_t room, struct past_rule *rule, uint64_t seed)
         at += (int64_t)below(&state, 20) - 4;
         len +=
             (size_t)snprintf(out + len, room - len, " %c@%" PRId64, letter, at);
-        if (letter == 'q' || letter == 'r')
+        if (strchr("qrQR", letter) != NULL)
             len += (size_t)snprintf(out + len, room - len, "#%zu",
                                     below(&state, 20));
         for (size_t k = 0; k < items; k++) {

@@ -3,11 +3,12 @@
  *
  *     "q#1 r+x|-x q-y u a"
  *
- * One word is one entry. Its letter says what it is: q request, r response; u
- * a t s message of a user, an assistant, a tool, the system; c record, o of
- * another kind. Behind it, in any order: #id correlation id, @n created, +id
- * call, -id result, ?id request for an approval (of the call "call=id"), !id
- * response to it, | next message.
+ * One word is one entry. Its letter says what it is: q request, r response; Q R
+ * the same as one message, in the shape of the messages; u a t s message of a
+ * user, an assistant, a tool, the system; c record, o of another kind. Behind
+ * it, in any order: #id correlation id, @n created, +id call, -id result, ?id
+ * request for an approval (of the call "call=id"), !id response to it, | next
+ * message (q and r alone).
  */
 #ifndef PDR_TEST_PAST_H
 #define PDR_TEST_PAST_H
@@ -33,7 +34,7 @@ struct past {
     char *memory; /* owned: texts of the rows */
 };
 
-/* `shape` of the messages; requests and responses are of the state shape. */
+/* `shape` of the messages; q and r are of the state shape. */
 void past_read(struct past *out, const char *text, pdr_row_shape shape);
 void past_dispose(struct past *past);
 

@@ -9,6 +9,9 @@
 
 #define NOW INT64_C(1800000000000)
 
+#define TEN(text)      text text text text text text text text text text
+#define DEEP_124(text) TEN(TEN(text)) TEN(text) TEN(text) text text text text
+
 static const pdr_copy_opts all = {.now_ms = NOW};
 static const pdr_copy_opts replacing = {.replace = true, .now_ms = NOW};
 
@@ -109,6 +112,22 @@ TEST(copy, brings_everything_from_one_kind_of_store_to_another)
     pdr_store_close(back);
     pdr_store_close(from);
     room_leave(&room);
+}
+
+/* Its messages may be deeper than those of a session with a bag. */
+TEST(copy, brings_a_thread_as_deep_as_a_document_can_be)
+{
+    pdr_store *from = open_memory(), *to = open_memory();
+    const pdr_import_opts opts = {.ref = {.id = pdr_str_c("t")}, .now_ms = NOW};
+    pdr_str input = pdr_str_c("{\"storeState\":{\"messages\":[{\"x\":" DEEP_124(
+        "[") DEEP_124("]") "}]}}");
+
+    ASSERT_RC(PDR_OK,
+              pdr_import(NULL, from, &opts, NULL, pdr_read_str, &input));
+    ASSERT_RC(PDR_OK, copy(to, from, &all, NULL, NULL));
+    assert_alike(to, from);
+    pdr_store_close(to);
+    pdr_store_close(from);
 }
 
 TEST(copy, says_what_it_did)
@@ -297,6 +316,7 @@ TEST(copy, takes_nothing_for_the_same_that_is_no_copy)
 struct left {
     unsigned count;
     char id[32], reason[32];
+    bool to_failed;
 };
 
 static pdr_rc note_left(void *arg, const pdr_copy_report *report, pdr_err *err)
@@ -307,6 +327,7 @@ static pdr_rc note_left(void *arg, const pdr_copy_report *report, pdr_err *err)
     if (report->left_out == NULL)
         return PDR_OK;
     left->count++;
+    left->to_failed = report->to_failed;
     (void)snprintf(left->id, sizeof(left->id), "%.*s",
                    (int)report->left_out->id.len, report->left_out->id.ptr);
     (void)snprintf(left->reason, sizeof(left->reason), "%s",
@@ -322,7 +343,7 @@ TEST(copy, leaves_out_what_is_something_else_if_told_to)
     for (int replaces = 0; replaces < 2; replaces++) {
         pdr_store *from = copy_trip_source(), *to = open_memory();
         pdr_copy_report report;
-        struct left left = {0, "", ""};
+        struct left left = {0, "", "", false};
 
         ASSERT_RC(PDR_OK, commit(to, &made));
         opts.replace = replaces == 1;
@@ -334,6 +355,7 @@ TEST(copy, leaves_out_what_is_something_else_if_told_to)
         ASSERT_STR("few-7", left.id);
         ASSERT_STR(replaces == 1 ? "ahead_of_origin" : "session_exists",
                    left.reason);
+        ASSERT(left.to_failed && !report.to_failed);
         pdr_store_close(to);
         pdr_store_close(from);
     }
@@ -526,6 +548,7 @@ static size_t fail_each(enum fault_call call, bool origin, bool for_ever)
     for (size_t nth = 1; rc != PDR_OK; nth += 1 + nth / 4) {
         const struct fault_plan plan = {call, nth, for_ever, FAULT_REFUSED};
         pdr_store *from = NULL, *to = NULL;
+        pdr_copy_report report;
         pdr_err err = PDR_ERR_INIT;
 
         fault_store_set(&none);
@@ -536,9 +559,10 @@ static size_t fail_each(enum fault_call call, bool origin, bool for_ever)
                               &to, origin ? "memory:" : "fault:memory:", NULL));
         ASSERT_RC(PDR_OK, copy(from, source, &all, NULL, NULL));
         fault_store_set(&plan);
-        rc = copy(to, from, &all, NULL, &err);
+        rc = copy(to, from, &all, &report, &err);
         fault_store_set(&none);
         ASSERT(rc == PDR_OK || rc == PDR_EIO);
+        ASSERT_INT(rc != PDR_OK && !origin, report.to_failed);
         ASSERT_RC(PDR_OK, pdr_store_verify(NULL, to, NULL, NULL, NULL, NULL));
         failed += rc != PDR_OK;
         ASSERT_RC(PDR_OK, pdr_store_sweep(NULL, to, PDR_NEVER, NULL));

@@ -346,31 +346,84 @@ TEST(export_shape, refuses_an_entry_that_has_no_form_there)
     refuse(&no_json, "entry 1 is no JSON");
 }
 
-TEST(export_shape, refuses_a_message_that_would_stand_too_deep)
+TEST(export_shape, refuses_a_kind_that_has_no_form_there_in_the_same_shape)
 {
-    enum { LEVELS = 120 };
-    char item[2 * LEVELS + 1];
-    char body[1024];
-    struct hand hand = {
+    const struct hand record = {
         .id = "t",
         .frame = THREAD,
+        .entries = {
+            {MESSAGE("one"), PDR_ROW_MESSAGE, PDR_ROW_DOTNET, NULL},
+            {"{\"turn\":\"begin\"}", PDR_ROW_RECORD, PDR_ROW_DOTNET, NULL}}};
+    const struct hand other = {
+        .id = "d",
+        .frame = DOTNET,
+        .entries = {{"{}", PDR_ROW_OTHER, PDR_ROW_DOTNET, NULL}}};
+    const struct hand python = {
+        .id = "p",
+        .frame = WRAPPER,
+        .entries = {{"{}", PDR_ROW_RECORD, PDR_ROW_PYTHON, NULL}}};
+    const struct hand foreign = {
+        .id = "p",
+        .frame = WRAPPER,
+        .entries = {{"{}", PDR_ROW_OTHER, PDR_ROW_DOTNET, NULL}}};
+    const struct hand made = {
+        .id = "c",
+        .kind = "client",
+        .entries = {{"{}", PDR_ROW_RECORD, PDR_ROW_DOTNET, NULL}}};
+    const struct hand message = {
+        .id = "@dafx-a@k",
+        .frame = STATE,
+        .entries = {{MESSAGE("one"), PDR_ROW_MESSAGE, PDR_ROW_STATE, NULL}}};
+
+    refuse(&record, "entry 2 is neither a request nor a response");
+    refuse(&other, "entry 1 is neither a request nor a response");
+    refuse(&python, "entry 1 is neither a request nor a response");
+    refuse(&foreign, "entry 1 is neither a request nor a response");
+    refuse(&made, "entry 1 is neither a request nor a response");
+    refuse(&message, "entry 1 is a message alone");
+}
+
+/* An item of so many levels that is no content; it is wrapped, and so gets
+ * deeper. */
+static pdr_rc export_deep(const char *frame, int levels, pdr_err *err)
+{
+    char item[256], body[1024];
+    const struct hand hand = {
+        .id = "t",
+        .frame = frame,
         .entries = {{body, PDR_ROW_REQUEST, PDR_ROW_STATE, NULL}}};
     pdr_store *store = NULL;
     pdr_buf out = PDR_BUF_INIT(SIZE_MAX);
-    pdr_err err = PDR_ERR_INIT;
+    pdr_rc rc = PDR_OK;
 
-    /* An item that is no content is wrapped, and so gets deeper. */
-    memset(item, '[', LEVELS);
-    memset(item + LEVELS, ']', LEVELS);
-    item[2 * LEVELS] = '\0';
+    memset(item, '[', (size_t)levels);
+    memset(item + levels, ']', (size_t)levels);
     (void)snprintf(body, sizeof(body),
-                   "{\"messages\":[{\"role\":\"user\",\"contents\":[%s]}]}",
-                   item);
+                   "{\"messages\":[{\"role\":\"user\",\"contents\":[%.*s]}]}",
+                   2 * levels, item);
     store = hand_store(&hand);
-    ASSERT_RC(PDR_ELIMIT, hand_export(&out, store, "t", false, NULL, &err));
-    ASSERT_STR("too_deep", err.reason);
+    rc = hand_export(&out, store, "t", false, NULL, err);
     pdr_buf_dispose(&out);
     pdr_store_close(store);
+    return rc;
+}
+
+TEST(export_shape, refuses_a_message_that_would_stand_too_deep)
+{
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_OK, export_deep(DOTNET, 119, &err));
+    ASSERT_RC(PDR_ELIMIT, export_deep(DOTNET, 120, &err));
+    ASSERT_STR("too_deep", err.reason);
+}
+
+TEST(export_shape, has_a_level_more_for_messages_of_a_thread)
+{
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_OK, export_deep(THREAD, 120, &err));
+    ASSERT_RC(PDR_ELIMIT, export_deep(THREAD, 121, &err));
+    ASSERT_STR("too_deep", err.reason);
 }
 
 /* --- what has no place ---------------------------------------------------- */
@@ -401,6 +454,65 @@ TEST(export_place, refuses_a_slot_where_the_history_stands)
     hand_expect("{ \"session\": {\"session_id\":\"p\",\"state\":"
                 "{\"in_memory\":1}} }",
                 &quiet);
+}
+
+/* Of what came in as this: is the key free, or why not? */
+static void check_slot(const char *reason, const struct hand *hand,
+                       const char *key)
+{
+    const pdr_ref ref = {.id = pdr_str_c(hand->id)};
+    pdr_store *store = hand_store(hand);
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(reason == NULL ? PDR_OK : PDR_EINVALID,
+              pdr_export_check_slot(store, &ref, pdr_str_c(key), &err));
+    ASSERT_STR(reason == NULL ? "" : reason, err.reason);
+    pdr_store_close(store);
+}
+
+TEST(export_slot, is_free_but_for_where_the_history_stands)
+{
+    static const char net_key[] = "InMemoryChatHistoryProvider";
+    const struct hand net = {.id = "d", .kind = "python", .frame = DOTNET};
+    const struct hand python = {.id = "p", .frame = WRAPPER};
+    const struct hand state = {.id = "@dafx-a@k", .frame = STATE};
+    const struct hand made = {.id = "m"};
+    const struct hand durable = {.id = "@dafx-a@k", .kind = "durable"};
+    const struct hand odd = {.id = "o", .kind = "something-new"};
+
+    check_slot("history_slot", &net, net_key);
+    check_slot(NULL, &net, "in_memory");
+    check_slot("history_slot", &python, "in_memory");
+    check_slot(NULL, &python, net_key);
+    check_slot(NULL, &state, net_key);
+    check_slot("history_slot", &made, net_key);
+    check_slot(NULL, &made, "in_memory");
+    check_slot(NULL, &durable, net_key);
+    check_slot(NULL, &odd, net_key);
+}
+
+TEST(export_slot, has_no_place_in_a_document_without_a_bag)
+{
+    const struct hand hand = {.id = "t", .frame = THREAD};
+
+    check_slot("bag_sealed", &hand, "a");
+}
+
+TEST(export_slot, says_when_there_is_no_session_or_frame)
+{
+    const struct hand bad = {.id = "b", .frame = "{}"};
+    const pdr_ref other = {.id = pdr_str_c("other")};
+    const pdr_ref ref = {.id = pdr_str_c("b")};
+    pdr_store *store = hand_store(&bad);
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_ENOTFOUND,
+              pdr_export_check_slot(store, &other, pdr_str_c("a"), &err));
+    ASSERT_STR("no_session", err.reason);
+    ASSERT_RC(PDR_ECORRUPT,
+              pdr_export_check_slot(store, &ref, pdr_str_c("a"), &err));
+    ASSERT_STR("bad_frame", err.reason);
+    pdr_store_close(store);
 }
 
 TEST(export_place, says_when_there_is_no_session)
@@ -439,6 +551,25 @@ TEST_OOM(export_frame, cleans_up_after_any_failed_allocation)
     test_pause_failures(false);
     rc = hand_export(&out, store, "p", false, NULL, NULL);
     ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
+    test_pause_failures(true);
+    pdr_store_close(store);
+    test_pause_failures(false);
+}
+
+TEST_OOM(export_slot, cleans_up_after_any_failed_allocation)
+{
+    static const struct hand hand = {.id = "p", .frame = WRAPPER};
+    const pdr_ref ref = {.id = pdr_str_c("p")};
+    pdr_store *store = NULL;
+    pdr_err err = PDR_ERR_INIT;
+    pdr_rc rc = PDR_OK;
+
+    test_pause_failures(true);
+    store = hand_store(&hand);
+    test_pause_failures(false);
+    rc = pdr_export_check_slot(store, &ref, pdr_str_c("in_memory"), &err);
+    ASSERT(rc == PDR_EINVALID || rc == PDR_ENOMEM);
+    ASSERT_RC(rc, err.code);
     test_pause_failures(true);
     pdr_store_close(store);
     test_pause_failures(false);

@@ -373,6 +373,85 @@ TEST(import, lists_it_under_the_agent_that_was_named)
     pdr_store_close(store);
 }
 
+#define A16   "aaaaaaaaaaaaaaaa"
+#define A128  A16 A16 A16 A16 A16 A16 A16 A16
+#define A1024 A128 A128 A128 A128 A128 A128 A128 A128
+
+/* A store lists no agent with so long a name; the document keeps it. */
+TEST(import, needs_no_agent_of_the_document_under_another_id)
+{
+    static const struct {
+        const char *id, *agent; /* that are named; NULL: it is not */
+        const char *expected;   /* NULL: none */
+    } cases[] = {
+        {"s", NULL, NULL},
+        {"@dafx-desk@7", NULL, "desk"},
+        {"s", "porter", "porter"},
+    };
+    static const char *const texts[] = {
+        "{\"sessionId\":\"@dafx-" A128 "a@k\"}",
+        "{\"session_id\":\"x\",\"durable_session_id\":\"@" A128 "a@k\"}",
+        "{\"session_id\":\"x\",\"durable_session_id\":\"@a\\u0000@k\"}",
+        "{\"session_id\":\"x\",\"durable_session_id\":\"@a\\ud800@k\"}",
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        for (size_t k = 0; k < sizeof(texts) / sizeof(texts[0]); k++) {
+            pdr_store *store = new_store();
+            pdr_import_opts opts = opts_for(cases[i].id);
+            pdr_str bytes = pdr_str_c(texts[k]);
+            pdr_page *page = NULL;
+
+            if (cases[i].agent != NULL)
+                opts.agent = pdr_str_c(cases[i].agent);
+            ASSERT_RC(PDR_OK, pdr_import(NULL, store, &opts, NULL, pdr_read_str,
+                                         &bytes));
+            page = read_rows(store, cases[i].id, PDR_READ_HEAD);
+            if (cases[i].expected == NULL)
+                ASSERT(page->head.agent.ptr == NULL);
+            else
+                ASSERT_TEXT(cases[i].expected, page->head.agent);
+            pdr_page_free(page);
+            assert_document(texts[k], store, cases[i].id);
+            pdr_store_close(store);
+        }
+    }
+}
+
+TEST(import, tells_which_member_has_an_id_that_no_store_can_have)
+{
+    static const struct {
+        const char *path, *text;
+    } cases[] = {
+        {"/sessionId", "{\"sessionId\":\"@dafx-" A128 "a@k\"}"},
+        {"/sessionId",
+         "{\"perdure\":{\"version\":\"1.0.0\",\"kind\":"
+         "\"durable\",\"id\":\"x\"},\"sessionId\":\"@dafx-" A128 "a@k\"}"},
+        {"/session/sessionId",
+         "{\"session\":{\"sessionId\":\"@dafx-a@" A1024 "\"}}"},
+        {"/durable_session_id",
+         "{\"session_id\":\"x\",\"durable_session_id\":\"@" A128 "a@k\"}"},
+        {"/session_id", "{\"session_id\":\"@x\"}"},
+        {"/session_id", "{\"session_id\":\"a\\u0000\"}"},
+        {"/perdure/id",
+         "{\"perdure\":{\"version\":\"1.0.0\",\"id\":\"" A1024 "a\"}}"},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        pdr_store *store = new_store();
+        pdr_err err = PDR_ERR_INIT;
+
+        ASSERT_RC(PDR_EINVALID,
+                  import_text(NULL, store, NULL, cases[i].text, &err));
+        ASSERT_STR("bad_ref", err.reason);
+        ASSERT_STR(cases[i].path, err.path);
+        ASSERT(strstr(err.message, "name another id") != NULL);
+        /* So it was not what else is wrong. */
+        ASSERT_RC(PDR_OK, import_text(NULL, store, "s", cases[i].text, &err));
+        pdr_store_close(store);
+    }
+}
+
 /* --- streams -------------------------------------------------------------- */
 
 static pdr_rc boast(size_t *got, void *into, size_t cap, pdr_err *err,

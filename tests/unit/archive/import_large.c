@@ -464,13 +464,13 @@ TEST(import, says_when_the_members_that_tell_come_too_late)
         {"0],\"stateBag\":[]}", 1},
         {0}};
 
-    assert_refused("member_order", "", store_late);
+    assert_refused("member_late", "", store_late);
     assert_refused("bag_not_object", "/stateBag", bag_late);
     assert_refused("member_order", "", data_first);
-    assert_refused("member_order", "", python_late);
-    assert_refused("member_order", "", id_late);
-    assert_refused("member_order", "", bag_twice);
-    assert_refused("member_order", "/stateBag/a~1b", slot_twice);
+    assert_refused("member_late", "", python_late);
+    assert_refused("member_late", "", id_late);
+    assert_refused("member_late", "", bag_twice);
+    assert_refused("member_late", "/stateBag/a~1b", slot_twice);
 }
 
 TEST(import, takes_late_members_that_change_nothing)
@@ -674,7 +674,13 @@ TEST(import, counts_levels_from_the_root_of_the_session)
          "\"1.0\",\"data\":{\"conversationHistory\":[{\"x\":",
          "}]}}}}", "/perdure/document/data/conversationHistory/0", 124},
         {"{\"storeState\":{\"messages\":[{\"x\":", "}]}}",
-         "/storeState/messages/0", 123},
+         "/storeState/messages/0", 124},
+        {"{\"chatHistoryProviderState\":{\"messages\":[{\"x\":", "}]}}",
+         "/chatHistoryProviderState/messages/0", 124},
+        {"{\"chat_message_store_state\":{\"messages\":[{\"x\":", "}]}}",
+         "/chat_message_store_state/messages/0", 124},
+        {"{\"session\":{\"storeState\":{\"messages\":[{\"x\":", "}]}}}",
+         "/session/storeState/messages/0", 124},
         {"{\"session\":{},\"additionalProperties\":{\"p\":", "}}",
          "/additionalProperties/p", 126},
         {"{\"session\":{},\"x\":", "}", "", 127},

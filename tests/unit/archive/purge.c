@@ -185,6 +185,75 @@ TEST(purge, holds_a_session_until_the_end_of_time_at_most)
     pdr_store_close(store);
 }
 
+/* --- dry runs --------------------------------------------------------------
+ */
+
+struct named {
+    char ids[32]; /* one behind the other */
+    const char *stop;
+};
+
+static pdr_rc note_name(void *arg, const pdr_head *head, pdr_err *err)
+{
+    struct named *named = arg;
+    size_t len = strlen(named->ids);
+
+    (void)snprintf(named->ids + len, sizeof(named->ids) - len, "%.*s",
+                   (int)head->ref.id.len, head->ref.id.ptr);
+    if (named->stop != NULL &&
+        pdr_str_equal(head->ref.id, pdr_str_c(named->stop)))
+        return pdr_err_set(err, PDR_ECANCELLED, "stop", "enough");
+    return PDR_OK;
+}
+
+TEST(purge, names_in_a_dry_run_what_would_go)
+{
+    const pdr_work work = {
+        .kind = pdr_str_c("run"), .body = pdr_str_c("{}"), .due_ms = 1500};
+    const pdr_edit edit = {.ref = {.id = pdr_str_c("b")},
+                           .revision = 1,
+                           .inbox = &work,
+                           .inbox_count = 1};
+    struct named named = {"", NULL};
+    const pdr_purge_opts dry = {.changed_before_ms = 1000,
+                                .dry_run = true,
+                                .now_ms = 2000,
+                                .fn = note_name,
+                                .arg = &named};
+    pdr_store *store = NULL;
+    pdr_purge_report report;
+    pdr_head head;
+
+    ASSERT_RC(PDR_OK, pdr_store_open(&store, "memory:", NULL));
+    fill(store);
+    ASSERT_RC(PDR_OK, commit(store, &edit, 1600));
+    ASSERT_RC(PDR_OK, pdr_purge(&report, store, &dry, NULL));
+    ASSERT_STR("ac", named.ids);
+    ASSERT_INT(2, report.removed);
+    ASSERT_INT(1, report.spared);
+    ASSERT(head_of(&head, store, "a") && head_of(&head, store, "c"));
+    pdr_store_close(store);
+}
+
+TEST(purge, ends_a_dry_run_when_told_to)
+{
+    struct named named = {"", "b"};
+    const pdr_purge_opts dry = {.changed_before_ms = 1000,
+                                .dry_run = true,
+                                .now_ms = 2000,
+                                .fn = note_name,
+                                .arg = &named};
+    pdr_store *store = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_OK, pdr_store_open(&store, "memory:", NULL));
+    fill(store);
+    ASSERT_RC(PDR_ECANCELLED, pdr_purge(NULL, store, &dry, &err));
+    ASSERT_STR("stop", err.reason);
+    ASSERT_STR("ab", named.ids);
+    pdr_store_close(store);
+}
+
 /* --- calls that fail -------------------------------------------------------
  */
 

@@ -171,6 +171,20 @@ TEST(calls, stay_with_their_results)
     ASSERT_STR("3", cuts("q r q r+x q-x r q r", 2));
 }
 
+/* As new entries are of a session whose history is a .NET or Python one. */
+TEST(calls, of_requests_and_responses_of_one_message_stay_with_their_results)
+{
+    EACH_SHAPE(shape)
+    {
+        ASSERT_STR("", cuts_as("Q R+x Q R-x", shape, 1, 0));
+        ASSERT_STR("3", cuts_as("Q R Q R+x Q-x R Q R", shape, 2, 0));
+        ASSERT_STR("", cuts_as("Q R?x Q!x R", shape, 1, 0));
+        ASSERT_STR("5", cuts_as("Q R+x u t-x Q R", shape, 1, 0));
+        ASSERT_STR("3", cuts_as("Q R u a+x q-x r", shape, 1, 0));
+        ASSERT_STR("3 5", cuts_as("Q R+x Q R Q R", shape, 1, 0));
+    }
+}
+
 TEST(calls, that_chain_are_all_kept)
 {
     /* One correction leads to the next. */

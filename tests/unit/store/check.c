@@ -743,6 +743,32 @@ TEST(edits_check, refuses_what_would_stand_too_deep_in_its_document)
     bad(&edit, "too_deep", "/edits/0/frame");
 }
 
+/* A thread has no bag, so its messages stand one level higher; who brings the
+ * frame, or puts a whole session together, has looked. */
+TEST(edits_check, takes_a_message_of_a_thread_with_its_document)
+{
+    static const pdr_row_shape shapes[] = {PDR_ROW_DOTNET, PDR_ROW_PYTHON};
+    char room[300];
+
+    for (size_t i = 0; i < 2; i++) {
+        pdr_entry entry = {.kind = PDR_ROW_MESSAGE, .shape = shapes[i]};
+        pdr_edit framed = edit_at(0), staged = edit_at(PDR_ANY_REVISION);
+
+        framed.entries = staged.entries = &entry;
+        framed.entry_count = staged.entry_count = 1;
+        framed.frame = PDR_LIT("{}");
+        staged.stage = PDR_STAGE_ADD;
+        staged.epoch = 1;
+        staged.lease_until_ms = 1;
+        entry.body = nested(room, 125);
+        good(&framed);
+        good(&staged);
+        entry.body = nested(room, 126);
+        bad(&framed, "too_deep", "/edits/0/entries/0/body");
+        bad(&staged, "too_deep", "/edits/0/entries/0/body");
+    }
+}
+
 TEST(edits_check, refuses_a_row_that_is_too_large)
 {
     pdr_entry entries[2] = {{.body = PDR_LIT("1")},
