@@ -64,6 +64,8 @@ static int open_bag(struct bag *b, bool change, bool has_value)
     const char *lacks = NULL;
     int status = ses_from_check(b->one.cli, b->one.from, b->words[0]);
 
+    if (status == 0 && !has_value) /* VALUE is read by them */
+        status = ses_limits_check(b->one.cli, b->one.from);
     if (status == 0)
         status = ses_one_open(&b->one, change);
     if (status != 0)
@@ -126,22 +128,26 @@ static pdr_rc find_value(pdr_value **out, const struct bag *b, pdr_err *err)
     return rc;
 }
 
-/* "'perdure session bag keys --folder DIR ID' lists the slots" */
+/* "'perdure session bag keys --store URI --tenant T ID' lists the slots" */
 static const char *hint_verb(char out[SES_HINT_MAX], const struct bag *b,
                              const char *verb, const char *key,
                              const char *what)
 {
     const struct ses_from *from = b->one.from;
     char place[CLI_WORD_MAX], id[CLI_WORD_MAX] = "", slot[CLI_WORD_MAX] = "";
+    char tenant[CLI_WORD_MAX] = "";
 
     if (b->at.id != NULL)
         cli_word(id, b->at.id, "ID");
     if (key[0] != '\0')
         cli_word(slot, key, "KEY");
+    if (from->store.tenant != NULL)
+        cli_word(tenant, from->store.tenant, "TENANT");
     snprintf(
-        out, SES_HINT_MAX, "'perdure session bag %s --%s %s%s%s%s%s' %s", verb,
-        ses_from_word(from), cli_word(place, ses_from_arg(from), "PATH"),
-        id[0] != '\0' ? " " : "", id, slot[0] != '\0' ? " " : "", slot, what);
+        out, SES_HINT_MAX, "'perdure session bag %s --%s %s%s%s%s%s%s%s' %s",
+        verb, ses_from_word(from), cli_word(place, ses_from_arg(from), "PATH"),
+        tenant[0] != '\0' ? " --tenant " : "", tenant, id[0] != '\0' ? " " : "",
+        id, slot[0] != '\0' ? " " : "", slot, what);
     return out;
 }
 
@@ -298,6 +304,8 @@ static int run_keys(struct cli *cli, int argc, char **argv)
     if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))
         return cli->status;
     status = ses_from_check(cli, &from, id);
+    if (status == 0)
+        status = ses_limits_check(cli, &from);
     if (status == 0)
         status = ses_one_open(&b.one, false);
     if (status == 0)
@@ -502,27 +510,14 @@ static pdr_rc note_before(struct bag *b, pdr_err *err)
     return rc == PDR_ENOTFOUND && !b->removes ? PDR_OK : rc;
 }
 
-/* In a store the history is rows, and has a slot only where it is exported: as
- * what kind of session, the head says; a durable one may be of either. */
+/* In a store the history is rows, and has a slot only where it is exported. No
+ * change may make a session that cannot be exported any more. */
 static pdr_rc check_slot(const struct bag *b, pdr_err *err)
 {
-    pdr_str kind = {NULL, 0};
-    bool python = false, durable = false, taken = false;
-
     if (b->one.store == NULL || b->removes)
         return PDR_OK;
-    kind = b->one.head->head.kind;
-    python = pdr_str_equal(
-        kind, pdr_str_c(pdr_session_kind_name(PDR_SESSION_KIND_PYTHON)));
-    durable = pdr_str_equal(
-        kind, pdr_str_c(pdr_session_kind_name(PDR_SESSION_KIND_DURABLE)));
-    taken = ((python || durable) && strcmp(b->at.key, "in_memory") == 0) ||
-            (!python && strcmp(b->at.key, "InMemoryChatHistoryProvider") == 0);
-    return taken ? pdr_err_set(err, PDR_EINVALID, "history_slot",
-                               "'%s' is the slot that the history of this "
-                               "session is exported as",
-                               b->at.key)
-                 : PDR_OK;
+    return pdr_export_check_slot(b->one.store, &b->one.head->head.ref,
+                                 pdr_str_c(b->at.key), err);
 }
 
 /* One try: change the session that was read, and write it. */

@@ -65,19 +65,6 @@ static pdr_rc delete_one(struct deletion *d, pdr_err *err)
 
 /* --- many ---------------------------------------------------------------- */
 
-/* As pdr_purge() decides. */
-static bool is_meant(const struct deletion *d, const pdr_purge_opts *how,
-                     const pdr_head *head)
-{
-    if (!d->all_tenants && !pdr_str_equal(head->ref.tenant, how->tenant))
-        return false;
-    if (how->changed_before_ms != 0 &&
-        head->changed_ms >= how->changed_before_ms)
-        return false;
-    return !how->expired ||
-           (head->expiry_ms != PDR_NEVER && head->expiry_ms <= how->now_ms);
-}
-
 static void name_json(struct deletion *d, const pdr_head *head)
 {
     pdr_builder_object(d->named);
@@ -86,21 +73,16 @@ static void name_json(struct deletion *d, const pdr_head *head)
     pdr_builder_end(d->named);
 }
 
-/* Name a session that would go, or count one that somebody is at work on. */
-static void name_one(pdr_purge_report *out, struct deletion *d,
-                     const pdr_purge_opts *how, const pdr_head *head)
+/* Name a session that would go. */
+static pdr_rc name_one(void *arg, const pdr_head *head, pdr_err *err)
 {
+    struct deletion *d = arg;
     pdr_buf line = PDR_BUF_INIT(SIZE_MAX);
 
-    if (head->lease.owner.ptr != NULL && head->lease.until_ms > how->now_ms) {
-        out->spared++;
-        return;
-    }
-    out->removed++;
-    out->entries += head->next_seq - head->first_seq;
+    (void)err;
     if (cli_is_json(d->cli)) {
         name_json(d, head);
-        return;
+        return PDR_OK;
     }
     if (d->all_tenants) {
         cli_show(&line, head->ref.tenant, CLI_TEXT_LINE);
@@ -109,37 +91,17 @@ static void name_one(pdr_purge_report *out, struct deletion *d,
     cli_show(&line, head->ref.id, CLI_TEXT_LINE);
     printf("%.*s\n", (int)line.len, line.ptr);
     pdr_buf_dispose(&line);
-}
-
-/* A dry run: the same sessions, one after the other. */
-static pdr_rc name_many(pdr_purge_report *out, struct deletion *d,
-                        pdr_store *store, const pdr_purge_opts *how,
-                        pdr_err *err)
-{
-    pdr_query query = {.what = how->expired ? PDR_READ_EXPIRED : PDR_READ_ALL,
-                       .now_ms = how->now_ms,
-                       .limit = 200};
-    pdr_page *page = NULL, *last = NULL;
-    pdr_rc rc = PDR_OK;
-
-    do {
-        rc = pdr_store_read(&page, store, &query, err);
-        pdr_page_free(last); /* the cursor was its */
-        last = page;
-        for (size_t i = 0; rc == PDR_OK && i < page->count; i++)
-            if (is_meant(d, how, &page->sessions[i]))
-                name_one(out, d, how, &page->sessions[i]);
-        if (rc == PDR_OK)
-            query.after = page->next;
-    } while (rc == PDR_OK && query.after.ptr != NULL);
-    pdr_page_free(page);
-    return rc;
+    return PDR_OK;
 }
 
 static pdr_rc delete_many(pdr_purge_report *out, struct deletion *d,
                           int64_t age, pdr_err *err)
 {
-    pdr_purge_opts how = {.expired = d->expired, .now_ms = sto_now_ms()};
+    pdr_purge_opts how = {.expired = d->expired,
+                          .dry_run = d->dry_run,
+                          .now_ms = sto_now_ms(),
+                          .fn = name_one,
+                          .arg = d};
     pdr_store *store = NULL;
     pdr_rc rc = sto_open(&store, &d->from, d->dry_run ? "ro" : "rw", err);
 
@@ -148,8 +110,7 @@ static pdr_rc delete_many(pdr_purge_report *out, struct deletion *d,
     if (d->older_than != NULL)
         how.changed_before_ms = how.now_ms - age;
     if (rc == PDR_OK)
-        rc = d->dry_run ? name_many(out, d, store, &how, err)
-                        : pdr_purge(out, store, &how, err);
+        rc = pdr_purge(out, store, &how, err);
     pdr_store_close(store);
     return rc;
 }
@@ -167,8 +128,9 @@ static void print_many(const struct deletion *d, const pdr_purge_report *r)
         cli_putf(&line, ", with %s entr%s", cli_number(digits, r->entries),
                  r->entries == 1 ? "y" : "ies");
     if (r->spared > 0)
-        cli_putf(&line, "; %s spared, somebody is at work on %s",
-                 cli_number(digits, r->spared), r->spared == 1 ? "it" : "them");
+        cli_putf(&line, "; %s spared, somebody works on %s or has work for %s",
+                 cli_number(digits, r->spared), r->spared == 1 ? "it" : "them",
+                 r->spared == 1 ? "it" : "them");
     printf("%.*s\n", (int)line.len, line.ptr);
     pdr_buf_dispose(&line);
 }

@@ -98,18 +98,37 @@ static pdr_rc put_named(struct export *e, pdr_str name, const pdr_value *value,
     return rc;
 }
 
-/* Under a name that means something else there, it would not be found again. */
-static pdr_rc check_place(pdr_str name, const pdr_value *value, pdr_err *err)
+/* Would an object of sessions with this member be read as one? */
+static pdr_rc is_in_place(bool *out, const struct export *e, pdr_str name,
+                          const pdr_value *value, pdr_err *err)
 {
-    pdr_value *map = pdr_value_new_object();
+    pdr_value *map = pdr_value_new_object(), *other = pdr_value_new_object();
     pdr_rc rc = pdr_value_set(&map, name, value, err);
 
-    if (rc == PDR_OK && pdr_session_looks(map) != PDR_LOOKS_MAP)
+    *out = rc == PDR_OK && pdr_session_looks(map) == PDR_LOOKS_MAP;
+    /* Another session may be called "data": with that, "schemaVersion" makes a
+     * state document of all of them. No other two names mean more together. */
+    if (*out && !is_sequence(e)) {
+        rc = pdr_value_set(&map, pdr_str_c("data"), other, err);
+        *out = rc == PDR_OK && pdr_session_looks(map) == PDR_LOOKS_MAP;
+    }
+    pdr_value_free(other);
+    pdr_value_free(map);
+    return rc;
+}
+
+/* Under a name that means something else there, it would not be found again. */
+static pdr_rc check_place(const struct export *e, pdr_str name,
+                          const pdr_value *value, pdr_err *err)
+{
+    bool fits = false;
+    pdr_rc rc = is_in_place(&fits, e, name, value, err);
+
+    if (rc == PDR_OK && !fits)
         rc = pdr_err_set(err, PDR_EINVALID, "key_lost",
                          "what is called '%.*s' cannot stand in an object of "
                          "sessions, where that name means something else",
                          (int)(name.len < 80 ? name.len : 80), name.ptr);
-    pdr_value_free(map);
     return rc;
 }
 
@@ -130,7 +149,7 @@ static pdr_rc put_in_map(struct export *e, const struct parcel *p, pdr_str id,
         return pdr_err_set(err, PDR_EINVALID, "key_lost",
                            "session /%ju has neither a name nor an id",
                            (uintmax_t)p->index);
-    rc = check_place(name, p->value, err);
+    rc = check_place(e, name, p->value, err);
     return rc == PDR_OK ? put_named(e, name, p->value, err) : rc;
 }
 
@@ -341,6 +360,12 @@ static pdr_rc read_stored(pdr_value **out, struct export *e, const pdr_ref *ref,
     return rc;
 }
 
+/* Was it deleted since the list of all was read? */
+static bool is_gone(pdr_rc rc, const pdr_err *err)
+{
+    return rc == PDR_ENOTFOUND && strcmp(err->reason, "no_session") == 0;
+}
+
 static pdr_rc export_stored(struct export *e, const pdr_ref *ref, pdr_err *err)
 {
     pdr_value *value = NULL;
@@ -365,6 +390,8 @@ static pdr_rc export_stored(struct export *e, const pdr_ref *ref, pdr_err *err)
     pdr_value_free(value);
     if (rc == PDR_OK || e->out_failed)
         return rc;
+    if (is_gone(rc, err))
+        return PDR_OK;
     snprintf(name, sizeof(name), "session '%.*s'",
              (int)(ref->id.len < 60 ? ref->id.len : 60), ref->id.ptr);
     return leave_out(e, name, rc, err);
@@ -554,6 +581,8 @@ static int fail(struct export *e, pdr_err *err)
         about.hint = hint_for(room, e, err);
     if (!e->out_failed && e->from.file != NULL) {
         about.input = pdr_str_n(e->in.first, e->in.first_len);
+        if (about.hint == NULL)
+            about.hint = ses_lines_hint(err, about.input);
         (void)cli_input_locate(&about.line, &about.column, &e->in, err->offset);
     }
     return cli_fail(e->cli, &about, err);
@@ -670,6 +699,8 @@ static int check_usage(struct export *e)
     int status = ses_from_check(e->cli, &e->from, NULL);
 
     if (status == 0)
+        status = ses_limits_check(e->cli, &e->from);
+    if (status == 0)
         status = sort_words(e);
     if (status == 0 && !ses_from_is_store(&e->from) && (e->all || e->bare))
         status =
@@ -701,6 +732,8 @@ static int run_export(struct export *e)
         print_object(e);
     else if (!e->cli->quiet)
         print_summary(e);
+    if (status == 0 && e->left_out > 0)
+        status = CLI_EXIT_NEGATIVE;
     if (e->from.file != NULL)
         cli_input_close(&e->in);
     pdr_writer_free(e->writer);

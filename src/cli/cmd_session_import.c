@@ -482,6 +482,8 @@ static int fail(const struct import *i, const struct cli_input *in,
 
     if (!i->folder_failed) {
         about.input = pdr_str_n(in->first, in->first_len);
+        if (about.hint == NULL)
+            about.hint = ses_lines_hint(err, about.input);
         (void)cli_input_locate(&about.line, &about.column, in, err->offset);
     }
     return cli_fail(i->cli, &about, err);

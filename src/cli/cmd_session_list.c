@@ -318,6 +318,8 @@ static int list_failed(struct list *l, pdr_err *err)
     about.hint =
         doubt[0] != '\0' ? doubt : ses_hint(room, l->from, l->wrong, err);
     if (about.hint == NULL)
+        about.hint = ses_lines_hint(err, first);
+    if (about.hint == NULL)
         about.hint = cli_hint(err, first, 0);
     (void)cli_input_locate(&about.line, &about.column, &l->in, err->offset);
     if (l->sessions > 0 && ses_grid_rows(&l->grid) > 0)
@@ -510,6 +512,8 @@ static int run(struct cli *cli, int argc, char **argv)
     if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))
         return cli->status;
     status = ses_from_check(cli, &from, NULL);
+    if (status == 0)
+        status = ses_limits_check(cli, &from);
     if (status != 0)
         return status;
     if (ses_from_is_store(&from))

@@ -438,6 +438,8 @@ static int run(struct cli *cli, int argc, char **argv)
     s.tree.depth = (size_t)s.depth;
     status = ses_from_check(cli, &from, id);
     if (status == 0)
+        status = ses_limits_check(cli, &from);
+    if (status == 0)
         status = ses_one_open(&s.one, false);
     if (status == 0)
         status = ses_one_find(&s.one, id);

@@ -142,23 +142,9 @@ static void print_object(struct copy *c)
     pdr_value_free(left_out);
 }
 
-/* Which of the two stores is a failure about? */
-static bool is_about_target(const pdr_err *err)
-{
-    static const char *const reasons[] = {"session_exists", "ahead_of_origin",
-                                          "writer_busy",    "read_only",
-                                          "in_doubt",       "commit_unknown"};
-
-    for (size_t i = 0; i < CLI_COUNT(reasons); i++) {
-        if (strcmp(reasons[i], err->reason) == 0)
-            return true;
-    }
-    return false;
-}
-
 static int fail(const struct copy *c, const pdr_err *err)
 {
-    const struct sto_from *store = is_about_target(err) ? &c->to : &c->from;
+    const struct sto_from *store = c->report.to_failed ? &c->to : &c->from;
     char room[STO_HINT_MAX], hint[2 * STO_HINT_MAX], digits[32];
     struct cli_about about = {.name = sto_name(store),
                               .hint = sto_hint(room, store, err)};
@@ -183,21 +169,35 @@ static int fail(const struct copy *c, const pdr_err *err)
 /* --- the verb --------------------------------------------------------------
  */
 
-/* Open what is read, and look whether the one session is there: no store is
- * made for nothing. */
+/* Look whether the one session is there, and whether a tenant can be called so:
+ * no store is made for nothing. */
+static pdr_rc check_names(const struct copy *c, pdr_store *from, pdr_err *err)
+{
+    pdr_query query = {.what = PDR_READ_SESSIONS, .limit = 1};
+    pdr_err why = PDR_ERR_INIT;
+    pdr_page *page = NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (c->id != NULL)
+        query =
+            (pdr_query){.what = PDR_READ_HEAD, .ref = sto_ref(&c->from, c->id)};
+    else
+        query.ref.tenant = pdr_str_c(sto_tenant(&c->from));
+    rc = pdr_store_read(&page, from, &query, &why);
+    pdr_page_free(page);
+    if (rc == PDR_OK || (rc == PDR_ECORRUPT && c->id == NULL))
+        return PDR_OK; /* others of its sessions may be sound */
+    *err = why;
+    return rc;
+}
+
 static pdr_rc open_from(pdr_store **out, const struct copy *c, pdr_err *err)
 {
-    pdr_query query = {.what = PDR_READ_HEAD};
-    pdr_page *page = NULL;
     pdr_rc rc = sto_open(out, &c->from, "ro", err);
 
-    if (rc != PDR_OK || c->id == NULL)
+    if (rc != PDR_OK || (c->id == NULL && c->from.tenant == NULL))
         return rc;
-    query.ref = sto_ref(&c->from, c->id);
-    rc = pdr_store_read(&page, *out, &query, err);
-    pdr_page_free(page);
-    /* What is damaged may be left out. */
-    return rc == PDR_ENOTFOUND ? rc : PDR_OK;
+    return check_names(c, *out, err);
 }
 
 static pdr_rc open_to(pdr_store **out, const struct copy *c, pdr_err *err)

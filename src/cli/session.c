@@ -84,6 +84,21 @@ int ses_from_check(struct cli *cli, struct ses_from *from, const char *word)
     return check_options(cli, from);
 }
 
+int ses_limits_check(struct cli *cli, const struct ses_from *from)
+{
+    const struct cli_limits *limits = &from->how.limits;
+    const char *option = limits->bare_tokens     ? "--bare-tokens"
+                         : limits->max_depth > 0 ? "--max-depth"
+                         : limits->max_bytes > 0 ? "--max-bytes"
+                         : limits->max_nodes > 0 ? "--max-nodes"
+                                                 : NULL;
+
+    if (!ses_from_is_store(from) || option == NULL)
+        return 0;
+    return doc_usage(cli, option, "is for files",
+                     "what is in a store was checked when it came in");
+}
+
 int ses_store_check(struct cli *cli, struct sto_from *store)
 {
     if (store->uri != NULL || sto_find_default(store))
@@ -295,16 +310,29 @@ const char *ses_hint(char out[SES_HINT_MAX], const struct ses_from *from,
     return reason_hint(err->reason);
 }
 
-void ses_err_element(pdr_err *err, uint64_t index)
+const char *ses_lines_hint(const pdr_err *err, pdr_str input)
+{
+    if (strcmp(err->reason, "trailing_data") != 0 ||
+        cli_hint(err, input, 0)[0] == '\0')
+        return NULL;
+    return "a file holds one document; --from jsonl reads several, as in JSON "
+           "Lines";
+}
+
+void ses_err_in_element(pdr_err *err, uint64_t index)
 {
     char text[PDR_ERR_MESSAGE];
 
-    if (index == 0)
-        return;
     snprintf(text, sizeof(text), "%s", err->message);
     snprintf(err->message, sizeof(err->message), "element /%ju: %.180s",
              (uintmax_t)index, text);
     err->offset = -1;
+}
+
+void ses_err_element(pdr_err *err, uint64_t index)
+{
+    if (index > 0)
+        ses_err_in_element(err, index);
 }
 
 int ses_fail(const struct cli *cli, const struct ses_from *from,
@@ -314,5 +342,7 @@ int ses_fail(const struct cli *cli, const struct ses_from *from,
     struct cli_about about = {.name = ses_from_name(from), .input = text};
 
     about.hint = ses_hint(room, from, value, err);
+    if (about.hint == NULL)
+        about.hint = ses_lines_hint(err, text);
     return cli_fail(cli, &about, err);
 }

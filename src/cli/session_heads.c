@@ -144,6 +144,7 @@ struct heads {
     struct ses_column shapes[SES_GRID_MAX];
     struct ses_grid grid;
     uint64_t count;
+    uint64_t left_out; /* of raw output */
     bool has_begun, has_more;
 };
 
@@ -217,17 +218,14 @@ static int set_time(struct heads *h, int64_t *out, const char *option,
                      "long ago: 90s, 15m, 12h, 7d, 2w");
 }
 
-/* What stands behind "=": a number or a boolean as JSON spells them, else a
- * text, with quotes or without. */
+/* What stands behind "=". */
 static int match_value(struct heads *h, const char *text)
 {
     pdr_value *value = NULL;
     pdr_err err = PDR_ERR_INIT;
     bool found = false;
-    pdr_rc rc = ses_store_value(&value, pdr_str_c(text), &err);
+    pdr_rc rc = ses_store_sought(&value, pdr_str_c(text), &err);
 
-    if (rc != PDR_OK)
-        rc = pdr_value_new_string(&value, pdr_str_c(text), &err);
     if (rc == PDR_OK)
         rc = pdr_property_match(&h->match, &found, value, &err);
     pdr_value_free(value);
@@ -262,6 +260,11 @@ static int set_property(struct heads *h)
     return status;
 }
 
+static bool has_times(const struct ses_listing *l)
+{
+    return l->changed_before != NULL || l->changed_after != NULL;
+}
+
 /* From the beginning of time, or to its end, if only one of them is given: two
  * zeros would be none. */
 static int set_times(struct heads *h)
@@ -270,7 +273,7 @@ static int set_times(struct heads *h)
     pdr_filter *filter = &h->query.filter;
     int status = 0;
 
-    if (l->changed_before == NULL && l->changed_after == NULL)
+    if (!has_times(l))
         return 0;
     filter->changed_from_ms = INT64_MIN;
     filter->changed_to_ms = INT64_MAX;
@@ -312,7 +315,7 @@ static bool is_meant(const struct heads *h, const pdr_head *head)
     return (filter->agent.ptr == NULL ||
             pdr_str_equal(filter->agent, head->agent)) &&
            (!filter->by_state || filter->state == head->state) &&
-           (filter->changed_to_ms == 0 ||
+           (!has_times(h->how) ||
             (head->changed_ms >= filter->changed_from_ms &&
              head->changed_ms < filter->changed_to_ms));
 }
@@ -338,17 +341,60 @@ static void add_json(struct heads *h, const pdr_head *head)
     pdr_builder_free(to);
 }
 
+/* Does a name stay in its line and column, whoever reads it? Not with a control
+ * character, or U+2028 and U+2029, which end lines, too. */
+static bool fits_line(pdr_str name)
+{
+    for (size_t i = 0; i < name.len; i++) {
+        unsigned char c = (unsigned char)name.ptr[i];
+        unsigned char next =
+            i + 1 < name.len ? (unsigned char)name.ptr[i + 1] : 0;
+        unsigned char third =
+            i + 2 < name.len ? (unsigned char)name.ptr[i + 2] : 0;
+        if (c < 0x20 || c == 0x7f || (c == 0xc2 && next < 0xa0) ||
+            (c == 0xe2 && next == 0x80 && (third == 0xa8 || third == 0xa9)))
+            return false;
+    }
+    return true;
+}
+
+/* Half a name would be another session to whoever reads the lines. */
+static void leave_out(struct heads *h, const pdr_head *head)
+{
+    pdr_buf name = PDR_BUF_INIT(SIZE_MAX);
+
+    h->left_out++;
+    cli_show(&name, head->ref.id, CLI_TEXT_LINE);
+    fprintf(stderr,
+            "%swarning:%s session '%.*s' was left out: its name does not fit "
+            "into a line; -o jsonl shows it\n",
+            cli_on(h->cli->color_err, CLI_YELLOW), cli_off(h->cli->color_err),
+            (int)name.len, name.ptr);
+    pdr_buf_dispose(&name);
+}
+
+static void add_raw(struct heads *h, const pdr_head *head)
+{
+    if (h->how->all_tenants) {
+        cli_print(h->cli, head->ref.tenant);
+        fputs("\t", stdout);
+    }
+    cli_print(h->cli, head->ref.id);
+    puts("");
+}
+
 static void add_row(struct heads *h, const pdr_head *head)
 {
+    bool is_raw = h->cli->output == CLI_OUTPUT_RAW;
+
+    if (is_raw && (!fits_line(head->ref.id) || !fits_line(head->ref.tenant))) {
+        leave_out(h, head);
+        return;
+    }
     if (cli_is_json(h->cli)) {
         add_json(h, head);
-    } else if (h->cli->output == CLI_OUTPUT_RAW) {
-        if (h->how->all_tenants) {
-            cli_print(h->cli, head->ref.tenant);
-            fputs("\t", stdout);
-        }
-        cli_print(h->cli, head->ref.id);
-        puts("");
+    } else if (is_raw) {
+        add_raw(h, head);
     } else {
         for (size_t i = 0; i < h->grid.count; i++)
             h->columns[i]->put(&h->grid, head);
@@ -494,7 +540,9 @@ static int list(struct heads *h)
     if (rc == PDR_OK)
         end(h);
     fflush(stdout);
-    return rc == PDR_OK ? 0 : sto_fail(h->cli, h->from, &err);
+    if (rc != PDR_OK)
+        return sto_fail(h->cli, h->from, &err);
+    return h->left_out > 0 ? CLI_EXIT_NEGATIVE : 0;
 }
 
 static int check_listing(struct cli *cli, const struct sto_from *s,

@@ -44,6 +44,7 @@ struct intake {
     size_t again;             /* of them, how many were read again */
     bool has_all;             /* there is nothing behind them */
     bool is_past;             /* bytes behind them were read */
+    bool is_long;             /* too long to be taken whole, to find out */
     bool is_new;              /* the store is not there yet */
     pdr_import_report report; /* of the last session, */
     pdr_buf id;               /* and its id, which the report borrows */
@@ -52,6 +53,7 @@ struct intake {
     pdr_builder *told; /* of JSON output; an array */
     uint64_t at;       /* element in work */
     bool is_apart;     /* the file is taken apart */
+    bool is_map;       /* it is an object of sessions */
     bool store_failed; /* a failure is about the store */
     pdr_value *wrong;  /* owned; what is no session */
     /* With --id there may be one session: it waits until that is sure. */
@@ -265,7 +267,9 @@ static pdr_rc import_text(struct intake *i, pdr_str id, pdr_str text,
     pdr_str whole = text;
     pdr_rc rc = import_one(i, id, whole, err, pdr_read_str, &text);
 
-    if (rc != PDR_OK && !i->store_failed)
+    if (rc != PDR_OK && !i->store_failed && i->is_map)
+        ses_err_in_element(err, i->at);
+    else if (rc != PDR_OK && !i->store_failed)
         ses_err_element(err, i->at);
     return rc;
 }
@@ -376,12 +380,29 @@ static pdr_rc take_item(struct intake *i, pdr_session *session,
     pdr_rc rc = PDR_OK;
 
     i->at = item->index;
+    i->is_map = i->is_map || item->name != NULL;
     if (session == NULL)
         return take_value(i, item->value, item->name, err);
     rc = pdr_session_to_value(&document, session, err);
     if (rc == PDR_OK)
         rc = take_value(i, document, item->name, err);
     pdr_value_free(document);
+    return rc;
+}
+
+/* What is long is taken apart only if it is an object of sessions: anything
+ * else the reader would take whole, and that is what must not be. */
+static pdr_rc look_ahead(struct intake *i, pdr_session_reader *reader,
+                         pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    if (!i->is_long)
+        return PDR_OK;
+    rc = pdr_session_reader_look(&i->is_map, reader, err);
+    if (rc == PDR_OK && !i->is_map)
+        rc = pdr_err_set(err, PDR_EINVALID, "session_unknown_shape",
+                         "this is no object of sessions");
     return rc;
 }
 
@@ -395,6 +416,8 @@ static pdr_rc take_apart(struct intake *i, pdr_err *err)
                                        true, err, read_again, i);
 
     i->is_apart = true;
+    if (rc == PDR_OK)
+        rc = look_ahead(i, reader, err);
     while (rc == PDR_OK && !end) {
         pdr_session *session = NULL;
         pdr_session_item item = {.value = NULL};
@@ -415,18 +438,28 @@ static pdr_rc take_apart(struct intake *i, pdr_err *err)
 
 /* --- the file ------------------------------------------------------------ */
 
-/* Does it begin like one object of JSON? */
-static bool is_one_object(struct intake *i, pdr_err *err)
+/* The first byte that is no white space; NUL if there is none. */
+static char first_mark(pdr_str text)
 {
     size_t at = 0;
+
+    while (at < text.len && memchr(" \t\r\n", text.ptr[at], 4) != NULL)
+        at++;
+    return at < text.len ? text.ptr[at] : '\0';
+}
+
+/* Does it begin like one object of JSON, as far as a first look tells? White
+ * space in front of it comes back, too, so it may be longer than that. */
+static bool may_be_object(struct intake *i, pdr_err *err)
+{
+    char mark = '\0';
 
     if (!ses_store_speaks(&i->form.format) ||
         cli_form_is_sequence(&i->form.format) ||
         cli_input_peek(&i->in, err) != PDR_OK)
         return false;
-    while (at < i->in.first_len && strchr(" \t\r\n", i->in.first[at]) != NULL)
-        at++;
-    return at < i->in.first_len && i->in.first[at] == '{';
+    mark = first_mark(pdr_str_n(i->in.first, i->in.first_len));
+    return mark == '{' || mark == '\0';
 }
 
 static pdr_rc open_file(struct intake *i, pdr_err *err)
@@ -438,31 +471,21 @@ static pdr_rc open_file(struct intake *i, pdr_err *err)
     return rc;
 }
 
-/* Is it no document of a session as a whole, or too long to tell? */
-static bool may_be_map(const pdr_err *err)
-{
-    return strcmp(err->reason, "session_unknown_shape") == 0 ||
-           strcmp(err->reason, "member_order") == 0;
-}
-
 /* An object may also be one of sessions by name. That it was none as a whole is
- * what is told if it is not that either. */
+ * what is told if it is not that either. What the library read further than its
+ * first look was a session, and is none of them. */
 static pdr_rc try_map(struct intake *i, pdr_rc rc, pdr_err *err)
 {
     pdr_err own = PDR_ERR_INIT;
     pdr_rc now = PDR_OK;
 
-    if (!may_be_map(err) || (i->is_past && strcmp(i->how->path, "-") == 0))
+    i->is_long = strcmp(err->reason, "member_order") == 0;
+    if (i->is_past ||
+        (!i->is_long && strcmp(err->reason, "session_unknown_shape") != 0))
         return rc;
     i->again = 0;
-    if (i->is_past) {
-        pdr_buf_clear(&i->kept);
-        cli_input_close(&i->in);
-        now = open_file(i, &own);
-    }
-    if (now == PDR_OK)
-        now = take_apart(i, &own);
-    if (now != PDR_OK && i->sessions == 0 && i->at == 0 && !i->store_failed) {
+    now = take_apart(i, &own);
+    if (now != PDR_OK && !i->is_map) {
         i->is_apart = false;
         return rc;
     }
@@ -478,11 +501,13 @@ static pdr_rc import_file(struct intake *i, pdr_err *err)
 
     if (rc != PDR_OK)
         return rc;
-    if (!is_one_object(i, err))
+    if (!may_be_object(i, err))
         return take_apart(i, err);
     rc = keep_first(i, err);
     if (rc != PDR_OK)
         return rc;
+    if (first_mark(pdr_buf_str(&i->kept)) != '{')
+        return take_apart(i, err);
     if (i->has_all)
         all = pdr_buf_str(&i->kept);
     rc = import_one(i, named_id(i), all, err, read_again, i);
@@ -504,7 +529,14 @@ static const char *hint_for(char room[SES_HINT_MAX], const struct intake *i,
     else if (strcmp(err->reason, "too_deep") == 0 && !i->is_apart)
         snprintf(room, SES_HINT_MAX,
                  "a store keeps documents of up to 128 levels");
-    else if (strcmp(err->reason, "no_session_id") == 0)
+    else if (strcmp(err->reason, "no_session_id") == 0 && i->is_apart)
+        snprintf(room, SES_HINT_MAX,
+                 "give it an id in the file; --id ID is for a file with one "
+                 "session%s",
+                 done);
+    else if (strcmp(err->reason, "no_session_id") == 0 ||
+             (strcmp(err->reason, "bad_ref") == 0 && err->path[0] != '\0' &&
+              !i->is_apart)) /* the document has it, and where */
         snprintf(room, SES_HINT_MAX, "--id ID names it%s", done);
     else if (strcmp(err->reason, "key_twice") == 0)
         snprintf(room, SES_HINT_MAX, "give one of them another id%s", done);
@@ -531,6 +563,8 @@ static int fail(const struct intake *i, const pdr_err *err)
 
     if (i->store_failed)
         about.name = sto_name(&i->from->store);
+    if (about.hint == NULL)
+        about.hint = ses_lines_hint(err, pdr_buf_str(&i->kept));
     if (!i->store_failed && !i->is_apart) {
         about.input = pdr_str_n(i->in.first, i->in.first_len);
         (void)cli_input_locate(&about.line, &about.column, &i->in, err->offset);

@@ -54,6 +54,9 @@ void ses_from_init(struct ses_from *from);
  * store if there is one. 0, or the status of the mistake that was reported.
  * `word` is the first argument, for a hint. */
 int ses_from_check(struct cli *cli, struct ses_from *from, const char *word);
+/* Are there limits for reading, though a store is read, which has its own? For
+ * verbs that read nothing else by them; 0, or a status as above. */
+int ses_limits_check(struct cli *cli, const struct ses_from *from);
 /* The same for verbs that know stores alone. */
 int ses_store_check(struct cli *cli, struct sto_from *store);
 
@@ -77,9 +80,15 @@ const char *ses_from_arg(const struct ses_from *from);
 const char *ses_hint(char out[SES_HINT_MAX], const struct ses_from *from,
                      const pdr_value *value, const pdr_err *err);
 
+/* Where `input`, the beginning of a file, has several documents in the place of
+ * one: how to read them. NULL if the failure is another one. */
+const char *ses_lines_hint(const pdr_err *err, pdr_str input);
+
 /* Say which element of a stream an error is about, instead of a byte in it. The
  * first one may be all of the file, and stays as it is. */
 void ses_err_element(pdr_err *err, uint64_t index);
+/* The same of an element that is surely one. */
+void ses_err_in_element(pdr_err *err, uint64_t index);
 
 /* Report a failure; gives the exit status. */
 int ses_fail(const struct cli *cli, const struct ses_from *from,
@@ -260,6 +269,9 @@ void ses_grid_free(struct ses_grid *g);
 extern const char ses_store_format[];
 bool ses_store_speaks(const pdr_format *format);
 pdr_rc ses_store_value(pdr_value **out, pdr_str text, pdr_err *err);
+/* What a list is asked for: a number, a boolean or a text as that format spells
+ * them, else a text as it is; owned. */
+pdr_rc ses_store_sought(pdr_value **out, pdr_str text, pdr_err *err);
 
 /* Head and bag of a session, all of one moment. */
 pdr_rc ses_store_load(struct ses_one *o, pdr_err *err);

@@ -31,6 +31,20 @@ pdr_rc ses_store_value(pdr_value **out, pdr_str text, pdr_err *err)
     return pdr_json_read(out, text, &opts, err);
 }
 
+pdr_rc ses_store_sought(pdr_value **out, pdr_str text, pdr_err *err)
+{
+    pdr_kind kind = PDR_NULL;
+    pdr_rc rc = pdr_json_read(out, text, NULL, err);
+
+    if (rc == PDR_OK)
+        kind = pdr_value_kind(*out);
+    if (kind == PDR_NUMBER || kind == PDR_BOOL || kind == PDR_STRING)
+        return PDR_OK;
+    pdr_value_free(*out);
+    *out = NULL;
+    return pdr_value_new_string(out, text, err);
+}
+
 /* --- the bag ------------------------------------------------------------- */
 
 /* A key as a store has it: what stands between the quotes in JSON. */

@@ -299,6 +299,9 @@ const char *sto_hint(char out[STO_HINT_MAX], const struct sto_from *s,
         {"session_changed", "somebody keeps on writing; try again"},
         {"bad_cursor", "a cursor goes on with the list that it came from: the "
                        "same tenant and filters"},
+        {"bag_sealed", "nothing was changed; export it, make a session of it "
+                       "with 'perdure session convert', and import that with "
+                       "--replace"},
         {"read_only", "name it without mode=ro"},
         {"bad_digest", VERIFY},
         {"broken_chain", VERIFY},

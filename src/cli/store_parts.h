@@ -65,7 +65,7 @@ pdr_ref sto_ref(const struct sto_from *s, const char *id);
 const char *sto_tenant(const struct sto_from *s);
 
 /* What to do about a failure; NULL if only cli_hint() knows. `out` has room. */
-#define STO_HINT_MAX 520
+#define STO_HINT_MAX 680
 const char *sto_hint(char out[STO_HINT_MAX], const struct sto_from *s,
                      const pdr_err *err);
 /* Report it; gives the exit status. */

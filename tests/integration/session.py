@@ -1429,7 +1429,7 @@ def _():
     assert got["reason"] == "key_unknown" and "--skip" in got["hint"], got
     assert os.listdir() == ["desk"]
     got = session("export", "-m", "--skip", "--folder", "desk", "o.json")
-    assert got.status == 0 and b"warning: desk/~session-sha256-" in got.err
+    assert got.status == 1 and b"warning: desk/~session-sha256-" in got.err
     assert got.err.endswith(b"6 sessions, 1.0 kB, 1 left out\n"), got
     assert list(strict(read("o.json")))[:3] == ["demo-7", "guest-ana",
                                                 "Guest-Ana"]
@@ -1457,7 +1457,7 @@ def _():
     assert got["detail"].startswith("desk/torn.json: "), got
     assert not os.path.exists("o.json")
     got = session("export", "--skip", "--folder", "desk", "o.json")
-    assert got.status == 0, got
+    assert got.status == 1, got
     assert b"warning: desk/torn.json was left out: " in got.err
     assert got.err.endswith(b", 1 left out; 1 other file of the folder is no "
                             b"session\n"), got
@@ -1465,7 +1465,8 @@ def _():
                        {"session": {"session_id": "b"}}])
     got = problem("export", "--file", "odd.json", "p.json", status=6)
     assert got["reason"] == "session_not_object"
-    good(session("export", "-q", "--skip", "--file", "odd.json", "p.json"))
+    got = session("export", "-q", "--skip", "--file", "odd.json", "p.json")
+    assert got.status == 1, got
     assert strict(read("p.json")) == [{"session_id": "a"}, None,
                                       {"session": {"session_id": "b"}}]
 

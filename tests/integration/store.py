@@ -160,6 +160,13 @@ def _():
          "--format: is for folders", general % "session show"),
         (["session", "show", *sess, "--from", "json", "a"],
          "--from: is for files", general % "session show"),
+        *[(["session", *verb, *sess, *option], "%s: is for files" % option[0],
+           "what is in a store was checked when it came in")
+          for verb in (["list"], ["show", "Ines"], ["export", "Ines"],
+                       ["export", "--all", "a.json"], ["bag", "keys", "Ines"],
+                       ["bag", "get", "Ines", "k"], ["bag", "rm", "Ines", "k"])
+          for option in (["--max-depth", "9"], ["--max-bytes", "1M"],
+                         ["--max-nodes", "9"], ["--bare-tokens"])],
         (["session", "list", "--file", SESSIONS, "--tenant", "t"],
          "--tenant: is for stores", general % "session list"),
         (["session", "list", "--file", SESSIONS, "--key", "t"],
@@ -192,7 +199,7 @@ def _():
         (["session", "list", *sess, "--property", "=north"],
          "--property: its name is missing in front of '='",
          "write KEY=VALUE, as in team=garden"),
-        (["session", "list", *sess, "--property", "team=null"],
+        (["session", "list", *sess, "--property", "team=" + "x" * 5000],
          "--property: no list finds a session by such a value",
          "write KEY=VALUE with a text, a number, true or false"),
         (["session", "log", *sess, "--last", "1", "--from", "2", "a"],
@@ -248,6 +255,8 @@ def _():
         expect(perdure(*args), 2, "", "perdure: %s\nhint: %s\n" % (line, hint))
         assert problem(*args, status=2)["detail"] == line, args
     assert len(ids("--store", "desk.db")) == 3
+    good(session("bag set", *sess, "--bare-tokens", "Ines", "k", "NaN"))
+    assert good(session("bag get", *sess, "Ines", "k")) == b"NaN\n"
 
 
 @tests.test("store: one whose folder is not there cannot be made, and says so")
@@ -642,6 +651,19 @@ def _():
     assert good(store("verify", "two.db")).startswith(b"two.db: sound")
 
 
+@tests.test("copy: damage is told of the store that has it")
+def _():
+    filled()
+    expect(store("copy", "-q", "desk.db", "two.db"), 0)
+    flip("two.db", b"tomato-house")
+    for more in ([], ["-y"], ["--skip-damaged"], ["--id", "tomato-house"]):
+        got = problem("store", "copy", *more, "desk.db", "two.db", status=9)
+        assert got["code"] == "CORRUPT", got
+        assert got["detail"].startswith("two.db: "), got
+    got = problem("store", "copy", "two.db", "desk.db", status=9)
+    assert got["detail"].startswith("two.db: "), got
+
+
 @tests.test("copy: from a store of the first version")
 def _():
     shutil.copy(os.path.join(OLD, "version-1.db"), "old.db")
@@ -919,6 +941,32 @@ tomato-house      python  idle   %s        2
                           "-o", "json"))["entries"] == []
 
 
+@tests.test("list: raw ids are ids, whatever stands in others")
+def _():
+    filled()
+    for sid in ("x\nInes", "Ines\r", "a\tInes", "b\x85Ines", "c\u2028Ines",
+                "d\x7f", "e\x1b[7m"):
+        write("a.json", python_session(sid))
+        quiet(session("import", "a.json", "--store", "desk.db"))
+    write("a.json", python_session("\u00a0 \\n \u2027 é"))
+    quiet(session("import", "a.json", "--store", "desk.db"))
+    for more, tenant in ([], ""), (["--all-tenants"], "default\t"):
+        result = session("list", "--store", "desk.db", "-q", "-o", "raw", *more)
+        assert result.status == 1, result
+        lines = result.out.decode().split("\n")
+        assert sorted(lines) == sorted([""] + [
+            tenant + sid for sid in ("Ines", "telegram:123:456", "tomato-house",
+                                     "\u00a0 \\n \u2027 é")]), lines
+        warnings = result.err.decode().splitlines()
+        assert len(warnings) == 7 and "\x1b" not in result.err.decode()
+        assert ("warning: session 'x\\nInes' was left out: its name does not "
+                "fit into a line; -o jsonl shows it") in warnings, warnings
+    first = session("list", "--store", "desk.db", "-o", "raw", "-l", "2")
+    assert first.status == 1 and len(first.out.splitlines()) == 2, first
+    got = good(session("list", "--store", "desk.db", "-o", "jsonl"))
+    assert len(got.splitlines()) == 11
+
+
 @tests.test("list: columns of all that a head has")
 def _():
     shutil.copy(os.path.join(OLD, "version-1.db"), "desk.db")
@@ -1023,6 +1071,8 @@ def _():
     assert len(listed("--all-tenants", "--changed-after", "1h", "-o",
                       "raw").splitlines()) == 5
     assert listed("--all-tenants", "--changed-before", "1h", "-o", "raw") == b""
+    assert listed("--all-tenants", "--changed-before", "1970-01-01T00:00:00Z",
+                  "-o", "raw") == b""
     assert listed("--tenant", "zoo").endswith(
         b"\n1 session of tenant 'zoo' in desk.db\n")
     good(store("init", "-q", "empty.db"))
@@ -1060,6 +1110,17 @@ def _():
     assert listed("--property", 'n="7"') == []
     assert listed("--property", 'text="7"') == ["a"]
     assert listed("--property", "on=true") == ["a"]
+    for text in ("null", "NaN", "-Infinity", "[1]", '{"a": 1}', "", "7 8", '"'):
+        write("text.json", {"session": python_session("text"),
+                            "additionalProperties": {"odd": text}})
+        expect(session("import", "-q", "text.json", "--store", "odd.db",
+                       "--replace"), 0)
+        assert ids("--store", "odd.db", "--property", "odd=" + text) == [
+            "text"], text
+    write("null.json", {"session": python_session("null"),
+                        "additionalProperties": {"odd": None}})
+    expect(session("import", "-q", "null.json", "--store", "odd.db"), 0)
+    assert ids("--store", "odd.db", "--property", "odd=null") == []
     assert listed("--property", "team=north", "--agent", "none") == []
     assert len(listed("--changed-after", "1h")) == 5
     assert listed("--changed-before", "1h") == []
@@ -1336,7 +1397,7 @@ def _():
     for sid, key, status in [
             ("p", "in_memory", 6), ("e", "in_memory", 6),
             ("n", "InMemoryChatHistoryProvider", 6), ("d", "in_memory", 6),
-            ("d", "InMemoryChatHistoryProvider", 6),
+            ("d", "InMemoryChatHistoryProvider", 0),
             ("p", "InMemoryChatHistoryProvider", 0), ("n", "in_memory", 0)]:
         result = session("bag set", "--store", "desk.db", sid, key, "{}")
         assert result.status == status, (sid, key, result)
@@ -1346,6 +1407,57 @@ def _():
                 "session is exported as\nhint: nothing was changed; 'perdure "
                 "session log' shows the history\n" % key), result
         quiet(session("export", "-q", "--store", "desk.db", sid))
+
+
+@tests.test("bag: what a slot may be called, the document says, not its kind")
+def _():
+    history = {"messages": [{"role": "user", "contents": [
+        {"$type": "text", "text": "hi"}]}]}
+    mark = {"version": "1.0.0"}
+    slot = "InMemoryChatHistoryProvider"
+    for sid, document in [
+            ("native", {"perdure": {**mark, "kind": "python", "id": "native"},
+                        "stateBag": {slot: history}}),
+            ("bundle", {"perdure": {**mark, "id": "bundle",
+                                    "document": state_document(["x"])},
+                        "stateBag": {"k": 1}}),
+            ("state", state_document(["x"]))]:
+        write("a.json", document)
+        quiet(session("import", "a.json", "--store", "desk.db", "--id", sid))
+    for sid, key, status in [
+            ("native", slot, 6), ("native", "in_memory", 0),
+            ("bundle", slot, 0), ("bundle", "in_memory", 0),
+            ("state", slot, 0), ("state", "in_memory", 0)]:
+        result = session("bag set", "--store", "desk.db", sid, key, "1")
+        assert result.status == status, (sid, key, result)
+        text = quiet(session("export", "-q", "--store", "desk.db", sid))
+        if status == 0:
+            assert json.loads(text)["stateBag"][key] == 1, text
+            write("again.json", text)
+            quiet(session("import", "again.json", "--store", "two.db", "--id",
+                          sid, "--replace"))
+            assert quiet(session("export", "-q", "--store", "two.db",
+                                 sid)) == text
+
+
+@tests.test("bag: a document of the time before bags gets none")
+def _():
+    for sid, document in [
+            ("net", {"storeState": {"messages": [
+                {"role": "user", "contents": [{"$type": "text",
+                                               "text": "hi"}]}]}}),
+            ("py", {"service_thread_id": None, "chat_message_store_state": {
+                "messages": [message("hi")]}})]:
+        write("a.json", document)
+        quiet(session("import", "a.json", "--store", "desk.db", "--id", sid))
+        got = problem("session", "bag", "set", "--store", "desk.db", sid, "k",
+                      "1", status=6)
+        assert got["reason"] == "bag_sealed", got
+        assert "'perdure session convert'" in got["hint"], got
+        assert problem("session", "bag", "set", "--file", "a.json", "k", "1",
+                       status=6)["reason"] == "bag_sealed"
+        assert json.loads(quiet(session("export", "-q", "--store", "desk.db",
+                                        sid))) == document
 
 
 @tests.test("hints: what they repeat is escaped, and quoted for a shell")
@@ -1365,6 +1477,49 @@ def _():
         "the slots\n"), got
     got = session("list", "--store", "x" * 200)
     assert got.err.endswith(b"'perdure store init STORE' makes one\n"), got
+
+
+@tests.test("hints: what they tell to do works")
+def _():
+    filled()
+    write("a.json", python_session("a", k=1))
+    quiet(session("import", "a.json", "--store", "desk.db", "--tenant", "t 2"))
+    for words, hint in [
+            (["get", "a", "none"], "keys --store desk.db --tenant \"t 2\" a"),
+            (["get", "a", "k", "/x"],
+             "get --store desk.db --tenant \"t 2\" a k"),
+            (["rm", "a", "none"], "keys --store desk.db --tenant \"t 2\" a")]:
+        got = problem("session", "bag", *words, "--store", "desk.db",
+                      "--tenant", "t 2", status=3)
+        assert got["hint"].startswith("'perdure session bag %s' " % hint), got
+    write("list.json", [{"stateBag": {}}, {"stateBag": {}}])
+    got = problem("session", "import", "list.json", "--store", "new.db",
+                  status=6)
+    assert (got["reason"], got["hint"]) == (
+        "no_session_id", "give it an id in the file; --id ID is for a file "
+        "with one session"), got
+    lines = b"".join(json.dumps(python_session(sid, ["x" * 5000])).encode()
+                     + b"\n" for sid in "abc")
+    write("lines.json", lines)
+    hint = "a file holds one document; --from jsonl reads several, as in JSON "\
+        "Lines"
+    got = problem("session", "import", "lines.json", "--store", "new.db",
+                  status=6)
+    assert (got["reason"], got["hint"]) == ("trailing_data", hint), got
+    result = session("import", "-", "--store", "new.db", stdin=lines)
+    assert result.err.decode().endswith("\nhint: %s\n" % hint), result
+    write("lines.json", b'{"session_id":"a"}\n{"session_id":"b"}\n')
+    for words in (["list", "--file", "lines.json"],
+                  ["show", "--file", "lines.json"],
+                  ["export", "--file", "lines.json", "out.json"],
+                  ["import", "lines.json", "--folder", "desk"]):
+        result = perdure("session", *words)
+        assert result.err.decode().endswith("\nhint: %s\n" % hint), result
+        quiet(perdure("session", *words, "--from", "jsonl",
+                      *(["b"] if words[0] == "show" else [])))
+    result = session("import", "-", "--store", "new.db",
+                     stdin=b'{"session_id":"a"} x')
+    assert result.status == 6 and b"hint" not in result.err, result
 
 
 @tests.test("bag: a conflict is told and changes nothing")
@@ -1456,9 +1611,14 @@ def _():
            "leaves it out\n")
     result = session("export", "--store", "desk.db", "--all", "-y", "--skip",
                      "all.json")
-    assert result.status == 0 and b"'talk' was left out" in result.err, result
+    assert result.status == 1 and b"'talk' was left out" in result.err, result
     assert result.err.endswith(b", 1 left out\n"), result
     assert len(json.loads(read("all.json"))) == 3
+    result = session("export", "--store", "desk.db", "--all", "-y", "--skip",
+                     "all.json", "-o", "json")
+    assert result.status == 1 and json.loads(result.out)["leftOut"] == 1, result
+    expect(session("export", "-q", "--store", "desk.db", "--all", "--map",
+                   "--skip", "map.json"), 0)
     quiet(session("import", TALK, "--store", "desk.db", "--id", "a\x1b[7m\nb"))
     result = session("export", "--store", "desk.db", "--all", "-y", "--skip",
                      "all.json")
@@ -1470,6 +1630,30 @@ def _():
                   status=6)
     assert (got["reason"], got["hint"]) == (
         "key_lost", "--map makes an object of sessions by name"), got
+
+
+@tests.test("export: what is deleted meanwhile is none of all sessions")
+def _():
+    write("a.json", [python_session("a", ["x" * 300000]), python_session("b"),
+                     python_session("c")])
+    quiet(session("import", "a.json", "--store", "desk.db"))
+    for more in ([], ["--skip"]):
+        process = subprocess.Popen(
+            [PERDURE, "session", "export", "--store", "desk.db", "--all",
+             "--to", "json", "-", *more],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
+            env=environment())
+        first = process.stdout.read(1)  # of "a"; the rest fills the pipe
+        good(session("delete", "-q", "--store", "desk.db", "b"))
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == 0, err
+        assert [one["session_id"] for one in json.loads(first + out)] == [
+            "a", "c"]
+        assert b"left out" not in err, err
+        write("b.json", python_session("b"))
+        quiet(session("import", "b.json", "--store", "desk.db"))
+    assert problem("session", "export", "--store", "desk.db", "none",
+                   status=3)["reason"] == "no_session"
 
 
 def state_document(texts, **members):
@@ -1518,8 +1702,9 @@ def _():
             sorted(read("all.jsonl").splitlines())] == [
         ["@dafx-a@one"], ["a"], ["b"], ["odd"], ["two"]]
     for name in ("all.msgpack", "all.xml"):
-        quiet(session("export", "--store", "all.json.db", "--all", "--map",
-                      "--skip", name))
+        result = session("export", "--store", "all.json.db", "--all", "--map",
+                         "--skip", name)
+        assert result.status == (b"left out" in result.err), result
         quiet(session("import", name, "--store", name + ".db"))
         assert set(stored(name + ".db")) >= set(before) - {"odd"}, name
 
@@ -1548,6 +1733,35 @@ def _():
     assert not os.path.exists("all.json")
 
 
+@tests.test("export: names that mean something together are refused")
+def _():
+    # "data" and "schemaVersion" make a state document, and behind other names
+    # "schemaVersion" alone is taken for a part of one.
+    for number, names in enumerate([["data", "schemaVersion"],
+                                    ["a", "b", "schemaVersion"]]):
+        args = ["--store", "%d.db" % number]
+        for sid in names:
+            write("a.json", python_session(sid))
+            quiet(session("import", "a.json", *args))
+        got = problem("session", "export", *args, "--all", "--map", "all.json",
+                      status=6)
+        assert got["reason"] == "key_lost", got
+        assert "'schemaVersion'" in got["detail"], got
+        assert not os.path.exists("all.json")
+        result = session("export", *args, "--all", "--map", "--skip",
+                         "some%d.json" % number)
+        assert result.status == 1 and b"1 left out" in result.err, result
+        quiet(session("import", "some%d.json" % number, "--store",
+                      "some%d.db" % number))
+        assert sorted(ids("--store", "some%d.db" % number)) == names[:-1]
+        # A line each: nothing stands beside it.
+        quiet(session("export", *args, "--all", "--map",
+                      "all%d.jsonl" % number))
+        quiet(session("import", "all%d.jsonl" % number, "--store",
+                      "all%d.db" % number))
+        assert sorted(ids("--store", "all%d.db" % number)) == names
+
+
 @tests.test("import: an object of sessions may be longer than a look at it")
 def _():
     several = {"s%d" % i: state_document(["x" * (3 << 20)]) for i in range(4)}
@@ -1555,6 +1769,42 @@ def _():
     expect(session("import", "map.json", "--store", "desk.db"), 0, "",
            "perdure: desk.db: 4 sessions written, 4 entries\n")
     assert sorted(ids("--store", "desk.db")) == sorted(several)
+
+
+def peak_of(*args):
+    """The status of a command, and how many MiB it needed: at least what the
+    process had that started it, so that is a small one."""
+    watch = ("import resource, subprocess, sys\n"
+             "done = subprocess.run(sys.argv[1:], capture_output=True)\n"
+             "used = resource.getrusage(resource.RUSAGE_CHILDREN)\n"
+             "print(done.returncode, used.ru_maxrss)")
+    out = good(run([sys.executable, "-c", watch, PERDURE, *args]))
+    status, kb = map(int, out.split())
+    return status, kb / 1024
+
+
+@tests.test("import: a long document is refused without being read whole")
+def _():
+    history = {"messages": [message("x" * 900)] * 60000}
+    write("late.json", {"state": {"in_memory": history}, "session_id": "a"})
+    write("small.json", python_session("a"))
+    args = ["--store", "desk.db"]
+    assert problem("session", "import", "late.json", *args,
+                   status=2)["reason"] == "member_order"
+    usual = peak_of("session", "import", "small.json", *args)[1]
+    status, peak = peak_of("session", "import", "late.json", *args)
+    size = os.path.getsize("late.json") / (1 << 20)
+    assert status == 2 and peak < usual + size, (peak, usual, size)
+
+
+@tests.test("import: a session with a member like one is not taken apart")
+def _():
+    inner = json.dumps([message("x" * 900)] * 10000).encode()
+    write("a.json", b'{"x":{"session_id":"q"},"y":{},"session_id":"a","state":'
+          b'{"k":1,"in_memory":{"messages":' + inner + b'},"k":2}}')
+    got = problem("session", "import", "a.json", "--store", "desk.db", status=2)
+    assert got["reason"] == "member_late", got
+    assert ids("--store", "desk.db") == []
 
 
 @tests.test("list: state documents in a file of sessions are told")
@@ -1617,6 +1867,25 @@ def _():
     assert (got["replaced"], got["nulls"], got["tenant"]) == (0, 1, "json")
 
 
+@tests.test("import: white space in front of a document comes back")
+def _():
+    text = json.dumps(python_session("a", ["x"])).encode()
+    for number, blank in enumerate([b" " * 5000, b"\r\n\t " * 50000]):
+        args = ["--store", "%d.db" % number]
+        write("a.json", blank + text + b"\n")
+        quiet(session("import", "a.json", *args))
+        assert quiet(session("export", "-q", *args, "a")) == read("a.json")
+        quiet(session("import", "-", *args, "--from", "json", "--replace",
+                      stdin=read("a.json")))
+        assert quiet(session("export", "-q", *args, "a")) == read("a.json")
+        for several in ([b"[" + text + b"]"], [b'{"b":', text, b"}"]):
+            write("b.json", blank + b"".join(several))
+            quiet(session("import", "b.json", *args, "--replace"))
+        assert sorted(ids(*args)) == ["a", "b"]
+        write("c.json", blank)
+        problem("session", "import", "c.json", *args, status=6)
+
+
 @tests.test("import: a document that is too deep is not told of --max-depth")
 def _():
     write("a.json", b'{"session_id":"a","state":{"k":' + b"[" * 200
@@ -1625,6 +1894,49 @@ def _():
                   "--max-depth", "500", status=6)
     assert (got["reason"], got["hint"]) == (
         "too_deep", "a store keeps documents of up to 128 levels"), got
+
+
+@tests.test("import: what stands around a session costs it no level")
+def _():
+    deep = b"[" * 126 + b"]" * 126
+    bundle = (b'{"perdure":{"version":"1.0.0","kind":"durable","document":'
+              b'{"schemaVersion":"1.1.0","data":{"x":' + deep + b'}}},'
+              b'"sessionId":"@dafx-a@%s","stateBag":{"k":1}}')
+    sessions = {
+        b"w": b'{"session":{"session_id":"w","state":{"k":' + deep
+              + b'}},"additionalProperties":{"p":1}}',
+        b"@dafx-a@1": bundle % b"1",
+        b"@dafx-a@2": b'{"session":' + bundle % b"2"
+                      + b',"additionalProperties":{}}'}
+    write("list.json", b"[" + b",".join(sessions.values()) + b"]")
+    write("map.json", b"{" + b",".join(
+        b'"%s":%s' % pair for pair in sessions.items()) + b"}")
+    for name in ("list", "map"):
+        args = ["--store", name + ".db"]
+        quiet(session("import", "-q", name + ".json", *args))
+        for sid, text in sessions.items():
+            assert quiet(session("export", "-q", *args, sid.decode())) == text
+    write("bad.json", b"[" + (bundle % b"1").replace(
+        deep, b"[" + deep + b"]") + b"]")
+    assert problem("session", "import", "bad.json", "--store", "desk.db",
+                   status=6)["reason"] == "too_deep"
+
+
+@tests.test("import: an id that no store can have is told with its place")
+def _():
+    text = b'{"sessionId":"@dafx-' + b"a" * 129 + b'@k","stateBag":{}}'
+    write("a.json", text)
+    args = ["import", "a.json", "--store", "desk.db"]
+    for more in ([], ["--agent", "desk"]):
+        got = problem("session", *args, *more, status=6)
+        assert (got["reason"], got.get("pointer"), got["hint"]) == (
+            "bad_ref", "/sessionId", "--id ID names it"), got
+    got = problem("session", *args, "--tenant", "x" * 200, status=6)
+    assert (got["reason"], got.get("pointer")) == ("bad_ref", "/sessionId"), got
+    got = problem("session", *args, "--id", "@a", status=6)
+    assert got["reason"] == "bad_ref" and not got.get("pointer"), got
+    quiet(session(*args, "--id", "a"))
+    assert quiet(session("export", "-q", "--store", "desk.db", "a")) == text
 
 
 @tests.test("import: bare tokens come in if asked for, and out again")
@@ -1674,6 +1986,26 @@ def _():
     got = problem("session", "import", "bad.json", *args, status=6)
     assert got["detail"].startswith("bad.json: element /1: "), got
     assert "new" in ids(*args) and "new2" in ids(*args)
+
+
+@tests.test("import: a mistake in the first of sessions by name is told")
+def _():
+    bad = {"session_id": "x", "state": 5}
+    why = ("state is the state bag and must be an object, this is a number, "
+           "at /state")
+    for at, value in enumerate([{"a": bad}, {"b": python_session("b"),
+                                             "a": bad}]):
+        write("map.json", value)
+        got = problem("session", "import", "map.json", "--store", "desk.db",
+                      status=6)
+        assert got["detail"] == "map.json: element /%d: %s" % (at, why), got
+        assert got["reason"] == "bag_not_object", got
+    for value in ({"a": {"b": 1}}, {"a": 1}):
+        write("map.json", value)
+        got = problem("session", "import", "map.json", "--store", "two.db",
+                      status=6)
+        assert got["reason"] == "session_unknown_shape", got
+    assert not os.path.exists("two.db")
 
 
 @tests.test("import: an id that stands twice in a file is refused")
@@ -1740,6 +2072,12 @@ def _():
                   status=3)
     assert got["detail"] == "desk.db: session 'nope' is not in the store", got
     assert not os.path.exists("new.db")
+    for more in (["--id", "@bad"], ["--id", ""], ["--tenant", "t" * 200],
+                 ["--tenant", "t" * 200, "--id", "Ines"]):
+        got = problem("store", "copy", *more, "desk.db", "new.db", status=6)
+        assert got["reason"] == "bad_ref", got
+        assert got["detail"].startswith("desk.db: "), got
+        assert not os.path.exists("new.db"), more
     for words in (["store", "copy", "desk.db"], ["session", "import", SESSIONS,
                                                  "--store"]):
         got = problem(*words, "memory:", status=2)
@@ -1819,6 +2157,24 @@ def _():
            "desk.db: 1 session deleted, with 3 entries\n")
     assert good(store("verify", "desk.db")).startswith(
         b"desk.db: sound; 3 sessions, 2 entries")
+
+
+@tests.test("delete: a dry run names what the run deletes, and nothing else")
+def _():
+    shutil.copy(os.path.join(OLD, "version-1.db"), "desk.db")
+    os.chmod("desk.db", 0o600)
+    good(store("migrate", "desk.db"))
+    # Changed at midnight, with work in its inbox that came due a minute later.
+    age = "%ds" % (time.time() - 1767225630)
+    args = ["--store", "desk.db", "--older-than", age, "--all-tenants"]
+    line = (": 1 session %s, with 2 entries; 1 spared, somebody works on it or "
+            "has work for it\n")
+    expect(session("delete", *args, "-n"), 0,
+           "default\tplain-1\ndesk.db" + line % "would be deleted")
+    assert parsed(session("delete", *args, "-n", "-o", "json")) == {
+        "store": "desk.db", "sessions": 1, "entries": 2, "spared": 1,
+        "dryRun": True, "named": [{"tenant": "default", "session": "plain-1"}]}
+    expect(session("delete", *args), 0, "desk.db" + line % "deleted")
 
 
 @tests.test("trim: whole turns go from the beginning")
