@@ -24,7 +24,8 @@
 #define QUICK    10000u
 #define BATCH    128u
 #define SHOWN    20u
-#define PLACES   200u
+#define PLACES   1000u
+#define STRIDE   100u /* sessions between two ends, at most */
 #define ROUNDS   15u
 #define CALLS    200u
 #define BEGIN_MS INT64_C(1760000000000)
@@ -93,14 +94,20 @@ static void make_sessions(const struct fill *fill, size_t count)
 /* --- lists -----------------------------------------------------------------
  */
 
+/* Where a list goes on: our cursor, and the last session in front of it, which
+ * is what the other side needs. */
+struct place {
+    char *next; /* owned */
+    char *id;   /* owned */
+    int64_t ms;
+};
+
 struct list {
     const char *name;
     pdr_filter filter;
-    const char *sql;    /* by hand */
-    const char *words;  /* its second argument, or NULL */
-    char *next[PLACES]; /* our cursors */
-    char *ids[PLACES];  /* the last session in front of each */
-    int64_t ms[PLACES]; /* and its time */
+    const char *sql;   /* by hand */
+    const char *words; /* its second argument, or NULL */
+    struct place places[PLACES];
     size_t count;
     sqlite3_stmt *stmt;
 };
@@ -137,23 +144,42 @@ static char *copy(pdr_str text)
     return out;
 }
 
-/* Walk through the list and keep places that are spread over it. */
-static void find_places(struct list *list, pdr_store *store, size_t sessions)
+static void place_dispose(struct place *place)
 {
-    size_t step = sessions / 200 / PLACES / 4, pages = 0;
-    pdr_page *page = read_page(store, list, NULL, 200);
+    free(place->next);
+    free(place->id);
+}
 
-    while (page->next.ptr != NULL && list->count < PLACES) {
-        const pdr_head *last = &page->sessions[page->count - 1];
+/* The end of page number `seen` is kept with the chance that all of them have:
+ * in the room that is left, or in the place of another one. */
+static void keep_place(struct list *list, const pdr_page *page, size_t seen,
+                       struct turn_random *random)
+{
+    const pdr_head *last = &page->sessions[page->count - 1];
+    size_t at = seen < PLACES ? seen : turn_random(random) % (seen + 1);
+
+    if (at >= PLACES)
+        return;
+    if (at == list->count)
+        list->count++;
+    else
+        place_dispose(&list->places[at]);
+    list->places[at] =
+        (struct place){copy(page->next), copy(last->ref.id), last->changed_ms};
+}
+
+/* Walk through the whole list in pages of any length, and keep random ends. */
+static void find_places(struct list *list, pdr_store *store)
+{
+    struct turn_random random = {11};
+    pdr_page *page = read_page(store, list, NULL, 1);
+
+    for (size_t seen = 0; page->next.ptr != NULL; seen++) {
         char *next = copy(page->next);
 
-        if (pages++ % (step + 1) == 0) {
-            list->next[list->count] = copy(page->next);
-            list->ids[list->count] = copy(last->ref.id);
-            list->ms[list->count++] = last->changed_ms;
-        }
+        keep_place(list, page, seen, &random);
         pdr_page_free(page);
-        page = read_page(store, list, next, 200);
+        page = read_page(store, list, next, 1 + turn_random(&random) % STRIDE);
         free(next);
     }
     pdr_page_free(page);
@@ -163,7 +189,7 @@ static void find_places(struct list *list, pdr_store *store, size_t sessions)
 
 static uint64_t ours(const struct list *list, pdr_store *store, size_t place)
 {
-    pdr_page *page = read_page(store, list, list->next[place], SHOWN);
+    pdr_page *page = read_page(store, list, list->places[place].next, SHOWN);
     uint64_t sum = 0;
 
     for (size_t i = 0; i < page->count; i++)
@@ -181,8 +207,9 @@ static uint64_t bare(const struct list *list, size_t place)
     (void)sqlite3_bind_text(list->stmt, 1, TURN_TENANT, -1, SQLITE_STATIC);
     if (list->words != NULL)
         (void)sqlite3_bind_text(list->stmt, 2, list->words, -1, SQLITE_STATIC);
-    (void)sqlite3_bind_int64(list->stmt, 3, list->ms[place]);
-    (void)sqlite3_bind_text(list->stmt, 4, list->ids[place], -1, SQLITE_STATIC);
+    (void)sqlite3_bind_int64(list->stmt, 3, list->places[place].ms);
+    (void)sqlite3_bind_text(list->stmt, 4, list->places[place].id, -1,
+                            SQLITE_STATIC);
     while (sqlite3_step(list->stmt) == SQLITE_ROW) {
         sum += (uint64_t)sqlite3_column_int64(list->stmt, 0);
         for (int i = 1; i < PDR_SQLITE_HEAD_COUNT; i++) {
@@ -232,10 +259,8 @@ static void measure(struct list *list, pdr_store *store, sqlite3 *db)
 
 static void drop(struct list *list)
 {
-    for (size_t i = 0; i < list->count; i++) {
-        free(list->next[i]);
-        free(list->ids[i]);
-    }
+    for (size_t i = 0; i < list->count; i++)
+        place_dispose(&list->places[i]);
 }
 
 /* The memory that a reader of the library has. */
@@ -304,7 +329,8 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
         if (!bench_wants(lists[i].name))
             continue;
-        find_places(&lists[i], store, sessions);
+        find_places(&lists[i], store);
+        bench_note_number("places", (double)lists[i].count);
         measure(&lists[i], store, db);
         drop(&lists[i]);
     }

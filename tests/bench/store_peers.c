@@ -2,19 +2,26 @@
  * store_peers.c - how many times cheaper than in the stores of other agent
  * libraries is a turn?
  *
- * peer/NAME  One turn of a session, in the last 20 of 500. Both sides wait for
- * one sync a turn. They have the same texts: theirs as two messages, ours as
- * two entries, the head and a completion. peer/NAME/own    The same, when the
- * other library syncs as it does by itself. peer/NAME/read   The last 20
- * messages of that session. peer/NAME/bytes  What it takes on disk, divided by
- * its turns. peer/NAME/64     Turns a second of 64 sessions at once, each with
- * 20 turns and more; threads or tasks, as the library wants it. With one sync a
- *     turn. Where this has a bar, it is called peer/NAME-64.
+ * peer/NAME is one turn of a session, in the last 20 of 500. Both sides wait
+ * for one sync a turn, and have the same texts: theirs as two messages, ours as
+ * two entries, the head and a completion.
+ *
+ * peer/NAME/own is the same, when the other library syncs as it does by itself.
+ *
+ * peer/NAME/first is the first turn of each block: it also waits for what the
+ * other side left in the caches and in the journal of the file system.
+ *
+ * peer/NAME/read is the last 20 messages of that session, peer/NAME/bytes what
+ * it takes on disk, divided by its turns.
+ *
+ * peer/NAME/64 is turns a second of 64 sessions at once, each with 20 turns and
+ * more; threads or tasks, as the library wants it. With one sync a turn. Where
+ * this has a bar, it is called peer/NAME-64.
  *
  * The library runs in a process of its own and times itself: see peers/serve.py
- * and peers/peers.py. All cores are used, by both sides. A block is two turns,
- * of which the second counts: the first waits for what the other side left in
- * the caches and in the journal of the file system. It is peer/NAME/first.
+ * and peers/peers.py. All cores are used, by both sides. A block is five turns,
+ * all of which count; several sessions grow, so that there are twelve blocks or
+ * more.
  */
 #include <errno.h>
 #include <ftw.h>
@@ -32,7 +39,8 @@
 
 #define TURNS       500u
 #define LAST_TURNS  20u
-#define BLOCKS      (LAST_TURNS / 2)
+#define BLOCK_TURNS 5u
+#define BLOCKS      (LAST_TURNS / BLOCK_TURNS)
 #define READS       20u
 #define READ_LAST   20u /* messages */
 #define SESSIONS    64u /* at once */
@@ -48,16 +56,16 @@ struct contender {
     double wanted;
     double wanted_many; /* 0: its figure of 64 sessions is reported only */
     bool always_syncs;  /* once a turn, by itself */
-    size_t times;       /* that a session grows; more where sides are close */
+    size_t times;       /* sessions that grow; more where sides are close */
 };
 
 static const struct contender contenders[] = {
-    {"langgraph", 50, 0, false, 1},
-    {"langgraph-delta", 25, 0, false, 1},
-    {"agent-framework", 60, 0, false, 1},
-    {"agent-framework-history", 35, 0, false, 1},
-    {"adk", 8, 0, false, 4},
-    {"openai", 1.1, 4, true, 6},
+    {"langgraph", 50, 0, false, 3},
+    {"langgraph-delta", 25, 0, false, 3},
+    {"agent-framework", 60, 0, false, 3},
+    {"agent-framework-history", 35, 0, false, 3},
+    {"adk", 8, 0, false, 8},
+    {"openai", 1.1, 4, true, 8},
 };
 
 static size_t turns_of_run(void)
@@ -311,6 +319,33 @@ static void compare(struct other *other, pdr_store *store, const char *id)
                    other->version, ours, theirs);
 }
 
+/* A session on each side that has grown to its last turns. */
+struct pair {
+    struct fill fill;
+    pdr_store *store;
+    struct turn_session *session;
+    struct other other;
+};
+
+static void pair_open(struct pair *pair, const char *name, const char *mode)
+{
+    size_t before = turns_of_run() - LAST_TURNS;
+
+    pair->store = open_with(&pair->fill, 1);
+    pair->session = &pair->fill.sessions[0];
+    other_open(&pair->other, name, mode);
+    other_grow(&pair->other, 1, before);
+    for (size_t i = 0; i < before; i++)
+        (void)our_turn_us(pair->session, pair->store);
+}
+
+static void pair_close(struct pair *pair)
+{
+    pdr_store_close(pair->store);
+    fill_remove(&pair->fill);
+    (void)other_close(&pair->other);
+}
+
 /* What came out of the turns, over all sessions that grew. */
 struct turns {
     struct bench_blocks synced, own, first;
@@ -331,16 +366,25 @@ static void turns_init(struct turns *turns, const struct contender *who)
     turns->first.name = turns->names[2];
 }
 
-/* The last turns, block by block. */
-static void measure_turns(struct bench_blocks *first,
-                          struct bench_blocks *second, struct other *other,
-                          struct turn_session *session, pdr_store *store)
+static double their_turn_us(struct other *other)
+{
+    return other_ask(other, "turn") / 1e3;
+}
+
+/* The last turns, block by block; `first` may be NULL. */
+static void measure_turns(struct bench_blocks *all, struct bench_blocks *first,
+                          struct pair *pair)
 {
     for (size_t i = 0; i < BLOCKS; i++) {
-        double our_first = our_turn_us(session, store);
-        double ours = our_turn_us(session, store);
-        double their_first = other_ask(other, "turn") / 1e3;
-        bench_blocks_add(second, ours, other_ask(other, "turn") / 1e3);
+        double our_first = our_turn_us(pair->session, pair->store);
+        double ours = our_first;
+        for (size_t k = 1; k < BLOCK_TURNS; k++)
+            ours += our_turn_us(pair->session, pair->store);
+        double their_first = their_turn_us(&pair->other);
+        double theirs = their_first;
+        for (size_t k = 1; k < BLOCK_TURNS; k++)
+            theirs += their_turn_us(&pair->other);
+        bench_blocks_add(all, ours / BLOCK_TURNS, theirs / BLOCK_TURNS);
         if (first != NULL)
             bench_blocks_add(first, our_first, their_first);
     }
@@ -388,42 +432,29 @@ static void report_bytes(const struct contender *who, struct fill *fill,
     fill_remove(fill);
 }
 
-/* A session on each side that has grown to its last turns. */
-struct pair {
-    struct fill fill;
-    pdr_store *store;
-    struct turn_session *session;
-    struct other other;
-};
-
-static void pair_open(struct pair *pair, const char *name, const char *mode)
+/* Grow sessions and measure their last turns; the last one stays open. */
+static void measure_sessions(struct pair *pair, const struct contender *who,
+                             const char *mode, struct bench_blocks *all,
+                             struct bench_blocks *first)
 {
-    size_t before = turns_of_run() - LAST_TURNS;
+    size_t times = bench_is_quick() ? 1 : who->times;
 
-    pair->store = open_with(&pair->fill, 1);
-    pair->session = &pair->fill.sessions[0];
-    other_open(&pair->other, name, mode);
-    other_grow(&pair->other, 1, before);
-    for (size_t i = 0; i < before; i++)
-        (void)our_turn_us(pair->session, pair->store);
+    for (size_t i = 1; i <= times; i++) {
+        pair_open(pair, who->name, mode);
+        measure_turns(all, first, pair);
+        compare(&pair->other, pair->store, pair->session->id);
+        if (i < times)
+            pair_close(pair);
+    }
 }
 
-static void pair_close(struct pair *pair)
-{
-    pdr_store_close(pair->store);
-    fill_remove(&pair->fill);
-    (void)other_close(&pair->other);
-}
-
-/* Its own durability, once; not beside the other, because what it leaves to be
+/* Its own durability; not beside the other, because what it leaves to be
  * written would be waited for by whoever syncs. */
 static void measure_own(const struct contender *who, struct turns *turns)
 {
     static struct pair pair;
 
-    pair_open(&pair, who->name, "own");
-    measure_turns(NULL, &turns->own, &pair.other, pair.session, pair.store);
-    compare(&pair.other, pair.store, pair.session->id);
+    measure_sessions(&pair, who, "own", &turns->own, NULL);
     note_other(&pair.other);
     bench_blocks_report(&turns->own);
     pair_close(&pair);
@@ -433,21 +464,14 @@ static void measure_one(const struct contender *who)
 {
     static struct turns turns;
     static struct pair pair;
-    size_t times = bench_is_quick() ? 1 : who->times;
 
     turns_init(&turns, who);
     bench_note_number("turns", (double)turns_of_run());
+    bench_note_number("block_turns", BLOCK_TURNS);
     bench_note_number("sessions", 1);
     if (!who->always_syncs)
         measure_own(who, &turns);
-    for (size_t i = 1; i <= times; i++) {
-        pair_open(&pair, who->name, "synced");
-        measure_turns(&turns.first, &turns.synced, &pair.other, pair.session,
-                      pair.store);
-        compare(&pair.other, pair.store, pair.session->id);
-        if (i < times)
-            pair_close(&pair);
-    }
+    measure_sessions(&pair, who, "synced", &turns.synced, &turns.first);
     note_other(&pair.other);
     bench_blocks_report(&turns.synced);
     bench_blocks_report(&turns.first);

@@ -58,8 +58,8 @@ def text_of(tag, turn, kind):
 class Child:
     """A process whose lines are read, and which can be killed."""
 
-    def __init__(self, pid, lines):
-        self.pid, self.lines = pid, lines
+    def __init__(self, pid, lines, wait):
+        self.pid, self.lines, self.wait = pid, lines, wait
 
     def kill(self):
         os.kill(self.pid, signal.SIGKILL)
@@ -68,7 +68,7 @@ class Child:
         """The rest of its lines."""
         rest = self.lines.read().decode("utf-8", "surrogatepass").splitlines()
         self.lines.close()
-        os.waitpid(self.pid, 0)
+        self.wait()
         return rest
 
 
@@ -88,7 +88,8 @@ class TheirSide:
             signal.alarm(LIMIT)
             self.run(write, work, folder, *args)
         os.close(write)
-        return Child(pid, os.fdopen(read, "rb"))
+        return Child(pid, os.fdopen(read, "rb"),
+                     lambda: os.waitpid(pid, 0))
 
     def run(self, write, work, folder, *args):
         """In the child: does not return."""
@@ -149,7 +150,8 @@ class OurSide:
     def spawn(self, *words):
         child = subprocess.Popen([self.program, *words],
                                  stdout=subprocess.PIPE)
-        return Child(child.pid, child.stdout)
+        # Whoever lets go of a Popen leaves the waiting to another one.
+        return Child(child.pid, child.stdout, child.wait)
 
     def start(self, work, folder, *args):
         os.makedirs(folder, exist_ok=True)
