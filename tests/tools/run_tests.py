@@ -55,6 +55,12 @@ def _():
     expect("1 passed, 1 failed",
            {"script": line("pass") + line("fail", "b") + "echo hello; exit 1"},
            says="| hello")
+    status, output = run(
+        {"script": line("fail", "b") + "echo ok c; echo hello; exit 1"},
+        {"script": line("pass")}, {"script": "exit 3"})
+    assert "failed: p0: b\nfailed: p2: wrote no record\n1 passed, 2 failed" \
+        in output, output
+    assert "ok c" not in output, output
 
 
 @tests.test("harness: what it counts is shown, also if it passes")
