@@ -9,7 +9,8 @@ import subprocess
 import sys
 import time
 
-from harness import Tests, environment, record, run, run_on_terminal
+from harness import (Tests, environment, is_sanitized, record, run,
+                     run_on_terminal)
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
@@ -23,8 +24,7 @@ TALK, TODAY, SESSIONS = (
     os.path.join(ROOT, "examples", "tour", name)
     for name in ("conversation.json", "session.json", "sessions.json"))
 
-with open(PERDURE, "rb") as _file:
-    SANITIZED = re.search(rb"__[at]san_init", _file.read()) is not None
+SANITIZED = is_sanitized(PERDURE)
 
 
 def perdure(*args, **kwargs):

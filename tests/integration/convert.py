@@ -12,15 +12,15 @@ import sys
 import threading
 import time
 
-from harness import Tests, environment, record, run, run_on_terminal
+from harness import (Tests, environment, is_sanitized, record, run,
+                     run_on_terminal)
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 PERDURE, TOY, COPY = (os.path.abspath(path) for path in sys.argv[1:4])
 tests = Tests("convert")
 
-with open(PERDURE, "rb") as _file:
-    SANITIZED = re.search(rb"__[at]san_init", _file.read()) is not None
+SANITIZED = is_sanitized(PERDURE)
 
 
 def perdure(*args, **kwargs):

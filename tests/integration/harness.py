@@ -6,6 +6,7 @@ import fcntl
 import functools
 import os
 import pathlib
+import re
 import select
 import signal
 import struct
@@ -22,6 +23,13 @@ import record  # noqa: E402
 # that children do not ignore.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, lambda number, frame: sys.exit(128 + number))
+
+
+def is_sanitized(program):
+    """Was it built with AddressSanitizer or ThreadSanitizer, which have memory
+    and time of their own?"""
+    with open(program, "rb") as file:
+        return re.search(rb"__[at]san_init", file.read()) is not None
 
 
 class Tests(record.Tests):

@@ -12,7 +12,8 @@ import sys
 import threading
 import time
 
-from harness import Tests, environment, record, run, run_on_terminal
+from harness import (Tests, environment, is_sanitized, record, run,
+                     run_on_terminal)
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
@@ -26,7 +27,7 @@ PY = os.path.join(DATA, "python", "sessions")
 VERBS = ["list", "show", "log", "tail", "bag", "convert", "export", "import",
          "delete", "trim", "verify"]
 BAG_VERBS = ["keys", "get", "set", "rm"]
-SANITIZED = "ASAN_OPTIONS" in os.environ or "TSAN_OPTIONS" in os.environ
+SANITIZED = is_sanitized(PERDURE)
 # What the Python edition keeps in a folder under the key "a".
 STORED = ('{"type":"session","session_id":"a","service_session_id":null,'
           '"state":%s,"version":"1.0"}')
