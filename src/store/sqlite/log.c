@@ -10,7 +10,7 @@
  *         xWrite ──► gathered ──► xSync ──► one write, one sync
  *                       └──► too much, or somebody wants to see it: one write
  *
- * INVARIANTS, cited below as I1..I4
+ * INVARIANTS, cited below as I1..I5
  *   I1  When xSync says yes, all that SQLite wrote is on the disk. A commit of
  *       ours always ends with it (synchronous=FULL), and only then do others
  *       learn of its frames: nobody else ever misses what is gathered.
@@ -24,6 +24,8 @@
  *       without them.
  *   I4  Zeros are written only behind the end of the file, and a commit never
  *       fails for want of room for them.
+ *   I5  What is told as the end of the log was synced. A commit that was taken
+ *       back is no end, also if the next transaction writes nothing.
  */
 #include "vfs.h"
 
@@ -38,6 +40,41 @@
 static struct pdr__log_file *mine(sqlite3_file *file)
 {
     return (struct pdr__log_file *)file;
+}
+
+/* --- the end ------------------------------------------------------------- */
+
+/* The header of a frame is written by itself, and that of the last frame last,
+ * also where SQLite makes sums anew. Somebody may ask for it after the commit:
+ * it was seen here, so nobody has to read it from the file, whose times would
+ * change (see reaches()). */
+static void see_header(struct pdr__log_file *log, const void *bytes, size_t len,
+                       int64_t at)
+{
+    if (len != PDR_FRAME_HEADER || (at - PDR_LOG_HEADER) % FRAME != 0)
+        return;
+    log->last = (uint32_t)((at - PDR_LOG_HEADER) / FRAME) + 1;
+    memcpy(log->last_header, bytes, PDR_FRAME_HEADER);
+}
+
+/* A sync has ended well. Only the frame that ends a commit has a size in its
+ * header; one that no sync came behind is no end (I5). */
+static void note_end(struct pdr__log_file *log)
+{
+    const uint8_t *header = log->last_header;
+
+    if (log->last == 0 || memcmp(header + 4, "\0\0\0\0", 4) == 0)
+        return;
+    memcpy(log->end, header, PDR_FRAME_HEADER);
+    for (size_t i = 0; i < 4; i++) /* in place of the number of its page */
+        log->end[i] = (uint8_t)(log->last >> (24 - 8 * i));
+    pdr__log_end_seal(log->end);
+}
+
+void pdr__log_tell_end(uint8_t out[PDR_LOG_END], struct pdr__log_file *log)
+{
+    memcpy(out, log->end, PDR_LOG_END);
+    memset(log->end, 0, PDR_LOG_END);
 }
 
 /* --- gathering ----------------------------------------------------------- */
@@ -93,19 +130,6 @@ static bool gather(struct pdr__gathered *gathered, const void *bytes,
     if (offset + len > gathered->len)
         gathered->len = offset + len;
     return true;
-}
-
-/* The header of a frame is written by itself, and that of the last frame last,
- * also where SQLite makes sums anew. Somebody may ask for it after the commit:
- * it was seen here, so nobody has to read it from the file, whose times would
- * change (see reaches()). */
-static void see_header(struct pdr__log_file *log, const void *bytes, size_t len,
-                       int64_t at)
-{
-    if (len != PDR_FRAME_HEADER || (at - PDR_LOG_HEADER) % FRAME != 0)
-        return;
-    log->last = (uint32_t)((at - PDR_LOG_HEADER) / FRAME) + 1;
-    memcpy(log->last_header, bytes, PDR_FRAME_HEADER);
 }
 
 static int log_write(sqlite3_file *file, const void *bytes, int len,
@@ -198,6 +222,7 @@ static int log_sync(sqlite3_file *file, int flags)
     if (code == SQLITE_OK) {
         log->unsynced = INT64_MAX;
         log->written = 0;
+        note_end(log);
     }
     return code;
 }
@@ -300,6 +325,7 @@ void pdr__log_over(struct pdr__log_file *log)
     log->failed = SQLITE_OK;
     log->unsynced = INT64_MAX;
     log->written = 0;
+    log->last = 0; /* I5 */
 }
 
 /* The system takes bytes for written once a sync of them has failed, and no
@@ -325,21 +351,6 @@ int pdr__log_renew(struct pdr__log_file *log)
     }
     return code == SQLITE_OK ? below->xSync(log->below, SQLITE_SYNC_NORMAL)
                              : code;
-}
-
-/* Only the frame that ends a commit has a size in its header. */
-void pdr__log_tell_end(uint8_t out[PDR_LOG_END], struct pdr__log_file *log)
-{
-    const uint8_t *header = log->last_header;
-    uint32_t last = log->last;
-
-    log->last = 0;
-    if (last == 0 || memcmp(header + 4, "\0\0\0\0", 4) == 0)
-        return;
-    memcpy(out, header, PDR_FRAME_HEADER);
-    for (size_t i = 0; i < 4; i++) /* in place of the number of its page */
-        out[i] = (uint8_t)(last >> (24 - 8 * i));
-    pdr__log_end_seal(out);
 }
 
 const sqlite3_io_methods pdr__log_methods = {

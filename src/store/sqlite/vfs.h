@@ -70,8 +70,11 @@ struct pdr__log_file {
     int64_t reach;    /* bytes that the file had at least, when we looked */
     int failed;    /* bytes of this transaction are lost: what SQLite heard */
     int lost;      /* the same of the transaction that was over last */
-    uint32_t last; /* frame whose header came last; 0: none since asked */
+    uint32_t last; /* frame of this transaction whose header came last; 0: none
+                      did so far */
     uint8_t last_header[PDR_FRAME_HEADER];
+    uint8_t end[PDR_LOG_END]; /* of the last commit that was synced; zeros: none
+                                 since somebody asked */
 };
 
 /* Room that either of them needs in front of the file of the VFS below. */
