@@ -47,7 +47,7 @@ typedef enum pdr_rc { /* what the caller can react to */
 
 /* Detail of one failure. Plain data: copy it, queue it, hand it to a thread. */
 typedef struct pdr_err {
-    pdr_rc code;        /* what the call returned */
+    pdr_rc code;        /* what the call returned; on success all stays */
     int sys;            /* errno, SQLite or libpq code; 0 if none */
     int64_t offset;     /* byte in the input; -1 if not about input */
     const char *reason; /* stable slug of the exact cause; static */

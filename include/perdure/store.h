@@ -232,7 +232,7 @@ typedef struct pdr_store_info {
     int64_t pinned_by;   /* process that keeps the log from shrinking, or 0 */
     uint64_t unseen;     /* sessions that are being staged or cleared */
     uint64_t commits;    /* through this handle, since it was opened */
-    uint64_t groups;     /* transactions that they took */
+    uint64_t groups;     /* batches that they and refused ones came in */
 } pdr_store_info;
 
 /** @return PDR_OK; PDR_EVERSION ("store_version": another process migrated it,
@@ -387,7 +387,9 @@ typedef struct pdr_commit_options {
  *   - anything else: refused. Nothing changed, and nothing will.
  *
  * @param[out] out  room for `count`; may be NULL. Untouched unless PDR_OK.
- * @param edits   borrowed for the call; at most one for each session.
+ * @param edits   borrowed for the call; `count` of them, 1 or more, and at most
+ *                one for each session.
+ * @param options borrowed for the call; not NULL.
  * @return as above, refused with: PDR_ECONFLICT ("revision_changed",
  *         "epoch_changed", "not_in_inbox", "completion_changed",
  *         "ahead_of_origin"); PDR_EFENCED ("lease_lost"); PDR_EBUSY
@@ -433,7 +435,7 @@ typedef struct pdr_filter {
     bool by_state;
     pdr_session_state state;
     int64_t changed_from_ms; /* from <= changed < to; both 0: any time */
-    int64_t changed_to_ms;
+    int64_t changed_to_ms;   /* without an end: PDR_NEVER */
     pdr_str property; /* has this key with this `match`; the list is in the */
     pdr_str match;    /* order of ids then */
 } pdr_filter;

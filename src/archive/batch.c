@@ -446,8 +446,9 @@ pdr_rc pdr__batch_open(struct pdr__batch *batch, pdr_err *err)
     struct pdr__batch *b = batch;
     const pdr_query query = {.what = PDR_READ_HEAD, .ref = b->ref};
     pdr_page *page = NULL;
+    pdr_err why = PDR_ERR_INIT;
     char shown[PDR_SHOWN];
-    pdr_rc rc = pdr_store_read(&page, b->store, &query, err);
+    pdr_rc rc = pdr_store_read(&page, b->store, &query, &why);
 
     if (rc == PDR_ENOTFOUND && b->opts->replace && b->opts->revision != 0)
         return PDR_FAIL(err, REVISION_CHANGED,
@@ -455,8 +456,11 @@ pdr_rc pdr__batch_open(struct pdr__batch *batch, pdr_err *err)
                         pdr__shown(shown, b->ref.id));
     if (rc == PDR_ENOTFOUND)
         return PDR_OK;
-    if (rc != PDR_OK)
+    if (rc != PDR_OK) {
+        if (err != NULL)
+            *err = why;
         return rc;
+    }
     b->old = page->head;
     b->replaces = true;
     pdr_page_free(page);

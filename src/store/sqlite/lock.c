@@ -411,8 +411,11 @@ pdr_rc pdr__line_open(struct pdr__line *line, const char *path, pdr_err *err)
     if (line->fd < 0) {
         sys = errno;
         (void)PDR_FAIL(err, FILE_FAILED,
-                       "'%s' cannot be opened; the folder of a store must be "
-                       "writable, or open it with mode=ro",
+                       access(path, F_OK) == 0
+                           ? "'%s' cannot be opened; who writes to a store "
+                             "must be allowed to write to it, too"
+                           : "'%s' cannot be made; the folder of a store must "
+                             "be writable, or open it with mode=ro",
                        pdr__shown(shown, pdr_str_c(path)));
         if (err != NULL)
             err->sys = sys;

@@ -186,6 +186,8 @@ pdr_rc pdr__sqlite_migrate(const char *rest, pdr_migrate_report *out,
     if (rc == PDR_OK)
         rc = enter(store, err);
     if (rc == PDR_OK) {
+        if (store->line.made)
+            pdr__file_share(store->line.fd, store->path);
         rc = migrate(store, out, err);
         if (rc != PDR_OK)
             pdr__line_undo(&store->line, store->side_path);

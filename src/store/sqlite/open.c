@@ -311,17 +311,20 @@ static pdr_rc make_log_safe(struct pdr__sqlite *store, bool is_first,
 {
     const struct timespec rest = {0, 5000000};
     int64_t deadline = pdr__monotonic_ms(pdr__clock_system()) + READERS_MS;
-    pdr_rc rc = is_first ? renew_log(store, err) : PDR_OK;
+    pdr_err why = PDR_ERR_INIT;
+    pdr_rc rc = is_first ? renew_log(store, &why) : PDR_OK;
 
     if (rc == PDR_OK)
-        rc = pdr__checkpoint_all(store, is_first, err);
+        rc = pdr__checkpoint_all(store, is_first, &why);
     if (rc == PDR_EBUSY && is_safe(store))
         return pdr__checkpoint_all(store, false, err);
     while (rc == PDR_EBUSY &&
            pdr__monotonic_ms(pdr__clock_system()) < deadline) {
         (void)nanosleep(&rest, NULL);
-        rc = pdr__checkpoint_all(store, is_first, err);
+        rc = pdr__checkpoint_all(store, is_first, &why);
     }
+    if (rc != PDR_OK && err != NULL)
+        *err = why;
     return rc;
 }
 

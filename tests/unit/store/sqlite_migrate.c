@@ -43,6 +43,21 @@ static void check_refused(const struct room *room, const char *parameters,
     free(after);
 }
 
+/* Whoever may write the file may stand in the line for it. */
+TEST(sqlite_migrate, makes_the_side_file_for_those_who_may_use_the_store)
+{
+    struct room room;
+    struct stat side;
+
+    room_enter(&room);
+    put_old(&room);
+    ASSERT_INT(0, chmod(room_path(&room, "s.db"), 0666));
+    ASSERT_RC(PDR_OK, migrate(&room, "", NULL, NULL));
+    ASSERT_INT(0, stat(room_path(&room, "s.db-lock"), &side));
+    ASSERT_INT(0666, side.st_mode & 0777);
+    room_leave(&room);
+}
+
 TEST(sqlite_migrate, brings_an_old_file_here_and_does_nothing_the_second_time)
 {
     struct room room;
