@@ -116,7 +116,8 @@ typedef struct pdr_export_report {
  * Write a session as one JSON document, as it was at the moment of the call: in
  * the frame that it came in, or if it was made here as a durable state document
  * (kind "durable") or a native session. A state document says when the session
- * expires.
+ * expires. Bodies go in as they are: a commit that brought one which is no JSON
+ * (store.h counts its brackets and quotes only) makes a document that is none.
  *
  * @param[out] out  may be NULL. Filled on success.
  * @param opts      borrowed for the call.

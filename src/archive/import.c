@@ -13,6 +13,10 @@
 #include "import.h"
 #include "store.h"
 
+/* Of a document that is refused, to say what it is: memory for some of them is
+ * enough. */
+#define LOOK_NODES 1000000u
+
 /* One import. */
 struct task {
     struct pdr__source source;
@@ -68,6 +72,31 @@ static bool may_come(const pdr_err *cause)
     return false;
 }
 
+/* A skeleton tells what a document is, not what else it looks like: of one that
+ * is no session, all is at hand. */
+static void say_what_it_is(struct task *t, pdr_err *cause)
+{
+    const pdr_read_opts opts = {.flags =
+                                    t->source.bare_tokens ? PDR_BARE_TOKENS : 0,
+                                .max_nodes = LOOK_NODES};
+    pdr_value *value = NULL;
+    pdr_session *session = NULL;
+    pdr_err exact = PDR_ERR_INIT;
+
+    if (cause->path[0] != '\0' ||
+        (strcmp(cause->reason, "session_unknown_shape") != 0 &&
+         strcmp(cause->reason, "session_not_object") != 0))
+        return;
+    if (pdr_json_read(&value, pdr_buf_str(&t->source.ahead), &opts, NULL) ==
+            PDR_OK &&
+        pdr_session_from_value(&session, value, &exact) != PDR_OK &&
+        exact.code == cause->code)
+        *cause = exact;
+    cause->offset = -1; /* it is about all of it */
+    pdr_session_free(session);
+    pdr_value_free(value);
+}
+
 static pdr_rc recognise(struct task *t, pdr_err *err)
 {
     const pdr_value *skeleton = NULL;
@@ -84,6 +113,7 @@ static pdr_rc recognise(struct task *t, pdr_err *err)
                         "the first %zu bytes do not tell what this is; put "
                         "the small members first",
                         PDR_LOOK_BYTES);
+    say_what_it_is(t, &cause);
     if (err != NULL)
         *err = cause;
     return rc;

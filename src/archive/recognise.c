@@ -371,6 +371,10 @@ static pdr_rc tell_bundle(struct pdr__about *about, const pdr_value *value,
     const pdr_value *own = pdr_value_get_c(value, "perdure");
     pdr_rc rc = tell_state(about, pdr_value_get_c(own, "document"), err);
 
+    /* Without a durable id it does not say so itself. */
+    if (strcmp(about->kind, pdr_session_kind_name(PDR_SESSION_KIND_UNSTATED)) ==
+        0)
+        about->kind = pdr_session_kind_name(PDR_SESSION_KIND_DURABLE);
     if (rc != PDR_OK) {
         pdr__path_below(err, PDR_LIT("document"));
         pdr__path_below(err, PDR_LIT("perdure"));

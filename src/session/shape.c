@@ -93,6 +93,7 @@ enum looks {
     IS_ARRAY,
     IS_OBJECT,
     IS_BAG,
+    IS_HALF_STATE,
     IS_STATE,
     IS_WRAPPER,
     IS_WRAPPERS,
@@ -125,6 +126,8 @@ static const struct looks_row {
     [IS_OBJECT] = {PDR_LOOKS_OTHER, "an object with other members, perhaps a "
                                     "state bag without its session"},
     [IS_BAG] = {PDR_LOOKS_OTHER, "a state bag without its session"},
+    [IS_HALF_STATE] = {PDR_LOOKS_OTHER, "a durable state document that lacks "
+                                        "its schemaVersion"},
     [IS_STATE] = {PDR_LOOKS_STATE, "a durable state document"},
     [IS_WRAPPER] = {PDR_LOOKS_WRAPPER, "a session with metadata"},
     [IS_WRAPPERS] = {PDR_LOOKS_WRAPPERS, "a list of sessions with metadata"},
@@ -391,16 +394,17 @@ static enum looks which_messages(const struct marks *m)
     return IS_MESSAGE;
 }
 
-/* Is the member `version` a string? Without an index, which takes memory. */
-static bool has_version(const pdr_value *object)
+/* Has an object a member of this name and kind? Without an index, which takes
+ * memory. */
+static bool has_member(const pdr_value *object, pdr_str name, pdr_kind kind)
 {
     bool found = false;
     pdr_iter it;
 
     pdr_iter_init(&it, object);
     while (pdr_iter_next(&it)) {
-        if (string_is(it.name, PDR_LIT("version")))
-            found = pdr_value_kind(it.value) == PDR_STRING;
+        if (string_is(it.name, name))
+            found = pdr_value_kind(it.value) == kind;
     }
     return found;
 }
@@ -408,7 +412,7 @@ static bool has_version(const pdr_value *object)
 static bool is_native(const struct marks *m)
 {
     return has_kind(m, MARK_PERDURE, PDR_OBJECT) && !has(m, MARK_PYTHON_ID) &&
-           has_version(m->at[MARK_PERDURE]);
+           has_member(m->at[MARK_PERDURE], PDR_LIT("version"), PDR_STRING);
 }
 
 static bool is_python_thread(const struct marks *m)
@@ -539,6 +543,9 @@ static enum looks which_other(const struct marks *m)
         return IS_MESSAGE;
     if (has(m, MARK_DOTNET_HISTORY) || has(m, MARK_PYTHON_HISTORY))
         return IS_BAG;
+    if (has_kind(m, MARK_DATA, PDR_OBJECT) &&
+        has_member(m->at[MARK_DATA], PDR_LIT("conversationHistory"), PDR_ARRAY))
+        return IS_HALF_STATE;
     return IS_OBJECT;
 }
 

@@ -324,6 +324,61 @@ TEST(import, says_what_is_wrong_and_where)
     assert_refused("trailing_data", "", "{} {}");
 }
 
+static void assert_says(const char *said, const char *text)
+{
+    pdr_store *store = new_store();
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_EINVALID, import_text(NULL, store, "s", text, &err));
+    if (strstr(err.message, said) == NULL)
+        fail_msg("%s: %s", text, err.message);
+    ASSERT_INT(-1, err.offset);
+    pdr_store_close(store);
+}
+
+/* Of the document, not of the part of it that tells what it is. */
+TEST(import, says_what_a_document_is_that_is_no_session)
+{
+    assert_says("a list of sessions", "[{\"stateBag\":{}},2]");
+    assert_says("an array without any session", "[[{}]]");
+    assert_says("an empty array", "[]");
+    assert_says("a durable state document that lacks its schemaVersion",
+                "{\"data\":{\"conversationHistory\":[{}]}}");
+    assert_says("perhaps a state bag", "{\"data\":{\"more\":[1]}}");
+    assert_says("an object of sessions",
+                "{\"a\":{\"stateBag\":{}},\"b\":{\"stateBag\":{}}}");
+}
+
+TEST(import, leaves_the_error_alone_when_all_is_well)
+{
+    pdr_store *store = new_store();
+    const pdr_err none = PDR_ERR_INIT;
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_OK, import_text(NULL, store, "s", "{}", &err));
+    ASSERT(memcmp(&none, &err, sizeof(err)) == 0);
+    pdr_store_close(store);
+}
+
+/* What an export makes of a state document that has got a bag. */
+TEST(import, takes_a_bundle_for_a_durable_session)
+{
+    pdr_store *store = new_store();
+    pdr_page *page = NULL;
+
+    ASSERT_RC(PDR_OK,
+              import_text(NULL, store, "s",
+                          "{\"perdure\":{\"version\":\"1.0.0\",\"id\":\"s\","
+                          "\"document\":{\"schemaVersion\":\"1.1.0\",\"data\":"
+                          "{\"conversationHistory\":[]}}},\"stateBag\":{}}",
+                          NULL));
+    page = read_rows(store, "s", PDR_READ_HEAD);
+    ASSERT_TEXT("durable", page->head.kind);
+    ASSERT_TEXT("1.1.0", page->head.schema_version);
+    pdr_page_free(page);
+    pdr_store_close(store);
+}
+
 TEST(import, wants_an_id)
 {
     pdr_store *store = new_store();
