@@ -65,19 +65,14 @@ static pdr_rc copy(struct copy *c, pdr_store *to, pdr_store *from, pdr_err *err)
                           .skip_damaged = c->skip_damaged,
                           .skip_others = c->skip_others,
                           .now_ms = sto_now_ms()};
-    pdr_store_info info = {.file_bytes = 0};
-    pdr_rc rc = pdr_store_info_get(&info, from, err);
+    pdr_rc rc = PDR_OK;
 
-    if (rc != PDR_OK)
-        return rc;
     if (c->from.tenant != NULL)
         opts.tenant = pdr_str_c(c->from.tenant);
     if (c->id != NULL)
         opts.id = pdr_str_c(c->id);
     /* How much of the file is bodies nobody knows before. */
-    cli_progress_begin(&c->progress, c->cli, sto_name(&c->to),
-                       c->id == NULL && c->from.tenant == NULL ? info.file_bytes
-                                                               : 0);
+    cli_progress_begin(&c->progress, c->cli, sto_name(&c->to), 0);
     rc = pdr_copy(&c->report, to, from, &opts, err, on_commit, c);
     cli_progress_end(&c->progress);
     return rc;
@@ -154,6 +149,9 @@ static int fail(const struct copy *c, const pdr_err *err)
                      "--skip-others leaves such sessions out";
     if (strcmp(err->reason, "ahead_of_origin") == 0)
         about.hint = "--skip-others leaves such sessions out, and goes on";
+    if (strcmp(err->reason, "store_damaged") == 0 && !c->report.to_failed)
+        about.hint = "where a page is damaged, sums=off reads what is left, as "
+                     "in 'sqlite:FROM?mode=ro&sums=off', into a new store";
     if (c->report.sessions > 0) {
         snprintf(hint, sizeof(hint), "%s%s%s session%s copied and stay%s there",
                  about.hint != NULL ? about.hint : "",
@@ -213,7 +211,9 @@ static int copy_stores(struct copy *c)
     pdr_err err = PDR_ERR_INIT;
     int status = 0;
 
-    if (open_from(&from, c, &err) != PDR_OK)
+    if (sto_is_same(&c->from, &c->to))
+        status = doc_usage(c->cli, "TO", "is the store that is read", "");
+    else if (open_from(&from, c, &err) != PDR_OK)
         status = sto_fail(c->cli, &c->from, &err);
     else if (open_to(&to, c, &err) != PDR_OK)
         status = sto_fail(c->cli, &c->to, &err);

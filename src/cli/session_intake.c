@@ -54,6 +54,7 @@ struct intake {
     uint64_t at;       /* element in work */
     bool is_apart;     /* the file is taken apart */
     bool is_map;       /* it is an object of sessions */
+    bool is_several;   /* that, an array or lines: surely elements */
     bool store_failed; /* a failure is about the store */
     pdr_value *wrong;  /* owned; what is no session */
     /* With --id there may be one session: it waits until that is sure. */
@@ -131,8 +132,15 @@ static void tell(struct intake *i)
     pdr_builder_end(i->told);
 }
 
+/* The input is what else can fail in a system. */
 static bool is_about_store(const pdr_err *err)
 {
+    static const char *const reasons[] = {"disk_full", "in_doubt",
+                                          "file_failed"};
+
+    for (size_t k = 0; k < CLI_COUNT(reasons); k++)
+        if (strcmp(reasons[k], err->reason) == 0)
+            return true;
     return err->code == PDR_EEXISTS || err->code == PDR_EBUSY ||
            err->code == PDR_ECONFLICT || err->code == PDR_EUNKNOWN ||
            err->code == PDR_ECORRUPT || err->code == PDR_EDENIED;
@@ -267,7 +275,7 @@ static pdr_rc import_text(struct intake *i, pdr_str id, pdr_str text,
     pdr_str whole = text;
     pdr_rc rc = import_one(i, id, whole, err, pdr_read_str, &text);
 
-    if (rc != PDR_OK && !i->store_failed && i->is_map)
+    if (rc != PDR_OK && !i->store_failed && i->is_several)
         ses_err_in_element(err, i->at);
     else if (rc != PDR_OK && !i->store_failed)
         ses_err_element(err, i->at);
@@ -381,6 +389,7 @@ static pdr_rc take_item(struct intake *i, pdr_session *session,
 
     i->at = item->index;
     i->is_map = i->is_map || item->name != NULL;
+    i->is_several = i->is_several || i->is_map;
     if (session == NULL)
         return take_value(i, item->value, item->name, err);
     rc = pdr_session_to_value(&document, session, err);
@@ -459,6 +468,7 @@ static bool may_be_object(struct intake *i, pdr_err *err)
         cli_input_peek(&i->in, err) != PDR_OK)
         return false;
     mark = first_mark(pdr_str_n(i->in.first, i->in.first_len));
+    i->is_several = mark == '[';
     return mark == '{' || mark == '\0';
 }
 
@@ -516,6 +526,15 @@ static pdr_rc import_file(struct intake *i, pdr_err *err)
 
 /* --- what was done ------------------------------------------------------- */
 
+/* Did somebody ask for fewer levels than a store takes? What is one document is
+ * read by the library, which does not care. */
+static bool is_shallow(const struct intake *i)
+{
+    uint64_t levels = i->from->how.limits.max_depth;
+
+    return i->is_apart && levels > 0 && levels < 128;
+}
+
 static const char *hint_for(char room[SES_HINT_MAX], const struct intake *i,
                             const pdr_err *err)
 {
@@ -526,9 +545,9 @@ static const char *hint_for(char room[SES_HINT_MAX], const struct intake *i,
                  (uintmax_t)i->sessions, i->sessions == 1 ? "was" : "were");
     if (strcmp(err->reason, "session_exists") == 0)
         snprintf(room, SES_HINT_MAX, "--replace takes its place%s", done);
-    else if (strcmp(err->reason, "too_deep") == 0 && !i->is_apart)
+    else if (strcmp(err->reason, "too_deep") == 0 && !is_shallow(i))
         snprintf(room, SES_HINT_MAX,
-                 "a store keeps documents of up to 128 levels");
+                 "a store keeps documents of up to 128 levels%s", done);
     else if (strcmp(err->reason, "no_session_id") == 0 && i->is_apart)
         snprintf(room, SES_HINT_MAX,
                  "give it an id in the file; --id ID is for a file with one "

@@ -227,12 +227,26 @@ static pdr_rc explain(const struct sto_from *s, const char *mode, pdr_rc rc,
     return rc == PDR_EIO ? check_rights(s, mode, rc, err) : rc;
 }
 
+/* Is it a URI that somebody forgot the scheme of? A file may be called so. */
+static bool has_parameters(const struct sto_from *s)
+{
+    static const char *const begins[] = {"?mode=", "?key=", "?sums=", "?vfs="};
+    bool found = false;
+
+    for (size_t i = 0; i < CLI_COUNT(begins); i++)
+        found = found || strstr(s->uri, begins[i]) != NULL;
+    return found && !sto_has_scheme(s->uri) && access(s->uri, F_OK) != 0;
+}
+
 pdr_rc sto_open(pdr_store **out, const struct sto_from *s, const char *mode,
                 pdr_err *err)
 {
     pdr_buf uri = PDR_BUF_INIT(SIZE_MAX);
     pdr_rc rc = PDR_OK;
 
+    if (has_parameters(s))
+        return pdr_err_set(err, PDR_EINVALID, "bare_path",
+                           "a path has no parameters behind '?'");
     if (is_sealed(s, mode))
         return no_right(NULL, "you may read it, but not write it", err);
     sto_put_uri(&uri, s, mode);
@@ -244,6 +258,29 @@ pdr_rc sto_open(pdr_store **out, const struct sto_from *s, const char *mode,
         rc = explain(s, mode, rc, err);
     pdr_buf_dispose(&uri);
     return rc;
+}
+
+/* The file of a store, as far as its name tells. */
+static bool find_file(struct stat *out, const struct sto_from *s)
+{
+    const char *path = s->uri;
+    char name[sizeof(s->path)];
+
+    if (!sto_has_scheme(path))
+        return stat(path, out) == 0;
+    if (strncmp(path, SCHEME, strlen(SCHEME)) != 0)
+        return false;
+    snprintf(name, sizeof(name), "%s", path + strlen(SCHEME));
+    name[strcspn(name, "?")] = '\0';
+    return stat(name, out) == 0;
+}
+
+bool sto_is_same(const struct sto_from *a, const struct sto_from *b)
+{
+    struct stat one, other;
+
+    return find_file(&one, a) && find_file(&other, b) &&
+           one.st_dev == other.st_dev && one.st_ino == other.st_ino;
 }
 
 pdr_rc sto_check_lasting(pdr_store *store, pdr_err *err)
@@ -281,6 +318,24 @@ static const char *key_hint(char out[STO_HINT_MAX], const struct sto_from *s,
     return out;
 }
 
+/* Could there be a store of this name? */
+static bool can_be_made(const struct sto_from *s)
+{
+    static const char *const ends[] = {"-wal", "-shm", "-lock", "-journal",
+                                       "-unfinished"};
+    size_t len = strlen(s->uri);
+    char folder[sizeof(s->path)];
+
+    for (size_t i = 0; i < CLI_COUNT(ends); i++) {
+        size_t end = strlen(ends[i]);
+
+        if (len >= end && strcmp(s->uri + len - end, ends[i]) == 0)
+            return false;
+    }
+    folder_of(folder, sizeof(folder), s->uri);
+    return s->is_default || sto_has_scheme(s->uri) || access(folder, F_OK) == 0;
+}
+
 const char *sto_hint(char out[STO_HINT_MAX], const struct sto_from *s,
                      const pdr_err *err)
 {
@@ -313,6 +368,14 @@ const char *sto_hint(char out[STO_HINT_MAX], const struct sto_from *s,
     };
     char uri[CLI_WORD_MAX], tenant[CLI_WORD_MAX];
 
+    if (strcmp(err->reason, "bare_path") == 0) {
+        snprintf(out, STO_HINT_MAX,
+                 "a URI begins with its scheme: " SCHEME "%s",
+                 cli_word(uri, s->uri, "FILE?PARAMETER"));
+        return out;
+    }
+    if (strcmp(err->reason, "no_store") == 0 && !can_be_made(s))
+        return "check the name";
     if (strcmp(err->reason, "no_store") == 0) {
         snprintf(out, STO_HINT_MAX,
                  "check the name; 'perdure store init%s%s' makes one",

@@ -64,6 +64,9 @@ const char *sto_name(const struct sto_from *s);
 pdr_ref sto_ref(const struct sto_from *s, const char *id);
 const char *sto_tenant(const struct sto_from *s);
 
+/* Are the two one file? Of a URI that names it with escapes nobody knows. */
+bool sto_is_same(const struct sto_from *a, const struct sto_from *b);
+
 /* What to do about a failure; NULL if only cli_hint() knows. `out` has room. */
 #define STO_HINT_MAX 680
 const char *sto_hint(char out[STO_HINT_MAX], const struct sto_from *s,

@@ -312,6 +312,30 @@ def _():
             os.chmod(folder, 0o755)
 
 
+@tests.test("store: a URI without its scheme makes no file")
+def _():
+    for name in ("a.db?mode=rwc", "a.db?key=k", "a.db?sums=off"):
+        for words in (["store", "init", name], ["store", "info", name],
+                      ["session", "import", SESSIONS, "--store", name]):
+            got = problem(*words, status=6)
+            assert got["reason"] == "bare_path", got
+            assert got["hint"].endswith('sqlite:"%s"' % name), got
+    assert os.listdir() == []
+    good(store("init", "-q", "a.db"))
+    os.rename("a.db", "b?mode=x")
+    good(store("info", "b?mode=x"))
+
+
+@tests.test("store: a name that no store can have is not told to be made")
+def _():
+    filled()
+    for name in ("none/a.db", "desk.db-wal", "a-unfinished"):
+        if os.path.exists(name):
+            os.remove(name)
+        got = problem("store", "info", name, status=3)
+        assert got["hint"] == "check the name", got
+
+
 @tests.test("store: a group without a verb lists them")
 def _():
     for words, verbs in [
@@ -664,6 +688,35 @@ def _():
         assert got["detail"].startswith("two.db: "), got
     got = problem("store", "copy", "two.db", "desk.db", status=9)
     assert got["detail"].startswith("two.db: "), got
+
+
+@tests.test("copy: a damaged index is passed by, if told")
+def _():
+    filled()
+    with sqlite3.connect("file:desk.db?mode=ro", uri=True) as db:
+        page = db.execute("SELECT rootpage FROM sqlite_schema WHERE "
+                          "name='sessions_by_id'").fetchone()[0]
+    with open("desk.db", "r+b") as file:
+        file.seek((page - 1) * 4096 + 2000)
+        file.write(b"wrong")
+    got = problem("store", "copy", "--skip-damaged", "desk.db", "two.db",
+                  status=9)
+    assert "'sqlite:FROM?mode=ro&sums=off'" in got["hint"], got
+    good(store("copy", "--skip-damaged", "sqlite:desk.db?mode=ro&sums=off",
+               "three.db"))
+    assert len(ids("--store", "three.db")) == 3
+    assert good(store("verify", "three.db")).startswith(b"three.db: sound")
+
+
+@tests.test("copy: a store is not copied into itself")
+def _():
+    filled()
+    os.symlink("desk.db", "link.db")
+    for to in ("desk.db", "./desk.db", "link.db", "sqlite:desk.db?mode=rw"):
+        for more in ([], ["--yes"]):
+            got = problem("store", "copy", *more, "desk.db", to, status=2)
+            assert got["detail"] == "TO: is the store that is read", got
+    assert len(ids("--store", "desk.db")) == 3
 
 
 @tests.test("copy: from a store of the first version")
@@ -1888,6 +1941,31 @@ def _():
         assert sorted(ids(*args)) == ["a", "b"]
         write("c.json", blank)
         problem("session", "import", "c.json", *args, status=6)
+
+
+@tests.test("import: a list that is too deep is told of it if it has a limit")
+def _():
+    write("a.json", b'[{"session_id":"a","state":{"k":' + b"[" * 200
+          + b"]" * 200 + b"}}]")
+    for more, hint in (([], "a store keeps documents of up to 128 levels"),
+                       (["--max-depth", "500"],
+                        "a store keeps documents of up to 128 levels"),
+                       (["--max-depth", "50"],
+                        "--max-depth sets the limit, 1024 is the highest")):
+        got = problem("session", "import", "a.json", "--store", "desk.db",
+                      *more, status=6)
+        assert (got["reason"], got["hint"]) == ("too_deep", hint), got
+
+
+@tests.test("import: the first of several is named, too")
+def _():
+    write("a.json", [{"stateBag": {}}])
+    got = problem("session", "import", "a.json", "--store", "desk.db", status=6)
+    assert got["detail"].startswith("a.json: element /0: "), got
+    write("a.json", {"data": {"conversationHistory": []}})
+    got = problem("session", "import", "a.json", "--store", "desk.db", status=6)
+    assert got["detail"].endswith(
+        "a durable state document that lacks its schemaVersion"), got
 
 
 @tests.test("import: a document that is too deep is not told of --max-depth")
