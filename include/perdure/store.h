@@ -480,7 +480,9 @@ typedef struct pdr_page {
  *         "no_completion", "no_frame"); PDR_EINVALID ("bad_ref", "bad_cursor",
  *         "bad_query"); PDR_ECORRUPT ("bad_digest", "broken_chain",
  *         "wrong_count", "store_damaged"); PDR_EVERSION ("store_version":
- *         another process migrated it, open it again); PDR_EIO; PDR_ENOMEM;
+ *         another process migrated it, open it again); PDR_ECONFLICT
+ *         ("store_changed": it is on a medium that can only be read here, and
+ *         somebody writes to it elsewhere; open it again); PDR_EIO; PDR_ENOMEM;
  *         PDR_EMISUSE (after fork).
  * @thread any  @since 0.1
  */

@@ -153,6 +153,7 @@
     X(STORE_VERSION,      VERSION,     "store_version")                        \
     X(STORE_DAMAGED,      CORRUPT,     "store_damaged")                        \
     X(STORE_LOCKED,       BUSY,        "store_locked")                         \
+    X(STORE_CHANGED,      CONFLICT,    "store_changed")                        \
     X(UNSAFE_FILE,        DENIED,      "unsafe_file")                          \
     X(WRONG_KEY,          DENIED,      "wrong_key")                            \
     X(BAD_KEY_FILE,       INVALID,     "bad_key_file")                         \

@@ -84,3 +84,16 @@ TEST(migration, is_whole_when_power_is_lost)
     migrate_lose_power(&harness, false);
     finish(&harness, "power loss, larger");
 }
+
+/* What a sync did not bring to the disk, the system takes for written. */
+TEST(migration, is_whole_when_it_is_repeated_after_a_sync_that_failed)
+{
+    struct migrate_harness harness;
+    size_t nth = 1;
+
+    migrate_init(&harness, OLD_GROWN);
+    while (migrate_lose_power_again(&harness, nth))
+        nth++;
+    ASSERT(harness.refused > 1);
+    finish(&harness, "power loss after a failed sync");
+}

@@ -462,3 +462,57 @@ void migrate_lose_power(struct migrate_harness *harness, bool all)
     lose_everywhere(harness, shim, all);
     shim_free(shim);
 }
+
+/* --- losing power after a sync that failed -------------------------------- */
+
+#define CHANGES_APART 16 /* between two points, besides all syncs */
+#define POINTS        15 /* at most, for each sync that failed */
+
+static pdr_rc migrate_through(const struct migrate_harness *harness)
+{
+    return pdr_store_migrate(
+        NULL, migrate_uri(harness, harness->room.path, "vfs=shim"), NULL);
+}
+
+static void lose_behind_mark(struct migrate_harness *harness,
+                             const struct shim *shim)
+{
+    struct shim_disk *disk = shim_disk_new(shim);
+    enum shim_point point = SHIM_POINT_CHANGE;
+    size_t seen = 0, points = 0;
+    struct room image;
+
+    work_room(&image);
+    while (point != SHIM_POINT_END && points < POINTS) {
+        point = shim_disk_next(disk, true);
+        if (shim_disk_possible(disk) != 1 ||
+            (point == SHIM_POINT_CHANGE && seen++ % CHANGES_APART != 0))
+            continue;
+        points++;
+        for (int loss = 0; loss <= SHIM_LOSS_REST; loss++)
+            lose(harness, disk, &image, (enum shim_loss)loss);
+    }
+    shim_disk_free(disk);
+    room_leave(&image);
+}
+
+bool migrate_lose_power_again(struct migrate_harness *harness, size_t nth)
+{
+    struct shim *shim = shim_new("shim");
+    pdr_rc rc = PDR_OK;
+
+    migrate_reset(harness);
+    shim_record_folder(shim, harness->room.path);
+    shim_fail(shim, &(struct shim_fault){.op = SHIM_SYNC, .nth = nth});
+    rc = migrate_through(harness);
+    shim_fail(shim, &(struct shim_fault){.op = SHIM_ANY, .nth = 0});
+    harness->refused += rc != PDR_OK;
+    if (rc != PDR_OK) {
+        shim_mark(shim, 0, 1);
+        if (migrate_through(harness) != PDR_OK)
+            complain(harness, "sync %zu: not migrated again", nth);
+        lose_behind_mark(harness, shim);
+    }
+    shim_free(shim);
+    return rc != PDR_OK;
+}

@@ -54,5 +54,8 @@ void migrate_kill(struct migrate_harness *harness, size_t step);
 void migrate_kill_at_random(struct migrate_harness *harness, size_t times);
 /* Power is lost around each sync; `all`: behind every change, in each way. */
 void migrate_lose_power(struct migrate_harness *harness, bool all);
+/* Sync `nth` of a migration fails, and power is lost while it is done again.
+ * False: there is no such sync, or nobody needs it. */
+bool migrate_lose_power_again(struct migrate_harness *harness, size_t nth);
 
 #endif

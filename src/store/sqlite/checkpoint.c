@@ -89,6 +89,20 @@ int pdr__sync_log(sqlite3 *db)
                : SQLITE_OK;
 }
 
+/* Bytes of the log that SQLite has open, which may have no name any more; or of
+ * the one that it would open. */
+static bool has_log(const struct pdr__sqlite *store)
+{
+    sqlite3_file *log = NULL;
+    sqlite3_int64 bytes = 0;
+
+    (void)sqlite3_file_control(store->writer.db, "main",
+                               SQLITE_FCNTL_JOURNAL_POINTER, &log);
+    if (log == NULL || log->pMethods == NULL)
+        return pdr__file_bytes(store->log_path) > 0;
+    return log->pMethods->xFileSize(log, &bytes) != SQLITE_OK || bytes > 0;
+}
+
 pdr_rc pdr__checkpoint_all(struct pdr__sqlite *store, bool empty_log,
                            pdr_err *err)
 {
@@ -96,7 +110,7 @@ pdr_rc pdr__checkpoint_all(struct pdr__sqlite *store, bool empty_log,
     int code = SQLITE_OK;
 
     assert(store->line.held);
-    if (pdr__file_bytes(store->log_path) == 0)
+    if (!has_log(store))
         return PDR_OK;
     code = sqlite3_wal_checkpoint_v2(db, "main",
                                      empty_log ? SQLITE_CHECKPOINT_TRUNCATE

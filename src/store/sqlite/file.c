@@ -214,6 +214,34 @@ void pdr__file_share(int fd, const char *path)
     (void)!fchown(fd, file.st_uid, file.st_gid);
 }
 
+bool pdr__file_id(struct pdr__file_id *out, int fd, const char *path)
+{
+    struct statx found;
+
+    memset(out, 0, sizeof(*out));
+    if (statx(fd, path, AT_EMPTY_PATH, STATX_INO, &found) != 0 ||
+        (found.stx_mask & STATX_INO) == 0)
+        return false;
+    *out = (struct pdr__file_id){found.stx_ino, found.stx_dev_major,
+                                 found.stx_dev_minor};
+    return true;
+}
+
+bool pdr__file_id_equal(const struct pdr__file_id *a,
+                        const struct pdr__file_id *b)
+{
+    return a->inode == b->inode && a->major == b->major && a->minor == b->minor;
+}
+
+int64_t pdr__file_changed_ns(const char *path)
+{
+    struct stat file;
+
+    if (stat(path, &file) != 0)
+        return 0;
+    return (int64_t)file.st_mtim.tv_sec * 1000000000 + file.st_mtim.tv_nsec;
+}
+
 uint64_t pdr__file_bytes(const char *path)
 {
     struct stat file;

@@ -354,12 +354,27 @@ bool pdr__line_is_used(const char *path)
 #define SYNCED  '0'
 #define SYNCING '1'
 
-bool pdr__line_sync_begins(const struct pdr__line *line)
+/* A sync that fails cannot be made good by another one. */
+pdr_rc pdr__line_sync_begins(struct pdr__line *line, pdr_err *err)
 {
     const char byte = SYNCING;
 
     assert(line->held);
-    return pwrite(line->fd, &byte, 1, 0) == 1;
+    line->was_safe = pdr__line_has_synced(line);
+    if (pwrite(line->fd, &byte, 1, 0) == 1)
+        return PDR_OK;
+    return PDR_FAIL(err, FILE_FAILED, "%s",
+                    "the file of the writer lock, which stands beside the "
+                    "store, cannot be written");
+}
+
+void pdr__line_sync_untried(const struct pdr__line *line)
+{
+    const char byte = SYNCED;
+
+    assert(line->held);
+    if (line->was_safe)
+        (void)!pwrite(line->fd, &byte, 1, 0);
 }
 
 /* The note is written behind the sync, and not synced itself: it may be older
@@ -367,13 +382,12 @@ bool pdr__line_sync_begins(const struct pdr__line *line)
 void pdr__line_sync_ended(const struct pdr__line *line,
                           const uint8_t end[PDR_LOG_END])
 {
-    static const uint8_t none[PDR_LOG_END];
     uint8_t bytes[1 + PDR_LOG_END] = {SYNCED};
-    bool is_longer = memcmp(end, none, PDR_LOG_END) != 0;
 
     assert(line->held);
-    memcpy(bytes + 1, end, PDR_LOG_END);
-    (void)!pwrite(line->fd, bytes, is_longer ? sizeof(bytes) : 1, 0);
+    if (end != NULL)
+        memcpy(bytes + 1, end, PDR_LOG_END);
+    (void)!pwrite(line->fd, bytes, end != NULL ? sizeof(bytes) : 1, 0);
 }
 
 bool pdr__line_has_synced(const struct pdr__line *line)
@@ -429,23 +443,14 @@ pdr_rc pdr__line_open(struct pdr__line *line, const char *path, pdr_err *err)
                     pdr__shown(shown, pdr_str_c(path)));
 }
 
-/* Which file it is, and nothing of its times: who asks for them makes the next
- * change of the file dearer (log.c). */
-static bool which(struct statx *out, int fd, const char *path)
-{
-    return statx(fd, path, AT_EMPTY_PATH, STATX_INO, out) == 0 &&
-           (out->stx_mask & STATX_INO) != 0;
-}
-
 /* Is the file that we lock still the one that others find? */
 bool pdr__line_is_there(const struct pdr__line *line, const char *path)
 {
-    struct statx ours, found;
+    struct pdr__file_id ours, found;
 
-    return which(&ours, line->fd, "") && which(&found, AT_FDCWD, path) &&
-           ours.stx_ino == found.stx_ino &&
-           ours.stx_dev_major == found.stx_dev_major &&
-           ours.stx_dev_minor == found.stx_dev_minor;
+    return pdr__file_id(&ours, line->fd, "") &&
+           pdr__file_id(&found, AT_FDCWD, path) &&
+           pdr__file_id_equal(&ours, &found);
 }
 
 /* Given back by name: a child that knows nothing of us (opened.c) may have a

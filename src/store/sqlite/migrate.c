@@ -146,11 +146,16 @@ static pdr_rc migrate(struct pdr__sqlite *store, pdr_migrate_report *out,
         return PDR_OK;
     rc = pdr_store_verify(NULL, &store->base, NULL, err, NULL, NULL); /* I1 */
     if (rc == PDR_OK)
+        rc = pdr__renew_log(store, err);
+    if (rc == PDR_OK)
         rc = pdr__checkpoint_all(store, true, err);
+    if (rc == PDR_OK)
+        rc = pdr__line_sync_begins(&store->line, err);
     if (rc == PDR_OK)
         rc = take_steps(store, err);
     if (rc != PDR_OK)
         return rc;
+    pdr__line_sync_ended(&store->line, NULL); /* each step was synced */
     out->to = store->schema;
     /* What is not copied is safe in the log. */
     (void)(pdr__checkpoint_all(store, true, NULL) == PDR_OK);

@@ -8,7 +8,7 @@
  *                         ──► what lies in the log goes into the main file
  *                         ──► be counted ──► give the lock back
  *
- * INVARIANTS, cited below as I1..I5
+ * INVARIANTS, cited below as I1..I6
  *   I1  Nothing is written to a file before it is known to be ours or empty,
  *       and nothing stays beside one that is not.
  *   I2  Who opens first finds in the log what the last process could not
@@ -21,7 +21,12 @@
  *   I5  A log that nobody has open is looked at before SQLite is: it would pass
  *       over what stands behind a damaged frame, and remove a log whose file
  *       is empty.
+ *   I6  While others have the store open, a commit that ended unknown is not to
+ *       be seen, and yet stands in the log, where the next one would overwrite
+ *       it. Who opens the store looks whether it is there, so what is found has
+ *       to last: a commit that changes nothing ends it.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -253,6 +258,8 @@ static pdr_rc make(struct pdr__sqlite *store, pdr_err *err)
     if (rc == PDR_OK)
         rc = check_log_mode(db, err);
     if (rc == PDR_OK)
+        rc = pdr__line_sync_begins(&store->line, err); /* see make_log_safe() */
+    if (rc == PDR_OK)
         rc = pdr__schema_make(store, db, now_ms(), err);
     if (rc == PDR_OK)
         pdr__pack_new(&store->writer);
@@ -290,7 +297,7 @@ static bool is_safe(const struct pdr__sqlite *store)
 /* A sync of it may have failed, and what SQLite syncs before it copies the log
  * may not be on the disk then. Copied in part when power is lost, the main file
  * would have pages of a commit that the log has not. */
-static pdr_rc renew_log(struct pdr__sqlite *store, pdr_err *err)
+pdr_rc pdr__renew_log(struct pdr__sqlite *store, pdr_err *err)
 {
     int code = SQLITE_OK;
 
@@ -312,8 +319,12 @@ static pdr_rc make_log_safe(struct pdr__sqlite *store, bool is_first,
     const struct timespec rest = {0, 5000000};
     int64_t deadline = pdr__monotonic_ms(pdr__clock_system()) + READERS_MS;
     pdr_err why = PDR_ERR_INIT;
-    pdr_rc rc = is_first ? renew_log(store, &why) : PDR_OK;
+    pdr_rc rc = PDR_OK;
 
+    if (is_first)
+        rc = pdr__renew_log(store, &why);
+    else if (!pdr__line_has_synced(&store->line)) /* I6 */
+        rc = pdr__writer_settle(store, &why);
     if (rc == PDR_OK)
         rc = pdr__checkpoint_all(store, is_first, &why);
     if (rc == PDR_EBUSY && is_safe(store))
@@ -323,7 +334,9 @@ static pdr_rc make_log_safe(struct pdr__sqlite *store, bool is_first,
         (void)nanosleep(&rest, NULL);
         rc = pdr__checkpoint_all(store, is_first, &why);
     }
-    if (rc != PDR_OK && err != NULL)
+    if (rc == PDR_OK && is_first)
+        pdr__line_sync_ended(&store->line, NULL); /* the log is empty */
+    else if (rc != PDR_OK && err != NULL)
         *err = why;
     return rc;
 }
@@ -372,6 +385,8 @@ static pdr_rc open_writer(struct pdr__sqlite *store,
     pdr__sparse_listen(&store->writer);
     (void)sqlite3_busy_timeout(store->writer.db, 0);
     rc = make_log_safe(store, is_first, err); /* I2 */
+    (void)pdr__file_id(&store->log_id, AT_FDCWD, store->log_path);
+    (void)pdr__file_id(&store->memory_id, AT_FDCWD, store->memory_path);
     if (rc == PDR_OK)
         rc = prepare(&store->writer, err);
     if (rc == PDR_OK)
@@ -409,8 +424,10 @@ static pdr_rc open_for_reading(struct pdr__sqlite *store, pdr_err *err)
 
     if (rc == PDR_OK)
         rc = pdr__left_fits(store->path, store->log_path, err); /* I5 */
+    store->changed_ns = pdr__file_changed_ns(store->path);
     store->alone = pdr__file_is_on_read_only_system(store->path) &&
-                   pdr__file_bytes(store->log_path) == 0;
+                   pdr__file_bytes(store->log_path) == 0 &&
+                   !pdr__line_is_used(store->side_path);
     if (rc == PDR_OK && !store->without_sums &&
         !pdr__line_is_used(store->side_path))
         rc = pdr__left_check(store->log_path, store->side_path, err); /* I5 */
@@ -553,7 +570,9 @@ static pdr_rc find_files(struct request *ask, struct pdr__sqlite *store,
         return rc;
     store->side_path = pdr__file_beside(store->path, "-lock");
     store->log_path = pdr__file_beside(store->path, "-wal");
-    if (store->side_path == NULL || store->log_path == NULL)
+    store->memory_path = pdr__file_beside(store->path, "-shm");
+    if (store->side_path == NULL || store->log_path == NULL ||
+        store->memory_path == NULL)
         return pdr__nomem(err);
     if (ask->key != NULL)
         rc = pdr__file_read_key(&store->base.key, &store->base.key_len,
@@ -579,6 +598,7 @@ void pdr__sqlite_release(struct pdr__sqlite *store)
     pdr__free(store->path);
     pdr__free(store->side_path);
     pdr__free(store->log_path);
+    pdr__free(store->memory_path);
     pdr__free(store->below);
     pdr__free(store);
 }
@@ -652,6 +672,19 @@ static pdr_rc sqlite_open(pdr_store **out, const char *rest, pdr_err *err)
     return rc;
 }
 
+/* Are all names ours, or is the log only gone, and nobody has committed to
+ * another one since? Then what we committed is in ours alone. */
+static bool has_names(struct pdr__sqlite *store)
+{
+    struct pdr__file_id found;
+
+    if (pdr__file_bytes(store->log_path) == 0)
+        store->log_id.inode = 0; /* any */
+    if (!pdr__file_id(&found, AT_FDCWD, store->memory_path))
+        store->memory_id.inode = 0;
+    return pdr__check_names(store, NULL) == PDR_OK;
+}
+
 /* The last one empties the log (I3). If the lock does not come, somebody else
  * has the store, and the log stays for them. */
 static void leave_alone(struct pdr__sqlite *store)
@@ -662,8 +695,7 @@ static void leave_alone(struct pdr__sqlite *store)
     if (pdr__line_wait(&store->line, deadline, NULL) != PDR_OK)
         return;
     if (pdr__line_is_last(&store->line) &&
-        pdr__may_write(store, NULL) == PDR_OK &&
-        pdr__check_names(store, NULL) == PDR_OK) {
+        pdr__may_write(store, NULL) == PDR_OK && has_names(store)) {
         /* What it did not copy is safe in the log. */
         pdr_rc rc = pdr__checkpoint_all(store, true, NULL);
         (void)rc;

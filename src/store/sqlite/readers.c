@@ -8,7 +8,7 @@
  *
  *          take ──► begin ──► rows of one moment ──► end ──► give
  *
- * INVARIANTS, cited below as I1..I4
+ * INVARIANTS, cited below as I1..I5
  *   I1  A reader in the pool holds no snapshot: no statement of it runs and no
  *       transaction is open. So nothing that waits keeps the log from being
  *       begun anew.
@@ -20,9 +20,13 @@
  *       it still is of that version. Another process may migrate it: it counts
  *       those who write, not those who read. What a reader knows of the tables
  *       would not be true any more.
+ *   I5  A medium that can only be read may be a view of one that others write
+ *       to, as containers have them. What SQLite took for unchanging is looked
+ *       at each time.
  */
 #include <inttypes.h>
 
+#include "file.h"
 #include "reader.h"
 
 /* --- one reader ---------------------------------------------------------- */
@@ -194,11 +198,25 @@ static pdr_rc check_version(const struct pdr__sqlite *store,
     return rc;
 }
 
+/* I5 */
+static pdr_rc check_unchanged(const struct pdr__sqlite *store, pdr_err *err)
+{
+    if (!store->alone ||
+        (pdr__file_changed_ns(store->path) == store->changed_ns &&
+         pdr__file_bytes(store->log_path) == 0))
+        return PDR_OK;
+    return PDR_FAIL(err, STORE_CHANGED, "%s",
+                    "the store can only be read here, and somebody writes to "
+                    "it elsewhere; open it again");
+}
+
 pdr_rc pdr__reader_begin(const struct pdr__sqlite *store,
                          struct pdr__reader *reader, pdr_err *err)
 {
-    pdr_rc rc = run(reader, READER_BEGIN, "BEGIN", err);
+    pdr_rc rc = check_unchanged(store, err);
 
+    if (rc == PDR_OK)
+        rc = run(reader, READER_BEGIN, "BEGIN", err);
     if (rc != PDR_OK || store->schema == PDR_SQLITE_SCHEMA)
         return rc;
     rc = check_version(store, reader, err);

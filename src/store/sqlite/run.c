@@ -19,6 +19,8 @@
  *       more: a second sync would succeed and mean nothing.
  *   I3  Each round ends with a COMMIT, or leaves at least one write out.
  */
+#include <fcntl.h>
+#include <stdio.h>
 #include <time.h>
 
 #include "sqlite.h"
@@ -71,18 +73,38 @@ pdr_rc pdr__may_write(const struct pdr__sqlite *store, pdr_err *err)
     return PDR_OK;
 }
 
+static bool is_there(const struct pdr__file_id *id, const char *path)
+{
+    struct pdr__file_id found;
+
+    return id->inode == 0 || (pdr__file_id(&found, AT_FDCWD, path) &&
+                              pdr__file_id_equal(id, &found));
+}
+
+/* Who opened the store meanwhile has another log, or another memory that says
+ * what is in it, if ours is not the one of that name. */
 pdr_rc pdr__check_names(const struct pdr__sqlite *store, pdr_err *err)
 {
+    const char *lost = NULL;
+    char shown[PDR_SHOWN];
     int moved = 0;
 
     (void)sqlite3_file_control(store->writer.db, "main", SQLITE_FCNTL_HAS_MOVED,
                                &moved);
-    if (moved == 0 && pdr__line_is_there(&store->line, store->side_path))
+    if (moved != 0)
+        lost = store->path;
+    else if (!pdr__line_is_there(&store->line, store->side_path))
+        lost = store->side_path;
+    else if (!is_there(&store->log_id, store->log_path))
+        lost = store->log_path;
+    else if (!is_there(&store->memory_id, store->memory_path))
+        lost = store->memory_path;
+    if (lost == NULL)
         return PDR_OK;
-    return PDR_FAIL(err, UNSAFE_FILE, "%s",
-                    "the file of the store, or the one with its lock, was "
-                    "moved or removed while it is open; put it back, and open "
-                    "the store again");
+    return PDR_FAIL(err, UNSAFE_FILE,
+                    "'%s' was moved or removed while the store is open; put it "
+                    "back if you can, and open the store again",
+                    pdr__shown(shown, pdr_str_c(lost)));
 }
 
 /* The sooner deadline of all. */
@@ -279,24 +301,18 @@ static pdr_rc write_rest(struct pdr__sqlite *store, int *code, pdr_err *err)
 
 /* --- the end ------------------------------------------------------------- */
 
-/* A sync that fails cannot be made good by another one, and whoever opens the
- * store next has to know (open.c). So it is noted before, and taken back. */
-static pdr_rc note_begin(const struct pdr__sqlite *store, pdr_err *err)
-{
-    if (pdr__line_sync_begins(&store->line))
-        return PDR_OK;
-    return PDR_FAIL(err, FILE_FAILED, "%s",
-                    "the file of the writer lock, which stands beside the "
-                    "store, cannot be written");
-}
-
+/* Whoever opens the store next has to know (open.c). */
 static void note_end(const struct pdr__sqlite *store)
 {
+    static const uint8_t none[PDR_LOG_END];
     uint8_t end[PDR_LOG_END] = {0};
 
     (void)sqlite3_file_control(store->writer.db, "main", PDR_FCNTL_LOG_END,
                                end);
-    pdr__line_sync_ended(&store->line, end);
+    if (memcmp(end, none, PDR_LOG_END) == 0) /* it wrote nothing */
+        pdr__line_sync_untried(&store->line);
+    else
+        pdr__line_sync_ended(&store->line, end);
 }
 
 /* Of a transaction that is over: did the log have no room for all of it? The
@@ -311,10 +327,9 @@ static bool lacked_room(const struct pdr__writer *writer)
 
 static void commit(struct pdr__sqlite *store, struct group *group)
 {
-    static const uint8_t none[PDR_LOG_END];
     struct pdr__writer *writer = &store->writer;
     pdr_err err = PDR_ERR_INIT;
-    pdr_rc rc = note_begin(store, &err);
+    pdr_rc rc = pdr__line_sync_begins(&store->line, &err);
     int code = SQLITE_OK;
 
     if (rc != PDR_OK) {
@@ -330,7 +345,7 @@ static void commit(struct pdr__sqlite *store, struct group *group)
     }
     roll_back(writer);
     if (lacked_room(writer)) { /* no sync was tried: all is as before */
-        pdr__line_sync_ended(&store->line, none);
+        pdr__line_sync_untried(&store->line);
         rc = pdr__sqlite_fail(&err, NULL, SQLITE_FULL, "writing a commit");
         end_all(group, rc, &err);
         return;
@@ -379,6 +394,25 @@ void pdr__writer_run(struct pdr__sqlite *store, pdr_write *const *writes,
 }
 
 /* --- something else than commits ----------------------------------------- */
+
+/* Setting a cookie writes its page, also if it has that value. */
+pdr_rc pdr__writer_settle(struct pdr__sqlite *store, pdr_err *err)
+{
+    sqlite3 *db = store->writer.db;
+    char sql[64];
+    int code = SQLITE_OK;
+    pdr_rc rc = pdr__line_sync_begins(&store->line, err);
+
+    if (rc != PDR_OK)
+        return rc;
+    (void)snprintf(sql, sizeof(sql), "PRAGMA application_id=%d",
+                   PDR_SQLITE_APPLICATION);
+    code = sqlite3_exec(db, sql, NULL, NULL, NULL);
+    if (code != SQLITE_OK)
+        return pdr__sqlite_fail(err, db, code, "settling a commit in doubt");
+    note_end(store);
+    return PDR_OK;
+}
 
 /* One write without edits stands for it: begin() and commit() tell it how they
  * ended. */

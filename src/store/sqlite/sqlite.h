@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sqlite3.h>
 
+#include "file.h"
 #include "store.h"
 
 /* "PdrS" in the header of the file: whose it is. */
@@ -55,10 +56,11 @@ struct pdr__line {
     bool wrote;       /* its last turn at the lock changed the store */
     int64_t left_us;  /* when it gave the lock back; 0: it came back since */
     int64_t come_back_us; /* that it needs for that, when it was refused */
+    bool was_safe;        /* no sync had failed before the one that began */
 };
 
 /* clang-format off */
-#define PDR_LINE_INIT {-1, false, -1, false, 0, 0, 0, false, 0, 0}
+#define PDR_LINE_INIT {-1, false, -1, false, 0, 0, 0, false, 0, 0, false}
 /* clang-format on */
 
 /* Statements of the writer; their texts stand in sql.h. */
@@ -194,15 +196,18 @@ struct pdr__opened {
 struct pdr__sqlite {
     pdr_store base;
     struct pdr__opened opened;
-    char *path;      /* owned: the real path of the main file */
-    char *side_path; /* owned: of the file with the locks */
-    char *log_path;  /* owned: of SQLite's log */
-    char *below;     /* owned: name of the VFS below ours; NULL: the usual */
+    char *path;        /* owned: the real path of the main file */
+    char *side_path;   /* owned: of the file with the locks */
+    char *log_path;    /* owned: of SQLite's log */
+    char *memory_path; /* owned: of the memory that processes share */
+    struct pdr__file_id log_id, memory_id; /* when it was opened for writing */
+    char *below; /* owned: name of the VFS below ours; NULL: the usual */
     struct pdr__vfs vfs;
     bool read_only;
-    bool without_sums; /* sums=off: to rescue what another program wrote */
-    bool alone;        /* read-only medium without a log: nothing can change */
-    uint32_t schema;   /* version of its tables */
+    bool without_sums;    /* sums=off: to rescue what another program wrote */
+    bool alone;           /* read-only medium without a log: nothing changes */
+    int64_t changed_ns;   /* then: when the file was changed last */
+    uint32_t schema;      /* version of its tables */
     atomic_bool in_doubt; /* a commit ended unknown */
     atomic_bool damaged;  /* what is in the log cannot be copied */
     struct pdr__line line;
@@ -411,13 +416,17 @@ bool pdr__line_is_last(const struct pdr__line *line);
  * nothing, and needs no line. */
 bool pdr__line_is_used(const char *path);
 /* A sync of the log begins; with the lock. Until it has ended well, whoever
- * opens the store next learns from it that one may have failed. False: the file
- * cannot be written. */
-bool pdr__line_sync_begins(const struct pdr__line *line);
-/* It has ended well, and the log up to `end` is on the disk; zeros: it did not
- * become longer. */
+ * opens the store next learns from it that one may have failed. Fails with
+ * FILE_FAILED if the file cannot be written. */
+PDR_MUST_CHECK pdr_rc pdr__line_sync_begins(struct pdr__line *line,
+                                            pdr_err *err);
+/* It has ended well, and all of the log is on the disk. `end` is that of the
+ * commit that was synced; NULL: nobody knows it. */
 void pdr__line_sync_ended(const struct pdr__line *line,
                           const uint8_t end[PDR_LOG_END]);
+/* There was nothing to sync, or none was tried: all is as before it began, also
+ * a sync of somebody else that has failed. */
+void pdr__line_sync_untried(const struct pdr__line *line);
 /* Has the last one ended well? False also if nobody knows. */
 bool pdr__line_has_synced(const struct pdr__line *line);
 /* The end of the log that was noted last in the side file `path`; zeros if none
@@ -464,11 +473,19 @@ PDR_MUST_CHECK pdr_rc pdr__writer_transact(struct pdr__sqlite *store,
 void pdr__writer_run(struct pdr__sqlite *store, pdr_write *const *writes,
                      size_t count);
 
+/* Write the log once more and sync it, unless the last sync of it is known to
+ * have ended well; with the lock, and nobody else (open.c). */
+PDR_MUST_CHECK pdr_rc pdr__renew_log(struct pdr__sqlite *store, pdr_err *err);
+/* Commit something that changes nothing, before statements are prepared; with
+ * the lock. Fails with whatever SQLite says. */
+PDR_MUST_CHECK pdr_rc pdr__writer_settle(struct pdr__sqlite *store,
+                                         pdr_err *err);
+
 /* May anything be written? Fails with IN_DOUBT, STORE_DAMAGED. */
 PDR_MUST_CHECK pdr_rc pdr__may_write(const struct pdr__sqlite *store,
                                      pdr_err *err);
 /* Others find the store by its names: are they still ours? With the lock. Fails
- * with UNSAFE_FILE: then nothing may go into the main file. */
+ * with UNSAFE_FILE: then nothing may go into the log. */
 PDR_MUST_CHECK pdr_rc pdr__check_names(const struct pdr__sqlite *store,
                                        pdr_err *err);
 

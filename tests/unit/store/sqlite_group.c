@@ -788,58 +788,6 @@ TEST(sqlite_group, refuses_a_small_commit_that_the_disk_has_no_room_for)
     shim_free(shim);
 }
 
-/* As a process that is killed at this moment leaves it. */
-static pdr_rc open_as_left(const struct room *room, pdr_err *err)
-{
-    static const char *const suffixes[] = {"", "-wal", "-lock"};
-    pdr_store *store = NULL;
-    pdr_rc rc = PDR_OK;
-
-    for (size_t i = 0; i < PDR_COUNT(suffixes); i++) {
-        char from[32], to[32];
-        size_t len = 0;
-        char *bytes = NULL;
-
-        (void)snprintf(from, sizeof(from), "s.db%s", suffixes[i]);
-        (void)snprintf(to, sizeof(to), "left.db%s", suffixes[i]);
-        bytes = room_get(room, from, &len);
-        ASSERT(bytes != NULL);
-        room_put(room, to, pdr_str_n(bytes, len));
-        free(bytes);
-    }
-    rc = pdr_store_open(&store, store_uri(room, "left.db", ""), err);
-    if (rc == PDR_OK)
-        rc = pdr_store_verify(NULL, store, NULL, err, NULL, NULL);
-    pdr_store_close(store);
-    return rc;
-}
-
-/* What was refused is no end of the log, also not for those behind it that
- * write nothing. */
-TEST(sqlite_group, notes_no_end_of_a_commit_that_was_refused)
-{
-    const struct shim_fault fault = {
-        .op = SHIM_WRITE, .nth = 1, .for_ever = true, .full = true};
-    const struct shim_fault none = {.op = SHIM_ANY, .nth = 0};
-    struct shim *shim = shim_new("refused");
-    struct room room;
-    pdr_store *store = NULL;
-    pdr_err err = PDR_ERR_INIT;
-
-    room_enter(&room);
-    store = store_open(&room, "?vfs=refused");
-    ASSERT_RC(PDR_OK, append_one(store, "a", 0, NULL, "{}", NULL));
-    shim_fail(shim, &fault);
-    ASSERT_RC(PDR_EIO, append_one(store, "a", 1, NULL, "{}", &err));
-    ASSERT_STR("disk_full", err.reason);
-    shim_fail(shim, &none);
-    ASSERT_RC(PDR_OK, pdr_store_sweep(NULL, store, 1000, NULL));
-    ASSERT_RC(PDR_OK, open_as_left(&room, &err));
-    pdr_store_close(store);
-    room_leave(&room);
-    shim_free(shim);
-}
-
 TEST(sqlite_group, refuses_when_a_read_of_the_disk_fails)
 {
     const struct shim_fault none = {.op = SHIM_ANY, .nth = 0};
