@@ -418,11 +418,9 @@ pdr_rc pdr__line_open(struct pdr__line *line, const char *path, pdr_err *err)
     int sys = 0;
 
     *line = (struct pdr__line)PDR_LINE_INIT;
-    line->fd = open(path, flags | O_EXCL, 0600);
-    line->made = line->fd >= 0;
-    if (!line->made && errno == EEXIST)
-        line->fd = open(path, flags, 0600);
-    if (line->fd < 0) {
+    line->made = pdr__opened_file(line, path, flags | O_EXCL);
+    if (!line->made &&
+        (errno != EEXIST || !pdr__opened_file(line, path, flags))) {
         sys = errno;
         (void)PDR_FAIL(err, FILE_FAILED,
                        access(path, F_OK) == 0
@@ -460,7 +458,7 @@ void pdr__line_close(struct pdr__line *line)
     if (line->fd >= 0) {
         (void)flock(line->fd, LOCK_UN);
         (void)set_bytes(line->fd, F_UNLCK, 0, 0); /* all of them */
-        (void)close(line->fd);
+        pdr__opened_close(line);
     }
     *line = (struct pdr__line)PDR_LINE_INIT;
 }

@@ -643,7 +643,7 @@ pdr_rc pdr__sqlite_new(struct pdr__sqlite **out, struct pdr__wish *wish,
     if (rc == PDR_OK)
         rc = find_files(&ask, store, err);
     if (rc == PDR_OK)
-        rc = pdr__opened_add(&store->opened, store->path, &store->line, err);
+        rc = pdr__opened_add(&store->opened, store->path, err);
     if (rc == PDR_OK)
         rc = pdr__vfs_open(&store->vfs, store->below, err);
     store->vfs.without_sums = store->without_sums;

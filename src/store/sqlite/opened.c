@@ -16,19 +16,23 @@
  *
  * INVARIANTS
  *   O1  A store is in the list from before its files are opened until they are
- *       closed.
- *   O2  Nobody holds the lock while a process forks, so that the child can take
- *       it.
+ *       closed, and a line from the moment that it has a file until it has
+ * none. O2  Nobody holds the lock while a process forks, so that the child can
+ * take it; nor does anybody open or close the file of a line in that moment.
  *
- * The list is the one thing here that all stores of a process share.
+ * These lists are the one thing here that all stores of a process share.
  */
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "sqlite.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct pdr__opened *first; /* guarded by lock */
+static struct pdr__opened *stores; /* guarded by lock */
+static struct pdr__line *lines;    /* guarded by lock */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* --- forks --------------------------------------------------------------- */
 
 static void before_fork(void)
 {
@@ -40,12 +44,17 @@ static void after_fork(void)
     (void)pthread_mutex_unlock(&lock);
 }
 
+/* A number of a process may be that of its parent, if the child is the first of
+ * a container: so a store is told here that it is not the child's. */
 static void after_fork_in_child(void)
 {
-    for (struct pdr__opened *it = first; it != NULL; it = it->next) {
-        if (it->line != NULL && it->line->fd >= 0)
-            (void)close(it->line->fd);
-        it->line = NULL; /* it may be another file from now on */
+    for (; lines != NULL; lines = lines->next) {
+        (void)close(lines->fd);
+        lines->fd = -1;
+    }
+    for (struct pdr__opened *it = stores; it != NULL; it = it->next) {
+        it->is_inherited = true;
+        PDR_CONTAINER_OF(it, struct pdr__sqlite, opened)->base.process = 0;
     }
     (void)pthread_mutex_unlock(&lock);
 }
@@ -55,29 +64,40 @@ static void watch_forks(void)
     (void)pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }
 
+static void enter(void)
+{
+    (void)pthread_once(&once, watch_forks);
+    (void)pthread_mutex_lock(&lock);
+}
+
+static void leave(void)
+{
+    (void)pthread_mutex_unlock(&lock);
+}
+
+/* --- stores -------------------------------------------------------------- */
+
 static bool is_inherited(const char *path)
 {
     bool found = false;
 
-    for (const struct pdr__opened *it = first; it != NULL && !found;
+    for (const struct pdr__opened *it = stores; it != NULL && !found;
          it = it->next)
-        found = it->process != (int64_t)getpid() && strcmp(it->path, path) == 0;
+        found = it->is_inherited && strcmp(it->path, path) == 0;
     return found;
 }
 
-pdr_rc pdr__opened_add(struct pdr__opened *self, const char *path,
-                       const struct pdr__line *line, pdr_err *err)
+pdr_rc pdr__opened_add(struct pdr__opened *self, const char *path, pdr_err *err)
 {
     bool inherited = false;
 
-    (void)pthread_once(&once, watch_forks);
-    (void)pthread_mutex_lock(&lock);
+    enter();
     inherited = is_inherited(path);
     if (!inherited) {
-        *self = (struct pdr__opened){path, line, (int64_t)getpid(), first};
-        first = self;
+        *self = (struct pdr__opened){path, false, stores};
+        stores = self;
     }
-    (void)pthread_mutex_unlock(&lock);
+    leave();
     if (!inherited)
         return PDR_OK;
     return PDR_FAIL(err, AFTER_FORK, "%s",
@@ -88,14 +108,41 @@ pdr_rc pdr__opened_add(struct pdr__opened *self, const char *path,
 
 void pdr__opened_remove(struct pdr__opened *self)
 {
-    struct pdr__opened **link = &first;
+    struct pdr__opened **link = &stores;
 
     if (self->path == NULL)
         return;
-    (void)pthread_mutex_lock(&lock);
+    enter();
     while (*link != self)
         link = &(*link)->next;
     *link = self->next;
-    (void)pthread_mutex_unlock(&lock);
+    leave();
     self->path = NULL;
+}
+
+/* --- files --------------------------------------------------------------- */
+
+bool pdr__opened_file(struct pdr__line *line, const char *path, int flags)
+{
+    enter();
+    line->fd = open(path, flags, 0600);
+    if (line->fd >= 0) {
+        line->next = lines;
+        lines = line;
+    }
+    leave();
+    return line->fd >= 0;
+}
+
+void pdr__opened_close(struct pdr__line *line)
+{
+    struct pdr__line **link = &lines;
+
+    enter();
+    while (*link != line)
+        link = &(*link)->next;
+    *link = line->next;
+    (void)close(line->fd);
+    line->fd = -1;
+    leave();
 }

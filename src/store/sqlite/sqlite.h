@@ -55,12 +55,13 @@ struct pdr__line {
                          nobody was, or all are gone */
     bool wrote;       /* its last turn at the lock changed the store */
     int64_t left_us;  /* when it gave the lock back; 0: it came back since */
-    int64_t come_back_us; /* that it needs for that, when it was refused */
-    bool was_safe;        /* no sync had failed before the one that began */
+    int64_t come_back_us;   /* that it needs for that, when it was refused */
+    bool was_safe;          /* no sync had failed before the one that began */
+    struct pdr__line *next; /* that is open; guarded by the lock of opened.c */
 };
 
 /* clang-format off */
-#define PDR_LINE_INIT {-1, false, -1, false, 0, 0, 0, false, 0, 0, false}
+#define PDR_LINE_INIT {.fd = -1, .place = -1}
 /* clang-format on */
 
 /* Statements of the writer; their texts stand in sql.h. */
@@ -187,9 +188,8 @@ struct pdr__vfs {
 
 /* A store that this process has open, or that its parent had (opened.c). */
 struct pdr__opened {
-    const char *path;             /* borrowed; NULL: it is not in the list */
-    const struct pdr__line *line; /* borrowed; NULL: closed in this process */
-    int64_t process;              /* that opened it */
+    const char *path;  /* borrowed; NULL: it is not in the list */
+    bool is_inherited; /* by this process, which was forked since */
     struct pdr__opened *next;
 };
 
@@ -246,15 +246,17 @@ void pdr__writer_close(struct pdr__writer *writer);
 /* --- forks (opened.c) -------------------------------------------------------
  */
 
-/* The store at `path`, with its line, is about to be opened. Fails with
- * AFTER_FORK if the parent of this process had it open. All that is handed in
- * must outlive the entry. */
+/* The store at `path`, which must outlive the entry, is about to be opened.
+ * `self` is that of a struct pdr__sqlite. Fails with AFTER_FORK if the parent
+ * of this process had it open. */
 PDR_MUST_CHECK pdr_rc pdr__opened_add(struct pdr__opened *self,
-                                      const char *path,
-                                      const struct pdr__line *line,
-                                      pdr_err *err);
+                                      const char *path, pdr_err *err);
 /* It was closed. One that was not added is fine. */
 void pdr__opened_remove(struct pdr__opened *self);
+/* open() and close() of the file of a line, which no child keeps: no process
+ * forks in the middle of one. False: it cannot be opened, see errno. */
+bool pdr__opened_file(struct pdr__line *line, const char *path, int flags);
+void pdr__opened_close(struct pdr__line *line);
 
 /* --- files (vfs.c, left.c) -------------------------------------------------
  */
