@@ -224,12 +224,10 @@
 #define PDR_REMOVE_ROWS 1000u
 #define PDR_SWEEP_ROWS  1000u
 
-/* Milliseconds for which they may go, since nobody knows how large they are:
- * 1,000 of 1 MiB take a quarter of a second. What is left of a session goes in
- * the steps of a sweep then. A commit has less than a step: it may remove many
- * sessions, and each of them has as long. */
-#define PDR_REMOVE_MS 5
-#define PDR_SWEEP_MS  20
+/* Milliseconds for which they may go in a transaction, since nobody knows how
+ * large they are: 1,000 of 1 MiB take a quarter of a second. What is left of a
+ * session goes in the steps of a sweep then. */
+#define PDR_SWEEP_MS 20
 
 /* Entries that one commit of retention cuts, more or less: it ends at the end
  * of a turn. */

@@ -46,7 +46,7 @@ void pdr__checkpoint_listen(struct pdr__writer *writer)
 
 /* A frame that is not as it was written stays so: whatever is committed behind
  * it would be lost with it. */
-static void note_damage(struct pdr__sqlite *store, int code)
+void pdr__checkpoint_judge(struct pdr__sqlite *store, int code)
 {
     if (code == SQLITE_IOERR_DATA || (code & 0xff) == SQLITE_CORRUPT)
         atomic_store(&store->damaged, true);
@@ -70,7 +70,7 @@ void pdr__checkpoint_after(struct pdr__sqlite *store)
                                      is_long ? SQLITE_CHECKPOINT_RESTART
                                              : SQLITE_CHECKPOINT_PASSIVE,
                                      NULL, NULL);
-    note_damage(store, code);
+    pdr__checkpoint_judge(store, code);
     if (is_long)
         (void)sqlite3_busy_timeout(writer->db, 0);
     writer->checkpoint_at = bytes + AGAIN_BYTES;

@@ -44,6 +44,12 @@ static struct pdr__log_file *mine(sqlite3_file *file)
 
 /* --- the end ------------------------------------------------------------- */
 
+/* Only the frame that ends a commit has a size in its header. */
+static bool ends_commit(const uint8_t header[PDR_FRAME_HEADER])
+{
+    return memcmp(header + 4, "\0\0\0\0", 4) != 0;
+}
+
 /* The header of a frame is written by itself, and that of the last frame last,
  * also where SQLite makes sums anew. Somebody may ask for it after the commit:
  * it was seen here, so nobody has to read it from the file, whose times would
@@ -51,21 +57,25 @@ static struct pdr__log_file *mine(sqlite3_file *file)
 static void see_header(struct pdr__log_file *log, const void *bytes, size_t len,
                        int64_t at)
 {
+    uint32_t frame = 0;
+
     if (len != PDR_FRAME_HEADER || (at - PDR_LOG_HEADER) % FRAME != 0)
         return;
-    log->last = (uint32_t)((at - PDR_LOG_HEADER) / FRAME) + 1;
+    frame = (uint32_t)((at - PDR_LOG_HEADER) / FRAME) + 1;
+    /* SQLite may repeat the last one, to fill a sector, and sync in the middle
+     * of that: the commit ended before. */
+    if (log->last != 0 && frame > log->last && ends_commit(log->last_header))
+        return;
+    log->last = frame;
     memcpy(log->last_header, bytes, PDR_FRAME_HEADER);
 }
 
-/* A sync has ended well. Only the frame that ends a commit has a size in its
- * header; one that no sync came behind is no end (I5). */
+/* A sync has ended well. A commit that none came behind is no end (I5). */
 static void note_end(struct pdr__log_file *log)
 {
-    const uint8_t *header = log->last_header;
-
-    if (log->last == 0 || memcmp(header + 4, "\0\0\0\0", 4) == 0)
+    if (log->last == 0 || !ends_commit(log->last_header))
         return;
-    memcpy(log->end, header, PDR_FRAME_HEADER);
+    memcpy(log->end, log->last_header, PDR_FRAME_HEADER);
     for (size_t i = 0; i < 4; i++) /* in place of the number of its page */
         log->end[i] = (uint8_t)(log->last >> (24 - 8 * i));
     pdr__log_end_seal(log->end);

@@ -190,6 +190,7 @@ static pdr_rc begin_all(struct pdr__sqlite *store, struct group *group,
     if (code != SQLITE_DONE)
         return pdr__sqlite_fail(err, writer->db, code, "beginning a commit");
     pdr__arena_reset(&writer->memory);
+    writer->removing_ms = 0;
     pdr__pack_begin(writer);
     return read_number(store, err);
 }
@@ -316,13 +317,19 @@ static void note_end(const struct pdr__sqlite *store)
 }
 
 /* Of a transaction that is over: did the log have no room for all of it? The
- * frame that makes it a commit is the last, so that one was never whole. */
+ * frame that makes it a commit is the last, so that one was never whole; unless
+ * SQLite repeats it, where the VFS below says that a sector may be torn. */
 static bool lacked_room(const struct pdr__writer *writer)
 {
     struct pdr__file_state state = {.lost = SQLITE_OK};
+    sqlite3_file *file = NULL;
 
     (void)sqlite3_file_control(writer->db, "main", PDR_FCNTL_STATE, &state);
-    return (state.lost & 0xff) == SQLITE_FULL;
+    (void)sqlite3_file_control(writer->db, "main", SQLITE_FCNTL_FILE_POINTER,
+                               &file);
+    return (state.lost & 0xff) == SQLITE_FULL &&
+           (file->pMethods->xDeviceCharacteristics(file) &
+            SQLITE_IOCAP_POWERSAFE_OVERWRITE) != 0;
 }
 
 static void commit(struct pdr__sqlite *store, struct group *group)

@@ -149,6 +149,7 @@ struct pdr__writer {
     uint64_t number;          /* the store's counter, as it will be written */
     uint64_t number_before;   /* as it stands in the store */
     int64_t created_ms;       /* of the store */
+    int64_t removing_ms;      /* that rows of sessions took in a transaction */
     atomic_uint_fast64_t log_bytes; /* of the log after the last commit */
     uint64_t checkpoint_at; /* bytes of the log that start the next one */
     struct pdr__pack pack;
@@ -486,6 +487,9 @@ PDR_MUST_CHECK pdr_rc pdr__writer_settle(struct pdr__sqlite *store,
 /* May anything be written? Fails with IN_DOUBT, STORE_DAMAGED. */
 PDR_MUST_CHECK pdr_rc pdr__may_write(const struct pdr__sqlite *store,
                                      pdr_err *err);
+/* A checkpoint gave this code: if it found damage, nothing may be written any
+ * more (checkpoint.c). */
+void pdr__checkpoint_judge(struct pdr__sqlite *store, int code);
 /* Others find the store by its names: are they still ours? With the lock. Fails
  * with UNSAFE_FILE: then nothing may go into the log. */
 PDR_MUST_CHECK pdr_rc pdr__check_names(const struct pdr__sqlite *store,

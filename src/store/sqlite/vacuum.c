@@ -153,6 +153,7 @@ static pdr_rc copy_log(struct pdr__sqlite *store, struct step *step,
     code = sqlite3_wal_checkpoint_v2(db, "main", SQLITE_CHECKPOINT_FULL, NULL,
                                      NULL);
     (void)sqlite3_busy_timeout(db, 0);
+    pdr__checkpoint_judge(store, code);
     store->writer.vacuum.copied = atomic_load(&store->writer.log_bytes);
     step->waits =
         pdr__file_bytes(store->path) > (uint64_t)pages * PDR_SQLITE_PAGE;

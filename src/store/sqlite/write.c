@@ -504,19 +504,31 @@ static pdr_rc run_for(struct pdr__job *job, enum pdr__sqlite_sql which,
     return change(job, which);
 }
 
+/* All rows of a session, or as many as there is time for in this transaction: a
+ * commit may remove many sessions. */
+static int remove_rows(bool *is_empty, struct pdr__writer *writer,
+                       uint64_t epoch)
+{
+    int64_t began_ms = pdr__monotonic_ms(pdr__clock_system());
+    int64_t left_ms = PDR_SWEEP_MS - writer->removing_ms;
+    uint64_t rows = 0;
+    int code = pdr__sweep_rows(&rows, is_empty, writer, epoch, UINT64_MAX,
+                               began_ms + left_ms);
+
+    writer->removing_ms += pdr__monotonic_ms(pdr__clock_system()) - began_ms;
+    return code;
+}
+
 /* All rows now; or the head to the unseen ones and the rows later (sweep.c), if
  * they are many or take long. */
 static pdr_rc let_go(struct pdr__job *job, pdr_plan *plan, uint64_t epoch)
 {
-    int64_t until_ms = pdr__monotonic_ms(pdr__clock_system()) + PDR_REMOVE_MS;
     int code = pdr__pack_flush(job->writer); /* may have rows of it */
     bool is_empty = false;
-    uint64_t rows = 0;
     pdr_rc rc = PDR_OK;
 
     if (code == SQLITE_OK && !plan->hides) {
-        code = pdr__sweep_rows(&rows, &is_empty, job->writer, epoch, UINT64_MAX,
-                               until_ms);
+        code = remove_rows(&is_empty, job->writer, epoch);
         plan->hides = !is_empty;
     }
     rc = code == SQLITE_OK ? PDR_OK : pdr__job_failed(job, code);

@@ -173,6 +173,31 @@ TEST(sqlite_checkpoint, of_a_damaged_log_is_the_end_of_commits)
     room_leave(&room);
 }
 
+/* A vacuum copies the log, too. */
+TEST(sqlite_checkpoint, of_a_vacuum_is_the_end_of_commits_if_the_log_is_damaged)
+{
+    struct room room;
+    pdr_store *store = NULL;
+    pdr_err err = PDR_ERR_INIT;
+    char byte = 0;
+    int fd = -1;
+
+    room_enter(&room);
+    store = store_open(&room, "");
+    for (uint64_t i = 0; i < 3; i++)
+        grow(store, i);
+    fd = open(room_path(&room, "s.db-wal"), O_RDWR | O_CLOEXEC);
+    ASSERT(fd >= 0 && pread(fd, &byte, 1, 5000000) == 1);
+    byte ^= 1;
+    ASSERT(pwrite(fd, &byte, 1, 5000000) == 1);
+    (void)close(fd);
+    ASSERT_RC(PDR_ECORRUPT, pdr_store_vacuum(NULL, store, NULL, NULL, NULL));
+    ASSERT_RC(PDR_ECORRUPT, try_grow(store, 3, &err));
+    ASSERT_STR("store_damaged", err.reason);
+    pdr_store_close(store);
+    room_leave(&room);
+}
+
 /* --- names ------------------------------------------------------------------
  */
 

@@ -9,6 +9,7 @@
 
 #include "shim_vfs.h"
 #include "sqlite/sqlite.h"
+#include "sqlite/vfs.h"
 
 static struct pdr__sqlite *inside(pdr_store *store)
 {
@@ -90,6 +91,123 @@ TEST(sqlite_log_end, is_none_of_a_commit_that_was_refused)
     pdr_store_close(store);
     room_leave(&room);
     shim_free(shim);
+}
+
+/* --- frames that are repeated -------------------------------------------- */
+
+/* A VFS below that does not promise that a sector is never torn: SQLite repeats
+ * the last frame of a commit then, up to the end of a sector. */
+static sqlite3_vfs padding;
+static sqlite3_io_methods padding_main, padding_log;
+static const sqlite3_io_methods *padding_below;
+static bool padding_is_full;
+
+static int promise_nothing(sqlite3_file *file)
+{
+    (void)file;
+    return 0;
+}
+
+static int have_large_sectors(sqlite3_file *file)
+{
+    (void)file;
+    return 65536;
+}
+
+/* On a full disk all but the last page has room. */
+static int write_padded(sqlite3_file *file, const void *bytes, int len,
+                        sqlite3_int64 at)
+{
+    int code = padding_below->xWrite(
+        file, bytes, padding_is_full ? len - PDR_SQLITE_PAGE : len, at);
+
+    return padding_is_full && code == SQLITE_OK ? SQLITE_FULL : code;
+}
+
+static int open_padded(sqlite3_vfs *self, const char *name, sqlite3_file *file,
+                       int flags, int *out_flags)
+{
+    sqlite3_vfs *below = self->pAppData;
+    int code = below->xOpen(below, name, file, flags, out_flags);
+
+    if (code != SQLITE_OK)
+        return code;
+    if ((flags & SQLITE_OPEN_MAIN_DB) != 0) {
+        padding_main = *file->pMethods;
+        padding_main.xDeviceCharacteristics = promise_nothing;
+        file->pMethods = &padding_main;
+    }
+    if ((flags & SQLITE_OPEN_WAL) != 0) {
+        padding_below = file->pMethods;
+        padding_log = *padding_below;
+        padding_log.xSectorSize = have_large_sectors;
+        padding_log.xWrite = write_padded;
+        file->pMethods = &padding_log;
+    }
+    return SQLITE_OK;
+}
+
+static void padding_begin(void)
+{
+    sqlite3_vfs *below = sqlite3_vfs_find(NULL);
+
+    (void)sqlite3_vfs_unregister(&padding); /* a test before may have failed */
+    padding_is_full = false;
+    padding = *below;
+    padding.zName = "padding";
+    padding.pAppData = below;
+    padding.xOpen = open_padded;
+    ASSERT_INT(SQLITE_OK, sqlite3_vfs_register(&padding, 0));
+}
+
+#define FRAME ((size_t)(PDR_FRAME_HEADER + PDR_SQLITE_PAGE))
+
+/* SQLite syncs in the middle of the last one. */
+TEST(sqlite_log_end, is_the_first_of_frames_that_are_repeated)
+{
+    struct room room;
+    pdr_store *store = NULL;
+    uint8_t end[PDR_LOG_END];
+    size_t frame = 0, len = 0;
+    const char *at = NULL;
+    char *log = NULL;
+
+    padding_begin();
+    room_enter(&room);
+    store = store_open(&room, "?vfs=padding");
+    ASSERT_RC(PDR_OK, append_one(store, "a", 0, NULL, "{}", NULL));
+    ASSERT_RC(PDR_OK, append_one(store, "a", 1, NULL, "{}", NULL));
+    pdr__line_read_end(end, room_path(&room, "s.db-lock"));
+    frame = (size_t)(end[2] << 8 | end[3]);
+    log = room_get(&room, "s.db-wal", &len);
+    ASSERT(frame > 1 && len >= PDR_LOG_HEADER + (frame + 1) * FRAME);
+    at = log + PDR_LOG_HEADER + frame * FRAME; /* the one behind it */
+    assert_memory_equal(at, at - FRAME, 8);    /* the same page and size */
+    assert_memory_not_equal(at - FRAME, at - 2 * FRAME, 8);
+    free(log);
+    ASSERT_INT(2, revision_as_left(&room));
+    pdr_store_close(store);
+    room_leave(&room);
+    ASSERT_INT(SQLITE_OK, sqlite3_vfs_unregister(&padding));
+}
+
+/* The first of them may be there, and makes the commit whole. */
+TEST(sqlite_doubt, is_left_by_a_full_disk_where_frames_are_repeated)
+{
+    struct room room;
+    pdr_store *store = NULL;
+
+    padding_begin();
+    room_enter(&room);
+    store = store_open(&room, "?vfs=padding");
+    ASSERT_RC(PDR_OK, append_one(store, "a", 0, NULL, "{}", NULL));
+    padding_is_full = true;
+    ASSERT_RC(PDR_EUNKNOWN, append_one(store, "a", 1, NULL, "{}", NULL));
+    padding_is_full = false;
+    ASSERT_INT(2, revision_as_left(&room));
+    pdr_store_close(store);
+    room_leave(&room);
+    ASSERT_INT(SQLITE_OK, sqlite3_vfs_unregister(&padding));
 }
 
 /* --- a sync that failed -------------------------------------------------- */

@@ -253,6 +253,54 @@ TEST(sqlite_sweep, takes_over_what_takes_long_to_remove)
     shim_free(shim);
 }
 
+/* All sessions that a commit removes have one time together. The sync that
+ * fails is the second one, so nobody has swept what the commit left. */
+TEST(sqlite_sweep, takes_over_what_takes_long_since_there_are_many)
+{
+    enum { SESSIONS = 60, ROWS = 20 };
+    static pdr_entry entries[ROWS];
+    static pdr_edit edits[SESSIONS];
+    static char ids[SESSIONS][8];
+    const pdr_commit_options options = {.now_ms = 1000};
+    const struct shim_fault fault = {.op = SHIM_SYNC, .nth = 2};
+    struct shim *shim = shim_new("many");
+    struct room room;
+    pdr_store *store = NULL;
+    int64_t unseen = 0;
+
+    for (size_t i = 0; i < ROWS; i++)
+        entries[i].body = PDR_LIT("{}");
+    for (size_t i = 0; i < SESSIONS; i++) {
+        (void)snprintf(ids[i], sizeof(ids[i]), "s%zu", i);
+        edits[i] = edit_of(ids[i], 0);
+        edits[i].entries = entries;
+        edits[i].entry_count = ROWS;
+    }
+    room_enter(&room);
+    store = store_open(&room, "?vfs=many");
+    ASSERT_RC(PDR_OK,
+              pdr_store_commit(NULL, store, edits, SESSIONS, &options, NULL));
+    for (size_t i = 0; i < SESSIONS; i++) {
+        edits[i] = edit_of(ids[i], 1);
+        edits[i].remove = true;
+    }
+    shim_fail(shim, &fault);
+    atomic_store(&look_ms, 1);
+    ASSERT_RC(PDR_OK,
+              pdr_store_commit(NULL, store, edits, SESSIONS, &options, NULL));
+    atomic_store(&look_ms, 0);
+    pdr_store_close(store);
+    store = store_open(&room, "?vfs=many");
+    ASSERT_INT(0, sql_int(&room, "SELECT count(*) FROM sessions"));
+    unseen = sql_int(&room, "SELECT count(*) FROM unseen");
+    ASSERT(unseen > SESSIONS / 2 && unseen < SESSIONS);
+    ASSERT_RC(PDR_OK, sweep(store, NULL, NULL));
+    ASSERT_INT(0, sql_int(&room, "SELECT count(*) FROM log"));
+    pdr_store_close(store);
+    room_leave(&room);
+    shim_free(shim);
+}
+
 /* Rows of 1 MiB and more may go in a step: it looks at the clock before it has
  * taken many of them. */
 TEST(sqlite_sweep, ends_a_step_that_takes_long)
