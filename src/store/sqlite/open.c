@@ -313,20 +313,13 @@ pdr_rc pdr__renew_log(struct pdr__sqlite *store, pdr_err *err)
 
 /* Not with the busy handler of SQLite, which does not wait for the lock of a
  * checkpoint: a process that was killed in one may still be dying. */
-static pdr_rc make_log_safe(struct pdr__sqlite *store, bool is_first,
-                            pdr_err *err)
+static pdr_rc copy_left(struct pdr__sqlite *store, bool is_first, pdr_err *err)
 {
     const struct timespec rest = {0, 5000000};
     int64_t deadline = pdr__monotonic_ms(pdr__clock_system()) + READERS_MS;
     pdr_err why = PDR_ERR_INIT;
-    pdr_rc rc = PDR_OK;
+    pdr_rc rc = pdr__checkpoint_all(store, is_first, &why);
 
-    if (is_first)
-        rc = pdr__renew_log(store, &why);
-    else if (!pdr__line_has_synced(&store->line)) /* I6 */
-        rc = pdr__writer_settle(store, &why);
-    if (rc == PDR_OK)
-        rc = pdr__checkpoint_all(store, is_first, &why);
     if (rc == PDR_EBUSY && is_safe(store))
         return pdr__checkpoint_all(store, false, err);
     while (rc == PDR_EBUSY &&
@@ -336,9 +329,23 @@ static pdr_rc make_log_safe(struct pdr__sqlite *store, bool is_first,
     }
     if (rc == PDR_OK && is_first)
         pdr__line_sync_ended(&store->line, NULL); /* the log is empty */
-    else if (rc != PDR_OK && err != NULL)
+    if (rc != PDR_OK && !is_first && strcmp(why.reason, "disk_full") == 0)
+        return PDR_OK; /* what others committed is safe in the log */
+    if (rc != PDR_OK && err != NULL)
         *err = why;
     return rc;
+}
+
+static pdr_rc make_log_safe(struct pdr__sqlite *store, bool is_first,
+                            pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    if (is_first)
+        rc = pdr__renew_log(store, err);
+    else if (!pdr__line_has_synced(&store->line)) /* I6 */
+        rc = pdr__writer_settle(store, err);
+    return rc == PDR_OK ? copy_left(store, is_first, err) : rc;
 }
 
 /* SQLite opens a file that it may only read without a word. */

@@ -313,6 +313,29 @@ TEST(sqlite_doubt, stays_if_it_cannot_be_ended)
     }
 }
 
+/* What others have committed is safe: that it cannot be copied is no reason to
+ * refuse those who come. */
+TEST(sqlite_open, needs_no_room_while_others_have_the_store_open)
+{
+    struct shim *shim = shim_new("later");
+    struct room room;
+    pdr_store *store = NULL, *later = NULL;
+
+    room_enter(&room);
+    store = store_open(&room, "");
+    ASSERT_RC(PDR_OK, append_one(store, "a", 0, NULL, "{}", NULL));
+    shim_fail(shim, &full_disk);
+    later = store_open(&room, "?vfs=later");
+    ASSERT(shim_failed(shim) > 0);
+    ASSERT_INT(1, revision_of(later, "a"));
+    shim_fail(shim, &no_fault);
+    ASSERT_RC(PDR_OK, append_one(later, "a", 1, NULL, "{}", NULL));
+    pdr_store_close(later);
+    pdr_store_close(store);
+    room_leave(&room);
+    shim_free(shim);
+}
+
 TEST(sqlite_doubt, is_over_when_all_is_in_the_main_file)
 {
     struct doubt d;
