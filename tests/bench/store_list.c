@@ -303,7 +303,7 @@ static void set_filters(size_t sessions)
     lists[1].filter.agent = pdr_str_c("agent-7");
     lists[2].filter.by_state = true;
     lists[2].filter.state = PDR_SESSION_WAITING;
-    lists[3].filter.changed_from_ms = BEGIN_MS + 1;
+    lists[3].filter.changed_from_ms = BEGIN_MS; /* that of the first one */
     lists[3].filter.changed_to_ms = BEGIN_MS + (int64_t)sessions * SPACE_MS / 2;
     lists[3].sql = lists[0].sql;
     lists[4].filter.property = pdr_str_c("team");
