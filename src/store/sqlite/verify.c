@@ -590,30 +590,28 @@ static int read_page(const struct pages *pages, uint32_t number)
                                             PDR_SQLITE_PAGE);
 }
 
-/* Damaged, and not only for a moment? A code of SQLite. */
-static int look_at(const struct pages *pages, uint32_t number)
+/* I4. Whether a page stands in the WAL is asked before waiting: after a process
+ * died in a checkpoint, hundreds can be half written. */
+static pdr_rc check_page(struct pages *pages, uint32_t number, int *code,
+                         pdr_err *err)
 {
     const struct timespec rest = {0, 3000000};
-    int code = read_page(pages, number);
-
-    for (unsigned i = 1; i < LOOKS && code == SQLITE_IOERR_DATA; i++) {
-        (void)nanosleep(&rest, NULL);
-        code = read_page(pages, number);
-    }
-    return code == SQLITE_IOERR_SHORT_READ ? SQLITE_OK : code;
-}
-
-/* I4 */
-static pdr_rc judge_page(struct pages *pages, uint32_t number, pdr_err *err)
-{
     pdr_rc rc = PDR_OK;
 
-    if (pages->in_log == NULL)
+    *code = read_page(pages, number);
+    if (*code == SQLITE_IOERR_DATA && pages->in_log == NULL)
         rc = pdr__left_pages(&pages->in_log, pages->count,
                              pages->v->store->log_path, err);
-    if (rc == PDR_OK && (pages->in_log[number / 8] >> number % 8 & 1) == 0)
+    if (rc != PDR_OK || *code != SQLITE_IOERR_DATA ||
+        (pages->in_log[number / 8] >> number % 8 & 1) != 0)
+        return rc;
+    for (unsigned i = 1; i < LOOKS && *code == SQLITE_IOERR_DATA; i++) {
+        (void)nanosleep(&rest, NULL); /* damaged, and not only for a moment? */
+        *code = read_page(pages, number);
+    }
+    if (*code == SQLITE_IOERR_DATA)
         tell_page(pages->v, number);
-    return rc;
+    return PDR_OK;
 }
 
 /* The main file of a reader that has read page 1, so it is known whether there
@@ -641,13 +639,13 @@ static pdr_rc check_pages(struct verify *v, pdr_err *err)
     pdr_rc rc = PDR_OK;
 
     for (uint32_t n = 1; n <= pages.count && rc == PDR_OK; n++) {
-        code = look_at(&pages, n);
-        if (code == SQLITE_IOERR_DATA)
-            rc = judge_page(&pages, n, err);
-        else if (code != SQLITE_OK)
+        rc = check_page(&pages, n, &code, err);
+        if (code != SQLITE_OK && code != SQLITE_IOERR_DATA &&
+            code != SQLITE_IOERR_SHORT_READ)
             break;
+        code = SQLITE_OK;
     }
-    if (rc == PDR_OK && code != SQLITE_OK && code != SQLITE_IOERR_DATA)
+    if (rc == PDR_OK && code != SQLITE_OK)
         rc = pdr__sqlite_fail(err, v->reader->db, code, "verifying");
     pdr__free(pages.in_log);
     return rc;
