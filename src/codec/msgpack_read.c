@@ -194,7 +194,7 @@ static bool begin(struct mp_reader *r, pdr_str input)
                                   MP_TEXT_SLACK);
 
     r->p = (const unsigned char *)input.ptr;
-    r->end = r->p + input.len;
+    r->end = input.len > 0 ? r->p + input.len : r->p; /* p may be NULL */
     r->cap = nodes < r->limits.nodes ? (uint32_t)nodes : r->limits.nodes;
     r->block = pdr__block_new(r->cap, 0);
     r->text = r->to = pdr__alloc(cap);

@@ -131,7 +131,8 @@ pdr_rc pdr__xml_put_text(pdr_buf *out, pdr_str text, bool attribute,
 static pdr_rc keep_escapes(pdr_buf *out, uint32_t *info, pdr_str text,
                            pdr_err *err)
 {
-    const char *p = text.ptr, *end = text.ptr + text.len;
+    const char *p = text.len > 0 ? text.ptr : ""; /* it may be NULL */
+    const char *end = p + text.len;
     pdr_rc rc = PDR_OK;
 
     while (rc == PDR_OK && p < end) {
