@@ -3,7 +3,7 @@
  * that goes on in the store that is copied: nobody ever sees half a session,
  * and the next copy goes on where that one ended.
  *
- * 25 kills in a normal run, 500 with PERDURE_SOAK.
+ * 25 kills at scale 1.
  */
 #include <unistd.h>
 
@@ -150,7 +150,7 @@ static void fill(struct place *place, const struct room *room)
 
 TEST(copy, killed_at_any_moment_is_whole_or_goes_on)
 {
-    unsigned rounds = getenv("PERDURE_SOAK") != NULL ? 500 : 25;
+    unsigned rounds = (unsigned)test_times(25, 3);
     struct place place = {.origin = NULL};
     struct tally *tally = &place.tally;
     uint64_t random = 20261;
@@ -164,7 +164,7 @@ TEST(copy, killed_at_any_moment_is_whole_or_goes_on)
     took = monotonic_us() - took;
     judge(&place, true);
     /* Moments are drawn; some more, until there was one of each kind. */
-    for (unsigned i = 0; i < rounds || (!met_all(tally) && i < 10 * rounds);
+    for (unsigned i = 0; i < rounds || (!met_all(tally) && i < rounds + 250);
          i++) {
         enum process_end end = PROCESS_RUNS;
 

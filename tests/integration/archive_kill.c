@@ -2,7 +2,7 @@
  * archive_kill.c - imports that are killed at any moment, beside a writer that
  * goes on: nobody ever sees half a document, and what was staged is cleared.
  *
- * 12 kills in a normal run, 300 with PERDURE_SOAK.
+ * 12 kills at scale 1.
  */
 #include <inttypes.h>
 #include <unistd.h>
@@ -134,7 +134,7 @@ static void clear(pdr_store *store)
 
 TEST(import, killed_at_any_moment_is_whole_or_not_there)
 {
-    unsigned rounds = getenv("PERDURE_SOAK") != NULL ? 300 : 12;
+    unsigned rounds = (unsigned)test_times(12, 3);
     struct tally tally = {0, 0, 0, 0};
     struct room room;
     pdr_store *store = NULL;
@@ -151,7 +151,7 @@ TEST(import, killed_at_any_moment_is_whole_or_not_there)
     ASSERT_INT(1, tally.shown);
     /* More if none of them was killed in the middle: how long an import takes
      * depends on who else is at work. */
-    for (unsigned i = 0; i < rounds || (tally.staged == 0 && i < 8 * rounds);
+    for (unsigned i = 0; i < rounds || (tally.staged == 0 && i < rounds + 100);
          i++) {
         import_and_kill(store, uri,
                         took * (int64_t)random_below(&random, 1100) / 1000,

@@ -2,7 +2,7 @@
  * archive_retain_kill.c - retention that is killed at any moment: what it
  * leaves is whole, no result lost its call, and the next one goes on.
  *
- * 10 kills in a normal run, 300 with PERDURE_SOAK.
+ * 10 kills at scale 1.
  */
 #include <inttypes.h>
 
@@ -112,7 +112,7 @@ static void retain_and_kill(pdr_store *store, const char *uri,
 
 TEST(retain, killed_at_any_moment_leaves_a_whole_session)
 {
-    unsigned kills = getenv("PERDURE_SOAK") != NULL ? 300 : 10;
+    unsigned kills = (unsigned)test_times(10, 3);
     struct tally tally = {0};
     struct room room;
     struct past past;
@@ -124,7 +124,8 @@ TEST(retain, killed_at_any_moment_leaves_a_whole_session)
     (void)snprintf(uri, sizeof(uri), "sqlite:%s", room_path(&room, "a.db"));
     ASSERT_RC(PDR_OK, pdr_store_open(&store, uri, NULL));
     past_long(&past, TURNS);
-    for (unsigned i = 0; tally.killed < kills && i < 10 * kills; i++) {
+    for (unsigned i = 0;
+         (tally.killed < kills || tally.between == 0) && i < 10 * kills; i++) {
         struct moment moment = {
             .gone = i % 5 == 0 ? 0 : random_below(&random, 2 * TURNS),
             .after_us = random_below(&random, 3000)};
@@ -133,7 +134,7 @@ TEST(retain, killed_at_any_moment_leaves_a_whole_session)
     print_message("kills %u: before the first commit %u, between two %u, "
                   "after the last %u\n",
                   tally.killed, tally.before, tally.between, tally.after);
-    ASSERT_INT(kills, tally.killed);
+    ASSERT(tally.killed >= kills);
     ASSERT(tally.between > 0);
     past_dispose(&past);
     pdr_store_close(store);

@@ -5,11 +5,6 @@
  */
 #include "backup_harness.h"
 
-static bool is_soak(void)
-{
-    return getenv("PERDURE_SOAK") != NULL;
-}
-
 static void finish(struct backup_harness *harness, const char *what)
 {
     backup_print(harness, what);
@@ -22,7 +17,7 @@ TEST(backup, is_of_one_moment_while_processes_write)
 {
     struct backup_harness harness;
 
-    backup_moments(&harness, is_soak() ? 300 : 12, backup_copy);
+    backup_moments(&harness, test_times(12, 2), backup_copy);
     ASSERT(harness.mistakes > 0 || harness.commits > 0);
     ASSERT(harness.mistakes > 0 || harness.steps > 0);
     ASSERT(harness.mistakes > 0 || harness.checkpoints > 0);
@@ -34,7 +29,7 @@ TEST(backup, leaves_all_as_it_was_when_any_file_operation_fails)
     struct backup_harness harness;
 
     backup_init(&harness);
-    backup_fail(&harness, is_soak() ? 1 : 23);
+    backup_fail(&harness, test_every(23));
     ASSERT(harness.mistakes > 0 || harness.refused > 0);
     finish(&harness, "failing operations");
 }
@@ -44,7 +39,7 @@ TEST(backup, leaves_all_as_it_was_when_it_is_killed)
     struct backup_harness harness;
 
     backup_init(&harness);
-    backup_kill(&harness, is_soak() ? 1 : 19);
+    backup_kill(&harness, test_every(19));
     ASSERT(harness.mistakes > 0 || harness.killed > 0);
     ASSERT(harness.mistakes > 0 || harness.left > 0);
     finish(&harness, "killed");

@@ -2,8 +2,8 @@
  * store_call_faults.c - every call of a store fails, once or from then on, and
  * commits in each way that they can.
  *
- * In a normal run each call fails but for reads, which are three in four: of
- * them every 23rd does. PERDURE_SOAK tries each read, too.
+ * At scale 1 each call fails but for reads, which are three in four: of them
+ * every 23rd does.
  */
 #include "file_faults.h"
 
@@ -12,8 +12,7 @@
 static void fail_calls(struct fault_harness *harness, enum fault_call call,
                        enum fault_way way, bool for_ever)
 {
-    bool all = call != FAULT_READ || getenv("PERDURE_SOAK") != NULL;
-    size_t apart = all ? 1 : READS_APART;
+    size_t apart = test_every(call == FAULT_READ ? READS_APART : 1);
     size_t nth = 1;
     bool failed = true;
 

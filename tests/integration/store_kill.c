@@ -40,8 +40,8 @@ TEST(undisturbed_writers, do_what_the_judge_expects)
 
 TEST(killed_writers, lose_nothing_double_nothing_and_fork_nothing)
 {
-    bool is_long = getenv("PERDURE_SOAK") != NULL;
-    struct kill_plan plan = {.kills = 150,
+    size_t wanted = test_times(300, 30);
+    struct kill_plan plan = {.kills = wanted < 150 ? wanted : 150,
                              .between = 30,
                              .processes = 4,
                              .threads = 2,
@@ -49,7 +49,6 @@ TEST(killed_writers, lose_nothing_double_nothing_and_fork_nothing)
                              .pause_ms = 120,
                              .seed = 1,
                              .keep = true};
-    size_t wanted = is_long ? 5000 : 300;
     struct kill_result all = {0}, one;
 
     while (all.kills < wanted && kill_result_bad(&all) == 0) {

@@ -2,16 +2,11 @@
  * store_migrate.c - stores of version 1 become stores of version 2, whatever
  * happens on the way.
  *
- * In a normal run every file operation of the migration of a true old file
- * fails, and is the last of a killed process; of a larger store every 97th
- * fails, and its process is killed at random. PERDURE_SOAK tries more of these.
+ * At scale 1 every file operation of the migration of a true old file fails,
+ * and is the last of a killed process; of a larger store every 97th fails, and
+ * its process is killed at random.
  */
 #include "migrate_harness.h"
-
-static bool is_soak(void)
-{
-    return getenv("PERDURE_SOAK") != NULL;
-}
 
 static void finish(struct migrate_harness *harness, const char *what)
 {
@@ -45,11 +40,11 @@ TEST(migration, is_whole_when_any_file_operation_fails)
     struct migrate_harness harness;
 
     migrate_init(&harness, OLD_SAMPLE);
-    migrate_fail(&harness, 1);
+    migrate_fail(&harness, test_every(1));
     ASSERT(harness.old > 0 && harness.new > 0 && harness.refused > 0);
     finish(&harness, "failing operations");
     migrate_init(&harness, OLD_GROWN);
-    migrate_fail(&harness, is_soak() ? 7 : 97);
+    migrate_fail(&harness, test_every(97));
     finish(&harness, "failing operations, larger");
 }
 
@@ -58,7 +53,7 @@ TEST(migration, is_whole_when_it_is_killed_at_any_file_operation)
     struct migrate_harness harness;
 
     migrate_init(&harness, OLD_KEYED);
-    migrate_kill(&harness, 1);
+    migrate_kill(&harness, test_every(1));
     ASSERT(harness.old > 0 && harness.new > 0);
     finish(&harness, "killed");
 }
@@ -68,7 +63,7 @@ TEST(migration, is_whole_when_it_is_killed_at_random)
     struct migrate_harness harness;
 
     migrate_init(&harness, OLD_GROWN);
-    migrate_kill_at_random(&harness, is_soak() ? 500 : 30);
+    migrate_kill_at_random(&harness, test_times(30, 3));
     finish(&harness, "killed at random");
 }
 
@@ -77,7 +72,7 @@ TEST(migration, is_whole_when_power_is_lost)
     struct migrate_harness harness;
 
     migrate_init(&harness, OLD_SAMPLE);
-    migrate_lose_power(&harness, is_soak());
+    migrate_lose_power(&harness, test_scale() >= 10);
     ASSERT(harness.old > 0 && harness.new > 0);
     finish(&harness, "power loss");
     migrate_init(&harness, OLD_GROWN);

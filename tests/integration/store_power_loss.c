@@ -2,9 +2,9 @@
  * store_power_loss.c - power is lost in front of and behind every sync: what
  * was acknowledged is there, and nothing is there by half.
  *
- * In a normal run all, nothing, and some sectors of what was not synced is lost
- * at each of these points, and two of five other parts of it, in turn.
- * PERDURE_SOAK tries each, also behind every single write.
+ * At scale 1 all, nothing, and some sectors of what was not synced is lost at
+ * each of these points, and two of five other parts of it, in turn. From 10 on
+ * each is tried, also behind every single write.
  */
 #include "power_harness.h"
 
@@ -27,7 +27,7 @@ TEST(power_loss, takes_nothing_that_was_acknowledged_and_leaves_nothing_half)
 {
     struct power_report report;
 
-    power_run(&report, POWER_WHOLE, getenv("PERDURE_SOAK") != NULL);
+    power_run(&report, POWER_WHOLE, test_scale() >= 10);
     power_print(&report);
     ASSERT_SIZE(0, image_mistakes(&report.images));
     check_met(&report);
@@ -39,7 +39,7 @@ TEST(power_loss, takes_nothing_while_the_store_is_opened_after_another_one)
 {
     struct power_report report;
 
-    power_run_twice(&report, getenv("PERDURE_SOAK") != NULL);
+    power_run_twice(&report, test_scale() >= 10);
     power_print(&report);
     ASSERT_SIZE(0, image_mistakes(&report.images));
     check_met(&report);

@@ -22,7 +22,6 @@
 
 #define WRITERS   4u
 #define KILLS     90u
-#define SOAK      600u
 #define BETWEEN   15u    /* kills between two judgements */
 #define PAUSE_US  150000 /* between two kills, at most */
 #define SHORT     40u    /* entries of a generation */
@@ -485,7 +484,7 @@ static void run_round(struct trial *t)
 
 TEST(killed_stagers, leave_the_old_session_or_the_new_one)
 {
-    size_t kills = getenv("PERDURE_SOAK") != NULL ? SOAK : KILLS;
+    size_t kills = test_times(KILLS, BETWEEN);
     struct trial t = {.random = 7};
 
     room_enter(&t.room);

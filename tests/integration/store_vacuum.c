@@ -10,11 +10,6 @@
 #include "processes.h"
 #include "space_harness.h"
 
-static bool is_soak(void)
-{
-    return getenv("PERDURE_SOAK") != NULL;
-}
-
 static void finish(struct vacuum_harness *harness, const char *what)
 {
     vacuum_print(harness, what);
@@ -28,7 +23,7 @@ TEST(vacuum, takes_no_row_when_any_file_operation_fails)
     struct vacuum_harness harness;
 
     vacuum_init(&harness);
-    vacuum_fail(&harness, is_soak() ? 1 : 9);
+    vacuum_fail(&harness, test_every(9));
     ASSERT(harness.refused > 0 && harness.shorter > 0);
     finish(&harness, "failing operations");
 }
@@ -38,7 +33,7 @@ TEST(vacuum, takes_no_row_when_it_is_killed_at_any_file_operation)
     struct vacuum_harness harness;
 
     vacuum_init(&harness);
-    vacuum_kill(&harness, is_soak() ? 1 : 11);
+    vacuum_kill(&harness, test_every(11));
     finish(&harness, "killed");
 }
 

@@ -35,6 +35,35 @@ static struct {
 } roles[MAX_ROLES];
 static size_t role_count;
 
+/* --- scale --------------------------------------------------------------- */
+
+double test_scale(void)
+{
+    const char *text = getenv("PERDURE_SCALE");
+    char *end = NULL;
+    double scale = text != NULL ? strtod(text, &end) : 1;
+
+    if (text == NULL || (*text != '\0' && *end == '\0' && scale > 0))
+        return scale;
+    fprintf(stderr, "PERDURE_SCALE is '%s': it must be a number above 0\n",
+            text);
+    exit(2);
+}
+
+size_t test_times(size_t usual, size_t least)
+{
+    double times = (double)usual * test_scale();
+
+    return times > (double)least ? (size_t)times : least;
+}
+
+size_t test_every(size_t step)
+{
+    double every = (double)step / test_scale();
+
+    return every > 1 ? (size_t)every : 1;
+}
+
 /* --- counting allocator -------------------------------------------------- */
 
 /* Size in front of each block; 16 bytes keep the alignment. */

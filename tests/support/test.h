@@ -21,6 +21,19 @@
 
 #include <perdure.h>
 
+/* Was this built with AddressSanitizer or ThreadSanitizer? They have memory and
+ * time of their own. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TEST_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define TEST_SANITIZED 1
+#endif
+#endif
+#ifndef TEST_SANITIZED
+#define TEST_SANITIZED 0
+#endif
+
 typedef void (*test_fn)(void);
 
 void test_register(const char *noun, const char *sentence, test_fn fn,
@@ -28,6 +41,16 @@ void test_register(const char *noun, const char *sentence, test_fn fn,
 void test_covers(const char *id);
 /* Ends the test; whoever runs the tests gets to read the reason. */
 void test_skip(const char *reason);
+
+/* How long a search is, for the harnesses: PERDURE_SCALE, or 1. A tenth is for
+ * sanitizers, ten and more for `make soak`. */
+double test_scale(void);
+/* So many at scale 1, and `least` at any scale: what a harness must meet to
+ * show anything. */
+size_t test_times(size_t usual, size_t least);
+/* One of so many at scale 1; every single one at a scale that is large enough.
+ */
+size_t test_every(size_t step);
 
 /* Allocations through the library that are alive, and all since the start. */
 size_t test_live_allocations(void);

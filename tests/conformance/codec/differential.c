@@ -8,7 +8,6 @@
 
 #define SEED         UINT64_C(0x70657264757265)
 #define DOCUMENTS    100000u
-#define SOAK_FACTOR  50u
 #define MAX_DOCUMENT 8192
 #define DEEP_ONE_IN  1000u
 #define MAX_NAMES    64
@@ -619,7 +618,7 @@ static bool compare(struct differential_other *other, struct counts *counts,
 }
 
 static void report(const struct differential_other *other,
-                   const struct counts *counts)
+                   const struct counts *counts, size_t total)
 {
     fprintf(stderr, "%s: both accept %zu, both refuse %zu, by a rule %zu",
             other->name, counts->both, counts->neither, counts->by_rule);
@@ -634,8 +633,8 @@ static void report(const struct differential_other *other,
     if (other->may_differ != NULL)
         assert_true(other->different_values > 0);
     /* A generator that only makes one kind of document tests nothing. */
-    assert_true(counts->both > DOCUMENTS / 4);
-    assert_true(counts->neither > DOCUMENTS / 4);
+    assert_true(counts->both > total / 4);
+    assert_true(counts->neither > total / 4);
 }
 
 void differential_run(struct differential_other *other)
@@ -645,8 +644,7 @@ void differential_run(struct differential_other *other)
     pdr_buf texts[2] = {PDR_BUF_INIT(MAX_DOCUMENT * 4),
                         PDR_BUF_INIT(MAX_DOCUMENT * 4)};
     bool good = true;
-    size_t total =
-        DOCUMENTS * (getenv("PERDURE_SOAK") != NULL ? SOAK_FACTOR : 1u);
+    size_t total = test_times(DOCUMENTS, DOCUMENTS);
 
     for (size_t i = 0; i < total && good; i++) {
         pdr_buf *text = &texts[i % 2], *before = &texts[(i + 1) % 2];
@@ -663,5 +661,5 @@ void differential_run(struct differential_other *other)
     pdr_buf_dispose(&texts[1]);
     if (!good)
         fail_msg("a difference from %s without a rule", other->name);
-    report(other, &counts);
+    report(other, &counts, total);
 }

@@ -8,13 +8,9 @@
 #include "corpus.h"
 #include "json_maker.h"
 
-#define SEEDS       1000u
-#define SOAK_FACTOR 50u
 static uint64_t seeds(void)
 {
-    const char *soak = getenv("PERDURE_SOAK");
-
-    return soak != NULL && soak[0] == '1' ? SEEDS * SOAK_FACTOR : SEEDS;
+    return test_times(1000, 100);
 }
 
 static void check(const char *name, const pdr_buf *json)

@@ -201,7 +201,7 @@ static char *long_string(size_t count, size_t *len)
 
 TEST(long_string, takes_memory_in_proportion)
 {
-    size_t count = getenv("PERDURE_SOAK") != NULL ? (size_t)1 << 30 : 8u << 20;
+    size_t count = test_times(8u << 20, 1u << 20);
     size_t len = 0;
     char *text = long_string(count, &len);
     pdr_value *state = NULL;

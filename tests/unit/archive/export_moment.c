@@ -634,11 +634,7 @@ static long peak_kb(void)
     return kb;
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define PEAK_KB (1024L * 1024)
-#else
-#define PEAK_KB (24L * 1024)
-#endif
+#define PEAK_KB (TEST_SANITIZED ? 1024L * 1024 : 24L * 1024)
 
 /* Export the session "l" of a store, and see how much memory that took. */
 TEST_ROLE(exporter)

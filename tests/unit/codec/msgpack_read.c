@@ -695,7 +695,7 @@ TEST(msgpack_read, agrees_with_the_walk_on_thousands_of_mutations)
         LONG_STRING,
         EXTENSIONS,
     };
-    size_t rounds = getenv("PERDURE_SOAK") != NULL ? 200000 : 4000;
+    size_t rounds = test_times(4000, 400);
     size_t good = 0;
 
     random_state = 20240607;

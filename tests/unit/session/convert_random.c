@@ -4,7 +4,7 @@
  * Sessions of all shapes are changed at random places, with values that mean
  * something to a conversion: notes, sentinels, names of the other shape. Some
  * are converted first, so that their notes no longer fit. Whatever is still a
- * session must come back equal. The seed is fixed; PERDURE_SOAK gives more.
+ * session must come back equal. The seed is fixed.
  */
 #include "doc_text.h"
 #include "session_trip.h"
@@ -312,7 +312,7 @@ static bool check(const pdr_value *document, pdr_session_shape to, int number)
 
 TEST(conversion, loses_nothing_of_changed_sessions)
 {
-    int rounds = getenv("PERDURE_SOAK") != NULL ? 400000 : 6000, tried = 0;
+    int rounds = (int)test_times(6000, 600), tried = 0;
     uint64_t seed = 20261116;
 
     for (int i = 0; i < rounds; i++) {

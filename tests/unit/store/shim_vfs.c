@@ -500,7 +500,7 @@ TEST(shim_power_loss, finds_no_fault_in_commits_that_are_synced)
 {
     struct verdict verdict;
 
-    run_and_lose(&verdict, "FULL", false, getenv("PERDURE_SOAK") != NULL);
+    run_and_lose(&verdict, "FULL", false, test_scale() >= 10);
     ASSERT(verdict.points > 2 * COMMITS);
     ASSERT_SIZE(0, verdict.bad);
 }

@@ -60,7 +60,7 @@ TEST(sqlite_opened, leaves_no_child_a_file_with_locks)
     room_enter(&room);
     pdr_store_close(store_open(&room, ""));
     ASSERT_INT(0, pthread_create(&thread, NULL, open_and_close, &opener));
-    for (int i = 0; i < FORKS; i++) {
+    for (size_t i = 0, forks = test_times(FORKS, FORKS / 10); i < forks; i++) {
         int status = 0;
         pid_t child = fork();
 

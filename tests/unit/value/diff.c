@@ -390,8 +390,7 @@ static pdr_value *deep_objects(int bottom)
 
 TEST(value_diff, needs_little_stack_for_the_deepest_values)
 {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
-    !defined(__OPTIMIZE__)
+#if TEST_SANITIZED || !defined(__OPTIMIZE__)
     const size_t stack_bytes = 4u << 20; /* frames are several times as large */
 #else
     const size_t stack_bytes = 512u << 10;
