@@ -1,19 +1,16 @@
 /*
  * Many processes at one SQLite store: everybody gets on, and the store holds
- * what each of them was told.
+ * what each of them was told. How long a commit waits says wait/commit of the
+ * benchmarks.
  */
 #include "store_race.h"
 
-#define LONGEST_US 1000000
-#define RUNS       3
+#define RUNS 3
 
-/* A sanitizer slows a process down by how much it looks at memory, not all
- * alike: shares and waits are told there, and asked for elsewhere. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define ASKS_FOR_SHARES 0
-#else
-#define ASKS_FOR_SHARES 1
-#endif
+static unsigned run_ms(size_t usual)
+{
+    return (unsigned)test_times(usual, 500);
+}
 
 static void check(const char *name, const struct race_result *result)
 {
@@ -26,7 +23,6 @@ static void check(const char *name, const struct race_result *result)
     ASSERT(result->acknowledged > 0);
     ASSERT_SIZE(result->acknowledged, result->stored);
     ASSERT(result->longest_us > 0);
-    ASSERT(!ASKS_FOR_SHARES || result->longest_us <= LONGEST_US);
 }
 
 /* What else the machine does at that moment takes its time from some of the
@@ -36,7 +32,9 @@ static void check(const char *name, const struct race_result *result)
  * All else holds in every run. */
 static void check_shares(const char *name, const struct race_plan *plan)
 {
-    bool is_fair = !ASKS_FOR_SHARES;
+    /* A sanitizer slows a process down by how much it looks at memory, not all
+     * alike: shares are shown there, and asked for elsewhere. */
+    bool is_fair = TEST_SANITIZED;
     unsigned run = 0;
 
     do {
@@ -53,8 +51,11 @@ static void check_shares(const char *name, const struct race_plan *plan)
 /* The hard case: who has appended is the first to know the new revision. */
 TEST(contention, on_one_session_loses_nothing_and_starves_nobody)
 {
-    struct race_plan plan = {
-        .processes = 8, .threads = 4, .sessions = 1, .run_ms = 3000, .seed = 1};
+    struct race_plan plan = {.processes = 8,
+                             .threads = 4,
+                             .sessions = 1,
+                             .run_ms = run_ms(3000),
+                             .seed = 1};
 
     check_shares("one session", &plan);
 }
@@ -64,7 +65,7 @@ TEST(contention, on_100_sessions_loses_nothing_and_starves_nobody)
     struct race_plan plan = {.processes = 8,
                              .threads = 4,
                              .sessions = 100,
-                             .run_ms = 3000,
+                             .run_ms = run_ms(3000),
                              .seed = 2};
 
     check_shares("100 sessions", &plan);
@@ -72,8 +73,11 @@ TEST(contention, on_100_sessions_loses_nothing_and_starves_nobody)
 
 TEST(contention, for_a_lease_has_one_holder_at_a_time)
 {
-    struct race_plan plan = {
-        .processes = 8, .threads = 1, .sessions = 1, .run_ms = 2500, .seed = 3};
+    struct race_plan plan = {.processes = 8,
+                             .threads = 1,
+                             .sessions = 1,
+                             .run_ms = run_ms(2500),
+                             .seed = 3};
     struct race_result result;
 
     store_race_lease(&result, &plan);
