@@ -4,9 +4,12 @@
 SETUP := tools/setup
 PREFIX ?= /usr/local
 SECONDS ?= 60
+SCALE ?= 20
 BENCH ?=
 QUICK ?=
 SHORT ?=
+# 1: a warning ends a build that is made anew.
+WERROR ?=
 
 # How each kind of build is configured.
 dev_options :=
@@ -17,17 +20,18 @@ tsan_options := -Db_sanitize=thread -Db_lundef=false
 fuzz_options := -Db_sanitize=address,undefined -Db_lundef=false \
                 -Dfuzzers=true -Dtests=false
 cov_options := -Db_coverage=true -Doptimization=0
-gcc_options := -Dwerror=true
-clang_options := -Dwerror=true
-gcc_env := CC=gcc CXX=g++
-fuzz_env := CC=clang CXX=clang++
-clang_env := CC=clang CXX=clang++
+# Two compilers see all of the code: gcc in most builds, clang in these. Meson
+# finds a compiler cache by itself unless it is told the compiler.
+cache := $(shell command -v ccache)
+asan_env := CC="$(cache) clang" CXX="$(cache) clang++"
+fuzz_env := $(asan_env)
 
 # $(call compile,KIND): make build/KIND unless it is there, and build in it. Meson
 # itself notices later changes of its files. What both print goes to a log, which
 # is shown if they fail; warnings are shown in any case.
 configure = test -f build/$(1)/build.ninja || \
-            $($(1)_env) meson setup $($(1)_options) build/$(1)
+            $($(1)_env) meson setup $($(1)_options) \
+                $(if $(WERROR),-Dwerror=true) build/$(1)
 compile = echo "building perdure ($(1)) ..." && mkdir -p build && \
           if { $(call configure,$(1)) && $(2) ninja -C build/$(1); } \
               >build/$(1).log 2>&1; \
@@ -39,8 +43,10 @@ c_files := find $(wildcard src include tests examples) -name '*.[ch]'
 # A finding of a sanitizer ends the program, so that it cannot be overlooked.
 sanitizers := UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
               TSAN_OPTIONS=halt_on_error=1
+# Programs are several times slower there, so harnesses search for less.
+tenth := PERDURE_SCALE=0.1
 
-.PHONY: build run test bench fuzz asan tsan warnings coverage conformance interop \
+.PHONY: build run test bench fuzz asan tsan coverage conformance interop \
         soak format tidy check install clean help
 
 build: ## build the library and the command, build/perdure (default)
@@ -67,30 +73,26 @@ bench: ## measure; BENCH=name for one, QUICK=1 for each case once
 	    $(if $(QUICK),--quick)
 
 fuzz: ## fuzz for SECONDS=n in total, shared by the targets
-	@$(SETUP) build fuzz
+	@$(SETUP) build clang fuzz
 	@$(call compile,fuzz)
 	@tools/fuzz build/fuzz $(SECONDS)
 
 asan: ## run all tests under AddressSanitizer and UBSan
-	@$(SETUP) build test
+	@$(SETUP) build clang test
 	@$(call compile,asan)
-	@$(sanitizers) tools/run-tests --slow 5 build/asan
+	@$(sanitizers) $(tenth) tools/run-tests --slow 5 --no-broken build/asan
 
 tsan: ## run all tests that start threads under ThreadSanitizer
 	@$(SETUP) build test
 	@$(call compile,tsan)
-	@$(sanitizers) tools/run-tests --slow 10 --threads build/tsan
-
-warnings: ## build everything with gcc and clang, warnings are errors
-	@$(SETUP) build test fuzz
-	@$(call compile,gcc)
-	@$(call compile,clang)
+	@$(sanitizers) $(tenth) tools/run-tests --slow 10 --threads --no-broken \
+	    build/tsan
 
 coverage: ## lines and branches that the tests reach, with a threshold
 	@$(SETUP) build test coverage
 	@$(call compile,cov)
 	@find build/cov -name '*.gcda' -delete
-	@tools/run-tests --slow 5 build/cov
+	@$(tenth) tools/run-tests --slow 5 --no-broken build/cov
 	@tools/coverage build/cov
 
 conformance: ## which numbered statements have a test; SHORT=1 for a summary
@@ -107,14 +109,14 @@ interop: ## tests against third-party packages
 	@$(call compile,dev)
 	@tools/run-tests --suite interop build/dev
 
-soak: ## the long versions of the tests, without a time limit
-	@$(SETUP) build test bench
+soak: ## the long versions of the tests, SCALE=20 times, without a time limit
+	@$(SETUP) build clang test bench
 	@$(call compile,asan)
-	@echo "soak: all tests under ASan with PERDURE_SOAK=1 and no time limit"
-	@$(sanitizers) PERDURE_SOAK=1 tools/run-tests --slow 0 build/asan
+	@echo "soak: all tests under ASan at scale $(SCALE) and without a time limit"
+	@$(sanitizers) PERDURE_SCALE=$(SCALE) tools/run-tests --slow 0 build/asan
 	@$(call compile,dev)
 	@echo "soak: what counts memory, without ASan, which has its own"
-	@PERDURE_SOAK=1 tools/run-tests --slow 0 build/dev archive-large
+	@PERDURE_SCALE=$(SCALE) tools/run-tests --slow 0 build/dev archive-large
 	@tools/setup-python tests/bench/peers/requirements.txt build/peers/venv
 	@$(call compile,release,meson configure build/release -Dbench=true &&)
 	@echo "soak: the same probes on the stores of other libraries and on ours"

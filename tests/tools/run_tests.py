@@ -164,15 +164,44 @@ def _():
            says="only 'b' must fail")
 
 
-@tests.test("interop: runs only when asked for, and may be empty then")
+@tests.test("interop: runs only when asked for")
 def _():
     interop = {"suite": ["perdure:interop"], "script": line("pass")}
     expect("1 passed, 0 failed", {"script": line("pass")}, interop,
            says="not run here")
-    asked = ["--suite", "interop", "--may-be-empty"]
+    asked = ["--suite", "interop"]
     expect("1 passed, 0 failed", {"script": ""}, interop, options=asked)
-    expect("0 passed, 0 failed", {"script": ""}, options=asked,
-           says="nothing to run")
+    status, output = run({"script": ""}, options=asked)
+    assert status == 1 and "there is no such test" in output, output
+
+
+@tests.test("programs with a planted mistake: can be left out, and are counted")
+def _():
+    expect("1 passed, 0 failed", {"script": line("pass")},
+           {"script": line("pass"), "suite": ["perdure:broken"]},
+           options=["--no-broken"], says="`make test` runs them: 1 programs")
+
+
+@tests.test("slowest programs: are listed with their times")
+def _():
+    script = line("pass") + "sleep "
+    status, output = run(*[{"script": script + "0.%d" % (i % 3)}
+                           for i in range(21)])
+    shown = output.splitlines()[-22:-1]
+    assert shown[0].startswith("the slowest 20 of 21 programs"), output
+    assert [float(row.split()[0]) for row in shown[1:]] == sorted(
+        [float(row.split()[0]) for row in shown[1:]], reverse=True), output
+
+
+@tests.test("harnesses: begin before programs that are short")
+def _():
+    script = line("pass")
+    status, output = run({"script": script}, {
+        "script": script, "suite": ["perdure:integration", "perdure:harness"]},
+        {"script": script, "suite": ["perdure:conformance"]})
+    order = [row.split()[1] for row in output.splitlines()
+             if row.startswith("ok ")]
+    assert order.index("p1") < order.index("p0"), output
 
 
 @tests.test("threads: programs that start none are left out, and counted")
