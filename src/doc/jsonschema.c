@@ -540,6 +540,8 @@ static pdr_rc check_node(bool *valid, struct schema_check *check,
     *valid = true;
     if (rc == PDR_OK && node->is_bool)
         return check_bool(valid, check, node, frame, err);
+    if (node->is_nullable && kind == KIND_BIT(PDR_NULL))
+        return rc;
     for (size_t i = 0; rc == PDR_OK && i < node->rule_count; i++) {
         const struct rule *rule = &node->rules[i];
         bool part = true;
@@ -561,7 +563,8 @@ static pdr_rc check_node(bool *valid, struct schema_check *check,
 
 /* --- public -------------------------------------------------------------- */
 
-pdr_rc pdr_schema_new(pdr_schema **out, const pdr_value *schema, pdr_err *err)
+pdr_rc pdr_schema_new(pdr_schema **out, const pdr_value *schema,
+                      const pdr_schema_options *options, pdr_err *err)
 {
     pdr_schema *s = NULL;
     pdr_rc rc = PDR_OK;
@@ -575,7 +578,7 @@ pdr_rc pdr_schema_new(pdr_schema **out, const pdr_value *schema, pdr_err *err)
     /* A copy: it is flat, and does not keep alive what the schema stood in. */
     rc = pdr__value_copy(&s->source, schema, err);
     if (rc == PDR_OK)
-        rc = pdr__schema_load(s, err);
+        rc = pdr__schema_load(s, options, err);
     if (rc == PDR_OK) {
         *out = s;
         s = NULL;

@@ -27,70 +27,84 @@
 #define KIND_INTEGER   (1u << 6)
 
 /* One row per keyword: name, spelling, how it is loaded, the kinds of values
- * that it speaks of; 0: it is no rule. */
+ * that it speaks of (0: it is no rule), and the kinds of its own value that a
+ * lenient load skips and reports. Strictly these are refused. Only a lenient
+ * load knows the rows from `definitions` on. */
 /* clang-format off */
 #define ON_ANY    0x3Fu
 #define ON_NUMBER KIND_BIT(PDR_NUMBER)
 #define ON_STRING KIND_BIT(PDR_STRING)
 #define ON_ARRAY  KIND_BIT(PDR_ARRAY)
 #define ON_OBJECT KIND_BIT(PDR_OBJECT)
-#define KEYWORD_MAP(X)                                                  \
-    X(SCHEMA,         "$schema",              dialect,     0)          \
-    X(ID,             "$id",                  id,          0)          \
-    X(ANCHOR,         "$anchor",              anchor,      0)          \
-    X(REF,            "$ref",                 ref,         ON_ANY)     \
-    X(DEFS,           "$defs",                schemas,     0)          \
-    X(COMMENT,        "$comment",             note_text,   0)          \
-    X(TITLE,          "title",                note_text,   0)          \
-    X(DESCRIPTION,    "description",          note_text,   0)          \
-    X(FORMAT,         "format",               note_text,   0)          \
-    X(DEFAULT,        "default",              note_any,    0)          \
-    X(EXAMPLES,       "examples",             note_list,   0)          \
-    X(DEPRECATED,     "deprecated",           note_bool,   0)          \
-    X(READ_ONLY,      "readOnly",             note_bool,   0)          \
-    X(WRITE_ONLY,     "writeOnly",            note_bool,   0)          \
-    X(TYPE,           "type",                 type,        ON_ANY)     \
-    X(ENUM,           "enum",                 enumeration, ON_ANY)     \
-    X(CONST,          "const",                constant,    ON_ANY)     \
-    X(MINIMUM,        "minimum",              number,      ON_NUMBER)  \
-    X(MAXIMUM,        "maximum",              number,      ON_NUMBER)  \
-    X(ABOVE,          "exclusiveMinimum",     number,      ON_NUMBER)  \
-    X(BELOW,          "exclusiveMaximum",     number,      ON_NUMBER)  \
-    X(MULTIPLE,       "multipleOf",           multiple,    ON_NUMBER)  \
-    X(MIN_LENGTH,     "minLength",            count,       ON_STRING)  \
-    X(MAX_LENGTH,     "maxLength",            count,       ON_STRING)  \
-    X(PATTERN,        "pattern",              pattern,     ON_STRING)  \
-    X(MIN_ITEMS,      "minItems",             count,       ON_ARRAY)   \
-    X(MAX_ITEMS,      "maxItems",             count,       ON_ARRAY)   \
-    X(UNIQUE,         "uniqueItems",          unique,      ON_ARRAY)   \
-    X(PREFIX,         "prefixItems",          list,        ON_ARRAY)   \
-    X(ITEMS,          "items",                schema,      ON_ARRAY)   \
-    X(CONTAINS,       "contains",             schema,      ON_ARRAY)   \
-    X(MIN_CONTAINS,   "minContains",          count,       ON_ARRAY)   \
-    X(MAX_CONTAINS,   "maxContains",          count,       ON_ARRAY)   \
-    X(MIN_PROPERTIES, "minProperties",        count,       ON_OBJECT)  \
-    X(MAX_PROPERTIES, "maxProperties",        count,       ON_OBJECT)  \
-    X(REQUIRED,       "required",             names,       ON_OBJECT)  \
-    X(NEEDS_NAMES,    "dependentRequired",    name_lists,  ON_OBJECT)  \
-    X(NEEDS_SCHEMAS,  "dependentSchemas",     schemas,     ON_OBJECT)  \
-    X(PROPERTIES,     "properties",           schemas,     ON_OBJECT)  \
-    X(PATTERNS,       "patternProperties",    patterns,    ON_OBJECT)  \
-    X(ADDITIONAL,     "additionalProperties", schema,      ON_OBJECT)  \
-    X(NAMES,          "propertyNames",        schema,      ON_OBJECT)  \
-    X(ALL_OF,         "allOf",                list,        ON_ANY)     \
-    X(ANY_OF,         "anyOf",                list,        ON_ANY)     \
-    X(ONE_OF,         "oneOf",                list,        ON_ANY)     \
-    X(NOT,            "not",                  schema,      ON_ANY)     \
-    X(IF,             "if",                   schema,      ON_ANY)     \
-    X(THEN,           "then",                 schema,      ON_ANY)     \
-    X(ELSE,           "else",                 schema,      ON_ANY)
+#define ON_BOOL   KIND_BIT(PDR_BOOL)
+#define BUT(kind) (ON_ANY & ~(kind))
+#define KEYWORD_MAP(X)                                                                 \
+    X(SCHEMA,         "$schema",               dialect,     0,         0)              \
+    X(ID,             "$id",                   id,          0,         BUT(ON_STRING)) \
+    X(ANCHOR,         "$anchor",               anchor,      0,         0)              \
+    X(REF,            "$ref",                  ref,         ON_ANY,    0)              \
+    X(DEFS,           "$defs",                 schemas,     0,         0)              \
+    X(COMMENT,        "$comment",              annotation,  0,         BUT(ON_STRING)) \
+    X(TITLE,          "title",                 annotation,  0,         BUT(ON_STRING)) \
+    X(DESCRIPTION,    "description",           annotation,  0,         BUT(ON_STRING)) \
+    X(FORMAT,         "format",                annotation,  0,         BUT(ON_STRING)) \
+    X(DEFAULT,        "default",               annotation,  0,         0)              \
+    X(EXAMPLES,       "examples",              annotation,  0,         BUT(ON_ARRAY))  \
+    X(DEPRECATED,     "deprecated",            annotation,  0,         BUT(ON_BOOL))   \
+    X(READ_ONLY,      "readOnly",              annotation,  0,         BUT(ON_BOOL))   \
+    X(WRITE_ONLY,     "writeOnly",             annotation,  0,         BUT(ON_BOOL))   \
+    X(TYPE,           "type",                  type,        ON_ANY,    0)              \
+    X(ENUM,           "enum",                  enumeration, ON_ANY,    0)              \
+    X(CONST,          "const",                 constant,    ON_ANY,    0)              \
+    X(MINIMUM,        "minimum",               number,      ON_NUMBER, 0)              \
+    X(MAXIMUM,        "maximum",               number,      ON_NUMBER, 0)              \
+    X(ABOVE,          "exclusiveMinimum",      number,      ON_NUMBER, ON_BOOL)        \
+    X(BELOW,          "exclusiveMaximum",      number,      ON_NUMBER, ON_BOOL)        \
+    X(MULTIPLE,       "multipleOf",            multiple,    ON_NUMBER, 0)              \
+    X(MIN_LENGTH,     "minLength",             count,       ON_STRING, 0)              \
+    X(MAX_LENGTH,     "maxLength",             count,       ON_STRING, 0)              \
+    X(PATTERN,        "pattern",               pattern,     ON_STRING, 0)              \
+    X(MIN_ITEMS,      "minItems",              count,       ON_ARRAY,  0)              \
+    X(MAX_ITEMS,      "maxItems",              count,       ON_ARRAY,  0)              \
+    X(UNIQUE,         "uniqueItems",           unique,      ON_ARRAY,  0)              \
+    X(PREFIX,         "prefixItems",           list,        ON_ARRAY,  0)              \
+    X(ITEMS,          "items",                 schema,      ON_ARRAY,  ON_ARRAY)       \
+    X(CONTAINS,       "contains",              schema,      ON_ARRAY,  0)              \
+    X(MIN_CONTAINS,   "minContains",           count,       ON_ARRAY,  0)              \
+    X(MAX_CONTAINS,   "maxContains",           count,       ON_ARRAY,  0)              \
+    X(MIN_PROPERTIES, "minProperties",         count,       ON_OBJECT, 0)              \
+    X(MAX_PROPERTIES, "maxProperties",         count,       ON_OBJECT, 0)              \
+    X(REQUIRED,       "required",              names,       ON_OBJECT, 0)              \
+    X(NEEDS_NAMES,    "dependentRequired",     name_lists,  ON_OBJECT, 0)              \
+    X(NEEDS_SCHEMAS,  "dependentSchemas",      schemas,     ON_OBJECT, 0)              \
+    X(PROPERTIES,     "properties",            schemas,     ON_OBJECT, 0)              \
+    X(PATTERNS,       "patternProperties",     patterns,    ON_OBJECT, 0)              \
+    X(ADDITIONAL,     "additionalProperties",  schema,      ON_OBJECT, 0)              \
+    X(NAMES,          "propertyNames",         schema,      ON_OBJECT, 0)              \
+    X(ALL_OF,         "allOf",                 list,        ON_ANY,    0)              \
+    X(ANY_OF,         "anyOf",                 list,        ON_ANY,    0)              \
+    X(ONE_OF,         "oneOf",                 list,        ON_ANY,    0)              \
+    X(NOT,            "not",                   schema,      ON_ANY,    0)              \
+    X(IF,             "if",                    schema,      ON_ANY,    0)              \
+    X(THEN,           "then",                  schema,      ON_ANY,    0)              \
+    X(ELSE,           "else",                  schema,      ON_ANY,    0)              \
+    X(DEFINITIONS,    "definitions",           definitions, 0,         0)              \
+    X(NULLABLE,       "nullable",              nullable,    0,         0)              \
+    X(MORE_ITEMS,     "additionalItems",       annotation,  ON_ARRAY,  ON_ANY)         \
+    X(DEPENDENCIES,   "dependencies",          annotation,  ON_OBJECT, ON_ANY)         \
+    X(OTHER_MEMBERS,  "unevaluatedProperties", annotation,  ON_OBJECT, ON_ANY)         \
+    X(OTHER_ITEMS,    "unevaluatedItems",      annotation,  ON_ARRAY,  ON_ANY)         \
+    X(DYNAMIC_REF,    "$dynamicRef",           annotation,  ON_ANY,    ON_ANY)         \
+    X(RECURSIVE_REF,  "$recursiveRef",         annotation,  ON_ANY,    ON_ANY)         \
+    X(CONTENT,        "contentSchema",         annotation,  ON_STRING, ON_ANY)
 /* clang-format on */
 
 enum keyword {
-#define KEYWORD_ENUM(name, text, load, kinds) KW_##name,
+#define KEYWORD_ENUM(name, text, load, kinds, skipped) KW_##name,
     KEYWORD_MAP(KEYWORD_ENUM)
 #undef KEYWORD_ENUM
-        KW_COUNT
+        KW_COUNT,
+    KW_STRICT_COUNT = KW_DEFINITIONS
 };
 
 extern const char *const pdr__keyword_names[KW_COUNT];
@@ -149,6 +163,7 @@ struct schema_node {
     struct rule *rules;
     size_t rule_count;
     bool is_bool, truth; /* a schema that is true or false */
+    bool is_nullable;    /* null matches, whatever the rules say */
     uint8_t mark;        /* while circles are looked for */
     /* Rules that are checked together, NULL if absent. */
     const struct rule *properties, *patterns, *additional, *names;
@@ -182,6 +197,7 @@ struct pending_ref {
 
 struct schema_loader {
     pdr_schema *schema;
+    pdr_schema_options options;
     struct pdr__trail trail;
     struct schema_node *last; /* loaded last (J1) */
     size_t node_count;
@@ -192,8 +208,10 @@ struct schema_loader {
 /* The member of that name of `properties`, or NULL. */
 const struct schema_member *pdr__schema_member(const struct rule *rule,
                                                pdr_str name);
-/* Fill schema->root from schema->source. */
-PDR_MUST_CHECK pdr_rc pdr__schema_load(pdr_schema *schema, pdr_err *err);
+/* Fill schema->root from schema->source; `options` NULL: strictly. */
+PDR_MUST_CHECK pdr_rc pdr__schema_load(pdr_schema *schema,
+                                       const pdr_schema_options *options,
+                                       pdr_err *err);
 /* Give every $ref its node and see that there is no circle (J2). */
 PDR_MUST_CHECK pdr_rc pdr__schema_link(struct schema_loader *loader,
                                        pdr_err *err);

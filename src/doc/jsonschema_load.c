@@ -5,6 +5,10 @@
  *      with it is found here: keywords that nobody knows, values that a keyword
  *      cannot have, patterns that are none. What a check meets later is right.
  *
+ *      Schemas of other programs have more: older drafts, keywords of their
+ *      own. A lenient load takes them, reads everything as draft 2020-12, and
+ *      reports each keyword that it skips or reads as another.
+ *
  * One function per form of value loads all keywords of that form; the table in
  * jsonschema.h says which. Every failure carries the path into the schema.
  *
@@ -20,9 +24,16 @@
 #define DIALECT "https://json-schema.org/draft/2020-12/schema"
 
 const char *const pdr__keyword_names[KW_COUNT] = {
-#define KEYWORD_NAME(name, text, load, kinds) text,
+#define KEYWORD_NAME(name, text, load, kinds, skipped) text,
     KEYWORD_MAP(KEYWORD_NAME)
 #undef KEYWORD_NAME
+};
+
+/* Kinds of values that a lenient load skips with a note. */
+static const unsigned skipped_kinds[KW_COUNT] = {
+#define KEYWORD_SKIPPED(name, text, load, kinds, skipped) skipped,
+    KEYWORD_MAP(KEYWORD_SKIPPED)
+#undef KEYWORD_SKIPPED
 };
 
 /* Where one keyword is loaded. */
@@ -55,6 +66,25 @@ static pdr_rc bad_value(const struct keyword_load *k, const char *wanted,
                          pdr__keyword_names[k->rule->keyword], wanted);
 
     return fail_at(k->loader, k->at, rc, err);
+}
+
+/* Report what a lenient load takes and a strict one refuses. */
+static pdr_rc report_note(const struct keyword_load *k,
+                          pdr_schema_note_kind kind, const char *text,
+                          pdr_err *err)
+{
+    const pdr_schema_options *options = &k->loader->options;
+    struct pdr__trail *trail = &k->loader->trail;
+    pdr_schema_note note = {.kind = kind, .text = pdr_str_c(text)};
+    pdr_rc rc = PDR_OK;
+
+    if (options->note == NULL)
+        return PDR_OK;
+    rc = pdr__trail_pointer(&note.pointer, trail, PDR__SIDE_A, k->at, err);
+    if (rc == PDR_OK)
+        rc = pdr__value_name_bytes(&note.keyword, k->at->name, &trail->scratch,
+                                   err);
+    return rc == PDR_OK ? options->note(&note, err, options->note_arg) : rc;
 }
 
 /* --- memory -------------------------------------------------------------- */
@@ -453,33 +483,19 @@ static pdr_rc load_unique(const struct keyword_load *k, pdr_err *err)
     return PDR_OK;
 }
 
-/* --- notes: they say nothing about values -------------------------------- */
+/* --- annotations: they say nothing about values -------------------------- */
 
-static pdr_rc load_note_any(const struct keyword_load *k, pdr_err *err)
+static pdr_rc load_annotation(const struct keyword_load *k, pdr_err *err)
 {
-    (void)k;
-    (void)err;
-    return PDR_OK;
-}
+    unsigned wrong = skipped_kinds[k->rule->keyword];
 
-static pdr_rc load_note_text(const struct keyword_load *k, pdr_err *err)
-{
-    return pdr_value_kind(k->value) == PDR_STRING
-               ? PDR_OK
-               : bad_value(k, "a string", err);
-}
-
-static pdr_rc load_note_bool(const struct keyword_load *k, pdr_err *err)
-{
-    return pdr_value_kind(k->value) == PDR_BOOL
-               ? PDR_OK
-               : bad_value(k, "true or false", err);
-}
-
-static pdr_rc load_note_list(const struct keyword_load *k, pdr_err *err)
-{
-    return pdr_value_kind(k->value) == PDR_ARRAY ? PDR_OK
-                                                 : bad_value(k, "a list", err);
+    if ((wrong & KIND_BIT(pdr_value_kind(k->value))) == 0)
+        return PDR_OK;
+    return bad_value(k,
+                     (wrong & ON_STRING) == 0  ? "a string"
+                     : (wrong & ON_ARRAY) == 0 ? "a list"
+                                               : "true or false",
+                     err);
 }
 
 /* --- what a schema says about itself ------------------------------------- */
@@ -491,20 +507,47 @@ static bool is_root(const struct keyword_load *k)
 
 static pdr_rc load_dialect(const struct keyword_load *k, pdr_err *err)
 {
-    if (!is_root(k))
-        return bad_value(k, "at the root of the schema", err);
-    if (!pdr_value_text_is(k->value, PDR_LIT(DIALECT)) &&
-        !pdr_value_text_is(k->value, PDR_LIT(DIALECT "#")))
-        return bad_value(k, "\"" DIALECT "\": other dialects are not read",
-                         err);
-    return PDR_OK;
+    bool known = pdr_value_text_is(k->value, PDR_LIT(DIALECT)) ||
+                 pdr_value_text_is(k->value, PDR_LIT(DIALECT "#"));
+
+    if (known && is_root(k))
+        return PDR_OK;
+    if (k->loader->options.lenient && pdr_value_kind(k->value) == PDR_STRING)
+        return report_note(k, PDR_SCHEMA_NOTE_REREAD, "read as draft 2020-12",
+                           err);
+    return bad_value(k,
+                     is_root(k) ? "\"" DIALECT "\": other dialects are not read"
+                                : "at the root of the schema",
+                     err);
 }
 
 static pdr_rc load_id(const struct keyword_load *k, pdr_err *err)
 {
-    if (!is_root(k))
-        return bad_value(k, "at the root of the schema", err);
-    return load_note_text(k, err);
+    if (is_root(k))
+        return load_annotation(k, err);
+    if (k->loader->options.lenient)
+        return report_note(k, PDR_SCHEMA_NOTE_REREAD,
+                           "references still start at the root of the document",
+                           err);
+    return bad_value(k, "at the root of the schema", err);
+}
+
+static pdr_rc load_definitions(const struct keyword_load *k, pdr_err *err)
+{
+    pdr_rc rc = report_note(k, PDR_SCHEMA_NOTE_REREAD, "read as $defs", err);
+
+    return rc == PDR_OK ? load_schemas(k, err) : rc;
+}
+
+static pdr_rc load_nullable(const struct keyword_load *k, pdr_err *err)
+{
+    if (pdr_value_bool(&k->node->is_nullable, k->value, NULL) != PDR_OK)
+        return bad_value(k, "true or false", err);
+    if (!k->node->is_nullable)
+        return report_note(k, PDR_SCHEMA_NOTE_ANNOTATION, "it has no effect",
+                           err);
+    return report_note(k, PDR_SCHEMA_NOTE_REREAD,
+                       "null matches this schema, whatever else it says", err);
 }
 
 /* ^[A-Za-z_][-A-Za-z0-9._]*$ */
@@ -573,44 +616,71 @@ static const struct {
     pdr_rc (*load)(const struct keyword_load *k, pdr_err *err);
     unsigned kinds;
 } keywords[KW_COUNT] = {
-#define KEYWORD_ROW(name, text, load, kinds) {load_##load, kinds},
+#define KEYWORD_ROW(name, text, load, kinds, skipped) {load_##load, kinds},
     KEYWORD_MAP(KEYWORD_ROW)
 #undef KEYWORD_ROW
 };
 
 /* Its spelling has no escapes unless somebody wants to hide it. */
-static enum keyword find_keyword(const pdr_value *name)
+static enum keyword find_keyword(const struct schema_loader *loader,
+                                 const pdr_value *name)
 {
+    unsigned count = loader->options.lenient ? KW_COUNT : KW_STRICT_COUNT;
     pdr_str inner = string_inner(name);
 
-    for (unsigned i = 0; i < KW_COUNT; i++) {
+    for (unsigned i = 0; i < count; i++) {
         const char *text = pdr__keyword_names[i];
 
         if (inner.len == strlen(text) &&
             memcmp(text, inner.ptr, inner.len) == 0)
             return (enum keyword)i;
     }
-    for (unsigned i = 0; i < KW_COUNT && (name->info & NODE_FLAG) != 0; i++)
+    for (unsigned i = 0; i < count && (name->info & NODE_FLAG) != 0; i++)
         if (pdr_value_text_is(name, pdr_str_c(pdr__keyword_names[i])))
             return (enum keyword)i;
     return KW_COUNT;
 }
 
-static pdr_rc unknown_keyword(struct schema_loader *loader,
-                              const pdr_value *name, struct pdr__place *at,
-                              pdr_err *err)
+static pdr_rc unknown_keyword(const struct keyword_load *k, pdr_err *err)
 {
+    struct schema_loader *loader = k->loader;
     char shown[PDR_SHOWN];
     pdr_str text = {NULL, 0};
-    pdr_rc rc = pdr__value_name_bytes(&text, name, &loader->trail.scratch, err);
+    pdr_rc rc = PDR_OK;
 
+    if (loader->options.lenient)
+        return report_note(k, PDR_SCHEMA_NOTE_ANNOTATION,
+                           "unknown keyword: it has no effect", err);
+    rc = pdr__value_name_bytes(&text, k->at->name, &loader->trail.scratch, err);
     if (rc != PDR_OK)
         return rc;
     rc = PDR_FAIL(err, UNKNOWN_KEYWORD,
                   "'%s' is no keyword that is checked here: remove it, or see "
                   "the format page jsonschema.md for those that are",
                   pdr__shown(shown, text));
-    return fail_at(loader, at, rc, err);
+    return fail_at(loader, k->at, rc, err);
+}
+
+/* A lenient load does not read the value of this keyword: say so. */
+static pdr_rc skip_keyword(const struct keyword_load *k, enum keyword keyword,
+                           pdr_err *err)
+{
+    static const char *const hints[KW_COUNT] = {
+        [KW_ITEMS] =
+            "a list of schemas is not checked: rename it to prefixItems",
+        [KW_ABOVE] = "a boolean is not checked: write the bound itself",
+        [KW_BELOW] = "a boolean is not checked: write the bound itself",
+        [KW_MORE_ITEMS] = "not checked: use items beside prefixItems",
+        [KW_DEPENDENCIES] =
+            "not checked: use dependentRequired or dependentSchemas",
+    };
+
+    if (keywords[keyword].kinds == 0)
+        return report_note(k, PDR_SCHEMA_NOTE_ANNOTATION,
+                           "a value of an unusual type: it has no effect", err);
+    return report_note(k, PDR_SCHEMA_NOTE_UNCHECKED,
+                       hints[keyword] != NULL ? hints[keyword] : "not checked",
+                       err);
 }
 
 static pdr_rc load_keyword(struct schema_loader *loader,
@@ -619,13 +689,17 @@ static pdr_rc load_keyword(struct schema_loader *loader,
 {
     struct pdr__place place = {.up = up, .name = it->name};
     struct rule spare = {.kinds = 0};
-    enum keyword keyword = find_keyword(it->name);
+    enum keyword keyword = find_keyword(loader, it->name);
     struct keyword_load k = {loader, node, &spare, it->value, &place};
     pdr_rc rc = refuse_repeated(loader, it, up, err);
 
     if (rc == PDR_OK && keyword == KW_COUNT)
-        rc = unknown_keyword(loader, it->name, &place, err);
-    if (rc == PDR_OK) {
+        rc = unknown_keyword(&k, err);
+    else if (rc == PDR_OK && loader->options.lenient &&
+             (skipped_kinds[keyword] & KIND_BIT(pdr_value_kind(it->value))) !=
+                 0)
+        rc = skip_keyword(&k, keyword, err);
+    else if (rc == PDR_OK) {
         if (keywords[keyword].kinds != 0)
             k.rule = &node->rules[node->rule_count++];
         k.rule->keyword = keyword;
@@ -724,13 +798,16 @@ static pdr_rc load_node(struct schema_node **out, struct schema_loader *loader,
     return load_keywords(loader, node, at, err);
 }
 
-pdr_rc pdr__schema_load(pdr_schema *schema, pdr_err *err)
+pdr_rc pdr__schema_load(pdr_schema *schema, const pdr_schema_options *options,
+                        pdr_err *err)
 {
     struct schema_loader loader = {
         .schema = schema, .anchors = PDR_MAP_INIT(PDR_MAX_MAP_ENTRIES)};
     struct schema_node *root = NULL;
     pdr_rc rc = PDR_OK;
 
+    if (options != NULL)
+        loader.options = *options;
     pdr__trail_init(&loader.trail);
     rc = load_node(&root, &loader, schema->source, NULL, err);
     if (rc == PDR_OK)

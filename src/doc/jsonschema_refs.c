@@ -98,7 +98,9 @@ static pdr_rc follow(struct pending_ref *ref, struct schema_loader *loader,
         return no_definition(ref, "the schema has no such part", err);
     ref->rule->of.node = node_of(nodes, loader->node_count, part);
     if (ref->rule->of.node == NULL)
-        return no_definition(ref, "this leads to a value that is no schema",
+        return no_definition(ref,
+                             "this leads to a value that is not read as a "
+                             "schema: move it to $defs",
                              err);
     return PDR_OK;
 }

@@ -25,7 +25,7 @@ pdr_str pdr_state_schema_text(pdr_state_schema which)
 static const char *rule_name(const char *keyword)
 {
     static const char *const names[] = {
-#define RULE_NAME(name, text, load, kinds) "schema-" text,
+#define RULE_NAME(name, text, load, kinds, skipped) "schema-" text,
         KEYWORD_MAP(RULE_NAME)
 #undef RULE_NAME
     };
@@ -64,7 +64,7 @@ pdr_rc pdr_state_check_structure(const pdr_value *value, pdr_state_schema which,
     PDR_REQUIRE(value != NULL);
     rc = pdr_json_read(&text, pdr_state_schema_text(which), NULL, err);
     if (rc == PDR_OK)
-        rc = pdr_schema_new(&schema, text, err);
+        rc = pdr_schema_new(&schema, text, NULL, err);
     if (rc == PDR_OK)
         rc = pdr_schema_check(&valid, schema, value, err,
                               fn != NULL ? tell : NULL, &telling);

@@ -6,7 +6,11 @@
  * What is also true of every schema S and every value v:
  *   - v matches {"not": S} if and only if it does not match S;
  *   - v matches {"const": v}, and {"enum": [S, v]};
- *   - a value that was written and read again gets the same verdict.
+ *   - a value that was written and read again gets the same verdict;
+ *   - S loads strictly if and only if it loads leniently without a note, and
+ *     both give the same verdict;
+ *   - null matches S with "nullable": true, loaded leniently, and a scalar that
+ *     is not null gets the verdict that it gets without.
  */
 #include <perdure.h>
 
@@ -58,7 +62,7 @@ static struct verdict verdict_with(const char *keyword, const pdr_value *of,
     struct verdict verdict = {PDR_ELIMIT, false};
 
     if (pdr_value_set(&source, pdr_str_c(keyword), of, NULL) == PDR_OK &&
-        pdr_schema_new(&schema, source, NULL) == PDR_OK)
+        pdr_schema_new(&schema, source, NULL, NULL) == PDR_OK)
         verdict = verdict_of(schema, value);
     pdr_schema_free(schema);
     pdr_value_free(source);
@@ -93,12 +97,78 @@ static void check_again(const pdr_schema *schema, const pdr_value *value,
     pdr_buf_dispose(&text);
 }
 
+static pdr_rc count_note(const pdr_schema_note *note, pdr_err *err, void *arg)
+{
+    size_t *count = arg;
+
+    (void)err;
+    MUST(note->pointer.len > 0 && note->pointer.ptr[0] == '/');
+    MUST(note->keyword.len < note->pointer.len && note->text.len > 0);
+    (*count)++;
+    return PDR_OK;
+}
+
+/* `source` loads leniently and gives `plain`. */
+static void check_nullable(const pdr_value *source, const pdr_value *value,
+                           struct verdict plain)
+{
+    const pdr_schema_options options = {.lenient = true};
+    pdr_value *nullable = pdr_value_ref(source);
+    pdr_value *yes = pdr_value_new_bool(true), *null = pdr_value_new_null();
+    pdr_schema *schema = NULL;
+    pdr_kind kind = pdr_value_kind(value);
+    struct verdict verdict = {PDR_OK, false};
+
+    MUST(pdr_value_set(&nullable, pdr_str_c("nullable"), yes, NULL) == PDR_OK);
+    MUST(pdr_schema_new(&schema, nullable, &options, NULL) == PDR_OK);
+    verdict = verdict_of(schema, null);
+    MUST(verdict.rc == PDR_OK && verdict.valid);
+    if (kind != PDR_NULL && kind != PDR_ARRAY && kind != PDR_OBJECT) {
+        verdict = verdict_of(schema, value);
+        MUST(verdict.rc == plain.rc && verdict.valid == plain.valid);
+    }
+    pdr_schema_free(schema);
+    pdr_value_free(null);
+    pdr_value_free(yes);
+    pdr_value_free(nullable);
+}
+
+/* `strict` is what a strict load gave, or NULL. */
+static void check_lenient(const pdr_value *source, const pdr_value *value,
+                          const pdr_schema *strict)
+{
+    size_t notes = 0;
+    const pdr_schema_options options = {
+        .lenient = true, .note = count_note, .note_arg = &notes};
+    pdr_schema *schema = NULL;
+    pdr_err err = PDR_ERR_INIT;
+    pdr_rc rc = pdr_schema_new(&schema, source, &options, &err);
+
+    MUST((strict != NULL) == (rc == PDR_OK && notes == 0));
+    if (rc == PDR_OK) {
+        struct verdict verdict = verdict_of(schema, value);
+
+        if (strict != NULL) {
+            struct verdict other = verdict_of(strict, value);
+
+            MUST(verdict.rc == other.rc && verdict.valid == other.valid);
+        }
+        if (pdr_value_kind(source) == PDR_OBJECT)
+            check_nullable(source, value, verdict);
+    } else {
+        MUST(rc == PDR_EINVALID || rc == PDR_ELIMIT);
+        MUST(err.code == rc && err.message[0] != '\0');
+    }
+    pdr_schema_free(schema);
+}
+
 static void check_both(const pdr_value *source, const pdr_value *value)
 {
     pdr_schema *schema = NULL;
     pdr_err err = PDR_ERR_INIT;
-    pdr_rc rc = pdr_schema_new(&schema, source, &err);
+    pdr_rc rc = pdr_schema_new(&schema, source, NULL, &err);
 
+    check_lenient(source, value, schema);
     if (rc == PDR_OK) {
         struct verdict plain = verdict_of(schema, value);
         struct verdict negated = verdict_with("not", source, value);

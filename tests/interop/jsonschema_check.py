@@ -2,9 +2,9 @@
 
     TEST JSONSCHEMA-LINES
 
-Asked of both: the cases of tests/data/jsonschema, and the two schema files for
-state documents with the documents of tests/data, as they are and with members
-taken out or changed.
+Asked of both: the cases of tests/data/jsonschema, those of its folder dialects
+loaded leniently, and the two schema files for state documents with the
+documents of tests/data, as they are and with members taken out or changed.
 """
 import copy
 import json
@@ -14,6 +14,7 @@ import subprocess
 import sys
 
 import jsonschema
+import referencing.exceptions
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
@@ -30,6 +31,14 @@ ROUNDED = {
     ("const", "a large number", "with an exponent"),
     ("type", "an integer is a number without a fraction",
      "a fraction far behind"),
+}
+# The validator for each $schema of dialects/keywords.json.
+DIALECTS = {
+    "none": Theirs,
+    "2020-12": Theirs,
+    "2019-09": jsonschema.Draft201909Validator,
+    "draft-07": jsonschema.Draft7Validator,
+    "draft-04": jsonschema.Draft4Validator,
 }
 # What a member is changed into.
 OTHERS = [None, True, 7, 1.5, "x", "", [], [None], {}, {"$type": "text"}]
@@ -141,6 +150,106 @@ def _():
                     if not accepted and not answer.startswith("refused ")])
     assert theirs.count(False) > 300, theirs.count(False)
     assert answers.count("loaded") > 100, answers.count("loaded")
+
+
+# --- other dialects --------------------------------------------------------
+
+# Where we differ from a draft: the rows of dialects/keywords.json, by the
+# dialects in which they do. docs/formats/jsonschema.md says the same.
+DIFFER = {
+    # Not yet in these drafts. We read every schema as 2020-12.
+    "draft-04": {
+        "type: an integer with a point", "const", "contains", "propertyNames",
+        "if", "then", "else"},
+    "draft-07 draft-04": {
+        "$anchor", "minContains", "maxContains", "dependentRequired",
+        "dependentSchemas",
+        # What stands beside $ref has no effect there.
+        "$ref: beside a rule", "definitions: below the root, beside $defs"},
+    "2019-09 draft-07 draft-04": {
+        "prefixItems", "additionalItems: behind prefixItems"},
+    # A keyword of OpenAPI.
+    "none 2020-12 2019-09 draft-07 draft-04": {
+        "nullable", "nullable: before the type", "nullable: beside $ref",
+        "nullable: beside enum", "nullable: beside anyOf",
+        "nullable: inside anyOf", "nullable: inside not",
+        "nullable: of a member", "nullable: of elements"},
+    # References start at the root of the document, not at $id.
+    "none 2020-12 2019-09 draft-07": {"$id: with a reference inside"},
+}
+UNCHECKED = {
+    "draft-04": {"exclusiveMinimum: a boolean", "exclusiveMaximum: a boolean"},
+    "draft-07 draft-04": {"dependencies", "dependencies: with schemas"},
+    "2019-09 draft-07 draft-04": {"items: a list"},
+    "2019-09": {"$recursiveRef"},
+    "none 2020-12": {"$dynamicRef"},
+    "none 2020-12 2019-09": {"unevaluatedProperties", "unevaluatedItems"},
+}
+
+
+def listed():
+    return {(name, dialect) for table in (DIFFER, UNCHECKED)
+            for dialects, names in table.items()
+            for dialect in dialects.split() for name in names}
+
+
+def dialect_file(name):
+    return json.loads((DATA / "jsonschema/dialects" / name).read_text(
+        encoding="utf-8"))
+
+
+def lenient_verdicts(schema, values):
+    """Ours; None if the schema is refused."""
+    answers = ask([line("lenient", json.dumps(schema))] +
+                  [line("instance", json.dumps(value)) for value in values])
+    if answers[0] != "loaded":
+        return None
+    return [answer.split("\t")[0] == "valid" for answer in answers[1:]]
+
+
+def their_verdict(dialect, schema, value):
+    try:
+        return DIALECTS[dialect](schema).is_valid(value)
+    except referencing.exceptions.Unresolvable:
+        return None  # a reference that leads nowhere
+
+
+@tests.test("dialects: the verdicts of each draft, but for what is listed")
+def _():
+    file, found, count = dialect_file("keywords.json"), set(), 0
+    for row in file["rows"]:
+        name = ": ".join(filter(None, (row["keyword"], row.get("form"))))
+        values = row.get("valid", []) + row.get("invalid", [])
+        for dialect in file["dialects"]:
+            schema = row["schema"]
+            if "uri" in dialect and "$schema" not in schema:
+                schema = {"$schema": dialect["uri"], **schema}
+            try:
+                DIALECTS[dialect["name"]].check_schema(schema)
+            except jsonschema.SchemaError:
+                continue  # the draft has no verdict about it
+            ours = lenient_verdicts(schema, values)
+            if ours is None:
+                continue  # jsonschema_dialects.c knows why
+            count += len(values)
+            if ours != [their_verdict(dialect["name"], schema, value)
+                        for value in values]:
+                found.add((name, dialect["name"]))
+    no_differences(sorted(found ^ listed()))
+    assert count > 900, count
+
+
+@tests.test("dialects: the same verdicts for what programs write")
+def _():
+    problems = []
+    for group in dialect_file("programs.json"):
+        for test in group["tests"]:
+            theirs = their_verdict(group["dialect"], group["schema"],
+                                   test["data"])
+            # Ours is the one in the file: jsonschema_dialects.c sees to that.
+            if (theirs == test["valid"]) == ("differs" in test):
+                problems.append((group["description"], test, theirs))
+    no_differences(problems)
 
 
 # --- state documents -------------------------------------------------------

@@ -1,10 +1,11 @@
 /*
  * jsonschema_tool.c - our verdicts for a script.
  *
- * Reads lines of JSON: {"schema": S} loads a schema, {"instance": V} checks a
- * value against the one loaded last. Writes a line for each: "loaded",
- * "refused REASON PATH", "valid", "failed REASON", or "invalid" and for each
- * finding a tab, the pointer into the value, a tab, the keyword.
+ * Reads lines of JSON: {"schema": S} loads a schema, {"lenient": S} loads one
+ * leniently, {"instance": V} checks a value against the one loaded last. Writes
+ * a line for each: "loaded", "refused REASON PATH", "valid", "failed REASON",
+ * or "invalid" and for each finding a tab, the pointer into the value, a tab,
+ * the keyword.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,13 +22,17 @@ static pdr_rc print_finding(const pdr_schema_finding *finding, pdr_err *err,
     return PDR_OK;
 }
 
-static void load(pdr_schema **schema, const pdr_value *source)
+static void load(pdr_schema **schema, const pdr_value *line)
 {
+    const pdr_value *source = pdr_value_get_c(line, "schema");
+    pdr_schema_options options = {.lenient = source == NULL};
     pdr_err err = PDR_ERR_INIT;
 
+    if (source == NULL)
+        source = pdr_value_get_c(line, "lenient");
     pdr_schema_free(*schema);
     *schema = NULL;
-    if (pdr_schema_new(schema, source, &err) == PDR_OK)
+    if (pdr_schema_new(schema, source, &options, &err) == PDR_OK)
         puts("loaded");
     else
         printf("refused %s %s\n", err.reason, err.path);
@@ -62,7 +67,7 @@ static void answer(pdr_schema **schema, pdr_str line)
     }
     instance = pdr_value_get_c(value, "instance");
     if (instance == NULL)
-        load(schema, pdr_value_get_c(value, "schema"));
+        load(schema, value);
     else if (*schema == NULL)
         puts("failed no_schema");
     else

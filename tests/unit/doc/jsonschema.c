@@ -19,7 +19,7 @@ static pdr_schema *load(const char *text)
     pdr_schema *schema = NULL;
     pdr_err err = PDR_ERR_INIT;
 
-    if (pdr_schema_new(&schema, source, &err) != PDR_OK)
+    if (pdr_schema_new(&schema, source, NULL, &err) != PDR_OK)
         fail_msg("%s", err.message);
     pdr_value_free(source);
     return schema;
@@ -324,7 +324,7 @@ TEST(schema_new, refuses_nan_as_a_bound)
         pdr_schema *schema = NULL;
         pdr_err err = PDR_ERR_INIT;
 
-        ASSERT_RC(PDR_EINVALID, pdr_schema_new(&schema, source, &err));
+        ASSERT_RC(PDR_EINVALID, pdr_schema_new(&schema, source, NULL, &err));
         ASSERT_STR("bad_schema", err.reason);
         pdr_value_free(source);
     }
@@ -352,7 +352,7 @@ TEST(schema_new, says_why_and_where_a_schema_is_refused)
         pdr_schema *schema = NULL;
         pdr_err err = PDR_ERR_INIT;
 
-        ASSERT_RC(PDR_EINVALID, pdr_schema_new(&schema, source, &err));
+        ASSERT_RC(PDR_EINVALID, pdr_schema_new(&schema, source, NULL, &err));
         ASSERT(schema == NULL);
         ASSERT_STR(rows[i][1], err.reason);
         ASSERT_STR(rows[i][2], err.path);
@@ -370,7 +370,7 @@ TEST(schema_new, keeps_nothing_of_what_it_was_given)
 
     ASSERT_RC(PDR_OK,
               pdr_value_set(&source, PDR_LIT("maxLength"), limit, NULL));
-    ASSERT_RC(PDR_OK, pdr_schema_new(&schema, source, NULL));
+    ASSERT_RC(PDR_OK, pdr_schema_new(&schema, source, NULL, NULL));
     pdr_value_free(source);
     pdr_value_free(limit);
     ASSERT_RC(PDR_OK,
@@ -421,6 +421,138 @@ TEST(schema_check, sees_only_the_last_of_a_name_in_a_changed_object)
     pdr_schema_free(schema);
 }
 
+/* --- lenient loads: rows for each keyword are in jsonschema_dialects.c ---- */
+
+static pdr_rc write_note(const pdr_schema_note *note, pdr_err *err, void *arg)
+{
+    static const char *const kinds[] = {"annotation", "unchecked", "reread"};
+
+    return pdr_buf_printf(arg, err, "%s|%.*s|%.*s|%.*s\n", kinds[note->kind],
+                          (int)note->keyword.len, note->keyword.ptr,
+                          (int)note->pointer.len, note->pointer.ptr,
+                          (int)note->text.len, note->text.ptr);
+}
+
+/* Long on purpose: a row per text. */
+TEST(schema_notes, say_what_becomes_of_a_keyword_and_where)
+{
+    static const char *const rows[][2] = {
+        {"{\"items\":{\"x\":1}}",
+         "annotation|x|/items/x|unknown keyword: it has no effect\n"},
+        {"{\"title\":null}", "annotation|title|/title|a value of an unusual "
+                             "type: it has no effect\n"},
+        {"{\"nullable\":false}",
+         "annotation|nullable|/nullable|it has no effect\n"},
+        {"{\"nullable\":true}", "reread|nullable|/nullable|null matches this "
+                                "schema, whatever else it says\n"},
+        {"{\"definitions\":{\"a\":{\"definitions\":{}}}}",
+         "reread|definitions|/definitions|read as $defs\n"
+         "reread|definitions|/definitions/a/definitions|read as $defs\n"},
+        {"{\"$schema\":\"\"}",
+         "reread|$schema|/$schema|read as draft 2020-12\n"},
+        {"{\"not\":{\"$id\":\"a\"}}",
+         "reread|$id|/not/$id|references still start at the root of the "
+         "document\n"},
+        {"{\"items\":[]}",
+         "unchecked|items|/items|a list of schemas is not checked: rename it "
+         "to prefixItems\n"},
+        {"{\"exclusiveMinimum\":false}",
+         "unchecked|exclusiveMinimum|/exclusiveMinimum|a boolean is not "
+         "checked: write the bound itself\n"},
+        {"{\"exclusiveMaximum\":true}",
+         "unchecked|exclusiveMaximum|/exclusiveMaximum|a boolean is not "
+         "checked: write the bound itself\n"},
+        {"{\"additionalItems\":{}}",
+         "unchecked|additionalItems|/additionalItems|not checked: use items "
+         "beside prefixItems\n"},
+        {"{\"dependencies\":{}}",
+         "unchecked|dependencies|/dependencies|not checked: use "
+         "dependentRequired or dependentSchemas\n"},
+        {"{\"$dynamicRef\":7}",
+         "unchecked|$dynamicRef|/$dynamicRef|not checked\n"},
+        /* However the name is spelled, and whatever it is. */
+        {"{\"null\\u0061ble\":true,\"\":1,\"a~\\/\\ud800\":1}",
+         "reread|nullable|/nullable|null matches this schema, whatever else it "
+         "says\n"
+         "annotation||/|unknown keyword: it has no effect\n"
+         "annotation|a~/\xED\xA0\x80|/a~0~1\xED\xA0\x80|unknown keyword: it "
+         "has no effect\n"},
+        {"{\"$schema\":\"https://json-schema.org/draft/2020-12/schema#\"}", ""},
+        {"true", ""},
+    };
+
+    for (size_t i = 0; i < PDR_COUNT(rows); i++) {
+        pdr_buf lines = PDR_BUF_INIT(10000);
+        pdr_schema_options options = {
+            .lenient = true, .note = write_note, .note_arg = &lines};
+        pdr_value *source = json(rows[i][0]);
+        pdr_schema *schema = NULL;
+
+        ASSERT_RC(PDR_OK, pdr_schema_new(&schema, source, &options, NULL));
+        ASSERT_TEXT(rows[i][1], pdr_buf_str(&lines));
+        pdr_schema_free(schema);
+        pdr_value_free(source);
+        pdr_buf_dispose(&lines);
+    }
+}
+
+static pdr_rc stop_at_second_note(const pdr_schema_note *note, pdr_err *err,
+                                  void *arg)
+{
+    int *count = arg;
+
+    (void)note;
+    if (++*count < 2)
+        return PDR_OK;
+    return pdr_err_set(err, PDR_ECANCELLED, "enough", "%s", "two are enough");
+}
+
+/* In every place that reports. */
+TEST(schema_new, ends_with_what_the_note_callback_returns)
+{
+    static const char *const texts[] = {
+        "{\"x\":1,\"y\":1,\"z\":1}",
+        "{\"x\":1,\"title\":1,\"z\":1}",
+        "{\"x\":1,\"items\":[],\"z\":1}",
+        "{\"x\":1,\"not\":{\"$schema\":\"a\"},\"z\":1}",
+        "{\"x\":1,\"not\":{\"$id\":\"a\"},\"z\":1}",
+        "{\"x\":1,\"definitions\":{\"a\":{\"z\":1}}}",
+        "{\"x\":1,\"nullable\":true,\"z\":1}",
+        "{\"x\":1,\"nullable\":false,\"z\":1}",
+    };
+
+    for (size_t i = 0; i < PDR_COUNT(texts); i++) {
+        int count = 0;
+        pdr_schema_options options = {
+            .lenient = true, .note = stop_at_second_note, .note_arg = &count};
+        pdr_value *source = json(texts[i]);
+        pdr_schema *schema = NULL;
+        pdr_err err = PDR_ERR_INIT;
+
+        ASSERT_RC(PDR_ECANCELLED,
+                  pdr_schema_new(&schema, source, &options, &err));
+        ASSERT(schema == NULL);
+        ASSERT_INT(2, count);
+        ASSERT_STR("enough", err.reason);
+        pdr_value_free(source);
+    }
+}
+
+TEST(schema_new, says_how_to_mend_a_reference_into_what_is_not_read)
+{
+    pdr_schema_options options = {.lenient = true};
+    pdr_value *source = json("{\"x\":{\"a\":{}},\"$ref\":\"#/x/a\"}");
+    pdr_schema *schema = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_EINVALID, pdr_schema_new(&schema, source, &options, &err));
+    ASSERT_STR("no_definition", err.reason);
+    ASSERT_STR("this leads to a value that is not read as a schema: move it to "
+               "$defs",
+               err.message);
+    pdr_value_free(source);
+}
+
 /* --- allocation failures ------------------------------------------------- */
 
 /* Has everything that needs memory: escapes, patterns, refs, anchors, lists. */
@@ -446,11 +578,35 @@ TEST_OOM(schema_new, cleans_up_after_any_failed_allocation)
     pdr_rc rc = pdr_json_read(&source, pdr_str_c(LARGE_SCHEMA), NULL, NULL);
 
     if (rc == PDR_OK)
-        rc = pdr_schema_new(&schema, source, NULL);
+        rc = pdr_schema_new(&schema, source, NULL, NULL);
     ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
     ASSERT((schema != NULL) == (rc == PDR_OK));
     pdr_schema_free(schema);
     pdr_value_free(source);
+}
+
+/* Has every kind of note, and names that are decoded to report them. */
+TEST_OOM(schema_new, cleans_up_a_lenient_load_after_any_failed_allocation)
+{
+    static const char text[] =
+        "{\"$schema\":\"a\",\"definitions\":{\"a\\n\":{\"nullable\":true,"
+        "\"$id\":\"b\",\"items\":[{}]}},\"title\":5,\"x\\u0000\":[],"
+        "\"not\":{\"properties\":{\"\\ud800\":{\"y\\ud800\":1,"
+        "\"$ref\":\"#/definitions/a%0A\"}}}}";
+    pdr_buf lines = PDR_BUF_INIT(10000);
+    pdr_schema_options options = {
+        .lenient = true, .note = write_note, .note_arg = &lines};
+    pdr_value *source = NULL;
+    pdr_schema *schema = NULL;
+    pdr_rc rc = pdr_json_read(&source, pdr_str_c(text), NULL, NULL);
+
+    if (rc == PDR_OK)
+        rc = pdr_schema_new(&schema, source, &options, NULL);
+    ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
+    ASSERT((schema != NULL) == (rc == PDR_OK));
+    pdr_schema_free(schema);
+    pdr_value_free(source);
+    pdr_buf_dispose(&lines);
 }
 
 /* Also where a failure is to be told with its path. */
@@ -468,7 +624,7 @@ TEST_OOM(schema_new, reports_bad_schemas_without_memory)
         pdr_rc rc = pdr_json_read(&source, pdr_str_c(texts[i]), NULL, NULL);
 
         if (rc == PDR_OK)
-            rc = pdr_schema_new(&schema, source, &err);
+            rc = pdr_schema_new(&schema, source, NULL, &err);
         ASSERT(rc == PDR_EINVALID || rc == PDR_ENOMEM);
         ASSERT(schema == NULL);
         pdr_value_free(source);
@@ -497,7 +653,7 @@ TEST_OOM(schema_check, cleans_up_after_any_failed_allocation)
     if (rc == PDR_OK)
         rc = pdr_json_read(&value, pdr_str_c(LARGE_VALUE), NULL, NULL);
     if (rc == PDR_OK)
-        rc = pdr_schema_new(&schema, source, NULL);
+        rc = pdr_schema_new(&schema, source, NULL, NULL);
     if (rc == PDR_OK)
         rc = pdr_schema_check(&valid, schema, value, NULL, ignore_finding,
                               &findings);
@@ -546,7 +702,7 @@ TEST_OOM(schema_check, passes_a_failure_up_through_every_keyword)
         if (rc == PDR_OK)
             rc = pdr_json_read(&value, pdr_str_c(rows[i][1]), NULL, NULL);
         if (rc == PDR_OK)
-            rc = pdr_schema_new(&schema, source, NULL);
+            rc = pdr_schema_new(&schema, source, NULL, NULL);
         if (rc == PDR_OK)
             rc = pdr_schema_check(&valid, schema, value, NULL, NULL, NULL);
         ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);

@@ -20,7 +20,7 @@ static pdr_schema *load(const char *text)
     pdr_schema *schema = NULL;
     pdr_err err = PDR_ERR_INIT;
 
-    if (pdr_schema_new(&schema, source, &err) != PDR_OK)
+    if (pdr_schema_new(&schema, source, NULL, &err) != PDR_OK)
         fail_msg("%s", err.message);
     pdr_value_free(source);
     return schema;
@@ -88,7 +88,7 @@ TEST(schema_new, loads_a_schema_of_any_depth)
     repeat(&text, "{}", 1);
     repeat(&text, "}", PDR_MAX_DEPTH - 1);
     source = read_deep(pdr_buf_str(&text));
-    ASSERT_RC(PDR_OK, pdr_schema_new(&schema, source, &err));
+    ASSERT_RC(PDR_OK, pdr_schema_new(&schema, source, NULL, &err));
     ASSERT_RC(PDR_ELIMIT,
               pdr_schema_check(&valid, schema, one, &err, NULL, NULL));
     ASSERT_STR("too_deep", err.reason);
@@ -119,7 +119,7 @@ TEST(schema_new, refuses_a_row_of_references_that_no_check_could_follow)
 
         write_chain(&text, PDR_MAX_CHECK_DEPTH + more);
         pdr_value *source = read_deep(pdr_buf_str(&text));
-        pdr_rc rc = pdr_schema_new(&schema, source, &err);
+        pdr_rc rc = pdr_schema_new(&schema, source, NULL, &err);
         ASSERT_RC(more == 0 ? PDR_OK : PDR_ELIMIT, rc);
         if (more == 1)
             ASSERT_STR("too_deep", err.reason);
@@ -127,6 +127,65 @@ TEST(schema_new, refuses_a_row_of_references_that_no_check_could_follow)
         pdr_value_free(source);
         pdr_buf_dispose(&text);
     }
+}
+
+/* --- unknown keywords ---------------------------------------------------- */
+
+static pdr_rc measure_note(const pdr_schema_note *note, pdr_err *err, void *arg)
+{
+    size_t *bytes = arg;
+
+    (void)err;
+    *bytes += note->pointer.len;
+    return PDR_OK;
+}
+
+/* What nobody reads may be as deep and as long as a document can be. */
+TEST(schema_new, does_not_look_into_unknown_keywords)
+{
+    pdr_buf text = PDR_BUF_INIT(20000000);
+    size_t bytes = 0;
+    pdr_schema_options options = {
+        .lenient = true, .note = measure_note, .note_arg = &bytes};
+    pdr_schema *schema = NULL;
+
+    repeat(&text, "{\"type\":\"null\",\"", 1);
+    repeat(&text, "long", 1000000);
+    repeat(&text, "\":", 1);
+    repeat(&text, "[", PDR_MAX_DEPTH - 1);
+    repeat(&text, "]", PDR_MAX_DEPTH - 1);
+    repeat(&text, ",\"wide\":[0", 1);
+    repeat(&text, ",{\"type\":0}", 100000);
+    repeat(&text, "]}", 1);
+    pdr_value *source = read_deep(pdr_buf_str(&text));
+    ASSERT_RC(PDR_OK, pdr_schema_new(&schema, source, &options, NULL));
+    ASSERT_SIZE(1 + 4000000 + 1 + strlen("wide"), bytes);
+    pdr_schema_free(schema);
+    pdr_value_free(source);
+    pdr_buf_dispose(&text);
+}
+
+/* A note without its place is no use, so there is none. */
+TEST(schema_new, ends_where_a_note_has_a_pointer_that_is_too_long)
+{
+    pdr_buf text = PDR_BUF_INIT(40000000);
+    size_t bytes = 0;
+    pdr_schema_options options = {
+        .lenient = true, .note = measure_note, .note_arg = &bytes};
+    pdr_schema *schema = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    repeat(&text, "{\"", 1);
+    repeat(&text, "0123456789abcdef", PDR_MAX_POINTER_BYTES / 16);
+    repeat(&text, "\":1}", 1);
+    pdr_value *source = read_deep(pdr_buf_str(&text));
+    ASSERT_RC(PDR_ELIMIT, pdr_schema_new(&schema, source, &options, &err));
+    ASSERT(schema == NULL);
+    options.note = NULL;
+    ASSERT_RC(PDR_OK, pdr_schema_new(&schema, source, &options, NULL));
+    pdr_schema_free(schema);
+    pdr_value_free(source);
+    pdr_buf_dispose(&text);
 }
 
 /* --- steps --------------------------------------------------------------- */
@@ -274,7 +333,7 @@ TEST(schema_check, ends_when_pointers_of_findings_are_long)
     write_between(&value, "{\"", "aaaaaaaa", 20000, "\":1}");
     pdr_value *source = read_deep(pdr_str_c(schema.ptr));
     pdr_value *object = read_deep(pdr_buf_str(&value));
-    ASSERT_RC(PDR_OK, pdr_schema_new(&loaded, source, NULL));
+    ASSERT_RC(PDR_OK, pdr_schema_new(&loaded, source, NULL, NULL));
     ASSERT_RC(PDR_ELIMIT, pdr_schema_check(&valid, loaded, object, &err,
                                            count_finding, &count));
     ASSERT_STR("check_limit", err.reason);

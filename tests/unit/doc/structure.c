@@ -189,7 +189,7 @@ static bool passes_published(const pdr_value *value)
     pdr_schema *schema = NULL;
     bool valid = false;
 
-    ASSERT_RC(PDR_OK, pdr_schema_new(&schema, source, NULL));
+    ASSERT_RC(PDR_OK, pdr_schema_new(&schema, source, NULL, NULL));
     ASSERT_RC(PDR_OK,
               pdr_schema_check(&valid, schema, value, NULL, NULL, NULL));
     pdr_schema_free(schema);
