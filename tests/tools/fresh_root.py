@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 
-top = pathlib.Path(__file__).parents[2]
+top = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(top / "tests/support"))
 import record  # noqa: E402
 
