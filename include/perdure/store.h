@@ -74,7 +74,8 @@ typedef enum pdr_row_kind {
 typedef enum pdr_row_shape {
     PDR_ROW_STATE = 0, /* as in a durable state document */
     PDR_ROW_DOTNET = 1,
-    PDR_ROW_PYTHON = 2
+    PDR_ROW_PYTHON = 2,
+    PDR_ROW_SK = 3 /* reserved: read, and not written yet */
 } pdr_row_shape;
 
 /* One step of the conversation. */
@@ -175,6 +176,7 @@ typedef struct pdr_head {
     uint64_t inbox; /* how many wait */
     uint64_t inbox_next;
     bool has_frame;
+    bool has_ttl; /* reserved: kept, and not set yet */
     pdr_lease lease;
     uint8_t anchor[PDR_DIGEST_BYTES]; /* before the first entry */
     uint8_t chain[PDR_DIGEST_BYTES];  /* of the last entry, or the anchor */

@@ -304,12 +304,13 @@ static bool is_same(const pdr_head *a, const pdr_head *b)
            is_same_text(a->agent, b->agent) && is_same_text(a->kind, b->kind) &&
            is_same_text(a->schema_version, b->schema_version) &&
            a->state == b->state && a->expiry_ms == b->expiry_ms &&
-           a->has_frame == b->has_frame && a->revision == b->revision &&
-           a->commits == b->commits && a->created_ms == b->created_ms &&
-           a->changed_ms == b->changed_ms && a->first_seq == b->first_seq &&
-           a->next_seq == b->next_seq && a->slots == b->slots &&
-           a->properties == b->properties && a->completions == b->completions &&
-           a->inbox == b->inbox && a->journal_next == b->journal_next &&
+           a->has_frame == b->has_frame && a->has_ttl == b->has_ttl &&
+           a->revision == b->revision && a->commits == b->commits &&
+           a->created_ms == b->created_ms && a->changed_ms == b->changed_ms &&
+           a->first_seq == b->first_seq && a->next_seq == b->next_seq &&
+           a->slots == b->slots && a->properties == b->properties &&
+           a->completions == b->completions && a->inbox == b->inbox &&
+           a->journal_next == b->journal_next &&
            a->stream_next == b->stream_next;
 }
 

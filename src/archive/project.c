@@ -106,6 +106,9 @@ pdr_rc pdr__entry_project(const pdr_entry *entry, const struct pdr__frame *to,
                       "and responses only: append it as one of these in the "
                       "state shape",
                       err);
+    if (entry->shape > PDR_ROW_PYTHON)
+        return refuse(entry,
+                      "has a shape that only a newer perdure can convert", err);
     if (!has_messages(entry))
         return refuse(entry,
                       "is neither a request nor a response, and a history "

@@ -47,6 +47,15 @@
     (pdr__fail((err), PDR_R_##reason, PDR__WHERE, __VA_ARGS__), \
      pdr__err_at((err), (at)), (pdr_rc)PDR_RC_##reason)
 
+/* A step that fails leaves through `done`: the normal way reads straight down.
+ * In functions that have an `rc`. */
+#define PDR_TRY(call)     \
+    do {                  \
+        rc = (call);      \
+        if (rc != PDR_OK) \
+            goto done;    \
+    } while (0)
+
 /* A broken contract of the caller: stops a debug build, an error otherwise. For
  * functions that have an `err`. */
 #ifdef NDEBUG

@@ -170,6 +170,7 @@
     X(BAD_CURSOR,         INVALID,     "bad_cursor")                           \
     X(ROW_TOO_LARGE,      LIMIT,       "row_too_large")                        \
     X(COMMIT_TOO_LARGE,   LIMIT,       "commit_too_large")                     \
+    X(COUNTER_LIMIT,      LIMIT,       "counter_limit")                        \
     X(REVISION_CHANGED,   CONFLICT,    "revision_changed")                     \
     X(EPOCH_CHANGED,      CONFLICT,    "epoch_changed")                        \
     X(NOT_IN_INBOX,       CONFLICT,    "not_in_inbox")                         \

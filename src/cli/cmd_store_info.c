@@ -6,7 +6,7 @@
  */
 #include "session_parts.h"
 
-#define OLD_SCHEMA 1 /* which this release reads, but does not write */
+#define NEW_SCHEMA 3 /* what this release writes; it reads older ones */
 
 static void line(const struct cli *cli, const char *label, const char *text)
 {
@@ -50,10 +50,10 @@ static void print_table(const struct cli *cli, const struct sto_from *s,
     snprintf(text, sizeof(text), "%s, schema version %u", info->backend,
              (unsigned)info->schema);
     line(cli, "backend", info->schema > 0 ? text : info->backend);
-    if (info->schema == OLD_SCHEMA)
+    if (info->schema > 0 && info->schema < NEW_SCHEMA)
         line(cli, "version",
              "is read, not written; 'perdure store migrate' brings it to "
-             "version 2");
+             "version 3");
     if ((info->capabilities & PDR_CAN_PERSIST) != 0)
         print_file(cli, info);
     line(cli, "digests",

@@ -338,6 +338,28 @@ static pdr_rc begin(pdr_plan *plan, const pdr_write *write,
     return rc;
 }
 
+/* Stores keep counters as signed numbers of 64 bits: one beyond these could not
+ * be read again. Nobody counts that far, but a file can be made so. */
+static pdr_rc check_counters(const pdr_plan *plan, uint64_t number,
+                             pdr_err *err)
+{
+    const pdr_head *next = &plan->next;
+    const uint64_t counters[] = {
+        number,           next->revision,     next->commits,
+        next->next_seq,   next->journal_next, next->stream_next,
+        next->inbox_next, next->lease.fence};
+    char shown[PDR_SHOWN];
+
+    for (size_t i = 0; i < PDR_COUNT(counters); i++) {
+        if (counters[i] > INT64_MAX)
+            return PDR_FAIL(err, COUNTER_LIMIT,
+                            "session '%s': a counter is at its end; export the "
+                            "session and import it into a new store",
+                            pdr__shown(shown, plan->ref.id));
+    }
+    return PDR_OK;
+}
+
 pdr_rc pdr_plan_begin(pdr_plan *plan, const pdr_write *write,
                       const pdr_head *head, uint64_t *number, pdr_err *err)
 {
@@ -348,6 +370,8 @@ pdr_rc pdr_plan_begin(pdr_plan *plan, const pdr_write *write,
     PDR_REQUIRE(head == NULL || plan->edit->stage != PDR_STAGE_BEGIN);
     counter = *number; /* a refusal gives no number away */
     rc = begin(plan, write, head, &counter, write->seal, err);
+    if (rc == PDR_OK)
+        rc = check_counters(plan, counter, err);
     if (rc == PDR_OK)
         *number = counter;
     return rc;
@@ -414,7 +438,7 @@ pdr_rc pdr_plan_show(pdr_plan *plan, const pdr_write *write,
     next->changed_ms = write->now_ms;
     if (!plan->edit->set_state)
         next->state = PDR_SESSION_IDLE; /* I6 */
-    return PDR_OK;
+    return check_counters(plan, 0, err);
 }
 
 void pdr_plan_cut(pdr_plan *plan, const pdr_digest digest)

@@ -170,6 +170,7 @@ pdr_rc pdr__plan_finish_copy(pdr_plan *plan, pdr_err *err)
     next->created_ms = origin->created_ms;
     next->changed_ms = origin->changed_ms;
     next->expiry_ms = origin->expiry_ms;
+    next->has_ttl = origin->has_ttl;
     next->lease.until_ms = COPIED_MS + (int64_t)next->commits; /* I7 */
     return PDR_OK;
 }

@@ -394,7 +394,7 @@ pdr_rc pdr__seal_head(pdr_digest out, struct pdr__seal *seal,
         head->stream_next,
         head->inbox,
         head->inbox_next,
-        head->has_frame ? 1 : 0,
+        pdr__head_flags(head),
         head->lease.fence,
         (uint64_t)head->lease.until_ms,
     };

@@ -113,6 +113,16 @@ PDR_MUST_CHECK pdr_rc pdr__head_check(struct pdr__seal *seal,
 /* Does the edit alter what the session is, and so its revision? */
 bool pdr__edit_moves(const pdr_edit *edit);
 
+/* What is true or false of a session, in one number, as digests and rows have
+ * it. */
+#define PDR_HEAD_FRAME 1u
+#define PDR_HEAD_TTL   2u
+static inline uint64_t pdr__head_flags(const pdr_head *head)
+{
+    return (head->has_frame ? PDR_HEAD_FRAME : 0) |
+           (head->has_ttl ? PDR_HEAD_TTL : 0);
+}
+
 /* Was it copied here from another store, and nobody has committed to it since?
  */
 bool pdr__head_is_copy(const pdr_head *head);

@@ -21,6 +21,7 @@ static const char *const shapes[] = {
     [PDR_ROW_STATE] = "state",
     [PDR_ROW_DOTNET] = "dotnet",
     [PDR_ROW_PYTHON] = "python",
+    [PDR_ROW_SK] = "sk",
 };
 
 static const char *const parts[] = {

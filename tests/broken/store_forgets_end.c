@@ -9,15 +9,15 @@
 
 static bool forgets;
 
-void __real_pdr__line_read_end(uint8_t end[PDR_LOG_END], const char *path);
-void __wrap_pdr__line_read_end(uint8_t end[PDR_LOG_END], const char *path);
+void __real_pdr__line_read_note(struct pdr__note *out, const char *path);
+void __wrap_pdr__line_read_note(struct pdr__note *out, const char *path);
 
-void __wrap_pdr__line_read_end(uint8_t end[PDR_LOG_END], const char *path)
+void __wrap_pdr__line_read_note(struct pdr__note *out, const char *path)
 {
     if (forgets)
-        memset(end, 0, PDR_LOG_END);
+        memset(out, 0, sizeof(*out));
     else
-        __real_pdr__line_read_end(end, path);
+        __real_pdr__line_read_note(out, path);
 }
 
 TEST(log_harness, does_not_see_that_the_last_commit_is_gone)

@@ -5,18 +5,16 @@
  * The linker puts the function below in the place of the real one.
  */
 #include "log_damage.h"
+#include "sqlite/sqlite.h"
 
 static bool trusts;
 
-pdr_rc __real_pdr__left_check(const char *log_path, const char *side_path,
-                              pdr_err *err);
-pdr_rc __wrap_pdr__left_check(const char *log_path, const char *side_path,
-                              pdr_err *err);
+pdr_rc __real_pdr__claim(struct pdr__sqlite *store, pdr_err *err);
+pdr_rc __wrap_pdr__claim(struct pdr__sqlite *store, pdr_err *err);
 
-pdr_rc __wrap_pdr__left_check(const char *log_path, const char *side_path,
-                              pdr_err *err)
+pdr_rc __wrap_pdr__claim(struct pdr__sqlite *store, pdr_err *err)
 {
-    return trusts ? PDR_OK : __real_pdr__left_check(log_path, side_path, err);
+    return trusts ? PDR_OK : __real_pdr__claim(store, err);
 }
 
 TEST(log_harness, does_not_see_that_commits_are_gone)

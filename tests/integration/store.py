@@ -386,7 +386,7 @@ def _():
 @tests.test("init: makes a store for the user alone, and refuses one")
 def _():
     expect(store("init", "desk.db"), 0, "desk.db: a new store, sqlite, "
-           "schema 2\n")
+           "schema 3\n")
     assert stat.S_IMODE(os.stat("desk.db").st_mode) == 0o600
     before = read("desk.db")
     expect(store("init", "desk.db"), 5, "",
@@ -394,11 +394,11 @@ def _():
            "changed; 'perdure store info' shows what it is\n")
     assert read("desk.db") == before
     assert parsed(store("init", "--store", "sqlite:two.db", "-o", "json")) == {
-        "store": "sqlite:two.db", "backend": "sqlite", "schema": 2,
+        "store": "sqlite:two.db", "backend": "sqlite", "schema": 3,
         "keyed": False}
     expect(store("init", "-q", "50%?&=.db"), 0)
     assert os.path.exists("50%?&=.db")
-    assert parsed(store("info", "50%?&=.db", "-o", "json"))["schema"] == 2
+    assert parsed(store("info", "50%?&=.db", "-o", "json"))["schema"] == 3
 
 
 @tests.test("init: with a key, all need it")
@@ -406,7 +406,7 @@ def _():
     write("key", b"k" * 32)
     os.chmod("key", 0o600)
     expect(store("init", "--key", "key", "desk.db"), 0,
-           "desk.db: a new store, sqlite, schema 2, its digests have a key\n")
+           "desk.db: a new store, sqlite, schema 3, its digests have a key\n")
     assert b"with a key: they show tampering" in \
         good(store("info", "desk.db", "--key", "key"))
     good(store("info", "sqlite:desk.db?key=key"))
@@ -456,7 +456,7 @@ def _():
            "perdure: %s: there is no such store\nhint: check the name; "
            "'perdure store init' makes one\n" % path)
     expect(store("init", env=env), 0, path + ": a new store, sqlite, schema "
-           "2\n")
+           "3\n")
     assert stat.S_IMODE(os.stat(os.path.dirname(path)).st_mode) == 0o700
     expect(session("import", SESSIONS, env=env), 0, "",
            "perdure: %s: 3 sessions written, 2 entries\n" % path)
@@ -482,13 +482,13 @@ def _():
     filled()
     expect(store("info", "desk.db"), 0, """\
 desk.db
-backend   sqlite, schema version 2
+backend   sqlite, schema version 3
 file      %s, 0 bytes of it free to be used again
 log       empty: the file stands alone
 digests   without a key: they show damage, not tampering
 """ % ("%.1f kB" % (int(os.path.getsize("desk.db") / 100) / 10)))
     got = parsed(store("info", "desk.db", "-o", "json"))
-    assert got == {"store": "desk.db", "backend": "sqlite", "schema": 2,
+    assert got == {"store": "desk.db", "backend": "sqlite", "schema": 3,
                    "keyed": False, "fileBytes": os.path.getsize("desk.db"),
                    "freeBytes": 0, "logBytes": 0, "standsAlone": True,
                    "unseen": 0}, got
@@ -726,7 +726,7 @@ def _():
     good(store("copy", "old.db", "new.db"))
     assert ids("--store", "new.db") == ids("--store", "old.db")
     info = parsed(store("info", "new.db", "-o", "json"))
-    assert info["schema"] == 2, info
+    assert info["schema"] == 3, info
 
 
 # --- backup ------------------------------------------------------------------
@@ -825,7 +825,7 @@ def _():
         os.chmod(name, 0o600)
     good(store("backup", "old.db", "old-copy.db"))
     assert parsed(store("info", "old-copy.db", "-o", "json"))["schema"] == 1
-    assert good(store("migrate", "old-copy.db")).endswith(b"version 1 to 2\n")
+    assert good(store("migrate", "old-copy.db")).endswith(b"version 1 to 3\n")
     assert problem("store", "backup", "keyed.db", "x.db",
                    status=4)["reason"] == "wrong_key"
     good(store("backup", "keyed.db", "copy.db", "--key", "key"))
@@ -938,20 +938,20 @@ def _():
         "store": "desk.db", "dryRun": True, "needed": True, "from": 1}
     assert read("desk.db") == before
     assert (b"\nversion   is read, not written; 'perdure store migrate' "
-            b"brings it to version 2\n") in good(store("info", "desk.db"))
+            b"brings it to version 3\n") in good(store("info", "desk.db"))
     got = problem("session", "bag", "set", "--store", "desk.db", "plain-1",
                   "k", "1", status=6)
     assert got["reason"] == "store_version", got
     assert ids("--store", "desk.db") == ["plain-1"]
     expect(store("migrate", "desk.db"), 0,
-           "desk.db: migrated from schema version 1 to 2\n")
+           "desk.db: migrated from schema version 1 to 3\n")
     expect(store("migrate", "desk.db"), 0,
-           "desk.db: schema version 2, nothing to do\n")
+           "desk.db: schema version 3, nothing to do\n")
     assert parsed(store("migrate", "-o", "json", "desk.db")) == {
-        "store": "desk.db", "dryRun": False, "changed": False, "from": 2,
-        "to": 2}
+        "store": "desk.db", "dryRun": False, "changed": False, "from": 3,
+        "to": 3}
     expect(store("migrate", "-n", "desk.db"), 0,
-           "desk.db: schema version 2, nothing to do\n")
+           "desk.db: schema version 3, nothing to do\n")
     expect(session("bag set", "--store", "desk.db", "plain-1", "k", "1"), 0,
            "+ /k  1\ndesk.db, session 'plain-1': written\nrevision 2\n")
     assert good(store("verify", "desk.db")).startswith(b"desk.db: sound")

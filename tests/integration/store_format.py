@@ -118,6 +118,8 @@ def check_all(path, key=None):
     one = db.execute("SELECT * FROM store").fetchone()
     raw = b"store\0\0\0" + b"".join(map(number, (
         one["schema"], one["number"], one["keyed"], one["created"])))
+    if one["schema"] > 2:
+        raw += number(one["generation"]) + one["id"]
     assert one["digest"] == seal(key, raw)
     assert one["key_check"] == (seal(
         key, b"perdure: the key of this store") if key else None)
@@ -210,6 +212,14 @@ def _():
         assert file.read(21)[20] == 0
 
 
+def sum_of_note(note):
+    a = b = 0
+    for x, y in struct.iter_unpack(">2I", note):
+        a = (a + x + b) & 0xFFFFFFFF
+        b = (b + y + a) & 0xFFFFFFFF
+    return struct.pack(">2I", a, b)
+
+
 @tests.test("store format: the side file has the end of the log")
 def _():
     name = sample("left.db", role="leave")
@@ -221,14 +231,20 @@ def _():
     for at in range(32, len(log) - 4119, 4120):
         if log[at + 8:at + 16] == salt and log[at + 4:at + 8] != bytes(4):
             last = at
-    assert last > 0 and len(note) == 33 and note[:1] == b"0", note
+    assert last > 0 and len(note) == 89 and note[:1] == b"0", note
     assert note[1:5] == struct.pack(">I", (last - 32) // 4120 + 1)
     assert note[5:25] == log[last + 4:last + 24]
-    a = b = 0
-    for x, y in struct.iter_unpack(">2I", note[1:25]):
-        a = (a + x + b) & 0xFFFFFFFF
-        b = (b + y + a) & 0xFFFFFFFF
-    assert note[25:] == struct.pack(">2I", a, b)
+    assert note[25:33] == sum_of_note(note[1:25])
+    page, = struct.unpack(">I", log[last:last + 4])
+    assert note[33:41] == b"c\0\0\0" + struct.pack(">I", page)
+    assert note[41:49] == page_sum(log[last + 24:last + 4120], page)
+    db = open_store(name)
+    one = db.execute("SELECT id,generation FROM store").fetchone()
+    mark, = db.execute("PRAGMA user_version").fetchone()
+    assert note[49:65] == one["id"], note
+    assert note[65:73] == number(one["generation"] - 1), note
+    assert note[73:81] == struct.pack(">i4x", mark), note
+    assert note[81:] == sum_of_note(note[1:81])
 
 
 @tests.test("store format: a changed byte in any column is seen")

@@ -1,5 +1,5 @@
 /*
- * store_migrate.c - stores of version 1 become stores of version 2, whatever
+ * store_migrate.c - stores of version 1 become stores of version 3, whatever
  * happens on the way.
  *
  * At scale 1 every file operation of the migration of a true old file fails,
@@ -29,8 +29,8 @@ TEST(migration, keeps_every_row_and_digest_of_an_old_file)
         uri = migrate_uri(&harness, harness.room.path, "mode=rw");
         ASSERT_RC(PDR_OK, pdr_store_migrate(&report, uri, NULL));
         ASSERT_INT(1, report.from);
-        ASSERT_INT(2, report.to);
-        migrate_check(&harness, harness.room.path, 2, "migrated");
+        ASSERT_INT(3, report.to);
+        migrate_check(&harness, harness.room.path, 3, "migrated");
         finish(&harness, "migrated");
     }
 }

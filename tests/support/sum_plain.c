@@ -9,5 +9,6 @@
 #define pdr__page_is_sound       plain_page_is_sound
 #define pdr__frame_is_sound      plain_frame_is_sound
 #define pdr__log_header_is_sound plain_log_header_is_sound
-#define pdr__log_end_seal        plain_log_end_seal
+#define pdr__note_seal           plain_note_seal
+#define pdr__note_is_sound       plain_note_is_sound
 #include "../../src/store/sqlite/sum.c"

@@ -17,7 +17,8 @@ bool plain_frame_is_sound(const uint8_t before[PDR_LOG_SUM],
                           const uint8_t *frame);
 /* As pdr__log_header_is_sound(). */
 bool plain_log_header_is_sound(const uint8_t header[PDR_LOG_HEADER]);
-/* As pdr__log_end_seal(). */
-void plain_log_end_seal(uint8_t note[PDR_LOG_END]);
+/* As pdr__note_seal() and pdr__note_is_sound(). */
+void plain_note_seal(uint8_t *note, size_t len);
+bool plain_note_is_sound(const uint8_t *note, size_t len);
 
 #endif

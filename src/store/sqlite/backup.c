@@ -26,6 +26,8 @@
 
 #include "target.h"
 
+#define USER_VERSION_AT 60 /* in the header of the file */
+
 /* One backup while it is under way. */
 struct copy {
     sqlite3 *from; /* owned: a connection of its own, since those of the pool
@@ -141,6 +143,27 @@ static pdr_rc end_copy(struct copy *copy, pdr_rc rc, pdr_err *err)
     return rc == PDR_OK && code != SQLITE_OK ? fail_step(copy, code, err) : rc;
 }
 
+/* Beside the WAL of the store that it was made of, the copy must not be taken
+ * for that store: it gets a mark of its own (claim.c). */
+static pdr_rc set_mark(const struct copy *copy, pdr_err *err)
+{
+    uint8_t page[PDR_SQLITE_PAGE];
+    sqlite3_file *file = NULL;
+    int code = SQLITE_OK;
+    pdr_rc rc = PDR_OK;
+
+    (void)sqlite3_file_control(copy->target.db, "main",
+                               SQLITE_FCNTL_FILE_POINTER, &file);
+    code = file->pMethods->xRead(file, page, sizeof(page), 0);
+    if (code == SQLITE_OK)
+        rc = pdr__rand_fill(page + USER_VERSION_AT, pdr__rand_system(), 4, err);
+    if (code == SQLITE_OK && rc == PDR_OK)
+        code = file->pMethods->xWrite(file, page, sizeof(page), 0);
+    if (code == SQLITE_OK && rc == PDR_OK)
+        code = file->pMethods->xSync(file, SQLITE_SYNC_NORMAL);
+    return code == SQLITE_OK ? rc : fail_step(copy, code, err);
+}
+
 pdr_rc pdr__sqlite_backup(pdr_store *self, const char *file, bool replace,
                           pdr_backup_report *report, pdr_backup_fn fn,
                           void *arg, pdr_err *err)
@@ -162,6 +185,8 @@ pdr_rc pdr__sqlite_backup(pdr_store *self, const char *file, bool replace,
     if (rc == PDR_OK)
         rc = copy_pages(&copy, err, fn, arg);
     rc = end_copy(&copy, rc, err);
+    if (rc == PDR_OK && store->schema >= 3)
+        rc = set_mark(&copy, err);
     (void)sqlite3_close(copy.from); /* nobody waits for the file system */
     if (rc == PDR_OK)
         rc = pdr__target_place(&copy.target, err);

@@ -52,6 +52,16 @@ void pdr__checkpoint_judge(struct pdr__sqlite *store, int code)
         atomic_store(&store->damaged, true);
 }
 
+/* The `empties` of our VFS, on whichever connection writes. */
+bool pdr__log_empties(void *arg)
+{
+    struct pdr__sqlite *store = arg;
+
+    return store->writer.before.generation == 0 || /* being made, or older */
+           !store->line.held ||
+           pdr__line_empties(&store->line, &store->writer.before);
+}
+
 void pdr__checkpoint_after(struct pdr__sqlite *store)
 {
     struct pdr__writer *writer = &store->writer;
@@ -112,6 +122,12 @@ pdr_rc pdr__checkpoint_all(struct pdr__sqlite *store, bool empty_log,
     assert(store->line.held);
     if (!has_log(store))
         return PDR_OK;
+    if (empty_log && store->schema >= 3) { /* for pdr__log_empties() */
+        pdr_rc rc = pdr__schema_row(&store->writer.before, store, db, err);
+
+        if (rc != PDR_OK)
+            return rc;
+    }
     code = sqlite3_wal_checkpoint_v2(db, "main",
                                      empty_log ? SQLITE_CHECKPOINT_TRUNCATE
                                                : SQLITE_CHECKPOINT_PASSIVE,

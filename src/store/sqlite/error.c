@@ -108,6 +108,11 @@ pdr_rc pdr__sqlite_fail(pdr_err *err, sqlite3 *db, int code, const char *what)
                       "cannot be made in its folder; copy the store to a "
                       "folder that you may write",
                       what);
+    else if (code == SQLITE_IOERR_SHMSIZE)
+        rc = PDR_FAIL(err, FILE_FAILED,
+                      "%s: the file '-shm' beside the store was cut while it "
+                      "is open; close the store everywhere, and open it again",
+                      what);
     else
         rc = translate(err, code, what);
 

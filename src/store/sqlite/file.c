@@ -227,6 +227,16 @@ bool pdr__file_id(struct pdr__file_id *out, int fd, const char *path)
     return true;
 }
 
+bool pdr__file_size(uint64_t *out, const char *path)
+{
+    struct statx found;
+
+    if (statx(AT_FDCWD, path, 0, STATX_SIZE, &found) != 0)
+        return false;
+    *out = found.stx_size;
+    return true;
+}
+
 bool pdr__file_id_equal(const struct pdr__file_id *a,
                         const struct pdr__file_id *b)
 {

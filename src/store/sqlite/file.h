@@ -34,6 +34,8 @@ bool pdr__file_id_equal(const struct pdr__file_id *a,
                         const struct pdr__file_id *b);
 /* 0 if it is not there. */
 uint64_t pdr__file_bytes(const char *path);
+/* The same without a look at its times; false: it is not there. */
+bool pdr__file_size(uint64_t *out, const char *path);
 /* When it was changed last, in nanoseconds; 0 if it is not there. */
 int64_t pdr__file_changed_ns(const char *path);
 bool pdr__file_is_on_read_only_system(const char *path);

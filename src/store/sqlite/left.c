@@ -51,8 +51,10 @@
  *       power loss it may be older than the log, or gone, and tells less.
  *
  * NOT HERE  Damage in the last commit, and a log that was cut off, where no
- *           note tells of them; a log that is gone.
+ *           note tells of them; whether a log that is gone was copied, and
+ *           whether it is of this main file (claim.c).
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -66,9 +68,8 @@
 #define FRAMES 64u /* that are read at once */
 #define WALKS  5u  /* until two agree (I2) */
 
-/* In the header of the log. */
-#define PAGE_BYTES_AT 8
-#define HEADER_SALT   16
+/* In the header of the WAL. */
+#define HEADER_SALT 16
 /* In the header of a frame. */
 #define SIZE_AT 4 /* pages of the file behind a commit; 0: none ends here */
 #define SALT_AT 8
@@ -77,7 +78,9 @@
 
 struct left {
     int fd;
-    uint8_t end[PDR_LOG_END]; /* the note; zeros: there is none */
+    const struct pdr__note *note; /* borrowed; NULL: nobody asks for it */
+    bool is_other; /* the note tells of commits, and not of this WAL */
+    int failed;    /* errno of a read; 0: none failed */
     uint8_t header[PDR_LOG_HEADER];
     uint8_t *bytes; /* owned: room for FRAMES behind the one before them */
 };
@@ -132,13 +135,16 @@ static bool proves(struct walk *walk, const uint8_t *frame, uint32_t n)
 
 /* --- one walk ------------------------------------------------------------ */
 
-/* Up to FRAMES from number `n` on; 0: there are no more, or none that can be
- * read, which SQLite will say. */
-static size_t read_frames(const struct left *left, uint32_t n)
+/* Up to FRAMES from number `n` on; 0: there are no more, or they cannot be
+ * read.
+ */
+static size_t read_frames(struct left *left, uint32_t n)
 {
     off_t at = (off_t)(PDR_LOG_HEADER + (n - 1) * FRAME);
     ssize_t got = pread(left->fd, left->bytes + FRAME, FRAMES * FRAME, at);
 
+    if (got < 0)
+        left->failed = errno;
     return got > 0 ? (size_t)got / FRAME : 0;
 }
 
@@ -151,17 +157,18 @@ static void take_header(struct left *left)
            left->header + PDR_LOG_HEADER - PDR_LOG_SUM, PDR_LOG_SUM);
 }
 
-/* False: it is no log, or none of ours. */
+/* False: there is no WAL in it. */
 static bool begin(struct walk *walk, struct left *left)
 {
     bool is_sound = false;
+    ssize_t got = pread(left->fd, left->header, PDR_LOG_HEADER, 0);
 
     memset(walk, 0, sizeof(*walk));
-    if (pread(left->fd, left->header, PDR_LOG_HEADER, 0) != PDR_LOG_HEADER)
+    if (got < 0)
+        left->failed = errno;
+    if (got != PDR_LOG_HEADER)
         return false;
     is_sound = pdr__log_header_is_sound(left->header);
-    if (is_sound && number_at(left->header + PAGE_BYTES_AT) != PDR_SQLITE_PAGE)
-        return false;
     if (read_frames(left, 1) == 0 && !is_sound)
         return false;
     memcpy(walk->salt,
@@ -177,8 +184,9 @@ static bool begin(struct walk *walk, struct left *left)
 static bool is_noted(const struct walk *walk, const struct left *left,
                      uint32_t n)
 {
-    return n <= number_at(left->end) &&
-           memcmp(left->end + SALT_AT, walk->salt, SALT) == 0;
+    const uint8_t *end = left->note->end.frame;
+
+    return n <= number_at(end) && memcmp(end + SALT_AT, walk->salt, SALT) == 0;
 }
 
 /* True: it is damaged, at `*broken`. */
@@ -188,8 +196,10 @@ static bool is_damaged(uint32_t *broken, struct left *left)
     size_t count = 0;
     uint32_t n = 1;
 
-    if (!begin(&walk, left))
-        return false;
+    left->is_other = !begin(&walk, left) ||
+                     memcmp(left->note->end.frame + SALT_AT, walk.salt, SALT);
+    if (walk.salt[0] == 0 && memcmp(walk.salt, walk.salt + 1, SALT - 1) == 0)
+        return false; /* zeros: nothing was ever written there, or it is gone */
     for (count = read_frames(left, n); count > 0;
          count = read_frames(left, n)) {
         for (size_t i = 1; i <= count; i++, n++) {
@@ -245,21 +255,45 @@ static pdr_rc damaged(const char *path, uint32_t broken, pdr_err *err)
     return rc;
 }
 
-pdr_rc pdr__left_check(const char *path, const char *side_path, pdr_err *err)
+/* The disk, and not what is on it. */
+static pdr_rc unreadable(const char *path, int sys, pdr_err *err)
+{
+    char shown[PDR_SHOWN];
+
+    (void)PDR_FAIL(err, FILE_FAILED,
+                   "opening the store: '%s' cannot be read; look at the disk "
+                   "and at what the system says of it",
+                   pdr__shown(shown, pdr_str_c(path)));
+    if (err != NULL)
+        err->sys = sys;
+    return PDR_EIO;
+}
+
+pdr_rc pdr__left_check(bool *is_gone, const char *path,
+                       const struct pdr__note *note, pdr_err *err)
 {
     struct left left = {
-        .fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
+        .fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK),
+        .note = note};
     uint32_t broken = 0;
+    bool is_damaged = false;
     pdr_rc rc = PDR_OK;
 
-    if (left.fd < 0) /* there is none, or SQLite will say why */
+    *is_gone = note->state == PDR_WAL_COMMITS;
+    if (left.fd < 0) { /* there is none, or SQLite will say why */
+        *is_gone = *is_gone && errno == ENOENT;
         return PDR_OK;
-    pdr__line_read_end(left.end, side_path);
+    }
     left.bytes = pdr__alloc((FRAMES + 1) * FRAME);
     if (left.bytes == NULL)
         rc = pdr__nomem(err);
-    else if (is_damaged_for_good(&broken, &left))
+    else
+        is_damaged = is_damaged_for_good(&broken, &left);
+    if (rc == PDR_OK && left.failed != 0)
+        rc = unreadable(path, left.failed, err);
+    else if (rc == PDR_OK && is_damaged)
         rc = damaged(path, broken, err);
+    *is_gone = *is_gone && left.is_other;
     pdr__free(left.bytes);
     (void)close(left.fd);
     return rc;

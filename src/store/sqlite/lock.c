@@ -18,8 +18,9 @@
  *        behind it  exclusive  the places of the line, 2^52 bytes each. The
  *                              first byte is the place; how many are locked
  *                              tells when its owner looked last
- *      and its bytes say whether the last sync of the log ended well, and how
- *      long the log was after the last one that did (left.c).
+ *      and its bytes say whether the last sync of the WAL ended well, how long
+ *      the WAL was after the last one that did, and of which main file it is
+ *      (left.c, claim.c).
  *
  * INVARIANTS, cited below as I1..I8
  *   I1  The lock and the places belong to the open file, not to the process or
@@ -349,18 +350,88 @@ bool pdr__line_is_used(const char *path)
     return is_used;
 }
 
-/* --- what became of the log ---------------------------------------------- */
+/* --- what became of the WAL ---------------------------------------------- */
 
+/* The bytes of the file: whether the last sync ended well, then the note. Its
+ * first part is all that version 2 had. A sum covers each part. */
 #define SYNCED  '0'
 #define SYNCING '1'
+
+#define AT_END        1
+#define AT_STATE      (AT_END + PDR_LOG_END) /* one byte, and three zeros */
+#define AT_PAGE       (AT_STATE + 4)
+#define AT_PAGE_SUM   (AT_PAGE + 4)
+#define AT_ID         (AT_PAGE_SUM + 8)
+#define AT_GENERATION (AT_ID + PDR_STORE_ID)
+#define AT_MARK       (AT_GENERATION + 8) /* and four zeros */
+#define NOTE_BYTES    (AT_MARK + 8 + PDR_LOG_SUM)
+
+static void put_number(uint8_t *out, uint64_t number, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        out[i] = (uint8_t)(number >> (8 * (len - 1 - i)));
+}
+
+static uint64_t get_number(const uint8_t *at, size_t len)
+{
+    uint64_t number = 0;
+
+    for (size_t i = 0; i < len; i++)
+        number = number << 8 | at[i];
+    return number;
+}
+
+static void write_note(uint8_t out[NOTE_BYTES], const struct pdr__note *note)
+{
+    memset(out, 0, NOTE_BYTES);
+    out[0] = SYNCED;
+    memcpy(out + AT_END, note->end.frame, PDR_LOG_END);
+    out[AT_STATE] = note->state == PDR_WAL_EMPTIED ? 'e' : 'c';
+    put_number(out + AT_PAGE, note->end.page, 4);
+    memcpy(out + AT_PAGE_SUM, note->end.page_sum, 8);
+    memcpy(out + AT_ID, note->id, PDR_STORE_ID);
+    put_number(out + AT_GENERATION, note->generation, 8);
+    put_number(out + AT_MARK, note->mark, 4);
+    pdr__note_seal(out + AT_END, NOTE_BYTES - AT_END);
+}
+
+static void read_note(struct pdr__note *out, const uint8_t *bytes, size_t len)
+{
+    memset(out, 0, sizeof(*out));
+    if (len >= AT_STATE && pdr__note_is_sound(bytes + AT_END, PDR_LOG_END))
+        memcpy(out->end.frame, bytes + AT_END, PDR_LOG_END);
+    if (len < NOTE_BYTES ||
+        !pdr__note_is_sound(bytes + AT_END, NOTE_BYTES - AT_END))
+        return;
+    if (bytes[AT_STATE] == 'e')
+        out->state = PDR_WAL_EMPTIED;
+    else if (bytes[AT_STATE] == 'c')
+        out->state = PDR_WAL_COMMITS;
+    out->end.page = (uint32_t)get_number(bytes + AT_PAGE, 4);
+    memcpy(out->end.page_sum, bytes + AT_PAGE_SUM, 8);
+    memcpy(out->id, bytes + AT_ID, PDR_STORE_ID);
+    out->generation = get_number(bytes + AT_GENERATION, 8);
+    out->mark = (uint32_t)get_number(bytes + AT_MARK, 4);
+}
+
+static bool put_note(const struct pdr__line *line)
+{
+    uint8_t bytes[NOTE_BYTES];
+
+    write_note(bytes, &line->note);
+    return pwrite(line->fd, bytes, NOTE_BYTES, 0) == NOTE_BYTES;
+}
 
 /* A sync that fails cannot be made good by another one. */
 pdr_rc pdr__line_sync_begins(struct pdr__line *line, pdr_err *err)
 {
     const char byte = SYNCING;
+    uint8_t bytes[NOTE_BYTES] = {0};
+    ssize_t got = pread(line->fd, bytes, NOTE_BYTES, 0);
 
     assert(line->held);
-    line->was_safe = pdr__line_has_synced(line);
+    line->was_safe = got > 0 && bytes[0] == SYNCED;
+    read_note(&line->note, bytes, got > 0 ? (size_t)got : 0);
     if (pwrite(line->fd, &byte, 1, 0) == 1)
         return PDR_OK;
     return PDR_FAIL(err, FILE_FAILED, "%s",
@@ -378,16 +449,52 @@ void pdr__line_sync_untried(const struct pdr__line *line)
 }
 
 /* The note is written behind the sync, and not synced itself: it may be older
- * than the log after a power loss, never newer. */
-void pdr__line_sync_ended(const struct pdr__line *line,
-                          const uint8_t end[PDR_LOG_END])
+ * than the WAL after a power loss, never newer. */
+void pdr__line_sync_ended(struct pdr__line *line,
+                          const struct pdr__log_end *end,
+                          const struct pdr__store_row *row)
 {
-    uint8_t bytes[1 + PDR_LOG_END] = {SYNCED};
+    const char byte = SYNCED;
 
     assert(line->held);
-    if (end != NULL)
-        memcpy(bytes + 1, end, PDR_LOG_END);
-    (void)!pwrite(line->fd, bytes, end != NULL ? sizeof(bytes) : 1, 0);
+    if (end == NULL) {
+        (void)!pwrite(line->fd, &byte, 1, 0);
+        return;
+    }
+    if (line->note.state == PDR_WAL_UNKNOWN) { /* nobody knows how it began */
+        memcpy(line->note.id, row->id, PDR_STORE_ID);
+        line->note.mark = row->mark;
+    }
+    line->note.state = PDR_WAL_COMMITS;
+    line->note.end = *end;
+    (void)put_note(line);
+}
+
+/* Before the WAL is, and synced: after a power loss a note that is older would
+ * accuse a store which has all. */
+bool pdr__line_empties(struct pdr__line *line, const struct pdr__store_row *row)
+{
+    struct pdr__note note = {.state = PDR_WAL_EMPTIED,
+                             .generation = row->generation,
+                             .mark = row->mark};
+    uint8_t wanted[NOTE_BYTES], found[NOTE_BYTES];
+
+    assert(line->held);
+    memcpy(note.id, row->id, PDR_STORE_ID);
+    write_note(wanted, &note);
+    line->note = note;
+    if (pread(line->fd, found, NOTE_BYTES, 0) == NOTE_BYTES &&
+        memcmp(wanted + 1, found + 1, NOTE_BYTES - 1) == 0)
+        return true;
+    return pwrite(line->fd, wanted + 1, NOTE_BYTES - 1, 1) == NOTE_BYTES - 1 &&
+           fdatasync(line->fd) == 0;
+}
+
+void pdr__line_forget(struct pdr__line *line)
+{
+    assert(line->held);
+    memset(&line->note, 0, sizeof(line->note));
+    (void)!ftruncate(line->fd, 1);
 }
 
 bool pdr__line_has_synced(const struct pdr__line *line)
@@ -397,13 +504,13 @@ bool pdr__line_has_synced(const struct pdr__line *line)
     return pread(line->fd, &byte, 1, 0) == 1 && byte == SYNCED;
 }
 
-void pdr__line_read_end(uint8_t end[PDR_LOG_END], const char *path)
+void pdr__line_read_note(struct pdr__note *out, const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    uint8_t bytes[NOTE_BYTES];
+    ssize_t got = fd >= 0 ? pread(fd, bytes, NOTE_BYTES, 0) : 0;
 
-    if (fd < 0 || pread(fd, end, PDR_LOG_END, 1) != PDR_LOG_END ||
-        !pdr__log_header_is_sound(end))
-        memset(end, 0, PDR_LOG_END);
+    read_note(out, bytes, got > 0 ? (size_t)got : 0);
     if (fd >= 0)
         (void)close(fd);
 }

@@ -10,7 +10,7 @@
  *         xWrite ──► gathered ──► xSync ──► one write, one sync
  *                       └──► too much, or somebody wants to see it: one write
  *
- * INVARIANTS, cited below as I1..I5
+ * INVARIANTS, cited below as I1..I6
  *   I1  When xSync says yes, all that SQLite wrote is on the disk. A commit of
  *       ours always ends with it (synchronous=FULL), and only then do others
  *       learn of its frames: nobody else ever misses what is gathered.
@@ -26,6 +26,8 @@
  *       fails for want of room for them.
  *   I5  What is told as the end of the log was synced. A commit that was taken
  *       back is no end, also if the next transaction writes nothing.
+ *   I6  Before frames go, by a new header in front of them or by a cut, the
+ * side file says so (claim.c).
  */
 #include "vfs.h"
 
@@ -70,21 +72,45 @@ static void see_header(struct pdr__log_file *log, const void *bytes, size_t len,
     memcpy(log->last_header, bytes, PDR_FRAME_HEADER);
 }
 
+/* And the page of that frame, which comes behind it. */
+static void see_page(struct pdr__log_file *log, const void *bytes, size_t len,
+                     int64_t at)
+{
+    if (len == PDR_SQLITE_PAGE && log->last != 0 &&
+        at == PDR_LOG_HEADER + (int64_t)(log->last - 1) * FRAME +
+                  PDR_FRAME_HEADER)
+        memcpy(log->last_page, bytes, PDR_SQLITE_PAGE);
+}
+
 /* A sync has ended well. A commit that none came behind is no end (I5). */
 static void note_end(struct pdr__log_file *log)
 {
     if (log->last == 0 || !ends_commit(log->last_header))
         return;
-    memcpy(log->end, log->last_header, PDR_FRAME_HEADER);
-    for (size_t i = 0; i < 4; i++) /* in place of the number of its page */
-        log->end[i] = (uint8_t)(log->last >> (24 - 8 * i));
-    pdr__log_end_seal(log->end);
+    memcpy(log->end.frame, log->last_header, PDR_FRAME_HEADER);
+    log->end.page = 0;
+    for (size_t i = 0; i < 4; i++) { /* in place of the number of its page */
+        log->end.page = log->end.page << 8 | log->last_header[i];
+        log->end.frame[i] = (uint8_t)(log->last >> (24 - 8 * i));
+    }
+    pdr__note_seal(log->end.frame, PDR_LOG_END);
+    pdr__page_sum(log->end.page_sum, log->last_page, log->end.page);
 }
 
-void pdr__log_tell_end(uint8_t out[PDR_LOG_END], struct pdr__log_file *log)
+void pdr__log_take_end(struct pdr__log_end *out, struct pdr__log_file *log)
 {
-    memcpy(out, log->end, PDR_LOG_END);
-    memset(log->end, 0, PDR_LOG_END);
+    *out = log->end;
+    memset(&log->end, 0, sizeof(log->end));
+}
+
+/* I6. SQLite begins the WAL anew, or empties it: the main file has all of it.
+ */
+static int begin_anew(const struct pdr__log_file *log)
+{
+    const struct pdr__vfs *vfs = log->vfs;
+
+    return vfs->empties == NULL || vfs->empties(vfs->arg) ? SQLITE_OK
+                                                          : SQLITE_IOERR_WRITE;
 }
 
 /* --- gathering ----------------------------------------------------------- */
@@ -149,10 +175,15 @@ static int log_write(sqlite3_file *file, const void *bytes, int len,
     int code = SQLITE_OK;
 
     see_header(log, bytes, (size_t)len, at);
+    see_page(log, bytes, (size_t)len, at);
     if (at < log->unsynced)
         log->unsynced = at;
     if (log->failed != SQLITE_OK)
         return log->failed;
+    if (at == 0)
+        code = begin_anew(log);
+    if (code != SQLITE_OK)
+        return code;
     if (log->gathered.len > 0 && !joins(&log->gathered, (size_t)len, at))
         code = put_gathered(log);
     if (code != SQLITE_OK)
@@ -287,6 +318,8 @@ static int log_truncate(sqlite3_file *file, sqlite3_int64 size)
     struct pdr__log_file *log = mine(file);
     int code = put_gathered(log);
 
+    if (code == SQLITE_OK && size == 0)
+        code = begin_anew(log);
     log->reach = 0; /* ask again */
     return code == SQLITE_OK ? log->below->pMethods->xTruncate(log->below, size)
                              : code;
@@ -319,9 +352,11 @@ static int log_close(sqlite3_file *file)
     return lost != SQLITE_OK ? lost : code;
 }
 
-void pdr__log_open(struct pdr__log_file *log, struct pdr__main_file *main)
+void pdr__log_open(struct pdr__log_file *log, struct pdr__main_file *main,
+                   struct pdr__vfs *vfs)
 {
     log->main = main;
+    log->vfs = vfs;
     log->unsynced = INT64_MAX;
     main->log = log;
 }

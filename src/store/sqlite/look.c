@@ -246,7 +246,7 @@ static pdr_rc ask_plan(struct pdr__job *job, pdr_plan *plan, pdr_head *own,
 
     if (rc == PDR_OK)
         rc = pdr_plan_begin(plan, job->write, found ? own : NULL,
-                            &job->writer->number, err);
+                            &job->writer->row.number, err);
     if (rc != PDR_OK || !plan->shows)
         return rc;
     rc = find_head(job, plan, replaced, &found);

@@ -39,6 +39,7 @@ struct step {
 
 static const struct step steps[] = {
     {1, 2, "migrating from version 1 to 2", true},
+    {2, 3, "migrating from version 2 to 3", false},
 };
 
 static const struct step *find_step(uint32_t from)
@@ -118,7 +119,7 @@ static pdr_rc check_file(struct pdr__sqlite *store, pdr_err *err)
     pdr_rc rc = pdr__left_fits(store->path, store->log_path, err);
 
     if (rc == PDR_OK)
-        rc = pdr__left_check(store->log_path, store->side_path, err);
+        rc = pdr__claim(store, err);
     if (rc == PDR_OK)
         rc = pdr__sqlite_connect(&store->writer.db, store, false, err);
     if (rc == PDR_OK)
@@ -155,7 +156,7 @@ static pdr_rc migrate(struct pdr__sqlite *store, pdr_migrate_report *out,
         rc = take_steps(store, err);
     if (rc != PDR_OK)
         return rc;
-    pdr__line_sync_ended(&store->line, NULL); /* each step was synced */
+    pdr__line_sync_ended(&store->line, NULL, NULL); /* each step was synced */
     out->to = store->schema;
     /* What is not copied is safe in the log. */
     (void)(pdr__checkpoint_all(store, true, NULL) == PDR_OK);

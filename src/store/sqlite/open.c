@@ -260,6 +260,8 @@ static pdr_rc make(struct pdr__sqlite *store, pdr_err *err)
     if (rc == PDR_OK)
         rc = pdr__line_sync_begins(&store->line, err); /* see make_log_safe() */
     if (rc == PDR_OK)
+        pdr__line_forget(&store->line);
+    if (rc == PDR_OK)
         rc = pdr__schema_make(store, db, now_ms(), err);
     if (rc == PDR_OK)
         pdr__pack_new(&store->writer);
@@ -327,8 +329,10 @@ static pdr_rc copy_left(struct pdr__sqlite *store, bool is_first, pdr_err *err)
         (void)nanosleep(&rest, NULL);
         rc = pdr__checkpoint_all(store, is_first, &why);
     }
-    if (rc == PDR_OK && is_first)
-        pdr__line_sync_ended(&store->line, NULL); /* the log is empty */
+    if (rc == PDR_OK && is_first) { /* the log is empty */
+        (void)pdr__line_empties(&store->line, &store->writer.row);
+        pdr__line_sync_ended(&store->line, NULL, NULL);
+    }
     if (rc != PDR_OK && !is_first && strcmp(why.reason, "disk_full") == 0)
         return PDR_OK; /* what others committed is safe in the log */
     if (rc != PDR_OK && err != NULL)
@@ -375,7 +379,7 @@ static pdr_rc open_writer(struct pdr__sqlite *store,
     if (rc == PDR_OK && store->line.made)
         pdr__file_share(store->line.fd, store->path);
     if (rc == PDR_OK && is_first && wish->found)
-        rc = pdr__left_check(store->log_path, store->side_path, err); /* I5 */
+        rc = pdr__claim(store, err); /* I5 */
     if (rc == PDR_OK)
         rc = pdr__sqlite_connect(&store->writer.db, store, false, err);
     if (rc == PDR_OK)
@@ -423,12 +427,35 @@ static pdr_rc open_for_writing(struct pdr__sqlite *store,
 
 /* --- reading only -------------------------------------------------------- */
 
+/* A store has a journal of SQLite only while its first two pages are made. Who
+ * opens it for writing takes them back, and begins anew; a reader cannot. */
+static pdr_rc check_journal(const struct pdr__sqlite *store, pdr_err *err)
+{
+    char shown[PDR_SHOWN];
+    char *journal = pdr__file_beside(store->path, "-journal");
+    bool is_hot = false;
+
+    if (journal == NULL)
+        return pdr__nomem(err);
+    is_hot = pdr__file_bytes(journal) > 0 &&
+             pdr__file_bytes(store->path) <= 2 * PDR_SQLITE_PAGE;
+    pdr__free(journal);
+    if (!is_hot)
+        return PDR_OK;
+    return PDR_FAIL(err, NO_STORE,
+                    "'%s' is not a store yet, its making was interrupted; to "
+                    "make it, open it with mode=rwc",
+                    pdr__shown(shown, pdr_str_c(store->path)));
+}
+
 static pdr_rc open_for_reading(struct pdr__sqlite *store, pdr_err *err)
 {
     bool is_empty = false;
     sqlite3 *db = NULL;
     pdr_rc rc = pdr__file_check(store->path, err);
 
+    if (rc == PDR_OK)
+        rc = check_journal(store, err);
     if (rc == PDR_OK)
         rc = pdr__left_fits(store->path, store->log_path, err); /* I5 */
     store->changed_ns = pdr__file_changed_ns(store->path);
@@ -437,7 +464,7 @@ static pdr_rc open_for_reading(struct pdr__sqlite *store, pdr_err *err)
                    !pdr__line_is_used(store->side_path);
     if (rc == PDR_OK && !store->without_sums &&
         !pdr__line_is_used(store->side_path))
-        rc = pdr__left_check(store->log_path, store->side_path, err); /* I5 */
+        rc = pdr__claim(store, err); /* I5 */
     if (rc == PDR_OK)
         rc = pdr__sqlite_connect(&db, store, true, err);
     if (rc == PDR_OK)
@@ -654,6 +681,9 @@ pdr_rc pdr__sqlite_new(struct pdr__sqlite **out, struct pdr__wish *wish,
     if (rc == PDR_OK)
         rc = pdr__vfs_open(&store->vfs, store->below, err);
     store->vfs.without_sums = store->without_sums;
+    store->vfs.empties = pdr__log_empties;
+    store->vfs.arg = store;
+    store->vfs.memory_path = store->memory_path;
     request_dispose(&ask);
     if (rc == PDR_OK)
         *out = store;

@@ -149,8 +149,7 @@ static pdr_rc take_entry(pdr_entry *out, struct pdr__rows *rows, pdr_err *err)
     out->separator = pdr__rows_text_or_none(rows);
     pdr__rows_digest(out->digest, rows);
     out->body = pdr__rows_text(rows);
-    if (pdr__rows_int(rows) != 1 || kind > PDR_ROW_OTHER ||
-        shape > PDR_ROW_PYTHON)
+    if (pdr__rows_int(rows) != 1 || kind > PDR_ROW_OTHER || shape > PDR_ROW_SK)
         rows->bad = true;
     out->kind = (pdr_row_kind)kind;
     out->shape = (pdr_row_shape)shape;

@@ -97,6 +97,8 @@ static void take_digest(pdr_digest out, struct columns *row)
 
 static void take_lists(pdr_head *out, struct columns *row)
 {
+    uint64_t flags = 0;
+
     out->first_seq = take_count(row);
     out->next_seq = take_count(row);
     out->slots = take_count(row);
@@ -108,7 +110,9 @@ static void take_lists(pdr_head *out, struct columns *row)
     out->stream_next = take_count(row);
     out->inbox = take_count(row);
     out->inbox_next = take_count(row);
-    out->has_frame = take_count(row) != 0;
+    flags = take_count(row);
+    out->has_frame = (flags & PDR_HEAD_FRAME) != 0;
+    out->has_ttl = (flags & PDR_HEAD_TTL) != 0;
 }
 
 static pdr_rc take_head(pdr_head *out, struct columns *row, pdr_err *err)

@@ -87,10 +87,18 @@ pdr_rc pdr__check_names(const struct pdr__sqlite *store, pdr_err *err)
 {
     const char *lost = NULL;
     char shown[PDR_SHOWN];
+    uint64_t bytes = 0;
     int moved = 0;
 
     (void)sqlite3_file_control(store->writer.db, "main", SQLITE_FCNTL_HAS_MOVED,
                                &moved);
+    if (moved == 0 && pdr__file_size(&bytes, store->path) &&
+        bytes < PDR_SQLITE_PAGE)
+        return PDR_FAIL(err, UNSAFE_FILE,
+                        "'%s' was emptied while the store is open; "
+                        "its last commits are in '-wal': copy both away, and "
+                        "restore a backup",
+                        pdr__shown(shown, pdr_str_c(store->path)));
     if (moved != 0)
         lost = store->path;
     else if (!pdr__line_is_there(&store->line, store->side_path))
@@ -149,31 +157,36 @@ static int begin(struct pdr__writer *writer, struct group *group)
     return code;
 }
 
-static pdr_rc read_number(struct pdr__sqlite *store, pdr_err *err)
+static pdr_rc read_store_row(struct pdr__sqlite *store, pdr_err *err)
 {
     struct pdr__writer *writer = &store->writer;
-    sqlite3_stmt *stmt = writer->stmt[PDR_SQL_GET_NUMBER];
+    struct pdr__store_row *row = &writer->row;
+    sqlite3_stmt *stmt = writer->stmt[PDR_SQL_GET_STORE];
     pdr_digest wanted;
+    bool is_whole = false;
     int code = sqlite3_step(stmt);
     pdr_rc rc = PDR_OK;
 
-    if (code == SQLITE_ROW) {
-        writer->number = (uint64_t)sqlite3_column_int64(stmt, 0);
-        writer->created_ms = sqlite3_column_int64(stmt, 1);
-        rc = pdr__schema_seal(wanted, store, writer->number, writer->created_ms,
-                              err);
+    if (code == SQLITE_ROW && sqlite3_column_bytes(stmt, 3) == PDR_STORE_ID &&
+        sqlite3_column_bytes(stmt, 4) == PDR_DIGEST_BYTES) {
+        row->number = (uint64_t)sqlite3_column_int64(stmt, 0);
+        row->created_ms = sqlite3_column_int64(stmt, 1);
+        row->generation = (uint64_t)sqlite3_column_int64(stmt, 2);
+        memcpy(row->id, sqlite3_column_blob(stmt, 3), PDR_STORE_ID);
+        rc = pdr__schema_seal(wanted, store, row, err);
+        is_whole =
+            memcmp(sqlite3_column_blob(stmt, 4), wanted, PDR_DIGEST_BYTES) == 0;
     }
-    if (rc == PDR_OK &&
-        (code != SQLITE_ROW ||
-         sqlite3_column_bytes(stmt, 2) != PDR_DIGEST_BYTES ||
-         memcmp(sqlite3_column_blob(stmt, 2), wanted, sizeof(wanted)) != 0))
+    if (rc == PDR_OK && !is_whole)
         rc = code == SQLITE_ROW || code == SQLITE_DONE
                  ? PDR_FAIL(err, STORE_DAMAGED, "%s",
                             "the row of table 'store' is damaged; restore a "
                             "backup")
                  : pdr__sqlite_fail(err, writer->db, code, "reading the store");
     (void)sqlite3_reset(stmt);
-    writer->number_before = writer->number;
+    writer->before = *row;
+    if (!writer->has_counted)
+        row->generation++;
     return rc;
 }
 
@@ -192,7 +205,7 @@ static pdr_rc begin_all(struct pdr__sqlite *store, struct group *group,
     pdr__arena_reset(&writer->memory);
     writer->removing_ms = 0;
     pdr__pack_begin(writer);
-    return read_number(store, err);
+    return read_store_row(store, err);
 }
 
 /* --- rows ---------------------------------------------------------------- */
@@ -275,45 +288,54 @@ static enum round write_all(struct pdr__sqlite *store, struct group *group)
     return ROUND_WRITTEN;
 }
 
-/* The rows that wait, and the counter. */
-static pdr_rc write_rest(struct pdr__sqlite *store, int *code, pdr_err *err)
+/* The row of the store, if it changed. */
+static pdr_rc write_store_row(struct pdr__sqlite *store, int *code,
+                              pdr_err *err)
 {
     struct pdr__writer *writer = &store->writer;
-    sqlite3_stmt *stmt = writer->stmt[PDR_SQL_SET_NUMBER];
+    sqlite3_stmt *stmt = writer->stmt[PDR_SQL_SET_STORE];
     pdr_digest digest;
     pdr_rc rc = PDR_OK;
 
-    *code = pdr__pack_flush(writer);
-    if (*code != SQLITE_OK)
-        return pdr__sqlite_fail(err, writer->db, *code, "writing a commit");
-    if (writer->number == writer->number_before)
+    if (writer->row.number == writer->before.number &&
+        writer->row.generation == writer->before.generation)
         return PDR_OK;
-    rc = pdr__schema_seal(digest, store, writer->number, writer->created_ms,
-                          err);
+    rc = pdr__schema_seal(digest, store, &writer->row, err);
     if (rc != PDR_OK)
         return rc;
-    pdr__bind_int(stmt, 1, (int64_t)writer->number);
-    pdr__bind_blob(stmt, 2, digest, sizeof(digest));
-    *code = pdr__writer_step(writer, PDR_SQL_SET_NUMBER);
+    pdr__bind_int(stmt, 1, (int64_t)writer->row.number);
+    pdr__bind_int(stmt, 2, (int64_t)writer->row.generation);
+    pdr__bind_blob(stmt, 3, digest, sizeof(digest));
+    *code = pdr__writer_step(writer, PDR_SQL_SET_STORE);
     return *code == SQLITE_DONE
                ? PDR_OK
                : pdr__sqlite_fail(err, writer->db, *code, "writing a commit");
 }
 
+/* The rows that wait, and that of the store. */
+static pdr_rc write_rest(struct pdr__sqlite *store, int *code, pdr_err *err)
+{
+    *code = pdr__pack_flush(&store->writer);
+    if (*code != SQLITE_OK)
+        return pdr__sqlite_fail(err, store->writer.db, *code,
+                                "writing a commit");
+    return write_store_row(store, code, err);
+}
+
 /* --- the end ------------------------------------------------------------- */
 
 /* Whoever opens the store next has to know (open.c). */
-static void note_end(const struct pdr__sqlite *store)
+static void note_end(struct pdr__sqlite *store)
 {
     static const uint8_t none[PDR_LOG_END];
-    uint8_t end[PDR_LOG_END] = {0};
+    struct pdr__log_end end = {.page = 0};
 
     (void)sqlite3_file_control(store->writer.db, "main", PDR_FCNTL_LOG_END,
-                               end);
-    if (memcmp(end, none, PDR_LOG_END) == 0) /* it wrote nothing */
+                               &end);
+    if (memcmp(end.frame, none, PDR_LOG_END) == 0) /* it wrote nothing */
         pdr__line_sync_untried(&store->line);
     else
-        pdr__line_sync_ended(&store->line, end);
+        pdr__line_sync_ended(&store->line, &end, &store->writer.row);
 }
 
 /* Of a transaction that is over: did the log have no room for all of it? The
@@ -346,6 +368,7 @@ static void commit(struct pdr__sqlite *store, struct group *group)
     code = pdr__writer_step(writer, PDR_SQL_COMMIT);
     if (code == SQLITE_DONE) {
         note_end(store);
+        writer->has_counted = true;
         end_all(group, PDR_OK, NULL); /* I1 */
         pdr__pack_end(writer, true);
         return;
@@ -429,12 +452,15 @@ pdr_rc pdr__writer_transact(struct pdr__sqlite *store, int64_t deadline_ms,
     pdr_write write = {.deadline_ms = deadline_ms, .err = PDR_ERR_INIT};
     struct group group = {{&write}, 1};
     pdr_err detail = PDR_ERR_INIT;
+    int code = SQLITE_OK;
     pdr_rc rc = PDR_OK;
 
     assert(store->line.held);
     rc = begin_all(store, &group, &detail);
     if (rc == PDR_OK && group.count > 0)
         rc = fn(store, arg, &detail);
+    if (rc == PDR_OK && group.count > 0)
+        rc = write_store_row(store, &code, &detail);
     if (rc == PDR_OK && group.count > 0)
         commit(store, &group);
     roll_back(&store->writer);

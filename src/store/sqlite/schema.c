@@ -71,7 +71,12 @@ static const struct object objects[] = {
     {"store",
      "CREATE TABLE store(one INTEGER PRIMARY KEY,schema INTEGER,"
      "number INTEGER,keyed INTEGER,key_check BLOB,created INTEGER,"
-     "digest BLOB)", 1, 0},
+     "digest BLOB)", 1, 3},
+    /* As ALTER TABLE writes it (I3). */
+    {"store",
+     "CREATE TABLE store(one INTEGER PRIMARY KEY,schema INTEGER,"
+     "number INTEGER,keyed INTEGER,key_check BLOB,created INTEGER,"
+     "digest BLOB, id BLOB, generation INTEGER)", 3, 0},
     {"sessions",
      "CREATE TABLE sessions(" HEAD ")", 1, 0},
     {"sessions_by_id",
@@ -150,16 +155,18 @@ static pdr_rc digest_of(pdr_digest out, const struct pdr__sqlite *store,
 }
 
 pdr_rc pdr__schema_seal(pdr_digest out, const struct pdr__sqlite *store,
-                        uint64_t number, int64_t created_ms, pdr_err *err)
+                        const struct pdr__store_row *row, pdr_err *err)
 {
-    uint8_t bytes[8 + 4 * 8] = "store";
+    uint8_t bytes[8 + 5 * 8 + PDR_STORE_ID] = "store";
+    size_t len = store->schema < 3 ? 40 : sizeof(bytes);
 
     put_number(bytes + 8, store->schema);
-    put_number(bytes + 16, number);
+    put_number(bytes + 16, row->number);
     put_number(bytes + 24, store->base.key != NULL);
-    put_number(bytes + 32, (uint64_t)created_ms);
-    return digest_of(out, store, pdr_str_n((const char *)bytes, sizeof(bytes)),
-                     err);
+    put_number(bytes + 32, (uint64_t)row->created_ms);
+    put_number(bytes + 40, row->generation);
+    memcpy(bytes + 48, row->id, PDR_STORE_ID);
+    return digest_of(out, store, pdr_str_n((const char *)bytes, len), err);
 }
 
 /* Tells whether a key is the one that the store was made with, and nothing
@@ -215,42 +222,49 @@ pdr_rc pdr__schema_pages(sqlite3 *db, pdr_err *err)
     return run(db, "PRAGMA auto_vacuum=INCREMENTAL", what, err);
 }
 
-static void bind_store_row(sqlite3_stmt *stmt, const struct pdr__sqlite *store,
-                           int64_t now_ms, const pdr_digest check,
-                           const pdr_digest digest)
-{
-    bool keyed = store->base.key != NULL;
-
-    pdr__bind_int(stmt, 1, store->schema);
-    pdr__bind_int(stmt, 2, keyed);
-    pdr__bind_blob(stmt, 3, keyed ? check : NULL, PDR_DIGEST_BYTES);
-    pdr__bind_int(stmt, 4, now_ms);
-    pdr__bind_blob(stmt, 5, digest, PDR_DIGEST_BYTES);
-}
-
 static pdr_rc add_store_row(const struct pdr__sqlite *store, sqlite3 *db,
                             int64_t now_ms, pdr_err *err)
 {
     const char *sql = "INSERT INTO store(one,schema,number,keyed,key_check,"
-                      "created,digest) VALUES(1,?1,0,?2,?3,?4,?5)";
+                      "created,digest,id,generation) "
+                      "VALUES(1,?1,0,?2,?3,?4,?5,?6,1)";
+    struct pdr__store_row row = {.created_ms = now_ms, .generation = 1};
+    bool keyed = store->base.key != NULL;
     sqlite3_stmt *stmt = NULL;
     pdr_digest check, digest;
-    pdr_rc rc = key_check(check, store, err);
     int code = SQLITE_OK;
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK)
-        rc = pdr__schema_seal(digest, store, 0, now_ms, err);
-    if (rc != PDR_OK)
-        return rc;
+    PDR_TRY(pdr__rand_fill(row.id, pdr__rand_system(), PDR_STORE_ID, err));
+    PDR_TRY(key_check(check, store, err));
+    PDR_TRY(pdr__schema_seal(digest, store, &row, err));
     code = sqlite3_prepare_v2(db, sql, -1, &stmt, NULL);
     if (code == SQLITE_OK) {
-        bind_store_row(stmt, store, now_ms, check, digest);
+        pdr__bind_int(stmt, 1, store->schema);
+        pdr__bind_int(stmt, 2, keyed);
+        pdr__bind_blob(stmt, 3, keyed ? check : NULL, PDR_DIGEST_BYTES);
+        pdr__bind_int(stmt, 4, now_ms);
+        pdr__bind_blob(stmt, 5, digest, PDR_DIGEST_BYTES);
+        pdr__bind_blob(stmt, 6, row.id, PDR_STORE_ID);
         code = sqlite3_step(stmt);
     }
     if (code != SQLITE_DONE)
         rc = pdr__sqlite_fail(err, db, code, "making the store");
+done:
     (void)sqlite3_finalize(stmt);
     return rc;
+}
+
+/* See struct pdr__store_row. */
+static pdr_rc draw_mark(sqlite3 *db, pdr_err *err)
+{
+    uint32_t mark = 0;
+    char pragma[64];
+    pdr_rc rc = pdr__rand_fill(&mark, pdr__rand_system(), sizeof(mark), err);
+
+    (void)snprintf(pragma, sizeof(pragma), "PRAGMA user_version=%" PRId32,
+                   (int32_t)mark);
+    return rc == PDR_OK ? run(db, pragma, "making the store", err) : rc;
 }
 
 static pdr_rc make_all(const struct pdr__sqlite *store, sqlite3 *db,
@@ -269,6 +283,8 @@ static pdr_rc make_all(const struct pdr__sqlite *store, sqlite3 *db,
                    PDR_SQLITE_APPLICATION);
     if (rc == PDR_OK)
         rc = run(db, pragma, what, err);
+    if (rc == PDR_OK)
+        rc = draw_mark(db, err);
     if (rc == PDR_OK) /* I4 */
         rc = run(db, "COMMIT", what, err);
     return rc;
@@ -399,46 +415,60 @@ static pdr_rc check_objects(sqlite3 *db, uint32_t version, pdr_err *err)
 /* --- the one row, read --------------------------------------------------- */
 
 struct store_row {
-    int64_t number, keyed, created;
+    struct pdr__store_row is;
+    int64_t keyed;
     pdr_digest digest, check;
-    bool whole; /* each column is of its type */
 };
 
-static bool digest_at(pdr_digest out, sqlite3_stmt *stmt, int column)
+static bool blob_at(void *out, size_t len, sqlite3_stmt *stmt, int column)
 {
     if (sqlite3_column_type(stmt, column) != SQLITE_BLOB ||
-        sqlite3_column_bytes(stmt, column) != PDR_DIGEST_BYTES)
+        (size_t)sqlite3_column_bytes(stmt, column) != len)
         return false;
-    memcpy(out, sqlite3_column_blob(stmt, column), PDR_DIGEST_BYTES);
+    memcpy(out, sqlite3_column_blob(stmt, column), len);
     return true;
 }
 
-static void read_columns(struct store_row *out, sqlite3_stmt *stmt)
+/* Is each column of its type? */
+static bool read_columns(struct store_row *out, sqlite3_stmt *stmt,
+                         uint32_t version)
 {
-    out->number = sqlite3_column_int64(stmt, 0);
+    out->is.number = (uint64_t)sqlite3_column_int64(stmt, 0);
     out->keyed = sqlite3_column_int64(stmt, 1);
-    out->created = sqlite3_column_int64(stmt, 2);
-    out->whole = digest_at(out->digest, stmt, 3) &&
-                 (out->keyed == 0 || digest_at(out->check, stmt, 4));
+    out->is.created_ms = sqlite3_column_int64(stmt, 2);
+    if (!blob_at(out->digest, PDR_DIGEST_BYTES, stmt, 3) ||
+        (out->keyed != 0 && !blob_at(out->check, PDR_DIGEST_BYTES, stmt, 4)))
+        return false;
+    if (version < 3)
+        return true;
+    out->is.generation = (uint64_t)sqlite3_column_int64(stmt, 6);
+    return blob_at(out->is.id, PDR_STORE_ID, stmt, 5);
 }
 
-static pdr_rc read_store_row(struct store_row *out, sqlite3 *db, pdr_err *err)
+static pdr_rc read_store_row(struct store_row *out,
+                             const struct pdr__sqlite *store, sqlite3 *db,
+                             pdr_err *err)
 {
-    const char *sql = "SELECT number,keyed,created,digest,key_check FROM store"
-                      " WHERE one=1";
+    const char *sql =
+        store->schema < 3
+            ? "SELECT number,keyed,created,digest,key_check FROM store "
+              "WHERE one=1"
+            : "SELECT number,keyed,created,digest,key_check,id,generation "
+              "FROM store WHERE one=1";
     sqlite3_stmt *stmt = NULL;
     int code = sqlite3_prepare_v2(db, sql, -1, &stmt, NULL);
+    bool is_whole = false;
     pdr_rc rc = PDR_OK;
 
     memset(out, 0, sizeof(*out));
     if (code == SQLITE_OK)
         code = sqlite3_step(stmt);
     if (code == SQLITE_ROW)
-        read_columns(out, stmt);
+        is_whole = read_columns(out, stmt, store->schema);
     else if (code != SQLITE_DONE)
         rc = pdr__sqlite_fail(err, db, code, "opening the store");
     (void)sqlite3_finalize(stmt);
-    if (rc == PDR_OK && !out->whole)
+    if (rc == PDR_OK && !is_whole)
         rc = PDR_FAIL(err, STORE_DAMAGED, "%s",
                       "the row of table 'store' is damaged; restore a backup");
     return rc;
@@ -468,22 +498,27 @@ static pdr_rc check_key(const struct pdr__sqlite *store,
     return rc;
 }
 
-static pdr_rc check_store_row(const struct pdr__sqlite *store, sqlite3 *db,
+static pdr_rc check_store_row(struct pdr__sqlite *store, sqlite3 *db,
                               pdr_err *err)
 {
     struct store_row row;
     pdr_digest wanted;
-    pdr_rc rc = read_store_row(&row, db, err);
+    int64_t mark = 0;
+    pdr_rc rc = read_store_row(&row, store, db, err);
 
     if (rc == PDR_OK)
         rc = check_key(store, &row, err);
     if (rc == PDR_OK)
-        rc = pdr__schema_seal(wanted, store, (uint64_t)row.number, row.created,
-                              err);
+        rc = pdr__schema_seal(wanted, store, &row.is, err);
     if (rc == PDR_OK && memcmp(wanted, row.digest, sizeof(wanted)) != 0)
         rc = PDR_FAIL(err, BAD_DIGEST, "%s",
                       "the row of table 'store' does not fit its digest; "
                       "restore a backup");
+    if (rc == PDR_OK)
+        rc = ask(&mark, db, "PRAGMA user_version", err);
+    row.is.mark = (uint32_t)mark;
+    if (rc == PDR_OK)
+        store->writer.row = store->writer.before = row.is;
     return rc;
 }
 
@@ -559,52 +594,86 @@ pdr_rc pdr__schema_is_written(const struct pdr__sqlite *store, pdr_err *err)
 
 /* --- the next version ---------------------------------------------------- */
 
-static pdr_rc set_version(const struct pdr__sqlite *store, sqlite3 *db,
-                          const pdr_digest digest, pdr_err *err)
+/* Version and id of `row`, with the digest that they need. */
+static pdr_rc write_store_row(const struct pdr__sqlite *store, sqlite3 *db,
+                              const struct pdr__store_row *row, pdr_err *err)
 {
+    const char *sql = store->schema < 3
+                          ? "UPDATE store SET schema=?1,digest=?2 WHERE one=1"
+                          : "UPDATE store SET schema=?1,digest=?2,id=?3,"
+                            "generation=?4 WHERE one=1";
     sqlite3_stmt *stmt = NULL;
-    int code = sqlite3_prepare_v2(
-        db, "UPDATE store SET schema=?1,digest=?2 WHERE one=1", -1, &stmt,
-        NULL);
+    pdr_digest digest;
+    pdr_rc rc = pdr__schema_seal(digest, store, row, err);
+    int code = SQLITE_OK;
 
+    if (rc != PDR_OK)
+        return rc;
+    code = sqlite3_prepare_v2(db, sql, -1, &stmt, NULL);
     if (code == SQLITE_OK) {
         pdr__bind_int(stmt, 1, store->schema);
         pdr__bind_blob(stmt, 2, digest, PDR_DIGEST_BYTES);
+        if (store->schema >= 3) {
+            pdr__bind_blob(stmt, 3, row->id, PDR_STORE_ID);
+            pdr__bind_int(stmt, 4, (int64_t)row->generation);
+        }
         code = sqlite3_step(stmt);
     }
     (void)sqlite3_finalize(stmt);
     return code == SQLITE_DONE
                ? PDR_OK
-               : pdr__sqlite_fail(err, db, code, "setting the version");
+               : pdr__sqlite_fail(err, db, code,
+                                  "writing the row of the store");
 }
 
-/* What a version replaces are indexes: no row is in them alone. */
-static pdr_rc drop_index(sqlite3 *db, const char *name, pdr_err *err)
+/* A version replaces an index by another one, of which no row is lost, or gives
+ * a table more columns. */
+static pdr_rc replace_object(sqlite3 *db, const struct object *object,
+                             pdr_err *err)
 {
+    static const char what[] = "making the tables";
     char sql[64];
 
-    (void)snprintf(sql, sizeof(sql), "DROP INDEX %s", name);
-    return run(db, sql, "making the tables", err);
+    if (strcmp(object->name, "store") == 0)
+        return run(db,
+                   "ALTER TABLE store ADD COLUMN id BLOB;"
+                   "ALTER TABLE store ADD COLUMN generation INTEGER",
+                   what, err);
+    (void)snprintf(sql, sizeof(sql), "DROP INDEX %s", object->name);
+    return run(db, sql, what, err);
 }
 
 pdr_rc pdr__schema_raise(struct pdr__sqlite *store, sqlite3 *db, uint32_t to,
                          pdr_err *err)
 {
     struct store_row row;
-    pdr_digest digest;
-    pdr_rc rc = read_store_row(&row, db, err);
+    pdr_rc rc = read_store_row(&row, store, db, err);
 
     for (size_t i = 0; i < PDR_COUNT(objects) && rc == PDR_OK; i++) {
         if (objects[i].until == to)
-            rc = drop_index(db, objects[i].name, err);
-        else if (objects[i].since == to)
+            rc = replace_object(db, &objects[i], err);
+        else if (objects[i].since == to &&
+                 strcmp(objects[i].name, "store") != 0)
             rc = run(db, objects[i].sql, "making the tables", err);
     }
     store->schema = to;
-    if (rc == PDR_OK)
-        rc = pdr__schema_seal(digest, store, (uint64_t)row.number, row.created,
-                              err);
-    if (rc == PDR_OK)
-        rc = set_version(store, db, digest, err);
+    if (rc == PDR_OK && to == 3) {
+        row.is.generation = 1;
+        rc = pdr__rand_fill(row.is.id, pdr__rand_system(), PDR_STORE_ID, err);
+        if (rc == PDR_OK)
+            rc = draw_mark(db, err);
+    }
+    return rc == PDR_OK ? write_store_row(store, db, &row.is, err) : rc;
+}
+
+pdr_rc pdr__schema_row(struct pdr__store_row *out,
+                       const struct pdr__sqlite *store, sqlite3 *db,
+                       pdr_err *err)
+{
+    struct store_row row;
+    pdr_rc rc = read_store_row(&row, store, db, err);
+
+    *out = row.is;
+    out->mark = store->writer.row.mark; /* it stays while we have the file */
     return rc;
 }

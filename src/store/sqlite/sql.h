@@ -11,8 +11,9 @@ X(BEGIN, "BEGIN IMMEDIATE")
 X(COMMIT, "COMMIT")
 X(ROLLBACK, "ROLLBACK")
 
-X(GET_NUMBER, "SELECT number,created,digest FROM store WHERE one=1")
-X(SET_NUMBER, "UPDATE store SET number=?1,digest=?2 WHERE one=1")
+X(GET_STORE, "SELECT number,created,generation,id,digest FROM store"
+  " WHERE one=1")
+X(SET_STORE, "UPDATE store SET number=?1,generation=?2,digest=?3 WHERE one=1")
 
 X(GET_HEAD, "SELECT " PDR_SQLITE_HEAD_COLUMNS " FROM sessions"
   " WHERE tenant=?1 AND id=?2")

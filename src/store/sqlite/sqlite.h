@@ -15,7 +15,7 @@
 
 /* Version of the tables that this library makes and writes. Older ones it only
  * reads: migrate.c brings them here. */
-#define PDR_SQLITE_SCHEMA 2u
+#define PDR_SQLITE_SCHEMA 3u
 
 /* Bytes of a page of a new file (docs/decisions tells the measurement). */
 #define PDR_SQLITE_PAGE 4096
@@ -42,6 +42,36 @@ _Static_assert(PDR_MAX_ROW_BYTES < PDR_SQLITE_ROW_BYTES / 2,
 /* --- the store -------------------------------------------------------------
  */
 
+struct pdr__store_row;
+
+/* Bytes of an id, see struct pdr__store_row. */
+#define PDR_STORE_ID 16
+
+/* The last frame of the WAL that was synced: its number, the pages of the file
+ * behind it, its salt and its sum, as they stand in its header, and a sum of
+ * these. All zero: there is none. */
+#define PDR_LOG_END 32
+struct pdr__log_end {
+    uint8_t frame[PDR_LOG_END];
+    uint32_t page; /* that is in this frame */
+    uint8_t page_sum[8];
+};
+
+/* What the side file says of the WAL (lock.c, left.c). */
+struct pdr__note {
+    enum {
+        PDR_WAL_UNKNOWN, /* nothing, or what an older version wrote: `end` */
+        PDR_WAL_EMPTIED, /* the main file had all of it before it was emptied or
+                            begun anew; what is in it since, nobody noted */
+        PDR_WAL_COMMITS  /* it holds commits that were acknowledged */
+    } state;
+    struct pdr__log_end end; /* if it holds commits */
+    /* Of the main file when the WAL was begun. */
+    uint8_t id[PDR_STORE_ID];
+    uint64_t generation;
+    uint32_t mark;
+};
+
 /* Where a process stands in the line for the writer lock (lock.c). */
 struct pdr__line {
     int fd;           /* of the side file; -1: the store is read only */
@@ -57,6 +87,7 @@ struct pdr__line {
     int64_t left_us;  /* when it gave the lock back; 0: it came back since */
     int64_t come_back_us;   /* that it needs for that, when it was refused */
     bool was_safe;          /* no sync had failed before the one that began */
+    struct pdr__note note;  /* as the file has it, since that sync began */
     struct pdr__line *next; /* that is open; guarded by the lock of opened.c */
 };
 
@@ -140,16 +171,29 @@ struct pdr__vacuum {
     int64_t pages;   /* that it may yet give */
 };
 
+/* The one row of `store`. */
+struct pdr__store_row {
+    uint64_t number;    /* a counter: the next session gets it */
+    int64_t created_ms; /* of the store */
+    /* From version 3 on. Which file it is, to tell whether a WAL belongs to it
+     * (claim.c). Copies that were made at other times have another generation,
+     * since each handle raises it with its first commit; a backup, which can be
+     * made between, has another mark. */
+    uint8_t id[PDR_STORE_ID]; /* random */
+    uint64_t generation;
+    uint32_t mark; /* random; in the header of the file, as its user_version */
+};
+
 /* The one connection of the process that writes. Only the leader of the group
  * touches it, or open and close, while nobody else has the store. */
 struct pdr__writer {
     sqlite3 *db;                       /* owned; NULL: read only */
     sqlite3_stmt *stmt[PDR_SQL_COUNT]; /* owned */
-    struct pdr__arena memory; /* texts of rows that a transaction has found */
-    uint64_t number;          /* the store's counter, as it will be written */
-    uint64_t number_before;   /* as it stands in the store */
-    int64_t created_ms;       /* of the store */
-    int64_t removing_ms;      /* that rows of sessions took in a transaction */
+    struct pdr__arena memory;  /* texts of rows that a transaction has found */
+    struct pdr__store_row row; /* as it will be written */
+    struct pdr__store_row before; /* as it stands in the store */
+    bool has_counted;    /* a commit of this handle has raised the generation */
+    int64_t removing_ms; /* that rows of sessions took in a transaction */
     atomic_uint_fast64_t log_bytes; /* of the log after the last commit */
     uint64_t checkpoint_at; /* bytes of the log that start the next one */
     struct pdr__pack pack;
@@ -185,6 +229,12 @@ struct pdr__vfs {
     char name[32];
     bool is_open;
     bool without_sums; /* pages of main files are read without a look at them */
+    /* Called before a WAL is begun anew or emptied, unless it is NULL; false:
+     * it must not be. */
+    bool (*empties)(void *arg);
+    void *arg;
+    const char *memory_path; /* borrowed: of the memory that processes share;
+                                NULL: nobody looks how long it is */
 };
 
 /* A store that this process has open, or that its parent had (opened.c). */
@@ -269,16 +319,18 @@ PDR_MUST_CHECK pdr_rc pdr__vfs_open(struct pdr__vfs *self, const char *below,
 /* One that was not opened is fine. */
 void pdr__vfs_close(struct pdr__vfs *self);
 
-/* A note of the last frame of a log that was synced: its number, the pages of
- * the file behind it, its salt and its sum, as they stand in the header of the
- * frame, and a sum of the note. All zero: there is none. */
-#define PDR_LOG_END 32
-
-/* Is the log that a process left behind, if there is one, whole as far as it
- * can be told (left.c)? The note of its end is in the side file, if it is
- * there. Before SQLite reads it. Fails with STORE_DAMAGED. */
-PDR_MUST_CHECK pdr_rc pdr__left_check(const char *log_path,
-                                      const char *side_path, pdr_err *err);
+/* Is the WAL that a process left behind, if there is one, whole as far as it
+ * can be told (left.c)? Before SQLite reads it. Sets `is_gone` if it is not the
+ * one that held the commits of the note. Fails with STORE_DAMAGED, FILE_FAILED.
+ */
+PDR_MUST_CHECK pdr_rc pdr__left_check(bool *is_gone, const char *log_path,
+                                      const struct pdr__note *note,
+                                      pdr_err *err);
+/* The same, and do the main file, the WAL and the note belong together
+ * (claim.c)? Nobody has the store open for writing. A WAL that another program
+ * has copied into the main file is made good, unless the store is read only.
+ * Fails with STORE_DAMAGED, FILE_FAILED. */
+PDR_MUST_CHECK pdr_rc pdr__claim(struct pdr__sqlite *store, pdr_err *err);
 
 /* Does it have commits, though the file `path` is empty, or not there? Fails
  * with STORE_DAMAGED then: SQLite would remove it. */
@@ -306,8 +358,8 @@ struct pdr__file_state {
 /* One that writes the log once more, as it is, and syncs it; no argument. */
 #define PDR_FCNTL_RENEW_LOG 0x50645604
 
-/* And one that gives PDR_LOG_END bytes: the end of the log, after COMMIT did;
- * zeros if nothing was written since it was asked last. */
+/* And one that gives a struct pdr__log_end: the end of the WAL, after COMMIT
+ * did; zeros if nothing was written since it was asked last. */
 #define PDR_FCNTL_LOG_END 0x50645603
 
 /* --- failures (error.c) ----------------------------------------------------
@@ -375,8 +427,12 @@ PDR_MUST_CHECK pdr_rc pdr__schema_is_written(const struct pdr__sqlite *store,
  * version, store->schema. */
 PDR_MUST_CHECK pdr_rc pdr__schema_seal(pdr_digest out,
                                        const struct pdr__sqlite *store,
-                                       uint64_t number, int64_t created_ms,
+                                       const struct pdr__store_row *row,
                                        pdr_err *err);
+/* The row as it is now. */
+PDR_MUST_CHECK pdr_rc pdr__schema_row(struct pdr__store_row *out,
+                                      const struct pdr__sqlite *store,
+                                      sqlite3 *db, pdr_err *err);
 
 /* --- migration (migrate.c) --------------------------------------------------
  */
@@ -423,18 +479,25 @@ bool pdr__line_is_used(const char *path);
  * FILE_FAILED if the file cannot be written. */
 PDR_MUST_CHECK pdr_rc pdr__line_sync_begins(struct pdr__line *line,
                                             pdr_err *err);
-/* It has ended well, and all of the log is on the disk. `end` is that of the
- * commit that was synced; NULL: nobody knows it. */
-void pdr__line_sync_ended(const struct pdr__line *line,
-                          const uint8_t end[PDR_LOG_END]);
+/* It has ended well, and all of the WAL is on the disk. `end` is that of the
+ * commit to the store `row` that was synced; NULL: nobody knows it. */
+void pdr__line_sync_ended(struct pdr__line *line,
+                          const struct pdr__log_end *end,
+                          const struct pdr__store_row *row);
+/* All of the WAL is in the main file of this id and generation, and synced:
+ * note that, and sync the note. With the lock. False: it cannot be written. */
+bool pdr__line_empties(struct pdr__line *line,
+                       const struct pdr__store_row *row);
+/* The store is made anew: what is noted is of another one. */
+void pdr__line_forget(struct pdr__line *line);
 /* There was nothing to sync, or none was tried: all is as before it began, also
  * a sync of somebody else that has failed. */
 void pdr__line_sync_untried(const struct pdr__line *line);
 /* Has the last one ended well? False also if nobody knows. */
 bool pdr__line_has_synced(const struct pdr__line *line);
-/* The end of the log that was noted last in the side file `path`; zeros if none
- * is there. Writes nothing, and needs no line. */
-void pdr__line_read_end(uint8_t end[PDR_LOG_END], const char *path);
+/* What was noted last in the side file `path`; all zero if nothing is there.
+ * Writes nothing, and needs no line. */
+void pdr__line_read_note(struct pdr__note *out, const char *path);
 /* Is `path` still the file that we lock? If somebody removed it, others would
  * lock a new one. */
 bool pdr__line_is_there(const struct pdr__line *line, const char *path);
@@ -589,6 +652,9 @@ void pdr__checkpoint_after(struct pdr__sqlite *store);
  * closes may pass over a failure: the log is as safe as the main file. */
 pdr_rc pdr__checkpoint_all(struct pdr__sqlite *store, bool empty_log,
                            pdr_err *err);
+/* For `empties` of a VFS; `arg` is the store, whose writer knows the row that
+ * the main file has. */
+bool pdr__log_empties(void *arg);
 /* Make what is in the log durable; a code of SQLite. */
 int pdr__sync_log(sqlite3 *db);
 

@@ -229,16 +229,11 @@ bool pdr__frame_is_sound(const uint8_t before[PDR_LOG_SUM],
     return has_sum(frame, &sum);
 }
 
-void pdr__log_end_seal(uint8_t note[PDR_LOG_END])
+/* 0x377f0682, or with 1 in the last bit, by the order of bytes of its sums. */
+static bool has_magic(const uint8_t *header)
 {
-    uint8_t *at = note + PDR_LOG_END - PDR_LOG_SUM;
-    struct sum sum = {0, 0};
-
-    add_big(&sum, note, PDR_LOG_END - PDR_LOG_SUM);
-    for (size_t i = 0; i < 4; i++) {
-        at[i] = (uint8_t)(sum.a >> (24 - 8 * i));
-        at[i + 4] = (uint8_t)(sum.b >> (24 - 8 * i));
-    }
+    return header[0] == 0x37 && header[1] == 0x7f && header[2] == 0x06 &&
+           (header[3] & 0xfe) == 0x82;
 }
 
 bool pdr__log_header_is_sound(const uint8_t header[PDR_LOG_HEADER])
@@ -247,8 +242,39 @@ bool pdr__log_header_is_sound(const uint8_t header[PDR_LOG_HEADER])
     struct sum little_first = {0, 0}, big_first = {0, 0};
     const uint8_t *at = header + len;
 
+    if (!has_magic(header) || big(header + 8) != PDR_SQLITE_PAGE)
+        return false;
     add_little(&little_first, header, len);
     add_big(&big_first, header, len);
     return (little_first.a == big(at) && little_first.b == big(at + 4)) ||
            (big_first.a == big(at) && big_first.b == big(at + 4));
+}
+
+/* --- notes of the side file ---------------------------------------------- */
+
+static struct sum sum_of_note(const uint8_t *note, size_t len)
+{
+    struct sum sum = {0, 0};
+
+    add_big(&sum, note, len - PDR_LOG_SUM);
+    return sum;
+}
+
+void pdr__note_seal(uint8_t *note, size_t len)
+{
+    struct sum sum = sum_of_note(note, len);
+    uint8_t *at = note + len - PDR_LOG_SUM;
+
+    for (size_t i = 0; i < 4; i++) {
+        at[i] = (uint8_t)(sum.a >> (24 - 8 * i));
+        at[i + 4] = (uint8_t)(sum.b >> (24 - 8 * i));
+    }
+}
+
+bool pdr__note_is_sound(const uint8_t *note, size_t len)
+{
+    struct sum sum = sum_of_note(note, len);
+    const uint8_t *at = note + len - PDR_LOG_SUM;
+
+    return sum.a == big(at) && sum.b == big(at + 4);
 }

@@ -13,7 +13,8 @@
  *
  *      Digests of rows are checked by reading them (store/verify.c). And of a
  *      whole store each page of the main file is read: those that are free, or
- *      say where others stand, are needed by a vacuum and a backup alone.
+ *      say where others stand, are needed by a vacuum and a backup alone. That
+ *      these fit together SQLite itself looks at.
  *
  * INVARIANTS, cited below as I1..I4
  *   I1  One statement looks at PAGE rows and is one transaction; others commit
@@ -68,6 +69,14 @@ struct walk {
     " LEFT JOIN sessions s NOT INDEXED ON s.no=" number \
     " LEFT JOIN unseen u ON u.no=" number
 #define OF(column) "coalesce(s." column ",u." column ")"
+/* Counters of a head that no commit can have made. */
+#define COUNTERS                                               \
+    "has_frame,first_seq,next_seq,journal_first,journal_next," \
+    "stream_first,stream_next"
+#define BAD_COUNTERS                                                     \
+    " WHEN r.has_frame NOT BETWEEN 0 AND 3 OR r.first_seq>r.next_seq"    \
+    " OR r.journal_first>r.journal_next OR r.stream_first>r.stream_next" \
+    " THEN 'is damaged'"
 /* An index entry `r` and the row `t` that it leads to. */
 #define ASTRAY(key, condition)                                             \
     "CASE WHEN t." key " IS NULL THEN 'leads to a row that is not there' " \
@@ -77,12 +86,12 @@ struct walk {
 /* clang-format off */
 static const struct walk walks[] = {
     {"sessions", 1,
-     "SELECT no,tenant,id,agent,state,changed,expiry,has_frame"
+     "SELECT no,tenant,id,agent,state,changed,expiry," COUNTERS
      " FROM sessions NOT INDEXED WHERE 1",
      "no>?1", "no", "no", "r.no,r.tenant,r.id",
      LOST_OR_ORPHAN("sessions", "x.no=r.no")
      " WHEN r.no>m.number THEN 'has a number that was not given yet'"
-     " WHEN r.has_frame NOT IN (0,1) THEN 'is damaged'"
+     BAD_COUNTERS
      " WHEN u.no IS NOT NULL THEN 'is one that no reader sees, too'"
      " WHEN" NOT_IN("sessions", "sessions_by_id",
        "x.tenant=r.tenant AND x.id=r.id AND x.no=r.no")
@@ -121,12 +130,12 @@ static const struct walk walks[] = {
      " WHERE expiry IS NOT NULL",
      "(expiry,no)>(?1,?2)", "expiry,no", NULL, "r.expiry,r.no",
      ASTRAY("no", "r.expiry IS NOT t.expiry"), TO_SESSION},
-    {"unseen", 1, "SELECT no,tenant,id,has_frame FROM unseen WHERE 1",
+    {"unseen", 1, "SELECT no,tenant,id," COUNTERS " FROM unseen WHERE 1",
      "no>?1", "no", NULL, "r.no,r.tenant,r.id",
      "CASE WHEN " NO_ROW("unseen", "x.no=r.no")
      " THEN 'cannot be found by its own key'"
      " WHEN r.no>m.number THEN 'has a number that was not given yet'"
-     " WHEN r.has_frame NOT IN (0,1) THEN 'is damaged' END",
+     BAD_COUNTERS " END",
      " LEFT JOIN store m ON m.one=1"},
     {"log", 1,
      "SELECT n,session,key,kind,shape,correlation_id,first_seq,last_seq,"
@@ -169,7 +178,7 @@ static const struct walk walks[] = {
      " OR (r.part=1 AND (r.key<" OF("stream_first")
      " OR r.key>=" OF("stream_next") "))"
      " OR (r.part=2 AND (r.key<1 OR r.key>=" OF("inbox_next") "))"
-     " OR (r.part=4 AND (r.key<>'' OR " OF("has_frame") "=0))"
+     " OR (r.part=4 AND (r.key<>'' OR " OF("has_frame") "&1=0))"
      " THEN 'is none of those that its session counts'"
      " WHEN r.due IS NOT NULL AND" NOT_IN("parts", "parts_by_due",
        "x.due=r.due AND x.session=r.session AND x.key=r.key"
@@ -564,13 +573,11 @@ struct pages {
     uint8_t *in_log; /* owned; NULL: not asked yet */
 };
 
-static void tell_page(struct verify *v, uint32_t number)
+static void tell_file(struct verify *v, const char *row, const char *what)
 {
-    static const char what[] = "is not as it was written";
     const char *slash = strrchr(v->store->path, '/');
-    char row[32], shown[PDR_SHOWN];
+    char shown[PDR_SHOWN];
 
-    (void)snprintf(row, sizeof(row), "page %" PRIu32, number);
     v->report->bad++;
     if (!v->found)
         (void)PDR_FAIL(&v->first, STORE_DAMAGED,
@@ -596,6 +603,7 @@ static pdr_rc check_page(struct pages *pages, uint32_t number, int *code,
                          pdr_err *err)
 {
     const struct timespec rest = {0, 3000000};
+    char row[32];
     pdr_rc rc = PDR_OK;
 
     *code = read_page(pages, number);
@@ -609,8 +617,10 @@ static pdr_rc check_page(struct pages *pages, uint32_t number, int *code,
         (void)nanosleep(&rest, NULL); /* damaged, and not only for a moment? */
         *code = read_page(pages, number);
     }
-    if (*code == SQLITE_IOERR_DATA)
-        tell_page(pages->v, number);
+    if (*code == SQLITE_IOERR_DATA) {
+        (void)snprintf(row, sizeof(row), "page %" PRIu32, number);
+        tell_file(pages->v, row, "is not as it was written");
+    }
     return PDR_OK;
 }
 
@@ -651,15 +661,43 @@ static pdr_rc check_pages(struct verify *v, pdr_err *err)
     return rc;
 }
 
+/* --- structure ----------------------------------------------------------- */
+
+/* The list of free pages against the count in the header, the map of pointers,
+ * and the pages that each tree uses: SQLite walks them for us. In one snapshot,
+ * as a backup. */
+static pdr_rc check_structure(struct verify *v, pdr_err *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    const char *text = NULL;
+    int code = sqlite3_prepare_v2(v->reader->db, "PRAGMA quick_check(1)", -1,
+                                  &stmt, NULL);
+
+    if (code == SQLITE_OK)
+        code = sqlite3_step(stmt);
+    if (code == SQLITE_ROW)
+        text = (const char *)sqlite3_column_text(stmt, 0);
+    if (text != NULL && strcmp(text, "ok") != 0)
+        tell_file(v, "the structure", "is not sound");
+    (void)sqlite3_finalize(stmt);
+    if (code == SQLITE_ROW || code == SQLITE_DONE)
+        return PDR_OK;
+    return pdr__sqlite_fail(err, v->reader->db, code, "verifying");
+}
+
 /* --- all of it ----------------------------------------------------------- */
 
 /* Is there the row, with columns of the types that were written? */
 static pdr_rc has_store_row(bool *out, const struct verify *v, pdr_err *err)
 {
-    static const char sql[] =
-        "SELECT typeof(schema)='integer' AND typeof(number)='integer'"
-        " AND typeof(created)='integer' AND keyed IS (key_check IS NOT NULL)"
-        " FROM store WHERE one=1";
+#define STORE_ROW_IS_WHOLE                                                \
+    "typeof(schema)='integer' AND typeof(number)='integer'"               \
+    " AND typeof(created)='integer' AND keyed IS (key_check IS NOT NULL)" \
+    " AND (SELECT count(*) FROM store)=1 FROM store WHERE one=1"
+    const char *sql =
+        v->store->schema < 3
+            ? "SELECT " STORE_ROW_IS_WHOLE
+            : "SELECT typeof(generation)='integer' AND " STORE_ROW_IS_WHOLE;
     struct pdr__rows rows;
     pdr_rc rc = pdr__rows_open(&rows, v->reader, READER_KEPT, sql, err);
 
@@ -680,7 +718,8 @@ static pdr_rc check_store_row(struct verify *v, pdr_err *err)
     pdr_rc rc = has_store_row(&found, v, &detail);
 
     if (rc == PDR_OK && !found)
-        rc = PDR_FAIL(&detail, STORE_DAMAGED, "%s", "is damaged, or not there");
+        rc = PDR_FAIL(&detail, STORE_DAMAGED, "%s",
+                      "is damaged, not there, or not the only one");
     if (rc == PDR_OK)
         rc = pdr__schema_check(&probe, v->reader->db, &detail);
     if (rc == PDR_OK && probe.schema != v->store->schema)
@@ -737,6 +776,8 @@ static pdr_rc verify(struct verify *v, const pdr_ref *ref, pdr_err *err)
         rc = check_unseen(v, err);
     if (rc == PDR_OK && !v->one)
         rc = check_pages(v, err);
+    if (rc == PDR_OK && !v->one && !v->found) /* else it is known already */
+        rc = check_structure(v, err);
     return rc;
 }
 

@@ -99,7 +99,12 @@ int pdr__file_device(sqlite3_file *file)
 static int main_shm_map(sqlite3_file *file, int region, int size, int extend,
                         void volatile **out)
 {
-    return METHODS(file)->xShmMap(BELOW(file), region, size, extend, out);
+    int code = METHODS(file)->xShmMap(BELOW(file), region, size, extend, out);
+    uint64_t end = ((uint64_t)region + 1) * (uint64_t)size;
+
+    if (code == SQLITE_OK && *out != NULL && end > mine(file)->mapped)
+        mine(file)->mapped = end;
+    return code;
 }
 
 static void main_shm_barrier(sqlite3_file *file)
@@ -182,12 +187,22 @@ static int main_control(sqlite3_file *file, int op, void *arg)
         return mine(file)->log != NULL ? pdr__log_renew(mine(file)->log)
                                        : SQLITE_OK;
     if (op == PDR_FCNTL_LOG_END) {
-        memset(arg, 0, PDR_LOG_END);
+        memset(arg, 0, sizeof(struct pdr__log_end));
         if (mine(file)->log != NULL)
-            pdr__log_tell_end(arg, mine(file)->log);
+            pdr__log_take_end(arg, mine(file)->log);
         return SQLITE_OK;
     }
     return METHODS(file)->xFileControl(BELOW(file), op, arg);
+}
+
+/* Has somebody cut off memory that is mapped? Whoever touches it there is ended
+ * by a signal. One that is gone by its name is still there for us. */
+static bool is_cut(const struct pdr__main_file *self)
+{
+    uint64_t bytes = 0;
+
+    return self->memory_path != NULL && self->mapped > 0 &&
+           pdr__file_size(&bytes, self->memory_path) && bytes < self->mapped;
 }
 
 /* Who writes gives that lock back when the transaction is over. */
@@ -198,6 +213,8 @@ static int main_shm_lock(sqlite3_file *file, int from, int count, int flags)
     if (log != NULL && from == WRITE_LOCK &&
         flags == (SQLITE_SHM_UNLOCK | SQLITE_SHM_EXCLUSIVE))
         pdr__log_over(log);
+    if ((flags & SQLITE_SHM_LOCK) != 0 && is_cut(mine(file)))
+        return SQLITE_IOERR_SHMSIZE;
     return METHODS(file)->xShmLock(BELOW(file), from, count, flags);
 }
 
@@ -248,10 +265,11 @@ static int open_main(sqlite3_vfs *below, const char *name, sqlite3_file *file,
     return code;
 }
 
-static int open_log(sqlite3_vfs *below, const char *name, sqlite3_file *file,
+static int open_log(sqlite3_vfs *vfs, const char *name, sqlite3_file *file,
                     int flags, int *flags_out)
 {
     struct pdr__log_file *log = (struct pdr__log_file *)file;
+    sqlite3_vfs *below = below_of(vfs);
     int code = SQLITE_OK;
 
     memset(file, 0, sizeof(union pdr__file));
@@ -260,7 +278,8 @@ static int open_log(sqlite3_vfs *below, const char *name, sqlite3_file *file,
     code = below->xOpen(below, name, log->below, flags, flags_out);
     if (log->below->pMethods != NULL) {
         file->pMethods = &pdr__log_methods;
-        pdr__log_open(log, mine(sqlite3_database_file_object(name)));
+        pdr__log_open(log, mine(sqlite3_database_file_object(name)),
+                      PDR_CONTAINER_OF(vfs, struct pdr__vfs, vfs));
     }
     return code;
 }
@@ -274,10 +293,12 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file,
     if ((flags & SQLITE_OPEN_MAIN_DB) != 0) {
         code = open_main(below, name, file, flags, flags_out);
         mine(file)->without_sums = is_without_sums(vfs);
+        mine(file)->memory_path =
+            PDR_CONTAINER_OF(vfs, struct pdr__vfs, vfs)->memory_path;
         return code;
     }
     if ((flags & SQLITE_OPEN_WAL) != 0)
-        return open_log(below, name, file, flags, flags_out);
+        return open_log(vfs, name, file, flags, flags_out);
     return below->xOpen(below, name, file, flags, flags_out);
 }
 
@@ -337,6 +358,8 @@ pdr_rc pdr__vfs_open(struct pdr__vfs *self, const char *below, pdr_err *err)
 
     self->vfs = methods;
     self->without_sums = false;
+    self->empties = NULL;
+    self->memory_path = NULL;
     (void)snprintf(self->name, sizeof(self->name), "perdure-%p", (void *)self);
     self->vfs.zName = self->name;
     if (real != NULL) {

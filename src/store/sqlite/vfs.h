@@ -28,10 +28,12 @@ bool pdr__page_is_sound(const uint8_t page[PDR_SQLITE_PAGE], uint32_t number);
 bool pdr__frame_is_sound(const uint8_t before[PDR_LOG_SUM],
                          const uint8_t *frame);
 
-/* Does the header of a log, or a note of its end, end with its own sum? */
+/* Is it the header of a WAL of pages like ours, with its own sum at the end? */
 bool pdr__log_header_is_sound(const uint8_t header[PDR_LOG_HEADER]);
-/* That sum, for the last PDR_LOG_SUM bytes of a note. */
-void pdr__log_end_seal(uint8_t note[PDR_LOG_END]);
+/* A sum for the last PDR_LOG_SUM bytes of a note in the side file; `len` bytes,
+ * a multiple of 8. And is it there? */
+void pdr__note_seal(uint8_t *note, size_t len);
+bool pdr__note_is_sound(const uint8_t *note, size_t len);
 
 /* --- files -----------------------------------------------------------------
  */
@@ -50,6 +52,8 @@ struct pdr__main_file {
     struct pdr__log_file *log; /* borrowed; NULL: not open */
     bool has_sums;             /* its pages end with their sums */
     bool without_sums;         /* and nobody wants to know */
+    const char *memory_path;   /* borrowed, see struct pdr__vfs */
+    uint64_t mapped;           /* bytes of that file that SQLite has mapped */
     struct pdr__damage damage; /* the last that was found */
 };
 
@@ -64,6 +68,7 @@ struct pdr__log_file {
     sqlite3_file base;
     sqlite3_file *below;         /* behind this struct */
     struct pdr__main_file *main; /* borrowed; outlives this */
+    struct pdr__vfs *vfs;        /* borrowed; outlives this */
     struct pdr__gathered gathered;
     int64_t unsynced; /* lowest byte written since the last sync */
     size_t written;   /* bytes that went out since then */
@@ -73,8 +78,9 @@ struct pdr__log_file {
     uint32_t last; /* frame of this transaction whose header came last; 0: none
                       did so far */
     uint8_t last_header[PDR_FRAME_HEADER];
-    uint8_t end[PDR_LOG_END]; /* of the last commit that was synced; zeros: none
-                                 since somebody asked */
+    uint8_t last_page[PDR_SQLITE_PAGE]; /* of that frame */
+    struct pdr__log_end end; /* of the last commit that was synced; zeros: none
+                                since somebody asked */
 };
 
 /* Room that either of them needs in front of the file of the VFS below. */
@@ -87,13 +93,14 @@ union pdr__file {
  * nothing of ours is passed on by the same functions. */
 extern const sqlite3_io_methods pdr__log_methods;
 
-void pdr__log_open(struct pdr__log_file *log, struct pdr__main_file *main);
+void pdr__log_open(struct pdr__log_file *log, struct pdr__main_file *main,
+                   struct pdr__vfs *vfs);
 /* The transaction that wrote is over, however it ended. */
 void pdr__log_over(struct pdr__log_file *log);
 /* Write all its bytes once more, and sync them: a code of SQLite. */
 int pdr__log_renew(struct pdr__log_file *log);
 /* For PDR_FCNTL_LOG_END. */
-void pdr__log_tell_end(uint8_t out[PDR_LOG_END], struct pdr__log_file *log);
+void pdr__log_take_end(struct pdr__log_end *out, struct pdr__log_file *log);
 
 /* What is passed on (vfs.c). */
 int pdr__file_lock(sqlite3_file *file, int level);

@@ -445,7 +445,7 @@ static void bind_lists(sqlite3_stmt *stmt, const pdr_head *head)
     pdr__bind_int(stmt, 21, (int64_t)head->stream_next);
     pdr__bind_int(stmt, 22, (int64_t)head->inbox);
     pdr__bind_int(stmt, 23, (int64_t)head->inbox_next);
-    pdr__bind_int(stmt, 24, head->has_frame);
+    pdr__bind_int(stmt, 24, (int64_t)pdr__head_flags(head));
 }
 
 static void bind_head(sqlite3_stmt *stmt, const pdr_head *head)
@@ -625,7 +625,7 @@ pdr_rc pdr__write_rows(struct pdr__sqlite *store, pdr_write *write, bool *dirty,
                        int *code)
 {
     struct pdr__job job = {store, &store->writer, write, dirty, SQLITE_OK};
-    uint64_t number = store->writer.number;
+    uint64_t number = store->writer.row.number;
     struct pdr__found *found = NULL;
     pdr_rc rc = look_at_all(&job, &found);
 
@@ -636,7 +636,7 @@ pdr_rc pdr__write_rows(struct pdr__sqlite *store, pdr_write *write, bool *dirty,
                            : write_session(&job, plan, &found[i]);
     }
     if (rc != PDR_OK)
-        store->writer.number = number; /* I2 */
+        store->writer.row.number = number; /* I2 */
     *code = job.code;
     return rc;
 }

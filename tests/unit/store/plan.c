@@ -1111,6 +1111,38 @@ TEST(completion_check, finds_a_row_that_does_not_fit)
     desk_end(&d);
 }
 
+/* A file can be made so: no row may come of it that nobody can read. */
+TEST(plan_begin, refuses_a_counter_that_is_at_its_end)
+{
+    struct desk d;
+    pdr_head head = a_head(), sound = head;
+    pdr_entry entry = {.body = T("1")};
+    pdr_work work = {.kind = T("k"), .body = T("1")};
+    uint64_t *const counters[] = {&head.revision,    &head.commits,
+                                  &head.next_seq,    &head.journal_next,
+                                  &head.stream_next, &head.inbox_next};
+
+    desk_begin(&d);
+    d.edit.entries = &entry;
+    d.edit.entry_count = 1;
+    d.edit.journal = d.edit.stream = d.edit.inbox = &work;
+    d.edit.journal_count = d.edit.stream_count = d.edit.inbox_count = 1;
+    for (size_t i = 0; i < PDR_COUNT(counters); i++) {
+        for (uint64_t less = 0; less < 2; less++) {
+            head = sound;
+            *counters[i] = INT64_MAX - less;
+            d.edit.revision = head.revision;
+            ASSERT_RC(less == 0 ? PDR_ELIMIT : PDR_OK, begin(&d, &head));
+            ASSERT(less != 0 || strcmp(d.err.reason, "counter_limit") == 0);
+        }
+    }
+    d.number = INT64_MAX; /* of the store, for a new session */
+    d.edit.revision = 0;
+    ASSERT_RC(PDR_ELIMIT, begin(&d, NULL));
+    ASSERT(d.number == INT64_MAX);
+    desk_end(&d);
+}
+
 /* Whatever fails, it can be run again. */
 TEST(plan, passes_on_that_a_digest_fails_at_any_step)
 {

@@ -167,7 +167,7 @@ TEST(sqlite_log_end, is_the_first_of_frames_that_are_repeated)
 {
     struct room room;
     pdr_store *store = NULL;
-    uint8_t end[PDR_LOG_END];
+    struct pdr__note note;
     size_t frame = 0, len = 0;
     const char *at = NULL;
     char *log = NULL;
@@ -177,8 +177,8 @@ TEST(sqlite_log_end, is_the_first_of_frames_that_are_repeated)
     store = store_open(&room, "?vfs=padding");
     ASSERT_RC(PDR_OK, append_one(store, "a", 0, NULL, "{}", NULL));
     ASSERT_RC(PDR_OK, append_one(store, "a", 1, NULL, "{}", NULL));
-    pdr__line_read_end(end, room_path(&room, "s.db-lock"));
-    frame = (size_t)(end[2] << 8 | end[3]);
+    pdr__line_read_note(&note, room_path(&room, "s.db-lock"));
+    frame = (size_t)(note.end.frame[2] << 8 | note.end.frame[3]);
     log = room_get(&room, "s.db-wal", &len);
     ASSERT(frame > 1 && len >= PDR_LOG_HEADER + (frame + 1) * FRAME);
     at = log + PDR_LOG_HEADER + frame * FRAME; /* the one behind it */

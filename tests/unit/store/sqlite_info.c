@@ -20,7 +20,7 @@ TEST(sqlite_info, tells_sizes_and_counts)
     stock_fill(&stock);
     ASSERT_RC(PDR_OK, pdr_store_info_get(&info, stock.store, NULL));
     ASSERT_STR("sqlite", info.backend);
-    ASSERT_INT(2, info.schema);
+    ASSERT_INT(3, info.schema);
     ASSERT(!info.read_only && !info.in_doubt && !info.keyed);
     ASSERT_INT(3, info.commits);
     ASSERT_INT(3, info.groups);

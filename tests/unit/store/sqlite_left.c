@@ -245,10 +245,13 @@ static size_t count_frames(struct link *link)
 static pdr_rc check_file(const struct link *link, const char *name,
                          pdr_err *err)
 {
-    char side[600];
+    const struct pdr__note none = {.state = PDR_WAL_UNKNOWN};
+    bool is_gone = true;
+    pdr_rc rc =
+        pdr__left_check(&is_gone, room_path(&link->room, name), &none, err);
 
-    (void)snprintf(side, sizeof(side), "%s", room_path(&link->room, "no note"));
-    return pdr__left_check(room_path(&link->room, name), side, err);
+    ASSERT(!is_gone);
+    return rc;
 }
 
 static pdr_rc check_log(struct link *link, pdr_err *err)
@@ -423,15 +426,17 @@ TEST(left_log, tells_the_pages_of_its_commits)
 
 TEST_OOM(left_log, cleans_up_after_any_failed_allocation)
 {
+    const struct pdr__note note = {.state = PDR_WAL_COMMITS};
     struct room room;
     uint8_t *marks = NULL;
+    bool is_gone = false;
     char log[600];
     pdr_rc rcs[3];
 
     room_enter(&room);
     room_put_c(&room, "log", "no log");
     (void)snprintf(log, sizeof(log), "%s", room_path(&room, "log"));
-    rcs[0] = pdr__left_check(log, room_path(&room, "none"), NULL);
+    rcs[0] = pdr__left_check(&is_gone, log, &note, NULL);
     rcs[1] = pdr__left_pages(&marks, 100, log, NULL);
     rcs[2] = pdr__left_fits(room_path(&room, "gone"), log, NULL);
     for (size_t i = 0; i < PDR_COUNT(rcs); i++)

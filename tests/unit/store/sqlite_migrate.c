@@ -68,13 +68,13 @@ TEST(sqlite_migrate, brings_an_old_file_here_and_does_nothing_the_second_time)
     put_old(&room);
     ASSERT_RC(PDR_OK, migrate(&room, "?mode=rw", &report, NULL));
     ASSERT_INT(1, report.from);
-    ASSERT_INT(2, report.to);
-    ASSERT_INT(2, sql_int(&room, "SELECT schema FROM store"));
+    ASSERT_INT(3, report.to);
+    ASSERT_INT(3, sql_int(&room, "SELECT schema FROM store"));
     ASSERT_INT(4096, sql_int(&room, "PRAGMA page_size"));
     ASSERT_INT(2, sql_int(&room, "PRAGMA auto_vacuum"));
     ASSERT_RC(PDR_OK, migrate(&room, "", &report, NULL));
-    ASSERT_INT(2, report.from);
-    ASSERT_INT(2, report.to);
+    ASSERT_INT(3, report.from);
+    ASSERT_INT(3, report.to);
     ASSERT_RC(PDR_OK, migrate(&room, "", NULL, NULL));
     store = store_open(&room, "");
     ASSERT_RC(PDR_OK, append_one(store, "new", 0, NULL, "{}", NULL));
@@ -91,9 +91,9 @@ TEST(sqlite_migrate, takes_along_what_a_dead_process_left_in_the_log)
     put_old(&room);
     sql_run(&room, "UPDATE store SET created=created;"); /* makes a log */
     ASSERT_RC(PDR_OK, migrate(&room, "", &report, NULL));
-    ASSERT_INT(2, report.to);
+    ASSERT_INT(3, report.to);
     ASSERT_INT(0, unlink(room_path(&room, "s.db-wal")));
-    ASSERT_INT(2, sql_int(&room, "SELECT schema FROM store"));
+    ASSERT_INT(3, sql_int(&room, "SELECT schema FROM store"));
     room_leave(&room);
 }
 
@@ -134,9 +134,9 @@ TEST(sqlite_migrate, refuses_a_version_that_is_newer_than_the_library)
 
     room_enter(&room);
     pdr_store_close(store_open(&room, ""));
-    sql_run(&room, "UPDATE store SET schema=3");
+    sql_run(&room, "UPDATE store SET schema=4");
     check_refused(&room, "", "store_version",
-                  "the store has version 3, this library reads up to 2; use a "
+                  "the store has version 4, this library reads up to 3; use a "
                   "newer perdure");
     room_leave(&room);
 }
@@ -297,6 +297,6 @@ TEST_OOM(sqlite_migrate, cleans_up_after_any_failed_allocation)
     put_old(&room);
     rc = migrate(&room, "", &report, NULL);
     ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
-    ASSERT_INT(rc == PDR_OK ? 2 : 0, report.to);
+    ASSERT_INT(rc == PDR_OK ? 3 : 0, report.to);
     room_leave(&room);
 }

@@ -93,7 +93,7 @@ TEST(sqlite_open, takes_up_a_file_that_a_killed_process_left)
     check_refused(&room, "s.db", "?mode=ro", "no_store");
     store = store_open(&room, "");
     pdr_store_close(store);
-    ASSERT_INT(2, sql_int(&room, "SELECT schema FROM store"));
+    ASSERT_INT(3, sql_int(&room, "SELECT schema FROM store"));
     /* And one that came as far as the header. */
     ASSERT_INT(0, unlink(room_path(&room, "s.db")));
     room_put_c(&room, "s.db", "");
@@ -101,7 +101,7 @@ TEST(sqlite_open, takes_up_a_file_that_a_killed_process_left)
     ASSERT(mode_of(&room, "s.db") != 0);
     store = store_open(&room, "");
     pdr_store_close(store);
-    ASSERT_INT(2, sql_int(&room, "SELECT schema FROM store"));
+    ASSERT_INT(3, sql_int(&room, "SELECT schema FROM store"));
     ASSERT_INT(2, sql_int(&room, "PRAGMA auto_vacuum"));
     ASSERT_INT(8, byte_of(&room, "s.db", 20));
     room_leave(&room);
@@ -592,7 +592,6 @@ TEST(sqlite_open, reads_what_another_program_wrote_without_sums_if_told)
     room_enter(&room);
     leave_a_log(&room);
     read_with_a_shell(&room);
-    check_refused(&room, "s.db", "", "store_damaged");
     check_refused(&room, "s.db", "?mode=ro", "store_damaged");
     store = store_open(&room, "?mode=ro&sums=off");
     ASSERT_RC(PDR_OK, pdr_store_verify(NULL, store, NULL, NULL, NULL, NULL));

@@ -55,7 +55,7 @@ TEST(sqlite_schema, refuses_a_newer_version_and_says_what_to_do)
     pdr_store *store = NULL;
     pdr_err err = PDR_ERR_INIT;
 
-    check_after("UPDATE store SET schema=3", "store_version");
+    check_after("UPDATE store SET schema=4", "store_version");
     room_enter(&room);
     store = store_open(&room, "");
     pdr_store_close(store);
@@ -64,7 +64,7 @@ TEST(sqlite_schema, refuses_a_newer_version_and_says_what_to_do)
               pdr_store_open(&store, store_uri(&room, "s.db", ""), &err));
     assert_non_null(strstr(err.message,
                            "s.db': the store has version 7, this library reads "
-                           "up to 2; use a newer perdure"));
+                           "up to 3; use a newer perdure"));
     room_leave(&room);
 }
 
@@ -74,9 +74,10 @@ TEST(sqlite_schema, knows_what_each_version_has)
     check_after("UPDATE store SET schema=1", "not_a_store");
     check_after("DROP TABLE unseen", "not_a_store");
     check_after("DROP TABLE unseen;UPDATE store SET schema=1", "not_a_store");
-    check_after("DROP TABLE unseen;DROP INDEX properties_by_match;"
-                "CREATE INDEX properties_by_match ON properties(tenant,key,"
-                "match,id) WHERE match IS NOT NULL;UPDATE store SET schema=1",
+    check_after("UPDATE store SET schema=2", "not_a_store");
+    check_after("ALTER TABLE store DROP COLUMN generation;"
+                "ALTER TABLE store DROP COLUMN id;"
+                "UPDATE store SET schema=2",
                 "bad_digest");
     check_after("ALTER TABLE unseen ADD COLUMN more", "not_a_store");
 }
@@ -90,6 +91,9 @@ TEST(sqlite_schema, refuses_a_damaged_row_of_the_store)
     check_after("UPDATE store SET keyed=1,key_check=NULL", "store_damaged");
     check_after("UPDATE store SET number=number+1", "bad_digest");
     check_after("UPDATE store SET created=0", "bad_digest");
+    check_after("UPDATE store SET id=zeroblob(16)", "bad_digest");
+    check_after("UPDATE store SET id=zeroblob(15)", "store_damaged");
+    check_after("UPDATE store SET generation=generation+1", "bad_digest");
 }
 
 /* Through our VFS, which leaves pages with their sums. */

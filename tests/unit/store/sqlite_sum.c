@@ -146,7 +146,11 @@ static void check_header(bool is_big)
     uint8_t header[PDR_LOG_HEADER];
     uint32_t sum[2] = {0, 0};
 
+    static const uint8_t begin[] = {0x37, 0x7f, 0x06, 0x82, 0,  45,
+                                    0xe2, 0x18, 0,    0,    16, 0};
+
     fill(header, sizeof(header), 77);
+    memcpy(header, begin, sizeof(begin)); /* magic, version, bytes of a page */
     add_plainly(sum, header, PDR_LOG_HEADER - PDR_LOG_SUM, is_big);
     put_big(header + PDR_LOG_HEADER - PDR_LOG_SUM, sum);
     ASSERT(pdr__log_header_is_sound(header));
@@ -155,6 +159,30 @@ static void check_header(bool is_big)
         header[i] ^= 0x10;
         ASSERT(!pdr__log_header_is_sound(header));
         header[i] ^= 0x10;
+    }
+}
+
+/* Zeros have a sum of zeros. */
+TEST(header_sum, is_not_enough_without_magic_and_page_size)
+{
+    uint8_t header[PDR_LOG_HEADER] = {0};
+
+    ASSERT(!pdr__log_header_is_sound(header));
+    ASSERT(!plain_log_header_is_sound(header));
+}
+
+TEST(note_sum, tells_any_byte_that_changed)
+{
+    uint8_t note[80];
+
+    fill(note, sizeof(note), 78);
+    pdr__note_seal(note, sizeof(note));
+    ASSERT(pdr__note_is_sound(note, sizeof(note)));
+    ASSERT(plain_note_is_sound(note, sizeof(note)));
+    for (size_t i = 0; i < sizeof(note); i++) {
+        note[i] ^= 0x10;
+        ASSERT(!pdr__note_is_sound(note, sizeof(note)));
+        note[i] ^= 0x10;
     }
 }
 

@@ -745,6 +745,7 @@ static bool has_second(const struct room *room)
     pdr_rc rc = PDR_OK;
 
     copy(room, "base.db", "torn.db");
+    (void)unlink(room_path(room, "torn.db-lock")); /* of the one before */
     rc = pdr_store_open(&store, store_uri(room, "torn.db", ""), &err);
     if (rc != PDR_OK)
         fail_msg("%s", err.message);

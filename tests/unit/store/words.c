@@ -73,6 +73,6 @@ TEST(words, of_numbers_that_are_no_value_are_a_question_mark)
 {
     ASSERT_STR("?", pdr__session_state_word((pdr_session_state)5));
     ASSERT_STR("?", pdr__row_kind_word((pdr_row_kind)5));
-    ASSERT_STR("?", pdr__row_shape_word((pdr_row_shape)3));
+    ASSERT_STR("?", pdr__row_shape_word((pdr_row_shape)4));
     ASSERT_STR("?", pdr__part_word((pdr_part)3));
 }

@@ -1,0 +1,248 @@
+/*
+ * claim.c - do the main file, the WAL and the side file belong together?
+ *
+ * WHY  They are three files with names, and people and tools move files. A
+ *      backup that is copied over the main file, beside the WAL of a process
+ *      that died, would get pages of another time. A WAL that is gone takes
+ *      acknowledged commits with it. SQLite takes both for a sound store. The
+ *      side file says what was there (lock.c):
+ *
+ *          note            WAL                         what is done
+ *          ─────────────   ─────────────────────────   ───────────────────────
+ *          emptied         empty, or begun since       as left.c finds it
+ *          held commits    with these commits          as left.c finds it
+ *          held commits    gone, cut short, another    see whether the main
+ * file has its last page of another id   with frames                 refused or
+ * time       without                     the note is void
+ *
+ *      The main file has that page: another program, as the sqlite3 tool, has
+ *      copied the WAL and removed it. Nothing is lost, but its pages have no
+ *      sums. They get them when every row, every digest and the structure of
+ *      the file are found sound.
+ *
+ * INVARIANTS, cited below as I1..I3
+ *   I1  Nothing is written before all that can be compared was compared; and
+ *       then the last bytes of pages only, which SQLite does not use. Killed in
+ *       between, it is done again.
+ *   I2  The id and the generation of the main file are read from it alone,
+ *       without its WAL. If that cannot be, they prove nothing: a process that
+ *       died in a checkpoint leaves pages half written, and the WAL has them.
+ *   I3  A note that cannot be read accuses nobody.
+ */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "file.h"
+#include "vfs.h"
+
+/* A connection that sees the main file and no WAL; NULL: it cannot be opened
+ * (I2). */
+static pdr_rc open_main(sqlite3 **out, struct pdr__sqlite *store, pdr_err *err)
+{
+    bool alone = store->alone;
+    pdr_rc rc = PDR_OK;
+
+    store->alone = true;
+    rc = pdr__sqlite_connect(out, store, true, err);
+    store->alone = alone;
+    return rc == PDR_ENOMEM ? rc : PDR_OK;
+}
+
+static uint32_t read_mark(sqlite3 *db)
+{
+    sqlite3_stmt *stmt = NULL;
+    uint32_t mark = 0;
+
+    if (sqlite3_prepare_v2(db, "PRAGMA user_version", -1, &stmt, NULL) ==
+            SQLITE_OK &&
+        sqlite3_step(stmt) == SQLITE_ROW)
+        mark = (uint32_t)sqlite3_column_int(stmt, 0);
+    (void)sqlite3_finalize(stmt);
+    return mark;
+}
+
+/* I2. A store of an older version, or none, has no id: zeros. False: nobody
+ * knows. */
+static bool read_main(struct pdr__store_row *out, sqlite3 *db)
+{
+    sqlite3_stmt *stmt = NULL;
+    int code = sqlite3_prepare_v2(
+        db, "SELECT generation,id FROM store WHERE one=1", -1, &stmt, NULL);
+
+    memset(out, 0, sizeof(*out));
+    if (code == SQLITE_ERROR)
+        return true;
+    out->mark = read_mark(db);
+    if (code == SQLITE_OK)
+        code = sqlite3_step(stmt);
+    if (code == SQLITE_ROW && sqlite3_column_bytes(stmt, 1) == PDR_STORE_ID) {
+        out->generation = (uint64_t)sqlite3_column_int64(stmt, 0);
+        memcpy(out->id, sqlite3_column_blob(stmt, 1), PDR_STORE_ID);
+    }
+    (void)sqlite3_finalize(stmt);
+    return code == SQLITE_ROW;
+}
+
+/* Was the last page of the WAL copied into the main file? With or without its
+ * sum: our VFS gives the bytes in any case. */
+static bool has_last_page(sqlite3 *db, const struct pdr__log_end *end)
+{
+    uint8_t page[PDR_SQLITE_PAGE], sum[PDR_SQLITE_RESERVED];
+    sqlite3_file *file = NULL;
+    int code = SQLITE_OK;
+
+    (void)sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    if (end->page == 0 || file->pMethods == NULL)
+        return false;
+    code =
+        file->pMethods->xRead(file, page, sizeof(page),
+                              (sqlite3_int64)(end->page - 1) * PDR_SQLITE_PAGE);
+    pdr__page_sum(sum, page, end->page);
+    return (code == SQLITE_OK || code == SQLITE_IOERR_DATA) &&
+           memcmp(sum, end->page_sum, sizeof(sum)) == 0;
+}
+
+/* --- sums ---------------------------------------------------------------- */
+
+/* Write every page as it is: our VFS gives it its sum. */
+static pdr_rc write_sums(sqlite3 *db, pdr_err *err)
+{
+    uint8_t page[PDR_SQLITE_PAGE];
+    sqlite3_file *file = NULL;
+    sqlite3_int64 bytes = 0;
+    int code = SQLITE_OK;
+
+    (void)sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    code = file->pMethods->xFileSize(file, &bytes);
+    for (sqlite3_int64 at = 0; at < bytes && code == SQLITE_OK;
+         at += PDR_SQLITE_PAGE) {
+        code = file->pMethods->xRead(file, page, sizeof(page), at);
+        if (code == SQLITE_OK)
+            code = file->pMethods->xWrite(file, page, sizeof(page), at);
+    }
+    if (code == SQLITE_OK)
+        code = file->pMethods->xSync(file, SQLITE_SYNC_NORMAL);
+    return code == SQLITE_OK
+               ? PDR_OK
+               : pdr__sqlite_fail(err, db, code, "writing the sums of pages");
+}
+
+static const char *name_of(char shown[PDR_SHOWN], const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return pdr__shown(shown, pdr_str_c(slash != NULL ? slash + 1 : path));
+}
+
+static pdr_rc refuse_changed(const struct pdr__sqlite *store,
+                             const pdr_err *why, pdr_err *err)
+{
+    char name[PDR_SHOWN];
+
+    (void)name_of(name, store->path);
+    return PDR_FAIL(err, STORE_DAMAGED,
+                    "another program has written to '%s' (%s); copy what is "
+                    "sound: perdure store copy --skip-damaged "
+                    "'sqlite:%s?mode=ro&sums=off' NEW",
+                    name, why->reason, name);
+}
+
+/* I1 */
+static pdr_rc take_over(struct pdr__sqlite *store, pdr_err *err)
+{
+    pdr_err why = PDR_ERR_INIT;
+    pdr_rc rc = PDR_OK;
+
+    store->without_sums = store->vfs.without_sums = true;
+    store->base.process = (int64_t)getpid();
+    PDR_TRY(pdr__sqlite_connect(&store->writer.db, store, false, &why));
+    PDR_TRY(pdr__schema_check(store, store->writer.db, &why));
+    PDR_TRY(pdr_store_verify(NULL, &store->base, NULL, &why, NULL, NULL));
+    PDR_TRY(write_sums(store->writer.db, &why));
+done:
+    if (rc == PDR_ECORRUPT)
+        rc = refuse_changed(store, &why, err);
+    else if (rc != PDR_OK && err != NULL)
+        *err = why;
+    store->without_sums = store->vfs.without_sums = false;
+    pdr__writer_close(&store->writer);
+    pdr__readers_dispose(&store->readers); /* they do not compare sums */
+    return pdr__readers_init(&store->readers, NULL) == PDR_OK ? rc : PDR_ENOMEM;
+}
+
+/* --- refusals ------------------------------------------------------------ */
+
+static pdr_rc refuse_other(const struct pdr__sqlite *store, pdr_err *err)
+{
+    char name[PDR_SHOWN];
+
+    (void)name_of(name, store->path);
+    return PDR_FAIL(err, STORE_DAMAGED,
+                    "'%s' is not the file that '%s-wal' belongs to, or an "
+                    "older copy of it; put that file back, or go on with this "
+                    "one: rm '%s-wal' '%s-lock'",
+                    name, name, name, name);
+}
+
+static pdr_rc refuse_gone(const struct pdr__sqlite *store, pdr_err *err)
+{
+    char name[PDR_SHOWN];
+
+    (void)name_of(name, store->path);
+    return PDR_FAIL(err, STORE_DAMAGED,
+                    "'%s-wal' is gone, or is another one: it held commits that "
+                    "were acknowledged; put it back, or go on without them: "
+                    "rm -f '%s-wal' '%s-lock'",
+                    name, name, name);
+}
+
+/* Sums are written, so a reader cannot do it. */
+static pdr_rc refuse_to_read(const struct pdr__sqlite *store, pdr_err *err)
+{
+    char name[PDR_SHOWN];
+
+    (void)name_of(name, store->path);
+    return PDR_FAIL(err, STORE_DAMAGED,
+                    "another program has copied '%s-wal' into the file, and "
+                    "nothing is lost; open the store once for writing: perdure "
+                    "store vacuum '%s'",
+                    name, name);
+}
+
+/* --- all of it ----------------------------------------------------------- */
+
+pdr_rc pdr__claim(struct pdr__sqlite *store, pdr_err *err)
+{
+    struct pdr__note note;
+    struct pdr__store_row row;
+    bool is_gone = false, has_frames = false, is_other = false,
+         is_copied = false;
+    sqlite3 *db = NULL;
+    pdr_rc rc = PDR_OK;
+
+    pdr__line_read_note(&note, store->side_path);
+    PDR_TRY(pdr__left_check(&is_gone, store->log_path, &note, err));
+    has_frames = pdr__file_bytes(store->log_path) > PDR_LOG_HEADER;
+    if (note.state == PDR_WAL_UNKNOWN || (!is_gone && !has_frames))
+        return PDR_OK; /* I3, or there is nothing that could be of another */
+    if (store->read_only && pdr__line_is_used(store->side_path))
+        return PDR_OK; /* somebody has begun to write */
+
+    PDR_TRY(open_main(&db, store, err));
+    if (db != NULL) {
+        is_other = read_main(&row, db) &&
+                   (memcmp(row.id, note.id, PDR_STORE_ID) != 0 ||
+                    row.mark != note.mark || row.generation < note.generation);
+        is_copied = is_gone && !is_other && has_last_page(db, &note.end);
+    }
+    (void)sqlite3_close(db);
+    if (is_other && has_frames)
+        rc = refuse_other(store, err);
+    else if (is_copied)
+        rc = store->read_only ? refuse_to_read(store, err)
+                              : take_over(store, err);
+    else if (is_gone && !is_other)
+        rc = refuse_gone(store, err);
+done:
+    return rc;
+}
