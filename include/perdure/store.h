@@ -35,6 +35,9 @@ typedef struct pdr_store pdr_store;
 #define PDR_DEFAULT_TENANT "default"
 #define PDR_DIGEST_BYTES   32 /* SHA-256, or HMAC with SHA-256 */
 
+#define PDR_NEVER   INT64_MAX /* a time that does not come */
+#define PDR_NO_TIME INT64_MIN /* of an entry: nobody knows its time */
+
 /* What a store can do, as bits. */
 typedef enum pdr_capability {
     PDR_CAN_PERSIST = 1,   /* what is acknowledged outlives the process */
@@ -82,8 +85,10 @@ typedef enum pdr_row_shape {
 typedef struct pdr_entry {
     uint64_t seq; /* its place; given by the commit, ignored in one */
     pdr_row_kind kind;
-    pdr_row_shape shape; /* of the body */
-    int64_t created_ms;
+    pdr_row_shape shape;    /* of the body */
+    int64_t created_ms;     /* in a commit, 0: the time of the commit. An
+                               imported entry that does not say when it was
+                               made has PDR_NO_TIME */
     pdr_str correlation_id; /* 1 to 1,024 bytes, or absent */
     pdr_str separator;      /* text in front of it: white space and at most
                                one comma; absent: the usual one */
@@ -141,8 +146,6 @@ typedef struct pdr_work {
     pdr_str body;           /* JSON */
     uint8_t digest[PDR_DIGEST_BYTES];
 } pdr_work;
-
-#define PDR_NEVER INT64_MAX /* a time that does not come */
 
 /* Who may write. The fence only grows, over the whole store. */
 typedef struct pdr_lease {

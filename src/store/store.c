@@ -444,6 +444,39 @@ static pdr_rc plan_room(pdr_plan *plan, struct job *job, pdr_err *err)
     return rc;
 }
 
+/* An entry that is appended without a time has that of the commit. A copy has
+ * what its origin has. */
+static pdr_rc date_entries(pdr_plan *plan, struct job *job, pdr_err *err)
+{
+    const pdr_edit *edit = plan->edit;
+    void *memory = NULL, *entries = NULL;
+    pdr_edit *dated = NULL;
+    pdr_entry *rows = NULL;
+    size_t first = 0;
+    pdr_rc rc = PDR_OK;
+
+    while (first < edit->entry_count && edit->entries[first].created_ms != 0)
+        first++;
+    if (first == edit->entry_count || edit->origin != NULL)
+        return PDR_OK;
+    rc = room(&memory, job, 1, sizeof(*dated), err);
+    if (rc == PDR_OK)
+        rc = room(&entries, job, edit->entry_count, sizeof(*rows), err);
+    if (rc != PDR_OK)
+        return rc;
+    dated = memory;
+    rows = entries;
+    memcpy(rows, edit->entries, edit->entry_count * sizeof(*rows));
+    for (size_t i = first; i < edit->entry_count; i++) {
+        if (rows[i].created_ms == 0)
+            rows[i].created_ms = job->write.now_ms;
+    }
+    *dated = *edit;
+    dated->entries = rows;
+    plan->edit = dated;
+    return PDR_OK;
+}
+
 static pdr_rc plan_edits(struct job *job, const pdr_edit *edits, size_t count,
                          pdr_err *err)
 {
@@ -460,6 +493,8 @@ static pdr_rc plan_edits(struct job *job, const pdr_edit *edits, size_t count,
 
         plan->edit = &edits[i];
         rc = pdr__ref_check(&plan->ref, &edits[i].ref, err);
+        if (rc == PDR_OK)
+            rc = date_entries(plan, job, err);
         if (rc == PDR_OK)
             rc = plan_room(plan, job, err);
         if (rc == PDR_OK)

@@ -29,8 +29,8 @@ static const pdr_head origin = {
 };
 
 static const pdr_entry entries[] = {
-    {.created_ms = 5, .correlation_id = S_INIT("c"), .body = S_INIT("{}")},
-    {.created_ms = 6, .body = S_INIT("[1]")}};
+    {.created_ms = 0, .correlation_id = S_INIT("c"), .body = S_INIT("{}")},
+    {.created_ms = PDR_NO_TIME, .body = S_INIT("[1]")}};
 static const pdr_slot slot = {.key = S_INIT("k"), .value = S_INIT("1")};
 static const pdr_property property = {
     .key = S_INIT("p"), .value = S_INIT("2"), .match = S_INIT("n2")};
@@ -87,6 +87,8 @@ static void check_numbers(pdr_store *store, const char *id, pdr_read_what what,
     for (size_t i = 0; i < page->count; i++)
         ASSERT_INT(first + i, what == PDR_READ_ENTRIES ? page->entries[i].seq
                                                        : page->work[i].n);
+    for (size_t i = 0; i < page->count && what == PDR_READ_ENTRIES; i++)
+        ASSERT_INT(entries[i].created_ms, page->entries[i].created_ms);
     pdr_page_free(page);
 }
 
