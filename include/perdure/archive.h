@@ -166,6 +166,10 @@ typedef struct pdr_retain_opts {
     uint64_t keep_turns; /* the last ones stay; 0: does not count */
     int64_t before_ms;   /* turns whose entries are all older go; 0: does not
                             count. With both, what either removes goes */
+    bool untimed_from_import; /* an entry without a time is as old as its
+                                 import; else it is older than nothing, and
+                                 `before_ms` removes neither it nor what comes
+                                 after it */
     int64_t now_ms;
     uint32_t timeout_ms; /* of each commit */
 } pdr_retain_opts;
@@ -175,11 +179,17 @@ typedef struct pdr_retain_report {
     uint64_t entries;
     uint64_t completions; /* that went with them: none of the last 24 hours */
     uint64_t revision;    /* of the session now */
+    uint64_t untimed_seq; /* of the entry that ended the rule by age, since it
+                             has no time; 0: there was none */
 } pdr_retain_report;
 
 /**
  * Remove the oldest turns of a session. Bag and properties stay. In several
  * commits if there is much to remove; each leaves a whole session.
+ *
+ * By age, the time of an entry is `created_ms`. A store of version 2 or older
+ * may have times there that nobody wrote, if the session was imported: then it
+ * is the time that the body of the entry says.
  *
  * @param[out] out  may be NULL. Filled as far as it came.
  * @return PDR_OK, also if there is nothing to remove; PDR_EINVALID

@@ -13,4 +13,8 @@
  * that only goes forwards. */
 int64_t pdr__stage_until(int64_t now_ms, int64_t began_ms);
 
+/* The time that the body of an entry says (entry.c); PDR_NO_TIME if it says
+ * none, or `body` is NULL. */
+int64_t pdr__body_time(const pdr_value *body, pdr_row_shape shape);
+
 #endif

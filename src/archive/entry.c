@@ -75,15 +75,34 @@ static pdr_rc note_id(struct pdr__entry_note *note, const pdr_value *value,
     return rc;
 }
 
+/* PDR_NO_TIME if it is not a time. A commit takes 0 for its own time, so the
+ * first millisecond of 1970 is told as the next one. */
+static int64_t time_of(const pdr_value *value)
+{
+    pdr_datetime time;
+    int64_t ms = 0;
+
+    if (!pdr__read_datetime(&time, value))
+        return PDR_NO_TIME;
+    ms = (time.ticks - PDR_TICKS_UNIX_EPOCH) / PDR_TICKS_PER_MS;
+    return ms != 0 ? ms : 1;
+}
+
+int64_t pdr__body_time(const pdr_value *body, pdr_row_shape shape)
+{
+    if (shape == PDR_ROW_PYTHON)
+        return time_of(pdr_value_get_c(body, "created_at"));
+    return time_of(pdr__find_member(body, "createdAt",
+                                    shape == PDR_ROW_DOTNET ? PDR_SHAPE_DOTNET
+                                                            : PDR_SHAPE_STATE));
+}
+
 static void note_time(struct pdr__entry_note *note, const pdr_value *value,
                       int64_t now_ms)
 {
-    pdr_datetime time;
+    int64_t time = time_of(value);
 
-    note->created_ms = now_ms;
-    if (value != NULL && pdr__read_datetime(&time, value))
-        note->created_ms =
-            (time.ticks - PDR_TICKS_UNIX_EPOCH) / PDR_TICKS_PER_MS;
+    note->created_ms = time != PDR_NO_TIME ? time : now_ms;
 }
 
 /* `value` is NULL for an array or object. */

@@ -50,6 +50,7 @@ struct retention {
     uint64_t completions; /* that it had then, without those that we dropped */
     uint64_t turns;       /* that went before this survey */
     size_t done;          /* cuts of the survey that were made */
+    bool rows_are_true;   /* see row_time_is_true() */
     bool known;           /* the first page told what session it is */
     bool stale;           /* it is another one by now: begin again */
     unsigned conflicts;   /* since the last commit that was done */
@@ -57,6 +58,14 @@ struct retention {
 };
 
 /* --- reading ------------------------------------------------------------- */
+
+/* Does a store of this version have the times of imported entries that somebody
+ * wrote, and no others? Libraries that wrote version 2, or an older one, gave
+ * an entry without a time that of the one before it, or of the import. */
+static bool row_time_is_true(uint32_t schema)
+{
+    return schema >= 3;
+}
 
 /* Is the page one of the history that we know? */
 static bool is_same(struct retention *r, const pdr_head *head)
@@ -67,6 +76,10 @@ static bool is_same(struct retention *r, const pdr_head *head)
         pdr__survey_init(&r->survey, head->first_seq);
         r->survey.by_age = r->opts->before_ms != 0;
         r->survey.before_ms = r->opts->before_ms;
+        /* Only a document has a frame: the rest was appended here. */
+        r->survey.read_times = head->has_frame && !r->rows_are_true;
+        r->survey.from_import = r->opts->untimed_from_import;
+        r->survey.import_ms = head->created_ms;
     }
     r->stale = head->epoch != r->epoch || head->first_seq != r->survey.first;
     r->revision = r->report.revision = head->revision;
@@ -445,6 +458,9 @@ static pdr_rc run(struct retention *r)
         rc = go_on(r);
     if (rc == PDR_OK && !r->stale)
         rc = cut_all(r);
+    r->report.untimed_seq = 0;
+    if (r->known && r->survey.untimed >= r->survey.first)
+        r->report.untimed_seq = r->survey.untimed;
     if (r->known)
         pdr__survey_dispose(&r->survey);
     return rc;
@@ -478,6 +494,7 @@ pdr_rc pdr_retain(pdr_retain_report *out, pdr_store *store,
                   .memory = PDR_ARENA_INIT(SIZE_MAX)},
         .err = PDR_ERR_INIT,
     };
+    pdr_store_info info = {0};
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(store != NULL && opts != NULL);
@@ -487,7 +504,11 @@ pdr_rc pdr_retain(pdr_retain_report *out, pdr_store *store,
         return PDR_FAIL(err, BAD_RETENTION, "%s",
                         "nothing says what to keep; set keep_turns or "
                         "before_ms");
-    rc = run_to_end(&r);
+    if (opts->before_ms != 0)
+        rc = pdr_store_info_get(&info, store, &r.err);
+    r.rows_are_true = row_time_is_true(info.schema);
+    if (rc == PDR_OK)
+        rc = run_to_end(&r);
     drops_clear(&r.drops);
     pdr__arena_dispose(&r.drops.memory);
     pdr__free(r.drops.rows);

@@ -73,14 +73,18 @@ struct pdr__survey {
     uint64_t count_limit; /* by count, turns before this entry go */
     bool by_age;          /* and turns that are all older than `before_ms` */
     int64_t before_ms;
+    bool read_times;  /* rows may have times that nobody wrote: bodies tell */
+    bool from_import; /* an entry without a time counts from `import_ms` */
+    int64_t import_ms;
     /* Where it stands. */
-    uint64_t next;  /* entry to look at */
-    uint64_t turn;  /* first entry of the turn */
-    uint64_t turns; /* that ended */
-    bool begun;     /* the turn has its request, or message of a user */
-    bool aging;     /* all so far was older */
-    bool at_end;    /* the last cut is behind the last entry, and its turn may
-                       go on */
+    uint64_t next;    /* entry to look at */
+    uint64_t turn;    /* first entry of the turn */
+    uint64_t turns;   /* that ended */
+    bool begun;       /* the turn has its request, or message of a user */
+    bool aging;       /* all so far was older */
+    uint64_t untimed; /* entry that ended this, as it has no time; 0: none */
+    bool at_end;      /* the last cut is behind the last entry, and its turn may
+                         go on */
     uint64_t limit; /* nothing from here on goes; PDR_NO_TURN: not known yet */
     struct pdr__calls calls;
     /* What it found, in order. */

@@ -25,6 +25,8 @@
  *   T4  A turn begins with a request, or with a message of a user. What stands
  *       before the first of them belongs to the first turn; everything else to
  *       the turn that it stands in.
+ *   T5  An entry whose time nobody knows is not older than anything, unless the
+ *       rule counts it from the import.
  */
 #include "retain.h"
 
@@ -94,9 +96,36 @@ static pdr_rc end_turn(struct pdr__survey *survey, uint64_t seq, pdr_err *err)
     return push_cut(survey, seq, err);
 }
 
-static pdr_rc find_limit(struct pdr__survey *survey, const pdr_entry *row,
-                         bool begins, pdr_err *err)
+/* Is an entry older than the rule by age says? One without a time is not, or
+ * counts from the import. If a body says nothing, its row may still have the
+ * time of a commit after the import: the later one of both counts. */
+static pdr_rc check_age(struct pdr__survey *survey, const pdr_entry *row,
+                        const pdr_value *body, pdr_err *err)
 {
+    const pdr_entry any = {.kind = PDR_ROW_MESSAGE, .body = row->body};
+    int64_t time = row->created_ms;
+    pdr_value *own = NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (survey->read_times) {
+        if (body == NULL) /* of a kind that no model sees */
+            rc = pdr__row_body(&own, &any, err);
+        time = pdr__body_time(body != NULL ? body : own, row->shape);
+        pdr_value_free(own);
+    }
+    if (time == PDR_NO_TIME && survey->from_import)
+        time = row->created_ms > survey->import_ms ? row->created_ms
+                                                   : survey->import_ms;
+    if (time == PDR_NO_TIME)
+        survey->untimed = row->seq;
+    survey->aging = time != PDR_NO_TIME && time < survey->before_ms;
+    return rc;
+}
+
+static pdr_rc find_limit(struct pdr__survey *survey, const pdr_entry *row,
+                         const pdr_value *body, pdr_err *err)
+{
+    bool begins = pdr__turn_begins(row, body);
     pdr_rc rc = PDR_OK;
 
     if (row->seq == survey->first)
@@ -104,8 +133,8 @@ static pdr_rc find_limit(struct pdr__survey *survey, const pdr_entry *row,
     if (begins && survey->begun)
         rc = end_turn(survey, row->seq, err);
     survey->begun = survey->begun || begins;
-    if (row->created_ms >= survey->before_ms)
-        survey->aging = false;
+    if (rc == PDR_OK && survey->aging)
+        rc = check_age(survey, row, body, err);
     if (rc == PDR_OK && survey->limit == PDR_NO_TURN && !survey->aging &&
         survey->turn >= survey->count_limit)
         set_limit(survey, survey->turn);
@@ -142,7 +171,7 @@ pdr_rc pdr__survey_add(struct pdr__survey *survey, const pdr_entry *row,
     if (rc == PDR_OK)
         look_behind(survey, row, pdr__turn_begins(row, body));
     if (rc == PDR_OK && survey->limit == PDR_NO_TURN)
-        rc = find_limit(survey, row, pdr__turn_begins(row, body), err);
+        rc = find_limit(survey, row, body, err);
     if (rc == PDR_OK)
         rc = pdr__calls_read(
             &back, &survey->calls, row, body,

@@ -75,6 +75,9 @@ static int check_usage(struct trim *t)
     if (t->older_than != NULL && !sto_age(&age, t->older_than))
         return doc_usage(t->cli, "--older-than", "this is no age",
                          "write 90s, 15m, 12h, 30d or 2w");
+    if (t->how.untimed_from_import && t->older_than == NULL)
+        return doc_usage(t->cli, "--untimed", "is for --older-than",
+                         "say the age, too: --older-than 30d --untimed");
     t->how.now_ms = sto_now_ms();
     if (t->older_than != NULL)
         t->how.before_ms = t->how.now_ms - age;
@@ -109,6 +112,11 @@ static void print_line(const struct trim *t)
             put_count(&line, ", ", r->completions, "correlation id",
                       "correlation ids");
     }
+    if (r->untimed_seq > 0)
+        cli_putf(&line,
+                 "\nthe time of entry %ju is not known, so it stays with all "
+                 "that follows; --untimed counts it from the import",
+                 (uintmax_t)r->untimed_seq);
     printf("%.*s\nrevision %ju\n", (int)line.len, line.ptr,
            (uintmax_t)r->revision);
     pdr_buf_dispose(&line);
@@ -128,6 +136,8 @@ static void print_object(const struct trim *t)
     cli_member_count(to, "entries", t->report.entries);
     cli_member_count(to, "completions", t->report.completions);
     cli_member_count(to, "revision", t->report.revision);
+    if (t->report.untimed_seq > 0)
+        cli_member_count(to, "untimedEntry", t->report.untimed_seq);
     cli_member_bool(to, "dryRun", t->dry_run);
     pdr_builder_end(to);
     ses_print_built(t->cli, stdout, to);
@@ -147,6 +157,8 @@ static int run(struct cli *cli, int argc, char **argv)
                 "the last N turns stay"),
         CLI_TEXT(0, "older-than", "AGE", &t.older_than,
                  "turns that are older go, as in 30d"),
+        CLI_FLAG(0, "untimed", &t.how.untimed_from_import,
+                 "entries without a time are as old as their import"),
         CLI_FLAG('n', "dry-run", &t.dry_run,
                  "say what would be removed, remove nothing"),
         SES_STORE_ROWS(&t.from),

@@ -247,6 +247,9 @@ def _():
          "--keep-turns or --older-than: one of them is missing",
          "say what stays: --keep-turns 100, or --older-than 30d for what "
          "goes"),
+        (["session", "trim", *sess, "--keep-turns", "1", "--untimed", "a"],
+         "--untimed: is for --older-than",
+         "say the age, too: --older-than 30d --untimed"),
         (["session", "trim", *sess, "--older-than", "d", "a"],
          "--older-than: this is no age", no_age),
     ]
@@ -2284,6 +2287,24 @@ def _():
                    "dryRun": False}
     expect(session("log", *args), 0, "session 'talk' has no entries\n")
     assert good(store("verify", "desk.db")).startswith(b"desk.db: sound")
+
+
+@tests.test("trim: in an older store the time is the one in the body")
+def _():
+    for sid, gone, left in (("state", 2, 3), ("dotnet", 2, 2), ("python", 0, 3),
+                            ("grown", 0, 2), ("made", 1, 0)):
+        shutil.copy(os.path.join(OLD, "version-2-imported.db"), "old.db")
+        os.chmod("old.db", 0o600)
+        args = ["--store", "old.db", "--older-than", "1d", sid, "-o", "json"]
+        for more in (["-n"], []):
+            got = parsed(session("trim", *args, *more))
+            assert got["entries"] == gone, (sid, got)
+            assert ("untimedEntry" in got) == (left > 0), (sid, got)
+        got = parsed(session("trim", *args, "--untimed"))
+        assert got["entries"] == left, (sid, got)
+        for end in ("", "-wal", "-shm", "-lock"):
+            if os.path.exists("old.db" + end):
+                os.remove("old.db" + end)
 
 
 tests.finish()
