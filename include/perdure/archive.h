@@ -60,7 +60,7 @@ typedef struct pdr_import_report {
  * completions of the last 24 hours, and, where the document says nothing of
  * them, the properties and the expiry of the old one. `expirationTimeUtc` of a
  * state document is the expiry of the session: null clears it, what is no date
- * says nothing.
+ * says nothing. An entry has the time that it says, else PDR_NO_TIME.
  *
  * @param[out] out  may be NULL. Filled on success.
  * @param opts      borrowed for the call.

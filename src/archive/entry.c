@@ -14,14 +14,14 @@ enum member { NO_MEMBER, TYPE, OLD_TYPE, CORRELATION_ID, CREATED_AT };
 enum type { NOTHING, REQUEST, RESPONSE, ANOTHER };
 
 void pdr__entry_note_init(struct pdr__entry_note *note, pdr_row_shape shape,
-                          size_t depth, int64_t now_ms)
+                          size_t depth)
 {
     note->shape = shape;
     note->depth = depth;
     note->member = NO_MEMBER;
     note->type = NOTHING;
     note->old = NOTHING;
-    note->created_ms = now_ms;
+    note->created_ms = PDR_NO_TIME;
     note->id_len = 0;
 }
 
@@ -97,17 +97,9 @@ int64_t pdr__body_time(const pdr_value *body, pdr_row_shape shape)
                                                             : PDR_SHAPE_STATE));
 }
 
-static void note_time(struct pdr__entry_note *note, const pdr_value *value,
-                      int64_t now_ms)
-{
-    int64_t time = time_of(value);
-
-    note->created_ms = time != PDR_NO_TIME ? time : now_ms;
-}
-
 /* `value` is NULL for an array or object. */
 static pdr_rc note_value(struct pdr__entry_note *note, const pdr_value *value,
-                         int64_t now_ms, pdr_err *err)
+                         pdr_err *err)
 {
     switch ((enum member)note->member) {
     case TYPE:
@@ -117,7 +109,7 @@ static pdr_rc note_value(struct pdr__entry_note *note, const pdr_value *value,
         note->old = (int)(value != NULL ? type_of(value) : ANOTHER);
         break;
     case CREATED_AT:
-        note_time(note, value, now_ms);
+        note->created_ms = time_of(value);
         break;
     case CORRELATION_ID:
         return note_id(note, value, err);
@@ -128,15 +120,14 @@ static pdr_rc note_value(struct pdr__entry_note *note, const pdr_value *value,
 }
 
 pdr_rc pdr__entry_note_feed(struct pdr__entry_note *note,
-                            const struct pdr__source *source, int64_t now_ms,
-                            pdr_err *err)
+                            const struct pdr__source *source, pdr_err *err)
 {
     if (source->event == PDR_NAME && source->depth == note->depth)
         note->member = (int)member_of(note, source->value);
     else if (source->event == PDR_SCALAR && source->depth == note->depth)
-        return note_value(note, source->value, now_ms, err);
+        return note_value(note, source->value, err);
     else if (pdr__source_begins(source) && source->depth == note->depth + 1)
-        return note_value(note, NULL, now_ms, err);
+        return note_value(note, NULL, err);
     return PDR_OK;
 }
 

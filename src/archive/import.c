@@ -205,7 +205,6 @@ static pdr_rc take_apart(struct task *t, pdr_err *err)
                                .twice = &t->twice,
                                .frame = &t->frame,
                                .batch = &t->batch,
-                               .entry_ms = t->batch.opts->now_ms,
                                .path = PDR_BUF_INIT(SIZE_MAX)};
     pdr_str frame = {NULL, 0};
     pdr_rc rc = pdr__twice_find(&t->twice, &t->source, &t->layout, err);

@@ -243,20 +243,20 @@ PDR_MUST_CHECK pdr_rc pdr__framer_finish(pdr_str *out, struct pdr__framer *w,
 
 struct pdr__entry_note {
     pdr_row_shape shape;
-    size_t depth;  /* containers open inside of the entry's own braces */
-    int member;    /* the one that was named last */
-    int type, old; /* what `$type` and `json_type` say */
-    int64_t created_ms;
+    size_t depth;       /* containers open inside of the entry's own braces */
+    int member;         /* the one that was named last */
+    int type, old;      /* what `$type` and `json_type` say */
+    int64_t created_ms; /* or PDR_NO_TIME */
     char id[PDR_MAX_ID_BYTES]; /* correlation id */
     size_t id_len;             /* 0: none */
 };
 
 void pdr__entry_note_init(struct pdr__entry_note *note, pdr_row_shape shape,
-                          size_t depth, int64_t now_ms);
+                          size_t depth);
 /* The next event inside of the entry. Fails with NO_MEMORY. */
 PDR_MUST_CHECK pdr_rc pdr__entry_note_feed(struct pdr__entry_note *note,
                                            const struct pdr__source *source,
-                                           int64_t now_ms, pdr_err *err);
+                                           pdr_err *err);
 pdr_row_kind pdr__entry_note_kind(const struct pdr__entry_note *note);
 
 /* --- rows on their way into commits (batch.c) ------------------------------
@@ -320,11 +320,9 @@ struct pdr__split {
     struct pdr__twice *twice;
     struct pdr__framer *frame;
     struct pdr__batch *batch;
-    int64_t entry_ms; /* of an entry without a time: that of the one before it,
-                         of the first one the time of the import */
-    int64_t mark;     /* all bytes before it are in the frame or in rows */
-    size_t deepest;   /* containers that may be open here */
-    pdr_buf path;     /* of the spot or row that we are at */
+    int64_t mark;   /* all bytes before it are in the frame or in rows */
+    size_t deepest; /* containers that may be open here */
+    pdr_buf path;   /* of the spot or row that we are at */
     uint64_t slots, properties;
 };
 

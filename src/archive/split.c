@@ -167,7 +167,7 @@ static pdr_rc pass_row(struct pdr__split *s, struct pdr__entry_note *note,
     while (rc == PDR_OK && s->source->depth > outside) {
         rc = advance_row(s, from, err);
         if (rc == PDR_OK && note != NULL)
-            rc = pdr__entry_note_feed(note, s->source, s->entry_ms, err);
+            rc = pdr__entry_note_feed(note, s->source, err);
     }
     return rc;
 }
@@ -381,10 +381,8 @@ static pdr_rc split_entry(struct pdr__split *s, struct gaps *gaps, pdr_err *err)
         rc = gap_before(&separator, gaps, s, err);
     if (rc != PDR_OK)
         return rc;
-    pdr__entry_note_init(&note, s->layout->shape, s->source->depth,
-                         s->entry_ms);
+    pdr__entry_note_init(&note, s->layout->shape, s->source->depth);
     rc = pass_row(s, &note, err);
-    s->entry_ms = note.created_ms;
     if (rc == PDR_OK)
         rc = pdr__batch_entry(s->batch, &note, separator, from, err);
     if (rc == PDR_ELIMIT && err != NULL && err->path[0] == '\0')

@@ -444,6 +444,8 @@ const char *sto_time(char *out, int64_t ms)
 
     if (ms == PDR_NEVER)
         return "never";
+    if (ms == PDR_NO_TIME)
+        return "";
     if (is_date(ms))
         ms -= ((ms % 1000) + 1000) % 1000;
     put_time(&text, ms);
@@ -456,7 +458,7 @@ void sto_member_time(pdr_builder *to, const char *name, int64_t ms)
 {
     pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
 
-    if (ms == PDR_NEVER)
+    if (ms == PDR_NEVER || ms == PDR_NO_TIME)
         return;
     put_time(&text, ms);
     cli_member_text(to, name, pdr_buf_str(&text));

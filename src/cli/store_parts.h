@@ -79,9 +79,9 @@ int sto_fail(const struct cli *cli, const struct sto_from *s,
 
 int64_t sto_now_ms(void);
 
-/* "2026-05-06T07:14:02Z"; "never". `out` has 40 bytes. */
+/* "2026-05-06T07:14:02Z"; "never"; "" for PDR_NO_TIME. `out` has 40 bytes. */
 const char *sto_time(char *out, int64_t ms);
-/* With all its digits; nothing for PDR_NEVER. */
+/* With all its digits; nothing for PDR_NEVER and PDR_NO_TIME. */
 void sto_member_time(pdr_builder *to, const char *name, int64_t ms);
 
 /* "90s", "15m", "12h", "30d" or "2w" in milliseconds; false if it is none. */

@@ -1257,7 +1257,7 @@ def _():
     assert lines[4] == ("  4  2026-05-06T06:00:00Z  request   report-1   Which "
                         "beds are too dry?"), lines
     assert re.match(r"  2  .*  read_sensors\(\{.*…$", lines[2]), lines
-    assert re.match('  3  %s  other +{"\\$type": "annotation"' % TIME,
+    assert re.match('  3 {24}other +{"\\$type": "annotation"',
                     lines[3]), lines
     assert lines[7].endswith("error: the forecast did not answer within 30 s")
     seqs = lambda *more: [json.loads(line)["seq"] for line in good(
@@ -2287,6 +2287,74 @@ def _():
                    "dryRun": False}
     expect(session("log", *args), 0, "session 'talk' has no entries\n")
     assert good(store("verify", "desk.db")).startswith(b"desk.db: sound")
+
+
+def entry(kind, at=None):
+    return {"$type": kind, **({"createdAt": at} if at else {}), "messages": []}
+
+
+# What is imported, and of its entries: the times that a log shows, and the
+# number of the first one that no rule by age removes, with --untimed and
+# without.
+UNTIMED = [
+    (python_session("s", ["one", "two"]), [None, None], 1),
+    ({"schemaVersion": "1.1.0", "data": {"conversationHistory": [
+        entry("request", "2025-06-01T10:00:00Z"),
+        entry("response", "2025-06-01T10:00:05Z"),
+        entry("request", "2025-06-02T10:00:00Z"), entry("response"),
+        entry("request", "2025-06-03T10:00:00Z")]}},
+     ["2025-06-01T10:00:00Z", "2025-06-01T10:00:05Z", "2025-06-02T10:00:00Z",
+      None, "2025-06-03T10:00:00Z"], 3),
+    ({"stateBag": {"InMemoryChatHistoryProvider": {"messages": [
+        {"role": "user", "createdAt": "2025-06-01T10:00:00Z"},
+        {"role": "user", "createdAt": "soon"}]}}},
+     ["2025-06-01T10:00:00Z", None], 2),
+]
+
+
+@tests.test("trim: an entry without a time has none, and no age")
+def _():
+    for number, (document, times, first) in enumerate(UNTIMED):
+        write("in.json", document)
+        name = "%d.db" % number
+        expect(session("import", "-q", "in.json", "--store", name, "--id",
+                       "s"), 0)
+        args = ["--store", name, "s"]
+        assert quiet(session("export", *args, "-")) == read("in.json")
+        log = parsed(session("log", *args, "-o", "json"))["entries"]
+        assert [e.get("time") for e in log] == times, log
+        for row, line in enumerate(good(session("log", *args)).decode()
+                                   .split("\n")[1:-1]):
+            assert re.findall(TIME, line.split("{")[0]) == [
+                t for t in [times[row]] if t], line
+        db = sqlite3.connect("file:%s?mode=ro" % name, uri=True)
+        assert [at is None for at, in db.execute(
+            "SELECT created FROM conversation ORDER BY seq")] == [
+                at is None for at in times]
+        db.close()
+        at = times.index(None) + 1
+        stays = ("the time of entry %d is not known, so it stays with all that "
+                 "follows; --untimed counts it from the import\n" % at)
+        for more in (["-n"], []):
+            out = good(session("trim", *args, "--older-than", "0s",
+                               *more)).decode()
+            assert stays in out and ("nothing to remove" in out) == (
+                first == 1), out
+        got = parsed(session("trim", *args, "--older-than", "0s", "-o",
+                             "json"))
+        assert (got["turns"], got["untimedEntry"]) == (0, at), got
+        left = parsed(session("log", *args, "-o", "json"))["entries"]
+        assert [e["seq"] for e in left] == list(
+            range(first, len(times) + 1)), left
+        assert parsed(session("trim", *args, "--older-than", "1d", "--untimed",
+                              "-o", "json"))["turns"] == 0
+        for more in (["-n"], []):
+            got = parsed(session("trim", *args, "--older-than", "0s",
+                                 "--untimed", "-o", "json", *more))
+            assert got["entries"] == len(left), got
+            assert "untimedEntry" not in got, got
+        assert good(store("verify", name)).startswith(name.encode() +
+                                                      b": sound")
 
 
 @tests.test("trim: in an older store the time is the one in the body")

@@ -118,8 +118,7 @@ TEST(import, makes_rows_of_a_state_document)
     ASSERT_INT(INT64_C(1772359200000), page->entries[0].created_ms);
     ASSERT(page->entries[0].separator.ptr == NULL);
     ASSERT_INT(PDR_ROW_RESPONSE, page->entries[1].kind);
-    /* It has no time of its own, and came behind the first. */
-    ASSERT_INT(INT64_C(1772359200000), page->entries[1].created_ms);
+    ASSERT_INT(PDR_NO_TIME, page->entries[1].created_ms);
     ASSERT(page->entries[1].separator.ptr == NULL);
     ASSERT_TEXT("{\"json_type\":\"response\",\"correlationId\":\"c-1\"}",
                 page->entries[1].body);
@@ -134,23 +133,42 @@ TEST(import, makes_rows_of_a_state_document)
     pdr_store_close(store);
 }
 
-TEST(import, takes_the_time_of_the_import_where_nothing_tells_another)
+TEST(import, takes_no_time_but_that_of_the_entry)
 {
+    static const struct {
+        const char *message;
+        int64_t time;
+    } cases[] = {
+        {"{}", PDR_NO_TIME},
+        {"{\"createdAt\":\"2026-03-01T10:00:00Z\"}", INT64_C(1772359200000)},
+        {"{\"createdAt\":\"soon\"}", PDR_NO_TIME},
+        {"{\"createdAt\":null}", PDR_NO_TIME},
+        {"{\"createdAt\":[\"2026-03-01T10:00:00Z\"]}", PDR_NO_TIME},
+        {"{\"createdAt\":\"2026-03-01T10:00:00Z\",\"CreatedAt\":7}",
+         PDR_NO_TIME},
+        {"{\"createdAt\":\"1969-12-31T23:59:59.999Z\"}", -1},
+        {"{\"createdAt\":\"1970-01-01T00:00:00Z\"}", 1}, /* 0: the commit's */
+        {"{\"contents\":[{\"createdAt\":\"2026-03-01T10:00:00Z\"}]}",
+         PDR_NO_TIME},
+    };
+    const size_t count = sizeof(cases) / sizeof(cases[0]);
     pdr_store *store = new_store();
-    pdr_page *page = NULL;
+    char text[2000] =
+        "{\"stateBag\":{\"InMemoryChatHistoryProvider\":{\"messages\":[";
+    size_t len = strlen(text);
 
-    ASSERT_RC(PDR_OK, import_text(NULL, store, "s",
-                                  "{\"stateBag\":{"
-                                  "\"InMemoryChatHistoryProvider\":{"
-                                  "\"messages\":[{},{\"createdAt\":"
-                                  "\"2026-03-01T10:00:00Z\"},{\"createdAt\":"
-                                  "\"soon\"}]}}}",
-                                  NULL));
-    page = read_rows(store, "s", PDR_READ_ENTRIES);
-    ASSERT_SIZE(3, page->count);
-    ASSERT_INT(NOW, page->entries[0].created_ms);
-    ASSERT_INT(INT64_C(1772359200000), page->entries[1].created_ms);
-    ASSERT_INT(INT64_C(1772359200000), page->entries[2].created_ms);
+    for (size_t i = 0; i < count; i++)
+        len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s",
+                                i == 0 ? "" : ",", cases[i].message);
+    snprintf(text + len, sizeof(text) - len, "]}}}");
+    ASSERT_RC(PDR_OK, import_text(NULL, store, "s", text, NULL));
+    pdr_page *page = read_rows(store, "s", PDR_READ_ENTRIES);
+    ASSERT_SIZE(count, page->count);
+    for (size_t i = 0; i < count; i++) {
+        if (page->entries[i].created_ms != cases[i].time)
+            fail_msg("%s: %lld", cases[i].message,
+                     (long long)page->entries[i].created_ms);
+    }
     pdr_page_free(page);
     pdr_store_close(store);
 }
@@ -183,7 +201,7 @@ TEST(import, makes_rows_of_a_session)
     ASSERT_INT(PDR_ROW_MESSAGE, page->entries[0].kind);
     ASSERT_INT(PDR_ROW_PYTHON, page->entries[0].shape);
     ASSERT_INT(INT64_C(1772323200000), page->entries[0].created_ms);
-    ASSERT_INT(INT64_C(1772323200000), page->entries[1].created_ms);
+    ASSERT_INT(PDR_NO_TIME, page->entries[1].created_ms);
     pdr_page_free(page);
     page = read_rows(store, "p-1", PDR_READ_SLOTS);
     ASSERT_TEXT("\\u0000\\ud800", page->slots[0].key);

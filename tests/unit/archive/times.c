@@ -193,6 +193,34 @@ TEST(times, that_nobody_wrote_remove_nothing)
     }
 }
 
+TEST(times, that_nobody_wrote_are_in_no_row)
+{
+    static const struct {
+        const char *id;
+        uint64_t seq;
+        int64_t time;
+    } rows[] = {
+        {"state", 2, INT64_C(1748822400000)},
+        {"state", 4, PDR_NO_TIME},
+        {"dotnet", 3, PDR_NO_TIME},
+        {"python", 1, PDR_NO_TIME},
+        {"grown", 1, PDR_NO_TIME},
+        {"grown", 2, MAR},
+    };
+    struct room room;
+
+    room_enter(&room);
+    pdr_store *store = open_sample(&room, IN_SQLITE);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        pdr_page *page = read_entries(store, rows[i].id);
+        ASSERT_INT(rows[i].time, page->entries[rows[i].seq - 1].created_ms);
+        pdr_page_free(page);
+    }
+    ASSERT_RC(PDR_OK, pdr_store_verify(NULL, store, NULL, NULL, NULL, NULL));
+    pdr_store_close(store);
+    room_leave(&room);
+}
+
 TEST(times, do_not_change_what_is_exported)
 {
     for (int where = 0; where < PLACES; where++) {

@@ -61,8 +61,9 @@ TEST(time, is_shown_in_utc_or_as_a_number)
     ASSERT_STR("1969-12-31T23:59:59Z", sto_time(out, -1));
     ASSERT_STR("9999-12-31T23:59:59Z", sto_time(out, INT64_C(253402300799999)));
     ASSERT_STR("253402300800000 ms", sto_time(out, INT64_C(253402300800000)));
-    ASSERT_STR("-9223372036854775808 ms", sto_time(out, INT64_MIN));
+    ASSERT_STR("-9223372036854775807 ms", sto_time(out, -INT64_MAX));
     ASSERT_STR("never", sto_time(out, PDR_NEVER));
+    ASSERT_STR("", sto_time(out, PDR_NO_TIME));
 }
 
 /* --- URIs ---------------------------------------------------------------- */
