@@ -159,19 +159,20 @@ static pdr_rc tell_tags(struct finder *finder, const pdr_value *value,
 
 /* --- what became of a message -------------------------------------------- */
 
-/* Is there a member `perdure` anywhere in it? */
-static bool has_notes(const pdr_value *value)
+/* How much there is in members `perdure`, wherever they are. Other programs may
+ * have such members too; what a conversion added to them is ours. */
+static size_t count_notes(const pdr_value *value)
 {
+    size_t count = 0;
     pdr_iter it;
 
     pdr_iter_init(&it, value);
     while (pdr_iter_next(&it)) {
         if (it.name != NULL && pdr_value_text_is(it.name, PDR_LIT("perdure")))
-            return true;
-        if (has_notes(it.value))
-            return true;
+            count += pdr_value_count(it.value);
+        count += count_notes(it.value);
     }
-    return false;
+    return count;
 }
 
 static const pdr_value *perdure_of(const pdr_value *object, pdr_shape shape)
@@ -209,15 +210,13 @@ static bool became_raw(const pdr_value *before, const pdr_value *after)
 }
 
 static pdr_rc tell_content(struct finder *finder, const pdr_value *before,
-                           const pdr_value *after, pdr_shape from, pdr_shape to,
-                           pdr_err *err)
+                           const pdr_value *after, pdr_shape to, pdr_err *err)
 {
-    const pdr_value *perdure = perdure_of(after, to);
+    const pdr_value *kept = pdr_value_get_c(perdure_of(after, to), "content");
     size_t mark = 0;
     pdr_rc rc = PDR_OK;
 
-    if (pdr_value_get_c(perdure, "content") != NULL &&
-        perdure_of(before, from) == NULL)
+    if (kept != NULL && pdr_value_equal(kept, before)) /* wrapped just now */
         return pdr__finder_tell(finder, "content-kind", PDR_SEVERITY_WARNING,
                                 err, "%s",
                                 "the target has no such content: its programs "
@@ -230,7 +229,7 @@ static pdr_rc tell_content(struct finder *finder, const pdr_value *before,
                               "argument raw");
         pdr__finder_up(finder, mark);
     }
-    if (rc == PDR_OK && has_notes(after) && !has_notes(before))
+    if (rc == PDR_OK && count_notes(after) > count_notes(before))
         rc = pdr__finder_tell(finder, "content-notes", PDR_SEVERITY_INFO, err,
                               "%s",
                               "what the target has no member for is kept in "
@@ -253,7 +252,7 @@ static pdr_rc tell_contents(struct finder *finder, const pdr_value *before,
         const pdr_value *made = pdr_value_at(made_contents, it.index);
 
         if (made != NULL)
-            rc = tell_content(finder, it.value, made, from, to, err);
+            rc = tell_content(finder, it.value, made, to, err);
         pdr__finder_up(finder, mark);
     }
     pdr__finder_up(finder, up);
@@ -274,7 +273,8 @@ static pdr_rc tell_message(struct finder *finder, const pdr_value *before,
                                 "this is %s and no message: it stays as "
                                 "it is, and no run will succeed",
                                 pdr__kind_phrase(before));
-    if (perdure_of(after, to) != NULL && perdure_of(before, from) == NULL)
+    if (pdr_value_count(perdure_of(after, to)) >
+        pdr_value_count(perdure_of(before, from)))
         rc = pdr__finder_tell(finder, "message-notes", PDR_SEVERITY_INFO, err,
                               "%s",
                               "what the target has no member for is kept in "

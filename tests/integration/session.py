@@ -1375,6 +1375,39 @@ def _():
     assert b"warning: " in got.err and not os.path.exists("d.json")
 
 
+@tests.test("convert: --strict is not misled by a property called perdure")
+def _():
+    def python(content):
+        return {"type": "session", "session_id": "a",
+                "service_session_id": None, "state": {"in_memory": {
+                    "messages": [{"type": "message", "role": "assistant",
+                                  "contents": [content]}]}}}
+
+    def net(content):
+        return {"stateBag": {"InMemoryChatHistoryProvider": {"messages": [
+            {"role": "assistant", "contents": [content]}]}}}
+    odd = {"type": "shell_tool_call", "call_id": "c"}
+    for own in ("x", {}, {"content": 1}, {"shape": "dotnet", "content": odd}):
+        for shape, document in (
+                ("dotnet", python({**odd, "additional_properties":
+                                   {"perdure": own}})),
+                ("python", net({"$type": "foo", "additionalProperties":
+                                {"perdure": own}}))):
+            write("a.json", document)
+            got = session("convert", "--strict", "-s", shape, "a.json",
+                          "b.json")
+            assert got.status == 6 and b"[content-kind]" in got.err, got
+            assert not os.path.exists("b.json")
+            good(session("convert", "-qs", shape, "a.json", "b.json"))
+            # What came back from our own note is no loss.
+            back = "python" if shape == "dotnet" else "dotnet"
+            good(session("convert", "--strict", "-qs", back, "b.json",
+                         "c.json"))
+            assert strict(read("c.json")) == document
+            os.unlink("b.json")
+            os.unlink("c.json")
+
+
 # --- export and import ---------------------------------------------------
 
 @tests.test("export and import: there and back again is the same folder")

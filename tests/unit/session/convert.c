@@ -489,6 +489,45 @@ TEST(conversion, tells_of_contents_that_dotnet_does_not_have)
     pdr_value_free(source);
 }
 
+/* Other programs may have a property of that name; it says nothing of us. */
+TEST(conversion, tells_of_contents_that_have_a_property_perdure_of_their_own)
+{
+    static const char *const own[] = {
+        "'x'",
+        "null",
+        "[1]",
+        "{}",
+        "{'x':1}",
+        "{'content':1}",
+        "{'shape':'dotnet','content':{'$type':'text','text':'a'}}",
+        "{'dotnet':{'whole':{'$type':'text','text':'a'}}}"};
+
+    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+        struct session_trip_report report;
+        char text[600];
+        pdr_value *source = NULL, *made = NULL;
+
+        (void)snprintf(
+            text, sizeof(text),
+            SAYS("{'type':'shell_tool_call','call_id':'c',"
+                 "'additional_properties':{'perdure':%s}},{'type':'text',"
+                 "'text':'a','odd':1,'additional_properties':{'perdure':%s}}"),
+            own[i], own[i]);
+        source = doc_value(text);
+        made = session_trip_to(&report, pdr_session_convert, source, DOTNET);
+        ASSERT_STR("", report.text);
+        if (strstr(report.rules, "warning content-kind " CONTENT "\n") == NULL)
+            fail_msg("%s: %s", own[i], report.rules);
+        if (strstr(report.rules, "info content-notes /state/in_memory/messages/"
+                                 "0/contents/1\n") == NULL)
+            fail_msg("%s: %s", own[i], report.rules);
+        ASSERT(strstr(report.rules, "content-kind /state/in_memory/messages/"
+                                    "0/contents/1") == NULL);
+        pdr_value_free(made);
+        pdr_value_free(source);
+    }
+}
+
 /* --- changes in between -------------------------------------------------- */
 
 static void assert_same(const pdr_value *expected, const pdr_value *value)
