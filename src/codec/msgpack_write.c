@@ -270,8 +270,8 @@ static void refuse_number(struct mp_writer *w, const pdr_value *v, bool range)
                          "%s would change its value: no double has it", shown);
 }
 
-/* For exchange: any native number of the same value. A zero with a sign keeps
- * it, as a double. */
+/* For exchange: a native number of the same value. What readers of JSON take
+ * for a double is one, unless its shortest text would have another value. */
 static void put_by_value(struct mp_writer *w, const pdr_value *v)
 {
     pdr_str text = node_span(v);
@@ -279,24 +279,20 @@ static void put_by_value(struct mp_writer *w, const pdr_value *v)
     uint64_t n = 0;
     int64_t i = 0;
     double x = 0;
+    bool real = !is_spelled_integer(text) &&
+                pdr__number_double(&x, text, NULL) == PDR_OK;
+    size_t len = real ? pdr__number_write_double(ours, x) : 0;
 
-    if (pdr__number_int64(&i, text, NULL) == PDR_OK) {
-        if (i == 0 && text.ptr[0] == '-')
-            put_double(w, -0.0);
-        else
-            put_int(w, i);
-    } else if (pdr__number_uint64(&n, text, NULL) == PDR_OK) {
+    if (real && pdr__number_equal_value(text, pdr_str_n(ours, len)))
+        put_double(w, x);
+    else if (pdr_str_equal(text, PDR_LIT("-0")))
+        put_double(w, -0.0);
+    else if (pdr__number_int64(&i, text, NULL) == PDR_OK)
+        put_int(w, i);
+    else if (pdr__number_uint64(&n, text, NULL) == PDR_OK)
         put_uint(w, n);
-    } else if (is_spelled_integer(text) ||
-               pdr__number_double(&x, text, NULL) != PDR_OK) {
-        refuse_number(w, v, true);
-    } else {
-        size_t len = pdr__number_write_double(ours, x);
-        if (pdr__number_equal_value(text, pdr_str_n(ours, len)))
-            put_double(w, x);
-        else
-            refuse_number(w, v, false);
-    }
+    else
+        refuse_number(w, v, !real);
     w->report.numbers += w->rc == PDR_OK;
 }
 

@@ -343,6 +343,14 @@ perdure: a.msgpack: 2 numbers and 2 strings lost the spelling, no value
     assert perdure("convert", "-y", "a.json", "a.msgpack").err.count(b"\n") == 2
 
 
+@tests.test("convert --exchange: what is spelled as a double stays one")
+def _():
+    write("a.json", "[1e16,1e2,100.00,100,1e19,9007199254740993.0]")
+    expect(perdure("convert", "-q", "--exchange", "a.json", "a.msgpack"), 0)
+    expect(perdure("convert", "-q", "a.msgpack", "-", "--to", "json"), 0,
+           "[1e+16,100.0,100.0,100,1e+19,9007199254740993]")
+
+
 @tests.test("convert --exchange: refuses what has no native value, with the "
             "place")
 def _():

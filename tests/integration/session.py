@@ -1663,6 +1663,8 @@ def _():
     write("a.json", '[{"session_id":"a","state":{"n":[1.00,12.51,-0,1e2],'
           '"t":"\\/"}}]')
     problem("import", "a.json", "--folder", "msgpack", status=5)
+    expect(session("bag", "get", "-o", "raw", "--folder", "msgpack", "a", "n"),
+           0, "[1.0,12.5,-0.0,100.0]")
 
 
 @tests.test("import: what a conversion kept aside is not lost without a word")

@@ -104,8 +104,8 @@ def natives(text):
         return [-0.0]
     if INTEGER.fullmatch(text):
         double = None  # an integer has to stay one
-    elif double is not None and repr(double) == text:
-        whole = None  # else the text would change for nothing
+    elif double is not None:
+        whole = None  # readers of JSON have a double there
     return [number for number in (whole, double) if number is not None]
 
 
