@@ -48,8 +48,11 @@ typedef struct pdr_read_opts {
     uint32_t max_depth; /* levels; default 128, at most 1,024 */
     uint64_t max_bytes; /* of one document; default and at most 4 GiB - 1 */
     uint64_t max_nodes; /* names and values; default and at most 2^28 - 1 */
-    size_t *used; /* out, may be NULL: bytes up to the end of the document;
-                     not written on failure, nor by a walk */
+    size_t *used;   /* out, may be NULL: bytes up to the end of the document;
+                       not written on failure, nor by a walk */
+    bool *extended; /* out, may be NULL: set to true by MessagePack that has
+                       extensions of ours, never to false; must outlive a
+                       walk */
 } pdr_read_opts;
 
 typedef enum pdr_layout {

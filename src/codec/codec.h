@@ -55,6 +55,7 @@ struct read_limits {
     uint32_t depth, nodes;
     size_t bytes;
     pdr_kernel kernel;
+    bool *extended; /* borrowed; may be NULL */
 };
 
 /* One document being read. A kernel fills nodes until it is done or fails. */

@@ -90,6 +90,7 @@ pdr_rc pdr__read_limits(struct read_limits *out, const pdr_read_opts *opts,
     out->depth = (uint32_t)depth;
     out->bytes = (size_t)bytes;
     out->nodes = (uint32_t)nodes;
+    out->extended = opts->extended;
     out->kernel =
         opts->kernel != PDR_KERNEL_BEST ? opts->kernel : best_kernel();
     if (!has_kernel(out->kernel))

@@ -96,6 +96,8 @@ static bool put_ext(struct mp_reader *r, uint32_t *info,
     if (body.len > (size_t)(r->end - r->p) || !mp_room_for_text(r, body.len))
         return false;
     r->p += body.len;
+    if (r->limits.extended != NULL)
+        *r->limits.extended = true;
     if (token->type == MP_EXT_NUMBER && !name) {
         *info = NODE_NUMBER;
         memcpy(r->to, body.ptr, body.len);

@@ -427,6 +427,8 @@ static pdr_rc make_from_body(struct mp_walk *w, const struct mp_token *token,
         rc = check_raw(w, head, body, err);
     if (rc != PDR_OK)
         return rc;
+    if (token->kind == MP_KIND_EXT && w->limits.extended != NULL)
+        *w->limits.extended = true;
     if (token->kind == MP_KIND_STR)
         pdr_builder_string(w->making, body);
     else if (token->type == MP_EXT_STRING)

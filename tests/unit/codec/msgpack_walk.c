@@ -108,6 +108,47 @@ TEST(msgpack_walk, takes_and_skips_values)
     end_walk(walk, &stream);
 }
 
+/* Read, walked event by event, and taken from a walk. */
+static void check_extended(bool expected, const char *hex)
+{
+    bool extended = false;
+    pdr_read_opts opts = {.extended = &extended};
+    pdr_buf bytes = PDR_BUF_INIT(SIZE_MAX);
+
+    mp_hex(&bytes, hex);
+    for (int way = 0; way < 3; way++) {
+        struct stream stream = {.bytes = PDR_BUF_INIT(SIZE_MAX)};
+        pdr_walk *walk = walk_of(&stream, hex, &opts);
+        pdr_event event = PDR_END;
+        pdr_value *value = NULL;
+
+        extended = false;
+        if (way == 0)
+            ASSERT_RC(PDR_OK, pdr_codec_read(&value, pdr_msgpack_codec(),
+                                             pdr_buf_str(&bytes), &opts, NULL));
+        while (way > 0 && event != PDR_END_OF_INPUT) {
+            ASSERT_RC(PDR_OK, pdr_walk_next(&event, walk, NULL));
+            if (way == 2 && event != PDR_END_OF_INPUT)
+                ASSERT_RC(PDR_OK, pdr_walk_take(&value, walk, NULL));
+        }
+        pdr_value_free(value);
+        end_walk(walk, &stream);
+        if (extended != expected)
+            fail_msg("way %d: %s: %d", way, hex, extended);
+    }
+    pdr_buf_dispose(&bytes);
+}
+
+TEST(msgpack_walk, says_whether_there_are_extensions_as_reading_does)
+{
+    check_extended(false, "93 01 a161 cb d601d601d601d601");
+    check_extended(false, "82 a161 cd d401 a161 80");
+    check_extended(true, "d6 01 312e3530");
+    check_extended(true, "91 81 a161 91 d6 01 312e3530");
+    check_extended(true, "82 d5 02 5c2f 01 a161 02");
+    check_extended(true, "92 c7 01 01 37 00"); /* also if 07 would do */
+}
+
 TEST(msgpack_walk, passes_on_what_the_stream_says)
 {
     struct stream stream;
