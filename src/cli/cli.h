@@ -353,6 +353,8 @@ const char *cli_size(char *out, uint64_t bytes);
 
 /* "2 numbers and 1 string lost the spelling, no value", of what lost some. */
 void cli_put_respelled(pdr_buf *out, const pdr_write_report *lost);
+/* The same of file `name` on standard error; nothing if none lost it. */
+void cli_tell_respelled(const char *name, const pdr_write_report *lost);
 
 /* Parts of an object in JSON output. Texts of any bytes are fine. */
 void cli_member_text(pdr_builder *to, const char *name, pdr_str text);

@@ -270,19 +270,15 @@ static void print_summary(const struct convert *c)
              c->to.format.name);
     put_documents(&line, c);
     cli_putf(&line, ", %s in", cli_size(number, c->in.bytes));
-    cli_putf(&line, ", %s out\n", cli_size(number, c->out.bytes));
-    if (c->lost.numbers > 0 || c->lost.strings > 0) {
-        cli_putf(&line, "perdure: %.*s: ", (int)name.len, name.ptr);
-        cli_put_respelled(&line, &c->lost);
-        cli_put(&line, "\n");
-    }
+    fprintf(stderr, "%.*s, %s out\n", (int)line.len, line.ptr,
+            cli_size(number, c->out.bytes));
+    cli_tell_respelled(out_name(c), &c->lost);
     /* Any text is valid MessagePack, number by number. */
     if (c->from.by != CLI_BY_OPTION)
         doubt(hint, sizeof(hint), c);
     if (hint[0] != '\0')
-        cli_putf(&line, "%shint:%s %s\n", cli_on(c->cli->color_err, CLI_CYAN),
-                 cli_off(c->cli->color_err), hint);
-    fwrite(line.ptr, 1, line.len, stderr);
+        fprintf(stderr, "%shint:%s %s\n", cli_on(c->cli->color_err, CLI_CYAN),
+                cli_off(c->cli->color_err), hint);
     pdr_buf_dispose(&line);
     pdr_buf_dispose(&name);
 }

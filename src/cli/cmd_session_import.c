@@ -167,8 +167,8 @@ static pdr_rc compare(bool *same, struct import *i, pdr_session *session,
     *same = rc == PDR_OK && is_same(value, there);
     if (rc == PDR_OK && !*same)
         rc = pdr_folder_check(format, key, session, err);
-    if (rc == PDR_OK && !*same) {
-        rc = ses_folder_pass(&value, &lost, &i->from, err);
+    if (rc == PDR_OK && !*same && format == PDR_FOLDER_MSGPACK) {
+        rc = ses_exchange(&value, &lost, err);
         *same = rc == PDR_OK && is_same(value, there);
     }
     if (!*same) {

@@ -171,20 +171,19 @@ pdr_rc ses_folder_open(pdr_folder **out, struct ses_from *from, bool create,
     return rc;
 }
 
-pdr_rc ses_folder_pass(pdr_value **io, pdr_write_report *lost,
-                       const struct ses_from *from, pdr_err *err)
+pdr_rc ses_exchange(pdr_value **io, pdr_write_report *lost, pdr_err *err)
 {
-    const pdr_write_opts exchange = {.flags = PDR_EXCHANGE, .report = lost};
+    const pdr_write_opts exchange = {.flags = PDR_EXCHANGE | PDR_BARE_TOKENS,
+                                     .report = lost};
+    const pdr_read_opts deep = {.flags = PDR_BARE_TOKENS, .max_depth = 1024};
     pdr_buf bytes = PDR_BUF_INIT(SIZE_MAX);
     pdr_value *read = NULL;
-    pdr_rc rc = PDR_OK;
+    pdr_rc rc =
+        pdr_codec_write(&bytes, pdr_msgpack_codec(), *io, &exchange, err);
 
-    if (from->format == PDR_FOLDER_JSON)
-        return PDR_OK;
-    rc = pdr_codec_write(&bytes, pdr_msgpack_codec(), *io, &exchange, err);
     if (rc == PDR_OK)
         rc = pdr_codec_read(&read, pdr_msgpack_codec(), pdr_buf_str(&bytes),
-                            NULL, err);
+                            &deep, err);
     pdr_buf_dispose(&bytes);
     if (rc != PDR_OK)
         return rc;

@@ -171,10 +171,10 @@ pdr_rc ses_file_save(struct ses_file *f, const struct cli *cli,
 pdr_rc ses_folder_open(pdr_folder **out, struct ses_from *from, bool create,
                        pdr_err *err);
 
-/* What a folder that was opened gives back of a value: of numbers, MessagePack
- * keeps the value and not the spelling, which counts as lost. */
-pdr_rc ses_folder_pass(pdr_value **io, pdr_write_report *lost,
-                       const struct ses_from *from, pdr_err *err);
+/* What other programs get of a value in MessagePack, as in a folder: numbers
+ * and strings without their spelling, which counts as lost. As
+ * pdr_codec_write() with PDR_EXCHANGE. */
+pdr_rc ses_exchange(pdr_value **io, pdr_write_report *lost, pdr_err *err);
 
 /* --- one session (session_one.c) ----------------------------------------- */
 

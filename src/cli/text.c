@@ -529,6 +529,19 @@ void cli_put_respelled(pdr_buf *out, const pdr_write_report *lost)
     cli_put(out, " lost the spelling, no value");
 }
 
+void cli_tell_respelled(const char *name, const pdr_write_report *lost)
+{
+    pdr_buf line = PDR_BUF_INIT(SIZE_MAX);
+
+    if (lost->numbers == 0 && lost->strings == 0)
+        return;
+    cli_show(&line, pdr_str_c(name), CLI_TEXT_LINE);
+    cli_put(&line, ": ");
+    cli_put_respelled(&line, lost);
+    fprintf(stderr, "perdure: %.*s\n", (int)line.len, line.ptr);
+    pdr_buf_dispose(&line);
+}
+
 const char *cli_size(char *out, uint64_t bytes)
 {
     static const char *const units[] = {"kB", "MB", "GB", "TB"};
