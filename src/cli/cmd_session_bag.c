@@ -23,7 +23,7 @@ struct bag {
     const char *words[4]; /* arguments as they came */
     struct ses_words at;
     /* what was asked for */
-    bool text, dry_run, generation;
+    bool text, generation;
     const char *expect;
     bool removes;
     /* what is there */
@@ -182,6 +182,11 @@ static int fail(const struct bag *b, const pdr_err *err)
 
     about.hint = "nothing was changed; 'perdure session log' shows the history";
     if (strcmp(err->reason, "history_slot") == 0)
+        return cli_fail(b->one.cli, &about, err);
+    about.hint = "the file is as it was; a JSON file can hold it, and 'perdure "
+                 "convert' makes one";
+    if (b->one.file.exchange && b->one.folder == NULL &&
+        err->code == PDR_EINVALID)
         return cli_fail(b->one.cli, &about, err);
     about.hint = hint_keys(room, b);
     if (strcmp(err->reason, "no_slot") == 0)
@@ -535,8 +540,7 @@ static pdr_rc change_once(struct bag *b, pdr_err *err)
     if (!b->is_changed)
         return PDR_OK;
     rc = change_bag(b, err);
-    return rc == PDR_OK && !b->dry_run ? ses_one_save(&b->one, b->at.key, err)
-                                       : rc;
+    return rc == PDR_OK ? ses_one_save(&b->one, b->at.key, err) : rc;
 }
 
 static int change(struct bag *b)
@@ -657,12 +661,13 @@ static void print_done(struct bag *b)
     put_session(&name, &b->one);
     if (!b->is_changed)
         printf("%.*s: nothing to change\n", (int)name.len, name.ptr);
-    else if (b->dry_run)
+    else if (b->one.file.dry_run)
         printf("%.*s: a dry run, nothing was written\n", (int)name.len,
                name.ptr);
     else
         printf("%.*s: written\n%s %s\n", (int)name.len, name.ptr,
                ses_one_mark_word(&b->one), ses_one_mark(text, &b->one));
+    cli_tell_respelled(ses_from_name(b->one.from), &b->one.file.lost);
     pdr_buf_dispose(&name);
 }
 
@@ -674,7 +679,9 @@ static void print_object(struct bag *b)
     if (b->at.pointer != NULL)
         cli_member_text(to, "pointer", pdr_buf_str(&b->place));
     cli_member_bool(to, "changed", b->is_changed);
-    cli_member_bool(to, "dryRun", b->dry_run);
+    cli_member_bool(to, "dryRun", b->one.file.dry_run);
+    if (b->one.file.exchange)
+        cli_member_respelled(to, &b->one.file.lost);
     member_value(to, "before", b->before);
     if (!b->removes)
         member_value(to, "after", b->value);
@@ -745,7 +752,7 @@ static int read_value(struct bag *b)
 #define CHANGE_ROWS(b)                                    \
     CLI_TEXT(0, "expect", "MARK", &(b)->expect,           \
              "change it only if it has this generation"), \
-        CLI_FLAG('n', "dry-run", &(b)->dry_run,           \
+        CLI_FLAG('n', "dry-run", &(b)->one.file.dry_run,  \
                  "say what would be changed, write nothing")
 
 static int run_set(struct cli *cli, int argc, char **argv)

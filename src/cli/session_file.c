@@ -15,6 +15,9 @@
  *       name still leads there, and begins anew if not.
  *   F2  Programs that take no lock are caught by a last look at the bytes, just
  *       before the rename. Between the two they can still come.
+ *   F3  MessagePack without extension types of ours belongs to other programs,
+ *       unless all of its sessions have our shape. It gets none: what would
+ *       need one is refused.
  */
 #include "session_parts.h"
 
@@ -209,8 +212,7 @@ static pdr_rc take_docs(struct ses_file *f, pdr_walk *walk, pdr_err *err)
 static pdr_rc read_docs(struct ses_file *f, const struct doc_reading *how,
                         pdr_err *err)
 {
-    const pdr_read_opts opts =
-        cli_form_walk_opts(&f->form.format, &how->limits);
+    pdr_read_opts opts = cli_form_walk_opts(&f->form.format, &how->limits);
     pdr_str text = pdr_buf_str(&f->text);
     pdr_walk *walk = NULL;
     pdr_value *value = NULL;
@@ -222,6 +224,7 @@ static pdr_rc read_docs(struct ses_file *f, const struct doc_reading *how,
             (void)add_doc(f, value, 0);
         return rc;
     }
+    opts.extended = &f->extended;
     rc = pdr_walk_new(&walk, f->form.format.codec, &opts, err, pdr_read_str,
                       &text);
     if (rc == PDR_OK)
@@ -471,16 +474,31 @@ static pdr_rc write_spliced(pdr_buf *out, const struct ses_file *f,
     return rc;
 }
 
-static pdr_rc write_all(pdr_buf *out, const struct ses_file *f,
+/* F3 */
+static bool is_for_others(const struct ses_file *f)
+{
+    bool others = false;
+
+    for (size_t d = 0; d < f->doc_count; d++)
+        for (size_t i = 0; i < f->docs[d].count; i++)
+            others |= ses_is_foreign(ses_doc_session(&f->docs[d], i));
+    return others && !f->extended &&
+           cli_form_can_write(&f->form.format, PDR_EXCHANGE);
+}
+
+static pdr_rc write_all(pdr_buf *out, struct ses_file *f,
                         const struct ses_doc *changed, const pdr_value *value,
                         bool bare_tokens, pdr_err *err)
 {
     const pdr_format *format = &f->form.format;
-    pdr_write_opts opts = {.flags = format->flags};
+    pdr_write_opts opts = {.flags = format->flags, .report = &f->lost};
     pdr_str span = doc_span(f, changed);
 
     if (bare_tokens && cli_form_can_write(format, PDR_BARE_TOKENS))
         opts.flags |= PDR_BARE_TOKENS;
+    f->exchange = is_for_others(f);
+    if (f->exchange)
+        opts.flags |= PDR_EXCHANGE;
     if (!cli_form_is_sequence(format)) {
         opts.layout = PDR_AS_READ;
         return pdr_codec_write(out, format->codec, value, &opts, err);
@@ -547,9 +565,9 @@ pdr_rc ses_file_save(struct ses_file *f, const struct cli *cli,
 
     if (rc == PDR_OK)
         rc = write_all(&text, f, changed, value, how->limits.bare_tokens, err);
-    if (rc == PDR_OK)
+    if (rc == PDR_OK && !f->dry_run)
         rc = replace_file(f, cli, pdr_buf_str(&text), err);
-    if (rc == PDR_OK)
+    if (rc == PDR_OK && !f->dry_run)
         rc = pdr_generation_of(&f->generation, pdr_buf_str(&text), err);
     pdr_value_free(value);
     pdr_buf_dispose(&text);

@@ -182,19 +182,38 @@ int ses_one_find(struct ses_one *o, const char *id)
     return find(o, id, &err) == PDR_OK ? 0 : ses_one_fail(o, &err);
 }
 
-pdr_rc ses_one_save(struct ses_one *o, const char *key, pdr_err *err)
+/* What a folder of MessagePack takes of the session, which is counted. */
+static pdr_rc check_exchange(struct ses_one *o, pdr_err *err)
 {
-    pdr_generation written = {.exists = false};
+    pdr_value *value = NULL;
     pdr_rc rc = PDR_OK;
 
+    o->file.exchange = o->from->format == PDR_FOLDER_MSGPACK;
+    if (!o->file.exchange)
+        return PDR_OK;
+    rc = pdr_session_to_value(&value, o->session, err);
+    if (rc == PDR_OK)
+        rc = ses_exchange(&value, &o->file.lost, err);
+    pdr_value_free(value);
+    return rc;
+}
+
+pdr_rc ses_one_save(struct ses_one *o, const char *key, pdr_err *err)
+{
+    pdr_generation written = o->generation;
+    pdr_rc rc = PDR_OK;
+
+    o->file.lost = (pdr_write_report){0, 0}; /* of an earlier try */
     if (o->store != NULL)
-        return ses_store_save(o, key, err);
+        return o->file.dry_run ? PDR_OK : ses_store_save(o, key, err);
     if (o->folder == NULL) {
         rc = ses_file_save(&o->file, o->cli, o->pick.doc, &o->from->how, err);
         written = o->file.generation;
     } else {
-        rc = pdr_folder_set(&written, o->folder, pdr_str_c(o->key),
-                            &o->generation, o->session, err, on_finding, o);
+        rc = check_exchange(o, err);
+        if (rc == PDR_OK && !o->file.dry_run)
+            rc = pdr_folder_set(&written, o->folder, pdr_str_c(o->key),
+                                &o->generation, o->session, err, on_finding, o);
     }
     if (rc == PDR_OK)
         o->generation = written;

@@ -115,7 +115,12 @@ struct ses_file {
     size_t doc_count;
     const pdr_value *wrong; /* borrowed from docs: what is no session */
     pdr_generation generation;
-    int lock; /* descriptor that holds the lock; -1: none */
+    int lock;      /* descriptor that holds the lock; -1: none */
+    bool extended; /* MessagePack that has extension types of ours */
+    /* Of saving it: */
+    bool dry_run;          /* write nothing */
+    bool exchange;         /* it is MessagePack of other programs (F3) */
+    pdr_write_report lost; /* spellings that were given up for them */
 };
 
 #define SES_FILE_INIT                              \
@@ -150,6 +155,13 @@ const pdr_properties *ses_doc_properties(const struct ses_doc *doc,
 pdr_rc ses_doc_value(pdr_value **out, const struct ses_doc *doc, pdr_err *err);
 
 /* How many sessions there are. */
+/* Has it the shape of another program? NULL is none. */
+static inline bool ses_is_foreign(pdr_session *session)
+{
+    return session != NULL &&
+           pdr_session_get_shape(session) != PDR_SESSION_NATIVE;
+}
+
 size_t ses_file_count(const struct ses_file *f);
 
 /* The session with this id, name or place ("/3"); with NULL the only one. Fails
@@ -182,7 +194,7 @@ pdr_rc ses_exchange(pdr_value **io, pdr_write_report *lost, pdr_err *err);
 struct ses_one {
     struct cli *cli;
     struct ses_from *from;
-    struct ses_file file;
+    struct ses_file file; /* that it is in; how it is saved, if elsewhere too */
     struct ses_pick pick;
     pdr_folder *folder;   /* owned; NULL: it is in no folder */
     pdr_store *store;     /* owned; NULL: it is in no store */

@@ -117,6 +117,23 @@ def convert(name, *more):
     return name
 
 
+def msgpack(text, *more):
+    """MessagePack of JSON Lines, as `perdure convert` writes it."""
+    return good(perdure("convert", "-q", "--from", "jsonl", "--to", "msgpack",
+                        *more, "-", "-", stdin=text.encode()))
+
+
+NATIVE = ('{"perdure":{"version":"1.0.0","kind":"client","id":"n"},'
+          '"conversationId":"c","stateBag":%s}')
+DOTNET = '{"conversationId":"c","stateBag":%s}'
+# What MessagePack cannot hold without extensions: reason, place in the value.
+UNHELD = [("1E400", "number_range", ""),
+          ("[0,18446744073709551616]", "number_range", "/1"),
+          ("0.1000000000000000000001", "inexact_number", ""),
+          ('{"t":"\\ud800"}', "lone_surrogate", "/t"),
+          ('{"d":1,"\\u0064":2}', "duplicate_name", "/d")]
+
+
 # --- verbs ---------------------------------------------------------------
 
 def commands():
@@ -1034,6 +1051,86 @@ def values(name, more):
     """All documents of a file as lines of JSON."""
     got = perdure("convert", "-q", "--to", "jsonl", *more, name, "-")
     return good(got).splitlines()
+
+
+@tests.test("bag set: MessagePack of another program stays without extensions")
+def _():
+    for shape, more in ((STORED, ""), (DOTNET, ""), (STORED, NATIVE % "{}")):
+        def file(state):
+            return (shape % state) + ("\n" + more if more else "")
+        plain = msgpack(file('{"n":1}'))
+        assert plain == msgpack(file('{"n":1}'), "--exchange")
+        write("a.msgpack", plain)
+        where = ["--file", "a.msgpack", "/0"]
+        got = session("bag", "set", *where, "n", '[1.50,1e16,"\\/"]')
+        assert got.status == 0 and got.err == (
+            b"perdure: a.msgpack: 2 numbers and 1 string lost the spelling, "
+            b"no value\n"), got
+        assert read("a.msgpack") == msgpack(file('{"n":[1.5,1e+16,"/"]}'))
+        for dry in (["-n"], []):
+            got = strict(good(session("bag", "set", "-o", "json", *dry, *where,
+                                      "n", "/0", "2.50")))
+            assert got["respelled"] == {"numbers": 1, "strings": 0}, got
+        assert read("a.msgpack") == msgpack(file('{"n":[2.5,1e+16,"/"]}'))
+        expect(session("bag", "rm", "-q", *where, "n", "/0"), 0,
+               "- /n/0  2.5\n")
+        assert read("a.msgpack") == msgpack(file('{"n":[1e+16,"/"]}'))
+
+
+@tests.test("bag set: MessagePack with extensions, or in our shape, keeps them")
+def _():
+    for before, after in (
+            (STORED % '{"x":"\\/"}', STORED % '{"x":"\\/","k":1.50}'),
+            (STORED % '{"n":1}' + "\n" + STORED % '{"x":1e400}',
+             STORED % '{"n":1,"k":1.50}' + "\n" + STORED % '{"x":1e400}'),
+            (NATIVE % "{}", NATIVE % '{"k":1.50}'),
+            ("[%s,null]" % NATIVE % "{}", "[%s,null]" % NATIVE %
+             '{"k":1.50}')):
+        write("a.msgpack", msgpack(before))
+        got = strict(good(session("bag", "set", "-o", "json", "--file",
+                                  "a.msgpack", "/0", "k", "1.50")))
+        assert "respelled" not in got, got
+        assert read("a.msgpack") == msgpack(after)
+
+
+@tests.test("bag set: what another program cannot hold is refused, and nothing "
+            "is written")
+def _():
+    for file, place in ((STORED % '{"k":1}', "/state/k"),
+                        (DOTNET % '{"k":1}', "/stateBag/k"),
+                        ("[%s]" % STORED % '{"k":1}', "/0/state/k"),
+                        (STORED % '{"k":1}' + "\n" + NATIVE % "{}",
+                         "/state/k")):
+        before = read(write("a.msgpack", msgpack(file)))
+        for value, reason, pointer in UNHELD:
+            for dry in (["-n"], []):
+                got = problem("bag", "set", *dry, "--file", "a.msgpack", "/0",
+                              "k", value, status=6)
+                assert got["reason"] == reason, got
+                assert got["pointer"] == place + pointer, got
+                assert "'perdure convert'" in got["hint"], got
+                assert read("a.msgpack") == before
+    # It is refused too if it was there: nobody may lose it by our hand.
+    before = read(write("a.msgpack", msgpack(STORED % '{"d":1,"d":2}')))
+    got = problem("bag", "set", "--file", "a.msgpack", "k", "1", status=6)
+    assert got["pointer"] == "/state/d" and read("a.msgpack") == before, got
+
+
+@tests.test("bag set: a folder of MessagePack counts spellings, too")
+def _():
+    os.mkdir("desk")
+    before = read(write("desk/a.msgpack", msgpack(STORED % "{}")))
+    where = ["--folder", "desk", "a"]
+    for dry in (["-n"], []):
+        got = problem("bag", "set", *dry, *where, "k", "1E400", status=6)
+        assert (got["reason"], got["pointer"]) == ("number_range", "/state/k")
+        assert read("desk/a.msgpack") == before
+    got = session("bag", "set", *where, "k", "1.50")
+    assert got.status == 0 and got.err == (
+        b"perdure: desk: 1 number lost the spelling, no value\n"), got
+    got = strict(good(session("bag", "set", "-o", "json", *where, "k", "2")))
+    assert got["respelled"] == {"numbers": 0, "strings": 0}, got
+    assert read("desk/a.msgpack") == msgpack(STORED % '{"k":2}')
 
 
 @tests.test("bag set: lines of a stream keep every byte but those of one")
