@@ -41,6 +41,9 @@ struct conversion {
     pdr_buf report;    /* for people */
     struct told told[MAX_RULES];
     bool out_failed;
+    uint64_t document;     /* of OUT that is written, from 1 */
+    bool exchange;         /* OUT is for other programs */
+    pdr_write_report lost; /* spellings that were given up for them */
 };
 
 static const char *out_name(const struct conversion *c)
@@ -141,6 +144,7 @@ static void print_summary(const struct conversion *c)
         fprintf(stderr, ", %s warning%s", cli_number(digits, c->warnings),
                 c->warnings == 1 ? "" : "s");
     fputs("\n", stderr);
+    cli_tell_respelled(out_name(c), &c->lost);
     pdr_buf_dispose(&name);
 }
 
@@ -163,6 +167,8 @@ static void print_object(struct conversion *c)
     cli_member_count(to, "sessions", c->sessions);
     cli_member_count(to, "bytes", c->bytes);
     cli_member_count(to, "warnings", c->warnings);
+    if (c->exchange)
+        cli_member_respelled(to, &c->lost);
     pdr_builder_name(to, pdr_str_c("findings"));
     pdr_builder_value(to, findings);
     pdr_builder_end(to);
@@ -299,20 +305,28 @@ static pdr_rc convert_doc(pdr_value **out, struct conversion *c,
 static pdr_rc write_docs(pdr_buf *out, struct conversion *c, pdr_err *err)
 {
     pdr_write_opts opts = {.flags = c->form.format.flags,
-                           .layout = c->pretty ? PDR_PRETTY : PDR_COMPACT};
+                           .layout = c->pretty ? PDR_PRETTY : PDR_COMPACT,
+                           .report = &c->lost};
     pdr_writer *writer = NULL;
     pdr_rc rc = PDR_OK;
 
     if (c->from.how.limits.bare_tokens &&
         cli_form_can_write(&c->form.format, PDR_BARE_TOKENS))
         opts.flags |= PDR_BARE_TOKENS;
+    c->exchange = shapes[c->shape] != PDR_SESSION_NATIVE &&
+                  cli_form_can_write(&c->form.format, PDR_EXCHANGE);
+    if (c->exchange)
+        opts.flags |= PDR_EXCHANGE;
     rc = pdr_writer_new(&writer, c->form.format.codec, &opts, err,
                         pdr_write_buf, out);
     for (size_t i = 0; rc == PDR_OK && i < c->file.doc_count; i++) {
         pdr_value *value = NULL;
         rc = convert_doc(&value, c, &c->file.docs[i], err);
-        if (rc == PDR_OK)
+        if (rc == PDR_OK) {
+            c->document = i + 1;
             rc = pdr_writer_put(writer, PDR_SCALAR, value, err);
+            c->out_failed = rc != PDR_OK;
+        }
         pdr_value_free(value);
     }
     if (rc == PDR_OK)
@@ -385,6 +399,10 @@ static int fail(const struct conversion *c, const pdr_err *err)
     struct cli_about about = {.name = out_name(c)};
     char name[320], room[SES_HINT_MAX];
 
+    if (c->out_failed && c->exchange && err->code == PDR_EINVALID) {
+        about.document = c->file.doc_count > 1 ? c->document : 0;
+        about.hint = "--to json keeps it as it is";
+    }
     if (c->out_failed)
         return cli_fail(c->cli, &about, err);
     about.name = ses_from_name(&c->from);

@@ -1505,6 +1505,45 @@ def _():
             os.unlink("c.json")
 
 
+@tests.test("convert: MessagePack in an edition's shape is for its programs")
+def _():
+    write("a.json", NATIVE % '{"n":[1.50,1e16,"\\/"]}')
+    write("a.msgpack", msgpack(NATIVE % '{"n":[1.50,1e16,"\\/"]}'))
+    lost = (b"perdure: b.msgpack: 2 numbers and 1 string lost the spelling, no "
+            b"value\n")
+    for source in ("a.json", "a.msgpack"):
+        for shape in ("python", "python-1.21", "dotnet"):
+            got = session("convert", "-ys", shape, source, "b.msgpack")
+            assert got.status == 0 and got.err.endswith(lost), got
+            good(session("convert", "-qys", shape, source, "b.json"))
+            assert read("b.msgpack") == msgpack(read("b.json").decode(),
+                                                "--exchange"), shape
+            got = strict(good(session("convert", "-ys", shape, "-o", "json",
+                                      source, "b.msgpack")))
+            assert got["respelled"] == {"numbers": 2, "strings": 1}, got
+        for to in ("msgpack", "json"):
+            got = strict(good(session("convert", "-ys", "native", "-o", "json",
+                                      source, "b." + to)))
+            assert "respelled" not in got, got
+        assert read("b.msgpack") == msgpack(read("b.json").decode())
+        got = strict(good(session("convert", "-ys", "python", "-o", "json",
+                                  source, "b.json")))
+        assert "respelled" not in got, got
+    write("here.msgpack", "old")
+    for value, reason, pointer in UNHELD:
+        write("a.json", NATIVE % ('{"k":%s}' % value))
+        got = problem("convert", "-ys", "python", "a.json", "here.msgpack",
+                      status=6)
+        assert got["reason"] == reason, got
+        assert got["pointer"] == "/state/k" + pointer, got
+        assert "--to json" in got["hint"] and "document" not in got, got
+        assert read("here.msgpack") == b"old"
+        write("a.jsonl", NATIVE % "{}" + "\n" + NATIVE % ('{"k":%s}' % value))
+        got = problem("convert", "-ys", "python", "a.jsonl", "here.msgpack",
+                      status=6)
+        assert (got["reason"], got["document"]) == (reason, 2), got
+
+
 # --- export and import ---------------------------------------------------
 
 @tests.test("export and import: there and back again is the same folder")
