@@ -32,8 +32,10 @@ struct export
     pdr_writer *writer;
     struct doc_keys keys; /* of an object of sessions */
     uint64_t sessions, others, left_out;
-    pdr_value *wrong; /* owned; what is no session */
-    bool out_failed;  /* a failure is about OUT */
+    pdr_write_report lost; /* spellings that were given up for other programs */
+    pdr_value *wrong;      /* owned; what is no session */
+    bool out_failed;       /* a failure is about OUT */
+    bool refused;          /* or about what other programs cannot hold */
 };
 
 /* One session on its way. */
@@ -193,6 +195,48 @@ static pdr_rc leave_out(struct export *e, const char *what, pdr_rc rc,
     return PDR_OK;
 }
 
+/* In MessagePack, a session in the shape of other programs is for them: `io` is
+ * what they get of it. */
+static pdr_rc pass_on(pdr_value **io, struct export *e, pdr_err *err)
+{
+    pdr_session *session = NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (!cli_form_can_write(&e->form.format, PDR_EXCHANGE))
+        return PDR_OK;
+    session = ses_session_in(*io);
+    if (ses_is_foreign(session))
+        rc = ses_exchange(io, &e->lost, err);
+    e->refused = rc == PDR_EINVALID;
+    pdr_session_free(session);
+    return rc;
+}
+
+/* A session, or what goes along with them, as other programs get it. */
+static pdr_rc export_parcel(struct export *e, const struct parcel *p,
+                            pdr_err *err)
+{
+    struct parcel passed = *p;
+    pdr_value *value = pdr_value_ref(p->value);
+    pdr_rc rc = pass_on(&value, e, err);
+    char place[80];
+
+    passed.value = value;
+    snprintf(place, sizeof(place), "element /%ju", (uintmax_t)p->index);
+    if (p->name.ptr != NULL)
+        snprintf(place, sizeof(place), "session '%.*s'",
+                 (int)(p->name.len < 40 ? p->name.len : 40), p->name.ptr);
+    if (rc == PDR_OK) {
+        rc = export_one(e, &passed, err);
+    } else {
+        rc = leave_out(e, place, rc, err);
+        e->refused = e->refused && rc != PDR_OK;
+        ses_err_in(err, place);
+    }
+    pdr_value_free(value);
+    return rc;
+}
+
 /* --- from a file --------------------------------------------------------- */
 
 /* Metadata and nulls go along, and state documents from object to object;
@@ -207,7 +251,7 @@ static pdr_rc export_value(struct export *e, struct parcel *p, pdr_err *err)
         pdr_session_looks(p->value) == PDR_LOOKS_WRAPPER ||
         (pdr_session_looks(p->value) == PDR_LOOKS_STATE && e->is_map &&
          p->name.ptr != NULL))
-        return export_one(e, p, err);
+        return export_parcel(e, p, err);
     rc = pdr_session_from_value(&none, p->value, err);
     pdr_session_free(none);
     if (e->wrong == NULL)
@@ -233,8 +277,8 @@ static pdr_rc export_item(struct export *e, pdr_session *session,
         rc = pdr_session_to_value(&document, session, err);
     p.value = session != NULL ? document : item->value;
     if (rc == PDR_OK)
-        rc =
-            session != NULL ? export_one(e, &p, err) : export_value(e, &p, err);
+        rc = session != NULL ? export_parcel(e, &p, err)
+                             : export_value(e, &p, err);
     pdr_value_free(document);
     pdr_buf_dispose(&scratch);
     return rc;
@@ -297,7 +341,7 @@ static pdr_rc on_entry(const pdr_folder_entry *entry, pdr_err *err, void *arg)
                          "of the session");
     p.session = session;
     p.value = value;
-    rc = rc == PDR_OK ? export_one(e, &p, err)
+    rc = rc == PDR_OK ? export_parcel(e, &p, err)
                       : leave_out(e, e->path.ptr, rc, err);
     pdr_session_free(session);
     pdr_value_free(value);
@@ -379,7 +423,7 @@ static pdr_rc export_stored(struct export *e, const pdr_ref *ref, pdr_err *err)
         p.session = session;
         p.value = value;
         rc = session != NULL || e->is_map
-                 ? export_one(e, &p, err)
+                 ? export_parcel(e, &p, err)
                  : pdr_err_set(err, PDR_EINVALID, "no_place",
                                "'%.*s' is a state document, which has no id "
                                "in a list",
@@ -431,6 +475,8 @@ static pdr_rc export_id(struct export *e, pdr_err *err)
         rc = pdr_export(NULL, e->store, &how, err, pass_text, e);
     } else {
         rc = read_stored(&value, e, &ref, err);
+        if (rc == PDR_OK)
+            rc = pass_on(&value, e, err);
         if (rc == PDR_OK)
             rc = put(e, PDR_SCALAR, value, err);
     }
@@ -553,6 +599,10 @@ static pdr_rc export(struct export *e, pdr_err *err)
 static const char *hint_for(char room[SES_HINT_MAX], const struct export *e,
                             const pdr_err *err)
 {
+    if (e->refused)
+        return e->id != NULL ? "--to json keeps it as it is"
+                             : "--to json keeps it as it is; --skip leaves the "
+                               "session out";
     if (strcmp(err->reason, "key_lost") == 0 && e->store != NULL && e->is_map)
         return "with its ID in the place of --all it is written by itself; "
                "--skip leaves it out";
@@ -611,6 +661,7 @@ static void print_summary(const struct export *e)
                 cli_number(digits, e->others), e->others == 1 ? "" : "s",
                 e->others == 1 ? "is" : "are");
     fputs("\n", stderr);
+    cli_tell_respelled(out_name(e), &e->lost);
     pdr_buf_dispose(&name);
 }
 
@@ -630,6 +681,9 @@ static void print_object(const struct export *e)
     cli_member_count(to, "bytes", e->out.bytes);
     cli_member_count(to, "leftOut", e->left_out);
     cli_member_count(to, "otherFiles", e->others);
+    if (e->form.format.codec != NULL &&
+        cli_form_can_write(&e->form.format, PDR_EXCHANGE))
+        cli_member_respelled(to, &e->lost);
     pdr_builder_end(to);
     ses_print_built(e->cli, is_file ? stdout : stderr, to);
     pdr_builder_free(to);

@@ -318,14 +318,21 @@ const char *ses_lines_hint(const pdr_err *err, pdr_str input)
            "Lines";
 }
 
-void ses_err_in_element(pdr_err *err, uint64_t index)
+void ses_err_in(pdr_err *err, const char *place)
 {
     char text[PDR_ERR_MESSAGE];
 
     snprintf(text, sizeof(text), "%s", err->message);
-    snprintf(err->message, sizeof(err->message), "element /%ju: %.180s",
-             (uintmax_t)index, text);
+    snprintf(err->message, sizeof(err->message), "%.50s: %.180s", place, text);
     err->offset = -1;
+}
+
+void ses_err_in_element(pdr_err *err, uint64_t index)
+{
+    char place[40];
+
+    snprintf(place, sizeof(place), "element /%ju", (uintmax_t)index);
+    ses_err_in(err, place);
 }
 
 void ses_err_element(pdr_err *err, uint64_t index)

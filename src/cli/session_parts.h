@@ -87,8 +87,9 @@ const char *ses_lines_hint(const pdr_err *err, pdr_str input);
 /* Say which element of a stream an error is about, instead of a byte in it. The
  * first one may be all of the file, and stays as it is. */
 void ses_err_element(pdr_err *err, uint64_t index);
-/* The same of an element that is surely one. */
+/* The same of an element that is surely one, and of what `place` names. */
 void ses_err_in_element(pdr_err *err, uint64_t index);
+void ses_err_in(pdr_err *err, const char *place);
 
 /* Report a failure; gives the exit status. */
 int ses_fail(const struct cli *cli, const struct ses_from *from,
@@ -154,7 +155,6 @@ const pdr_properties *ses_doc_properties(const struct ses_doc *doc,
 /* The document as it is now. Owned. */
 pdr_rc ses_doc_value(pdr_value **out, const struct ses_doc *doc, pdr_err *err);
 
-/* How many sessions there are. */
 /* Has it the shape of another program? NULL is none. */
 static inline bool ses_is_foreign(pdr_session *session)
 {
@@ -162,6 +162,7 @@ static inline bool ses_is_foreign(pdr_session *session)
            pdr_session_get_shape(session) != PDR_SESSION_NATIVE;
 }
 
+/* How many sessions there are. */
 size_t ses_file_count(const struct ses_file *f);
 
 /* The session with this id, name or place ("/3"); with NULL the only one. Fails

@@ -1635,6 +1635,42 @@ def _():
     assert session("export", *args, "none/out.json").status == 3
 
 
+@tests.test("export: MessagePack is for other programs, our shape alone is not")
+def _():
+    native = (b'{"perdure":{"version":"1.0.0","kind":"client","id":"n"},'
+              b'"conversationId":"c","stateBag":{"k":1.50}}')
+    python = b'{"session_id":"p","state":{"k":1.50}}'
+    write("p.json", python)
+    write("n.json", native)
+    write("s.json", json.dumps(state_document([])).replace(
+        '"a": []', '"a": 1.50').encode())
+    for name, more in (("p.json", []), ("n.json", []),
+                       ("s.json", ["--id", "s"])):
+        quiet(session("import", name, "--store", "desk.db", *more))
+    for sid, more, lost in (("p", ["--exchange"], 1), ("n", [], 0),
+                            ("s", [], 0)):
+        got = parsed(session("export", "-yo", "json", "--store", "desk.db",
+                             sid, "x.msgpack"))
+        assert got["respelled"] == {"numbers": lost, "strings": 0}, got
+        expect(perdure("convert", "-yq", *more, sid + ".json", "y.msgpack"), 0)
+        assert read("x.msgpack") == read("y.msgpack"), sid
+    write("q.json", b'{"session_id":"q","state":{"k":1e400}}')
+    quiet(session("import", "q.json", "--store", "desk.db"))
+    for args in (["q"], ["--all", "--map"]):
+        got = problem("session", "export", "-y", "--store", "desk.db", *args,
+                      "x.msgpack", status=6)
+        assert (got["reason"], got["pointer"]) == ("number_range",
+                                                   "/state/k"), got
+        assert "--to json" in got["hint"], got
+        assert ("session 'q': " in got["detail"]) == (len(args) > 1), got
+        assert read("x.msgpack") == read("y.msgpack")
+    result = session("export", "-y", "--store", "desk.db", "--all", "--map",
+                     "--skip", "x.msgpack")
+    assert result.status == 1 and b"session 'q' was left out" in result.err
+    assert parsed(perdure("session", "list", "--file", "x.msgpack", "-o",
+                          "json"))
+
+
 @tests.test("export: metadata around a session, and without")
 def _():
     inner = python_session("a", ["x"], k=1)
