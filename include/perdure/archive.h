@@ -187,9 +187,10 @@ typedef struct pdr_retain_report {
  * Remove the oldest turns of a session. Bag and properties stay. In several
  * commits if there is much to remove; each leaves a whole session.
  *
- * By age, the time of an entry is `created_ms`. A store of version 2 or older
- * may have times there that nobody wrote, if the session was imported: then it
- * is the time that the body of the entry says.
+ * By age, the time of an entry is `created_ms`; of an imported session the time
+ * that the body of the entry says, or, if it says none, `created_ms` if it is
+ * later than the import. (Stores of version 2 and older may have times in
+ * `created_ms` that nobody wrote.)
  *
  * @param[out] out  may be NULL. Filled as far as it came.
  * @return PDR_OK, also if there is nothing to remove; PDR_EINVALID

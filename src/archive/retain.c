@@ -50,7 +50,6 @@ struct retention {
     uint64_t completions; /* that it had then, without those that we dropped */
     uint64_t turns;       /* that went before this survey */
     size_t done;          /* cuts of the survey that were made */
-    bool rows_are_true;   /* see row_time_is_true() */
     bool known;           /* the first page told what session it is */
     bool stale;           /* it is another one by now: begin again */
     unsigned conflicts;   /* since the last commit that was done */
@@ -58,14 +57,6 @@ struct retention {
 };
 
 /* --- reading ------------------------------------------------------------- */
-
-/* Does a store of this version have the times of imported entries that somebody
- * wrote, and no others? Libraries that wrote version 2, or an older one, gave
- * an entry without a time that of the one before it, or of the import. */
-static bool row_time_is_true(uint32_t schema)
-{
-    return schema >= 3;
-}
 
 /* Is the page one of the history that we know? */
 static bool is_same(struct retention *r, const pdr_head *head)
@@ -77,7 +68,7 @@ static bool is_same(struct retention *r, const pdr_head *head)
         r->survey.by_age = r->opts->before_ms != 0;
         r->survey.before_ms = r->opts->before_ms;
         /* Only a document has a frame: the rest was appended here. */
-        r->survey.read_times = head->has_frame && !r->rows_are_true;
+        r->survey.read_times = head->has_frame;
         r->survey.from_import = r->opts->untimed_from_import;
         r->survey.import_ms = head->created_ms;
     }
@@ -494,7 +485,6 @@ pdr_rc pdr_retain(pdr_retain_report *out, pdr_store *store,
                   .memory = PDR_ARENA_INIT(SIZE_MAX)},
         .err = PDR_ERR_INIT,
     };
-    pdr_store_info info = {0};
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(store != NULL && opts != NULL);
@@ -504,11 +494,7 @@ pdr_rc pdr_retain(pdr_retain_report *out, pdr_store *store,
         return PDR_FAIL(err, BAD_RETENTION, "%s",
                         "nothing says what to keep; set keep_turns or "
                         "before_ms");
-    if (opts->before_ms != 0)
-        rc = pdr_store_info_get(&info, store, &r.err);
-    r.rows_are_true = row_time_is_true(info.schema);
-    if (rc == PDR_OK)
-        rc = run_to_end(&r);
+    rc = run_to_end(&r);
     drops_clear(&r.drops);
     pdr__arena_dispose(&r.drops.memory);
     pdr__free(r.drops.rows);

@@ -97,8 +97,10 @@ static pdr_rc end_turn(struct pdr__survey *survey, uint64_t seq, pdr_err *err)
 }
 
 /* Is an entry older than the rule by age says? One without a time is not, or
- * counts from the import. If a body says nothing, its row may still have the
- * time of a commit after the import: the later one of both counts. */
+ * counts from the import. In a session that was imported bodies say the times:
+ * libraries that wrote version 2 of a store, or an older one, gave the row of
+ * an entry without a time that of the one before it, or of the import. Where a
+ * body says nothing, a row that is later than the import was appended here. */
 static pdr_rc check_age(struct pdr__survey *survey, const pdr_entry *row,
                         const pdr_value *body, pdr_err *err)
 {
@@ -112,10 +114,11 @@ static pdr_rc check_age(struct pdr__survey *survey, const pdr_entry *row,
             rc = pdr__row_body(&own, &any, err);
         time = pdr__body_time(body != NULL ? body : own, row->shape);
         pdr_value_free(own);
+        if (time == PDR_NO_TIME && row->created_ms > survey->import_ms)
+            time = row->created_ms;
     }
     if (time == PDR_NO_TIME && survey->from_import)
-        time = row->created_ms > survey->import_ms ? row->created_ms
-                                                   : survey->import_ms;
+        time = survey->import_ms;
     if (time == PDR_NO_TIME)
         survey->untimed = row->seq;
     survey->aging = time != PDR_NO_TIME && time < survey->before_ms;

@@ -2399,6 +2399,7 @@ def _():
                             ("grown", 0, 2), ("made", 1, 0)):
         shutil.copy(os.path.join(OLD, "version-2-imported.db"), "old.db")
         os.chmod("old.db", 0o600)
+        good(store("migrate", "old.db"))
         args = ["--store", "old.db", "--older-than", "1d", sid, "-o", "json"]
         for more in (["-n"], []):
             got = parsed(session("trim", *args, *more))

@@ -124,6 +124,7 @@ static pdr_store *open_sample(const struct room *room, enum where where)
         room_put(room, "s.db", pdr_str_n(bytes, len));
         free(bytes);
         ASSERT_INT(0, chmod(uri, 0600));
+        ASSERT_RC(PDR_OK, pdr_store_migrate(NULL, uri, NULL));
     }
     rc = pdr_store_open(&store, uri, &err);
     if (rc == PDR_OK && where != OLD)
