@@ -202,6 +202,8 @@ typedef struct pdr_head {
  *                    a store that another program has written to; digests and
  *                    counts of rows are checked as always, and no backup is
  *                    made of it
+ *         secure_delete=off  leave what is deleted in the file until its
+ *                    room is used again; else it is overwritten
  *         vfs=NAME   a VFS that the program registered with SQLite
  *     FILE                         the same as sqlite:FILE, taken as it is; one
  *                                  that begins like a scheme needs "./"

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import struct
 import signal
 import sqlite3
 import stat
@@ -2410,6 +2411,126 @@ def _():
         for end in ("", "-wal", "-shm", "-lock"):
             if os.path.exists("old.db" + end):
                 os.remove("old.db" + end)
+
+
+# --- deleted is gone ---------------------------------------------------------
+
+def planted(kind, number, turn=0):
+    """A text that is nowhere else."""
+    return "planted-%s-%04d-%d-%s" % (kind, number, turn, "x" * 300)
+
+
+def remains(word):
+    """Files here that hold it."""
+    return sorted(name for name in os.listdir() if os.path.isfile(name)
+                  and word.encode() in read(name))
+
+
+def dirty_gaps(name):
+    """Pages of trees with bytes between the pointers to rows and the rows."""
+    raw, dirty = read(name), []
+    for number in range(1, len(raw) // 4096 + 1):
+        page = raw[(number - 1) * 4096:number * 4096]
+        head = 100 if number == 1 else 0
+        if page[head] not in (2, 5, 10, 13) or (number - 2) % 818 == 0:
+            continue
+        cells, start = struct.unpack(">HH", page[head + 3:head + 7])
+        begin = head + (12 if page[head] < 10 else 8) + 2 * cells
+        if any(page[begin:start]):
+            dirty.append(number)
+    return dirty
+
+
+def fill_planted(name, count):
+    """Sessions with three turns and a slot, the texts of which say where they
+    stand."""
+    for i in range(count):
+        with open("in-%d.json" % i, "w") as file:
+            json.dump({"type": "session", "session_id": "s%d" % i, "state": {
+                "note": planted("slot", i),
+                "in_memory": {"messages": [
+                    message(planted("turn", i, turn), role)
+                    for turn in range(3) for role in ("user", "assistant")]}}},
+                file)
+        quiet(session("import", "-q", "in-%d.json" % i, "--store", name))
+        os.remove("in-%d.json" % i)
+
+
+def check_planted(count, files):
+    """Of every second session nothing is left, of the others the last turn."""
+    for name in files:
+        raw = read(name)
+        for i in range(count):
+            is_here = i % 2 == 1
+            assert (planted("turn", i, 2).encode() in raw) == is_here, (name, i)
+            for turn in (0, 1):
+                assert planted("turn", i, turn).encode() not in raw, (name, i)
+            assert planted("slot", i).encode() not in raw, (name, i)
+
+
+def delete_planted(name, count):
+    for i in range(count):
+        if i % 2 == 0:
+            good(session("delete", "--store", name, "s%d" % i))
+        else:
+            good(session("trim", "--store", name, "--keep-turns", "1",
+                         "s%d" % i))
+            good(session("bag set", "--store", name, "s%d" % i, "note", "1"))
+
+
+@tests.test("deleted: no file of a store, and no backup, holds it")
+def _():
+    count = 60
+    fill_planted("desk.db", count)
+    assert remains(planted("turn", 4, 1)) == ["desk.db"]
+    delete_planted("desk.db", count)
+    good(store("backup", "desk.db", "copy.db"))
+    check_planted(count, ["desk.db", "copy.db"])
+    assert not dirty_gaps("desk.db") and not dirty_gaps("copy.db")
+    assert not remains("planted-slot"), remains("planted-slot")
+    for i in (0, 1):
+        assert remains(planted("turn", i, 0)) == [], i
+
+
+@tests.test("deleted: with secure_delete=off it stays for a while")
+def _():
+    name = "sqlite:desk.db?secure_delete=off"
+    fill_planted(name, 4)
+    good(session("delete", "--store", name, "s2"))
+    assert remains(planted("turn", 2, 1)) == ["desk.db"]
+    assert dirty_gaps("desk.db")
+    got = problem("store", "info", "sqlite:desk.db?secure_delete=on", status=6)
+    assert got["reason"] == "bad_uri", got
+
+
+@tests.test("deleted: a killed process leaves it in the log until the next close")
+def _():
+    count = 12
+    fill_planted("desk.db", count)
+    delete_planted("desk.db", count)
+    with open("more.jsonl", "w") as file:
+        for i in range(3000):
+            file.write(json.dumps(python_session("m%d" % i)) + "\n")
+    child = subprocess.Popen([PERDURE, "session", "import", "-q", "more.jsonl",
+                              "--store", "desk.db"], env=environment())
+    while not (os.path.exists("desk.db-wal")
+               and os.path.getsize("desk.db-wal") > 100000):
+        assert child.poll() is None
+    child.kill()
+    child.wait()
+    good(session("bag set", "--store", "desk.db", "s1", "note", "2"))
+    os.remove("more.jsonl")
+    check_planted(count, ["desk.db"])
+    assert not remains("planted-slot"), remains("planted-slot")
+
+
+@tests.test("deleted: a migration leaves nothing of what went before")
+def _():
+    shutil.copy(os.path.join(OLD, "version-2.db"), "desk.db")
+    os.chmod("desk.db", 0o600)
+    good(store("migrate", "desk.db"))
+    assert not dirty_gaps("desk.db")
+    assert parsed(store("info", "desk.db", "-o", "json"))["freeBytes"] == 0
 
 
 tests.finish()

@@ -39,7 +39,7 @@ struct step {
 
 static const struct step steps[] = {
     {1, 2, "migrating from version 1 to 2", true},
-    {2, 3, "migrating from version 2 to 3", false},
+    {2, 3, "migrating from version 2 to 3", true},
 };
 
 static const struct step *find_step(uint32_t from)

@@ -46,7 +46,7 @@
 /* The URI, taken apart. */
 struct request {
     struct pdr__uri uri;
-    char *mode, *key, *vfs, *sums; /* owned; NULL: not given */
+    char *mode, *key, *vfs, *sums, *secure; /* owned; NULL: not given */
     struct pdr__wish *wish;        /* of the caller */
 };
 
@@ -92,8 +92,7 @@ static pdr_rc configure(const struct pdr__sqlite *store, sqlite3 *db,
                                   "PRAGMA wal_autocheckpoint=0;"
                                   "PRAGMA mmap_size=0;"
                                   "PRAGMA temp_store=MEMORY;"
-                                  "PRAGMA automatic_index=OFF;"
-                                  "PRAGMA secure_delete=OFF;";
+                                  "PRAGMA automatic_index=OFF;";
     pdr_rc rc = PDR_OK;
 
     for (size_t i = 0; i < PDR_COUNT(options); i++)
@@ -101,6 +100,11 @@ static pdr_rc configure(const struct pdr__sqlite *store, sqlite3 *db,
                                 (int *)NULL);
     (void)sqlite3_busy_timeout(db, (int)PDR_COMMIT_TIMEOUT_MS);
     rc = run(db, pragmas, err);
+    if (rc == PDR_OK)
+        rc = run(db,
+                 store->keeps_deleted ? "PRAGMA secure_delete=OFF"
+                                      : "PRAGMA secure_delete=ON",
+                 err);
     if (rc == PDR_OK)
         rc = run(db, cell_check(store, read_only), err);
     if (rc == PDR_OK)
@@ -499,6 +503,19 @@ static pdr_rc read_sums(const struct request *ask, struct pdr__sqlite *store,
     return PDR_OK;
 }
 
+static pdr_rc read_secure(const struct request *ask, struct pdr__sqlite *store,
+                          pdr_err *err)
+{
+    char shown[PDR_SHOWN];
+
+    store->keeps_deleted = ask->secure != NULL;
+    if (ask->secure == NULL || strcmp(ask->secure, "off") == 0)
+        return PDR_OK;
+    return PDR_FAIL(err, BAD_URI,
+                    "secure_delete is '%s'; it can be off, or be left out",
+                    pdr__shown(shown, pdr_str_c(ask->secure)));
+}
+
 static pdr_rc read_mode(struct request *ask, struct pdr__sqlite *store,
                         pdr_err *err)
 {
@@ -534,11 +551,15 @@ static pdr_rc read_request(struct request *ask, struct pdr__sqlite *store,
     if (rc == PDR_OK)
         rc = pdr__uri_take(&ask->sums, &ask->uri, "sums", err);
     if (rc == PDR_OK)
+        rc = pdr__uri_take(&ask->secure, &ask->uri, "secure_delete", err);
+    if (rc == PDR_OK)
         rc = pdr__uri_end(&ask->uri, err);
     if (rc == PDR_OK)
         rc = read_mode(ask, store, err);
     if (rc == PDR_OK)
         rc = read_sums(ask, store, err);
+    if (rc == PDR_OK)
+        rc = read_secure(ask, store, err);
     return rc;
 }
 
@@ -549,6 +570,7 @@ static void request_dispose(struct request *ask)
     pdr__free(ask->key);
     pdr__free(ask->vfs);
     pdr__free(ask->sums);
+    pdr__free(ask->secure);
 }
 
 /* A new store may not be called like a file beside another one, which would be
@@ -681,6 +703,7 @@ pdr_rc pdr__sqlite_new(struct pdr__sqlite **out, struct pdr__wish *wish,
     if (rc == PDR_OK)
         rc = pdr__vfs_open(&store->vfs, store->below, err);
     store->vfs.without_sums = store->without_sums;
+    store->vfs.keeps_deleted = store->keeps_deleted;
     store->vfs.empties = pdr__log_empties;
     store->vfs.arg = store;
     store->vfs.memory_path = store->memory_path;

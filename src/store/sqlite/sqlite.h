@@ -229,6 +229,7 @@ struct pdr__vfs {
     char name[32];
     bool is_open;
     bool without_sums; /* pages of main files are read without a look at them */
+    bool keeps_deleted; /* what pages do not use is written as it is */
     /* Called before a WAL is begun anew or emptied, unless it is NULL; false:
      * it must not be. */
     bool (*empties)(void *arg);
@@ -256,6 +257,7 @@ struct pdr__sqlite {
     struct pdr__vfs vfs;
     bool read_only;
     bool without_sums;    /* sums=off: to rescue what another program wrote */
+    bool keeps_deleted;   /* secure_delete=off: its bytes are not overwritten */
     bool alone;           /* read-only medium without a log: nothing changes */
     int64_t changed_ns;   /* then: when the file was changed last */
     uint32_t schema;      /* version of its tables */

@@ -1,9 +1,10 @@
 /*
  * vfs.c - our own layer between SQLite and its files.
  *
- * WHY  Three things cannot be had above SQLite: a page that the disk changed is
+ * WHY  Some things cannot be had above SQLite: a page that the disk changed is
  *      told by a sum at its end (sum.c), a commit goes to the log in one call,
- *      and the log is longer than its last commit (log.c).
+ *      the log is longer than its last commit (log.c), and what was deleted is
+ *      overwritten.
  *
  *         SQLite ──► this VFS ──► the one below: the usual one, or the vfs=
  *                                 of a URI
@@ -13,7 +14,7 @@
  *      and SQLite, which looks VFSs up by name for VACUUM, finds it for as long
  *      as there is a connection.
  *
- * INVARIANTS, cited below as I1..I4
+ * INVARIANTS, cited below as I1..I5
  *   I1  Whether a main file has sums stands in itself, byte 20 of page 1: as
  *       many bytes are reserved at the end of each page. A file of version 1
  *       has none, and is neither checked nor changed.
@@ -29,6 +30,8 @@
  *       and they are compared, too: SQLite would go on with them. One that lies
  *       behind the end is blank, as one that was never written, and as a page
  *       of a table that is none: SQLite says so.
+ *   I5  What was deleted is in no page of a main file that was written since:
+ *       SQLite overwrites it (secure_delete), and the rest is cleared here.
  *
  * Nothing is mapped into memory: SQLite would see pages that nobody has
  * checked. So the methods end with version 2.
@@ -66,9 +69,15 @@ static int main_sync(sqlite3_file *file, int flags)
     return METHODS(file)->xSync(BELOW(file), flags);
 }
 
+/* SQLite asks before it reads or writes the first page. */
 static int main_size(sqlite3_file *file, sqlite3_int64 *out)
 {
-    return METHODS(file)->xFileSize(BELOW(file), out);
+    int code = METHODS(file)->xFileSize(BELOW(file), out);
+    sqlite3_int64 pages = *out / PDR_SQLITE_PAGE;
+
+    if (code == SQLITE_OK && pages > mine(file)->pages)
+        mine(file)->pages = (uint32_t)pages;
+    return code;
 }
 
 int pdr__file_lock(sqlite3_file *file, int level)
@@ -155,6 +164,33 @@ static int main_read(sqlite3_file *file, void *out, int len, sqlite3_int64 at)
     return SQLITE_IOERR_DATA;
 }
 
+/* --- what pages do not use ------------------------------------------------ */
+
+/* The first byte of a page of a tree says which kind it is. Those of a list of
+ * free pages and of a chain of a long row begin with the number of a page, so
+ * with 0 in a file below 128 GB. */
+#define MOST_PAGES ((uint32_t)1 << 25)
+/* Pages that a page of the map of pointers speaks of, and itself. */
+#define MAP_PAGES (PDR_SQLITE_USABLE / 5 + 1)
+
+/* Zeros for what was deleted: SQLite overwrites rows that go, but not the room
+ * between the pointers to the rows and the rows, where rows stood that were
+ * moved (I5). */
+static void clear_gap(uint8_t page[PDR_SQLITE_PAGE], uint32_t number)
+{
+    uint8_t *head = page + (number == 1 ? HEADER : 0);
+    bool is_inner = head[0] == 2 || head[0] == 5;
+    size_t cells = (size_t)(head[3] << 8 | head[4]);
+    size_t start = (size_t)(head[5] << 8 | head[6]);
+    size_t from = (size_t)(head - page) + (is_inner ? 12 : 8) + 2 * cells;
+
+    if ((!is_inner && head[0] != 10 && head[0] != 13) ||
+        (number >= 2 && (number - 2) % MAP_PAGES == 0))
+        return;
+    if (from < start && start <= PDR_SQLITE_USABLE)
+        memset(page + from, 0, start - from);
+}
+
 static int main_write(sqlite3_file *file, const void *bytes, int len,
                       sqlite3_int64 at)
 {
@@ -165,6 +201,10 @@ static int main_write(sqlite3_file *file, const void *bytes, int len,
     if (!mine(file)->has_sums || !is_page(len, at))
         return METHODS(file)->xWrite(BELOW(file), bytes, len, at);
     memcpy(page, bytes, PDR_SQLITE_USABLE);
+    if (page_number(at) > mine(file)->pages)
+        mine(file)->pages = page_number(at);
+    if (!mine(file)->keeps_deleted && mine(file)->pages < MOST_PAGES)
+        clear_gap(page, page_number(at));
     pdr__page_sum(page + PDR_SQLITE_USABLE, page, page_number(at));
     return METHODS(file)->xWrite(BELOW(file), page, len, at);
 }
@@ -293,6 +333,8 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file,
     if ((flags & SQLITE_OPEN_MAIN_DB) != 0) {
         code = open_main(below, name, file, flags, flags_out);
         mine(file)->without_sums = is_without_sums(vfs);
+        mine(file)->keeps_deleted =
+            PDR_CONTAINER_OF(vfs, struct pdr__vfs, vfs)->keeps_deleted;
         mine(file)->memory_path =
             PDR_CONTAINER_OF(vfs, struct pdr__vfs, vfs)->memory_path;
         return code;
@@ -358,6 +400,7 @@ pdr_rc pdr__vfs_open(struct pdr__vfs *self, const char *below, pdr_err *err)
 
     self->vfs = methods;
     self->without_sums = false;
+    self->keeps_deleted = false;
     self->empties = NULL;
     self->memory_path = NULL;
     (void)snprintf(self->name, sizeof(self->name), "perdure-%p", (void *)self);

@@ -52,6 +52,8 @@ struct pdr__main_file {
     struct pdr__log_file *log; /* borrowed; NULL: not open */
     bool has_sums;             /* its pages end with their sums */
     bool without_sums;         /* and nobody wants to know */
+    bool keeps_deleted;        /* what pages do not use is written as it is */
+    uint32_t pages;            /* of the file, as far as it is known */
     const char *memory_path;   /* borrowed, see struct pdr__vfs */
     uint64_t mapped;           /* bytes of that file that SQLite has mapped */
     struct pdr__damage damage; /* the last that was found */
