@@ -283,8 +283,10 @@ static void record(struct power_report *out, struct shim *shim,
 {
     memset(out, 0, sizeof(*out));
     work_init(work, true);
+    shim_beside = shim;
     shim_record(shim);
     do_work(work, shim, room);
+    shim_beside = NULL;
     out->syncs = shim_count(shim, SHIM_SYNC);
     out->commits = work->commits;
     out->conflicts = work->conflicts;
@@ -356,8 +358,10 @@ static void lose_again(struct power_report *out, const struct shim_disk *first,
     work_room(&after);
     shim_disk_image(first, before.path, loss, out->points);
     shim_record_folder(shim, before.path);
+    shim_beside = shim;
     open_image(out, shim, room_path(&before, "a.db"), work,
                shim_disk_acknowledged(first), shim_disk_possible(first));
+    shim_beside = NULL;
     disk = shim_disk_new(shim);
     while ((point = shim_disk_next(disk, false)) != SHIM_POINT_END) {
         out->points++;

@@ -381,6 +381,64 @@ void shim_mark(struct shim *shim, size_t acknowledged, size_t possible)
     unlock(shim);
 }
 
+/* --- beside SQLite ---------------------------------------------------------
+ */
+
+struct shim *shim_beside;
+
+/* NULL: nobody records. Else the lock is held. */
+static struct shim_event *note_beside(enum shim_event_kind kind,
+                                      const char *path)
+{
+    struct handle handle = {.shim = shim_beside, .kind = SHIM_OTHER};
+    const struct name *known = NULL;
+
+    if (shim_beside == NULL)
+        return NULL;
+    lock(shim_beside);
+    if (!shim_beside->recording) {
+        unlock(shim_beside);
+        return NULL;
+    }
+    known = find_name(shim_beside, path);
+    if (known == NULL) {
+        handle.file = add_name(shim_beside, path)->file;
+        note(shim_beside, EVENT_CREATE, &handle)->name =
+            copy_of(without_folder(path));
+    } else {
+        handle.file = known->file;
+    }
+    return note(shim_beside, kind, &handle);
+}
+
+void shim_beside_write(const char *path, const void *bytes, size_t len,
+                       int64_t at)
+{
+    struct shim_event *event = note_beside(EVENT_WRITE, path);
+
+    if (event == NULL)
+        return;
+    event->offset = at;
+    note_bytes(event, bytes, len);
+    unlock(shim_beside);
+}
+
+void shim_beside_truncate(const char *path, int64_t size)
+{
+    struct shim_event *event = note_beside(EVENT_TRUNCATE, path);
+
+    if (event == NULL)
+        return;
+    event->offset = size;
+    unlock(shim_beside);
+}
+
+void shim_beside_sync(const char *path)
+{
+    if (note_beside(EVENT_SYNC, path) != NULL)
+        unlock(shim_beside);
+}
+
 const struct shim_log *shim_log_of(const struct shim *shim)
 {
     return &shim->log;

@@ -101,6 +101,15 @@ void shim_record_folder(struct shim *shim, const char *folder);
  * those under way there may be so many. */
 void shim_mark(struct shim *shim, size_t acknowledged, size_t possible);
 
+/* The side file of a store, which SQLite does not know: side_file.c stands in
+ * front of the calls that change it, and writes them down for this shim; NULL:
+ * for none. */
+extern struct shim *shim_beside;
+void shim_beside_write(const char *path, const void *bytes, size_t len,
+                       int64_t at);
+void shim_beside_truncate(const char *path, int64_t size);
+void shim_beside_sync(const char *path);
+
 /* The disk, as it was at one point of what was recorded. For one thread;
  * nothing may be recorded meanwhile. */
 struct shim_disk;
