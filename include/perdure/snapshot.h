@@ -72,22 +72,20 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_folder_stem(pdr_buf *out, pdr_str key,
                                               bool old, pdr_err *err);
 
 /**
- * Read a session. Bare NaN and lone surrogates are read, kept, and reported.
+ * Read a session. Bare NaN and lone surrogates are read, kept, and reported. No
+ * file is moved or changed, however damaged it is.
  *
  * @param[out] out  owned; NULL on failure.
  * @param[out] generation  of the file; may be NULL.
  * @param fn        borrowed with `arg` for the call; may be NULL. Rules:
  *                  "bare-token", "lone-surrogate", "old-name", "newer-version",
  *                  "superseded-file".
- * @return PDR_OK; PDR_ENOTFOUND (reason "no_session"); PDR_ECORRUPT with
- *         reason "quarantined" if the bytes are no document of the format: the
- *         file was renamed and kept, "quarantine_full" if there are 100 such
- *         files already: it stays, "file_changed" if another one took its
- *         place meanwhile: try again; PDR_EINVALID with reason "envelope" for
- *         a document that is no session of the Python edition, with the path,
- *         and what the codec gives for limits, binary data, timestamps and
- *         names that are no text: the file stays; PDR_EVERSION (reason
- *         "session_version").
+ * @return PDR_OK; PDR_ENOTFOUND (reason "no_session"); PDR_ECORRUPT (reason
+ *         "damaged", with the byte) if the bytes are not a document of the
+ *         format; PDR_EINVALID with reason "envelope" for a document that is
+ *         not a session of the Python edition, with the path, and what the
+ *         codec gives for limits, binary data, timestamps and names that are
+ *         not text; PDR_EVERSION (reason "session_version").
  * @thread any  @since 0.1
  */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_folder_get(pdr_session **out,
@@ -95,6 +93,20 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_folder_get(pdr_session **out,
                                              pdr_folder *folder, pdr_str key,
                                              pdr_err *err,
                                              pdr_doc_finding_fn fn, void *arg);
+
+/* What writes a session does not write over a damaged file: it renames the
+ * file, keeps it, writes nothing, and fails with PDR_ECORRUPT, reason
+ * "quarantined"; the text has the new name. The next read finds no session, and
+ * the next write goes through. "quarantine_full" if there are 100 such files
+ * already: it stays; "file_changed" if another file took its place meanwhile:
+ * try again. */
+
+/** Set the file of a session aside if it is damaged, as a write would: for a
+ * program that has to read the session before it can write it.
+ * @return PDR_OK: there is no damaged file; PDR_ECORRUPT as above; as
+ *         pdr_folder_remove(). @thread any @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_folder_set_aside(pdr_folder *folder,
+                                                   pdr_str key, pdr_err *err);
 
 /**
  * Write a session: all of it or nothing, on disk when it returns. A file of an
@@ -114,11 +126,11 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_folder_get(pdr_session **out,
  *                      PDR_OK ends the call, and nothing is written. May be
  *                      NULL.
  * @return PDR_OK; PDR_ECONFLICT (reason "generation_changed"): nothing was
- *         written; PDR_EINVALID (reason "envelope") if a file of messages has
- *         the name, which stays, and for what the format cannot hold, with the
- *         path: "bare_token", "number_range" and what pdr_codec_write() gives;
- *         PDR_EUNKNOWN (reason "sync_failed") if it was written and the disk
- *         then failed.
+ *         written; PDR_ECORRUPT as above; PDR_EINVALID (reason "envelope")
+ *         if a file of messages has the name, which stays, and for what the
+ *         format cannot hold, with the path: "bare_token", "number_range" and
+ *         what pdr_codec_write() gives; PDR_EUNKNOWN (reason "sync_failed") if
+ *         it was written and the disk then failed.
  * @thread any  @since 0.1
  */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_folder_set(pdr_generation *written,
@@ -139,7 +151,9 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_folder_check(pdr_folder_format format,
                                                pdr_err *err);
 
 /** Remove a session; one that is not there is no failure without `expected`.
- * @param expected  as for pdr_folder_set(). @thread any @since 0.1 */
+ * @param expected  as for pdr_folder_set().
+ * @return PDR_OK; PDR_ECONFLICT and PDR_ECORRUPT as for pdr_folder_set().
+ * @thread any @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_folder_remove(pdr_folder *folder, pdr_str key,
                                                 const pdr_generation *expected,
                                                 pdr_err *err);
@@ -147,7 +161,7 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_folder_remove(pdr_folder *folder, pdr_str key,
 typedef enum pdr_folder_entry_kind {
     PDR_FOLDER_SESSION = 1, /* the session of its key */
     PDR_FOLDER_SUPERSEDED,  /* an old name, beside a new one */
-    PDR_FOLDER_CORRUPT,     /* quarantined */
+    PDR_FOLDER_CORRUPT,     /* damaged, set aside by a write */
     PDR_FOLDER_LEFTOVER     /* of a write that did not end */
 } pdr_folder_entry_kind;
 

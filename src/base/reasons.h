@@ -130,6 +130,7 @@
     X(FILE_FAILED,        IO,          "file_failed")                          \
     X(FILE_CHANGED,       CORRUPT,     "file_changed")                         \
     X(KEY_COLLISION,      INVALID,     "key_collision")                        \
+    X(DAMAGED,            CORRUPT,     "damaged")                              \
     X(QUARANTINED,        CORRUPT,     "quarantined")                          \
     X(QUARANTINE_FULL,    CORRUPT,     "quarantine_full")                      \
     X(ENVELOPE,           INVALID,     "envelope")                             \

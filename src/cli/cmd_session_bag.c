@@ -551,6 +551,7 @@ static int change(struct bag *b)
     int tries = b->expect != NULL || is_locked ? 1 : MAX_TRIES;
 
     b->one.slot = b->at.key;
+    b->one.change = !b->one.file.dry_run;
     while (rc == PDR_ECONFLICT && tries-- > 0) {
         int status = ses_one_find(&b->one, b->at.id);
         if (status != 0)

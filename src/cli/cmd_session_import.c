@@ -203,8 +203,8 @@ static pdr_rc plan_session(struct import *i, pdr_session *session, pdr_str key,
         return rc;
     doc_keys_add(&i->keys, key, (size_t)i->at);
     if (i->folder != NULL)
-        rc = pdr_folder_get(&old, &plan->generation, i->folder, key, err, NULL,
-                            NULL);
+        rc = ses_folder_get(&old, &plan->generation, i->folder, key,
+                            !i->dry_run, err, NULL, NULL);
     if (rc != PDR_OK && rc != PDR_ENOTFOUND) {
         i->folder_failed = true;
         return rc;

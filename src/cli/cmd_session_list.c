@@ -9,8 +9,7 @@
  *        folder  entry --> its file --> session --> row
  *        store   page of heads -------------------> row  (session_heads.c)
  *
- * Nothing is changed: a damaged file of a folder is told, and not put aside, as
- * it is when somebody asks for its session.
+ * Nothing is changed: a damaged file of a folder is told, and stays.
  */
 #include "session_parts.h"
 

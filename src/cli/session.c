@@ -171,6 +171,21 @@ pdr_rc ses_folder_open(pdr_folder **out, struct ses_from *from, bool create,
     return rc;
 }
 
+pdr_rc ses_folder_get(pdr_session **out, pdr_generation *generation,
+                      pdr_folder *folder, pdr_str key, bool change,
+                      pdr_err *err, pdr_doc_finding_fn fn, void *arg)
+{
+    pdr_rc rc = pdr_folder_get(out, generation, folder, key, err, fn, arg);
+
+    if (rc != PDR_ECORRUPT || !change)
+        return rc;
+    rc = pdr_folder_set_aside(folder, key, err);
+    /* A good file came meanwhile. */
+    return rc == PDR_OK
+               ? pdr_folder_get(out, generation, folder, key, err, fn, arg)
+               : rc;
+}
+
 pdr_rc ses_exchange(pdr_value **io, pdr_write_report *lost, pdr_err *err)
 {
     const pdr_write_opts exchange = {.flags = PDR_EXCHANGE | PDR_BARE_TOKENS,
@@ -229,10 +244,6 @@ static const char *reason_hint(const char *reason)
         {"session_version", "a newer program wrote it; nothing was changed"},
         {"generation_changed", "nothing was written; look at it again, then "
                                "repeat"},
-        {"quarantined", "its bytes are kept under another name, which "
-                        "'perdure session list' shows"},
-        {"quarantine_full", "look at the files that 'perdure session list' "
-                            "shows, and remove what nobody needs"},
         {"file_changed", "try again"},
         {"cannot_create", "it is as it was; a new file is written beside it "
                           "first, so its folder must be writable"},
@@ -257,16 +268,30 @@ static const char *reason_hint(const char *reason)
     return NULL;
 }
 
-/* "'perdure session list --folder DIR' shows the keys" */
+/* "'perdure session list --folder DIR' shows what is there", for reasons that a
+ * list explains; NULL for others. */
 static const char *list_hint(char out[SES_HINT_MAX],
-                             const struct ses_from *from)
+                             const struct ses_from *from, const char *reason)
 {
+    static const struct {
+        const char *reason, *before, *after;
+    } hints[] = {
+        {"no_session", "", "what is there"},
+        {"damaged", "the file is as it was; ", "what cannot be read"},
+        {"quarantined", "nothing was written; ", "the file, which is kept"},
+        {"quarantine_full", "", "them; remove those that nobody needs"},
+    };
     char word[CLI_WORD_MAX];
 
-    snprintf(out, SES_HINT_MAX,
-             "'perdure session list --%s %s' shows what is there",
-             ses_from_word(from), cli_word(word, ses_from_arg(from), "PATH"));
-    return out;
+    for (size_t i = 0; i < CLI_COUNT(hints); i++) {
+        if (strcmp(hints[i].reason, reason) != 0)
+            continue;
+        snprintf(out, SES_HINT_MAX, "%s'perdure session list --%s %s' shows %s",
+                 hints[i].before, ses_from_word(from),
+                 cli_word(word, ses_from_arg(from), "PATH"), hints[i].after);
+        return out;
+    }
+    return NULL;
 }
 
 /* Files of a folder are for other programs, so not every value can be there. */
@@ -297,8 +322,8 @@ const char *ses_hint(char out[SES_HINT_MAX], const struct ses_from *from,
     if (strcmp(err->reason, "session_unknown_shape") == 0 ||
         strcmp(err->reason, "session_not_object") == 0)
         return other_hint(value);
-    if (strcmp(err->reason, "no_session") == 0)
-        return list_hint(out, from);
+    if (list_hint(out, from, err->reason) != NULL)
+        return out;
     if (strcmp(err->reason, "no_folder") == 0)
         return "check the name of the folder";
     if (from->folder != NULL && is_no_place(err->reason))

@@ -140,8 +140,8 @@ static pdr_rc find_in_folder(struct ses_one *o, pdr_err *err)
     o->session = NULL;
     pdr_builder_free(o->findings); /* of an earlier try */
     o->findings = NULL;
-    rc = pdr_folder_get(&o->session, &o->generation, o->folder,
-                        pdr_str_c(o->key), err, on_finding, o);
+    rc = ses_folder_get(&o->session, &o->generation, o->folder,
+                        pdr_str_c(o->key), o->change, err, on_finding, o);
     o->bag = rc == PDR_OK ? pdr_session_bag(o->session) : NULL;
     return rc;
 }

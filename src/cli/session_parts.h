@@ -184,6 +184,12 @@ pdr_rc ses_file_save(struct ses_file *f, const struct cli *cli,
 pdr_rc ses_folder_open(pdr_folder **out, struct ses_from *from, bool create,
                        pdr_err *err);
 
+/* pdr_folder_get(); `change`: for a command that will write the session, so
+ * that a damaged file is set aside (reason "quarantined"). */
+pdr_rc ses_folder_get(pdr_session **out, pdr_generation *generation,
+                      pdr_folder *folder, pdr_str key, bool change,
+                      pdr_err *err, pdr_doc_finding_fn fn, void *arg);
+
 /* What other programs get of a value in MessagePack, as in a folder: numbers
  * and strings without their spelling, which counts as lost. As
  * pdr_codec_write() with PDR_EXCHANGE. */
@@ -206,6 +212,7 @@ struct ses_one {
     pdr_bag *bag;         /* of the session; owned if in a store */
     pdr_generation generation; /* of the file that it was read from */
     uint64_t revision;         /* that was read from the store */
+    bool change;               /* it is read to be written */
     pdr_builder *findings;     /* of reading it; an array */
 };
 

@@ -24,6 +24,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <perdure/json.h>
+#include <perdure/msgpack.h>
+
 #include "folder.h"
 
 #define HEX_DIGITS 32 /* of a random part in a name */
@@ -33,6 +36,11 @@
 const char *pdr__folder_extension(pdr_folder_format format)
 {
     return format == PDR_FOLDER_JSON ? ".json" : ".msgpack";
+}
+
+const pdr_codec *pdr__folder_codec(pdr_folder_format format)
+{
+    return format == PDR_FOLDER_JSON ? pdr_json_codec() : pdr_msgpack_codec();
 }
 
 static pdr_rc open_failed(pdr_err *err, int sys, const char *path)

@@ -134,6 +134,8 @@ PDR_MUST_CHECK pdr_rc pdr__folder_says(bool *out, pdr_folder *folder,
 
 /* ".json" or ".msgpack". Static. */
 const char *pdr__folder_extension(pdr_folder_format format);
+/* What its files are read with. Static. */
+const pdr_codec *pdr__folder_codec(pdr_folder_format format);
 
 /* A name without its ending. */
 pdr_str pdr__stem_of(const char *name, const char *ending);

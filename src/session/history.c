@@ -108,13 +108,10 @@ static pdr_str strip(pdr_str line)
 static pdr_rc decode(pdr_value **out, const struct log *log, pdr_str bytes,
                      pdr_err *err)
 {
-    const pdr_codec *codec = log->folder->format == PDR_FOLDER_JSON
-                                 ? pdr_json_codec()
-                                 : pdr_msgpack_codec();
-    pdr_read_opts opts = {0};
+    const pdr_read_opts opts = {.flags = PDR_BARE_TOKENS};
 
-    opts.flags = PDR_BARE_TOKENS;
-    return pdr_codec_read(out, codec, bytes, &opts, err);
+    return pdr_codec_read(out, pdr__folder_codec(log->folder->format), bytes,
+                          &opts, err);
 }
 
 static pdr_rc damaged(pdr_err *err, const struct log *log, uint64_t number,

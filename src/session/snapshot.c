@@ -1,13 +1,15 @@
 /*
  * snapshot.c - sessions in a folder: get, set, remove.
  *
- *                  find                     no document: renamed, kept
+ *                  find                     not a document: damaged
  *     get  ──► new name, old name ──► bytes ──► document ──► session
  *
- *     set  ──► document ──► bytes ──► lock ──► generation? ──► temporary file,
- *                                     synced ──► rename ──► folder synced
+ *     set  ──► document ──► bytes ──► lock ──► damaged? ──► generation? ──►
+ *              temporary file, synced ──► rename ──► folder synced
  *
- * The invariants F1 to F4 are those of folder.c.
+ * The invariants F1 to F4 are those of folder.c, and
+ *   F5  Reading moves no file. A writer that meets a damaged file sets it aside
+ *       and fails: its bytes are kept, and the next writer finds nothing.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -49,7 +51,20 @@ static pdr_rc find_and_read(struct found *found, pdr_buf *bytes,
     return PDR_OK;
 }
 
-/* --- quarantine ---------------------------------------------------------- */
+/* --- damaged files ------------------------------------------------------- */
+
+/* Fail because the bytes of a file are not a document. `why` is what the codec
+ * said. */
+static pdr_rc fail_damaged(pdr_err *err, const char *name, const pdr_err *why)
+{
+    char shown[PDR_SHOWN];
+    pdr_rc rc = PDR_FAIL(err, DAMAGED, "'%s' is damaged: %s",
+                         pdr__shown(shown, pdr_str_c(name)), why->message);
+
+    if (err != NULL)
+        err->offset = why->offset;
+    return rc;
+}
 
 /* Does the file still have these bytes? One that is gone does not. */
 static pdr_rc is_still(bool *out, pdr_folder *folder, const char *name,
@@ -124,20 +139,25 @@ static pdr_rc put_aside(pdr_folder *folder, const char *name,
     return rc;
 }
 
-static pdr_rc quarantine(pdr_folder *folder, const char *name,
-                         const pdr_generation *bad, const pdr_err *why,
-                         pdr_err *err)
+/* F5, for a writer: the caller has the lock, and is about to change a file with
+ * these bytes. */
+static pdr_rc check_damage(pdr_folder *folder, const char *name, pdr_str bytes,
+                           pdr_err *err)
 {
-    char shown[PDR_SHOWN];
-    int lock = -1;
-    pdr_rc rc = pdr__folder_lock(&lock, folder, err);
+    const pdr_read_opts opts = {.flags = PDR_BARE_TOKENS};
+    pdr_err why = PDR_ERR_INIT;
+    pdr_generation bad = {0};
+    pdr_value *root = NULL;
+    pdr_rc rc = pdr_codec_read(&root, pdr__folder_codec(folder->format), bytes,
+                               &opts, &why);
 
-    if (rc != PDR_OK)
-        return pdr__wrap(err, rc, "'%s' is damaged, and stays",
-                         pdr__shown(shown, pdr_str_c(name)));
-    rc = put_aside(folder, name, bad, why, err);
-    pdr__folder_unlock(folder, lock);
-    return rc;
+    pdr_value_free(root);
+    if (rc == PDR_ENOMEM)
+        return pdr__nomem(err);
+    if (rc == PDR_OK || !pdr__is_no_document(&why, folder->format))
+        return PDR_OK;
+    rc = pdr_generation_of(&bad, bytes, err);
+    return rc == PDR_OK ? put_aside(folder, name, &bad, &why, err) : rc;
 }
 
 /* --- get ----------------------------------------------------------------- */
@@ -164,8 +184,7 @@ static pdr_rc fail_history(pdr_err *err, const char *name)
 
 /* The document of a file that was read. */
 static pdr_rc decode(pdr_value **out, const struct found *found, pdr_buf *bytes,
-                     const pdr_generation *generation, pdr_folder *folder,
-                     pdr_str key, pdr_err *err)
+                     const pdr_folder *folder, pdr_str key, pdr_err *err)
 {
     bool history = pdr__is_history(pdr_buf_str(bytes), folder->format);
     pdr_err why = PDR_ERR_INIT;
@@ -185,7 +204,7 @@ static pdr_rc decode(pdr_value **out, const struct found *found, pdr_buf *bytes,
     if (found->has_old_name && found->other.len > 0)
         return pdr__folder_collision(err, found->name, key,
                                      pdr_buf_str(&found->other));
-    return quarantine(folder, found->name, generation, &why, err);
+    return fail_damaged(err, found->name, &why);
 }
 
 /* A file under an old name that is also another key's new name: it is ours only
@@ -272,7 +291,7 @@ pdr_rc pdr_folder_get(pdr_session **out, pdr_generation *generation,
     if (rc == PDR_OK)
         rc = pdr_generation_of(&read, pdr_buf_str(&bytes), err);
     if (rc == PDR_OK)
-        rc = decode(&root, &found, &bytes, &read, folder, key, err);
+        rc = decode(&root, &found, &bytes, folder, key, err);
     if (rc == PDR_OK)
         rc = open_session(&session, &found, root, key, err, fn, arg);
     if (rc == PDR_OK) {
@@ -481,6 +500,8 @@ static pdr_rc find_to_change(struct found *found, pdr_buf *there,
         rc = pdr__folder_collision(err, found->name, key, pdr_buf_str(owner));
     if (rc == PDR_OK && pdr__is_history(pdr_buf_str(there), folder->format))
         rc = fail_history(err, found->name);
+    if (rc == PDR_OK && found->exists)
+        rc = check_damage(folder, found->name, pdr_buf_str(there), err);
     if (rc == PDR_OK)
         rc = check_generation(expected, found, pdr_buf_str(there), key, err);
     return rc;
@@ -611,25 +632,38 @@ static pdr_rc remove_found(pdr_folder *folder, const struct found *found,
     return rc == PDR_OK ? pdr__folder_sync(folder, err) : rc;
 }
 
-pdr_rc pdr_folder_remove(pdr_folder *folder, pdr_str key,
-                         const pdr_generation *expected, pdr_err *err)
+/* Look at what is there as a writer does; `removes`: and remove it. */
+static pdr_rc change_file(pdr_folder *folder, pdr_str key,
+                          const pdr_generation *expected, bool removes,
+                          pdr_err *err)
 {
     pdr_buf there = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
     struct found found = {0};
     int lock = -1;
-    pdr_rc rc = PDR_OK;
+    pdr_rc rc = pdr__folder_key_check(key, err);
 
-    PDR_REQUIRE(folder != NULL);
-    rc = pdr__folder_key_check(key, err);
     if (rc == PDR_OK)
         rc = pdr__folder_lock(&lock, folder, err);
     if (rc != PDR_OK)
         return rc;
     rc = find_to_change(&found, &there, folder, key, expected, err);
-    if (rc == PDR_OK && found.exists)
+    if (rc == PDR_OK && found.exists && removes)
         rc = remove_found(folder, &found, key, err);
     pdr__folder_unlock(folder, lock);
     pdr_buf_dispose(&there);
     pdr__found_dispose(&found);
     return rc;
+}
+
+pdr_rc pdr_folder_remove(pdr_folder *folder, pdr_str key,
+                         const pdr_generation *expected, pdr_err *err)
+{
+    PDR_REQUIRE(folder != NULL);
+    return change_file(folder, key, expected, true, err);
+}
+
+pdr_rc pdr_folder_set_aside(pdr_folder *folder, pdr_str key, pdr_err *err)
+{
+    PDR_REQUIRE(folder != NULL);
+    return change_file(folder, key, NULL, false, err);
 }

@@ -696,17 +696,56 @@ def _():
     assert b"P:" not in direct.out
 
 
-@tests.test("show: a damaged file of a folder is put aside and kept")
-def _():
+def torn_folder():
+    """A folder with a damaged file, under the key "torn"."""
     folder()
     write("desk/torn.json", '{"session_id": "torn"')
-    got = problem("show", "--folder", "desk", "torn", status=9)
-    assert got["reason"] == "quarantined", got
-    kept = [name for name in os.listdir("desk") if name.endswith(".corrupt")]
-    assert len(kept) == 1 and read("desk", kept[0]) == b'{"session_id": "torn"'
-    assert problem("show", "--folder", "desk", "torn",
-                   status=3)["reason"] == "no_session"
-    assert rows("--folder", "desk")[0]["entry"] == "quarantined"
+    return sorted(os.listdir("desk"))
+
+
+def hinted(result):
+    """Run the command of a hint; gives its status."""
+    command = re.search(r"'(perdure [^']*)'", result["hint"]).group(1)
+    return run(["sh", "-c", command.replace("perdure", PERDURE, 1)]).status
+
+
+@tests.test("folder: reading never moves a damaged file")
+def _():
+    before = torn_folder()
+    one = write("one.json", {"session_id": "torn", "state": {}})
+    for args in (["show", "torn"], ["bag", "keys", "torn"],
+                 ["bag", "get", "torn", "k"], ["bag", "rm", "-n", "torn", "k"],
+                 ["bag", "set", "-n", "torn", "k", "1"],
+                 ["import", "-n", "--yes", one]):
+        got = problem(*args, "--folder", "desk", status=9)
+        assert got["reason"] == "damaged" and got["offset"] == 21, got
+        assert "'torn.json' is damaged: " in got["detail"], got
+        assert hinted(got) == 9, got  # a list that tells of it
+        assert sorted(os.listdir("desk")) == before, args
+    assert session("list", "--folder", "desk").status == 9
+    session("export", "--folder", "desk", "all.json")
+    assert sorted(os.listdir("desk")) == before
+    assert read("desk/torn.json") == b'{"session_id": "torn"'
+
+
+@tests.test("folder: a change sets a damaged file aside, and says so")
+def _():
+    one = write("one.json", {"session_id": "torn", "state": {}})
+    for args in (["bag", "set", "torn", "k", "1"], ["bag", "rm", "torn", "k"],
+                 ["import", one], ["import", "--yes", one]):
+        torn_folder()
+        got = problem(*args, "--folder", "desk", status=9)
+        kept = [name for name in os.listdir("desk")
+                if name.endswith(".corrupt")]
+        assert got["reason"] == "quarantined" and got["offset"] == 21, got
+        assert len(kept) == 1 and kept[0] in got["detail"], got
+        assert read("desk", kept[0]) == b'{"session_id": "torn"'
+        assert hinted(got) == 0, got
+        assert problem("show", "--folder", "desk", "torn",
+                       status=3)["reason"] == "no_session"
+        assert rows("--folder", "desk")[0]["entry"] == "quarantined"
+        good(session("import", one, "--folder", "desk"))
+        shutil.rmtree("desk")
 
 
 @tests.test("show: tells what reading a file of a folder found")

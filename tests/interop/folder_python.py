@@ -206,14 +206,16 @@ def _():
     in_folders(check)
 
 
-@tests.test("folder: puts damaged files where the file session store does")
+@tests.test("folder: sets damaged files aside as the file session store does")
 def _():
     def check(form, folder):
         store = FileSessionStore(folder, serialization_format=form)
         for key in ("a", "b"):
             (folder / f"{key}.{form}").write_bytes(
                 b"{" if form == "json" else b"\x84")
-        assert ask("get", folder, form, "a")["error"] == "quarantined"
+        assert ask("get", folder, form, "a")["error"] == "damaged"
+        assert (folder / f"a.{form}").exists()
+        assert ask("remove", folder, form, "a")["error"] == "quarantined"
         assert wait(store.get("a")) is None
         assert fails(store.get("b"))
         assert ask("get", folder, form, "b")["error"] == "no_session"

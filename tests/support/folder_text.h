@@ -120,6 +120,23 @@ static inline void assert_refused(pdr_rc rc, const char *reason,
     ASSERT_STR(path, err.path);
 }
 
+/* A writer meets a damaged file, and sets it aside: `aside`, which may be NULL,
+ * gets its name, which the error has, too. */
+static inline void assert_set_aside(char aside[256], const struct room *room,
+                                    pdr_folder *folder, const char *key)
+{
+    pdr_err err = PDR_ERR_INIT;
+    char name[256];
+
+    ASSERT_RC(PDR_ECORRUPT, pdr_folder_set_aside(folder, pdr_str_c(key), &err));
+    ASSERT_STR("quarantined", err.reason);
+    ASSERT_SIZE(1, room_count(name, room, ".corrupt"));
+    ASSERT(strstr(err.message, name) != NULL);
+    assert_refused(PDR_ENOTFOUND, "no_session", "", folder, key);
+    if (aside != NULL)
+        memcpy(aside, name, sizeof(name));
+}
+
 /* Findings as "rule pointer;". */
 static inline pdr_rc note_rule(const pdr_doc_finding *finding, pdr_err *err,
                                void *arg)

@@ -208,24 +208,69 @@ TEST(folder_set, replaces_all_of_a_session_or_nothing)
     room_leave(&room);
 }
 
-TEST(folder_get, puts_bytes_aside_that_are_no_document)
+TEST(folder_get, leaves_a_damaged_file_untouched_and_says_which_byte)
 {
     COVERS("S-102");
     struct room room;
     pdr_folder *folder = NULL;
-    char aside[256];
+    pdr_session *session = NULL;
+    pdr_err err = PDR_ERR_INIT;
 
     room_enter(&room);
     folder = folder_of(&room, PDR_FOLDER_JSON, NULL);
     room_put_c(&room, "a.json", "{not-json");
-    assert_refused(PDR_ECORRUPT, "quarantined", "", folder, "a");
-    ASSERT(!room_has(&room, "a.json"));
-    ASSERT_SIZE(1, room_count(aside, &room, ".corrupt"));
-    ASSERT_INT(0, strncmp(aside, ".a.json.", 8));
-    room_assert(&room, aside, "{not-json");
-    assert_refused(PDR_ENOTFOUND, "no_session", "", folder, "a");
+    ASSERT_RC(PDR_ECORRUPT, pdr_folder_get(&session, NULL, folder,
+                                           pdr_str_c("a"), &err, NULL, NULL));
+    ASSERT_STR("damaged", err.reason);
+    ASSERT_INT(1, err.offset);
+    room_assert(&room, "a.json", "{not-json");
+    assert_list("session a.json a;\n", folder);
+    room_assert(&room, "a.json", "{not-json");
+    ASSERT(!room_has(&room, ".perdure.lock"));
     pdr_folder_close(folder);
     room_leave(&room);
+}
+
+enum writer { SETS, SETS_NEW, REMOVES, SETS_ASIDE, WRITERS };
+
+static pdr_rc write_as(enum writer writer, pdr_folder *folder, pdr_err *err)
+{
+    const pdr_generation none = {.exists = false};
+
+    if (writer == REMOVES)
+        return pdr_folder_remove(folder, pdr_str_c("a"), NULL, err);
+    if (writer == SETS_ASIDE)
+        return pdr_folder_set_aside(folder, pdr_str_c("a"), err);
+    return folder_put(folder, "a", FILE_OF("a", "{\"k\":2}"),
+                      writer == SETS_NEW ? &none : NULL, err);
+}
+
+TEST(folder_writers, set_a_damaged_file_aside_and_say_so)
+{
+    COVERS("S-102");
+    for (int writer = SETS; writer < WRITERS; writer++) {
+        struct room room;
+        pdr_folder *folder = NULL;
+        pdr_err err = PDR_ERR_INIT;
+        char aside[256];
+
+        room_enter(&room);
+        folder = folder_of(&room, PDR_FOLDER_JSON, NULL);
+        room_put_c(&room, "a.json", "{not-json");
+        ASSERT_RC(PDR_ECORRUPT, write_as((enum writer)writer, folder, &err));
+        ASSERT_STR("quarantined", err.reason);
+        ASSERT_INT(1, err.offset);
+        ASSERT_SIZE(1, room_count(aside, &room, ".corrupt"));
+        ASSERT_INT(0, strncmp(aside, ".a.json.", 8));
+        ASSERT(strstr(err.message, aside) != NULL);
+        room_assert(&room, aside, "{not-json");
+        ASSERT(!room_has(&room, "a.json"));
+        assert_refused(PDR_ENOTFOUND, "no_session", "", folder, "a");
+        ASSERT_RC(PDR_OK, write_as((enum writer)writer, folder, &err));
+        room_assert(&room, aside, "{not-json");
+        pdr_folder_close(folder);
+        room_leave(&room);
+    }
 }
 
 #define VERSION_OF(id, version)                                                \
@@ -321,7 +366,7 @@ static void put_good_file(void *arg)
     room_put_c(arg, "a.json", FILE_OF("a", "{\"k\":1}"));
 }
 
-TEST(folder_get, puts_no_good_file_aside_that_came_meanwhile)
+TEST(folder_set_aside, takes_no_good_file_that_came_meanwhile)
 {
     COVERS("S-104");
     struct room room;
@@ -331,7 +376,6 @@ TEST(folder_get, puts_no_good_file_aside_that_came_meanwhile)
 
     room_enter(&room);
     for (size_t at = 1; at < 20; at++) {
-        pdr_session *session = NULL;
         pdr_err err = PDR_ERR_INIT;
         pdr_rc rc = PDR_OK;
         room_put_c(&room, "a.json", "{");
@@ -340,10 +384,8 @@ TEST(folder_get, puts_no_good_file_aside_that_came_meanwhile)
         trick.arg = &room;
         folder = folder_of(&room, PDR_FOLDER_JSON, &trick);
         trick_arm(&trick, at, false, 0);
-        rc = pdr_folder_get(&session, NULL, folder, pdr_str_c("a"), &err, NULL,
-                            NULL);
+        rc = pdr_folder_set_aside(folder, pdr_str_c("a"), &err);
         changed |= rc != PDR_OK && strcmp("file_changed", err.reason) == 0;
-        pdr_session_free(session);
         pdr_folder_close(folder);
         if (trick_done(&trick))
             room_assert(&room, "a.json", FILE_OF("a", "{\"k\":1}"));

@@ -90,7 +90,7 @@ static void check_read(const char *key, const char *text)
 static void check_refused(const char *key, const char *reason, const char *path,
                           const char *text)
 {
-    pdr_rc rc = strcmp(reason, "quarantined") == 0       ? PDR_ECORRUPT
+    pdr_rc rc = strcmp(reason, "damaged") == 0           ? PDR_ECORRUPT
                 : strcmp(reason, "session_version") == 0 ? PDR_EVERSION
                                                          : PDR_EINVALID;
     struct room room;
@@ -102,7 +102,9 @@ static void check_refused(const char *key, const char *reason, const char *path,
     snprintf(name, sizeof(name), "%s.json", key);
     room_put_c(&room, name, text);
     assert_refused(rc, reason, path, folder, key);
-    ASSERT(room_has(&room, name) == (rc != PDR_ECORRUPT));
+    room_assert(&room, name, text);
+    if (rc == PDR_ECORRUPT)
+        assert_set_aside(NULL, &room, folder, key);
     pdr_folder_close(folder);
     room_leave(&room);
 }
@@ -120,6 +122,8 @@ static void check_history(unsigned messages, unsigned tail, const char *text)
                                          NULL, NULL));
     ASSERT_SIZE(messages, report.messages);
     ASSERT_SIZE(tail, report.tail_bytes);
+    room_assert(&room, "a.jsonl", text);
+    ASSERT_SIZE(0, room_count(NULL, &room, ".corrupt"));
     pdr_folder_close(folder);
     room_leave(&room);
 }
@@ -137,8 +141,8 @@ static void check_block(const char *head, const char *text)
                   word[2], word[3]) >= 2);
     if (strcmp(word[0], "read") == 0)
         check_read(word[1], text);
-    else if (strcmp(word[0], "quarantined") == 0)
-        check_refused(word[1], "quarantined", "", text);
+    else if (strcmp(word[0], "damaged") == 0)
+        check_refused(word[1], "damaged", "", text);
     else
         check_refused(word[1], word[2], word[3], text);
 }

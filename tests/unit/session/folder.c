@@ -136,7 +136,7 @@ TEST(folder_get, refuses_documents_that_are_no_sessions_and_keeps_them)
     room_leave(&room);
 }
 
-TEST(folder_get, puts_aside_what_is_no_document_of_the_format)
+TEST(folder_set_aside, takes_what_is_no_document_of_the_format)
 {
     static const char *const texts[] = {
         "",
@@ -157,9 +157,9 @@ TEST(folder_get, puts_aside_what_is_no_document_of_the_format)
     folder = folder_of(&room, PDR_FOLDER_JSON, NULL);
     for (size_t i = 0; i < PDR_COUNT(texts); i++) {
         room_put_c(&room, "a.json", texts[i]);
-        assert_refused(PDR_ECORRUPT, "quarantined", "", folder, "a");
-        assert_refused(PDR_ENOTFOUND, "no_session", "", folder, "a");
-        ASSERT_SIZE(1, room_count(aside, &room, ".corrupt"));
+        assert_refused(PDR_ECORRUPT, "damaged", "", folder, "a");
+        room_assert(&room, "a.json", texts[i]);
+        assert_set_aside(aside, &room, folder, "a");
         ASSERT_SIZE(strlen(".a.json.") + 32 + strlen(".corrupt"),
                     strlen(aside));
         room_assert(&room, aside, texts[i]);
@@ -169,29 +169,58 @@ TEST(folder_get, puts_aside_what_is_no_document_of_the_format)
     room_leave(&room);
 }
 
-TEST(folder_get, says_where_the_damage_is_and_where_the_file_went)
+TEST(folder_set_aside, leaves_every_other_file_alone)
+{
+    static const char *const texts[] = {
+        ONE,
+        FILE_OF("a", "{\"k\":NaN}"),
+        "[]",
+        "{\"type\":\"session\",\"session_id\":\"a\",\"state\":\"\xff\"}",
+    };
+    struct room room;
+    pdr_folder *folder = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    room_enter(&room);
+    folder = folder_of(&room, PDR_FOLDER_JSON, NULL);
+    for (size_t i = 0; i < PDR_COUNT(texts); i++) {
+        room_put_c(&room, "a.json", texts[i]);
+        ASSERT_RC(PDR_OK, pdr_folder_set_aside(folder, pdr_str_c("a"), &err));
+        room_assert(&room, "a.json", texts[i]);
+    }
+    ASSERT_RC(PDR_OK, pdr_folder_set_aside(folder, pdr_str_c("b"), &err));
+    ASSERT_RC(PDR_EINVALID, pdr_folder_set_aside(folder, pdr_str_c(""), &err));
+    ASSERT_STR("folder_key", err.reason);
+    pdr_folder_close(folder);
+    room_leave(&room);
+}
+
+TEST(folder_set, sets_a_damaged_file_aside_whatever_was_expected)
 {
     struct room room;
     pdr_folder *folder = NULL;
-    pdr_session *session = NULL;
+    pdr_generation read = {.exists = true};
     pdr_err err = PDR_ERR_INIT;
 
     room_enter(&room);
     folder = folder_of(&room, PDR_FOLDER_JSON, NULL);
     room_put_c(&room, "a.json", "{\"a\":[1,]}");
-    ASSERT_RC(PDR_ECORRUPT, pdr_folder_get(&session, NULL, folder,
-                                           pdr_str_c("a"), &err, NULL, NULL));
+    ASSERT_RC(PDR_ECORRUPT, folder_put(folder, "a", ONE, &read, &err));
+    ASSERT_STR("quarantined", err.reason);
     ASSERT_INT(8, err.offset);
     ASSERT(strstr(err.message, "'a.json' is damaged and was renamed to "
                                "'.a.json.") != NULL);
+    ASSERT_RC(PDR_ECONFLICT, folder_put(folder, "a", ONE, &read, &err));
+    ASSERT_RC(PDR_OK, folder_put(folder, "a", ONE, NULL, &err));
     pdr_folder_close(folder);
     room_leave(&room);
 }
 
-TEST(folder_get, keeps_damaged_files_where_they_are_beyond_a_hundred)
+TEST(folder_set_aside, keeps_damaged_files_where_they_are_beyond_a_hundred)
 {
     struct room room;
     pdr_folder *folder = NULL;
+    pdr_err err = PDR_ERR_INIT;
     char name[100];
 
     room_enter(&room);
@@ -203,8 +232,10 @@ TEST(folder_get, keeps_damaged_files_where_they_are_beyond_a_hundred)
     room_put_c(&room, ".x.json.zzz.corrupt", ""); /* somebody else's */
     room_put_c(&room, "a.json", "{");
     room_put_c(&room, "b.json", "{");
-    assert_refused(PDR_ECORRUPT, "quarantined", "", folder, "a");
-    assert_refused(PDR_ECORRUPT, "quarantine_full", "", folder, "b");
+    ASSERT_RC(PDR_ECORRUPT, pdr_folder_set_aside(folder, pdr_str_c("a"), &err));
+    ASSERT_STR("quarantined", err.reason);
+    ASSERT_RC(PDR_ECORRUPT, pdr_folder_set_aside(folder, pdr_str_c("b"), &err));
+    ASSERT_STR("quarantine_full", err.reason);
     room_assert(&room, "b.json", "{");
     pdr_folder_close(folder);
     room_leave(&room);
@@ -244,7 +275,7 @@ TEST(folder_get, keeps_files_with_values_that_it_does_not_take)
     }
     ASSERT_SIZE(0, room_count(NULL, &room, ".corrupt"));
     room_put(&room, "v.msgpack", pdr_str_n("\x81\xc1", 2));
-    assert_refused(PDR_ECORRUPT, "quarantined", "", folder, "v");
+    assert_refused(PDR_ECORRUPT, "damaged", "", folder, "v");
     pdr_folder_close(folder);
     room_leave(&room);
 }
@@ -263,27 +294,25 @@ TEST(folder_get, leaves_files_of_messages_alone)
     room_put(&room, "a.msgpack", pdr_str_n("\0\0\0\x03\xde\0\0", 7));
     assert_refused(PDR_EINVALID, "envelope", "", folder, "a");
     room_put(&room, "a.msgpack", pdr_str_n("\0\0\0\x01\x05", 5));
-    assert_refused(PDR_ECORRUPT, "quarantined", "", folder, "a");
+    assert_refused(PDR_ECORRUPT, "damaged", "", folder, "a");
     pdr_folder_close(folder);
     room_leave(&room);
 }
 
-TEST(folder_get, says_that_a_file_is_damaged_where_it_cannot_be_put_aside)
+TEST(folder_set_aside, keeps_the_file_where_there_is_no_lock_to_be_had)
 {
     struct room room;
     pdr_folder *folder = NULL;
-    pdr_session *session = NULL;
     pdr_err err = PDR_ERR_INIT;
 
     room_enter(&room);
     folder = folder_of(&room, PDR_FOLDER_JSON, NULL);
     room_put_c(&room, "a.json", "{");
-    /* As in a folder that can only be read: there is no lock to be had. */
+    /* As in a folder that can only be read. */
     ASSERT_INT(0, mkdir(room_path(&room, ".perdure.lock"), 0700));
-    ASSERT_RC(PDR_EIO, pdr_folder_get(&session, NULL, folder, pdr_str_c("a"),
-                                      &err, NULL, NULL));
+    assert_refused(PDR_ECORRUPT, "damaged", "", folder, "a");
+    ASSERT_RC(PDR_EIO, pdr_folder_set_aside(folder, pdr_str_c("a"), &err));
     ASSERT_STR("file_failed", err.reason);
-    ASSERT(strstr(err.message, "'a.json' is damaged") != NULL);
     room_assert(&room, "a.json", "{");
     ASSERT_INT(0, rmdir(room_path(&room, ".perdure.lock")));
     pdr_folder_close(folder);
@@ -299,7 +328,7 @@ TEST(folder_list, tells_of_a_file_that_a_crash_left_full_of_zeros)
     folder = folder_of(&room, PDR_FOLDER_MSGPACK, NULL);
     room_put(&room, "a.msgpack", pdr_str_n("\0\0\0\0\0\0\0\0", 8));
     assert_list("session a.msgpack a;\n", folder);
-    assert_refused(PDR_ECORRUPT, "quarantined", "", folder, "a");
+    assert_refused(PDR_ECORRUPT, "damaged", "", folder, "a");
     pdr_folder_close(folder);
     room_leave(&room);
 }
@@ -487,6 +516,8 @@ TEST(folder_names, take_an_old_file_only_if_it_says_whose_it_is)
     ASSERT_STR("key_collision", err.reason);
     room_put_c(&room, TWO_NAMES, "{"); /* damaged: it is not ours to rename */
     assert_refused(PDR_EINVALID, "key_collision", "", folder, OLD_KEY);
+    ASSERT_RC(PDR_EINVALID,
+              pdr_folder_set_aside(folder, pdr_str_c(OLD_KEY), &err));
     room_assert(&room, TWO_NAMES, "{");
     pdr_folder_close(folder);
     room_leave(&room);
@@ -504,7 +535,9 @@ TEST(folder_names, put_a_damaged_file_aside_whatever_stands_beside_it)
               folder_put(folder, OLD_KEY, FILE_OF(OLD_KEY, "{}"), NULL, &err));
     room_put_c(&room, TWO_NAMES, FILE_OF(NEW_KEY, "{}"));
     room_put_c(&room, FRESH_NAME, "{");
-    assert_refused(PDR_ECORRUPT, "quarantined", "", folder, OLD_KEY);
+    assert_refused(PDR_ECORRUPT, "damaged", "", folder, OLD_KEY);
+    ASSERT_RC(PDR_ECORRUPT,
+              pdr_folder_set_aside(folder, pdr_str_c(OLD_KEY), &err));
     ASSERT(!room_has(&room, FRESH_NAME));
     pdr_folder_close(folder);
     room_leave(&room);
@@ -903,6 +936,8 @@ static pdr_rc do_deed(enum deed deed, pdr_folder *folder, pdr_err *err)
         rc = pdr_folder_remove(folder, pdr_str_c("Abc"), NULL, err);
         break;
     case QUARANTINE:
+        rc = pdr_folder_set_aside(folder, pdr_str_c("Abc"), err);
+        break;
     case GET:
         rc = folder_text(&text, folder, "Abc", err);
         break;
@@ -943,7 +978,8 @@ static void check_after(enum deed deed, const struct room *room, pdr_rc rc)
     pdr_rc got = folder_text(&text, folder, "Abc", &err);
 
     if (deed == QUARANTINE) {
-        ASSERT(room_count(NULL, room, ".corrupt") == 1);
+        ASSERT_SIZE(1, room_count(NULL, room, ".corrupt") +
+                           room_has(room, "~session-ifrgg.json"));
     } else if (deed == REMOVE) {
         ASSERT(got == PDR_OK || (got == PDR_ENOTFOUND && rc != PDR_EIO));
     } else {
