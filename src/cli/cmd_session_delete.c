@@ -3,9 +3,12 @@
  *
  * WHY  One goes as a whole, and only as it was looked at: with --expect a
  *      session that somebody changed since stays. Many go by age, or because
- *      their time is over; who is at work on one keeps it.
+ *      their time is over; who is at work on one keeps it. Before many go,
+ *      somebody says yes to their number: on a terminal, or with --yes.
  */
 #include "session_parts.h"
+
+#include <unistd.h>
 
 #define MAX_TRIES 20 /* without --expect */
 
@@ -16,7 +19,7 @@ struct deletion {
     uint64_t expect; /* revision; 0: whichever */
     const char *older_than;
     bool expired, all_tenants;
-    bool dry_run;
+    bool dry_run, yes;
     uint64_t revision, entries; /* of what went */
     pdr_builder *named; /* owned; what a dry run would delete; an array */
 };
@@ -94,13 +97,70 @@ static pdr_rc name_one(void *arg, const pdr_head *head, pdr_err *err)
     return PDR_OK;
 }
 
-static pdr_rc delete_many(pdr_purge_report *out, struct deletion *d,
-                          int64_t age, pdr_err *err)
+/* The hint of who was not asked: the same command, and what it lacks. */
+static int refuse_many(const struct deletion *d, const char *count)
+{
+    const struct {
+        const char *option, *value;
+    } options[] = {{"--store", d->from.is_default ? NULL : d->from.uri},
+                   {"--key", d->from.key},
+                   {"--tenant", d->from.tenant},
+                   {"--older-than", d->older_than}};
+    const struct cli_problem problem = {"USAGE", "the arguments are wrong",
+                                        "not_confirmed", CLI_EXIT_USAGE, NULL};
+    pdr_buf hint = PDR_BUF_INIT(SIZE_MAX);
+    char why[120], word[CLI_WORD_MAX];
+
+    snprintf(why, sizeof(why),
+             "deleting %s needs --yes where nobody can be asked", count);
+    cli_put(&hint, "'perdure session delete");
+    for (size_t i = 0; i < CLI_COUNT(options); i++)
+        if (options[i].value != NULL)
+            cli_putf(&hint, " %s %s", options[i].option,
+                     cli_word(word, options[i].value, "VALUE"));
+    cli_putf(&hint, "%s%s --yes' deletes them; -n in place of --yes lists them",
+             d->expired ? " --expired" : "",
+             d->all_tenants ? " --all-tenants" : "");
+    cli_must(pdr_buf_append(&hint, pdr_str_n("", 1), NULL), NULL);
+    cli_report(d->cli, sto_name(&d->from), why, hint.ptr, &problem);
+    pdr_buf_dispose(&hint);
+    return CLI_EXIT_USAGE;
+}
+
+/* May so many go? 0, or the exit status of a refusal. */
+static int confirm_many(const struct deletion *d, uint64_t number)
+{
+    pdr_buf name = PDR_BUF_INIT(SIZE_MAX);
+    char digits[32], count[48], answer[256] = "";
+    bool is_yes = false;
+
+    snprintf(count, sizeof(count), "%s session%s", cli_number(digits, number),
+             number == 1 ? "" : "s");
+    if (!d->cli->tty_err || isatty(STDIN_FILENO) != 1)
+        return refuse_many(d, count);
+    cli_show(&name, pdr_str_c(sto_name(&d->from)), CLI_TEXT_LINE);
+    fprintf(stderr, "delete %s%s from %.*s? [y/N] ", count,
+            d->all_tenants ? " of all tenants" : "", (int)name.len, name.ptr);
+    if (fgets(answer, sizeof(answer), stdin) == NULL)
+        fputs("\n", stderr);
+    answer[strcspn(answer, "\r\n")] = '\0';
+    is_yes = strcasecmp(answer, "y") == 0 || strcasecmp(answer, "yes") == 0;
+    if (!is_yes && !d->cli->quiet)
+        fprintf(stderr, "perdure: %.*s: nothing was deleted\n", (int)name.len,
+                name.ptr);
+    pdr_buf_dispose(&name);
+    return is_yes ? 0 : CLI_EXIT_NEGATIVE;
+}
+
+/* Count what would go, ask, and delete by the same rule. `refused` gets the
+ * exit status if somebody said no. */
+static pdr_rc delete_many(pdr_purge_report *out, int *refused,
+                          struct deletion *d, int64_t age, pdr_err *err)
 {
     pdr_purge_opts how = {.expired = d->expired,
-                          .dry_run = d->dry_run,
+                          .dry_run = d->dry_run || !d->yes,
                           .now_ms = sto_now_ms(),
-                          .fn = name_one,
+                          .fn = d->dry_run ? name_one : NULL,
                           .arg = d};
     pdr_store *store = NULL;
     pdr_rc rc = sto_open(&store, &d->from, d->dry_run ? "ro" : "rw", err);
@@ -111,6 +171,16 @@ static pdr_rc delete_many(pdr_purge_report *out, struct deletion *d,
         how.changed_before_ms = how.now_ms - age;
     if (rc == PDR_OK)
         rc = pdr_purge(out, store, &how, err);
+    if (rc == PDR_OK && how.dry_run && !d->dry_run && out->removed > 0) {
+        *refused = confirm_many(d, out->removed);
+        /* Work that came while the question waited spares a session. What
+         * expired since then was not asked about. */
+        if (d->older_than != NULL)
+            how.now_ms = sto_now_ms();
+        how.dry_run = false;
+        if (*refused == 0)
+            rc = pdr_purge(out, store, &how, err);
+    }
     pdr_store_close(store);
     return rc;
 }
@@ -174,11 +244,11 @@ static int run_many(struct deletion *d)
                          "write 90s, 15m, 12h, 30d or 2w");
     cli_must(pdr_builder_new(&d->named, &err), &err);
     pdr_builder_array(d->named);
-    if (delete_many(&report, d, age, &err) != PDR_OK)
+    if (delete_many(&report, &status, d, age, &err) != PDR_OK)
         status = sto_fail(d->cli, &d->from, &err);
-    else if (cli_is_json(d->cli))
+    else if (status == 0 && cli_is_json(d->cli))
         print_purge(d, &report);
-    else if (!d->cli->quiet)
+    else if (status == 0 && !d->cli->quiet)
         print_many(d, &report);
     pdr_builder_free(d->named);
     return status;
@@ -267,6 +337,7 @@ static int run(struct cli *cli, int argc, char **argv)
                 "only if it has this revision"),
         CLI_FLAG('n', "dry-run", &d.dry_run,
                  "say what would be deleted, delete nothing"),
+        CLI_FLAG('y', "yes", &d.yes, "delete many without a question"),
         SES_STORE_ROWS(&d.from),
     };
     if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))

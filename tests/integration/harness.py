@@ -105,20 +105,27 @@ def _drain(masters):
     return [got[fd] for fd in masters]
 
 
-def run_on_terminal(command, env=None, columns=80, feed=None, **kwargs):
+def run_on_terminal(command, env=None, columns=80, feed=None, typed=None,
+                    **kwargs):
     """Standard output and standard error on a terminal each. `feed` is called
-    with the pipe to standard input."""
+    with the pipe to standard input; with `typed` that is a terminal, too, and
+    somebody types this."""
     out, out_slave = _open_terminal(columns)
     err, err_slave = _open_terminal(columns)
+    keys, keys_slave = _open_terminal(columns)
+    if typed is not None:
+        os.write(keys, typed)
     process = subprocess.Popen(command, env=environment(env), stdout=out_slave,
-                               stderr=err_slave, stdin=subprocess.PIPE,
-                               **kwargs)
+                               stderr=err_slave,
+                               stdin=(subprocess.PIPE if typed is None
+                                      else keys_slave), **kwargs)
     os.close(out_slave)
     os.close(err_slave)
     if feed is not None:
         feed(process.stdin)
-    process.stdin.close()
+    if typed is None:
+        process.stdin.close()
     texts = _drain([out, err])
-    os.close(out)
-    os.close(err)
+    for fd in (out, err, keys, keys_slave):
+        os.close(fd)
     return Result(process.wait(), texts[0], texts[1])

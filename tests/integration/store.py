@@ -880,7 +880,8 @@ def _():
     expect(session("import", "many.json", "--store", "desk.db"), 0, "",
            "perdure: desk.db: 40 sessions written, 1,600 entries\n")
     before = os.path.getsize("desk.db")
-    expect(session("delete", "--store", "desk.db", "--older-than", "0s"), 0,
+    expect(session("delete", "--store", "desk.db", "--older-than", "0s",
+                   "--yes"), 0,
            "desk.db: 40 sessions deleted, with 1,600 entries\n")
     info = parsed(store("info", "desk.db", "-o", "json"))
     assert info["freeBytes"] > before / 2, info
@@ -2271,11 +2272,12 @@ def _():
         "store": "desk.db", "sessions": 1, "entries": 3, "spared": 0,
         "dryRun": True, "named": [{"tenant": "acme",
                                    "session": "@dafx-weather@paris"}]}
-    got = parsed(session("delete", *args, "--older-than", "1w", "-o", "json"))
+    got = parsed(session("delete", *args, "--older-than", "1w", "-o", "json",
+                         "-y"))
     assert got == {"store": "desk.db", "tenant": "default", "sessions": 1,
                    "entries": 2, "spared": 0, "dryRun": False}, got
     assert len(ids(*args)) == 3
-    expect(session("delete", *args, "--expired", "--tenant", "acme"), 0,
+    expect(session("delete", *args, "--expired", "--tenant", "acme", "-y"), 0,
            "desk.db: 1 session deleted, with 3 entries\n")
     assert good(store("verify", "desk.db")).startswith(
         b"desk.db: sound; 3 sessions, 2 entries")
@@ -2296,7 +2298,92 @@ def _():
     assert parsed(session("delete", *args, "-n", "-o", "json")) == {
         "store": "desk.db", "sessions": 1, "entries": 2, "spared": 1,
         "dryRun": True, "named": [{"tenant": "default", "session": "plain-1"}]}
-    expect(session("delete", *args), 0, "desk.db" + line % "deleted")
+    expect(session("delete", *args, "-y"), 0, "desk.db" + line % "deleted")
+
+
+def answered(typed, *args):
+    return run_on_terminal([PERDURE, "session", "delete", *args,
+                            "--color", "never"], typed=typed)
+
+
+@tests.test("delete: many are asked about on a terminal, with their number")
+def _():
+    filled()
+    args = ["--store", "desk.db", "--older-than", "0s"]
+    question = "delete 3 sessions from desk.db? [y/N] "
+    for typed, end in ((b"n\n", ""), (b"\n", ""), (b"yess\n", ""),
+                       (b"x" * 300 + b"y\n", ""), (b"\x04", "\n")):
+        expect(answered(typed, *args), 1, "",
+               question + end + "perdure: desk.db: nothing was deleted\n")
+        assert len(ids("--store", "desk.db")) == 3, typed
+    got = answered(b"n\n", *args, "--all-tenants", "-q")
+    expect(got, 1, "", "delete 3 sessions of all tenants from desk.db? [y/N] ")
+    expect(answered(b"y\n", *args), 0,
+           "desk.db: 3 sessions deleted, with 2 entries\n", question)
+    assert ids("--store", "desk.db") == []
+    # Nothing to delete, and nothing to ask.
+    expect(answered(b"", *args), 0, "desk.db: 0 sessions deleted\n")
+    filled()
+    expect(answered(b"", *args, "--yes"), 0,
+           "desk.db: 3 sessions deleted, with 2 entries\n")
+    filled()
+    good(session("delete", "--store", "desk.db", "-q", "Ines"))
+    good(session("delete", "--store", "desk.db", "-q", "tomato-house"))
+    expect(answered(b"YES\n", *args), 0,
+           "desk.db: 1 session deleted, with 0 entries\n",
+           "delete 1 session from desk.db? [y/N] ")
+
+
+@tests.test("delete: many need --yes where nobody can be asked")
+def _():
+    filled("my desk.db")
+    args = ["--older-than", "0s", "--store", "my desk.db", "--tenant",
+            "default"]
+    command = ("perdure session delete --store \"my desk.db\" --tenant default "
+               "--older-than 0s")
+    text = ("perdure: my desk.db: deleting 3 sessions needs --yes where nobody "
+            "can be asked\nhint: '%s --yes' deletes them; -n in place of --yes "
+            "lists them\n" % command)
+    expect(session("delete", *args), 2, "", text)
+    # A terminal that nobody types on, or that shows no question.
+    assert run_on_terminal([PERDURE, "session", "delete", *args]).status == 2
+    got = problem("session", "delete", *args, status=2)
+    assert got["code"] == "USAGE" and got["reason"] == "not_confirmed", got
+    assert len(ids("--store", "my desk.db")) == 3
+    expect(session("delete", *args, "--expired"), 0,
+           "my desk.db: 0 sessions deleted\n")
+    expect(session("delete", *args, "-nyq"), 0,
+           "telegram:123:456\nInes\ntomato-house\n")
+    assert len(ids("--store", "my desk.db")) == 3
+    for option in ("-n", "--yes"):
+        shell = "%s %s" % (command.replace("perdure", PERDURE, 1), option)
+        assert run(["sh", "-c", shell]).status == 0
+    assert ids("--store", "my desk.db") == []
+
+
+@tests.test("delete: what changes while the question waits is spared")
+def _():
+    filled()
+
+    def change(number):
+        good(session("bag set", "--store", "desk.db", "-q", "Ines", "k",
+                     str(number)))
+    change(1)
+    command = [PERDURE, "session", "delete", "--store", "desk.db",
+               "--older-than", "0s"]
+    keys, slave = os.openpty()
+    process = subprocess.Popen(command, stdin=slave, stderr=slave,
+                               stdout=subprocess.PIPE, env=environment())
+    os.close(slave)
+    while b"[y/N]" not in os.read(keys, 1024):  # fails if it ends before
+        pass
+    time.sleep(0.01)  # a change of the same millisecond is no change
+    change(2)
+    os.write(keys, b"y\n")
+    out = process.communicate()[0]
+    os.close(keys)
+    assert out == b"desk.db: 2 sessions deleted, with 2 entries\n", out
+    assert ids("--store", "desk.db") == ["Ines"]
 
 
 @tests.test("trim: whole turns go from the beginning")
