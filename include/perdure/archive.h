@@ -101,11 +101,13 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_property_match(pdr_buf *out, bool *found,
 
 typedef struct pdr_export_opts {
     pdr_ref ref;
-    bool bare; /* without the wrapper that holds its properties */
+    bool bare;       /* without the wrapper that holds its properties */
+    bool no_entries; /* as if its history were empty: what stands around it */
 } pdr_export_opts;
 
 typedef struct pdr_export_report {
     uint64_t revision; /* that was written */
+    uint64_t epoch;
     uint64_t entries;
     uint64_t slots;
     uint64_t properties;

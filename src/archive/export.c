@@ -27,6 +27,7 @@ struct moment {
     struct pdr__compose compose;
     pdr_page *head;  /* owned */
     pdr_page *frame; /* owned; NULL: it has none */
+    bool no_entries;
 };
 
 /* Read a page of one row, or see that the session is gone. */
@@ -83,6 +84,7 @@ static void moment_begin(struct moment *m, pdr_store *store,
     m->compose.store = store;
     m->compose.frame = frame;
     m->compose.bare = opts->bare;
+    m->no_entries = opts->no_entries;
     m->compose.out = out;
     m->compose.fn = fn;
     m->compose.arg = arg;
@@ -110,6 +112,9 @@ static pdr_rc moment_look(struct moment *m, bool *moved, const pdr_ref *ref,
         return rc;
     c->head = &m->head->head;
     c->report.revision = c->head->revision;
+    c->report.epoch = c->head->epoch;
+    if (m->no_entries)
+        m->head->head.first_seq = m->head->head.next_seq;
     return take_frame(m, moved, err);
 }
 

@@ -394,6 +394,11 @@ static int get(struct bag *b)
     b->one.slot = b->at.key;
     if (status == 0)
         status = ses_one_find(&b->one, b->at.id);
+    if (status == 0 && b->one.store != NULL &&
+        !pdr_bag_has(b->one.bag, pdr_str_c(b->at.key))) {
+        b->one.slot = NULL; /* what stands beside messages is in no row */
+        status = ses_one_find(&b->one, b->at.id);
+    }
     if (status == 0 && find_value(&value, b, &err) != PDR_OK)
         status = fail(b, &err);
     if (status == 0)
@@ -516,10 +521,12 @@ static pdr_rc note_before(struct bag *b, pdr_err *err)
 }
 
 /* In a store the history is rows, and has a slot only where it is exported. No
- * change may make a session that cannot be exported any more. */
+ * change may make a session that cannot be exported any more; a slot that is in
+ * the way may be removed. */
 static pdr_rc check_slot(const struct bag *b, pdr_err *err)
 {
-    if (b->one.store == NULL || b->removes)
+    if (b->one.store == NULL ||
+        (b->removes && pdr_bag_has(b->one.bag, pdr_str_c(b->at.key))))
         return PDR_OK;
     return pdr_export_check_slot(b->one.store, &b->one.head->head.ref,
                                  pdr_str_c(b->at.key), err);

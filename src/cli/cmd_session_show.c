@@ -143,6 +143,10 @@ static void show_kind(struct show *s)
         cli_put(&s->line, ": nothing says which; every agent takes it, the "
                           "first id of a service decides");
     end_line(s, "kind");
+}
+
+static void show_shape(struct show *s)
+{
     begin_line(s);
     cli_put(&s->line, pdr_session_shape_name(s->info.shape));
     if (s->info.shape == PDR_SESSION_DOTNET_THREAD ||
@@ -259,21 +263,35 @@ static void show_bag(struct show *s)
     ses_tree_print(&s->tree, s->bag);
 }
 
-static void show_document(struct show *s)
+/* In a store, does its document say another id? */
+static bool has_own_id(const struct show *s)
 {
-    show_ids(s);
-    show_kind(s);
-    show_service(s);
-    show_history(s);
+    return s->one.store != NULL && s->info.id.len > 0 &&
+           !pdr_str_equal(pdr_buf_str(&s->info.id), s->one.head->head.ref.id);
 }
 
 static void print_table(struct show *s)
 {
     show_place(s);
-    if (s->one.store != NULL)
+    if (s->one.store != NULL) {
         ses_head_facts(&s->one.head->head, show_fact, s);
-    else
-        show_document(s);
+    } else {
+        show_ids(s);
+        show_kind(s);
+    }
+    if (has_own_id(s))
+        ses_label(s->tree.out, s->one.cli, s->tree.width, "own id",
+                  pdr_buf_str(&s->info.id));
+    if (s->one.session != NULL) {
+        show_shape(s);
+        show_service(s);
+    } else if (s->one.no_document.code != PDR_OK) {
+        begin_line(s);
+        cli_putf(&s->line, "none: %s", s->one.no_document.message);
+        end_line(s, "document");
+    }
+    if (s->one.store == NULL)
+        show_history(s);
     show_properties(s);
     show_bag(s);
 }
@@ -312,7 +330,14 @@ static void build_facts(pdr_builder *to, const struct show *s)
     if (o->store != NULL) {
         cli_member_text(to, "store", pdr_str_c(ses_from_name(o->from)));
         cli_member_text(to, "tenant", o->head->head.ref.tenant);
-        ses_head_members(to, &o->head->head);
+        ses_head_members(to, &o->head->head, pdr_value_count(s->bag));
+        if (has_own_id(s))
+            cli_member_text(to, "ownId", pdr_buf_str(&s->info.id));
+        if (o->session != NULL)
+            ses_info_service(to, &s->info);
+        if (o->no_document.code != PDR_OK)
+            cli_member_text(to, "documentError",
+                            pdr_str_c(o->no_document.message));
         build_properties(to, s);
         return;
     }

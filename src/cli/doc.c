@@ -280,6 +280,8 @@ pdr_str doc_count_name(pdr_str name)
 
 uint64_t doc_bytes(const pdr_value *value)
 {
+    const pdr_write_opts as_read = {.flags = PDR_BARE_TOKENS,
+                                    .layout = PDR_AS_READ};
     pdr_str raw = {NULL, 0};
     pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
     uint64_t bytes = 0;
@@ -288,7 +290,8 @@ uint64_t doc_bytes(const pdr_value *value)
         return 0;
     if (pdr_value_raw(&raw, value))
         return raw.len;
-    bytes = doc_json(value, &text).len;
+    cli_must(pdr_json_write(&text, value, &as_read, NULL), NULL);
+    bytes = text.len;
     pdr_buf_dispose(&text);
     return bytes;
 }

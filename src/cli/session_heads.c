@@ -332,7 +332,7 @@ static void add_json(struct heads *h, const pdr_head *head)
     cli_member_text(to, "entry", pdr_str_c("session"));
     if (h->how->all_tenants)
         cli_member_text(to, "tenant", head->ref.tenant);
-    ses_head_members(to, head);
+    ses_head_members(to, head, head->slots);
     cli_member_count(to, "properties", head->properties);
     pdr_builder_end(to);
     if (h->cli->output == CLI_OUTPUT_JSON)

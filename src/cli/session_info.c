@@ -102,11 +102,8 @@ void ses_info_free(struct ses_info *info)
     *info = (struct ses_info)SES_INFO_INIT;
 }
 
-void ses_info_members(pdr_builder *to, const struct ses_info *info)
+void ses_info_service(pdr_builder *to, const struct ses_info *info)
 {
-    if (info->id.len > 0)
-        cli_member_text(to, "id", pdr_buf_str(&info->id));
-    cli_member_text(to, "kind", pdr_str_c(pdr_session_kind_name(info->kind)));
     cli_member_text(to, "shape",
                     pdr_str_c(pdr_session_shape_name(info->shape)));
     if (info->service != NULL) {
@@ -117,6 +114,14 @@ void ses_info_members(pdr_builder *to, const struct ses_info *info)
         pdr_builder_name(to, pdr_str_c("unusedServiceId"));
         pdr_builder_value(to, info->unused);
     }
+}
+
+void ses_info_members(pdr_builder *to, const struct ses_info *info)
+{
+    if (info->id.len > 0)
+        cli_member_text(to, "id", pdr_buf_str(&info->id));
+    cli_member_text(to, "kind", pdr_str_c(pdr_session_kind_name(info->kind)));
+    ses_info_service(to, info);
     if (info->history != NULL)
         cli_member_count(to, "messages", pdr_value_count(info->history));
     if (info->history_err.code != PDR_OK)

@@ -222,7 +222,7 @@ pdr_rc ses_one_save(struct ses_one *o, const char *key, pdr_err *err)
 
 void ses_one_free(struct ses_one *o)
 {
-    if (o->folder != NULL)
+    if (o->folder != NULL || o->store != NULL)
         pdr_session_free(o->session);
     pdr_folder_close(o->folder);
     if (o->store != NULL)

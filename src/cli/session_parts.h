@@ -207,8 +207,10 @@ struct ses_one {
     pdr_store *store;     /* owned; NULL: it is in no store */
     const char *key;      /* of the session in the folder, id in the store */
     const char *slot;     /* of a store, read only this one; NULL: all */
-    pdr_session *session; /* NULL: it is in a store */
+    pdr_session *session; /* owned unless in a file; without its messages if in
+                             a store, and NULL where no document has it */
     pdr_page *head;       /* owned; of a session in a store */
+    pdr_err no_document;  /* why a session in a store has none; else PDR_OK */
     pdr_bag *bag;         /* of the session; owned if in a store */
     pdr_generation generation; /* of the file that it was read from */
     uint64_t revision;         /* that was read from the store */
@@ -293,7 +295,7 @@ pdr_rc ses_store_value(pdr_value **out, pdr_str text, pdr_err *err);
  * them, else a text as it is; owned. */
 pdr_rc ses_store_sought(pdr_value **out, pdr_str text, pdr_err *err);
 
-/* Head and bag of a session, all of one moment. */
+/* Head, bag and, unless it is for one slot, session, all of one moment. */
 pdr_rc ses_store_load(struct ses_one *o, pdr_err *err);
 /* Commit one slot as the bag has it, on the revision that was read. */
 pdr_rc ses_store_save(struct ses_one *o, const char *key, pdr_err *err);
@@ -304,8 +306,8 @@ pdr_rc ses_store_properties(pdr_value **out, const struct ses_one *o,
 /* What a head says, a label and a text at a time. */
 typedef void (*ses_fact_fn)(void *arg, const char *label, const char *text);
 void ses_head_facts(const pdr_head *head, ses_fact_fn fn, void *arg);
-/* The same as members, but for the properties. */
-void ses_head_members(pdr_builder *to, const pdr_head *head);
+/* The same as members, but for the properties. `slots`: how many there are. */
+void ses_head_members(pdr_builder *to, const pdr_head *head, uint64_t slots);
 const char *ses_state_name(pdr_session_state state);
 
 /* --- lists of a store (session_heads.c) ----------------------------------- */
@@ -419,8 +421,10 @@ pdr_session *ses_session_in(const pdr_value *value);
 /* A service id for people: a text as it is, an object as JSON. */
 pdr_str ses_service_text(const pdr_value *id, pdr_buf *scratch);
 
-/* Members that every output of a session has. */
+/* Members that every output of a session has; those of its shape and service
+ * alone. */
 void ses_info_members(pdr_builder *to, const struct ses_info *info);
+void ses_info_service(pdr_builder *to, const struct ses_info *info);
 
 /* 64 hex digits; `out` has 65 bytes. */
 const char *ses_generation_text(char *out, const pdr_generation *generation);

@@ -1,12 +1,13 @@
 /*
  * session_store.c - one session in a store: its head, its bag.
  *
- * WHY  In a store a session is no document but rows. Of these, a verb reads the
- *      head and the slots that it needs, and makes a bag of them, so that what
- *      works on bags works here as it does on files.
+ * WHY  In a store a session is not a document but rows. Of these, a verb reads
+ *      the head and what it needs of the bag, so that what works on bags works
+ *      here as it does on files. Who looks at all of it sees what its file
+ *      would show: the document that an export writes, but for the entries.
  *
- * A bag of many slots comes in several pages. Each tells the revision that it
- * was read at; if somebody wrote in between, all is read again.
+ * Each part tells the revision that it was read at; if somebody wrote in
+ * between, all is read again.
  */
 #include "session_parts.h"
 
@@ -72,11 +73,12 @@ static void put_slots(pdr_buf *out, const pdr_page *page)
     }
 }
 
-/* The slots as the text of an object. `*same` is false if they are of another
- * revision than the head. */
-static pdr_rc read_slots(pdr_buf *out, bool *same, const struct ses_one *o,
+/* The slots, or the one of this key, as an object. `*same` is false if they are
+ * of another revision than the head. */
+static pdr_rc read_slots(pdr_value **out, bool *same, const struct ses_one *o,
                          pdr_str key, pdr_err *err)
 {
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
     pdr_query query = {.what = PDR_READ_SLOTS,
                        .ref = o->head->head.ref,
                        .limit = PAGE_ROWS,
@@ -84,8 +86,7 @@ static pdr_rc read_slots(pdr_buf *out, bool *same, const struct ses_one *o,
     pdr_page *page = NULL, *last = NULL;
     pdr_rc rc = PDR_OK;
 
-    *same = true;
-    cli_put(out, "{");
+    cli_put(&text, "{");
     do {
         rc = pdr_store_read(&page, o->store, &query, err);
         pdr_page_free(last); /* the cursor was its */
@@ -94,26 +95,58 @@ static pdr_rc read_slots(pdr_buf *out, bool *same, const struct ses_one *o,
             break;
         *same = page->head.revision == o->head->head.revision &&
                 page->head.epoch == o->head->head.epoch;
-        put_slots(out, page);
+        put_slots(&text, page);
         query.after = page->next;
     } while (*same && query.after.ptr != NULL);
-    cli_put(out, "}");
+    cli_put(&text, "}");
     pdr_page_free(page);
-    return rc == PDR_ENOTFOUND && strcmp(err->reason, "no_slot") == 0 ? PDR_OK
-                                                                      : rc;
+    if (rc == PDR_ENOTFOUND && strcmp(err->reason, "no_slot") == 0)
+        rc = PDR_OK;
+    if (rc == PDR_OK)
+        rc = ses_store_value(out, pdr_buf_str(&text), err);
+    pdr_buf_dispose(&text);
+    return rc;
 }
 
-static pdr_rc make_bag(struct ses_one *o, pdr_buf *text, pdr_err *err)
+/* The session as its document has it, and its bag, where messages that are
+ * entries are left out. Neither if an export would fail, or give no session. */
+static pdr_rc read_document(pdr_value **bag, bool *same, struct ses_one *o,
+                            pdr_err *err)
 {
-    pdr_value *value = NULL;
-    pdr_rc rc = ses_store_value(&value, pdr_buf_str(text), err);
+    const pdr_head *head = &o->head->head;
+    const pdr_export_opts how = {
+        .ref = head->ref, .bare = true, .no_entries = true};
+    pdr_export_report done = {.revision = 0};
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+    pdr_value *document = NULL;
+    char messages[80];
+    pdr_rc rc = pdr_export(&done, o->store, &how, err, pdr_write_buf, &text);
 
-    pdr_bag_free(o->bag);
-    o->bag = NULL;
+    *same = rc != PDR_OK ||
+            (done.revision == head->revision && done.epoch == head->epoch);
     if (rc == PDR_OK)
-        rc = pdr_bag_from_value(&o->bag, value, err);
-    pdr_value_free(value);
-    return rc;
+        rc = ses_store_value(&document, pdr_buf_str(&text), err);
+    pdr_session_free(o->session);
+    o->session = document != NULL ? ses_session_in(document) : NULL;
+    if (o->session != NULL) {
+        const char *key = pdr_session_history_key(o->session);
+        const pdr_value *slot = NULL;
+        *bag = pdr_bag_snapshot(pdr_session_bag(o->session));
+        slot = pdr_value_get_c(*bag, key);
+        snprintf(messages, sizeof(messages), "/%s/messages", key);
+        if (head->first_seq < head->next_seq && slot != NULL &&
+            pdr_value_get_c(slot, "messages") != NULL)
+            rc = pdr_value_count(slot) == 1
+                     ? pdr_value_remove(bag, pdr_str_c(key), err)
+                     : pdr_pointer_remove(bag, pdr_str_c(messages), err);
+    }
+    pdr_value_free(document);
+    pdr_buf_dispose(&text);
+    if (rc != PDR_EINVALID &&
+        (rc != PDR_ECORRUPT || strcmp(err->reason, "bad_frame") != 0))
+        return rc;
+    o->no_document = *err;
+    return PDR_OK;
 }
 
 static pdr_rc load_once(bool *same, struct ses_one *o, pdr_str key,
@@ -121,19 +154,24 @@ static pdr_rc load_once(bool *same, struct ses_one *o, pdr_str key,
 {
     const pdr_query query = {.what = PDR_READ_HEAD,
                              .ref = sto_ref(&o->from->store, o->key)};
-    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+    pdr_value *bag = NULL;
     pdr_rc rc = PDR_OK;
 
     pdr_page_free(o->head);
+    pdr_bag_free(o->bag);
     o->head = NULL;
+    o->bag = NULL;
+    *same = true;
     rc = pdr_store_read(&o->head, o->store, &query, err);
-    if (rc == PDR_OK)
-        rc = read_slots(&text, same, o, key, err);
+    if (rc == PDR_OK && key.ptr == NULL)
+        rc = read_document(&bag, same, o, err);
+    if (rc == PDR_OK && *same && bag == NULL)
+        rc = read_slots(&bag, same, o, key, err);
     if (rc == PDR_OK && *same)
-        rc = make_bag(o, &text, err);
+        rc = pdr_bag_from_value(&o->bag, bag, err);
     if (rc == PDR_OK)
         o->revision = o->head->head.revision;
-    pdr_buf_dispose(&text);
+    pdr_value_free(bag);
     return rc;
 }
 
@@ -354,7 +392,7 @@ static void lease_member(pdr_builder *to, const pdr_lease *lease)
     pdr_builder_end(to);
 }
 
-void ses_head_members(pdr_builder *to, const pdr_head *h)
+void ses_head_members(pdr_builder *to, const pdr_head *h, uint64_t slots)
 {
     cli_member_text(to, "id", h->ref.id);
     if (h->agent.ptr != NULL)
@@ -372,7 +410,7 @@ void ses_head_members(pdr_builder *to, const pdr_head *h)
     lease_member(to, &h->lease);
     cli_member_count(to, "entries", h->next_seq - h->first_seq);
     cli_member_count(to, "firstEntry", h->first_seq);
-    cli_member_count(to, "slots", h->slots);
+    cli_member_count(to, "slots", slots);
     cli_member_count(to, "completions", h->completions);
     cli_member_count(to, "journal", h->journal_next - h->journal_first);
     cli_member_count(to, "stream", h->stream_next - h->stream_first);

@@ -1231,6 +1231,8 @@ expires   2026-01-02T00:00:00Z
 lease     held by 'worker 1' until 2026-01-01T00:00:30Z, fence 3
 work      2 steps in the journal, 1 delta in the stream, 2 operations wait
 history   3 entries, number 1 to 3, 3 correlation ids
+document  none: the frame of the session cannot be used: at byte 0 of it stands
+          no version; verify the store and restore a backup
 metadata  {"tags": [1, 2], "team": "north"}
 bag       2 slots, 51 bytes
 ├─ memory         17 bytes  object, 1 member
@@ -1242,8 +1244,10 @@ bag       2 slots, 51 bytes
     assert (got["store"], got["tenant"], got["journal"], got["inbox"]) == (
         "desk.db", "acme", 2, 2), got
     assert [slot["key"] for slot in got["bag"]] == ["memory", "odd \0 🌧"]
+    assert got["documentError"].startswith("the frame of the session"), got
     text = good(session("show", "--store", "desk.db", "plain-1")).decode()
-    assert "\nhistory   2 entries, number 1 to 2\nbag       0 slots" in text
+    assert ("\nhistory   2 entries, number 1 to 2\nshape     native\n"
+            "service   none\nbag       0 slots") in text, text
     talk("new.db")
     assert good(session("show", "--store", "new.db", "talk", "-o", "raw")) \
         == read(TALK) + b"\n"
@@ -1404,8 +1408,8 @@ def _():
     filled()
     args = ["--store", "desk.db"]
     expect(session("bag keys", *args, "tomato-house"), 0,
-           "KEY       KIND    PARTS  BYTES\ntodo      object      2     63\n"
-           "watering  object      4     59\n")
+           "KEY       KIND    PARTS  BYTES\nwatering  object      4     59\n"
+           "todo      object      2     63\n")
     expect(session("bag get", *args, "tomato-house", "watering", "/litres"), 0,
            "36.0\n")
     expect(session("bag get", *args, "--generation", "--text", "tomato-house",
@@ -2384,6 +2388,100 @@ def _():
     os.close(keys)
     assert out == b"desk.db: 2 sessions deleted, with 2 entries\n", out
     assert ids("--store", "desk.db") == ["Ines"]
+
+
+# --- what a file shows, a store shows ----------------------------------------
+
+def python_document(service, state):
+    return {"type": "session", "session_id": "own", "state": state,
+            "service_session_id": service}
+
+
+VIEWS = {
+    "beside-messages": python_document("conv_81", {
+        "in_memory": {"messages": [message("hej")], "cursor": 7,
+                      "notes": {"k": [1, 2]}}, "w": {"x": 1}}),
+    "messages-alone": python_document(None, {
+        "w": 1, "in_memory": {"messages": [message("hej")]}}),
+    "no-messages": python_document({"a": "b"}, {
+        "w": 1, "in_memory": {"foo": 1}, "b": 2}),
+    "empty-messages": python_document("_agent_local_chat_history", {
+        "in_memory": {"messages": []}}),
+    "null-slot": python_document("x", {"in_memory": None}),
+    "no-slot": python_document(None, {}),
+    "dotnet": {"conversationId": "conv_9", "stateBag": {
+        "InMemoryChatHistoryProvider": {"messages": [], "more": True},
+        "in_memory": {"q": 1}}},
+    "thread": {"service_thread_id": "thr_1",
+               "chat_message_store_state": {"messages": [], "z": 1}},
+    "wrapper": {"session": python_document("conv_3", {"k": 1}),
+                "additionalProperties": {"team": "garden"}},
+}
+HISTORY = ("in_memory", "InMemoryChatHistoryProvider")
+
+
+def without_messages(bag):
+    """A bag of JSON output, but for messages of the history, which in a store
+    are entries, and for the bytes of what holds them."""
+    left = []
+    for slot in bag:
+        parts = slot.get("parts", [])
+        if slot["key"] in HISTORY:
+            kept = [part for part in parts
+                    if part["key"] != "messages" or part["count"] == 0]
+            if parts and not kept:
+                continue
+            slot = dict(slot, bytes=0)
+            if kept:
+                slot.update(parts=kept, count=len(kept))
+        left.append(slot)
+    return left
+
+
+@tests.test("show: a session in a store shows what its file shows")
+def _():
+    for name, document in VIEWS.items():
+        write("a.json", document)
+        quiet(session("import", "a.json", "--store", "desk.db", "--id", name))
+        file = parsed(session("show", "--file", "a.json", "-o", "json"))
+        stored = parsed(session("show", "--store", "desk.db", name, "-o",
+                                "json"))
+        for member in ("shape", "kind", "serviceId", "unusedServiceId",
+                       "properties"):
+            assert file.get(member) == stored.get(member), (name, member)
+        assert file.get("id") == stored.get("ownId"), (name, stored)
+        bag = without_messages(file["bag"])
+        assert without_messages(stored["bag"]) == bag, (name, bag, stored)
+        assert stored["slots"] == len(bag), stored
+        keys = parsed(session("bag keys", "--store", "desk.db", name, "-o",
+                              "json"))
+        assert [slot["key"] for slot in keys["slots"]] == [
+            slot["key"] for slot in bag], keys
+        for slot in keys["slots"]:
+            assert session("bag get", "--store", "desk.db", name,
+                           slot["key"]).status == 0, slot
+        for label in ("shape", "service"):
+            lines = [re.search(r"^%s .*(\n  .*)*" % label, good(session(
+                "show", *place, "--depth", "1")).decode(), re.M).group()
+                     for place in (["--file", "a.json"],
+                                   ["--store", "desk.db", name])]
+            assert lines[0] == lines[1], lines
+
+
+@tests.test("bag: what stands beside the messages is shown, and not changed")
+def _():
+    write("a.json", VIEWS["beside-messages"])
+    quiet(session("import", "a.json", "--store", "desk.db"))
+    place = ["--store", "desk.db", "own", "in_memory"]
+    expect(session("bag get", *place, "/notes"), 0,
+           '{\n  "k": [\n    1,\n    2\n  ]\n}\n')
+    for args in (["bag set", *place, "/cursor", "8"], ["bag rm", *place],
+                 ["bag rm", *place, "/cursor", "-n"]):
+        got = session(*args)
+        assert (got.status, got.out) == (6, b""), got
+        assert b"perdure session log" in got.err, got
+    expect(session("show", "--store", "desk.db", "own", "-o", "raw"), 0,
+           read("a.json").decode() + "\n")
 
 
 @tests.test("trim: whole turns go from the beginning")

@@ -85,6 +85,29 @@ TEST(export_frame, tells_what_it_wrote)
     pdr_store_close(store);
 }
 
+TEST(export_frame, shows_what_stands_around_the_history_without_it)
+{
+    const pdr_export_opts opts = {.ref = {.id = pdr_str_c("d")},
+                                  .no_entries = true};
+    pdr_store *store = hand_store(&dotnet);
+    pdr_buf out = PDR_BUF_INIT(SIZE_MAX);
+    pdr_export_report report = {0};
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_OK,
+              pdr_export(&report, store, &opts, &err, pdr_write_buf, &out));
+    ASSERT_TEXT("{\"conversationId\":null, \"stateBag\": { \"a\" : "
+                "{\"n\": 1e0}\t,\"InMemoryChatHistoryProvider\":"
+                "{\"messages\":[ ]},\n\"z\":  [ 1 ]\r\n}, \"x\":1.50}\n",
+                pdr_buf_str(&out));
+    ASSERT_INT(0, report.entries);
+    ASSERT_INT(2, report.slots);
+    ASSERT_INT(1, report.revision);
+    ASSERT_INT(1, report.epoch);
+    pdr_buf_dispose(&out);
+    pdr_store_close(store);
+}
+
 TEST(export_frame, leaves_out_rows_that_are_gone)
 {
     pdr_store *store = hand_store(&dotnet);
