@@ -66,6 +66,7 @@ void cli_setup_streams(struct cli *cli)
 
     cli->tty_out = isatty(STDOUT_FILENO) == 1;
     cli->tty_err = isatty(STDERR_FILENO) == 1;
+    cli_text_setup(cli->tty_out, cli->tty_err);
     cli->width = terminal_width();
     cli->utf8 =
         cli_is_utf8(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG"));
@@ -186,7 +187,7 @@ static void report_json(const char *what, const char *why, const char *hint,
     cli_must(pdr_builder_finish(&object, to, &err), &err);
     pdr_buf_clear(&text);
     cli_must(pdr_json_write(&text, object, NULL, &err), &err);
-    fprintf(stderr, "%.*s\n", (int)text.len, text.ptr);
+    cli_fprintf(stderr, "%.*s\n", (int)text.len, text.ptr);
     pdr_value_free(object);
     pdr_builder_free(to);
     pdr_buf_dispose(&text);
@@ -212,7 +213,7 @@ void cli_report(const struct cli *cli, const char *what, const char *why,
                  cli_off(colored));
         cli_show(&line, pdr_str_c(hint), CLI_TEXT_LINE);
     }
-    fprintf(stderr, "%.*s\n", (int)line.len, line.ptr);
+    cli_fprintf(stderr, "%.*s\n", (int)line.len, line.ptr);
     pdr_buf_dispose(&line);
 }
 

@@ -216,7 +216,8 @@ static inline const char *cli_off(bool colored)
 }
 
 /* Text of a document to standard output. On a terminal, control characters
- * other than LF and TAB are escaped, unless the output is raw. */
+ * other than LF and TAB and invisible ones are escaped, unless the output is
+ * raw. */
 void cli_print(const struct cli *cli, pdr_str text);
 
 /* A value as compact JSON to standard output, without a line end. */
@@ -288,11 +289,15 @@ const char *cli_hint(const pdr_err *err, pdr_str input, int64_t base);
 /* --- text (text.c) ------------------------------------------------------- */
 
 enum cli_text_mode {
-    CLI_TEXT_LINE,   /* one line: LF and TAB are escaped too */
-    CLI_TEXT_JSON,   /* between the quotes of a JSON string */
-    CLI_TEXT_SOURCE, /* as LINE, but a TAB is four spaces */
-    CLI_TEXT_PAGE    /* LF and TAB stay */
+    CLI_TEXT_LINE,    /* one line: LF and TAB are escaped too */
+    CLI_TEXT_JSON,    /* between the quotes of a JSON string */
+    CLI_TEXT_SOURCE,  /* as LINE, but a TAB is four spaces */
+    CLI_TEXT_PAGE,    /* LF and TAB stay */
+    CLI_TEXT_TERMINAL /* as PAGE, on a terminal whatever standard output is */
 };
+
+/* Which streams are terminals: invisible characters are escaped there only. */
+void cli_text_setup(bool out, bool err);
 
 /* How one character of a text is shown. */
 struct cli_glyph {
@@ -342,6 +347,10 @@ bool cli_is_text(pdr_str input, int64_t at);
 
 /* Bytes at the end of `text` that are the front of a character. */
 size_t cli_cut_len(pdr_str text);
+
+/* As fprintf(), for text that went through cli_show(). That made it fit for
+ * standard output; on another terminal, what is invisible is escaped here. */
+void cli_fprintf(FILE *out, const char *fmt, ...) PDR_PRINTF(2, 3);
 
 /* Append bytes that are ours. */
 void cli_put(pdr_buf *out, const char *text);

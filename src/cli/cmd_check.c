@@ -451,7 +451,7 @@ static void print_advice(const struct report *r, const pdr_err *err)
     pdr_buf line = PDR_BUF_INIT(SIZE_MAX);
 
     put_position(&line, r, err->offset, pdr_str_c(err->path));
-    printf("%.*s", (int)line.len, line.ptr);
+    cli_fprintf(stdout, "%.*s", (int)line.len, line.ptr);
     pdr_buf_dispose(&line);
     print_hint(r, hint_for(r, err));
 }

@@ -212,9 +212,9 @@ static void say_guess(const struct convert *c)
         return;
     cli_show(&line, pdr_str_c(cli_input_name(c->in_path)), CLI_TEXT_LINE);
     cli_progress_wipe();
-    fprintf(stderr, "perdure: %.*s: %s (%s), %s\n", (int)line.len, line.ptr,
-            cli_form_title(&c->from.format), c->from.format.name,
-            cli_by_text(c->from.by));
+    cli_fprintf(stderr, "perdure: %.*s: %s (%s), %s\n", (int)line.len, line.ptr,
+                cli_form_title(&c->from.format), c->from.format.name,
+                cli_by_text(c->from.by));
     pdr_buf_dispose(&line);
 }
 
@@ -270,15 +270,16 @@ static void print_summary(const struct convert *c)
              c->to.format.name);
     put_documents(&line, c);
     cli_putf(&line, ", %s in", cli_size(number, c->in.bytes));
-    fprintf(stderr, "%.*s, %s out\n", (int)line.len, line.ptr,
-            cli_size(number, c->out.bytes));
+    cli_fprintf(stderr, "%.*s, %s out\n", (int)line.len, line.ptr,
+                cli_size(number, c->out.bytes));
     cli_tell_respelled(out_name(c), &c->lost);
     /* Any text is valid MessagePack, number by number. */
     if (c->from.by != CLI_BY_OPTION)
         doubt(hint, sizeof(hint), c);
     if (hint[0] != '\0')
-        fprintf(stderr, "%shint:%s %s\n", cli_on(c->cli->color_err, CLI_CYAN),
-                cli_off(c->cli->color_err), hint);
+        cli_fprintf(stderr, "%shint:%s %s\n",
+                    cli_on(c->cli->color_err, CLI_CYAN),
+                    cli_off(c->cli->color_err), hint);
     pdr_buf_dispose(&line);
     pdr_buf_dispose(&name);
 }
@@ -316,7 +317,7 @@ static void print_report(const struct convert *c)
     cli_must(pdr_builder_finish(&object, to, &err), &err);
     cli_must(pdr_json_write(&text, object, NULL, &err), &err);
     /* Standard output may be taken by the documents. */
-    fprintf(is_file ? stdout : stderr, "%.*s\n", (int)text.len, text.ptr);
+    cli_fprintf(is_file ? stdout : stderr, "%.*s\n", (int)text.len, text.ptr);
     pdr_buf_dispose(&text);
     pdr_value_free(object);
     pdr_builder_free(to);

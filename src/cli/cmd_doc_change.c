@@ -135,7 +135,7 @@ static void print_summary(const struct change *c)
         cli_putf(&line, " has %s", cli_size(size, c->bytes));
     }
     cli_put(&line, "\n");
-    fwrite(line.ptr, 1, line.len, report_stream(c));
+    cli_fprintf(report_stream(c), "%.*s", (int)line.len, line.ptr);
     pdr_buf_dispose(&line);
 }
 
@@ -165,7 +165,7 @@ static void warn_left(const struct change *c, size_t count, uint64_t reader)
     }
     cli_put(&line, "\n");
     fflush(stdout);
-    fwrite(line.ptr, 1, line.len, stderr);
+    cli_fprintf(stderr, "%.*s", (int)line.len, line.ptr);
     pdr_buf_dispose(&line);
 }
 
@@ -205,7 +205,7 @@ static void print_report(struct change *c)
     pdr_builder_end(to);
     cli_must(pdr_builder_finish(&object, to, &err), &err);
     cli_must(pdr_json_write(&text, object, NULL, &err), &err);
-    fprintf(report_stream(c), "%.*s\n", (int)text.len, text.ptr);
+    cli_fprintf(report_stream(c), "%.*s\n", (int)text.len, text.ptr);
     pdr_buf_dispose(&text);
     pdr_value_free(object);
     pdr_builder_free(to);
@@ -326,7 +326,8 @@ static int change_doc(struct change *c, const struct doc *d)
         return 0;
     }
     if (c->report.len > 0)
-        fwrite(c->report.ptr, 1, c->report.len, report_stream(c));
+        cli_fprintf(report_stream(c), "%.*s", (int)c->report.len,
+                    c->report.ptr);
     if (!c->cli->quiet)
         print_summary(c);
     warn_left(c, c->left.ours, PDR_READER_ANY);

@@ -137,9 +137,10 @@ static void print_summary(const struct conversion *c)
     pdr_buf name = PDR_BUF_INIT(SIZE_MAX);
 
     cli_show(&name, pdr_str_c(out_name(c)), CLI_TEXT_LINE);
-    fprintf(stderr, "perdure: %.*s: %s, %s session%s, %s", (int)name.len,
-            name.ptr, shape_words[c->shape], cli_number(digits, c->sessions),
-            c->sessions == 1 ? "" : "s", cli_size(size, c->bytes));
+    cli_fprintf(stderr, "perdure: %.*s: %s, %s session%s, %s", (int)name.len,
+                name.ptr, shape_words[c->shape],
+                cli_number(digits, c->sessions), c->sessions == 1 ? "" : "s",
+                cli_size(size, c->bytes));
     if (c->warnings > 0)
         fprintf(stderr, ", %s warning%s", cli_number(digits, c->warnings),
                 c->warnings == 1 ? "" : "s");
@@ -425,7 +426,7 @@ static int finish(struct conversion *c, pdr_rc rc, const pdr_err *err)
 {
     put_rest(c);
     if (c->report.len > 0)
-        fwrite(c->report.ptr, 1, c->report.len, stderr);
+        cli_fprintf(stderr, "%.*s", (int)c->report.len, c->report.ptr);
     if (rc != PDR_OK)
         return fail(c, err);
     if (c->list != NULL)

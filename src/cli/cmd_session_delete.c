@@ -139,15 +139,16 @@ static int confirm_many(const struct deletion *d, uint64_t number)
     if (!d->cli->tty_err || isatty(STDIN_FILENO) != 1)
         return refuse_many(d, count);
     cli_show(&name, pdr_str_c(sto_name(&d->from)), CLI_TEXT_LINE);
-    fprintf(stderr, "delete %s%s from %.*s? [y/N] ", count,
-            d->all_tenants ? " of all tenants" : "", (int)name.len, name.ptr);
+    cli_fprintf(stderr, "delete %s%s from %.*s? [y/N] ", count,
+                d->all_tenants ? " of all tenants" : "", (int)name.len,
+                name.ptr);
     if (fgets(answer, sizeof(answer), stdin) == NULL)
         fputs("\n", stderr);
     answer[strcspn(answer, "\r\n")] = '\0';
     is_yes = strcasecmp(answer, "y") == 0 || strcasecmp(answer, "yes") == 0;
     if (!is_yes && !d->cli->quiet)
-        fprintf(stderr, "perdure: %.*s: nothing was deleted\n", (int)name.len,
-                name.ptr);
+        cli_fprintf(stderr, "perdure: %.*s: nothing was deleted\n",
+                    (int)name.len, name.ptr);
     pdr_buf_dispose(&name);
     return is_yes ? 0 : CLI_EXIT_NEGATIVE;
 }

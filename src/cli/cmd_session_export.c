@@ -186,10 +186,10 @@ static pdr_rc leave_out(struct export *e, const char *what, pdr_rc rc,
     cli_show(&name, pdr_str_c(what), CLI_TEXT_LINE);
     cli_show(&why, pdr_str_c(err->message), CLI_TEXT_LINE);
     if (!cli_is_json(e->cli))
-        fprintf(stderr, "%swarning:%s %.*s was left out: %.*s\n",
-                cli_on(e->cli->color_err, CLI_YELLOW),
-                cli_off(e->cli->color_err), (int)name.len, name.ptr,
-                (int)why.len, why.ptr);
+        cli_fprintf(stderr, "%swarning:%s %.*s was left out: %.*s\n",
+                    cli_on(e->cli->color_err, CLI_YELLOW),
+                    cli_off(e->cli->color_err), (int)name.len, name.ptr,
+                    (int)why.len, why.ptr);
     pdr_buf_dispose(&name);
     pdr_buf_dispose(&why);
     return PDR_OK;
@@ -651,9 +651,9 @@ static void print_summary(const struct export *e)
     pdr_buf name = PDR_BUF_INIT(SIZE_MAX);
 
     cli_show(&name, pdr_str_c(out_name(e)), CLI_TEXT_LINE);
-    fprintf(stderr, "perdure: %.*s: %s, %s session%s, %s", (int)name.len,
-            name.ptr, format_name(e), cli_number(digits, e->sessions),
-            e->sessions == 1 ? "" : "s", cli_size(size, e->out.bytes));
+    cli_fprintf(stderr, "perdure: %.*s: %s, %s session%s, %s", (int)name.len,
+                name.ptr, format_name(e), cli_number(digits, e->sessions),
+                e->sessions == 1 ? "" : "s", cli_size(size, e->out.bytes));
     if (e->left_out > 0)
         fprintf(stderr, ", %s left out", cli_number(digits, e->left_out));
     if (e->others > 0)

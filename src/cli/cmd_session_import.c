@@ -517,8 +517,8 @@ static void print_lost(const struct import *i)
     if (i->lost.numbers == 0 && i->lost.strings == 0)
         return;
     cli_put_respelled(&line, &i->lost);
-    fprintf(stderr, "perdure: info: %.*s; --format json keeps it\n",
-            (int)line.len, line.ptr);
+    cli_fprintf(stderr, "perdure: info: %.*s; --format json keeps it\n",
+                (int)line.len, line.ptr);
     pdr_buf_dispose(&line);
 }
 
@@ -535,7 +535,7 @@ static void print_summary(const struct import *i)
     put_count(&line, i->counts[FATE_REPLACE], "of them replaced");
     put_count(&line, i->counts[FATE_SAME], "already there");
     put_count(&line, i->counts[FATE_NONE], "null left out");
-    fprintf(stderr, "%.*s\n", (int)line.len, line.ptr);
+    cli_fprintf(stderr, "%.*s\n", (int)line.len, line.ptr);
     pdr_buf_dispose(&line);
 }
 

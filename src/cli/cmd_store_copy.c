@@ -42,7 +42,7 @@ static void tell_left_out(struct copy *c, const pdr_copy_report *report)
     cli_put(&line, "' was left out: ");
     cli_show(&line, pdr_str_c(report->why->message), CLI_TEXT_LINE);
     cli_progress_end(&c->progress); /* it shares the line */
-    fprintf(stderr, "%.*s\n", (int)line.len, line.ptr);
+    cli_fprintf(stderr, "%.*s\n", (int)line.len, line.ptr);
     pdr_buf_dispose(&line);
 }
 

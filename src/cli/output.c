@@ -263,7 +263,7 @@ static pdr_rc write_shown(struct cli_output_file *o, pdr_str bytes, bool last,
     text.len -= o->cut_len;
     if (o->cut_len > 0)
         memcpy(o->cut, text.ptr + text.len, o->cut_len);
-    cli_show(&shown, pdr_buf_str(&text), CLI_TEXT_PAGE);
+    cli_show(&shown, pdr_buf_str(&text), CLI_TEXT_TERMINAL);
     rc = write_bytes(o, pdr_buf_str(&shown), err);
     pdr_buf_dispose(&shown);
     pdr_buf_dispose(&text);

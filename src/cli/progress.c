@@ -95,10 +95,10 @@ void cli_progress_add(struct cli_progress *p, size_t bytes)
     cli_progress_text(text, sizeof(text), p, now - p->start_ms);
     if (p->terminal) {
         fputs(WIPE, stderr);
-        fputs(text, stderr);
+        cli_fprintf(stderr, "%s", text);
         line_is_drawn = 1;
     } else {
-        fprintf(stderr, "perdure: %s\n", text);
+        cli_fprintf(stderr, "perdure: %s\n", text);
     }
 }
 

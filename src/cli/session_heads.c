@@ -365,11 +365,12 @@ static void leave_out(struct heads *h, const pdr_head *head)
 
     h->left_out++;
     cli_show(&name, head->ref.id, CLI_TEXT_LINE);
-    fprintf(stderr,
-            "%swarning:%s session '%.*s' was left out: its name does not fit "
-            "into a line; -o jsonl shows it\n",
-            cli_on(h->cli->color_err, CLI_YELLOW), cli_off(h->cli->color_err),
-            (int)name.len, name.ptr);
+    cli_fprintf(
+        stderr,
+        "%swarning:%s session '%.*s' was left out: its name does not fit "
+        "into a line; -o jsonl shows it\n",
+        cli_on(h->cli->color_err, CLI_YELLOW), cli_off(h->cli->color_err),
+        (int)name.len, name.ptr);
     pdr_buf_dispose(&name);
 }
 
@@ -434,9 +435,10 @@ static void tell_more(const struct heads *h)
 
     if (h->how->limit > 0 && h->cli->quiet)
         return; /* it was asked for */
-    fprintf(stderr, "perdure: %s session%s and more; to go on: --after %.*s\n",
-            cli_number(digits, h->count), h->count == 1 ? "" : "s",
-            (int)h->after.len, h->after.ptr);
+    cli_fprintf(stderr,
+                "perdure: %s session%s and more; to go on: --after %.*s\n",
+                cli_number(digits, h->count), h->count == 1 ? "" : "s",
+                (int)h->after.len, h->after.ptr);
 }
 
 /* "desk.db", "tenant 'acme' in desk.db": an empty list says whose it is. */

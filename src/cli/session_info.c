@@ -192,7 +192,7 @@ void ses_print_built(const struct cli *cli, FILE *out, pdr_builder *built)
         cli_print(cli, pdr_buf_str(&text));
     } else {
         cli_show(&shown, pdr_buf_str(&text), CLI_TEXT_PAGE);
-        fwrite(shown.ptr, 1, shown.len, out);
+        cli_fprintf(out, "%.*s", (int)shown.len, shown.ptr);
     }
     fputs("\n", out);
     pdr_buf_dispose(&shown);

@@ -647,7 +647,7 @@ static void print_summary(const struct intake *i)
         put_count(&line, i->report.properties, "property", "properties");
     }
     put_count(&line, i->nulls, "null left out", "nulls left out");
-    fprintf(stderr, "%.*s\n", (int)line.len, line.ptr);
+    cli_fprintf(stderr, "%.*s\n", (int)line.len, line.ptr);
     pdr_buf_dispose(&line);
 }
 

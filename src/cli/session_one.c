@@ -45,7 +45,7 @@ static void tell_one(const pdr_value *finding)
         cli_put(&line, gaps[i]);
         cli_show(&line, text, CLI_TEXT_LINE);
     }
-    fprintf(stderr, "%.*s]\n", (int)line.len, line.ptr);
+    cli_fprintf(stderr, "%.*s]\n", (int)line.len, line.ptr);
     pdr_buf_dispose(&line);
     pdr_buf_dispose(&scratch);
 }

@@ -230,8 +230,8 @@ static pdr_rc explain(const struct sto_from *s, const char *mode, pdr_rc rc,
 /* Is it a URI that somebody forgot the scheme of? A file may be called so. */
 static bool has_parameters(const struct sto_from *s)
 {
-    static const char *const begins[] = {"?mode=", "?key=", "?sums=", "?vfs=",
-                                         "?secure_delete="};
+    static const char *const begins[] = {
+        "?mode=", "?key=", "?sums=", "?vfs=", "?secure_delete="};
     bool found = false;
 
     for (size_t i = 0; i < CLI_COUNT(begins); i++)

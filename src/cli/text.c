@@ -8,7 +8,8 @@
  *
  * INVARIANTS
  *   T1  What cli_glyph_at() gives holds no C0 or C1 control, no DEL and no
- *       bidirectional override, except LF and TAB in CLI_TEXT_PAGE.
+ *       bidirectional override, except LF and TAB in CLI_TEXT_PAGE; for a
+ *       terminal, no character either that is invisible there.
  *   T2  Escaping what stands in a JSON string does not change its meaning:
  *       CLI_TEXT_JSON and CLI_TEXT_PAGE text of valid JSON is the same JSON.
  */
@@ -65,10 +66,11 @@ struct range {
     uint32_t first, last;
 };
 
+/* `ranges` are sorted. */
 static bool is_in(const struct range *ranges, size_t count, uint32_t point)
 {
-    for (size_t i = 0; i < count; i++)
-        if (point >= ranges[i].first && point <= ranges[i].last)
+    for (size_t i = 0; i < count && point >= ranges[i].first; i++)
+        if (point <= ranges[i].last)
             return true;
     return false;
 }
@@ -104,6 +106,29 @@ static bool is_unsafe(uint32_t point)
     return is_in(unsafe, CLI_COUNT(unsafe), point);
 }
 
+/* Default_Ignorable_Code_Point of Unicode 14.0: a reader does not see them, and
+ * a program or a model does. */
+static bool is_invisible(uint32_t point)
+{
+    static const struct range invisible[] = {
+        {0x00AD, 0x00AD},   {0x034F, 0x034F},  {0x061C, 0x061C},
+        {0x115F, 0x1160},   {0x17B4, 0x17B5},  {0x180B, 0x180F},
+        {0x200B, 0x200F},   {0x202A, 0x202E},  {0x2060, 0x206F},
+        {0x3164, 0x3164},   {0xFE00, 0xFE0F},  {0xFEFF, 0xFEFF},
+        {0xFFA0, 0xFFA0},   {0xFFF0, 0xFFF8},  {0x1BCA0, 0x1BCA3},
+        {0x1D173, 0x1D17A}, {0xE0000, 0xE0FFF}};
+
+    return is_in(invisible, CLI_COUNT(invisible), point);
+}
+
+static bool terminal_out, terminal_err; /* is the stream a terminal? */
+
+void cli_text_setup(bool out, bool err)
+{
+    terminal_out = out;
+    terminal_err = err;
+}
+
 /* --- glyphs -------------------------------------------------------------- */
 
 static void glyph_set(struct cli_glyph *g, const char *text)
@@ -116,9 +141,14 @@ static void glyph_set(struct cli_glyph *g, const char *text)
 static void glyph_escape(struct cli_glyph *g, uint32_t point)
 {
     static const char names[] = "\bb\ff\nn\rr\tt";
-    char text[12];
+    char text[16];
 
-    snprintf(text, sizeof(text), "\\u%04x", (unsigned)point & 0xFFFFu);
+    if (point > 0xFFFF)
+        snprintf(text, sizeof(text), "\\u%04x\\u%04x",
+                 0xD7C0u + (unsigned)(point >> 10),
+                 0xDC00u + (unsigned)(point & 0x3FFu));
+    else
+        snprintf(text, sizeof(text), "\\u%04x", (unsigned)point);
     for (size_t i = 0; i + 1 < sizeof(names); i += 2)
         if ((uint32_t)names[i] == point)
             snprintf(text, sizeof(text), "\\%c", names[i + 1]);
@@ -154,9 +184,11 @@ struct cli_glyph cli_glyph_at(pdr_str text, size_t at, enum cli_text_mode mode)
         glyph_bad_byte(&g, (unsigned char)text.ptr[at], mode);
     } else if (mode == CLI_TEXT_SOURCE && point == '\t') {
         glyph_set(&g, "    ");
-    } else if (mode == CLI_TEXT_PAGE && (point == '\n' || point == '\t')) {
+    } else if (mode >= CLI_TEXT_PAGE && (point == '\n' || point == '\t')) {
         glyph_set(&g, point == '\n' ? "\n" : "\t");
-    } else if (is_unsafe(point)) {
+    } else if (is_unsafe(point) ||
+               ((terminal_out || mode == CLI_TEXT_TERMINAL) &&
+                is_invisible(point))) {
         glyph_escape(&g, point);
     } else if (mode == CLI_TEXT_JSON && (point == '"' || point == '\\')) {
         glyph_set(&g, point == '"' ? "\\\"" : "\\\\");
@@ -304,6 +336,8 @@ static void put_quoted(pdr_buf *out, pdr_str text, enum quotes quotes)
             cli_put(out, "'\\''");
         else if (quotes == ESCAPED && (is_quote || text.ptr[at] == '\\'))
             cli_putf(out, "\\%c", text.ptr[at]);
+        else if (quotes == ESCAPED && g.text_len > 6) /* a pair of escapes */
+            cli_putf(out, "\\U%08x", (unsigned)decode(&g.len, text, at));
         else
             put_glyph(out, &g);
         at += g.len;
@@ -478,20 +512,52 @@ void cli_put(pdr_buf *out, const char *text)
     cli_must(pdr_buf_append(out, pdr_str_c(text), &err), &err);
 }
 
-void cli_putf(pdr_buf *out, const char *fmt, ...)
+PDR_PRINTF(2, 0)
+static void put_args(pdr_buf *out, const char *fmt, va_list args)
 {
     pdr_err err = PDR_ERR_INIT;
     char *text = NULL;
-    va_list args;
-    int len = 0;
+    int len = vasprintf(&text, fmt, args);
 
-    va_start(args, fmt);
-    len = vasprintf(&text, fmt, args);
-    va_end(args);
     if (len < 0)
         cli_must(PDR_ENOMEM, NULL);
     cli_must(pdr_buf_append(out, pdr_str_n(text, (size_t)len), &err), &err);
     free(text);
+}
+
+void cli_putf(pdr_buf *out, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    put_args(out, fmt, args);
+    va_end(args);
+}
+
+void cli_fprintf(FILE *out, const char *fmt, ...)
+{
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+    bool terminal = out == stderr ? terminal_err : terminal_out;
+    size_t from = 0; /* what was not written yet */
+    va_list args;
+
+    va_start(args, fmt);
+    put_args(&text, fmt, args);
+    va_end(args);
+    for (size_t at = 0; terminal && at < text.len;) {
+        struct cli_glyph g = {.len = 1};
+        uint32_t point = decode(&g.len, pdr_buf_str(&text), at);
+        if (is_invisible(point)) {
+            glyph_escape(&g, point);
+            fwrite(text.ptr + from, 1, at - from, out);
+            fwrite(g.text, 1, g.text_len, out);
+            from = at + g.len;
+        }
+        at += g.len;
+    }
+    if (from < text.len)
+        fwrite(text.ptr + from, 1, text.len - from, out);
+    pdr_buf_dispose(&text);
 }
 
 const char *cli_number(char *out, uint64_t number)
@@ -538,7 +604,7 @@ void cli_tell_respelled(const char *name, const pdr_write_report *lost)
     cli_show(&line, pdr_str_c(name), CLI_TEXT_LINE);
     cli_put(&line, ": ");
     cli_put_respelled(&line, lost);
-    fprintf(stderr, "perdure: %.*s\n", (int)line.len, line.ptr);
+    cli_fprintf(stderr, "perdure: %.*s\n", (int)line.len, line.ptr);
     pdr_buf_dispose(&line);
 }
 

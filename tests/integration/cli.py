@@ -9,8 +9,8 @@ import subprocess
 import sys
 import time
 
-from harness import (Tests, environment, is_sanitized, record, run,
-                     run_on_terminal)
+from harness import (INVISIBLE, Tests, environment, hidden, is_sanitized,
+                     record, run, run_on_terminal)
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
@@ -647,6 +647,41 @@ def _():
     assert json.loads(plain.out) == json.loads(text)
     raw = run_on_terminal([PERDURE, "fmt", "-o", "raw", "a.json"])
     expect(raw, 0, text)
+
+
+@tests.test("terminal: no command shows what is invisible as it is")
+def _():
+    name = "a%s.json" % INVISIBLE
+    value = {INVISIBLE: ["👩%s🌾" % INVISIBLE, "x"]}
+    write(name, json.dumps(value, ensure_ascii=False))
+    write("b.json", "{}")
+    write("bad%s.json" % INVISIBLE, '{"%s": [1,]}' % INVISIBLE)
+    bad = "bad%s.json" % INVISIBLE
+    for args in (["check", name], ["check", bad], ["fmt", name], ["fmt", bad],
+                 ["diff", name, "b.json"], ["diff", "b.json", name],
+                 ["convert", name, "-", "--to", "json"],
+                 ["convert", name, "-", "--to", "xml"],
+                 ["convert", name, "c%s.msgpack" % INVISIBLE, "-y"],
+                 ["fmt", "none" + INVISIBLE], ["fmt", "--" + INVISIBLE],
+                 [INVISIBLE], ["session", "list", "--file", name],
+                 ["session", "show", "--file", "none" + INVISIBLE]):
+        for extra in ([], ["-o", "json"], ["-o", "jsonl"]):
+            got = run_on_terminal([PERDURE, *args, *extra])
+            assert not hidden(got.out + got.err), (args, extra, got)
+            # Standard error alone is looked at by itself.
+            got = run_on_terminal([PERDURE, *args, *extra], piped=True)
+            assert not hidden(got.err), (args, extra, got)
+    shown = run_on_terminal([PERDURE, "fmt", "-c", "--color=never", name])
+    assert json.loads(shown.out) == value, shown
+    assert b"\\u200d" in shown.out and b"\\udb40\\udc41" in shown.out, shown
+    # In a pipe, and in raw output, all is as it was.
+    for args in (["fmt", name], ["diff", name, "b.json"],
+                 ["diff", name, "b.json", "-o", "json"], ["check", name],
+                 ["check", name, "-o", "json"]):
+        got = perdure(*args)
+        assert INVISIBLE.encode() in got.out, (args, got)
+    raw = run_on_terminal([PERDURE, "fmt", "-o", "raw", name])
+    assert INVISIBLE.encode() in raw.out, raw
 
 
 @tests.test("fmt: colours a terminal, and a pipe only by option")

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-from harness import Tests, environment, run, run_on_terminal
+from harness import INVISIBLE, Tests, environment, run, run_on_terminal
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
@@ -1410,7 +1410,7 @@ def _():
 # --- hostile documents ---------------------------------------------------
 
 EVIL = ("\x1b]0;owned\x07 \x1b[31m \x9b2J \u202e abc \u2066 \x7f \x00 \r "
-        "\u2028 end")
+        "\u2028 " + INVISIBLE + " end")
 
 
 def poisoned():
@@ -1451,7 +1451,7 @@ def _():
             got = on_terminal(*args, *extra, "--color=never")
             seen = (got.out + got.err).decode()
             bad = re.findall("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e"
-                             "\u2066-\u2069\u2028]", seen)
+                             "\u2066-\u2069\u2028%s]" % INVISIBLE, seen)
             assert not bad, (args, extra, bad, seen)
             assert got.status in (0, 1, 6), (args, got)
     for extra in ("json", "jsonl"):  # and nothing gets lost for programs

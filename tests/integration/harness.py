@@ -52,6 +52,17 @@ class Tests(record.Tests):
         return wrap
 
 
+# One of each kind of character that a reader does not see: soft hyphen, zero
+# width space and joiner, word joiner, filler, variation selector, byte order
+# mark, tag.
+INVISIBLE = "\u00ad\u200b\u200d\u2060\u3164\ufe0f\ufeff\U000e0041"
+
+
+def hidden(data):
+    """What there is of them in an output."""
+    return [hex(ord(c)) for c in data.decode() if c in INVISIBLE]
+
+
 class Result:
     def __init__(self, status, out, err):
         self.status, self.out, self.err = status, out, err
@@ -106,11 +117,11 @@ def _drain(masters):
 
 
 def run_on_terminal(command, env=None, columns=80, feed=None, typed=None,
-                    **kwargs):
-    """Standard output and standard error on a terminal each. `feed` is called
-    with the pipe to standard input; with `typed` that is a terminal, too, and
-    somebody types this."""
-    out, out_slave = _open_terminal(columns)
+                    piped=False, **kwargs):
+    """Standard output and standard error on a terminal each; `piped`: only
+    standard error. `feed` is called with the pipe to standard input; with
+    `typed` that is a terminal, too, and somebody types this."""
+    out, out_slave = os.pipe() if piped else _open_terminal(columns)
     err, err_slave = _open_terminal(columns)
     keys, keys_slave = _open_terminal(columns)
     if typed is not None:

@@ -13,8 +13,8 @@ import sys
 import threading
 import time
 
-from harness import (Tests, environment, is_sanitized, record, run,
-                     run_on_terminal)
+from harness import (INVISIBLE, Tests, environment, hidden, is_sanitized,
+                     record, run, run_on_terminal)
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
@@ -2482,6 +2482,65 @@ def _():
         assert b"perdure session log" in got.err, got
     expect(session("show", "--store", "desk.db", "own", "-o", "raw"), 0,
            read("a.json").decode() + "\n")
+
+
+@tests.test("terminal: no verb shows what is invisible as it is")
+def _():
+    sid, desk = "s%ss" % INVISIBLE, "desk%s.db" % INVISIBLE
+    write("a.json", {"session": {
+        "type": "session", "session_id": sid,
+        "service_session_id": "conv" + INVISIBLE, "state": {
+            "in_memory": {"messages": [message("hej" + INVISIBLE)],
+                          INVISIBLE: 1},
+            "k" + INVISIBLE: {INVISIBLE: INVISIBLE}}},
+        "additionalProperties": {"p" + INVISIBLE: INVISIBLE}})
+    write("bare.json", json.loads(read("a.json"))["session"])
+    at = ["--store", desk]
+    folder = ["--folder", "dir" + INVISIBLE]
+    quiet(session("import", "bare.json", *folder))
+    open(os.path.join(folder[1], "%s.json" % sid), "w").close()
+    for args in (["session", "import", "a.json", *at, "--agent", INVISIBLE],
+                 ["session", "import", "a.json", *at],
+                 ["session", "import", "a.json", *at, "--replace"],
+                 ["session", "import", "bare.json", *folder],
+                 *(["session", "list", *place]
+                   for place in (at, folder, ["--file", "a.json"])),
+                 *(["session", *verb, *place, sid]
+                   for verb in (["show"], ["show", "--full"], ["bag", "keys"])
+                   for place in (at, folder, ["--file", "a.json"])),
+                 ["session", "show", *at, "none" + INVISIBLE],
+                 ["session", "bag", "get", *at, sid, "k" + INVISIBLE],
+                 ["session", "bag", "get", *at, sid, "none" + INVISIBLE],
+                 ["session", "bag", "set", *at, sid, "k" + INVISIBLE,
+                  '"%s"' % INVISIBLE],
+                 ["session", "bag", "set", *folder, sid, "k", "1"],
+                 ["session", "log", *at, sid],
+                 ["session", "export", *at, sid, "-"],
+                 ["session", "export", *at, "--all", INVISIBLE + ".json", "-y"],
+                 ["session", "convert", "--shape", "dotnet", "--file",
+                  "a.json", "-"],
+                 ["session", "convert", "--shape", "dotnet", "--file",
+                  "a.json", INVISIBLE + ".json", "-y"],
+                 ["session", "trim", *at, "--keep-turns", "1", sid],
+                 ["session", "verify", *at, sid],
+                 ["session", "delete", *at, "-n", sid],
+                 ["session", "delete", *at, "-n", "--older-than", "0s"],
+                 ["session", "delete", *at, "--older-than", "0s"],
+                 ["store", "info", desk], ["store", "verify", desk],
+                 ["store", "vacuum", desk], ["store", "migrate", desk],
+                 ["store", "init", desk], ["store", "info", INVISIBLE],
+                 ["store", "backup", desk, "b%s.db" % INVISIBLE, "-y"],
+                 ["store", "copy", desk, "c%s.db" % INVISIBLE, "-y"],
+                 ["session", "delete", *at, sid]):
+        for extra in ([], ["-o", "json"], ["-o", "jsonl"]):
+            env = {"PERDURE_PAGER": "cat"}
+            got = run_on_terminal([PERDURE, *args, *extra], env=env)
+            assert not hidden(got.out + got.err), (args, extra, got)
+            got = run_on_terminal([PERDURE, *args, *extra], piped=True)
+            assert not hidden(got.err), (args, extra, got)
+            assert args[1] in ("import", "trim", "vacuum", "verify", "delete",
+                               "init") or got.status == 0 or \
+                b"hint" in got.err, (args, got)
 
 
 @tests.test("trim: whole turns go from the beginning")

@@ -28,6 +28,86 @@ TEST(show, keeps_text_and_escapes_controls)
     ASSERT_STR("\\u202eabc\\u2066", SHOWN("\u202Eabc\u2066", CLI_TEXT_PAGE));
 }
 
+/* A code point as UTF-8; ended by NUL. */
+static const char *utf8(uint32_t point)
+{
+    static char out[5];
+    size_t len = point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
+
+    memset(out, 0, sizeof(out));
+    for (size_t i = len; i-- > 1; point >>= 6)
+        out[i] = (char)(0x80 | (point & 0x3F));
+    out[0] = (char)(len == 1 ? point : (0xF00u >> len) | point);
+    return out;
+}
+
+/* Is it shown as an escape that JSON reads as the same character? */
+static bool is_escaped(uint32_t point, enum cli_text_mode mode)
+{
+    const char *text = utf8(point);
+    char expected[16];
+
+    if (point < 0x10000)
+        snprintf(expected, sizeof(expected), "\\u%04x", (unsigned)point);
+    else
+        snprintf(expected, sizeof(expected), "\\u%04x\\u%04x",
+                 0xD7C0u + (unsigned)(point >> 10),
+                 0xDC00u + (unsigned)(point & 0x3FF));
+    if (strcmp(shown(text, strlen(text), mode), expected) == 0)
+        return true;
+    ASSERT_STR(text, shown(text, strlen(text), mode));
+    return false;
+}
+
+/* Default_Ignorable_Code_Point; U+2028 and U+2029 are escaped anyway. */
+static const struct {
+    uint32_t below, first, last, above;
+} invisible[] = {
+    {0xAC, 0xAD, 0xAD, 0xAE},
+    {0x34E, 0x34F, 0x34F, 0x350},
+    {0x61B, 0x61C, 0x61C, 0x61D},
+    {0x115E, 0x115F, 0x1160, 0x1161},
+    {0x17B3, 0x17B4, 0x17B5, 0x17B6},
+    {0x180A, 0x180B, 0x180F, 0x1810},
+    {0x200A, 0x200B, 0x200F, 0x2010},
+    {0x2027, 0x202A, 0x202E, 0x202F},
+    {0x205F, 0x2060, 0x206F, 0x2070},
+    {0x3163, 0x3164, 0x3164, 0x3165},
+    {0xFDFF, 0xFE00, 0xFE0F, 0xFE10},
+    {0xFEFE, 0xFEFF, 0xFEFF, 0xFF00},
+    {0xFF9F, 0xFFA0, 0xFFA0, 0xFFA1},
+    {0xFFEF, 0xFFF0, 0xFFF8, 0xFFF9},
+    {0x1BC9F, 0x1BCA0, 0x1BCA3, 0x1BCA4},
+    {0x1D172, 0x1D173, 0x1D17A, 0x1D17B},
+    {0xDFFFF, 0xE0000, 0xE0FFF, 0xE1000},
+};
+
+TEST(show, escapes_what_is_invisible_on_a_terminal_only)
+{
+    static const enum cli_text_mode modes[] = {CLI_TEXT_LINE, CLI_TEXT_JSON,
+                                               CLI_TEXT_SOURCE, CLI_TEXT_PAGE,
+                                               CLI_TEXT_TERMINAL};
+
+    for (int terminal = 0; terminal <= 1; terminal++) {
+        cli_text_setup(terminal == 1, false);
+        for (size_t i = 0; i < CLI_COUNT(invisible) * CLI_COUNT(modes); i++) {
+            enum cli_text_mode mode = modes[i % CLI_COUNT(modes)];
+            bool hides = terminal == 1 || mode == CLI_TEXT_TERMINAL;
+            size_t at = i / CLI_COUNT(modes);
+            bool is_bidi = invisible[at].first == 0x202A;
+
+            ASSERT(!is_escaped(invisible[at].below, mode));
+            ASSERT(is_escaped(invisible[at].first, mode) == (hides || is_bidi));
+            ASSERT(is_escaped(invisible[at].last, mode) == (hides || is_bidi));
+            ASSERT(!is_escaped(invisible[at].above, mode));
+        }
+    }
+    ASSERT_SIZE(13, cli_cells(pdr_str_c("a\U000E0041"), CLI_TEXT_LINE));
+    ASSERT_SIZE(7, cli_cells(pdr_str_c("a\u200B"), CLI_TEXT_LINE));
+    cli_text_setup(false, false);
+    ASSERT_SIZE(1, cli_cells(pdr_str_c("a\u200B"), CLI_TEXT_LINE));
+}
+
 TEST(show, treats_line_ends_and_tabs_by_mode)
 {
     ASSERT_STR("a\\nb\\tc\\rd", SHOWN("a\nb\tc\rd", CLI_TEXT_LINE));
@@ -72,6 +152,9 @@ TEST(word, has_the_quotes_that_a_shell_needs)
     ASSERT_STR("'a'\\''b`c'", word("a'b`c"));
     ASSERT_STR("$'a\\u001b[7m\\nb'", word("a\033[7m\nb"));
     ASSERT_STR("$'\\'\\\\\\xff'", word("'\\\xFF"));
+    cli_text_setup(true, false);
+    ASSERT_STR("$'a\\u200bb\\U000e0041'", word("a\u200Bb\U000E0041"));
+    cli_text_setup(false, false);
 }
 
 TEST(word, is_not_cut_but_left_out)
