@@ -20,8 +20,10 @@ struct deletion {
     const char *older_than;
     bool expired, all_tenants;
     bool dry_run, yes;
-    uint64_t revision, entries; /* of what went */
-    pdr_builder *named; /* owned; what a dry run would delete; an array */
+    int64_t age_ms;        /* of `older_than` */
+    uint64_t revision;     /* of the one that went */
+    pdr_purge_report done; /* one, too, is a report */
+    pdr_builder *named;    /* owned; what a dry run would delete; an array */
 };
 
 /* --- one: the commit ----------------------------------------------------- */
@@ -39,7 +41,8 @@ static pdr_rc delete_once(struct deletion *d, pdr_store *store, pdr_err *err)
     if (rc != PDR_OK)
         return rc;
     d->revision = page->head.revision;
-    d->entries = page->head.next_seq - page->head.first_seq;
+    d->done.removed = 1;
+    d->done.entries = page->head.next_seq - page->head.first_seq;
     edit.revision = page->head.revision;
     edit.epoch = page->head.epoch;
     pdr_page_free(page);
@@ -68,14 +71,6 @@ static pdr_rc delete_one(struct deletion *d, pdr_err *err)
 
 /* --- many ---------------------------------------------------------------- */
 
-static void name_json(struct deletion *d, const pdr_head *head)
-{
-    pdr_builder_object(d->named);
-    cli_member_text(d->named, "tenant", head->ref.tenant);
-    cli_member_text(d->named, "session", head->ref.id);
-    pdr_builder_end(d->named);
-}
-
 /* Name a session that would go. */
 static pdr_rc name_one(void *arg, const pdr_head *head, pdr_err *err)
 {
@@ -84,7 +79,10 @@ static pdr_rc name_one(void *arg, const pdr_head *head, pdr_err *err)
 
     (void)err;
     if (cli_is_json(d->cli)) {
-        name_json(d, head);
+        pdr_builder_object(d->named);
+        cli_member_text(d->named, "tenant", head->ref.tenant);
+        cli_member_text(d->named, "session", head->ref.id);
+        pdr_builder_end(d->named);
         return PDR_OK;
     }
     if (d->all_tenants) {
@@ -155,8 +153,7 @@ static int confirm_many(const struct deletion *d, uint64_t number)
 
 /* Count what would go, ask, and delete by the same rule. `refused` gets the
  * exit status if somebody said no. */
-static pdr_rc delete_many(pdr_purge_report *out, int *refused,
-                          struct deletion *d, int64_t age, pdr_err *err)
+static pdr_rc delete_many(struct deletion *d, int *refused, pdr_err *err)
 {
     pdr_purge_opts how = {.expired = d->expired,
                           .dry_run = d->dry_run || !d->yes,
@@ -169,32 +166,41 @@ static pdr_rc delete_many(pdr_purge_report *out, int *refused,
     if (!d->all_tenants)
         how.tenant = pdr_str_c(sto_tenant(&d->from));
     if (d->older_than != NULL)
-        how.changed_before_ms = how.now_ms - age;
+        how.changed_before_ms = how.now_ms - d->age_ms;
     if (rc == PDR_OK)
-        rc = pdr_purge(out, store, &how, err);
-    if (rc == PDR_OK && how.dry_run && !d->dry_run && out->removed > 0) {
-        *refused = confirm_many(d, out->removed);
+        rc = pdr_purge(&d->done, store, &how, err);
+    if (rc == PDR_OK && how.dry_run && !d->dry_run && d->done.removed > 0) {
+        *refused = confirm_many(d, d->done.removed);
         /* Work that came while the question waited spares a session. What
          * expired since then was not asked about. */
         if (d->older_than != NULL)
             how.now_ms = sto_now_ms();
         how.dry_run = false;
         if (*refused == 0)
-            rc = pdr_purge(out, store, &how, err);
+            rc = pdr_purge(&d->done, store, &how, err);
     }
     pdr_store_close(store);
     return rc;
 }
 
-static void print_many(const struct deletion *d, const pdr_purge_report *r)
+/* --- what was done -------------------------------------------------------- */
+
+static void print_line(const struct deletion *d)
 {
+    const pdr_purge_report *r = &d->done;
     pdr_buf line = PDR_BUF_INIT(SIZE_MAX);
     char digits[32];
 
     cli_show(&line, pdr_str_c(sto_name(&d->from)), CLI_TEXT_LINE);
-    cli_putf(&line, ": %s session%s %s", cli_number(digits, r->removed),
-             r->removed == 1 ? "" : "s",
-             d->dry_run ? "would be deleted" : "deleted");
+    if (d->id != NULL) {
+        cli_put(&line, ", session '");
+        cli_show_cut(&line, pdr_str_c(d->id), CLI_TEXT_LINE, 60);
+        cli_put(&line, "':");
+    } else {
+        cli_putf(&line, ": %s session%s", cli_number(digits, r->removed),
+                 r->removed == 1 ? "" : "s");
+    }
+    cli_put(&line, d->dry_run ? " would be deleted" : " deleted");
     if (r->removed > 0)
         cli_putf(&line, ", with %s entr%s", cli_number(digits, r->entries),
                  r->entries == 1 ? "y" : "ies");
@@ -206,7 +212,7 @@ static void print_many(const struct deletion *d, const pdr_purge_report *r)
     pdr_buf_dispose(&line);
 }
 
-static void print_purge(const struct deletion *d, const pdr_purge_report *r)
+static void print_object(const struct deletion *d)
 {
     pdr_builder *to = NULL;
     pdr_value *named = NULL;
@@ -219,11 +225,17 @@ static void print_purge(const struct deletion *d, const pdr_purge_report *r)
     cli_member_text(to, "store", pdr_str_c(sto_name(&d->from)));
     if (!d->all_tenants)
         cli_member_text(to, "tenant", pdr_str_c(sto_tenant(&d->from)));
-    cli_member_count(to, "sessions", r->removed);
-    cli_member_count(to, "entries", r->entries);
-    cli_member_count(to, "spared", r->spared);
+    if (d->id != NULL) {
+        cli_member_text(to, "session", pdr_str_c(d->id));
+        cli_member_count(to, "revision", d->revision);
+    } else {
+        cli_member_count(to, "sessions", d->done.removed);
+    }
+    cli_member_count(to, "entries", d->done.entries);
+    if (d->id == NULL)
+        cli_member_count(to, "spared", d->done.spared);
     cli_member_bool(to, "dryRun", d->dry_run);
-    if (d->dry_run) {
+    if (d->id == NULL && d->dry_run) {
         pdr_builder_name(to, pdr_str_c("named"));
         pdr_builder_value(to, named);
     }
@@ -231,76 +243,6 @@ static void print_purge(const struct deletion *d, const pdr_purge_report *r)
     ses_print_built(d->cli, stdout, to);
     pdr_builder_free(to);
     pdr_value_free(named);
-}
-
-static int run_many(struct deletion *d)
-{
-    pdr_purge_report report = {.removed = 0};
-    pdr_err err = PDR_ERR_INIT;
-    int64_t age = 0;
-    int status = 0;
-
-    if (d->older_than != NULL && !sto_age(&age, d->older_than))
-        return doc_usage(d->cli, "--older-than", "this is no age",
-                         "write 90s, 15m, 12h, 30d or 2w");
-    cli_must(pdr_builder_new(&d->named, &err), &err);
-    pdr_builder_array(d->named);
-    if (delete_many(&report, &status, d, age, &err) != PDR_OK)
-        status = sto_fail(d->cli, &d->from, &err);
-    else if (status == 0 && cli_is_json(d->cli))
-        print_purge(d, &report);
-    else if (status == 0 && !d->cli->quiet)
-        print_many(d, &report);
-    pdr_builder_free(d->named);
-    return status;
-}
-
-/* --- one: what was done --------------------------------------------------- */
-
-static void print_one(const struct deletion *d)
-{
-    pdr_buf line = PDR_BUF_INIT(SIZE_MAX);
-    char digits[32];
-
-    cli_show(&line, pdr_str_c(sto_name(&d->from)), CLI_TEXT_LINE);
-    cli_put(&line, ", session '");
-    cli_show_cut(&line, pdr_str_c(d->id), CLI_TEXT_LINE, 60);
-    cli_putf(&line, "': %s, with %s entr%s",
-             d->dry_run ? "would be deleted" : "deleted",
-             cli_number(digits, d->entries), d->entries == 1 ? "y" : "ies");
-    printf("%.*s\n", (int)line.len, line.ptr);
-    pdr_buf_dispose(&line);
-}
-
-static void print_object(const struct deletion *d)
-{
-    pdr_builder *to = NULL;
-    pdr_err err = PDR_ERR_INIT;
-
-    cli_must(pdr_builder_new(&to, &err), &err);
-    pdr_builder_object(to);
-    cli_member_text(to, "store", pdr_str_c(sto_name(&d->from)));
-    cli_member_text(to, "tenant", pdr_str_c(sto_tenant(&d->from)));
-    cli_member_text(to, "session", pdr_str_c(d->id));
-    cli_member_count(to, "revision", d->revision);
-    cli_member_count(to, "entries", d->entries);
-    cli_member_bool(to, "dryRun", d->dry_run);
-    pdr_builder_end(to);
-    ses_print_built(d->cli, stdout, to);
-    pdr_builder_free(to);
-}
-
-static int run_one(struct deletion *d)
-{
-    pdr_err err = PDR_ERR_INIT;
-
-    if (delete_one(d, &err) != PDR_OK)
-        return sto_fail(d->cli, &d->from, &err);
-    if (cli_is_json(d->cli))
-        print_object(d);
-    else if (!d->cli->quiet)
-        print_one(d);
-    return 0;
 }
 
 static int check_usage(struct deletion *d)
@@ -319,12 +261,17 @@ static int check_usage(struct deletion *d)
     if (d->all_tenants && d->from.tenant != NULL)
         return doc_usage(d->cli, "--tenant and --all-tenants",
                          "only one of them can be given", "");
+    if (d->older_than != NULL && !sto_age(&d->age_ms, d->older_than))
+        return doc_usage(d->cli, "--older-than", "this is no age",
+                         "write 90s, 15m, 12h, 30d or 2w");
     return ses_store_check(d->cli, &d->from);
 }
 
 static int run(struct cli *cli, int argc, char **argv)
 {
     struct deletion d = {.cli = cli};
+    pdr_err err = PDR_ERR_INIT;
+    pdr_rc rc = PDR_OK;
     int status = 0;
 
     const struct cli_opt opts[] = {
@@ -346,7 +293,17 @@ static int run(struct cli *cli, int argc, char **argv)
     status = check_usage(&d);
     if (status != 0)
         return status;
-    return d.id != NULL ? run_one(&d) : run_many(&d);
+    cli_must(pdr_builder_new(&d.named, &err), &err);
+    pdr_builder_array(d.named);
+    rc = d.id != NULL ? delete_one(&d, &err) : delete_many(&d, &status, &err);
+    if (rc != PDR_OK)
+        status = sto_fail(cli, &d.from, &err);
+    else if (status == 0 && cli_is_json(cli))
+        print_object(&d);
+    else if (status == 0 && !cli->quiet)
+        print_line(&d);
+    pdr_builder_free(d.named);
+    return status;
 }
 
 const struct cli_command cli_cmd_session_delete = {
