@@ -17,117 +17,65 @@ const char *const ses_state_words[] = {"idle", "running", "waiting", "expired",
 
 /* --- columns ------------------------------------------------------------- */
 
-static void put_number(struct ses_grid *g, uint64_t number)
-{
-    char digits[32];
+enum column_kind {
+    COLUMN_TEXT,   /* a pdr_str */
+    COLUMN_NUMBER, /* a uint64_t */
+    COLUMN_TIME,   /* an int64_t */
+    COLUMN_STATE,
+    COLUMN_ENTRIES
+};
 
-    ses_grid_put(g, pdr_str_c(cli_number(digits, number)));
-}
-
-static void put_time(struct ses_grid *g, int64_t ms)
-{
-    char time[40];
-
-    ses_grid_put(g, pdr_str_c(sto_time(time, ms)));
-}
-
-static void put_id(struct ses_grid *g, const pdr_head *head)
-{
-    ses_grid_put(g, head->ref.id);
-}
-
-static void put_tenant(struct ses_grid *g, const pdr_head *head)
-{
-    ses_grid_put(g, head->ref.tenant);
-}
-
-static void put_agent(struct ses_grid *g, const pdr_head *head)
-{
-    ses_grid_put(g, head->agent);
-}
-
-static void put_kind(struct ses_grid *g, const pdr_head *head)
-{
-    ses_grid_put(g, head->kind);
-}
-
-static void put_state(struct ses_grid *g, const pdr_head *head)
-{
-    ses_grid_put(g, pdr_str_c(ses_state_name(head->state)));
-}
-
-static void put_changed(struct ses_grid *g, const pdr_head *head)
-{
-    put_time(g, head->changed_ms);
-}
-
-static void put_created(struct ses_grid *g, const pdr_head *head)
-{
-    put_time(g, head->created_ms);
-}
-
-static void put_expires(struct ses_grid *g, const pdr_head *head)
-{
-    put_time(g, head->expiry_ms);
-}
-
-static void put_revision(struct ses_grid *g, const pdr_head *head)
-{
-    put_number(g, head->revision);
-}
-
-static void put_commits(struct ses_grid *g, const pdr_head *head)
-{
-    put_number(g, head->commits);
-}
-
-static void put_entries(struct ses_grid *g, const pdr_head *head)
-{
-    put_number(g, head->next_seq - head->first_seq);
-}
-
-static void put_slots(struct ses_grid *g, const pdr_head *head)
-{
-    put_number(g, head->slots);
-}
-
-static void put_properties(struct ses_grid *g, const pdr_head *head)
-{
-    put_number(g, head->properties);
-}
-
-static void put_inbox(struct ses_grid *g, const pdr_head *head)
-{
-    put_number(g, head->inbox);
-}
-
-static void put_lease(struct ses_grid *g, const pdr_head *head)
-{
-    ses_grid_put(g, head->lease.owner);
-}
+#define AT(member) offsetof(pdr_head, member)
 
 /* A row for each column that there can be. */
 static const struct column {
     const char *name; /* for --columns */
     struct ses_column shape;
-    void (*put)(struct ses_grid *g, const pdr_head *head);
+    enum column_kind kind;
+    size_t at; /* of the member in a head */
 } all_columns[] = {
-    {"id", {"ID", false, 12}, put_id},
-    {"agent", {"AGENT", false, 8}, put_agent},
-    {"kind", {"KIND", false, 0}, put_kind},
-    {"state", {"STATE", false, 0}, put_state},
-    {"changed", {"CHANGED", false, 0}, put_changed},
-    {"created", {"CREATED", false, 0}, put_created},
-    {"expires", {"EXPIRES", false, 0}, put_expires},
-    {"revision", {"REVISION", true, 0}, put_revision},
-    {"commits", {"COMMITS", true, 0}, put_commits},
-    {"entries", {"ENTRIES", true, 0}, put_entries},
-    {"slots", {"SLOTS", true, 0}, put_slots},
-    {"properties", {"PROPERTIES", true, 0}, put_properties},
-    {"inbox", {"INBOX", true, 0}, put_inbox},
-    {"lease", {"LEASE", false, 8}, put_lease},
-    {"tenant", {"TENANT", false, 8}, put_tenant},
+    {"id", {"ID", false, 12}, COLUMN_TEXT, AT(ref.id)},
+    {"agent", {"AGENT", false, 8}, COLUMN_TEXT, AT(agent)},
+    {"kind", {"KIND", false, 0}, COLUMN_TEXT, AT(kind)},
+    {"state", {"STATE", false, 0}, COLUMN_STATE, 0},
+    {"changed", {"CHANGED", false, 0}, COLUMN_TIME, AT(changed_ms)},
+    {"created", {"CREATED", false, 0}, COLUMN_TIME, AT(created_ms)},
+    {"expires", {"EXPIRES", false, 0}, COLUMN_TIME, AT(expiry_ms)},
+    {"revision", {"REVISION", true, 0}, COLUMN_NUMBER, AT(revision)},
+    {"commits", {"COMMITS", true, 0}, COLUMN_NUMBER, AT(commits)},
+    {"entries", {"ENTRIES", true, 0}, COLUMN_ENTRIES, 0},
+    {"slots", {"SLOTS", true, 0}, COLUMN_NUMBER, AT(slots)},
+    {"properties", {"PROPERTIES", true, 0}, COLUMN_NUMBER, AT(properties)},
+    {"inbox", {"INBOX", true, 0}, COLUMN_NUMBER, AT(inbox)},
+    {"lease", {"LEASE", false, 8}, COLUMN_TEXT, AT(lease.owner)},
+    {"tenant", {"TENANT", false, 8}, COLUMN_TEXT, AT(ref.tenant)},
 };
+
+static void put_column(struct ses_grid *g, const struct column *column,
+                       const pdr_head *head)
+{
+    const void *member = (const char *)head + column->at;
+    char text[40] = "";
+
+    switch (column->kind) {
+    case COLUMN_TEXT:
+        ses_grid_put(g, *(const pdr_str *)member);
+        return;
+    case COLUMN_NUMBER:
+        cli_number(text, *(const uint64_t *)member);
+        break;
+    case COLUMN_TIME:
+        sto_time(text, *(const int64_t *)member);
+        break;
+    case COLUMN_STATE:
+        snprintf(text, sizeof(text), "%s", ses_state_name(head->state));
+        break;
+    case COLUMN_ENTRIES:
+        cli_number(text, head->next_seq - head->first_seq);
+        break;
+    }
+    ses_grid_put(g, pdr_str_c(text));
+}
 
 static const char usual_columns[] = "id,agent,kind,state,changed,entries";
 static const char tenant_columns[] =
@@ -398,7 +346,7 @@ static void add_row(struct heads *h, const pdr_head *head)
         add_raw(h, head);
     } else {
         for (size_t i = 0; i < h->grid.count; i++)
-            h->columns[i]->put(&h->grid, head);
+            put_column(&h->grid, h->columns[i], head);
     }
     h->count++;
 }
