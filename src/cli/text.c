@@ -257,11 +257,13 @@ void cli_show(pdr_buf *out, pdr_str text, enum cli_text_mode mode)
     }
 }
 
-size_t cli_cells(pdr_str text, enum cli_text_mode mode)
+/* Columns of `text`; no further than needed to know that they are more than
+ * `most`. */
+static size_t count_cells(pdr_str text, enum cli_text_mode mode, size_t most)
 {
     size_t cells = 0;
 
-    for (size_t at = 0; at < text.len;) {
+    for (size_t at = 0; at < text.len && cells <= most;) {
         struct cli_glyph g = cli_glyph_at(text, at, mode);
         cells += g.cells;
         at += g.len;
@@ -269,17 +271,9 @@ size_t cli_cells(pdr_str text, enum cli_text_mode mode)
     return cells;
 }
 
-/* Is `text` shown in at most `cells` columns? Looks no further than needed. */
-static bool fits(pdr_str text, enum cli_text_mode mode, size_t cells)
+size_t cli_cells(pdr_str text, enum cli_text_mode mode)
 {
-    size_t used = 0;
-
-    for (size_t at = 0; at < text.len && used <= cells;) {
-        struct cli_glyph g = cli_glyph_at(text, at, mode);
-        used += g.cells;
-        at += g.len;
-    }
-    return used <= cells;
+    return count_cells(text, mode, SIZE_MAX);
 }
 
 void cli_show_cut(pdr_buf *out, pdr_str text, enum cli_text_mode mode,
@@ -287,7 +281,7 @@ void cli_show_cut(pdr_buf *out, pdr_str text, enum cli_text_mode mode,
 {
     size_t used = 0;
 
-    if (fits(text, mode, cells)) {
+    if (count_cells(text, mode, cells) <= cells) {
         cli_show(out, text, mode);
         return;
     }
