@@ -241,13 +241,6 @@ static void show_properties(struct show *s)
     pdr_buf_dispose(&scratch);
 }
 
-static void show_fact(void *arg, const char *label, const char *text)
-{
-    struct show *s = arg;
-
-    ses_label(s->tree.out, s->one.cli, s->tree.width, label, pdr_str_c(text));
-}
-
 static void show_bag(struct show *s)
 {
     uint64_t slots = pdr_value_count(s->bag);
@@ -274,7 +267,7 @@ static void print_table(struct show *s)
 {
     show_place(s);
     if (s->one.store != NULL) {
-        ses_head_facts(&s->one.head->head, show_fact, s);
+        ses_head_facts(&s->tree, &s->one.head->head);
     } else {
         show_ids(s);
         show_kind(s);

@@ -303,9 +303,9 @@ pdr_rc ses_store_save(struct ses_one *o, const char *key, pdr_err *err);
 pdr_rc ses_store_properties(pdr_value **out, const struct ses_one *o,
                             pdr_err *err);
 
-/* What a head says, a label and a text at a time. */
-typedef void (*ses_fact_fn)(void *arg, const char *label, const char *text);
-void ses_head_facts(const pdr_head *head, ses_fact_fn fn, void *arg);
+/* What a head says, a line for each fact, on the page of a tree. */
+struct ses_tree;
+void ses_head_facts(const struct ses_tree *how, const pdr_head *head);
 /* The same as members, but for the properties. `slots`: how many there are. */
 void ses_head_members(pdr_builder *to, const pdr_head *head, uint64_t slots);
 const char *ses_state_name(pdr_session_state state);

@@ -281,11 +281,10 @@ const char *ses_state_name(pdr_session_state state)
     return (size_t)state < CLI_COUNT(names) ? names[state] : "?";
 }
 
-/* One line, ended by NUL; then empty again. */
-static void tell(pdr_buf *line, const char *label, ses_fact_fn fn, void *arg)
+/* One line; then it is empty again. */
+static void tell(const struct ses_tree *how, const char *label, pdr_buf *line)
 {
-    cli_must(pdr_buf_append(line, pdr_str_n("", 1), NULL), NULL);
-    fn(arg, label, line->ptr);
+    ses_label(how->out, how->cli, how->width, label, pdr_buf_str(line));
     pdr_buf_clear(line);
 }
 
@@ -338,45 +337,45 @@ static void put_work(pdr_buf *out, const pdr_head *h)
     put_count(out, h->inbox, "operation waits", "operations wait");
 }
 
-void ses_head_facts(const pdr_head *h, ses_fact_fn fn, void *arg)
+void ses_head_facts(const struct ses_tree *how, const pdr_head *h)
 {
     pdr_buf line = PDR_BUF_INIT(SIZE_MAX);
     char time[40], digits[32];
 
     if (!pdr_str_equal(h->ref.tenant, pdr_str_c(PDR_DEFAULT_TENANT))) {
         cli_show(&line, h->ref.tenant, CLI_TEXT_LINE);
-        tell(&line, "tenant", fn, arg);
+        tell(how, "tenant", &line);
     }
     cli_show(&line, h->ref.id, CLI_TEXT_LINE);
-    tell(&line, "id", fn, arg);
+    tell(how, "id", &line);
     if (h->agent.ptr != NULL) {
         cli_show(&line, h->agent, CLI_TEXT_LINE);
-        tell(&line, "agent", fn, arg);
+        tell(how, "agent", &line);
     }
     put_kind(&line, h);
-    tell(&line, "kind", fn, arg);
+    tell(how, "kind", &line);
     cli_put(&line, ses_state_name(h->state));
-    tell(&line, "state", fn, arg);
+    tell(how, "state", &line);
     cli_putf(&line, "%s", cli_number(digits, h->revision));
     put_count(&line, h->commits, "commit", "commits");
-    tell(&line, "revision", fn, arg);
+    tell(how, "revision", &line);
     cli_put(&line, sto_time(time, h->created_ms));
-    tell(&line, "created", fn, arg);
+    tell(how, "created", &line);
     cli_put(&line, sto_time(time, h->changed_ms));
-    tell(&line, "changed", fn, arg);
+    tell(how, "changed", &line);
     if (h->expiry_ms != PDR_NEVER) {
         cli_put(&line, sto_time(time, h->expiry_ms));
-        tell(&line, "expires", fn, arg);
+        tell(how, "expires", &line);
     }
     if (h->lease.owner.ptr != NULL) {
         put_lease(&line, h);
-        tell(&line, "lease", fn, arg);
+        tell(how, "lease", &line);
     }
     put_work(&line, h);
     if (line.len > 0)
-        tell(&line, "work", fn, arg);
+        tell(how, "work", &line);
     put_history(&line, h);
-    tell(&line, "history", fn, arg);
+    tell(how, "history", &line);
     pdr_buf_dispose(&line);
 }
 
