@@ -2724,7 +2724,7 @@ def delete_planted(name, count):
 
 @tests.test("deleted: no file of a store, and no backup, holds it")
 def _():
-    count = 60
+    count = 200
     fill_planted("desk.db", count)
     assert remains(planted("turn", 4, 1)) == ["desk.db"]
     delete_planted("desk.db", count)
