@@ -47,7 +47,7 @@
 struct request {
     struct pdr__uri uri;
     char *mode, *key, *vfs, *sums, *secure; /* owned; NULL: not given */
-    struct pdr__wish *wish;        /* of the caller */
+    struct pdr__wish *wish;                 /* of the caller */
 };
 
 /* --- connections --------------------------------------------------------- */
