@@ -2768,6 +2768,30 @@ def _():
     assert not remains("planted-slot"), remains("planted-slot")
 
 
+@tests.test("crash: what a shell copied after it is taken over as a whole")
+def _():
+    with open("many.jsonl", "w") as file:
+        for i in range(3000):
+            file.write(json.dumps(python_session("m%d" % i, ["x" * 200])) + "\n")
+    good(store("init", "-q", "desk.db"))
+    child = subprocess.Popen([PERDURE, "session", "import", "-q", "many.jsonl",
+                              "--store", "desk.db"], env=environment())
+    while not (os.path.exists("desk.db-wal")
+               and os.path.getsize("desk.db-wal") > 2000000):
+        assert child.poll() is None
+    child.kill()
+    child.wait()
+    db = sqlite3.connect("desk.db")
+    count, = db.execute("SELECT count(*) FROM sessions").fetchone()
+    db.close()
+    assert count > 10 and not os.path.exists("desk.db-wal")
+    got = problem("session", "list", "--store", "desk.db", status=9)
+    assert "perdure store vacuum 'desk.db'" in got["detail"], got
+    good(store("vacuum", "desk.db"))
+    assert good(store("verify", "desk.db")).startswith(
+        b"desk.db: sound; %d sessions" % count)
+
+
 @tests.test("deleted: a migration leaves nothing of what went before")
 def _():
     shutil.copy(os.path.join(OLD, "version-2.db"), "desk.db")

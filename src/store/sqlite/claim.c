@@ -15,10 +15,10 @@
  * file has its last page of another id   with frames                 refused or
  * time       without                     the note is void
  *
- *      The main file has that page: another program, as the sqlite3 tool, has
- *      copied the WAL and removed it. Nothing is lost, but its pages have no
- *      sums. They get them when every row, every digest and the structure of
- *      the file are found sound.
+ *      The main file has that page, or one of a later commit without a sum:
+ *      another program, as the sqlite3 tool, has copied the WAL and removed it.
+ *      Nothing is lost, but its pages have no sums. They get them when every
+ *      row, every digest and the structure of the file are found sound.
  *
  * INVARIANTS, cited below as I1..I3
  *   I1  Nothing is written before all that can be compared was compared; and
@@ -35,16 +35,17 @@
 #include "file.h"
 #include "vfs.h"
 
-/* A connection that sees the main file and no WAL; NULL: it cannot be opened
- * (I2). */
+/* A connection that sees the main file and no WAL, and no sums either: another
+ * program may have written it. NULL: it cannot be opened (I2). */
 static pdr_rc open_main(sqlite3 **out, struct pdr__sqlite *store, pdr_err *err)
 {
     bool alone = store->alone;
     pdr_rc rc = PDR_OK;
 
-    store->alone = true;
+    store->alone = store->without_sums = store->vfs.without_sums = true;
     rc = pdr__sqlite_connect(out, store, true, err);
     store->alone = alone;
+    store->without_sums = store->vfs.without_sums = false;
     return rc == PDR_ENOMEM ? rc : PDR_OK;
 }
 
@@ -61,45 +62,56 @@ static uint32_t read_mark(sqlite3 *db)
     return mark;
 }
 
-/* I2. A store of an older version, or none, has no id: zeros. False: nobody
- * knows. */
-static bool read_main(struct pdr__store_row *out, sqlite3 *db)
+/* I2. The digest tells whether the row is one that was written. A store of an
+ * older version, or none, has no id: zeros. False: nobody knows. */
+static bool read_main(struct pdr__store_row *out,
+                      const struct pdr__sqlite *store, sqlite3 *db)
 {
+    const struct pdr__sqlite probe = {.base = store->base, .schema = 3};
     sqlite3_stmt *stmt = NULL;
+    pdr_digest wanted;
+    bool is_whole = false;
     int code = sqlite3_prepare_v2(
-        db, "SELECT generation,id FROM store WHERE one=1", -1, &stmt, NULL);
+        db, "SELECT number,created,generation,id,digest FROM store WHERE one=1",
+        -1, &stmt, NULL);
 
     memset(out, 0, sizeof(*out));
     if (code == SQLITE_ERROR)
         return true;
-    out->mark = read_mark(db);
     if (code == SQLITE_OK)
         code = sqlite3_step(stmt);
-    if (code == SQLITE_ROW && sqlite3_column_bytes(stmt, 1) == PDR_STORE_ID) {
-        out->generation = (uint64_t)sqlite3_column_int64(stmt, 0);
-        memcpy(out->id, sqlite3_column_blob(stmt, 1), PDR_STORE_ID);
+    if (code == SQLITE_ROW && sqlite3_column_bytes(stmt, 3) == PDR_STORE_ID &&
+        sqlite3_column_bytes(stmt, 4) == PDR_DIGEST_BYTES) {
+        out->number = (uint64_t)sqlite3_column_int64(stmt, 0);
+        out->created_ms = sqlite3_column_int64(stmt, 1);
+        out->generation = (uint64_t)sqlite3_column_int64(stmt, 2);
+        out->mark = read_mark(db);
+        memcpy(out->id, sqlite3_column_blob(stmt, 3), PDR_STORE_ID);
+        is_whole =
+            pdr__schema_seal(wanted, &probe, out, NULL) == PDR_OK &&
+            memcmp(wanted, sqlite3_column_blob(stmt, 4), sizeof(wanted)) == 0;
     }
     (void)sqlite3_finalize(stmt);
-    return code == SQLITE_ROW;
+    return is_whole;
 }
 
-/* Was the last page of the WAL copied into the main file? With or without its
- * sum: our VFS gives the bytes in any case. */
+/* Was the last page of the WAL copied into the main file? It is as it was
+ * noted, or it has no sum of its own: then another program wrote it, with a
+ * commit behind the noted one. */
 static bool has_last_page(sqlite3 *db, const struct pdr__log_end *end)
 {
     uint8_t page[PDR_SQLITE_PAGE], sum[PDR_SQLITE_RESERVED];
     sqlite3_file *file = NULL;
-    int code = SQLITE_OK;
 
     (void)sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
-    if (end->page == 0 || file->pMethods == NULL)
-        return false;
-    code =
+    if (end->page == 0 || file->pMethods == NULL ||
         file->pMethods->xRead(file, page, sizeof(page),
-                              (sqlite3_int64)(end->page - 1) * PDR_SQLITE_PAGE);
+                              (sqlite3_int64)(end->page - 1) *
+                                  PDR_SQLITE_PAGE) != SQLITE_OK)
+        return false;
     pdr__page_sum(sum, page, end->page);
-    return (code == SQLITE_OK || code == SQLITE_IOERR_DATA) &&
-           memcmp(sum, end->page_sum, sizeof(sum)) == 0;
+    return memcmp(sum, end->page_sum, sizeof(sum)) == 0 ||
+           memcmp(sum, page + PDR_SQLITE_USABLE, sizeof(sum)) != 0;
 }
 
 /* --- sums ---------------------------------------------------------------- */
@@ -230,7 +242,7 @@ pdr_rc pdr__claim(struct pdr__sqlite *store, pdr_err *err)
 
     PDR_TRY(open_main(&db, store, err));
     if (db != NULL) {
-        is_other = read_main(&row, db) &&
+        is_other = read_main(&row, store, db) &&
                    (memcmp(row.id, note.id, PDR_STORE_ID) != 0 ||
                     row.mark != note.mark || row.generation < note.generation);
         is_copied = is_gone && !is_other && has_last_page(db, &note.end);

@@ -214,6 +214,22 @@ TEST(claim, takes_over_what_another_program_copied)
     room_leave(&room);
 }
 
+/* A process that is killed while it syncs leaves a whole commit that no note
+ * tells of, with other versions of the same pages. */
+TEST(claim, takes_over_a_commit_behind_the_noted_one)
+{
+    struct room room;
+
+    make(&room);
+    copy_file(&room, "s.db-lock", "noted");
+    ASSERT_INT(0, unlink(room_path(&room, "s.db-lock")));
+    commit_and_die(&room, 1 + COMMITS, 1);
+    copy_file(&room, "noted", "s.db-lock");
+    ask_with_a_shell(&room, "SELECT count(*) FROM log");
+    check_opens(&room, 2 + COMMITS);
+    room_leave(&room);
+}
+
 TEST(claim, takes_over_nothing_that_another_program_changed)
 {
     static const char *const changes[] = {
