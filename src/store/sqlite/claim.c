@@ -15,14 +15,15 @@
  * file has its last page of another id   with frames                 refused or
  * time       without                     the note is void
  *
- *      The main file has that page, or one of a later commit without a sum:
- *      another program, as the sqlite3 tool, has copied the WAL and removed it.
- *      Nothing is lost, but its pages have no sums. They get them when every
- *      row, every digest and the structure of the file are found sound.
+ *      That page has no sum of its own: another program, as the sqlite3 tool,
+ *      has copied the WAL, and removes it only when all of it is copied.
+ * Nothing is lost, but its pages have no sums. They get them when every row,
+ * every digest and the structure of the file are found sound.
  *
  * INVARIANTS, cited below as I1..I3
- *   I1  Nothing is written before all that can be compared was compared; and
- *       then the last bytes of pages only, which SQLite does not use. Killed in
+ *   I1  Nothing is written before all that can be compared was compared; then
+ *       the note says that the store is taken over, and then only the last
+ *       bytes of pages are written, which SQLite does not use. Killed in
  *       between, it is done again.
  *   I2  The id and the generation of the main file are read from it alone,
  *       without its WAL. If that cannot be, they prove nothing: a process that
@@ -95,23 +96,20 @@ static bool read_main(struct pdr__store_row *out,
     return is_whole;
 }
 
-/* Was the last page of the WAL copied into the main file? It is as it was
- * noted, or it has no sum of its own: then another program wrote it, with a
- * commit behind the noted one. */
-static bool has_last_page(sqlite3 *db, const struct pdr__log_end *end)
+/* Did another program write the last page of the WAL into the main file? Then
+ * it has no sum of its own. One with a sum proves nothing: we may have died
+ * while we copied the WAL. */
+static bool has_foreign_page(sqlite3 *db, uint32_t number)
 {
-    uint8_t page[PDR_SQLITE_PAGE], sum[PDR_SQLITE_RESERVED];
+    uint8_t page[PDR_SQLITE_PAGE];
     sqlite3_file *file = NULL;
 
     (void)sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
-    if (end->page == 0 || file->pMethods == NULL ||
-        file->pMethods->xRead(file, page, sizeof(page),
-                              (sqlite3_int64)(end->page - 1) *
-                                  PDR_SQLITE_PAGE) != SQLITE_OK)
-        return false;
-    pdr__page_sum(sum, page, end->page);
-    return memcmp(sum, end->page_sum, sizeof(sum)) == 0 ||
-           memcmp(sum, page + PDR_SQLITE_USABLE, sizeof(sum)) != 0;
+    return number != 0 && file->pMethods != NULL &&
+           file->pMethods->xRead(file, page, sizeof(page),
+                                 (sqlite3_int64)(number - 1) *
+                                     PDR_SQLITE_PAGE) == SQLITE_OK &&
+           !pdr__page_is_sound(page, number);
 }
 
 /* --- sums ---------------------------------------------------------------- */
@@ -170,7 +168,13 @@ static pdr_rc take_over(struct pdr__sqlite *store, pdr_err *err)
     PDR_TRY(pdr__sqlite_connect(&store->writer.db, store, false, &why));
     PDR_TRY(pdr__schema_check(store, store->writer.db, &why));
     PDR_TRY(pdr_store_verify(NULL, &store->base, NULL, &why, NULL, NULL));
+    if (!pdr__line_takes_over(&store->line)) {
+        rc = PDR_FAIL(&why, FILE_FAILED, "%s",
+                      "the file of the writer lock cannot be written");
+        goto done;
+    }
     PDR_TRY(write_sums(store->writer.db, &why));
+    (void)pdr__line_empties(&store->line, &store->writer.row);
 done:
     if (rc == PDR_ECORRUPT)
         rc = refuse_changed(store, &why, err);
@@ -233,6 +237,9 @@ pdr_rc pdr__claim(struct pdr__sqlite *store, pdr_err *err)
     pdr_rc rc = PDR_OK;
 
     pdr__line_read_note(&note, store->side_path);
+    if (note.state == PDR_WAL_TAKEN) /* by a process that died then */
+        return store->read_only ? refuse_to_read(store, err)
+                                : take_over(store, err);
     PDR_TRY(pdr__left_check(&is_gone, store->log_path, &note, err));
     has_frames = pdr__file_bytes(store->log_path) > PDR_LOG_HEADER;
     if (note.state == PDR_WAL_UNKNOWN || (!is_gone && !has_frames))
@@ -245,7 +252,7 @@ pdr_rc pdr__claim(struct pdr__sqlite *store, pdr_err *err)
         is_other = read_main(&row, store, db) &&
                    (memcmp(row.id, note.id, PDR_STORE_ID) != 0 ||
                     row.mark != note.mark || row.generation < note.generation);
-        is_copied = is_gone && !is_other && has_last_page(db, &note.end);
+        is_copied = is_gone && !is_other && has_foreign_page(db, note.end.page);
     }
     (void)sqlite3_close(db);
     if (is_other && has_frames)

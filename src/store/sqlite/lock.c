@@ -366,6 +366,11 @@ bool pdr__line_is_used(const char *path)
 #define AT_MARK       (AT_GENERATION + 8) /* and four zeros */
 #define NOTE_BYTES    (AT_MARK + 8 + PDR_LOG_SUM)
 
+static const char states[] = {[PDR_WAL_UNKNOWN] = 0,
+                              [PDR_WAL_EMPTIED] = 'e',
+                              [PDR_WAL_COMMITS] = 'c',
+                              [PDR_WAL_TAKEN] = 't'};
+
 static void put_number(uint8_t *out, uint64_t number, size_t len)
 {
     for (size_t i = 0; i < len; i++)
@@ -386,7 +391,7 @@ static void write_note(uint8_t out[NOTE_BYTES], const struct pdr__note *note)
     memset(out, 0, NOTE_BYTES);
     out[0] = SYNCED;
     memcpy(out + AT_END, note->end.frame, PDR_LOG_END);
-    out[AT_STATE] = note->state == PDR_WAL_EMPTIED ? 'e' : 'c';
+    out[AT_STATE] = (uint8_t)states[note->state];
     put_number(out + AT_PAGE, note->end.page, 4);
     memcpy(out + AT_PAGE_SUM, note->end.page_sum, 8);
     memcpy(out + AT_ID, note->id, PDR_STORE_ID);
@@ -403,10 +408,9 @@ static void read_note(struct pdr__note *out, const uint8_t *bytes, size_t len)
     if (len < NOTE_BYTES ||
         !pdr__note_is_sound(bytes + AT_END, NOTE_BYTES - AT_END))
         return;
-    if (bytes[AT_STATE] == 'e')
-        out->state = PDR_WAL_EMPTIED;
-    else if (bytes[AT_STATE] == 'c')
-        out->state = PDR_WAL_COMMITS;
+    for (size_t i = PDR_WAL_EMPTIED; i < PDR_COUNT(states); i++)
+        if (bytes[AT_STATE] == (uint8_t)states[i])
+            out->state = (enum pdr__wal_state)i;
     out->end.page = (uint32_t)get_number(bytes + AT_PAGE, 4);
     memcpy(out->end.page_sum, bytes + AT_PAGE_SUM, 8);
     memcpy(out->id, bytes + AT_ID, PDR_STORE_ID);
@@ -488,6 +492,15 @@ bool pdr__line_empties(struct pdr__line *line, const struct pdr__store_row *row)
         return true;
     return pwrite(line->fd, wanted + 1, NOTE_BYTES - 1, 1) == NOTE_BYTES - 1 &&
            fdatasync(line->fd) == 0;
+}
+
+/* Synced: what tells that another program copied the WAL goes away while sums
+ * are written. */
+bool pdr__line_takes_over(struct pdr__line *line)
+{
+    memset(&line->note, 0, sizeof(line->note));
+    line->note.state = PDR_WAL_TAKEN;
+    return put_note(line) && fdatasync(line->fd) == 0;
 }
 
 void pdr__line_forget(struct pdr__line *line)

@@ -59,11 +59,13 @@ struct pdr__log_end {
 
 /* What the side file says of the WAL (lock.c, left.c). */
 struct pdr__note {
-    enum {
+    enum pdr__wal_state {
         PDR_WAL_UNKNOWN, /* nothing, or what an older version wrote: `end` */
         PDR_WAL_EMPTIED, /* the main file had all of it before it was emptied or
                             begun anew; what is in it since, nobody noted */
-        PDR_WAL_COMMITS  /* it holds commits that were acknowledged */
+        PDR_WAL_COMMITS, /* it holds commits that were acknowledged */
+        PDR_WAL_TAKEN    /* another program copied all of it, and pages are
+                            getting their sums */
     } state;
     struct pdr__log_end end; /* if it holds commits */
     /* Of the main file when the WAL was begun. */
@@ -490,6 +492,9 @@ void pdr__line_sync_ended(struct pdr__line *line,
  * note that, and sync the note. With the lock. False: it cannot be written. */
 bool pdr__line_empties(struct pdr__line *line,
                        const struct pdr__store_row *row);
+/* All of the WAL was copied by another program, and every digest is right: note
+ * that, and sync the note. False: it cannot be written. */
+bool pdr__line_takes_over(struct pdr__line *line);
 /* The store is made anew: what is noted is of another one. */
 void pdr__line_forget(struct pdr__line *line);
 /* There was nothing to sync, or none was tried: all is as before it began, also

@@ -505,6 +505,6 @@ TEST(claim, takes_over_again_after_any_file_operation_that_failed)
     static const struct fail_deed deed = {prepare, act, check};
     struct trial trial = {.store = NULL};
 
-    fail_each(&deed, &trial, test_every(7));
+    fail_each(&deed, &trial, 7);
     ASSERT(trial.refused > 10);
 }
