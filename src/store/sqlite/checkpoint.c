@@ -59,7 +59,7 @@ bool pdr__log_empties(void *arg)
 
     return store->writer.before.generation == 0 || /* being made, or older */
            !store->line.held ||
-           pdr__line_empties(&store->line, &store->writer.before);
+           pdr__line_empties(&store->line, &store->writer.before, true);
 }
 
 void pdr__checkpoint_after(struct pdr__sqlite *store)

@@ -174,7 +174,7 @@ static pdr_rc take_over(struct pdr__sqlite *store, pdr_err *err)
         goto done;
     }
     PDR_TRY(write_sums(store->writer.db, &why));
-    (void)pdr__line_empties(&store->line, &store->writer.row);
+    (void)pdr__line_empties(&store->line, &store->writer.row, true);
 done:
     if (rc == PDR_ECORRUPT)
         rc = refuse_changed(store, &why, err);

@@ -476,7 +476,8 @@ void pdr__line_sync_ended(struct pdr__line *line,
 
 /* Before the WAL is, and synced: after a power loss a note that is older would
  * accuse a store which has all. */
-bool pdr__line_empties(struct pdr__line *line, const struct pdr__store_row *row)
+bool pdr__line_empties(struct pdr__line *line, const struct pdr__store_row *row,
+                       bool syncs)
 {
     struct pdr__note note = {.state = PDR_WAL_EMPTIED,
                              .generation = row->generation,
@@ -491,7 +492,7 @@ bool pdr__line_empties(struct pdr__line *line, const struct pdr__store_row *row)
         memcmp(wanted + 1, found + 1, NOTE_BYTES - 1) == 0)
         return true;
     return pwrite(line->fd, wanted + 1, NOTE_BYTES - 1, 1) == NOTE_BYTES - 1 &&
-           fdatasync(line->fd) == 0;
+           (!syncs || fdatasync(line->fd) == 0);
 }
 
 /* Synced: what tells that another program copied the WAL goes away while sums

@@ -334,7 +334,7 @@ static pdr_rc copy_left(struct pdr__sqlite *store, bool is_first, pdr_err *err)
         rc = pdr__checkpoint_all(store, is_first, &why);
     }
     if (rc == PDR_OK && is_first) { /* the log is empty */
-        (void)pdr__line_empties(&store->line, &store->writer.row);
+        (void)pdr__line_empties(&store->line, &store->writer.row, false);
         pdr__line_sync_ended(&store->line, NULL, NULL);
     }
     if (rc != PDR_OK && !is_first && strcmp(why.reason, "disk_full") == 0)

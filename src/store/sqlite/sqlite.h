@@ -490,8 +490,8 @@ void pdr__line_sync_ended(struct pdr__line *line,
                           const struct pdr__store_row *row);
 /* All of the WAL is in the main file of this id and generation, and synced:
  * note that, and sync the note. With the lock. False: it cannot be written. */
-bool pdr__line_empties(struct pdr__line *line,
-                       const struct pdr__store_row *row);
+bool pdr__line_empties(struct pdr__line *line, const struct pdr__store_row *row,
+                       bool syncs);
 /* All of the WAL was copied by another program, and every digest is right: note
  * that, and sync the note. False: it cannot be written. */
 bool pdr__line_takes_over(struct pdr__line *line);
