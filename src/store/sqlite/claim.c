@@ -22,9 +22,9 @@
  *
  * INVARIANTS, cited below as I1..I3
  *   I1  Nothing is written before all that can be compared was compared; then
- *       the note says that the store is taken over, and then only the last
- *       bytes of pages are written, which SQLite does not use. Killed in
- *       between, it is done again.
+ *       the note says that the store is taken over, and then pages are written
+ *       with their sums; only bytes that SQLite does not use change. If the
+ *       process is killed in between, it is done again.
  *   I2  The id and the generation of the main file are read from it alone,
  *       without its WAL. If that cannot be, they prove nothing: a process that
  *       died in a checkpoint leaves pages half written, and the WAL has them.
