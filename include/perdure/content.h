@@ -250,6 +250,20 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_message_new(pdr_value **out, pdr_shape shape,
                                               const pdr_message_parts *parts,
                                               pdr_err *err);
 
+/** A message with one text. Fails as pdr_message_new() and
+ * pdr_content_new_text(). @thread any @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_message_new_text(pdr_value **out,
+                                                   pdr_shape shape,
+                                                   pdr_str role, pdr_str text,
+                                                   pdr_err *err);
+
+/** Append the texts of a message, one after the other; contents of other kinds
+ * have none. Half a surrogate pair becomes U+FFFD.
+ * @return PDR_OK; what pdr_buf_reserve() gives. @thread const @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_message_text(pdr_buf *out,
+                                               const pdr_value *message,
+                                               pdr_shape shape, pdr_err *err);
+
 /* --- properties and attribution ------------------------------------------ */
 
 /** One additional property of a message or content. The exact name first, then

@@ -112,3 +112,25 @@ char *pdr__strdup(const char *text)
 {
     return pdr__strndup(pdr_str_c(text));
 }
+
+pdr_rc pdr__grow(void **list, size_t *cap, size_t want, size_t size,
+                 pdr_err *err)
+{
+    size_t room = *cap > 8 ? *cap : 8, bytes = 0;
+    void *grown = NULL;
+
+    if (want <= *cap)
+        return PDR_OK;
+    while (room < want) {
+        if (!pdr__mul_size(&room, room, 2))
+            return pdr__nomem(err);
+    }
+    if (!pdr__mul_size(&bytes, room, size))
+        return pdr__nomem(err);
+    grown = pdr__realloc(*list, bytes);
+    if (grown == NULL)
+        return pdr__nomem(err);
+    *list = grown;
+    *cap = room;
+    return PDR_OK;
+}

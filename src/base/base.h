@@ -88,6 +88,11 @@ void pdr__err_path(pdr_err *err, pdr_str path);
 #define PDR_SHOWN 64
 const char *pdr__shown(char out[PDR_SHOWN], pdr_str text);
 
+/* Is this the reason of a failure? False for one that has none. */
+bool pdr__err_is(const pdr_err *err, enum pdr__reason reason);
+/* Give a failure that was looked at to the caller, whose `err` may be NULL. */
+pdr_rc pdr__err_pass(pdr_err *err, const pdr_err *why);
+
 /* Slug and code of a reason. */
 const char *pdr__reason_slug(enum pdr__reason reason);
 pdr_rc pdr__reason_rc(enum pdr__reason reason);
@@ -111,6 +116,11 @@ static inline bool pdr__mul_size(size_t *out, size_t a, size_t b)
 {
     return !__builtin_mul_overflow(a, b, out);
 }
+
+/* Make room for `want` elements of `size` bytes in `*list`, which has room for
+ * `*cap`. Fails with NO_MEMORY; the list stays as it was. */
+PDR_MUST_CHECK pdr_rc pdr__grow(void **list, size_t *cap, size_t want,
+                                size_t size, pdr_err *err);
 
 /* Memory that is released at once. Set up with PDR_ARENA_INIT(max_bytes): the
  * bytes that may be handed out, each piece rounded up to 16. */

@@ -29,6 +29,19 @@ const char *pdr__reason_slug(enum pdr__reason reason)
     return reasons[reason].slug;
 }
 
+bool pdr__err_is(const pdr_err *err, enum pdr__reason reason)
+{
+    return err->code != PDR_OK && err->reason != NULL &&
+           strcmp(err->reason, reasons[reason].slug) == 0;
+}
+
+pdr_rc pdr__err_pass(pdr_err *err, const pdr_err *why)
+{
+    if (err != NULL)
+        *err = *why;
+    return why->code;
+}
+
 pdr_rc pdr__reason_rc(enum pdr__reason reason)
 {
     return reasons[reason].code;

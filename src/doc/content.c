@@ -373,3 +373,29 @@ bool pdr_message_created_at(pdr_datetime *out, const pdr_value *message,
            pdr__read_datetime(out,
                               pdr__find_member(message, "createdAt", shape));
 }
+
+pdr_rc pdr_message_text(pdr_buf *out, const pdr_value *message, pdr_shape shape,
+                        pdr_err *err)
+{
+    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
+    pdr_str text = {NULL, 0};
+    pdr_iter it;
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(out != NULL);
+    pdr_iter_init(&it, pdr_message_contents(message, shape));
+    while (pdr_iter_next(&it)) {
+        const pdr_value *value = NULL;
+
+        if (pdr_content_kind_of(it.value, shape) != PDR_CONTENT_TEXT)
+            continue;
+        value = pdr_content_get(it.value, shape, PDR_FIELD_TEXT);
+        if (value == NULL)
+            continue;
+        PDR_TRY(pdr__value_sound_text(&text, value, &scratch, err));
+        PDR_TRY(pdr_buf_append(out, text, err));
+    }
+done:
+    pdr_buf_dispose(&scratch);
+    return rc;
+}

@@ -662,24 +662,41 @@ pdr_rc pdr_message_new(pdr_value **out, pdr_shape shape,
 
     PDR_REQUIRE(out != NULL && parts != NULL);
     *out = NULL;
-    rc = check_message(parts, err);
-    if (rc == PDR_OK && parts->created_at != NULL) {
+    PDR_TRY(check_message(parts, err));
+    if (parts->created_at != NULL) {
         at = pdr_datetime_utc(parts->created_at->ticks);
-        rc = pdr_datetime_write(&time, &at,
-                                shape == PDR_SHAPE_DOTNET
-                                    ? PDR_DATETIME_DOTNET_OFFSET
-                                    : PDR_DATETIME_OURS,
-                                err);
+        PDR_TRY(pdr_datetime_write(&time, &at,
+                                   shape == PDR_SHAPE_DOTNET
+                                       ? PDR_DATETIME_DOTNET_OFFSET
+                                       : PDR_DATETIME_OURS,
+                                   err));
     }
-    if (rc == PDR_OK)
-        rc = pdr_builder_new(&to, err);
-    if (rc == PDR_OK) {
-        pdr_builder_object(to);
-        put_message(to, shape, parts, pdr_buf_str(&time));
-        pdr_builder_end(to);
-        rc = pdr_builder_finish(out, to, err);
-    }
+    PDR_TRY(pdr_builder_new(&to, err));
+    pdr_builder_object(to);
+    put_message(to, shape, parts, pdr_buf_str(&time));
+    pdr_builder_end(to);
+    rc = pdr_builder_finish(out, to, err);
+done:
     pdr_builder_free(to);
     pdr_buf_dispose(&time);
+    return rc;
+}
+
+pdr_rc pdr_message_new_text(pdr_value **out, pdr_shape shape, pdr_str role,
+                            pdr_str text, pdr_err *err)
+{
+    pdr_message_parts parts = {.role = role};
+    pdr_value *content = NULL, *contents = pdr_value_new_array();
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(out != NULL);
+    *out = NULL;
+    PDR_TRY(pdr_content_new_text(&content, shape, text, err));
+    PDR_TRY(pdr_value_append(&contents, content, err));
+    parts.contents = contents;
+    rc = pdr_message_new(out, shape, &parts, err);
+done:
+    pdr_value_free(content);
+    pdr_value_free(contents);
     return rc;
 }

@@ -236,21 +236,6 @@ static pdr_rc assert_unique(bool *valid, const struct assertion *a,
 
 /* --- patterns ------------------------------------------------------------ */
 
-/* The text with U+FFFD, which is as long, for each half of a pair. */
-static pdr_rc replace_halves(pdr_str *text, pdr_buf *to, pdr_err *err)
-{
-    pdr_buf_clear(to);
-    pdr_rc rc = pdr_buf_append(to, *text, err);
-    if (rc != PDR_OK)
-        return rc;
-    *text = pdr_buf_str(to);
-    for (size_t i = pdr__utf8_valid_len(*text); i < text->len;) {
-        memcpy(to->ptr + i, "\xEF\xBF\xBD", 3);
-        i += pdr__utf8_valid_len(pdr_str_n(text->ptr + i, text->len - i));
-    }
-    return PDR_OK;
-}
-
 pdr_rc pdr__check_search(bool *found, struct schema_check *check,
                          const struct pdr__regex *regex,
                          const pdr_value *string, pdr_err *err)
@@ -260,14 +245,13 @@ pdr_rc pdr__check_search(bool *found, struct schema_check *check,
 
     *found = false;
     if (check->searcher == NULL)
-        rc = pdr__searcher_new(&check->searcher, err);
-    if (rc == PDR_OK)
-        rc = pdr__schema_text(&text, &check->work, string, err);
-    if (rc == PDR_OK && pdr_value_has_lone_surrogate(string))
-        rc = replace_halves(&text, &check->text, err);
-    if (rc == PDR_OK)
-        rc = pdr__regex_search(found, check->searcher, regex, text,
-                               &check->work.steps, err);
+        PDR_TRY(pdr__searcher_new(&check->searcher, err));
+    PDR_TRY(pdr__schema_text(&text, &check->work, string, err));
+    if (pdr_value_has_lone_surrogate(string))
+        PDR_TRY(pdr__value_sound_text(&text, string, &check->text, err));
+    PDR_TRY(pdr__regex_search(found, check->searcher, regex, text,
+                              &check->work.steps, err));
+done:
     return rc;
 }
 

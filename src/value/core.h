@@ -346,6 +346,10 @@ bool pdr__text_is_ours(pdr_str inner);
 pdr_rc pdr__value_name_bytes(pdr_str *out, const pdr_value *string,
                              pdr_buf *scratch, pdr_err *err);
 
+/* The same as UTF-8: U+FFFD, which is as long, for each half of a pair. */
+pdr_rc pdr__value_sound_text(pdr_str *out, const pdr_value *string,
+                             pdr_buf *scratch, pdr_err *err);
+
 /* Do two strings have the same code points? */
 bool pdr__value_same_text(const pdr_value *a, const pdr_value *b);
 

@@ -250,6 +250,21 @@ pdr_rc pdr__value_name_bytes(pdr_str *out, const pdr_value *string,
     return PDR_OK;
 }
 
+pdr_rc pdr__value_sound_text(pdr_str *out, const pdr_value *string,
+                             pdr_buf *scratch, pdr_err *err)
+{
+    pdr_rc rc = pdr__value_name_bytes(out, string, scratch, err);
+
+    if (rc != PDR_OK || !pdr_value_has_lone_surrogate(string))
+        return rc;
+    /* It has an escape, so that the text is in `scratch`. */
+    for (size_t i = pdr__utf8_valid_len(*out); i < out->len;) {
+        memcpy(scratch->ptr + i, "\xEF\xBF\xBD", 3);
+        i += pdr__utf8_valid_len(pdr_str_n(out->ptr + i, out->len - i));
+    }
+    return PDR_OK;
+}
+
 pdr_rc pdr_value_text(pdr_str *out, const pdr_value *value, pdr_buf *scratch,
                       pdr_err *err)
 {
