@@ -20,6 +20,7 @@
 #include <perdure/session.h>
 #include <perdure/snapshot.h>
 #include <perdure/store.h>
+#include <perdure/stored.h>
 #include <perdure/types.h>
 #include <perdure/value.h>
 #include <perdure/version.h>

@@ -101,8 +101,7 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_property_match(pdr_buf *out, bool *found,
 
 typedef struct pdr_export_opts {
     pdr_ref ref;
-    bool bare;       /* without the wrapper that holds its properties */
-    bool no_entries; /* as if its history were empty: what stands around it */
+    bool bare; /* without the wrapper that holds its properties */
 } pdr_export_opts;
 
 typedef struct pdr_export_report {
@@ -137,25 +136,6 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_export(pdr_export_report *out,
                                          const pdr_export_opts *opts,
                                          pdr_err *err, pdr_write_fn fn,
                                          void *arg);
-
-/**
- * Could the session be exported with a slot of this key in its bag? The
- * document that it is in says so, not its kind: where the history stands there,
- * and whether there is a bag at all. To be asked before a slot is set.
- *
- * @param ref  borrowed for the call.
- * @param key  as a slot has it.
- * @return PDR_OK, also if the session cannot be exported for another reason;
- *         PDR_EINVALID ("history_slot": the history is exported under this key;
- *         "bag_sealed": the document is of the time before bags);
- *         PDR_ENOTFOUND ("no_session"); PDR_ECONFLICT ("session_changed":
- *         somebody keeps on writing to it); PDR_ECORRUPT ("bad_frame"); as
- *         pdr_store_read().
- * @thread any  @since 0.1
- */
-PDR_API PDR_MUST_CHECK pdr_rc pdr_export_check_slot(pdr_store *store,
-                                                    const pdr_ref *ref,
-                                                    pdr_str key, pdr_err *err);
 
 /* --- what is kept --------------------------------------------------------- */
 

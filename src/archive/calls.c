@@ -27,6 +27,7 @@ struct open_call {
     uint64_t seq; /* the message: its entry, and its place in there */
     size_t message;
     size_t count;
+    bool is_gone; /* its message was left out */
 };
 
 enum role { NOTHING, CALL, RESULT, REQUEST, RESPONSE };
@@ -64,6 +65,7 @@ struct place {
     uint64_t turn, seq;
     size_t message;
     uint64_t back;
+    bool has_orphan; /* a result whose call is not there */
     pdr_err *err;
 };
 
@@ -114,7 +116,7 @@ static pdr_rc remember(struct place *at)
     call = pdr__alloc(sizeof(*call));
     if (call == NULL)
         return pdr__nomem(at->err);
-    *call = (struct open_call){at->turn, at->seq, at->message, 1};
+    *call = (struct open_call){at->turn, at->seq, at->message, 1, false};
     rc = pdr__map_put(NULL, &calls->open, pdr_buf_str(&calls->key), call,
                       at->err);
     if (rc != PDR_OK)
@@ -151,11 +153,12 @@ static pdr_rc close_call(struct place *at, char kind, const pdr_value *id)
     if (rc != PDR_OK)
         return rc;
     call = find_open(at->calls);
+    at->has_orphan |= kind == 'c' && (call == NULL || call->is_gone);
     if (call == NULL)
         return PDR_OK;
     if (call->turn < at->back)
         at->back = call->turn;
-    if (--call->count == 0)
+    if (!at->calls->keeps_answered && --call->count == 0)
         forget(at->calls, call);
     return PDR_OK;
 }
@@ -253,6 +256,24 @@ static pdr_rc take_message(struct place *at, const pdr_value *message,
     return rc;
 }
 
+pdr_rc pdr__calls_read_message(bool *has_orphan, struct pdr__calls *calls,
+                               const pdr_value *message, pdr_shape shape,
+                               uint64_t place, pdr_err *err)
+{
+    struct place at = {calls, 0, place, 0, PDR_NO_TURN, false, err};
+    pdr_rc rc = take_message(&at, message, shape);
+
+    *has_orphan = at.has_orphan;
+    if (rc != PDR_OK || !at.has_orphan)
+        return rc;
+    PDR_MAP_EACH (entry, &calls->open) {
+        struct open_call *call = entry->value;
+
+        call->is_gone |= call->seq == place;
+    }
+    return PDR_OK;
+}
+
 /* --- entries ------------------------------------------------------------- */
 
 pdr_rc pdr__row_body(pdr_value **out, const pdr_entry *row, pdr_err *err)
@@ -277,7 +298,7 @@ pdr_rc pdr__calls_read(uint64_t *back, struct pdr__calls *calls,
                        const pdr_entry *row, const pdr_value *body,
                        uint64_t turn, pdr_err *err)
 {
-    struct place at = {calls, turn, row->seq, 0, PDR_NO_TURN, err};
+    struct place at = {calls, turn, row->seq, 0, PDR_NO_TURN, false, err};
     pdr_shape shape = pdr__shape_of_row(row);
     /* Only the state shape has a list of messages in an entry. */
     bool alone = row->kind == PDR_ROW_MESSAGE || row->shape != PDR_ROW_STATE;

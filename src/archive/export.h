@@ -95,8 +95,12 @@ PDR_MUST_CHECK pdr_rc pdr__frame_read(struct pdr__frame *out, pdr_str text,
  * head says what no document can say; NO_MEMORY. */
 PDR_MUST_CHECK pdr_rc pdr__frame_native(struct pdr__frame *out,
                                         const pdr_head *head, pdr_err *err);
+/* Do documents have sessions of this kind? */
+bool pdr__kind_is_known(pdr_str kind);
 void pdr__frame_dispose(struct pdr__frame *frame);
 
+/* The name of a member, as it is between its quotes. */
+pdr_str pdr__member_name(const struct pdr__member *member);
 /* Is it a state document, which has no place for a bag? */
 bool pdr__frame_is_state(const struct pdr__frame *frame);
 /* The key of the bag under which such a frame has its history. */

@@ -489,6 +489,15 @@ void pdr__frame_dispose(struct pdr__frame *frame)
     frame->value = NULL;
 }
 
+pdr_str pdr__member_name(const struct pdr__member *member)
+{
+    size_t end = member->name.len - 1;
+
+    while (member->name.ptr[end] != '"')
+        end--;
+    return pdr_str_n(member->name.ptr + 1, end - 1);
+}
+
 bool pdr__frame_is_state(const struct pdr__frame *frame)
 {
     return frame->shape == PDR_ROW_STATE && frame->bag == NULL;

@@ -84,8 +84,7 @@ pdr_rc pdr__bundle_middle(pdr_buf *out, const pdr_head *head, pdr_err *err)
     return rc;
 }
 
-/* Do documents have sessions of this kind? */
-static bool is_kind(pdr_str kind)
+bool pdr__kind_is_known(pdr_str kind)
 {
     for (int i = 0; i <= PDR_SESSION_KIND_CHAT; i++) {
         const char *name = pdr_session_kind_name((pdr_session_kind)i);
@@ -101,7 +100,7 @@ static pdr_rc put_native(pdr_buf *out, const pdr_head *head, pdr_err *err)
     char shown[PDR_SHOWN];
     pdr_rc rc = PDR_OK;
 
-    if (!is_kind(head->kind))
+    if (!pdr__kind_is_known(head->kind))
         return PDR_FAIL(err, CANNOT_EXPORT,
                         "the session is of the kind '%s', which no document "
                         "has: make it again with one as client",

@@ -35,12 +35,13 @@ struct pdr__calls {
     struct pdr__map open; /* by what it is and id; owned values */
     uint64_t limit;       /* calls of turns from here on are not kept */
     size_t waiting;       /* of turns before `limit` */
+    bool keeps_answered;  /* a call stays when it has its result */
     pdr_buf key, scratch;
 };
 
 /* clang-format off */
 #define PDR_CALLS_INIT                                                         \
-    {PDR_MAP_INIT(PDR_MAX_MAP_ENTRIES), PDR_NO_TURN, 0,                        \
+    {PDR_MAP_INIT(PDR_MAX_MAP_ENTRIES), PDR_NO_TURN, 0, false,                 \
      PDR_BUF_INIT(PDR_MAX_TEXT_BYTES), PDR_BUF_INIT(PDR_MAX_TEXT_BYTES)}
 /* clang-format on */
 
@@ -51,6 +52,14 @@ PDR_MUST_CHECK pdr_rc pdr__calls_read(uint64_t *back, struct pdr__calls *calls,
                                       const pdr_entry *row,
                                       const pdr_value *body, uint64_t turn,
                                       pdr_err *err);
+/* Take those of one message, with `keeps_answered`. Does it have a result whose
+ * call was not taken? Then its own calls do not count. `place` is the message's
+ * own number. */
+PDR_MUST_CHECK pdr_rc pdr__calls_read_message(bool *has_orphan,
+                                              struct pdr__calls *calls,
+                                              const pdr_value *message,
+                                              pdr_shape shape, uint64_t place,
+                                              pdr_err *err);
 /* From now on only calls of turns before `limit` count. */
 void pdr__calls_limit(struct pdr__calls *calls, uint64_t limit);
 void pdr__calls_dispose(struct pdr__calls *calls);

@@ -394,11 +394,6 @@ static int get(struct bag *b)
     b->one.slot = b->at.key;
     if (status == 0)
         status = ses_one_find(&b->one, b->at.id);
-    if (status == 0 && b->one.store != NULL &&
-        !pdr_bag_has(b->one.bag, pdr_str_c(b->at.key))) {
-        b->one.slot = NULL; /* what stands beside messages is in no row */
-        status = ses_one_find(&b->one, b->at.id);
-    }
     if (status == 0 && find_value(&value, b, &err) != PDR_OK)
         status = fail(b, &err);
     if (status == 0)
@@ -520,25 +515,15 @@ static pdr_rc note_before(struct bag *b, pdr_err *err)
     return rc == PDR_ENOTFOUND && !b->removes ? PDR_OK : rc;
 }
 
-/* In a store the history is rows, and has a slot only where it is exported. No
- * change may make a session that cannot be exported any more; a slot that is in
- * the way may be removed. */
-static pdr_rc check_slot(const struct bag *b, pdr_err *err)
-{
-    if (b->one.store == NULL ||
-        (b->removes && pdr_bag_has(b->one.bag, pdr_str_c(b->at.key))))
-        return PDR_OK;
-    return pdr_export_check_slot(b->one.store, &b->one.head->head.ref,
-                                 pdr_str_c(b->at.key), err);
-}
-
 /* One try: change the session that was read, and write it. */
 static pdr_rc change_once(struct bag *b, pdr_err *err)
 {
     pdr_rc rc = check_expected(b, err);
 
-    if (rc == PDR_OK)
-        rc = check_slot(b, err);
+    /* No change may make a session that cannot be exported any more. */
+    if (rc == PDR_OK && b->one.store != NULL)
+        rc = pdr_stored_check_slot(b->one.stored, pdr_str_c(b->at.key),
+                                   b->removes, err);
     if (rc == PDR_OK)
         rc = note_before(b, err);
     if (rc != PDR_OK)
@@ -547,7 +532,7 @@ static pdr_rc change_once(struct bag *b, pdr_err *err)
     if (!b->is_changed)
         return PDR_OK;
     rc = change_bag(b, err);
-    return rc == PDR_OK ? ses_one_save(&b->one, b->at.key, err) : rc;
+    return rc == PDR_OK ? ses_one_save(&b->one, err) : rc;
 }
 
 static int change(struct bag *b)

@@ -15,33 +15,15 @@ struct log {
     const char *id, *turn;
     uint64_t last, first, limit; /* 0: not given */
     pdr_store *store;
-    pdr_query query;
+    pdr_stored *session;
     struct ses_entries entries;
-    bool has_begun;
 };
 
-/* --last counts from the end, which only the head knows. */
-static pdr_rc find_last(struct log *l, pdr_err *err)
-{
-    const pdr_query query = {.what = PDR_READ_HEAD, .ref = l->query.ref};
-    pdr_page *page = NULL;
-    pdr_rc rc = pdr_store_read(&page, l->store, &query, err);
-
-    if (rc != PDR_OK)
-        return rc;
-    l->query.from = page->head.first_seq;
-    if (page->head.next_seq - page->head.first_seq > l->last)
-        l->query.from = page->head.next_seq - l->last;
-    pdr_page_free(page);
-    return PDR_OK;
-}
-
-static void begin(struct log *l, const pdr_head *head)
+static void begin_object(struct log *l, const pdr_head *head)
 {
     pdr_buf name = PDR_BUF_INIT(SIZE_MAX), id = PDR_BUF_INIT(SIZE_MAX);
     pdr_buf tenant = PDR_BUF_INIT(SIZE_MAX);
 
-    l->has_begun = true;
     if (l->cli->output != CLI_OUTPUT_JSON)
         return;
     cli_show(&name, pdr_str_c(sto_name(&l->from)), CLI_TEXT_JSON);
@@ -56,33 +38,41 @@ static void begin(struct log *l, const pdr_head *head)
     pdr_buf_dispose(&id);
 }
 
-/* One page; `*more` is false behind the last one. */
-static pdr_rc log_page(bool *more, pdr_buf *after, struct log *l, pdr_err *err)
+/* Entries of the revision that was opened, a page at a time. */
+static pdr_rc log_entries(struct log *l, pdr_err *err)
 {
-    uint64_t left =
-        l->limit > 0 ? l->limit - l->entries.count : (uint64_t)PAGE_ROWS;
-    pdr_page *page = NULL;
+    const pdr_head *head = pdr_stored_head(l->session);
+    pdr_stored_query query = {.from = l->first};
+    pdr_stored_page *page = NULL, *before = NULL;
     pdr_rc rc = PDR_OK;
 
-    l->query.limit = left < PAGE_ROWS ? (size_t)left : PAGE_ROWS;
-    l->query.after = after->len > 0 ? pdr_buf_str(after) : pdr_str_n(NULL, 0);
-    rc = pdr_store_read(&page, l->store, &l->query, err);
-    if (rc != PDR_OK)
-        return rc;
-    if (!l->has_begun)
-        begin(l, &page->head);
-    for (size_t i = 0; i < page->count; i++)
-        ses_entries_add(&l->entries, &page->entries[i]);
-    pdr_buf_clear(after);
-    *more = page->next.ptr != NULL &&
-            (l->limit == 0 || l->entries.count < l->limit);
-    if (*more)
-        cli_must(pdr_buf_append(after, page->next, NULL), NULL);
-    pdr_page_free(page);
-    return PDR_OK;
+    if (l->last > 0)
+        query.from = head->next_seq - head->first_seq > l->last
+                         ? head->next_seq - l->last
+                         : head->first_seq;
+    if (l->turn != NULL)
+        query.correlation_id = pdr_str_c(l->turn);
+    do {
+        uint64_t left =
+            l->limit > 0 ? l->limit - l->entries.count : (uint64_t)PAGE_ROWS;
+
+        query.limit = left < PAGE_ROWS ? (size_t)left : PAGE_ROWS;
+        CLI_TRY(pdr_stored_read(&page, l->session, &query, err));
+        if (before == NULL)
+            begin_object(l, head);
+        pdr_stored_page_free(before); /* the cursor was its */
+        before = page;
+        for (size_t i = 0; i < page->count; i++)
+            ses_entries_add(&l->entries, &page->entries[i]);
+        query.after = page->next;
+    } while (page->next.ptr != NULL && !ferror(l->entries.out) &&
+             (l->limit == 0 || l->entries.count < l->limit));
+done:
+    pdr_stored_page_free(before);
+    return rc;
 }
 
-static void end(struct log *l)
+static void end_object(struct log *l)
 {
     bool is_table = l->cli->output == CLI_OUTPUT_TABLE;
     pdr_buf name = PDR_BUF_INIT(SIZE_MAX);
@@ -101,29 +91,28 @@ static void end(struct log *l)
 
 static int print_log(struct log *l, bool paged)
 {
+    const pdr_stored_opts rows = {.rows_only = true};
+    const pdr_ref ref = sto_ref(&l->from, l->id);
     struct cli_pager pager;
-    pdr_buf after = PDR_BUF_INIT(SIZE_MAX);
     pdr_err err = PDR_ERR_INIT;
     pdr_rc rc = sto_open(&l->store, &l->from, "ro", &err);
-    bool more = true;
     int status = 0;
 
-    if (rc == PDR_OK && l->last > 0)
-        rc = find_last(l, &err);
+    if (rc == PDR_OK)
+        rc = pdr_stored_open(&l->session, l->store, &ref, &rows, &err);
     cli_pager_begin(&pager, l->cli, paged && rc == PDR_OK);
     ses_entries_init(&l->entries, l->cli, pager.out);
     l->entries.as_lines = l->cli->output == CLI_OUTPUT_JSONL;
-    while (rc == PDR_OK && more && !ferror(pager.out))
-        rc = log_page(&more, &after, l, &err);
     if (rc == PDR_OK)
-        end(l);
+        rc = log_entries(l, &err);
+    if (rc == PDR_OK)
+        end_object(l);
     else
         ses_entries_flush(&l->entries);
     status = cli_pager_end(&pager, l->cli, 0);
     if (rc != PDR_OK)
         status = sto_fail(l->cli, &l->from, &err);
     ses_entries_free(&l->entries);
-    pdr_buf_dispose(&after);
     return status;
 }
 
@@ -157,12 +146,8 @@ static int run(struct cli *cli, int argc, char **argv)
     status = check_usage(&l);
     if (status != 0)
         return status;
-    l.query.what = PDR_READ_ENTRIES;
-    l.query.ref = sto_ref(&l.from, l.id);
-    l.query.from = l.first;
-    if (l.turn != NULL)
-        l.query.key = pdr_str_c(l.turn);
     status = print_log(&l, !no_pager);
+    pdr_stored_close(l.session);
     pdr_store_close(l.store);
     return status;
 }

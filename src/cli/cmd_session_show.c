@@ -215,18 +215,15 @@ static void show_history(struct show *s)
 }
 
 /* What stands around the session; owned, NULL if it is nothing. */
-static pdr_rc find_properties(struct show *s, pdr_err *err)
+static pdr_value *find_properties(const struct ses_one *o)
 {
-    const struct ses_one *o = &s->one;
     const pdr_properties *p = NULL;
 
-    if (o->store != NULL)
-        return ses_store_properties(&s->properties, o, err);
-    if (o->folder == NULL)
+    if (o->properties != NULL)
+        return pdr_value_ref(o->properties);
+    if (o->store == NULL && o->folder == NULL)
         p = ses_doc_properties(o->pick.doc, o->pick.index);
-    if (p != NULL)
-        s->properties = pdr_properties_to_value(p);
-    return PDR_OK;
+    return p != NULL ? pdr_properties_to_value(p) : NULL;
 }
 
 static void show_properties(struct show *s)
@@ -260,14 +257,15 @@ static void show_bag(struct show *s)
 static bool has_own_id(const struct show *s)
 {
     return s->one.store != NULL && s->info.id.len > 0 &&
-           !pdr_str_equal(pdr_buf_str(&s->info.id), s->one.head->head.ref.id);
+           !pdr_str_equal(pdr_buf_str(&s->info.id),
+                          pdr_stored_head(s->one.stored)->ref.id);
 }
 
 static void print_table(struct show *s)
 {
     show_place(s);
     if (s->one.store != NULL) {
-        ses_head_facts(&s->tree, &s->one.head->head);
+        ses_head_facts(&s->tree, pdr_stored_head(s->one.stored));
     } else {
         show_ids(s);
         show_kind(s);
@@ -322,8 +320,9 @@ static void build_facts(pdr_builder *to, const struct show *s)
 
     if (o->store != NULL) {
         cli_member_text(to, "store", pdr_str_c(ses_from_name(o->from)));
-        cli_member_text(to, "tenant", o->head->head.ref.tenant);
-        ses_head_members(to, &o->head->head, pdr_value_count(s->bag));
+        cli_member_text(to, "tenant", pdr_stored_head(o->stored)->ref.tenant);
+        ses_head_members(to, pdr_stored_head(o->stored),
+                         pdr_value_count(s->bag));
         if (has_own_id(s))
             cli_member_text(to, "ownId", pdr_buf_str(&s->info.id));
         if (o->session != NULL)
@@ -380,7 +379,7 @@ static pdr_rc print_some(pdr_str bytes, pdr_err *err, void *arg)
 /* The document that the rows of a store make. */
 static int print_stored(struct show *s)
 {
-    const pdr_export_opts how = {.ref = s->one.head->head.ref};
+    const pdr_export_opts how = {.ref = pdr_stored_head(s->one.stored)->ref};
     pdr_err err = PDR_ERR_INIT;
 
     if (pdr_export(NULL, s->one.store, &how, &err, print_some, s) != PDR_OK)
@@ -404,10 +403,8 @@ static int show(struct show *s, bool paged)
 {
     struct cli *cli = s->one.cli;
     struct cli_pager pager;
-    pdr_err err = PDR_ERR_INIT;
 
-    if (find_properties(s, &err) != PDR_OK)
-        return ses_one_fail(&s->one, &err);
+    s->properties = find_properties(&s->one);
     if (s->one.session != NULL)
         ses_info_of(&s->info, s->one.session);
     s->bag = pdr_bag_snapshot(s->one.bag);

@@ -36,7 +36,7 @@ struct tail {
     uint64_t last;
     pdr_store *store;
     pdr_watch *watch;
-    pdr_ref ref;
+    pdr_stored *session;
     uint64_t next;  /* entry to print next; 0: none was printed */
     uint64_t epoch; /* of the entries */
     struct ses_entries entries;
@@ -79,46 +79,51 @@ static void follow(struct tail *t, const pdr_head *head)
         t->next = head->first_seq;
 }
 
-static pdr_rc read_head(struct tail *t, uint64_t *end, pdr_err *err)
+/* Look at the session as it is now. */
+static pdr_rc look_again(struct tail *t, pdr_err *err)
 {
-    const pdr_query query = {.what = PDR_READ_HEAD, .ref = t->ref};
-    pdr_page *page = NULL;
-    pdr_rc rc = pdr_store_read(&page, t->store, &query, err);
+    const pdr_stored_opts rows = {.rows_only = true};
+    const pdr_ref ref = sto_ref(&t->from, t->id);
+    pdr_rc rc = t->session == NULL
+                    ? pdr_stored_open(&t->session, t->store, &ref, &rows, err)
+                    : pdr_stored_reload(t->session, err);
 
     if (rc == PDR_ENOTFOUND && t->epoch > 0)
         rc = pdr_err_set(err, rc, "session_gone",
                          "session '%.120s' was deleted", t->id);
-    if (rc != PDR_OK)
-        return rc;
-    follow(t, &page->head);
-    *end = page->head.next_seq;
-    pdr_page_free(page);
-    return PDR_OK;
+    if (rc == PDR_OK)
+        follow(t, pdr_stored_head(t->session));
+    return rc;
 }
 
-/* What came since. What is replaced between head and entries is noticed by the
- * next look at the head: the commit that did it is told, too. */
+/* What came since. What is replaced meanwhile is noticed by the next look: the
+ * commit that did it is reported, too. */
 static pdr_rc print_new(struct tail *t, pdr_err *err)
 {
-    pdr_query query = {
-        .what = PDR_READ_ENTRIES, .ref = t->ref, .limit = PAGE_ROWS};
-    uint64_t end = 0;
-    pdr_rc rc = read_head(t, &end, err);
+    pdr_stored_query query = {.limit = PAGE_ROWS};
+    size_t count = 1;
+    pdr_rc rc = PDR_OK;
 
-    while (rc == PDR_OK && t->next < end && !is_over) {
-        pdr_page *page = NULL;
+    CLI_TRY(look_again(t, err));
+    while (t->next < pdr_stored_head(t->session)->next_seq && count > 0 &&
+           !is_over) {
+        pdr_stored_page *page = NULL;
+
         query.from = t->next;
-        rc = pdr_store_read(&page, t->store, &query, err);
-        if (rc != PDR_OK)
+        rc = pdr_stored_read(&page, t->session, &query, err);
+        if (rc == PDR_ECONFLICT)
             break;
-        if (page->count == 0 || page->head.epoch != t->epoch)
-            end = 0;
-        for (size_t i = 0; i < page->count && end > 0; i++) {
+        if (rc != PDR_OK)
+            goto done;
+        count = page->count;
+        for (size_t i = 0; i < count; i++) {
             ses_entries_add(&t->entries, &page->entries[i]);
-            t->next = page->entries[i].seq + 1;
+            t->next = page->entries[i].row->seq + 1;
         }
-        pdr_page_free(page);
+        pdr_stored_page_free(page);
     }
+    rc = PDR_OK;
+done:
     ses_entries_flush(&t->entries);
     return rc;
 }
@@ -133,10 +138,11 @@ static bool is_closed(void)
 
 static pdr_rc follow_all(struct tail *t, pdr_err *err)
 {
+    const pdr_ref ref = sto_ref(&t->from, t->id);
     pdr_rc rc = sto_open(&t->store, &t->from, "ro", err);
 
     if (rc == PDR_OK) /* before the first look, so that nothing is missed */
-        rc = pdr_watch_open(&t->watch, t->store, &t->ref, err);
+        rc = pdr_watch_open(&t->watch, t->store, &ref, err);
     if (rc == PDR_OK)
         rc = print_new(t, err);
     while (rc == PDR_OK && !is_over && !is_closed()) {
@@ -168,13 +174,13 @@ static int run(struct cli *cli, int argc, char **argv)
     if (status != 0)
         return status;
     sigaction(SIGINT, &action, NULL);
-    t.ref = sto_ref(&t.from, t.id);
     ses_entries_init(&t.entries, cli, stdout);
     t.entries.as_lines = true;
     if (follow_all(&t, &err) != PDR_OK)
         status = sto_fail(cli, &t.from, &err);
     ses_entries_free(&t.entries);
     pdr_watch_close(t.watch);
+    pdr_stored_close(t.session);
     pdr_store_close(t.store);
     if (status == 0 && !is_over)
         raise(SIGPIPE); /* as if there had been something to write */

@@ -141,20 +141,17 @@ static void put_role(pdr_buf *out, const pdr_value *message, pdr_shape shape,
     cli_put(out, ":");
 }
 
-void ses_put_excerpt(pdr_buf *out, const pdr_entry *entry)
+void ses_put_excerpt(pdr_buf *out, const pdr_stored_entry *entry)
 {
-    pdr_shape shape = shape_of(entry);
+    const pdr_entry *row = entry->row;
+    const pdr_value *body = entry->body;
+    pdr_shape shape = shape_of(row);
     pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX), text = PDR_BUF_INIT(SIZE_MAX);
-    pdr_value *body = NULL;
-    bool is_message = entry->kind == PDR_ROW_MESSAGE;
-    pdr_rc rc = ses_store_value(&body, entry->body, NULL);
 
-    if (rc == PDR_ENOMEM)
-        cli_must(rc, NULL);
-    if (body != NULL && is_message) {
+    if (body != NULL && row->kind == PDR_ROW_MESSAGE) {
         put_role(&text, body, shape, &scratch);
         put_message(&text, body, shape, &scratch);
-    } else if (body != NULL && entry->kind <= PDR_ROW_RESPONSE) {
+    } else if (body != NULL && row->kind <= PDR_ROW_RESPONSE) {
         if (shape == PDR_SHAPE_STATE)
             put_messages(&text, body, &scratch);
         else
@@ -162,9 +159,8 @@ void ses_put_excerpt(pdr_buf *out, const pdr_entry *entry)
     }
     if (text.len == 0) /* nothing that we know: how it begins */
         put_str(&text,
-                body != NULL ? doc_json_spaced(body, &scratch) : entry->body);
+                body != NULL ? doc_json_spaced(body, &scratch) : row->body);
     cli_show_cut(out, pdr_buf_str(&text), CLI_TEXT_LINE, TEXT_CELLS);
-    pdr_value_free(body);
     pdr_buf_dispose(&text);
     pdr_buf_dispose(&scratch);
 }
@@ -180,53 +176,44 @@ void ses_entries_init(struct ses_entries *e, struct cli *cli, FILE *out)
     ses_grid_init(&e->grid, columns, CLI_COUNT(columns));
 }
 
-static void body_member(pdr_builder *to, const pdr_entry *entry)
+static void add_json(struct ses_entries *e, const pdr_stored_entry *entry)
 {
-    pdr_value *body = NULL;
-    pdr_rc rc = ses_store_value(&body, entry->body, NULL);
-
-    if (rc == PDR_ENOMEM)
-        cli_must(rc, NULL);
-    if (body == NULL) { /* a store counts brackets, and no more */
-        cli_member_text(to, "bodyText", entry->body);
-        return;
-    }
-    pdr_builder_name(to, pdr_str_c("body"));
-    pdr_builder_value(to, body);
-    pdr_value_free(body);
-}
-
-static void add_json(struct ses_entries *e, const pdr_entry *entry)
-{
+    const pdr_entry *row = entry->row;
     pdr_builder *to = NULL;
     pdr_err err = PDR_ERR_INIT;
 
     cli_must(pdr_builder_new(&to, &err), &err);
     pdr_builder_object(to);
-    cli_member_count(to, "seq", entry->seq);
+    cli_member_count(to, "seq", row->seq);
     if (e->epoch > 0)
         cli_member_count(to, "epoch", e->epoch);
-    sto_member_time(to, "time", entry->created_ms);
-    cli_member_text(to, "kind", pdr_str_c(kind_name(entry->kind)));
-    cli_member_text(to, "shape", pdr_str_c(shape_name(entry->shape)));
-    if (entry->correlation_id.ptr != NULL)
-        cli_member_text(to, "correlationId", entry->correlation_id);
-    body_member(to, entry);
+    sto_member_time(to, "time", row->created_ms);
+    cli_member_text(to, "kind", pdr_str_c(kind_name(row->kind)));
+    cli_member_text(to, "shape", pdr_str_c(shape_name(row->shape)));
+    if (row->correlation_id.ptr != NULL)
+        cli_member_text(to, "correlationId", row->correlation_id);
+    if (entry->body != NULL) {
+        pdr_builder_name(to, pdr_str_c("body"));
+        pdr_builder_value(to, entry->body);
+    } else { /* a store counts brackets, and no more */
+        cli_member_text(to, "bodyText", row->body);
+    }
     pdr_builder_end(to);
     fputs(!e->as_lines && e->count > 0 ? "," : "", e->out);
     ses_print_built(e->cli, e->out, to);
     pdr_builder_free(to);
 }
 
-static void add_row(struct ses_entries *e, const pdr_entry *entry)
+static void add_row(struct ses_entries *e, const pdr_stored_entry *entry)
 {
+    const pdr_entry *row = entry->row;
     pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
     char time[40];
 
-    ses_grid_putf(&e->grid, "%ju", (uintmax_t)entry->seq);
-    ses_grid_put(&e->grid, pdr_str_c(sto_time(time, entry->created_ms)));
-    ses_grid_put(&e->grid, pdr_str_c(kind_name(entry->kind)));
-    ses_grid_put(&e->grid, entry->correlation_id);
+    ses_grid_putf(&e->grid, "%ju", (uintmax_t)row->seq);
+    ses_grid_put(&e->grid, pdr_str_c(sto_time(time, row->created_ms)));
+    ses_grid_put(&e->grid, pdr_str_c(kind_name(row->kind)));
+    ses_grid_put(&e->grid, row->correlation_id);
     ses_put_excerpt(&text, entry);
     ses_grid_put(&e->grid, pdr_buf_str(&text));
     pdr_buf_dispose(&text);
@@ -234,12 +221,12 @@ static void add_row(struct ses_entries *e, const pdr_entry *entry)
         ses_entries_flush(e);
 }
 
-void ses_entries_add(struct ses_entries *e, const pdr_entry *entry)
+void ses_entries_add(struct ses_entries *e, const pdr_stored_entry *entry)
 {
     if (cli_is_json(e->cli)) {
         add_json(e, entry);
     } else if (e->cli->output == CLI_OUTPUT_RAW) {
-        cli_print(e->cli, entry->body);
+        cli_print(e->cli, entry->row->body);
         fputs("\n", stdout);
     } else {
         add_row(e, entry);

@@ -198,14 +198,16 @@ static pdr_rc check_exchange(struct ses_one *o, pdr_err *err)
     return rc;
 }
 
-pdr_rc ses_one_save(struct ses_one *o, const char *key, pdr_err *err)
+pdr_rc ses_one_save(struct ses_one *o, pdr_err *err)
 {
+    const pdr_commit_options now = {.now_ms = sto_now_ms()};
     pdr_generation written = o->generation;
     pdr_rc rc = PDR_OK;
 
     o->file.lost = (pdr_write_report){0, 0}; /* of an earlier try */
     if (o->store != NULL)
-        return o->file.dry_run ? PDR_OK : ses_store_save(o, key, err);
+        return o->file.dry_run ? PDR_OK
+                               : pdr_stored_commit(o->stored, &now, err);
     if (o->folder == NULL) {
         rc = ses_file_save(&o->file, o->cli, o->pick.doc, &o->from->how, err);
         written = o->file.generation;
@@ -222,12 +224,11 @@ pdr_rc ses_one_save(struct ses_one *o, const char *key, pdr_err *err)
 
 void ses_one_free(struct ses_one *o)
 {
-    if (o->folder != NULL || o->store != NULL)
+    if (o->folder != NULL)
         pdr_session_free(o->session);
     pdr_folder_close(o->folder);
-    if (o->store != NULL)
-        pdr_bag_free(o->bag);
-    pdr_page_free(o->head);
+    pdr_value_free(o->properties);
+    pdr_stored_close(o->stored);
     pdr_store_close(o->store);
     pdr_builder_free(o->findings);
     ses_file_free(&o->file);
@@ -239,7 +240,7 @@ const char *ses_one_mark(char *out, const struct ses_one *o)
 {
     if (o->store == NULL)
         return ses_generation_text(out, &o->generation);
-    snprintf(out, 65, "%ju", (uintmax_t)o->revision);
+    snprintf(out, 65, "%ju", (uintmax_t)pdr_stored_head(o->stored)->revision);
     return out;
 }
 
@@ -278,7 +279,7 @@ void ses_one_members(pdr_builder *to, const struct ses_one *o,
     cli_member_text(to, ses_from_word(o->from),
                     pdr_str_c(ses_from_name(o->from)));
     if (o->store != NULL)
-        cli_member_text(to, "tenant", o->head->head.ref.tenant);
+        cli_member_text(to, "tenant", pdr_stored_head(o->stored)->ref.tenant);
     if (o->store == NULL && o->folder == NULL) {
         cli_member_count(to, "index", o->pick.at);
         ses_put_id(&id, o->session);
@@ -288,7 +289,7 @@ void ses_one_members(pdr_builder *to, const struct ses_one *o,
     if (id_name != NULL && id.len > 0)
         cli_member_text(to, id_name, pdr_buf_str(&id));
     if (o->store != NULL)
-        cli_member_count(to, "revision", o->revision);
+        cli_member_count(to, "revision", pdr_stored_head(o->stored)->revision);
     else
         cli_member_text(to, "generation",
                         pdr_str_c(ses_generation_text(text, &o->generation)));

@@ -203,17 +203,18 @@ struct ses_one {
     struct ses_from *from;
     struct ses_file file; /* that it is in; how it is saved, if elsewhere too */
     struct ses_pick pick;
-    pdr_folder *folder;   /* owned; NULL: it is in no folder */
-    pdr_store *store;     /* owned; NULL: it is in no store */
-    const char *key;      /* of the session in the folder, id in the store */
-    const char *slot;     /* of a store, read only this one; NULL: all */
-    pdr_session *session; /* owned unless in a file; without its messages if in
-                             a store, and NULL where no document has it */
-    pdr_page *head;       /* owned; of a session in a store */
-    pdr_err no_document;  /* why a session in a store has none; else PDR_OK */
-    pdr_bag *bag;         /* of the session; owned if in a store */
+    pdr_folder *folder;    /* owned; NULL: it is in no folder */
+    pdr_store *store;      /* owned; NULL: it is in no store */
+    const char *key;       /* of the session in the folder, id in the store */
+    const char *slot;      /* of a store, read only this one; NULL: all */
+    pdr_stored *stored;    /* owned; of a session in a store */
+    pdr_value *properties; /* owned; of one in a store; NULL: none, or only a
+                              slot was read */
+    pdr_session *session;  /* owned if in a folder; of a store NULL where no
+                              session document has it */
+    pdr_err no_document;   /* why a session in a store has none; else PDR_OK */
+    pdr_bag *bag;          /* of the session; borrowed */
     pdr_generation generation; /* of the file that it was read from */
-    uint64_t revision;         /* that was read from the store */
     bool change;               /* it is read to be written */
     pdr_builder *findings;     /* of reading it; an array */
 };
@@ -230,10 +231,10 @@ int ses_one_open(struct ses_one *o, bool change);
 bool ses_one_needs_id(const struct ses_one *o);
 /* Read the session. As above. */
 int ses_one_find(struct ses_one *o, const char *id);
-/* Write it back, if the file still has its generation; to a store the slot
- * `key`, if the session still has its revision. As ses_file_save(),
- * pdr_folder_set() and pdr_store_commit(). */
-pdr_rc ses_one_save(struct ses_one *o, const char *key, pdr_err *err);
+/* Write it back, if the file still has its generation, or the session in a
+ * store its revision. As ses_file_save(), pdr_folder_set() and
+ * pdr_stored_commit(). */
+pdr_rc ses_one_save(struct ses_one *o, pdr_err *err);
 
 /* What tells that nobody changed it: a generation, in a store the revision.
  * `out` has 65 bytes. */
@@ -295,13 +296,8 @@ pdr_rc ses_store_value(pdr_value **out, pdr_str text, pdr_err *err);
  * them, else a text as it is; owned. */
 pdr_rc ses_store_sought(pdr_value **out, pdr_str text, pdr_err *err);
 
-/* Head, bag and, unless it is for one slot, session, all of one moment. */
+/* Open the session, with one slot of its bag or all of them. */
 pdr_rc ses_store_load(struct ses_one *o, pdr_err *err);
-/* Commit one slot as the bag has it, on the revision that was read. */
-pdr_rc ses_store_save(struct ses_one *o, const char *key, pdr_err *err);
-/* The properties as an object; NULL if there are none. Owned. */
-pdr_rc ses_store_properties(pdr_value **out, const struct ses_one *o,
-                            pdr_err *err);
 
 /* What a head says, a line for each fact, on the page of a tree. */
 struct ses_tree;
@@ -377,13 +373,13 @@ struct ses_entries {
 };
 
 void ses_entries_init(struct ses_entries *e, struct cli *cli, FILE *out);
-void ses_entries_add(struct ses_entries *e, const pdr_entry *entry);
+void ses_entries_add(struct ses_entries *e, const pdr_stored_entry *entry);
 /* Print what waits. */
 void ses_entries_flush(struct ses_entries *e);
 void ses_entries_free(struct ses_entries *e);
 
 /* What an entry says, in a line; appended. */
-void ses_put_excerpt(pdr_buf *out, const pdr_entry *entry);
+void ses_put_excerpt(pdr_buf *out, const pdr_stored_entry *entry);
 
 /* --- what a session is (session_info.c) ---------------------------------- */
 

@@ -1,19 +1,14 @@
 /*
  * session_store.c - one session in a store: its head, its bag.
  *
- * WHY  In a store a session is not a document but rows. Of these, a verb reads
- *      the head and what it needs of the bag, so that what works on bags works
- *      here as it does on files. Who looks at all of it sees what its file
- *      would show: the document that an export writes, but for the entries.
- *
- * Each part tells the revision that it was read at; if somebody wrote in
- * between, all is read again.
+ * WHY  In a store a session is not a document but rows. A verb opens it as a
+ *      session with what it needs of the bag, so that what works on bags works
+ *      here as it does on files.
  */
 #include "session_parts.h"
 
-#define MAX_TRIES  20  /* to read a session that somebody keeps writing */
-#define PAGE_ROWS  200 /* at a time */
-#define SIDE_CELLS 60  /* of a name in a line */
+#define MAX_TRIES  20 /* to read a session that somebody keeps writing */
+#define SIDE_CELLS 60 /* of a name in a line */
 
 /* --- format --------------------------------------------------------------- */
 
@@ -46,228 +41,53 @@ pdr_rc ses_store_sought(pdr_value **out, pdr_str text, pdr_err *err)
     return pdr_value_new_string(out, text, err);
 }
 
-/* --- the bag ------------------------------------------------------------- */
+/* --- one session --------------------------------------------------------- */
 
-/* A key as a store has it: what stands between the quotes in JSON. */
-static void put_key(pdr_buf *out, const char *key)
+/* One try. Where the document cannot be used, the rows are shown alone. */
+static pdr_rc load_once(struct ses_one *o, pdr_err *err)
 {
-    pdr_value *text = NULL;
-    pdr_str raw = {NULL, 0};
-
-    if (pdr_value_new_string(&text, pdr_str_c(key), NULL) != PDR_OK ||
-        !pdr_value_raw(&raw, text) || raw.len < 2)
-        cli_put(out, key); /* no UTF-8: no store has it */
-    else
-        cli_must(pdr_buf_append(out, pdr_str_n(raw.ptr + 1, raw.len - 2), NULL),
-                 NULL);
-    pdr_value_free(text);
-}
-
-static void put_slots(pdr_buf *out, const pdr_page *page)
-{
-    for (size_t i = 0; i < page->count; i++) {
-        cli_put(out, out->len > 1 ? ",\"" : "\"");
-        cli_must(pdr_buf_append(out, page->slots[i].key, NULL), NULL);
-        cli_put(out, "\":");
-        cli_must(pdr_buf_append(out, page->slots[i].value, NULL), NULL);
-    }
-}
-
-/* The slots, or the one of this key, as an object. `*same` is false if they are
- * of another revision than the head. */
-static pdr_rc read_slots(pdr_value **out, bool *same, const struct ses_one *o,
-                         pdr_str key, pdr_err *err)
-{
-    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
-    pdr_query query = {.what = PDR_READ_SLOTS,
-                       .ref = o->head->head.ref,
-                       .limit = PAGE_ROWS,
-                       .key = key};
-    pdr_page *page = NULL, *last = NULL;
+    const pdr_stored_opts rows = {.rows_only = true};
+    const pdr_ref ref = sto_ref(&o->from->store, o->key);
+    const pdr_str slot = pdr_str_c(o->slot != NULL ? o->slot : "");
     pdr_rc rc = PDR_OK;
 
-    cli_put(&text, "{");
-    do {
-        rc = pdr_store_read(&page, o->store, &query, err);
-        pdr_page_free(last); /* the cursor was its */
-        last = page;
-        if (rc != PDR_OK)
-            break;
-        *same = page->head.revision == o->head->head.revision &&
-                page->head.epoch == o->head->head.epoch;
-        put_slots(&text, page);
-        query.after = page->next;
-    } while (*same && query.after.ptr != NULL);
-    cli_put(&text, "}");
-    pdr_page_free(page);
-    if (rc == PDR_ENOTFOUND && strcmp(err->reason, "no_slot") == 0)
-        rc = PDR_OK;
-    if (rc == PDR_OK)
-        rc = ses_store_value(out, pdr_buf_str(&text), err);
-    pdr_buf_dispose(&text);
-    return rc;
-}
-
-/* The session as its document has it, and its bag, where messages that are
- * entries are left out. Neither if an export would fail, or give no session. */
-static pdr_rc read_document(pdr_value **bag, bool *same, struct ses_one *o,
-                            pdr_err *err)
-{
-    const pdr_head *head = &o->head->head;
-    const pdr_export_opts how = {
-        .ref = head->ref, .bare = true, .no_entries = true};
-    pdr_export_report done = {.revision = 0};
-    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
-    pdr_value *document = NULL;
-    char messages[80];
-    pdr_rc rc = pdr_export(&done, o->store, &how, err, pdr_write_buf, &text);
-
-    *same = rc != PDR_OK ||
-            (done.revision == head->revision && done.epoch == head->epoch);
-    if (rc == PDR_OK)
-        rc = ses_store_value(&document, pdr_buf_str(&text), err);
-    pdr_session_free(o->session);
-    o->session = document != NULL ? ses_session_in(document) : NULL;
-    if (o->session != NULL) {
-        const char *key = pdr_session_history_key(o->session);
-        const pdr_value *slot = NULL;
-        *bag = pdr_bag_snapshot(pdr_session_bag(o->session));
-        slot = pdr_value_get_c(*bag, key);
-        snprintf(messages, sizeof(messages), "/%s/messages", key);
-        if (head->first_seq < head->next_seq && slot != NULL &&
-            pdr_value_get_c(slot, "messages") != NULL)
-            rc = pdr_value_count(slot) == 1
-                     ? pdr_value_remove(bag, pdr_str_c(key), err)
-                     : pdr_pointer_remove(bag, pdr_str_c(messages), err);
+    pdr_stored_close(o->stored);
+    pdr_value_free(o->properties);
+    o->stored = NULL;
+    o->session = NULL;
+    o->properties = NULL;
+    rc = pdr_stored_open(&o->stored, o->store, &ref, NULL, err);
+    if (rc == PDR_OK && o->slot != NULL)
+        rc = pdr_stored_load(o->stored, &slot, 1, err);
+    /* What is not a key may still be a name in the document. */
+    if (rc == PDR_OK ? o->slot == NULL
+                     : o->stored != NULL && rc == PDR_EINVALID)
+        rc = pdr_stored_load_all(o->stored, err);
+    if (rc == PDR_OK &&
+        !pdr_session_durable_id(NULL, NULL, pdr_stored_session(o->stored)))
+        o->session = pdr_stored_session(o->stored);
+    if (rc == PDR_EINVALID || rc == PDR_EVERSION ||
+        (rc == PDR_ECORRUPT && strcmp(err->reason, "bad_frame") == 0)) {
+        o->no_document = *err;
+        pdr_stored_close(o->stored);
+        CLI_TRY(pdr_stored_open(&o->stored, o->store, &ref, &rows, err));
+        CLI_TRY(pdr_stored_load_all(o->stored, err));
     }
-    pdr_value_free(document);
-    pdr_buf_dispose(&text);
-    if (rc != PDR_EINVALID &&
-        (rc != PDR_ECORRUPT || strcmp(err->reason, "bad_frame") != 0))
-        return rc;
-    o->no_document = *err;
-    return PDR_OK;
-}
-
-static pdr_rc load_once(bool *same, struct ses_one *o, pdr_str key,
-                        pdr_err *err)
-{
-    const pdr_query query = {.what = PDR_READ_HEAD,
-                             .ref = sto_ref(&o->from->store, o->key)};
-    pdr_value *bag = NULL;
-    pdr_rc rc = PDR_OK;
-
-    pdr_page_free(o->head);
-    pdr_bag_free(o->bag);
-    o->head = NULL;
-    o->bag = NULL;
-    *same = true;
-    rc = pdr_store_read(&o->head, o->store, &query, err);
-    if (rc == PDR_OK && key.ptr == NULL)
-        rc = read_document(&bag, same, o, err);
-    if (rc == PDR_OK && *same && bag == NULL)
-        rc = read_slots(&bag, same, o, key, err);
-    if (rc == PDR_OK && *same)
-        rc = pdr_bag_from_value(&o->bag, bag, err);
+    if (rc == PDR_OK && o->slot == NULL &&
+        pdr_stored_head(o->stored)->properties > 0)
+        rc = pdr_stored_properties(&o->properties, o->stored, err);
+done:
     if (rc == PDR_OK)
-        o->revision = o->head->head.revision;
-    pdr_value_free(bag);
+        o->bag = pdr_session_bag(pdr_stored_session(o->stored));
     return rc;
 }
 
 pdr_rc ses_store_load(struct ses_one *o, pdr_err *err)
 {
-    pdr_buf key = PDR_BUF_INIT(SIZE_MAX);
-    pdr_rc rc = PDR_OK;
-    bool same = false;
+    pdr_rc rc = PDR_ECONFLICT;
 
-    if (o->slot != NULL)
-        put_key(&key, o->slot);
-    for (int i = 0; i < MAX_TRIES && rc == PDR_OK && !same; i++)
-        rc = load_once(&same, o,
-                       key.len > 0 ? pdr_buf_str(&key) : pdr_str_n(NULL, 0),
-                       err);
-    if (rc == PDR_OK && !same)
-        rc = pdr_err_set(err, PDR_ECONFLICT, "session_changed",
-                         "the session was written each time that it was read");
-    pdr_buf_dispose(&key);
-    return rc;
-}
-
-pdr_rc ses_store_save(struct ses_one *o, const char *key, pdr_err *err)
-{
-    const pdr_head *head = &o->head->head;
-    const pdr_commit_options options = {.now_ms = sto_now_ms()};
-    const pdr_write_opts as_read = {.flags = PDR_BARE_TOKENS,
-                                    .layout = PDR_AS_READ};
-    pdr_buf name = PDR_BUF_INIT(SIZE_MAX), text = PDR_BUF_INIT(SIZE_MAX);
-    pdr_slot slot = {.value = {NULL, 0}};
-    pdr_edit edit = {.ref = head->ref,
-                     .revision = head->revision,
-                     .epoch = head->epoch,
-                     .slots = &slot,
-                     .slot_count = 1};
-    pdr_committed done = {.revision = 0};
-    pdr_value *value = NULL;
-    pdr_rc rc = PDR_OK;
-
-    put_key(&name, key);
-    slot.key = pdr_buf_str(&name);
-    if (pdr_bag_has(o->bag, pdr_str_c(key)))
-        rc = pdr_bag_get(&value, o->bag, pdr_str_c(key), err);
-    if (value != NULL && !pdr_value_raw(&slot.value, value)) {
-        rc = pdr_json_write(&text, value, &as_read, err);
-        slot.value = pdr_buf_str(&text);
-    }
-    if (rc == PDR_OK)
-        rc = pdr_store_commit(&done, o->store, &edit, 1, &options, err);
-    if (rc == PDR_OK)
-        o->revision = done.revision;
-    pdr_value_free(value);
-    pdr_buf_dispose(&name);
-    pdr_buf_dispose(&text);
-    return rc;
-}
-
-/* --- properties ---------------------------------------------------------- */
-
-static pdr_rc add_properties(pdr_value **io, const pdr_page *page, pdr_err *err)
-{
-    pdr_rc rc = PDR_OK;
-
-    for (size_t i = 0; i < page->count && rc == PDR_OK; i++) {
-        pdr_value *value = NULL;
-        rc = ses_store_value(&value, page->properties[i].value, err);
-        if (rc == PDR_OK)
-            rc = pdr_value_set(io, page->properties[i].key, value, err);
-        pdr_value_free(value);
-    }
-    return rc;
-}
-
-pdr_rc ses_store_properties(pdr_value **out, const struct ses_one *o,
-                            pdr_err *err)
-{
-    pdr_query query = {.what = PDR_READ_PROPERTIES,
-                       .ref = o->head->head.ref,
-                       .limit = PAGE_ROWS};
-    pdr_page *page = NULL, *last = NULL;
-    pdr_rc rc = PDR_OK;
-
-    *out = NULL;
-    if (o->head->head.properties == 0)
-        return PDR_OK;
-    *out = pdr_value_new_object();
-    do {
-        rc = pdr_store_read(&page, o->store, &query, err);
-        pdr_page_free(last);
-        last = page;
-        if (rc == PDR_OK)
-            rc = add_properties(out, page, err);
-        if (rc == PDR_OK)
-            query.after = page->next;
-    } while (rc == PDR_OK && query.after.ptr != NULL);
-    pdr_page_free(page);
+    for (int i = 0; i < MAX_TRIES && rc == PDR_ECONFLICT; i++)
+        rc = load_once(o, err);
     return rc;
 }
 

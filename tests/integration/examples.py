@@ -119,23 +119,13 @@ def _():
 
 # --- store -------------------------------------------------------------------
 
-def entry(n, kind, role, text):
-    return ('%d {"$type":"%s","messages":[{"role":"%s","contents":'
-            '[{"$type":"text","text":%s}]}]}\n' % (
-                n, kind, role, json.dumps(text, ensure_ascii=False)))
-
-
 @tests.test("example store: goes on where the last run ended")
 def _():
-    turns = ['Is it "dry"?', "Yes.", "Water it.", "Done \u2713"]
-    first = (entry(1, "request", "user", turns[0]) +
-             entry(2, "response", "assistant", turns[1]))
-    expect(run([STORE, "demo.db", *turns[:2]]), 0,
-           "revision 1, 2 entries\n" + first)
-    expect(run([STORE, "demo.db", *turns[2:]]), 0,
-           "revision 2, 4 entries\n" + first +
-           entry(3, "request", "user", turns[2]) +
-           entry(4, "response", "assistant", turns[3]))
+    turns = ['Is it "dry"?', "Yes.", "Water it.", "Done \u2713", "More?", "No.",
+             "", ""]
+    for i in range(0, 8, 2):
+        expect(run([STORE, "demo.db", *turns[i:i + 2]]), 0,
+               "".join(text + "\n" for text in turns[max(0, i - 4):i]))
     assert oct(os.stat("demo.db").st_mode & 0o777) == "0o600"
     assert os.path.getsize("demo.db-wal") == 0 \
         if os.path.exists("demo.db-wal") else True

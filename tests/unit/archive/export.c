@@ -85,29 +85,6 @@ TEST(export_frame, tells_what_it_wrote)
     pdr_store_close(store);
 }
 
-TEST(export_frame, shows_what_stands_around_the_history_without_it)
-{
-    const pdr_export_opts opts = {.ref = {.id = pdr_str_c("d")},
-                                  .no_entries = true};
-    pdr_store *store = hand_store(&dotnet);
-    pdr_buf out = PDR_BUF_INIT(SIZE_MAX);
-    pdr_export_report report = {0};
-    pdr_err err = PDR_ERR_INIT;
-
-    ASSERT_RC(PDR_OK,
-              pdr_export(&report, store, &opts, &err, pdr_write_buf, &out));
-    ASSERT_TEXT("{\"conversationId\":null, \"stateBag\": { \"a\" : "
-                "{\"n\": 1e0}\t,\"InMemoryChatHistoryProvider\":"
-                "{\"messages\":[ ]},\n\"z\":  [ 1 ]\r\n}, \"x\":1.50}\n",
-                pdr_buf_str(&out));
-    ASSERT_INT(0, report.entries);
-    ASSERT_INT(2, report.slots);
-    ASSERT_INT(1, report.revision);
-    ASSERT_INT(1, report.epoch);
-    pdr_buf_dispose(&out);
-    pdr_store_close(store);
-}
-
 TEST(export_frame, leaves_out_rows_that_are_gone)
 {
     pdr_store *store = hand_store(&dotnet);
@@ -479,65 +456,6 @@ TEST(export_place, refuses_a_slot_where_the_history_stands)
                 &quiet);
 }
 
-/* Of what came in as this: is the key free, or why not? */
-static void check_slot(const char *reason, const struct hand *hand,
-                       const char *key)
-{
-    const pdr_ref ref = {.id = pdr_str_c(hand->id)};
-    pdr_store *store = hand_store(hand);
-    pdr_err err = PDR_ERR_INIT;
-
-    ASSERT_RC(reason == NULL ? PDR_OK : PDR_EINVALID,
-              pdr_export_check_slot(store, &ref, pdr_str_c(key), &err));
-    ASSERT_STR(reason == NULL ? "" : reason, err.reason);
-    pdr_store_close(store);
-}
-
-TEST(export_slot, is_free_but_for_where_the_history_stands)
-{
-    static const char net_key[] = "InMemoryChatHistoryProvider";
-    const struct hand net = {.id = "d", .kind = "python", .frame = DOTNET};
-    const struct hand python = {.id = "p", .frame = WRAPPER};
-    const struct hand state = {.id = "@dafx-a@k", .frame = STATE};
-    const struct hand made = {.id = "m"};
-    const struct hand durable = {.id = "@dafx-a@k", .kind = "durable"};
-    const struct hand odd = {.id = "o", .kind = "something-new"};
-
-    check_slot("history_slot", &net, net_key);
-    check_slot(NULL, &net, "in_memory");
-    check_slot("history_slot", &python, "in_memory");
-    check_slot(NULL, &python, net_key);
-    check_slot(NULL, &state, net_key);
-    check_slot("history_slot", &made, net_key);
-    check_slot(NULL, &made, "in_memory");
-    check_slot(NULL, &durable, net_key);
-    check_slot(NULL, &odd, net_key);
-}
-
-TEST(export_slot, has_no_place_in_a_document_without_a_bag)
-{
-    const struct hand hand = {.id = "t", .frame = THREAD};
-
-    check_slot("bag_sealed", &hand, "a");
-}
-
-TEST(export_slot, says_when_there_is_no_session_or_frame)
-{
-    const struct hand bad = {.id = "b", .frame = "{}"};
-    const pdr_ref other = {.id = pdr_str_c("other")};
-    const pdr_ref ref = {.id = pdr_str_c("b")};
-    pdr_store *store = hand_store(&bad);
-    pdr_err err = PDR_ERR_INIT;
-
-    ASSERT_RC(PDR_ENOTFOUND,
-              pdr_export_check_slot(store, &other, pdr_str_c("a"), &err));
-    ASSERT_STR("no_session", err.reason);
-    ASSERT_RC(PDR_ECORRUPT,
-              pdr_export_check_slot(store, &ref, pdr_str_c("a"), &err));
-    ASSERT_STR("bad_frame", err.reason);
-    pdr_store_close(store);
-}
-
 TEST(export_place, says_when_there_is_no_session)
 {
     pdr_store *store = hand_store(&dotnet);
@@ -574,25 +492,6 @@ TEST_OOM(export_frame, cleans_up_after_any_failed_allocation)
     test_pause_failures(false);
     rc = hand_export(&out, store, "p", false, NULL, NULL);
     ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
-    test_pause_failures(true);
-    pdr_store_close(store);
-    test_pause_failures(false);
-}
-
-TEST_OOM(export_slot, cleans_up_after_any_failed_allocation)
-{
-    static const struct hand hand = {.id = "p", .frame = WRAPPER};
-    const pdr_ref ref = {.id = pdr_str_c("p")};
-    pdr_store *store = NULL;
-    pdr_err err = PDR_ERR_INIT;
-    pdr_rc rc = PDR_OK;
-
-    test_pause_failures(true);
-    store = hand_store(&hand);
-    test_pause_failures(false);
-    rc = pdr_export_check_slot(store, &ref, pdr_str_c("in_memory"), &err);
-    ASSERT(rc == PDR_EINVALID || rc == PDR_ENOMEM);
-    ASSERT_RC(rc, err.code);
     test_pause_failures(true);
     pdr_store_close(store);
     test_pause_failures(false);

@@ -177,11 +177,16 @@ TEST(hint, names_the_store)
 static void check_excerpt(const char *want, pdr_row_kind kind,
                           pdr_row_shape shape, const char *body)
 {
-    const pdr_entry entry = {
+    const pdr_entry row = {
         .kind = kind, .shape = shape, .body = pdr_str_c(body)};
     pdr_buf out = PDR_BUF_INIT(SIZE_MAX);
+    pdr_value *value = NULL;
+    pdr_rc rc = ses_store_value(&value, row.body, NULL);
+    const pdr_stored_entry entry = {&row, value};
 
+    ASSERT((rc == PDR_OK) == (value != NULL));
     ses_put_excerpt(&out, &entry);
+    pdr_value_free(value);
     cli_must(pdr_buf_append(&out, pdr_str_n("", 1), NULL), NULL);
     ASSERT_STR(want, out.ptr);
     pdr_buf_dispose(&out);
@@ -240,11 +245,19 @@ TEST(mark, of_a_stored_session_is_its_revision)
 {
     struct ses_from from;
     struct ses_one one = SES_ONE_INIT(NULL, &from);
+    const pdr_ref ref = {.id = pdr_str_c("s")};
+    const pdr_stored_opts create = {.create = true};
+    const pdr_commit_options now = {.now_ms = 1};
     pdr_err err = PDR_ERR_INIT;
     char text[65];
 
     ASSERT_RC(PDR_OK, pdr_store_open(&one.store, "memory:", &err));
-    one.revision = 12;
+    ASSERT_RC(PDR_OK,
+              pdr_stored_open(&one.stored, one.store, &ref, &create, &err));
+    for (int i = 0; i < 12; i++) {
+        pdr_stored_set_state(one.stored, PDR_SESSION_IDLE);
+        ASSERT_RC(PDR_OK, pdr_stored_commit(one.stored, &now, &err));
+    }
     ASSERT_STR("12", ses_one_mark(text, &one));
     ASSERT_STR("revision", ses_one_mark_word(&one));
     ASSERT(ses_one_is_mark(&one, "12"));

@@ -1,0 +1,73 @@
+/*
+ * stored.h - what the files share that make a session of a store's rows.
+ */
+#ifndef PDR_ARCHIVE_STORED_H
+#define PDR_ARCHIVE_STORED_H
+
+#include <perdure/stored.h>
+
+#include "export.h"
+#include "session.h"
+
+/* What was read, all of one revision. */
+struct pdr__view {
+    pdr_page *page;          /* owned; texts of the head and the frame. NULL:
+                                the session is not there yet */
+    pdr_head head;           /* its own `revision` is 0 then */
+    struct pdr__compose doc; /* the frame, and rows while they are loaded */
+    pdr_session *session;    /* owned */
+    pdr_value *loaded;       /* owned; the bag as it is stored, as far as it was
+                                loaded */
+    bool is_all;             /* and that is all of it */
+    bool has_history_slot;   /* what the document has beside the messages is in
+                                the bag; it is not a row */
+};
+
+struct pdr__new_entry {
+    pdr_row_kind kind;
+    pdr_str correlation_id; /* in arena, or absent */
+    int64_t created_ms;     /* 0: the time of the commit */
+    pdr_value *body;        /* owned */
+};
+
+/* What is to be written, beside the slots. */
+struct pdr__changes {
+    struct pdr__arena memory;
+    struct pdr__new_entry *entries; /* owned */
+    size_t entry_count, entry_cap;
+    struct pdr__map properties; /* key to an owned value; NULL: remove it */
+    bool sets_state;
+    pdr_session_state state;
+    pdr_expiry_verb expiry;
+    int64_t expiry_ms;
+};
+
+/* clang-format off */
+#define PDR_CHANGES_INIT                                     \
+    {.memory = PDR_ARENA_INIT(SIZE_MAX),                     \
+     .properties = PDR_MAP_INIT(PDR_MAX_MAP_ENTRIES)}
+/* clang-format on */
+
+struct pdr_stored {
+    pdr_store *store;         /* borrowed */
+    struct pdr__arena memory; /* texts of `ref` and `opts` */
+    pdr_ref ref;
+    pdr_stored_opts opts;
+    pdr_value *properties;       /* owned; those of `opts` */
+    struct pdr__view *view;      /* owned */
+    struct pdr__changes changes; /* owned */
+};
+
+/* How bodies and slots are read: levels were counted when they came in. */
+extern const pdr_read_opts pdr__stored_reading;
+
+/* Fail because somebody else wrote since. */
+pdr_rc pdr__stored_late(const pdr_stored *s, pdr_err *err);
+
+/* Are its entries requests and responses of a state document? */
+static inline bool pdr__stored_is_durable(const pdr_stored *s)
+{
+    return s->view->doc.frame.shape == PDR_ROW_STATE && !s->opts.rows_only;
+}
+
+#endif
