@@ -34,14 +34,13 @@ static pdr_rc put_string(pdr_buf *out, const char *before, pdr_str text,
                          const char *after, pdr_err *err)
 {
     pdr_value *string = NULL;
-    pdr_rc rc = pdr_buf_append(out, pdr_str_c(before), err);
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK)
-        rc = pdr_value_new_string(&string, text, err);
-    if (rc == PDR_OK)
-        rc = pdr_json_write(out, string, NULL, err);
-    if (rc == PDR_OK)
-        rc = pdr_buf_append(out, pdr_str_c(after), err);
+    PDR_TRY(pdr_buf_append(out, pdr_str_c(before), err));
+    PDR_TRY(pdr_value_new_string(&string, text, err));
+    PDR_TRY(pdr_json_write(out, string, NULL, err));
+    PDR_TRY(pdr_buf_append(out, pdr_str_c(after), err));
+done:
     pdr_value_free(string);
     return rc;
 }
@@ -49,13 +48,15 @@ static pdr_rc put_string(pdr_buf *out, const char *before, pdr_str text,
 /* {"perdure":{"version":… with kind and id, where they are not empty. */
 static pdr_rc put_mark(pdr_buf *out, pdr_str kind, pdr_str id, pdr_err *err)
 {
-    pdr_rc rc = pdr_buf_append(
-        out, PDR_LIT("{\"perdure\":{\"version\":\"" NATIVE_VERSION "\""), err);
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK && kind.len > 0)
-        rc = put_string(out, ",\"kind\":", kind, "", err);
-    if (rc == PDR_OK && id.len > 0)
-        rc = put_string(out, ",\"id\":", id, "", err);
+    PDR_TRY(pdr_buf_append(
+        out, PDR_LIT("{\"perdure\":{\"version\":\"" NATIVE_VERSION "\""), err));
+    if (kind.len > 0)
+        PDR_TRY(put_string(out, ",\"kind\":", kind, "", err));
+    if (id.len > 0)
+        PDR_TRY(put_string(out, ",\"id\":", id, "", err));
+done:
     return rc;
 }
 
@@ -75,12 +76,13 @@ pdr_rc pdr__bundle_open(pdr_buf *out, const pdr_head *head, pdr_err *err)
 
 pdr_rc pdr__bundle_middle(pdr_buf *out, const pdr_head *head, pdr_err *err)
 {
-    pdr_rc rc = pdr_buf_append(out, PDR_LIT("}"), err);
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK && is_durable_id(head->ref.id))
-        rc = put_string(out, ",\"sessionId\":", head->ref.id, "", err);
-    if (rc == PDR_OK)
-        rc = pdr_buf_append(out, PDR_LIT(",\"stateBag\":"), err);
+    PDR_TRY(pdr_buf_append(out, PDR_LIT("}"), err));
+    if (is_durable_id(head->ref.id))
+        PDR_TRY(put_string(out, ",\"sessionId\":", head->ref.id, "", err));
+    PDR_TRY(pdr_buf_append(out, PDR_LIT(",\"stateBag\":"), err));
+done:
     return rc;
 }
 
