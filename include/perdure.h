@@ -4,9 +4,11 @@
 #ifndef PERDURE_H
 #define PERDURE_H
 
+#include <perdure/agent.h>
 #include <perdure/archive.h>
 #include <perdure/bag.h>
 #include <perdure/buf.h>
+#include <perdure/client.h>
 #include <perdure/codec.h>
 #include <perdure/content.h>
 #include <perdure/datetime.h>

@@ -203,7 +203,16 @@
     X(SESSION_CHANGED,    CONFLICT,    "session_changed")                      \
     X(CANNOT_EXPORT,      INVALID,     "cannot_export")                        \
     X(HISTORY_SLOT,       INVALID,     "history_slot")                         \
-    X(BAD_RETENTION,      INVALID,     "bad_retention")
+    X(BAD_RETENTION,      INVALID,     "bad_retention")                        \
+    /* agents */                                                               \
+    X(BAD_SCRIPT,         INVALID,     "bad_script")                           \
+    X(MODEL_FAILED,       MODEL,       "model_failed")                         \
+    X(RUN_CANCELLED,      CANCELLED,   "run_cancelled")                        \
+    X(SESSION_BUSY,       BUSY,        "session_busy")                         \
+    X(BAD_TOOL,           INVALID,     "bad_tool")                             \
+    X(TOOL_CLASH,         INVALID,     "tool_clash")                           \
+    X(TOOL_FAILED,        IO,          "tool_failed")                          \
+    X(TOOL_TIMEOUT,       TIMEOUT,     "tool_timeout")
 /* clang-format on */
 
 enum pdr__reason {

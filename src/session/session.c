@@ -496,3 +496,23 @@ pdr_bag *pdr_session_bag(pdr_session *session)
 {
     return session->bag;
 }
+
+/* --- runs ---------------------------------------------------------------- */
+
+bool pdr__session_begin_run(pdr_session *session)
+{
+    bool was_running = false;
+
+    pdr__bag_lock(session->bag);
+    was_running = session->is_running;
+    session->is_running = true;
+    pdr__bag_unlock(session->bag);
+    return !was_running;
+}
+
+void pdr__session_end_run(pdr_session *session)
+{
+    pdr__bag_lock(session->bag);
+    session->is_running = false;
+    pdr__bag_unlock(session->bag);
+}

@@ -72,4 +72,11 @@ PDR_MUST_CHECK pdr_rc pdr__bag_begin(pdr_bag *bag, pdr_err *err);
 PDR_MUST_CHECK pdr_rc pdr__bag_own(pdr_bag *bag, pdr_str key, const char *owner,
                                    pdr_err *err);
 
+/* --- runs (session.c) ----------------------------------------------------- */
+
+/* Begin a run on a session; false if another one is at work. A fact of this
+ * process, never written. */
+bool pdr__session_begin_run(pdr_session *session);
+void pdr__session_end_run(pdr_session *session);
+
 #endif

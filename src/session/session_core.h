@@ -19,6 +19,7 @@ struct pdr_session {
     pdr_session_kind kind;
     pdr_value *root;      /* owned; the document */
     pdr_value *bag_value; /* owned; the bag as it is in `root` */
+    bool is_running;      /* an agent works on it */
 };
 
 /* A session of a document of this shape and kind; its members are checked.

@@ -20,9 +20,10 @@ EDIT = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else None
 ESCAPE = b"\033"
 tests = Tests("cli")
 FORMATS = ("table", "json", "jsonl", "raw")
-TALK, TODAY, SESSIONS = (
+TALK, TODAY, SESSIONS, REPLIES = (
     os.path.join(ROOT, "examples", "tour", name)
-    for name in ("conversation.json", "session.json", "sessions.json"))
+    for name in ("conversation.json", "session.json", "sessions.json",
+                 "replies.json"))
 
 SANITIZED = is_sanitized(PERDURE)
 
@@ -823,7 +824,7 @@ def _():
 def _():
     commands = [c["name"] for c in tables()]
     assert [name for name in commands if " " not in name] == [
-        "check", "convert", "fmt", "diff", "doc", "session", "store",
+        "check", "convert", "fmt", "diff", "doc", "session", "store", "agent",
         "schema", "version", "help"]
     overview = perdure("help").out.decode()
     for name in commands:
@@ -1236,7 +1237,7 @@ def _():
             lines = ["exec 2>&1", mark]
             for command, _ in block:
                 lines += ["mark", command]
-            for sample in (TALK, SESSIONS):
+            for sample in (TALK, SESSIONS, REPLIES):
                 if os.path.basename(sample) in str(block):
                     lines[:0] = ["cp %s ." % sample]
             os.mkdir("block-%d" % seen)

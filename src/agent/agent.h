@@ -1,0 +1,99 @@
+/*
+ * agent.h - what the files of this folder share. See README.md.
+ */
+#ifndef PDR_AGENT_AGENT_H
+#define PDR_AGENT_AGENT_H
+
+#include <perdure/agent.h>
+#include <perdure/jsonschema.h>
+#include <perdure/sys/client.h>
+
+#include "doc.h"
+
+/* --- folding (fold.c) ------------------------------------------------------
+ * Pieces of an answer become messages (docs/formats/responses.md).
+ */
+
+struct pdr__folded {
+    pdr_buf role, author, id;
+    int64_t created_at;    /* ticks; 0: none */
+    pdr_value *properties; /* owned; NULL: none */
+    pdr_value **contents;  /* owned */
+    size_t count, cap;
+};
+
+struct pdr__fold {
+    pdr_shape shape; /* of contents and messages */
+    struct pdr__folded *messages;
+    size_t count, cap;
+    pdr_value *properties; /* owned; of the response, NULL: none */
+    pdr_value *usage;      /* owned; NULL: none */
+    pdr_buf finish_reason;
+};
+
+void pdr__fold_init(struct pdr__fold *fold, pdr_shape shape);
+void pdr__fold_dispose(struct pdr__fold *fold);
+/* One more piece. Fails with NO_MEMORY. */
+PDR_MUST_CHECK pdr_rc pdr__fold_add(struct pdr__fold *fold,
+                                    const pdr_update *update, pdr_err *err);
+/* Message `i` as a value, contents joined where they belong together; owned.
+ * `author` is for one that names none. */
+PDR_MUST_CHECK pdr_rc pdr__fold_message(pdr_value **out,
+                                        const struct pdr__fold *fold, size_t i,
+                                        pdr_str author, pdr_err *err);
+/* Add the counts of `more` to `*io`; either may be NULL. */
+PDR_MUST_CHECK pdr_rc pdr__usage_add(pdr_value **io, const pdr_value *more,
+                                     pdr_err *err);
+
+/* --- tools (tool.c) --------------------------------------------------------
+ */
+
+struct pdr__tool {
+    char *name, *description; /* owned */
+    pdr_value *parameters;    /* owned; NULL: any object */
+    pdr_schema *schema;       /* owned; of them */
+    pdr_tool_fn fn;
+    void *arg;
+};
+
+PDR_MUST_CHECK pdr_rc pdr__tool_init(struct pdr__tool *out,
+                                     const pdr_tool *parts, pdr_err *err);
+void pdr__tool_dispose(struct pdr__tool *tool);
+/* Run a call of a model, whatever becomes of it: the content with its result.
+ * `tool` NULL: there is none of that name. Fails with NO_MEMORY, or as a tool
+ * that ends the run. */
+PDR_MUST_CHECK pdr_rc pdr__tool_call(pdr_value **out, struct pdr__tool *tool,
+                                     const pdr_value *call, pdr_shape shape,
+                                     const pdr_run *run, pdr_err *err);
+
+/* --- agents (agent.c) ------------------------------------------------------
+ */
+
+struct pdr_agent {
+    int32_t holders;
+    struct pdr__arena memory; /* of the texts */
+    pdr_str id, name, description, instructions;
+    pdr_client *client;      /* owned */
+    struct pdr__tool *tools; /* owned */
+    pdr_tool_info *infos;    /* owned; of the tools */
+    size_t tool_count;
+    pdr_value *options; /* owned; NULL: none */
+    size_t window_messages, window_bytes;
+    unsigned max_calls;
+};
+
+/* The tool of a name; NULL if there is none. */
+struct pdr__tool *pdr__agent_tool(const pdr_agent *agent, pdr_str name);
+
+/* --- responses (run.c) -----------------------------------------------------
+ */
+
+struct pdr_response {
+    pdr_shape shape;
+    pdr_value **messages; /* owned */
+    size_t count, cap;
+    pdr_value *usage; /* owned; NULL: none */
+    pdr_buf finish_reason;
+};
+
+#endif

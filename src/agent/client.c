@@ -1,0 +1,138 @@
+/*
+ * client.c - what every client has: holders, checks, and a way to end a run.
+ */
+#include <pthread.h>
+#include <time.h>
+
+#include "agent.h"
+
+/* --- clients ---------------------------------------------------------------
+ */
+
+pdr_rc pdr_client_init(pdr_client *client, const pdr_client_ops *ops,
+                       pdr_err *err)
+{
+    PDR_REQUIRE(client != NULL && ops != NULL);
+    if (ops->version == 0 || ops->version > PDR_CLIENT_OPS_VERSION)
+        return PDR_FAIL(err, TABLE_VERSION,
+                        "the client '%s' has a table of version %u, this "
+                        "library knows %d",
+                        ops->name != NULL ? ops->name : "?", ops->version,
+                        PDR_CLIENT_OPS_VERSION);
+    if (ops->name == NULL || ops->send == NULL || ops->free == NULL)
+        return PDR_FAIL(err, MISSING_SLOT, "%s",
+                        "a client needs a name, send and free");
+    client->ops = ops;
+    client->holders = 1;
+    return PDR_OK;
+}
+
+pdr_client *pdr_client_ref(const pdr_client *client)
+{
+    pdr_client *out = (pdr_client *)(uintptr_t)client;
+
+    if (out != NULL)
+        __atomic_add_fetch(&out->holders, 1, __ATOMIC_RELAXED);
+    return out;
+}
+
+void pdr_client_free(pdr_client *client)
+{
+    if (client != NULL &&
+        __atomic_sub_fetch(&client->holders, 1, __ATOMIC_ACQ_REL) == 0)
+        client->ops->free(client);
+}
+
+pdr_rc pdr_client_send(pdr_client *client, const pdr_client_request *request,
+                       pdr_err *err, pdr_update_fn fn, void *arg)
+{
+    PDR_REQUIRE(client != NULL && request != NULL && fn != NULL);
+    if (pdr_cancel_is_set(request->cancel))
+        return PDR_FAIL(err, RUN_CANCELLED, "%s", "the run was cancelled");
+    return client->ops->send(client, request, err, fn, arg);
+}
+
+/* --- cancelling ------------------------------------------------------------
+ */
+
+struct pdr_cancel {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool is_set; /* guarded by lock */
+};
+
+pdr_rc pdr_cancel_new(pdr_cancel **out, pdr_err *err)
+{
+    pthread_condattr_t attributes;
+    pdr_cancel *cancel = NULL;
+
+    PDR_REQUIRE(out != NULL);
+    *out = NULL;
+    cancel = pdr__calloc(1, sizeof(*cancel));
+    if (cancel == NULL)
+        return pdr__nomem(err);
+    (void)pthread_mutex_init(&cancel->lock, NULL);
+    (void)pthread_condattr_init(&attributes);
+    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&cancel->changed, &attributes);
+    (void)pthread_condattr_destroy(&attributes);
+    *out = cancel;
+    return PDR_OK;
+}
+
+void pdr_cancel_set(pdr_cancel *cancel)
+{
+    pthread_mutex_lock(&cancel->lock);
+    cancel->is_set = true;
+    pthread_cond_broadcast(&cancel->changed);
+    pthread_mutex_unlock(&cancel->lock);
+}
+
+bool pdr_cancel_is_set(const pdr_cancel *cancel)
+{
+    pdr_cancel *c = (pdr_cancel *)(uintptr_t)cancel;
+    bool is_set = false;
+
+    if (c == NULL)
+        return false;
+    pthread_mutex_lock(&c->lock);
+    is_set = c->is_set;
+    pthread_mutex_unlock(&c->lock);
+    return is_set;
+}
+
+bool pdr_cancel_wait(pdr_cancel *cancel, uint32_t timeout_ms)
+{
+    const struct timespec pause = {timeout_ms / 1000,
+                                   (long)(timeout_ms % 1000) * 1000000};
+    struct timespec until;
+    bool is_set = false;
+    int code = 0;
+
+    if (cancel == NULL) {
+        (void)nanosleep(&pause, NULL);
+        return false;
+    }
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += pause.tv_sec;
+    until.tv_nsec += pause.tv_nsec;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    pthread_mutex_lock(&cancel->lock);
+    while (!cancel->is_set && code == 0)
+        code = pthread_cond_timedwait(&cancel->changed, &cancel->lock, &until);
+    is_set = cancel->is_set;
+    pthread_mutex_unlock(&cancel->lock);
+    return is_set;
+}
+
+void pdr_cancel_free(pdr_cancel *cancel)
+{
+    if (cancel == NULL)
+        return;
+    pthread_cond_destroy(&cancel->changed);
+    pthread_mutex_destroy(&cancel->lock);
+    pdr__free(cancel);
+}

@@ -1,0 +1,240 @@
+/*
+ * perdure agent run - say something to an agent, and see what it answers.
+ *
+ * WHY  The shortest way to try an agent: its answer is printed as it comes, and
+ *      with a store the conversation goes on with the next call. Calls of tools
+ *      go to standard error, so that a pipe gets the answer alone.
+ */
+#include "session_parts.h"
+
+#define CALL_CELLS 160 /* of a call in its line */
+
+struct agent_run {
+    struct cli *cli;
+    const char *agent, *text, *session;
+    struct sto_from from;
+    pdr_client *client;
+    pdr_agent *made;
+    pdr_store *store;
+    pdr_stored *stored;
+    pdr_shape shape;
+    bool at_line_end; /* of what was printed */
+};
+
+/* --- what comes ---------------------------------------------------------- */
+
+static void print_call(const struct agent_run *r, const pdr_value *call)
+{
+    pdr_buf line = PDR_BUF_INIT(SIZE_MAX), arguments = PDR_BUF_INIT(SIZE_MAX);
+    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
+    const pdr_value *name = pdr_content_get(call, r->shape, PDR_FIELD_NAME);
+
+    cli_put(&line, "calls ");
+    cli_show(&line, doc_text(name, &scratch), CLI_TEXT_LINE);
+    if (pdr_content_arguments(&arguments, call, r->shape, NULL) == PDR_OK) {
+        cli_put(&line, "(");
+        cli_show_cut(&line, pdr_buf_str(&arguments), CLI_TEXT_LINE, CALL_CELLS);
+        cli_put(&line, ")");
+    }
+    if (!r->cli->quiet)
+        cli_fprintf(stderr, "perdure: %.*s\n", (int)line.len, line.ptr);
+    pdr_buf_dispose(&scratch);
+    pdr_buf_dispose(&arguments);
+    pdr_buf_dispose(&line);
+}
+
+/* A pdr_update_fn: text as it comes. */
+static pdr_rc on_update(const pdr_update *update, pdr_err *err, void *arg)
+{
+    struct agent_run *r = arg;
+    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
+
+    (void)err;
+    for (size_t i = 0; i < update->content_count; i++) {
+        const pdr_value *content = update->contents[i];
+        pdr_content_kind kind = pdr_content_kind_of(content, r->shape);
+        pdr_str text = {NULL, 0};
+
+        if (kind == PDR_CONTENT_CALL)
+            print_call(r, content);
+        if (kind != PDR_CONTENT_TEXT || cli_is_json(r->cli))
+            continue;
+        text = doc_text(pdr_content_get(content, r->shape, PDR_FIELD_TEXT),
+                        &scratch);
+        if (text.len == 0)
+            continue;
+        cli_print(r->cli, text);
+        r->at_line_end = text.ptr[text.len - 1] == '\n';
+        fflush(stdout);
+    }
+    pdr_buf_dispose(&scratch);
+    return PDR_OK;
+}
+
+static void print_object(const struct agent_run *r,
+                         const pdr_response *response)
+{
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+    pdr_builder *to = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    cli_must(pdr_response_text(&text, response, &err), &err);
+    cli_must(pdr_builder_new(&to, &err), &err);
+    pdr_builder_object(to);
+    cli_member_text(to, "agent", pdr_agent_name(r->made));
+    if (r->stored != NULL) {
+        cli_member_text(to, "store", pdr_str_c(sto_name(&r->from)));
+        cli_member_text(to, "session", pdr_str_c(r->session));
+        cli_member_count(to, "revision", pdr_stored_head(r->stored)->revision);
+    }
+    cli_member_text(to, "text", pdr_buf_str(&text));
+    pdr_builder_name(to, pdr_str_c("messages"));
+    pdr_builder_array(to);
+    for (size_t i = 0; i < pdr_response_count(response); i++)
+        pdr_builder_value(to, pdr_response_message(response, i));
+    pdr_builder_end(to);
+    if (pdr_response_usage(response) != NULL) {
+        pdr_builder_name(to, pdr_str_c("usage"));
+        pdr_builder_value(to, pdr_response_usage(response));
+    }
+    cli_member_text(to, "finishReason", pdr_response_finish_reason(response));
+    pdr_builder_end(to);
+    ses_print_built(r->cli, stdout, to);
+    pdr_builder_free(to);
+    pdr_buf_dispose(&text);
+}
+
+/* --- making it ----------------------------------------------------------- */
+
+static pdr_rc read_all(pdr_buf *out, const struct agent_run *r,
+                       const char *path, pdr_err *err)
+{
+    const struct cli_limits limits = {.max_bytes = 0};
+    struct cli_input in;
+    pdr_rc rc = cli_input_open(&in, r->cli, path, err);
+
+    if (rc != PDR_OK)
+        return rc;
+    rc = cli_input_rest(out, &in, &limits, err);
+    cli_input_close(&in);
+    return rc;
+}
+
+/* "NAME=script:FILE"; exit status. */
+static int make_agent(struct agent_run *r)
+{
+    static const char scheme[] = "script:";
+    const char *equals = r->agent != NULL ? strchr(r->agent, '=') : NULL;
+    const char *file = equals != NULL ? equals + 1 + strlen(scheme) : "";
+    struct cli_about about = {.name = file};
+    pdr_agent_parts parts = {.name = {NULL, 0}};
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+    pdr_err err = PDR_ERR_INIT;
+    pdr_rc rc = PDR_OK;
+
+    if (equals == NULL || equals == r->agent ||
+        strncmp(equals + 1, scheme, strlen(scheme)) != 0 || file[0] == '\0')
+        return doc_usage(r->cli, "--agent",
+                         r->agent == NULL ? "is missing"
+                                          : "is not NAME=script:FILE",
+                         "write --agent helper=script:replies.json");
+    CLI_TRY(read_all(&text, r, file, &err));
+    about.input = pdr_buf_str(&text);
+    CLI_TRY(pdr_client_script(&r->client, pdr_buf_str(&text), &err));
+    parts.name = pdr_str_n(r->agent, (size_t)(equals - r->agent));
+    parts.client = r->client;
+    CLI_TRY(pdr_agent_new(&r->made, &parts, &err));
+done:
+    if (rc != PDR_OK)
+        rc = (pdr_rc)cli_fail(r->cli, &about, &err);
+    pdr_buf_dispose(&text);
+    return (int)rc;
+}
+
+static pdr_rc open_session(struct agent_run *r, pdr_err *err)
+{
+    const pdr_stored_opts opts = {.create = true,
+                                  .agent = pdr_agent_name(r->made)};
+    pdr_ref ref = {.id = {NULL, 0}};
+    pdr_rc rc = PDR_OK;
+
+    if (r->session == NULL)
+        return PDR_OK;
+    CLI_TRY(sto_open(&r->store, &r->from, "rwc", err));
+    ref = sto_ref(&r->from, r->session);
+    CLI_TRY(pdr_stored_open(&r->stored, r->store, &ref, &opts, err));
+    r->shape = pdr_stored_shape(r->stored);
+done:
+    return rc;
+}
+
+static int run_once(struct agent_run *r)
+{
+    pdr_run run = {.now_ms = sto_now_ms(), .fn = on_update, .arg = r};
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+    pdr_response *response = NULL;
+    pdr_err err = PDR_ERR_INIT;
+    pdr_rc rc = PDR_OK;
+    int status = 0;
+
+    CLI_TRY(open_session(r, &err));
+    if (strcmp(r->text, "-") == 0)
+        CLI_TRY(read_all(&text, r, "-", &err));
+    else
+        cli_put(&text, r->text);
+    run.text = pdr_buf_str(&text);
+    run.stored = r->stored;
+    CLI_TRY(pdr_agent_run(&response, r->made, &run, &err));
+    if (cli_is_json(r->cli))
+        print_object(r, response);
+done:
+    if (!r->at_line_end && !cli_is_json(r->cli))
+        puts("");
+    if (rc != PDR_OK) {
+        const struct cli_about about = {
+            .name = r->session != NULL ? sto_name(&r->from) : r->agent};
+
+        fflush(stdout);
+        status = cli_fail(r->cli, &about, &err);
+    }
+    pdr_response_free(response);
+    pdr_buf_dispose(&text);
+    return status;
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+    struct agent_run r = {
+        .cli = cli, .shape = PDR_SHAPE_DOTNET, .at_line_end = true};
+    int status = 0;
+
+    const struct cli_opt opts[] = {
+        CLI_ARG("TEXT", &r.text, "what to say; - reads standard input"),
+        CLI_TEXT(0, "agent", "SPEC", &r.agent,
+                 "the agent, NAME=script:FILE: a file with its answers"),
+        CLI_TEXT(0, "session", "ID", &r.session,
+                 "session of the store; made if it is not there"),
+        SES_STORE_ROWS(&r.from),
+    };
+    if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))
+        return cli->status;
+    if (r.session == NULL && r.from.uri != NULL)
+        return doc_usage(cli, "--session", "is missing",
+                         "a conversation in a store has an id: --session ID");
+    if (r.session != NULL && r.from.uri == NULL && !sto_use_default(&r.from))
+        return ses_store_check(cli, &r.from);
+    status = make_agent(&r);
+    if (status == 0)
+        status = run_once(&r);
+    pdr_stored_close(r.stored);
+    pdr_store_close(r.store);
+    pdr_agent_free(r.made);
+    pdr_client_free(r.client);
+    return status;
+}
+
+const struct cli_command cli_cmd_agent_run = {
+    .name = "agent run",
+    .summary = "say something to an agent, on a session or without one",
+    .usage = "[OPTIONS] --agent SPEC [--store URI --session ID] TEXT",
+    .run = run};
