@@ -34,6 +34,24 @@ pid_t process_start(const char *role, const char *const *args)
     _exit(127);
 }
 
+pid_t process_fork(void)
+{
+    pid_t child = 0;
+
+    fflush(NULL); /* else the child would write it, too */
+    child = fork();
+    ASSERT(child >= 0);
+    return child;
+}
+
+/* A sanitizer would look for leaks: what the parent holds is none. */
+_Noreturn void process_leave(int status)
+{
+    if (TEST_SANITIZED)
+        _exit(status);
+    exit(status);
+}
+
 static enum process_end end_of(int status)
 {
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)

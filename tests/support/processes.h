@@ -15,6 +15,12 @@
 /* Start one; `args` ends with NULL. Fails the test if it cannot be started. */
 pid_t process_start(const char *role, const char *const *args);
 
+/* A child that shows what is left of a handle behind fork(), or that needs
+ * mounts or rights of its own: fork(), and the end of that child. It must end
+ * so, and not with _exit(), for a build that counts what the tests reach. */
+pid_t process_fork(void);
+_Noreturn void process_leave(int status);
+
 /* How it ended. */
 enum process_end {
     PROCESS_RUNS, /* it has not */

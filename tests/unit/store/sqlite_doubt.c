@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "processes.h"
 #include "shim_vfs.h"
 #include "sqlite/sqlite.h"
 #include "sqlite/vfs.h"
@@ -484,9 +485,9 @@ TEST(sqlite_view, is_not_taken_for_unchanging_while_somebody_writes)
     store = store_open(&room, "");
     ASSERT_RC(PDR_OK, append_one(store, "a", 0, NULL, "{}", NULL));
     pdr_store_close(store);
-    child = fork();
+    child = process_fork();
     if (child == 0)
-        _exit(read_view(&room, &view));
+        process_leave(read_view(&room, &view));
     ASSERT(waitpid(child, &status, 0) == child && WIFEXITED(status));
     room_leave(&view);
     room_leave(&room);

@@ -10,6 +10,7 @@
 
 #include <perdure/archive.h>
 
+#include "processes.h"
 #include "shim_vfs.h"
 #include "sqlite/file.h"
 #include "sqlite/sqlite.h"
@@ -427,12 +428,12 @@ static int open_on_read_only_system(const char *folder, const char *uri)
 static int in_a_child(const struct room *room, const char *parameters)
 {
     int status = 0;
-    pid_t child = fork();
+    pid_t child = process_fork();
 
     if (child == 0)
-        _exit(open_on_read_only_system(room->path,
-                                       store_uri(room, "s.db", parameters)));
-    ASSERT(child > 0 && waitpid(child, &status, 0) == child);
+        process_leave(open_on_read_only_system(
+            room->path, store_uri(room, "s.db", parameters)));
+    ASSERT(waitpid(child, &status, 0) == child);
     ASSERT(WIFEXITED(status));
     return WEXITSTATUS(status);
 }
@@ -899,9 +900,9 @@ TEST(sqlite_open, refuses_a_file_that_is_mounted_by_itself)
     room_enter(&room);
     pdr_store_close(store_open(&room, ""));
     room_put_c(&room, "there.db", "");
-    child = fork();
+    child = process_fork();
     if (child == 0)
-        _exit(open_mounted(&room));
+        process_leave(open_mounted(&room));
     ASSERT(waitpid(child, &status, 0) == child && WIFEXITED(status));
     room_leave(&room);
     if (WEXITSTATUS(status) == NOT_ALLOWED)

@@ -9,6 +9,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "processes.h"
+
+static int wait_for(pid_t child)
+{
+    int status = 0;
+
+    if (waitpid(child, &status, 0) != child || !WIFEXITED(status))
+        return 9;
+    return WEXITSTATUS(status);
+}
+
 /* --- files --------------------------------------------------------------- */
 
 #define FORKS 3000
@@ -75,18 +86,46 @@ TEST(sqlite_opened, leaves_no_child_a_file_with_locks)
     room_leave(&room);
 }
 
+/* --- other stores -------------------------------------------------------- */
+
+/* The number of what went wrong; 0: nothing. */
+static int use_others(const struct room *room, pdr_store *inherited)
+{
+    pdr_store *own = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    if (pdr_store_open(&own, store_uri(room, "s.db", ""), &err) !=
+            PDR_EMISUSE ||
+        strcmp(err.reason, "after_fork") != 0)
+        return 1;
+    if (pdr_store_open(&own, store_uri(room, "other.db", ""), NULL) != PDR_OK ||
+        append_one(own, "a", 0, NULL, "{}", NULL) != PDR_OK)
+        return 2;
+    pdr_store_close(own);
+    pdr_store_close(inherited); /* which the parent goes on to use */
+    return 0;
+}
+
+TEST(sqlite_opened, keeps_a_child_from_no_other_store)
+{
+    struct room room;
+    pdr_store *store = NULL;
+    pid_t child = 0;
+
+    room_enter(&room);
+    store = store_open(&room, "");
+    child = process_fork();
+    if (child == 0)
+        process_leave(use_others(&room, store));
+    ASSERT_INT(0, wait_for(child));
+    ASSERT_RC(PDR_OK, append_one(store, "a", 0, NULL, "{}", NULL));
+    pdr_store_close(store);
+    room_leave(&room);
+}
+
 /* --- numbers of processes ------------------------------------------------ */
 
 #define NOT_ALLOWED 77
-
-static int wait_for(pid_t child)
-{
-    int status = 0;
-
-    if (waitpid(child, &status, 0) != child || !WIFEXITED(status))
-        return 9;
-    return WEXITSTATUS(status);
-}
 
 /* The first process of a container of its own, like its parent. */
 static int be_child(const struct room *room, pdr_store *inherited)
@@ -115,9 +154,9 @@ static int be_parent(const struct room *room)
     store = store_open(room, "");
     if (unshare(CLONE_NEWPID) != 0)
         return NOT_ALLOWED;
-    child = fork();
+    child = process_fork();
     if (child == 0)
-        _exit(be_child(room, store));
+        process_leave(be_child(room, store));
     return wait_for(child);
 }
 
@@ -128,13 +167,13 @@ TEST(sqlite_opened, knows_a_child_that_has_the_number_of_its_parent)
     int status = 0;
 
     room_enter(&room);
-    child = fork();
+    child = process_fork();
     if (child == 0) {
         pid_t parent = 0;
 
         if (unshare(CLONE_NEWPID) != 0)
             _exit(NOT_ALLOWED);
-        parent = fork();
+        parent = process_fork();
         if (parent == 0)
             _exit(be_parent(&room));
         _exit(wait_for(parent));
