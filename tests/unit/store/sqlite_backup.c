@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "shim_vfs.h"
 #include "sqlite/sqlite.h"
 #include "sqlite/vfs.h"
 #include "store_sample.h"
@@ -447,6 +448,57 @@ TEST(sqlite_backup, is_refused_when_a_frame_of_the_log_is_not)
     ASSERT_RC(PDR_OK, back_up(NULL, store, &room, NULL));
     pdr_store_close(store);
     room_leave(&room);
+}
+
+/* --- the last steps ------------------------------------------------------ */
+
+/* File operations behind those that copy pages: the file gets its mark. */
+#define LAST 12u
+
+static size_t operations_of(pdr_store *store, const struct room *room,
+                            struct shim *shim)
+{
+    shim_reset_counts(shim);
+    ASSERT_RC(PDR_OK, back_up(NULL, store, room, NULL));
+    ASSERT_INT(0, unlink(room_path(room, COPY)));
+    return shim_count(shim, SHIM_ANY);
+}
+
+TEST(sqlite_backup, is_not_there_if_one_of_its_last_steps_failed)
+{
+    struct shim *shim = shim_new("last");
+    struct room room;
+    pdr_store *store = NULL;
+    size_t all = 0, refused = 0;
+
+    room_enter(&room);
+    store = store_open(&room, "?vfs=last");
+    store_sample_fill(store);
+    (void)operations_of(store, &room, shim); /* the first one has some more */
+    all = operations_of(store, &room, shim);
+    ASSERT(all > LAST);
+    for (size_t nth = all - LAST; nth <= all; nth++) {
+        const struct shim_fault fault = {.op = SHIM_ANY, .nth = nth};
+        pdr_err err = PDR_ERR_INIT;
+        pdr_rc rc = PDR_OK;
+
+        shim_fail(shim, &fault);
+        rc = back_up(NULL, store, &room, &err);
+        ASSERT_SIZE(1, shim_failed(shim));
+        shim_fail(shim, &(struct shim_fault){.nth = 0});
+        ASSERT(rc == PDR_OK || strcmp(err.reason, "file_failed") == 0);
+        ASSERT_INT(rc == PDR_OK, room_has(&room, COPY));
+        ASSERT(!room_has(&room, COPY "-unfinished"));
+        refused += rc != PDR_OK;
+        if (rc == PDR_OK) { /* a lock was not given back; it is whole */
+            check_file(&room, pdr__file_bytes(room_path(&room, COPY)));
+            ASSERT_INT(0, unlink(room_path(&room, COPY)));
+        }
+    }
+    ASSERT(refused > 2);
+    pdr_store_close(store);
+    room_leave(&room);
+    shim_free(shim);
 }
 
 TEST_OOM(sqlite_backup, cleans_up_after_any_failed_allocation)
