@@ -235,9 +235,13 @@ PDR_API void pdr_session_wrappers_free(pdr_session_wrapper *wrappers,
 
 /* --- sessions and wrappers kept together --------------------------------- */
 
-/* Wrappers by the id of their session. Safe from several threads, but what is
- * found is shared with whoever else asks: nobody may remove a wrapper while
- * another uses it. */
+/*
+ * Wrappers by the id of their session, for several threads. What is found is a
+ * wrapper of the caller's own: it shares the session, which is counted and
+ * lives as long as anybody has it, and has a copy of the properties. So others
+ * may replace or remove the wrapper meanwhile, and a change of the copy is seen
+ * by others after pdr_registry_replace().
+ */
 typedef struct pdr_registry pdr_registry;
 
 /** @param[out] out  owned; release with pdr_registry_free(). NULL on failure.
@@ -245,7 +249,8 @@ typedef struct pdr_registry pdr_registry;
 PDR_API PDR_MUST_CHECK pdr_rc pdr_registry_new(pdr_registry **out,
                                                pdr_err *err);
 
-/** All wrappers go with it. NULL is fine. @thread owner @since 0.1 */
+/** Wrappers that were found stay good. NULL is fine. @thread owner @since 0.1
+ */
 PDR_API void pdr_registry_free(pdr_registry *registry);
 
 /** @thread any @since 0.1 */
@@ -262,13 +267,30 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_registry_add(pdr_registry *registry,
                                                pdr_session_wrapper *wrapper,
                                                pdr_err *err);
 
-/** The wrapper of a session. @return borrowed from `registry`; NULL if there is
- * none. @thread any @since 0.1 */
-PDR_API pdr_session_wrapper *pdr_registry_find(pdr_registry *registry,
-                                               pdr_str id);
+/** Put a wrapper in the place of the one that is there; of several threads the
+ * last one wins. To change properties, find the wrapper, change its copy, and
+ * replace.
+ * @param id       of the one that is there; empty: the id of the session.
+ * @param wrapper  taken, also on failure: empty afterwards.
+ * @return PDR_OK; PDR_ENOTFOUND (reason "not_registered").
+ * @thread any @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_registry_replace(pdr_registry *registry,
+                                                   pdr_str id,
+                                                   pdr_session_wrapper *wrapper,
+                                                   pdr_err *err);
 
-/** Take a wrapper out.
- * @param[out] out  disposed by the caller; NULL: it is disposed at once.
+/** The wrapper of a session.
+ * @param[out] out  owned; release with pdr_session_wrapper_dispose(), on any
+ *                  thread. Empty on failure.
+ * @return PDR_OK; PDR_ENOTFOUND (reason "not_registered"); PDR_ENOMEM.
+ * @thread any @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_registry_find(pdr_session_wrapper *out,
+                                                pdr_registry *registry,
+                                                pdr_str id, pdr_err *err);
+
+/** Take a wrapper out. Those who found it before keep theirs.
+ * @param[out] out  owned; release with pdr_session_wrapper_dispose(). Empty on
+ *                  failure. NULL: it is disposed at once.
  * @return PDR_OK; PDR_ENOTFOUND (reason "not_registered").
  * @thread any @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_registry_remove(pdr_session_wrapper *out,
@@ -276,8 +298,10 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_registry_remove(pdr_session_wrapper *out,
                                                   pdr_str id, pdr_err *err);
 
 /** Called on the caller's thread for each wrapper that was there when the walk
- * began, in the order in which they came. May call the registry, but not remove
- * what is still to come. A return other than PDR_OK ends it with that code. */
+ * began, in the order in which they came, also if it was removed since. May
+ * call the registry. `id` and `wrapper` are borrowed for the call; `wrapper` is
+ * as pdr_registry_find() gives it. A return other than PDR_OK ends the walk
+ * with that code. */
 typedef pdr_rc (*pdr_registry_fn)(pdr_str id, pdr_session_wrapper *wrapper,
                                   pdr_err *err, void *arg);
 

@@ -2,21 +2,27 @@
  * registry.c - sessions and their wrappers, kept together by id.
  *
  * WHY  A session does not know its wrapper, so somebody has to keep the two
- *      together. Who has many sessions keeps them here.
+ *      together. Who has many sessions keeps them here, for several threads.
  *
- * The lock is held for a few steps, never across a callback or the end of a
- * session, so no other lock is ever taken below it. It guards the map, not the
- * wrappers in it: those belong to whoever asks, one at a time.
+ *        map ── id ──► wrapper ── counted ──► session ◄── counted ── a caller's
+ *                         └─ properties, copied ─────────────────────► wrapper
+ *
+ * INVARIANTS
+ *   R1  A wrapper in the map is reached under the lock only, and never given
+ *       out: callers get copies, which share the session. Sessions lock for
+ *       themselves, and properties belong to one wrapper.
+ *   R2  The lock is held for a few steps, never across a callback or the end of
+ *       a session, so no other lock is ever taken below it.
  */
 #include "metadata.h"
 
 struct pdr_registry {
     pthread_mutex_t lock;
     struct pdr__map map; /* guarded by lock; id to struct pdr_session_wrapper *,
-                            owned */
+                            owned (R1) */
 };
 
-static void lock(pdr_registry *registry)
+static void lock_map(pdr_registry *registry)
 {
     int failed = pthread_mutex_lock(&registry->lock);
 
@@ -24,7 +30,7 @@ static void lock(pdr_registry *registry)
     (void)failed;
 }
 
-static void unlock(pdr_registry *registry)
+static void unlock_map(pdr_registry *registry)
 {
     int failed = pthread_mutex_unlock(&registry->lock);
 
@@ -47,18 +53,12 @@ pdr_rc pdr_registry_new(pdr_registry **out, pdr_err *err)
     return PDR_OK;
 }
 
-static void free_wrapper(pdr_session_wrapper *wrapper)
-{
-    pdr_session_wrapper_dispose(wrapper);
-    pdr__free(wrapper);
-}
-
 void pdr_registry_free(pdr_registry *registry)
 {
     if (registry == NULL)
         return;
     PDR_MAP_EACH (entry, &registry->map)
-        free_wrapper(entry->value);
+        pdr_session_wrappers_free(entry->value, 1);
     pdr__map_dispose(&registry->map);
     (void)pthread_mutex_destroy(&registry->lock);
     pdr__free(registry);
@@ -68,99 +68,132 @@ size_t pdr_registry_count(pdr_registry *registry)
 {
     size_t count = 0;
 
-    lock(registry);
+    lock_map(registry);
     count = registry->map.count;
-    unlock(registry);
+    unlock_map(registry);
     return count;
 }
 
-static pdr_rc check_id(pdr_str id, pdr_err *err)
-{
-    if (id.len == 0)
-        return PDR_FAIL(err, BAD_ID, "%s",
-                        "the session has no id of its own; give one");
-    if (id.len > PDR_MAX_ID_BYTES)
-        return PDR_FAIL(err, BAD_ID, "an id has at most %u bytes, not %zu",
-                        PDR_MAX_ID_BYTES, id.len);
-    return pdr__utf8_check(id, err);
-}
-
-/* `wrapper` is taken on success only. */
-static pdr_rc enter(pdr_registry *registry, pdr_str id,
-                    pdr_session_wrapper *wrapper, pdr_err *err)
+static pdr_rc not_registered(pdr_str id, pdr_err *err)
 {
     char shown[PDR_SHOWN];
-    bool is_there = false;
-    pdr_rc rc = PDR_OK;
 
-    lock(registry);
-    is_there = pdr__map_get(NULL, &registry->map, id);
-    if (!is_there)
-        rc = pdr__map_put(NULL, &registry->map, id, wrapper, err);
-    unlock(registry);
-    if (is_there)
-        return PDR_FAIL(err, SESSION_REGISTERED,
-                        "there is a session '%s' already; remove it first",
-                        pdr__shown(shown, id));
-    return rc;
+    return PDR_FAIL(err, NOT_REGISTERED, "there is no session '%s' here",
+                    pdr__shown(shown, id));
 }
 
 pdr_rc pdr_registry_add(pdr_registry *registry, pdr_str id,
                         pdr_session_wrapper *wrapper, pdr_err *err)
 {
     pdr_session_wrapper *kept = NULL;
+    bool is_there = false;
+    char shown[PDR_SHOWN];
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(registry != NULL && wrapper != NULL &&
                 wrapper->session != NULL);
     if (id.len == 0)
         id = pdr_session_id(wrapper->session);
-    rc = check_id(id, err);
-    if (rc == PDR_OK) {
-        kept = pdr__alloc(sizeof(*kept));
-        rc = kept != NULL ? PDR_OK : pdr__nomem(err);
-    }
-    if (rc == PDR_OK) {
-        *kept = *wrapper;
-        rc = enter(registry, id, kept, err);
-    }
-    if (rc == PDR_OK) {
-        memset(wrapper, 0, sizeof(*wrapper));
-        return PDR_OK;
-    }
+    if (id.len == 0)
+        PDR_TRY(PDR_FAIL(err, BAD_ID, "%s",
+                         "the session has no id of its own; give one"));
+    if (id.len > PDR_MAX_ID_BYTES)
+        PDR_TRY(PDR_FAIL(err, BAD_ID, "an id has at most %u bytes, not %zu",
+                         PDR_MAX_ID_BYTES, id.len));
+    PDR_TRY(pdr__utf8_check(id, err));
+    kept = pdr__alloc(sizeof(*kept));
+    if (kept == NULL)
+        PDR_TRY(pdr__nomem(err));
+    *kept = *wrapper;
+    lock_map(registry);
+    is_there = pdr__map_get(NULL, &registry->map, id);
+    if (!is_there)
+        rc = pdr__map_put(NULL, &registry->map, id, kept, err);
+    unlock_map(registry);
+    if (is_there)
+        rc = PDR_FAIL(err, SESSION_REGISTERED,
+                      "there is a session '%s' already; remove it first",
+                      pdr__shown(shown, id));
+    if (rc != PDR_OK)
+        goto done;
+    memset(wrapper, 0, sizeof(*wrapper)); /* moved */
+    kept = NULL;
+done:
     pdr__free(kept);
     pdr_session_wrapper_dispose(wrapper);
     return rc;
 }
 
-pdr_session_wrapper *pdr_registry_find(pdr_registry *registry, pdr_str id)
+pdr_rc pdr_registry_replace(pdr_registry *registry, pdr_str id,
+                            pdr_session_wrapper *wrapper, pdr_err *err)
 {
-    void *wrapper = NULL;
+    pdr_session_wrapper old = PDR_SESSION_WRAPPER_INIT;
+    void *found = NULL;
+    pdr_rc rc = PDR_OK;
 
-    lock(registry);
-    (void)pdr__map_get(&wrapper, &registry->map, id);
-    unlock(registry);
-    return wrapper;
+    PDR_REQUIRE(registry != NULL && wrapper != NULL &&
+                wrapper->session != NULL);
+    if (id.len == 0)
+        id = pdr_session_id(wrapper->session);
+    lock_map(registry);
+    if (pdr__map_get(&found, &registry->map, id)) {
+        old = *(pdr_session_wrapper *)found;
+        *(pdr_session_wrapper *)found = *wrapper;
+    }
+    unlock_map(registry);
+    if (found == NULL)
+        rc = not_registered(id, err); /* before the id goes with the session */
+    else
+        *wrapper = old;
+    pdr_session_wrapper_dispose(wrapper);
+    return rc;
+}
+
+/* A wrapper of the same session for somebody else. The lock is held. */
+static pdr_rc share_wrapper(pdr_session_wrapper *out,
+                            const pdr_session_wrapper *kept, pdr_err *err)
+{
+    if (kept->properties != NULL) {
+        pdr_rc rc = pdr_properties_dup(&out->properties, kept->properties, err);
+
+        if (rc != PDR_OK)
+            return rc;
+    }
+    out->session = pdr__session_ref(kept->session);
+    out->frame = kept->frame != NULL ? pdr_value_ref(kept->frame) : NULL;
+    return PDR_OK;
+}
+
+pdr_rc pdr_registry_find(pdr_session_wrapper *out, pdr_registry *registry,
+                         pdr_str id, pdr_err *err)
+{
+    void *found = NULL;
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(out != NULL && registry != NULL);
+    memset(out, 0, sizeof(*out));
+    lock_map(registry);
+    if (pdr__map_get(&found, &registry->map, id))
+        rc = share_wrapper(out, found, err);
+    unlock_map(registry);
+    return found != NULL ? rc : not_registered(id, err);
 }
 
 pdr_rc pdr_registry_remove(pdr_session_wrapper *out, pdr_registry *registry,
                            pdr_str id, pdr_err *err)
 {
-    char shown[PDR_SHOWN];
     void *removed = NULL;
-    bool was_there = false;
 
     PDR_REQUIRE(registry != NULL);
     if (out != NULL)
         memset(out, 0, sizeof(*out));
-    lock(registry);
-    was_there = pdr__map_remove(&removed, &registry->map, id);
-    unlock(registry);
-    if (!was_there)
-        return PDR_FAIL(err, NOT_REGISTERED, "there is no session '%s' here",
-                        pdr__shown(shown, id));
+    lock_map(registry);
+    (void)pdr__map_remove(&removed, &registry->map, id);
+    unlock_map(registry);
+    if (removed == NULL)
+        return not_registered(id, err);
     if (out == NULL) {
-        free_wrapper(removed);
+        pdr_session_wrappers_free(removed, 1);
         return PDR_OK;
     }
     *out = *(pdr_session_wrapper *)removed;
@@ -168,45 +201,12 @@ pdr_rc pdr_registry_remove(pdr_session_wrapper *out, pdr_registry *registry,
     return PDR_OK;
 }
 
-/* All wrappers at one point in time, with their ids. */
+/* One of all wrappers that were there at one moment. */
 struct listed {
     char *id; /* owned */
     size_t len;
-    pdr_session_wrapper *wrapper; /* borrowed */
+    pdr_session_wrapper wrapper; /* owned */
 };
-
-static void free_list(struct listed *list, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        pdr__free(list[i].id);
-    pdr__free(list);
-}
-
-/* Whoever calls holds the lock. */
-static pdr_rc list_all(struct listed **out, size_t *count,
-                       const struct pdr__map *map, pdr_err *err)
-{
-    struct listed *list = pdr__calloc(map->count + 1, sizeof(*list));
-    size_t used = 0;
-
-    *out = NULL;
-    *count = 0;
-    if (list == NULL)
-        return pdr__nomem(err);
-    PDR_MAP_EACH (entry, map) {
-        struct listed one = {pdr__strndup(entry->key), entry->key.len,
-                             entry->value};
-
-        if (one.id == NULL) {
-            free_list(list, used);
-            return pdr__nomem(err);
-        }
-        list[used++] = one;
-    }
-    *out = list;
-    *count = used;
-    return PDR_OK;
-}
 
 pdr_rc pdr_registry_each(pdr_registry *registry, pdr_err *err,
                          pdr_registry_fn fn, void *arg)
@@ -216,11 +216,27 @@ pdr_rc pdr_registry_each(pdr_registry *registry, pdr_err *err,
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(registry != NULL && fn != NULL);
-    lock(registry);
-    rc = list_all(&list, &count, &registry->map, err);
-    unlock(registry);
+    lock_map(registry);
+    list = pdr__calloc(registry->map.count + 1, sizeof(*list));
+    if (list == NULL)
+        rc = pdr__nomem(err);
+    PDR_MAP_EACH (entry, &registry->map) {
+        if (rc != PDR_OK)
+            break;
+        list[count].len = entry->key.len;
+        list[count].id = pdr__strndup(entry->key);
+        rc = list[count].id == NULL
+                 ? pdr__nomem(err)
+                 : share_wrapper(&list[count].wrapper, entry->value, err);
+        count++;
+    }
+    unlock_map(registry);
     for (size_t i = 0; rc == PDR_OK && i < count; i++)
-        rc = fn(pdr_str_n(list[i].id, list[i].len), list[i].wrapper, err, arg);
-    free_list(list, count);
+        rc = fn(pdr_str_n(list[i].id, list[i].len), &list[i].wrapper, err, arg);
+    for (size_t i = 0; i < count; i++) {
+        pdr__free(list[i].id);
+        pdr_session_wrapper_dispose(&list[i].wrapper);
+    }
+    pdr__free(list);
     return rc;
 }

@@ -307,6 +307,7 @@ pdr_rc pdr__session_open(pdr_session **out, const pdr_value *value,
     s = pdr__calloc(1, sizeof(*s));
     if (s == NULL)
         return pdr__nomem(err);
+    atomic_init(&s->refs, 1);
     s->shape = shape;
     s->kind = kind;
     s->names = pdr__shape_names(shape);
@@ -446,9 +447,16 @@ pdr_rc pdr_session_to_value(pdr_value **out, pdr_session *session, pdr_err *err)
     return rc;
 }
 
+pdr_session *pdr__session_ref(pdr_session *session)
+{
+    atomic_fetch_add_explicit(&session->refs, 1, memory_order_relaxed);
+    return session;
+}
+
 void pdr_session_free(pdr_session *session)
 {
-    if (session == NULL)
+    if (session == NULL ||
+        atomic_fetch_sub_explicit(&session->refs, 1, memory_order_acq_rel) != 1)
         return;
     pdr_bag_free(session->bag);
     pdr_value_free(session->bag_value);

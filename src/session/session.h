@@ -48,6 +48,11 @@ PDR_MUST_CHECK pdr_rc pdr__overlay(pdr_value **out, const pdr_value *raw,
  * KEY_TOO_LONG, BAD_UTF8. */
 PDR_MUST_CHECK pdr_rc pdr__key_check(pdr_str key, pdr_err *err);
 
+/* --- sessions (session.c) ------------------------------------------------ */
+
+/* One owner more: each calls pdr_session_free() once. Any thread. */
+PDR_MUST_CHECK pdr_session *pdr__session_ref(pdr_session *session);
+
 /* --- bags (bag.c) -------------------------------------------------------- */
 
 /* Why a bag takes no change; NULL opens it. For thread-era documents. */

@@ -7,6 +7,7 @@
 #include "shape.h"
 
 struct pdr_session {
+    atomic_size_t refs;              /* owners; the last one frees it */
     pdr_session_shape shape;         /* never changes */
     const struct shape_names *names; /* of the shape; static */
     pdr_bag *bag;                    /* owned; its lock guards what follows */
