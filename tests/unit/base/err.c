@@ -91,6 +91,18 @@ TEST(err_set, fills_a_detail_from_outside)
     ASSERT_STR("line 2 is taken", err.message);
 }
 
+TEST(err, is_compared_with_a_reason)
+{
+    pdr_err ours = PDR_ERR_INIT, foreign = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_ELIMIT, PDR_FAIL(&ours, TOO_DEEP, "deep"));
+    ASSERT_RC(PDR_ELIMIT,
+              pdr_err_set(&foreign, PDR_ELIMIT, "too_deep", "deep"));
+    ASSERT(pdr__err_is(&ours, PDR_R_TOO_DEEP));
+    ASSERT(pdr__err_is(&foreign, PDR_R_TOO_DEEP));
+    ASSERT(!pdr__err_is(&ours, PDR_R_TOO_LARGE));
+}
+
 TEST(err_wrap, puts_context_in_front)
 {
     pdr_err err = PDR_ERR_INIT;
