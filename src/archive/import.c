@@ -5,8 +5,11 @@
  *      known from the beginning of a document is checked before anything is
  *      written, the rest before it is shown.
  *
- *        look ─► recognise ─► names that occur twice ─► split ─► show
- *         `- the first 8 MiB ----------------------'     `- all of it
+ *        first walk: the first 8 MiB          second walk: all of it
+ *        what is it? which names come twice? ─► split ─► show
+ *
+ * INVARIANT
+ *   M1  A document is walked over twice, and no part of it more often.
  */
 #include <stdio.h>
 
@@ -28,52 +31,11 @@ struct task {
     bool cut; /* the document is longer than what was looked at */
 };
 
-static void dispose(struct task *t)
-{
-    pdr__source_dispose(&t->source);
-    pdr__about_dispose(&t->about);
-    pdr__twice_dispose(&t->twice);
-    pdr__framer_dispose(&t->frame);
-    pdr__batch_dispose(&t->batch);
-}
-
-/* --- looking ---------------------------------------------------------------
+/* --- what it is ------------------------------------------------------------
  */
 
-/* Go over the beginning, or all if that is all. */
-static pdr_rc look(const pdr_value **skeleton, struct task *t, pdr_err *err)
-{
-    struct pdr__source *s = &t->source;
-    pdr_rc rc = pdr__source_fill(s, err);
-
-    if (rc == PDR_OK)
-        rc = pdr__source_start(s, true, err);
-    if (rc != PDR_OK)
-        return rc;
-    do {
-        rc = pdr__source_next(s, err);
-    } while (rc == PDR_OK && s->event != PDR_END_OF_INPUT);
-    t->cut = s->cut;
-    if (rc != PDR_OK && !t->cut)
-        return rc;
-    return pdr__skeleton_close(skeleton, &s->skeleton, err);
-}
-
-/* Is it only that the members which tell come too late? */
-static bool may_come(const pdr_err *cause)
-{
-    static const char *const reasons[] = {
-        "session_unknown_shape", "schema_version_missing", "data_missing"};
-
-    for (size_t i = 0; i < PDR_COUNT(reasons); i++) {
-        if (strcmp(cause->reason, reasons[i]) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* A skeleton tells what a document is, not what else it looks like: of one that
- * is no session, all is at hand. */
+/* A skeleton tells what a document is, not what else it looks like. If it is
+ * not a session, all of it is at hand. */
 static void say_what_it_is(struct task *t, pdr_err *cause)
 {
     const pdr_read_opts opts = {.flags =
@@ -84,8 +46,8 @@ static void say_what_it_is(struct task *t, pdr_err *cause)
     pdr_err exact = PDR_ERR_INIT;
 
     if (cause->path[0] != '\0' ||
-        (strcmp(cause->reason, "session_unknown_shape") != 0 &&
-         strcmp(cause->reason, "session_not_object") != 0))
+        (!pdr__err_is(cause, PDR_R_SESSION_UNKNOWN_SHAPE) &&
+         !pdr__err_is(cause, PDR_R_SESSION_NOT_OBJECT)))
         return;
     if (pdr_json_read(&value, pdr_buf_str(&t->source.ahead), &opts, NULL) ==
             PDR_OK &&
@@ -97,18 +59,24 @@ static void say_what_it_is(struct task *t, pdr_err *cause)
     pdr_value_free(value);
 }
 
-static pdr_rc recognise(struct task *t, pdr_err *err)
+/* The first walk. */
+static pdr_rc recognise_document(struct task *t, pdr_err *err)
 {
     const pdr_value *skeleton = NULL;
     pdr_err cause = PDR_ERR_INIT;
-    pdr_rc rc = look(&skeleton, t, err);
+    pdr_rc rc = PDR_OK;
 
-    if (rc != PDR_OK)
-        return rc;
+    PDR_TRY(pdr__source_fill(&t->source, err));
+    PDR_TRY(pdr__twice_find(&t->twice, &t->source, err));
+    t->cut = t->source.cut;
+    PDR_TRY(pdr__skeleton_close(&skeleton, &t->source.skeleton, err));
     rc = pdr__recognise(&t->layout, &t->about, skeleton, &cause);
     if (rc == PDR_OK)
         return PDR_OK;
-    if (t->cut && may_come(&cause))
+    /* Is it only that the members which tell come too late? */
+    if (t->cut && (pdr__err_is(&cause, PDR_R_SESSION_UNKNOWN_SHAPE) ||
+                   pdr__err_is(&cause, PDR_R_SCHEMA_VERSION_MISSING) ||
+                   pdr__err_is(&cause, PDR_R_DATA_MISSING)))
         return PDR_FAIL(err, MEMBER_ORDER,
                         "the first %zu bytes do not tell what this is; put "
                         "the small members first",
@@ -116,28 +84,47 @@ static pdr_rc recognise(struct task *t, pdr_err *err)
     say_what_it_is(t, &cause);
     if (err != NULL)
         *err = cause;
+done:
+    return rc;
+}
+
+/* What a long document turned out to be in the end. */
+static pdr_rc recognise_again(struct task *t, pdr_err *err)
+{
+    struct pdr__about about = PDR_ABOUT_INIT;
+    const pdr_value *skeleton = NULL;
+    struct pdr__layout layout;
+    pdr_rc rc = PDR_OK;
+
+    PDR_TRY(pdr__skeleton_close(&skeleton, &t->source.skeleton, err));
+    PDR_TRY(pdr__recognise(&layout, &about, skeleton, err));
+    if (!pdr__layout_equal(&layout, &t->layout) ||
+        strcmp(about.kind, t->about.kind) != 0 ||
+        !pdr_str_equal(pdr_buf_str(&about.id), pdr_buf_str(&t->about.id)) ||
+        !pdr_str_equal(pdr_buf_str(&about.version),
+                       pdr_buf_str(&t->about.version)))
+        rc = PDR_FAIL(err, MEMBER_LATE,
+                      "members after the first %zu bytes say that this is "
+                      "something else than it seemed; put the small members "
+                      "first",
+                      PDR_LOOK_BYTES);
+done:
+    pdr__about_dispose(&about);
     return rc;
 }
 
 /* --- the head --------------------------------------------------------------
  */
 
-static pdr_str text_or_none(const pdr_buf *buf)
-{
-    static const pdr_str none = {NULL, 0};
-
-    return buf->len > 0 ? pdr_buf_str(buf) : none;
-}
-
 /* The id of the document, for a session that nobody gave another one. */
 static pdr_rc take_own_id(struct task *t, pdr_err *err)
 {
-    const pdr_ref ref = {.id = text_or_none(&t->about.id)};
+    const pdr_ref ref = {.id = pdr_buf_str(&t->about.id)};
     char path[64];
     pdr_ref checked;
     pdr_rc rc = PDR_OK;
 
-    if (ref.id.ptr == NULL)
+    if (ref.id.len == 0)
         return PDR_FAIL(err, NO_SESSION_ID,
                         "%s has no id of its own; name one for the session",
                         t->cut ? "the beginning of the document"
@@ -161,7 +148,8 @@ static pdr_rc name_session(struct task *t, const pdr_import_opts *opts,
     if (rc != PDR_OK)
         return rc;
     b->kind = pdr_str_c(t->about.kind);
-    b->version = text_or_none(&t->about.version);
+    if (t->about.version.len > 0)
+        b->version = pdr_buf_str(&t->about.version);
     b->agent = opts->agent;
     if (b->agent.ptr == NULL)
         b->agent = pdr__durable_agent(b->ref.id);
@@ -170,69 +158,17 @@ static pdr_rc name_session(struct task *t, const pdr_import_opts *opts,
     return PDR_OK;
 }
 
-/* What a long document turned out to be in the end. */
-static pdr_rc look_back(struct task *t, pdr_err *err)
-{
-    struct pdr__about about = PDR_ABOUT_INIT;
-    const pdr_value *skeleton = NULL;
-    struct pdr__layout layout;
-    pdr_rc rc = pdr__skeleton_close(&skeleton, &t->source.skeleton, err);
-
-    if (rc == PDR_OK)
-        rc = pdr__recognise(&layout, &about, skeleton, err);
-    if (rc == PDR_OK &&
-        (!pdr__layout_equal(&layout, &t->layout) ||
-         strcmp(about.kind, t->about.kind) != 0 ||
-         !pdr_str_equal(pdr_buf_str(&about.id), pdr_buf_str(&t->about.id)) ||
-         !pdr_str_equal(pdr_buf_str(&about.version),
-                        pdr_buf_str(&t->about.version))))
-        rc = PDR_FAIL(err, MEMBER_LATE,
-                      "members behind the first %zu bytes say that this is "
-                      "something else than it seemed; put the small members "
-                      "first",
-                      PDR_LOOK_BYTES);
-    pdr__about_dispose(&about);
-    return rc;
-}
-
 /* --- all of it -------------------------------------------------------------
  */
 
-static pdr_rc take_apart(struct task *t, pdr_err *err)
-{
-    struct pdr__split split = {.source = &t->source,
-                               .layout = &t->layout,
-                               .twice = &t->twice,
-                               .frame = &t->frame,
-                               .batch = &t->batch,
-                               .path = PDR_BUF_INIT(SIZE_MAX)};
-    pdr_str frame = {NULL, 0};
-    pdr_rc rc = pdr__twice_find(&t->twice, &t->source, &t->layout, err);
-
-    if (rc == PDR_OK)
-        rc = pdr__source_start(&t->source, false, err);
-    if (rc == PDR_OK) {
-        pdr__framer_init(&t->frame, t->layout.shape);
-        rc = pdr__split_run(&split, err);
-    }
-    if (rc == PDR_OK && t->cut)
-        rc = look_back(t, err);
-    if (rc == PDR_OK)
-        rc = pdr__framer_finish(&frame, &t->frame, err);
-    if (rc == PDR_OK)
-        rc = pdr__batch_finish(&t->batch, frame, err);
-    pdr_buf_dispose(&split.path);
-    return rc;
-}
-
-static void report(pdr_import_report *out, const struct task *t,
-                   const pdr_import_opts *opts)
+static void fill_report(pdr_import_report *out, const struct task *t,
+                        const pdr_import_opts *opts)
 {
     const struct pdr__batch *b = &t->batch;
 
     memset(out, 0, sizeof(*out));
     out->ref = b->ref;
-    if (opts->ref.id.ptr == NULL) { /* a store takes no longer one */
+    if (opts->ref.id.ptr == NULL) { /* a store does not take a longer one */
         memcpy(out->id, b->ref.id.ptr, b->ref.id.len);
         out->ref.id = pdr_str_n(out->id, b->ref.id.len);
     }
@@ -251,6 +187,13 @@ pdr_rc pdr_import(pdr_import_report *out, pdr_store *store,
 {
     static const struct pdr__about nothing = PDR_ABOUT_INIT;
     struct task t;
+    struct pdr__split split = {.source = &t.source,
+                               .layout = &t.layout,
+                               .twice = &t.twice,
+                               .frame = &t.frame,
+                               .batch = &t.batch,
+                               .path = PDR_BUF_INIT(SIZE_MAX)};
+    pdr_str frame = {NULL, 0};
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(store != NULL && opts != NULL && fn != NULL);
@@ -260,17 +203,29 @@ pdr_rc pdr_import(pdr_import_report *out, pdr_store *store,
     t.source.bare_tokens = opts->bare_tokens;
     pdr__twice_init(&t.twice);
     pdr__batch_init(&t.batch, store, opts, &t.source);
-    rc = recognise(&t, err);
-    if (rc == PDR_OK)
-        rc = name_session(&t, opts, err);
-    if (rc == PDR_OK)
-        rc = pdr__batch_open(&t.batch, err);
-    if (rc == PDR_OK)
-        rc = take_apart(&t, err);
+
+    PDR_TRY(recognise_document(&t, err));
+    PDR_TRY(name_session(&t, opts, err));
+    PDR_TRY(pdr__batch_open(&t.batch, err));
+    PDR_TRY(pdr__twice_check(&t.twice, &t.layout, err));
+
+    PDR_TRY(pdr__source_start(&t.source, false, err));
+    pdr__framer_init(&t.frame, t.layout.shape);
+    PDR_TRY(pdr__split_run(&split, err));
+    if (t.cut)
+        PDR_TRY(recognise_again(&t, err));
+    PDR_TRY(pdr__framer_finish(&frame, &t.frame, err));
+    PDR_TRY(pdr__batch_finish(&t.batch, frame, err));
+    if (out != NULL)
+        fill_report(out, &t, opts);
+done:
     if (rc != PDR_OK)
         pdr__batch_give_up(&t.batch);
-    else if (out != NULL)
-        report(out, &t, opts);
-    dispose(&t);
+    pdr_buf_dispose(&split.path);
+    pdr__source_dispose(&t.source);
+    pdr__about_dispose(&t.about);
+    pdr__twice_dispose(&t.twice);
+    pdr__framer_dispose(&t.frame);
+    pdr__batch_dispose(&t.batch);
     return rc;
 }

@@ -65,7 +65,7 @@ struct pdr__spot {
     const char *name; /* there; static. The first spot is the root */
 };
 
-#define PDR_SPOTS   9
+#define PDR_SPOTS   48 /* a document has 9, all kinds together 43 */
 #define PDR_NO_SPOT SIZE_MAX
 
 /* Where a document has what. */
@@ -103,6 +103,9 @@ PDR_MUST_CHECK pdr_rc pdr__recognise(struct pdr__layout *layout,
                                      struct pdr__about *about,
                                      const pdr_value *skeleton, pdr_err *err);
 
+/* The spots of all documents that there are: what could be one, as long as
+ * nobody knows what a document is. */
+void pdr__layout_every(struct pdr__layout *layout);
 bool pdr__layout_equal(const struct pdr__layout *a,
                        const struct pdr__layout *b);
 /* The spot that member `name` of spot `parent` is, or PDR_NO_SPOT. */
@@ -164,6 +167,10 @@ static inline pdr_str pdr__source_text(const struct pdr__source *source,
 
 /* Which members of spots have a later one of the same name. */
 struct pdr__twice {
+    struct pdr__layout every; /* what could be a spot, see there */
+    struct {
+        size_t names, early; /* that were noted in spots like this */
+    } tally[PDR_SPOTS];
     struct pdr__map seen; /* container and name to the place of the name */
     int64_t *early;       /* owned, ascending once sorted: places of names
                              that are not the last */
@@ -173,14 +180,19 @@ struct pdr__twice {
 
 void pdr__twice_init(struct pdr__twice *twice);
 void pdr__twice_dispose(struct pdr__twice *twice);
-/* Go over what the source has ahead. */
+/* Walk over what the source has ahead. Afterwards the skeleton of the source is
+ * that of the document, and its `cut` says whether there is more. Fails as
+ * pdr__source_next(), TOO_MANY_SLOTS. */
 PDR_MUST_CHECK pdr_rc pdr__twice_find(struct pdr__twice *twice,
-                                      struct pdr__source *source,
-                                      const struct pdr__layout *layout,
-                                      pdr_err *err);
+                                      struct pdr__source *source, pdr_err *err);
+/* Were all names noted that matter in this document? Fails with TOO_MANY_SLOTS.
+ */
+PDR_MUST_CHECK pdr_rc pdr__twice_check(const struct pdr__twice *twice,
+                                       const struct pdr__layout *layout,
+                                       pdr_err *err);
 /* Does the name at `at`, in the container that begins at `container`, come
- * again? Fails with MEMBER_ORDER if it comes again behind what was looked
- * through, NO_MEMORY. */
+ * again? Fails with MEMBER_LATE if it comes again after what was looked
+ * through, TOO_MANY_SLOTS, NO_MEMORY. */
 PDR_MUST_CHECK pdr_rc pdr__twice_ask(bool *early, struct pdr__twice *twice,
                                      int64_t container, const pdr_value *name,
                                      int64_t at, pdr_err *err);

@@ -245,6 +245,14 @@ static void add_state(struct pdr__layout *l, size_t document)
     add_spot(l, PDR_SPOT_EXPIRY, data, "expirationTimeUtc");
 }
 
+/* The state document in a native session. */
+static void add_bundle(struct pdr__layout *l, size_t session)
+{
+    size_t own = add_spot(l, PDR_SPOT_OBJECT, session, "perdure");
+
+    add_state(l, add_spot(l, PDR_SPOT_OBJECT, own, "document"));
+}
+
 /* How good a place for messages is the store of a thread? 0: it is the key of
  * messages that are kept elsewhere. */
 static int store_points(const pdr_value *store, bool own)
@@ -298,9 +306,33 @@ static void add_session(struct pdr__layout *l, const pdr_value *value,
         add_list(l, bag, names->history, "messages");
         return;
     }
-    add_state(l, add_spot(l, PDR_SPOT_OBJECT,
-                          add_spot(l, PDR_SPOT_OBJECT, l->session, "perdure"),
-                          "document"));
+    add_bundle(l, l->session);
+}
+
+void pdr__layout_every(struct pdr__layout *layout)
+{
+    static const pdr_session_shape bags[] = {PDR_SESSION_NATIVE,
+                                             PDR_SESSION_PYTHON};
+    struct pdr__layout *l = layout;
+    size_t levels[2] = {0, 0};
+
+    memset(l, 0, sizeof(*l));
+    levels[0] = add_spot(l, PDR_SPOT_OBJECT, PDR_NO_SPOT, "");
+    add_spot(l, PDR_SPOT_PROPERTIES, 0, "additionalProperties");
+    levels[1] = add_spot(l, PDR_SPOT_OBJECT, 0, "session");
+    for (size_t k = 0; k < PDR_COUNT(levels); k++) {
+        for (size_t i = 0; i < PDR_COUNT(bags); i++) {
+            const struct shape_names *names = pdr__shape_names(bags[i]);
+
+            add_list(l, add_spot(l, PDR_SPOT_BAG, levels[k], names->bag),
+                     names->history, "messages");
+        }
+        for (size_t i = 0; i < PDR_COUNT(stores); i++)
+            add_list(l, levels[k], stores[i], "messages");
+        add_state(l, levels[k]);
+        add_bundle(l, levels[k]);
+    }
+    l->behind = PDR_NO_SPOT;
 }
 
 bool pdr__layout_equal(const struct pdr__layout *a, const struct pdr__layout *b)

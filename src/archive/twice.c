@@ -2,25 +2,31 @@
  * twice.c - names that occur twice where rows are made of members.
  *
  * WHY  Of two members with one name the last counts, and becomes a row; those
- *      before are text in the frame. A stream tells that too late. So what is
- *      looked at in the beginning is gone through for such names; a name that
- *      comes again behind that is refused.
+ *      before it are text in the frame. A stream tells that too late. So the
+ *      beginning of a document is searched for such names, in the same walk
+ *      that finds out what it is: names are noted wherever they could matter in
+ *      any document. A name that comes again after the beginning is refused.
  *
- * INVARIANT
+ * INVARIANTS
  *   T1  `seen` has each name of each container of a spot once, with the place
- *       where it stood last. A place is never 0: the root begins before it.
+ *       where it was last. A place is never 0: the root begins before it.
+ *   T2  Each spot of a layout is one of `every`. What was noted elsewhere is
+ *       never asked for, and does not get a document refused.
  */
 #include <stdlib.h>
 
 #include "import.h"
 
-/* Names of the bag, of properties and of a few objects. */
-#define MAX_NAMES (PDR_MAX_SLOTS + PDR_MAX_PROPERTIES + 1000u)
+/* Names in spots of one path: those of the bag and a few more. In all: five of
+ * them have rows, the others a few names that may come again and again. */
+#define MAX_NAMES (PDR_MAX_SLOTS + 2000u)
+#define MAX_SEEN  (6u * MAX_NAMES)
 
 void pdr__twice_init(struct pdr__twice *twice)
 {
     memset(twice, 0, sizeof(*twice));
-    twice->seen.max = MAX_NAMES;
+    twice->seen.max = MAX_SEEN;
+    pdr__layout_every(&twice->every);
 }
 
 void pdr__twice_dispose(struct pdr__twice *twice)
@@ -30,48 +36,57 @@ void pdr__twice_dispose(struct pdr__twice *twice)
     twice->early = NULL;
 }
 
-/* The key of a name in `seen`: its container, and its text. */
-static pdr_rc make_key(pdr_buf *out, int64_t container, const pdr_value *name,
-                       pdr_err *err)
+static pdr_rc too_many_names(pdr_err *err)
 {
-    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
+    return PDR_FAIL(err, TOO_MANY_SLOTS, "a session has at most %u slots",
+                    PDR_MAX_SLOTS);
+}
+
+/* Note the place of a name; `*before` is where it was before, or 0. */
+static pdr_rc note_name(int64_t *before, struct pdr__twice *t,
+                        int64_t container, const pdr_value *name, int64_t at,
+                        pdr_err *err)
+{
+    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX), key = PDR_BUF_INIT(SIZE_MAX);
     pdr_str text = {NULL, 0};
-    pdr_rc rc = pdr__value_name_bytes(&text, name, &scratch, err);
-
-    if (rc == PDR_OK)
-        rc = pdr_buf_append(
-            out, pdr_str_n((const char *)&container, sizeof(container)), err);
-    if (rc == PDR_OK)
-        rc = pdr_buf_append(out, text, err);
-    pdr_buf_dispose(&scratch);
-    return rc;
-}
-
-/* Note the place of a name; `*before` is where it stood before, or 0. */
-static pdr_rc note(int64_t *before, struct pdr__twice *t, int64_t container,
-                   const pdr_value *name, int64_t at, pdr_err *err)
-{
-    pdr_buf key = PDR_BUF_INIT(SIZE_MAX);
     void *old = NULL;
-    pdr_rc rc = make_key(&key, container, name, err);
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK)
-        rc = pdr__map_put(&old, &t->seen, pdr_buf_str(&key),
-                          (void *)(intptr_t)at, err);
-    pdr_buf_dispose(&key);
+    PDR_TRY(pdr__value_name_bytes(&text, name, &scratch, err));
+    PDR_TRY(pdr_buf_append(
+        &key, pdr_str_n((const char *)&container, sizeof(container)), err));
+    PDR_TRY(pdr_buf_append(&key, text, err));
+    PDR_TRY(pdr__map_put(&old, &t->seen, pdr_buf_str(&key),
+                         (void *)(intptr_t)at, err));
     *before = (int64_t)(intptr_t)old;
-    if (rc == PDR_ELIMIT)
-        rc = PDR_FAIL(err, TOO_MANY_SLOTS, "a session has at most %u slots",
-                      PDR_MAX_SLOTS);
-    return rc;
+done:
+    pdr_buf_dispose(&scratch);
+    pdr_buf_dispose(&key);
+    return rc == PDR_ELIMIT ? too_many_names(err) : rc;
 }
 
-static pdr_rc add_early(struct pdr__twice *t, int64_t at, pdr_err *err)
+static bool has_too_many(const struct pdr__twice *t, size_t spot)
 {
-    if (t->count == PDR_MAX_SLOTS)
-        return PDR_FAIL(err, TOO_MANY_SLOTS,
-                        "names stand here a second time more than %u times",
-                        PDR_MAX_SLOTS);
+    return t->tally[spot].names > MAX_NAMES ||
+           t->tally[spot].early > PDR_MAX_SLOTS;
+}
+
+/* Note the name that is the last event, in a spot that may get too many. */
+static pdr_rc take_name(struct pdr__twice *t, size_t spot, int64_t container,
+                        const struct pdr__source *source, pdr_err *err)
+{
+    int64_t before = 0;
+    pdr_rc rc = PDR_OK;
+
+    if (has_too_many(t, spot))
+        return PDR_OK; /* pdr__twice_check() says so, if it matters */
+    rc = note_name(&before, t, container, source->value, source->begin, err);
+    if (rc != PDR_OK)
+        return rc;
+    t->tally[spot].names += before == 0;
+    t->tally[spot].early += before != 0;
+    if (before == 0 || has_too_many(t, spot))
+        return PDR_OK;
     if (t->count == t->cap) {
         size_t cap = t->cap == 0 ? 16 : t->cap * 2;
         int64_t *grown = pdr__realloc(t->early, cap * sizeof(*grown));
@@ -81,54 +96,43 @@ static pdr_rc add_early(struct pdr__twice *t, int64_t at, pdr_err *err)
         t->early = grown;
         t->cap = cap;
     }
-    t->early[t->count++] = at;
+    t->early[t->count++] = before;
     return PDR_OK;
 }
 
-static pdr_rc pass(struct pdr__source *source, pdr_err *err)
+/* Walk over a value that has just begun; `spot` is PDR_NO_SPOT if its names do
+ * not matter. */
+static pdr_rc find_names(struct pdr__twice *t, struct pdr__source *source,
+                         size_t spot, pdr_err *err)
 {
     size_t outside = source->depth - 1;
+    int64_t container = source->begin;
     pdr_rc rc = PDR_OK;
 
     if (!pdr__source_begins(source))
         return PDR_OK;
-    while (rc == PDR_OK && source->depth > outside)
-        rc = pdr__source_next(source, err);
-    return rc;
-}
-
-/* Go over the value of a spot; it has just begun. */
-static pdr_rc look(struct pdr__twice *t, struct pdr__source *source,
-                   const struct pdr__layout *layout, size_t spot, pdr_err *err)
-{
-    int64_t container = source->begin, before = 0;
-    bool rows = layout->spots[spot].kind == PDR_SPOT_BAG ||
-                layout->spots[spot].kind == PDR_SPOT_PROPERTIES;
-    pdr_rc rc = PDR_OK;
-
-    if (source->event != PDR_BEGIN_OBJECT)
-        return pass(source, err);
-    rc = pdr__source_next(source, err);
-    while (rc == PDR_OK && source->event == PDR_NAME) {
-        size_t child = pdr__layout_child(layout, spot, source->value);
-
-        if (rows || child != PDR_NO_SPOT)
-            rc = note(&before, t, container, source->value, source->begin, err);
-        if (rc == PDR_OK && before != 0)
-            rc = add_early(t, before, err);
-        before = 0;
-        if (rc == PDR_OK)
-            rc = pdr__source_next(source, err);
-        if (rc == PDR_OK)
-            rc = child != PDR_NO_SPOT ? look(t, source, layout, child, err)
-                                      : pass(source, err);
-        if (rc == PDR_OK)
-            rc = pdr__source_next(source, err);
+    if (spot == PDR_NO_SPOT || source->event != PDR_BEGIN_OBJECT) {
+        while (source->depth > outside)
+            PDR_TRY(pdr__source_next(source, err));
+        return PDR_OK;
     }
+    PDR_TRY(pdr__source_next(source, err));
+    while (source->event == PDR_NAME) {
+        enum pdr__spot_kind kind = t->every.spots[spot].kind;
+        size_t child = pdr__layout_child(&t->every, spot, source->value);
+
+        if (child != PDR_NO_SPOT || kind == PDR_SPOT_BAG ||
+            kind == PDR_SPOT_PROPERTIES)
+            PDR_TRY(take_name(t, spot, container, source, err));
+        PDR_TRY(pdr__source_next(source, err));
+        PDR_TRY(find_names(t, source, child, err));
+        PDR_TRY(pdr__source_next(source, err));
+    }
+done:
     return rc;
 }
 
-static int ascending(const void *a, const void *b)
+static int compare_places(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
@@ -136,22 +140,51 @@ static int ascending(const void *a, const void *b)
 }
 
 pdr_rc pdr__twice_find(struct pdr__twice *twice, struct pdr__source *source,
-                       const struct pdr__layout *layout, pdr_err *err)
+                       pdr_err *err)
 {
-    pdr_rc rc = pdr__source_start(source, true, err);
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK)
-        rc = pdr__source_next(source, err);
-    if (rc == PDR_OK)
-        rc = look(twice, source, layout, 0, err);
     twice->looked = INT64_MAX;
+    PDR_TRY(pdr__source_start(source, true, err));
+    PDR_TRY(pdr__source_next(source, err));
+    PDR_TRY(find_names(twice, source, 0, err));
+    while (source->event != PDR_END_OF_INPUT)
+        PDR_TRY(pdr__source_next(source, err));
+done:
     if (source->cut) {
         rc = PDR_OK;
         twice->looked = source->begin + 1; /* of the last event */
     }
     if (twice->count > 0)
-        qsort(twice->early, twice->count, sizeof(*twice->early), ascending);
+        qsort(twice->early, twice->count, sizeof(*twice->early),
+              compare_places);
     return rc;
+}
+
+pdr_rc pdr__twice_check(const struct pdr__twice *twice,
+                        const struct pdr__layout *layout, pdr_err *err)
+{
+    const struct pdr__layout *every = &twice->every;
+    size_t same[PDR_SPOTS] = {0}; /* the spot of `every` that a spot is */
+
+    for (size_t i = 0; i < layout->count; i++) {
+        const struct pdr__spot *spot = &layout->spots[i];
+        size_t k = i > 0 ? 1 : 0;
+
+        while (k > 0 && k < every->count &&
+               (every->spots[k].parent != same[spot->parent] ||
+                strcmp(every->spots[k].name, spot->name) != 0))
+            k++;
+        assert(k < every->count); /* T2 */
+        same[i] = k;
+        if (twice->tally[k].early > PDR_MAX_SLOTS)
+            return PDR_FAIL(err, TOO_MANY_SLOTS,
+                            "more than %u names occur here a second time",
+                            PDR_MAX_SLOTS);
+        if (has_too_many(twice, k))
+            return too_many_names(err);
+    }
+    return PDR_OK;
 }
 
 pdr_rc pdr__twice_ask(bool *early, struct pdr__twice *twice, int64_t container,
@@ -161,13 +194,13 @@ pdr_rc pdr__twice_ask(bool *early, struct pdr__twice *twice, int64_t container,
     pdr_rc rc = PDR_OK;
 
     *early = twice->count > 0 && bsearch(&at, twice->early, twice->count,
-                                         sizeof(at), ascending) != NULL;
+                                         sizeof(at), compare_places) != NULL;
     if (*early || at < twice->looked)
         return PDR_OK;
-    rc = note(&before, twice, container, name, at, err);
+    rc = note_name(&before, twice, container, name, at, err);
     if (rc == PDR_OK && before != 0 && before != at)
         rc = PDR_FAIL_AT(err, (size_t)at, MEMBER_LATE,
-                         "this name stands here a second time, behind the "
+                         "this name occurs here a second time, after the "
                          "first %zu bytes; leave one of the two members out",
                          PDR_LOOK_BYTES);
     return rc;

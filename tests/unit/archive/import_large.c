@@ -622,6 +622,33 @@ TEST(import, counts_slots_before_it_takes_them)
     pdr_store_close(store);
 }
 
+/* What is a bag in sessions of another shape is text here. */
+TEST(import, counts_no_names_that_are_not_slots)
+{
+    static const char *const heads[] = {
+        "{\"stateBag\":{},\"state\":{",
+        "{\"session_id\":\"a\",\"additionalProperties\":{"};
+    pdr_store *store = new_store();
+    pdr_import_opts opts = opts_for("s");
+
+    opts.replace = true;
+    for (size_t i = 0; i < 2; i++) {
+        pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+        pdr_str bytes = {NULL, 0};
+
+        ASSERT_RC(PDR_OK, pdr_buf_append(&text, pdr_str_c(heads[i]), NULL));
+        for (int k = 0; k < 150000; k++)
+            ASSERT_RC(PDR_OK, pdr_buf_printf(&text, NULL, "%s\"k%d\":0",
+                                             k > 0 ? "," : "", k));
+        ASSERT_RC(PDR_OK, pdr_buf_append(&text, pdr_str_c("}}"), NULL));
+        bytes = pdr_buf_str(&text);
+        ASSERT_RC(PDR_OK,
+                  pdr_import(NULL, store, &opts, NULL, pdr_read_str, &bytes));
+        pdr_buf_dispose(&text);
+    }
+    pdr_store_close(store);
+}
+
 /* Each costs room in the frame, and none counts as a slot. */
 TEST(import, counts_names_that_stand_there_again_and_again)
 {
