@@ -26,6 +26,12 @@ PDR_BEGIN_DECLS
 
 /* --- import --------------------------------------------------------------- */
 
+/** Opens a store, or makes it; called on the caller's thread, at most once.
+ * @param[out] out  borrowed from whoever gave the function; must outlive the
+ *                  import.
+ * @return PDR_OK, or a code that ends the import. */
+typedef pdr_rc (*pdr_import_open_fn)(pdr_store **out, pdr_err *err, void *arg);
+
 typedef struct pdr_import_opts {
     pdr_ref ref;       /* id absent: the one that the document has */
     pdr_str agent;     /* for lists; absent: that of a durable id, else none;
@@ -34,7 +40,9 @@ typedef struct pdr_import_opts {
     bool bare_tokens;  /* NaN, Infinity and -Infinity may stand in it */
     uint64_t revision; /* with `replace`: of that session; 0: whichever */
     int64_t now_ms;
-    uint32_t timeout_ms; /* of each commit, as in pdr_commit_options */
+    uint32_t timeout_ms;     /* of each commit, as in pdr_commit_options */
+    pdr_import_open_fn open; /* if there is no store yet, see pdr_import() */
+    void *open_arg;
 } pdr_import_opts;
 
 typedef struct pdr_import_report {
@@ -63,6 +71,9 @@ typedef struct pdr_import_report {
  * says nothing. An entry has the time that it says, else PDR_NO_TIME.
  *
  * @param[out] out  may be NULL. Filled on success.
+ * @param store     NULL: `opts->open` opens it when the first commit is about
+ *                  to be made. So a document that is refused before that leaves
+ *                  no new store behind.
  * @param opts      borrowed for the call.
  * @param fn        gives the bytes; borrowed with `arg` for the call.
  * @return PDR_OK; PDR_EEXISTS ("session_exists"); PDR_EINVALID
@@ -77,7 +88,7 @@ typedef struct pdr_import_report {
  *         above 8 MiB whose first members do not tell what it is;
  *         "member_late": one whose last members say that the first ones are
  *         something else, or where a name occurs again); as
- *         pdr_store_commit(); what `fn` returned.
+ *         pdr_store_commit(); what `fn` or `opts->open` returned.
  * @thread any  @since 0.1
  */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_import(pdr_import_report *out,

@@ -158,6 +158,28 @@ static pdr_rc name_session(struct task *t, const pdr_import_opts *opts,
     return PDR_OK;
 }
 
+/* --- the store -------------------------------------------------------------
+ */
+
+pdr_rc pdr__import_open(struct pdr__batch *batch, pdr_err *err)
+{
+    pdr_edit edit = {.revision = 0};
+    size_t bytes = 0;
+    pdr_rc rc = PDR_OK;
+
+    if (batch->store != NULL)
+        return PDR_OK;
+    edit.ref = batch->ref;
+    edit.agent = batch->agent;
+    edit.kind = batch->kind;
+    edit.schema_version = batch->version;
+    PDR_TRY(pdr__edits_check(&bytes, &edit, 1, err)); /* no store takes it? */
+    PDR_TRY(batch->opts->open(&batch->store, err, batch->opts->open_arg));
+    PDR_TRY(pdr__batch_open(batch, err));
+done:
+    return rc;
+}
+
 /* --- all of it -------------------------------------------------------------
  */
 
@@ -194,9 +216,11 @@ pdr_rc pdr_import(pdr_import_report *out, pdr_store *store,
                                .batch = &t.batch,
                                .path = PDR_BUF_INIT(SIZE_MAX)};
     pdr_str frame = {NULL, 0};
+    pdr_ref checked;
     pdr_rc rc = PDR_OK;
 
-    PDR_REQUIRE(store != NULL && opts != NULL && fn != NULL);
+    PDR_REQUIRE(opts != NULL && fn != NULL &&
+                (store != NULL || opts->open != NULL));
     memset(&t, 0, sizeof(t));
     t.about = nothing;
     pdr__source_init(&t.source, fn, arg);
@@ -206,7 +230,8 @@ pdr_rc pdr_import(pdr_import_report *out, pdr_store *store,
 
     PDR_TRY(recognise_document(&t, err));
     PDR_TRY(name_session(&t, opts, err));
-    PDR_TRY(pdr__batch_open(&t.batch, err));
+    PDR_TRY(store != NULL ? pdr__batch_open(&t.batch, err)
+                          : pdr__ref_check(&checked, &t.batch.ref, err));
     PDR_TRY(pdr__twice_check(&t.twice, &t.layout, err));
 
     PDR_TRY(pdr__source_start(&t.source, false, err));
@@ -215,6 +240,7 @@ pdr_rc pdr_import(pdr_import_report *out, pdr_store *store,
     if (t.cut)
         PDR_TRY(recognise_again(&t, err));
     PDR_TRY(pdr__framer_finish(&frame, &t.frame, err));
+    PDR_TRY(pdr__import_open(&t.batch, err));
     PDR_TRY(pdr__batch_finish(&t.batch, frame, err));
     if (out != NULL)
         fill_report(out, &t, opts);

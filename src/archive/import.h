@@ -323,6 +323,10 @@ PDR_MUST_CHECK pdr_rc pdr__batch_finish(struct pdr__batch *batch, pdr_str frame,
 /* Clear what was staged, as far as that works. */
 void pdr__batch_give_up(struct pdr__batch *batch);
 
+/* Open the store if that was left for later, and go on as pdr__batch_open().
+ * (import.c) */
+PDR_MUST_CHECK pdr_rc pdr__import_open(struct pdr__batch *batch, pdr_err *err);
+
 /* --- taking a document apart (split.c) -------------------------------------
  */
 

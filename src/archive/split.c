@@ -14,9 +14,10 @@
  *
  * INVARIANTS
  *   S1  All bytes before `mark` are in the frame or in rows. The window holds
- *       what lies behind it, and the rows that wait.
+ *       what comes after it, and the rows that wait.
  *   S2  A function that goes over a value is entered with its first event, and
- *       left behind its last one.
+ *       left after its last one.
+ *   S3  The store is open before the batch can commit.
  */
 #include <stdio.h>
 
@@ -25,9 +26,9 @@
 /* Bytes of text that may wait in the window before they go into the frame. */
 #define TEXT_WAITS ((int64_t)64 * 1024)
 
-/* The name of the expiry, behind another member and as the first one. */
-#define EXPIRY_FIRST  PDR_LIT("\"expirationTimeUtc\":")
-#define EXPIRY_BEHIND PDR_LIT(",\"expirationTimeUtc\":")
+/* The name of the expiry, as the first member and after another one. */
+#define EXPIRY_FIRST PDR_LIT("\"expirationTimeUtc\":")
+#define EXPIRY_NEXT  PDR_LIT(",\"expirationTimeUtc\":")
 
 static pdr_rc split_spot(struct pdr__split *s, size_t spot, pdr_err *err);
 
@@ -35,41 +36,49 @@ static pdr_rc split_spot(struct pdr__split *s, size_t spot, pdr_err *err);
  */
 
 /* Say where it went wrong; gives `rc`. */
-static pdr_rc here(const struct pdr__split *s, pdr_rc rc, pdr_err *err)
+static pdr_rc fail_here(const struct pdr__split *s, pdr_rc rc, pdr_err *err)
 {
     pdr__err_path(err, pdr_buf_str(&s->path));
     return rc;
 }
 
-/* Go down to a member; `*before` is for go_up(). */
-static pdr_rc go_down(size_t *before, struct pdr__split *s, pdr_str name,
-                      pdr_err *err)
+/* The same for a limit, unless its place is known. */
+static pdr_rc limit_here(const struct pdr__split *s, pdr_rc rc, pdr_err *err)
+{
+    bool is_placed = err == NULL || err->path[0] != '\0';
+
+    return rc == PDR_ELIMIT && !is_placed ? fail_here(s, rc, err) : rc;
+}
+
+/* Add a member to the path; who goes up again sets the length back. */
+static pdr_rc enter_member(struct pdr__split *s, pdr_str name, pdr_err *err)
 {
     pdr_buf token = PDR_BUF_INIT(SIZE_MAX);
-    pdr_rc rc = pdr_pointer_push(&token, name, err);
+    pdr_rc rc = PDR_OK;
 
-    *before = s->path.len;
-    if (rc == PDR_OK)
-        rc = pdr__text_encode(&s->path, pdr_buf_str(&token), err);
+    PDR_TRY(pdr_pointer_push(&token, name, err));
+    PDR_TRY(pdr__text_encode(&s->path, pdr_buf_str(&token), err));
+done:
     pdr_buf_dispose(&token);
     return rc;
 }
 
-static void go_up(struct pdr__split *s, size_t before)
+static bool spot_is(const struct pdr__split *s, size_t spot,
+                    enum pdr__spot_kind kind)
 {
-    s->path.len = before;
+    return s->layout->spots[spot].kind == kind;
 }
 
 /* --- events and bytes ------------------------------------------------------
  */
 
-static pdr_str text_of(const struct pdr__split *s, int64_t from, int64_t to)
+static pdr_str window_text(const struct pdr__split *s, int64_t from, int64_t to)
 {
     return pdr__source_text(s->source, from, to);
 }
 
 /* The next event, with what must be kept for later. */
-static pdr_rc advance(struct pdr__split *s, pdr_err *err)
+static pdr_rc next_event(struct pdr__split *s, pdr_err *err)
 {
     int64_t first = s->batch->first;
     pdr_rc rc = PDR_OK;
@@ -78,19 +87,19 @@ static pdr_rc advance(struct pdr__split *s, pdr_err *err)
     rc = pdr__source_next(s->source, err);
     if (rc == PDR_OK && pdr__source_begins(s->source) &&
         s->source->depth > s->deepest)
-        rc = here(s,
-                  PDR_FAIL_AT(err, (size_t)s->source->begin, TOO_DEEP,
-                              "a document may have at most %u levels of "
-                              "objects and arrays",
-                              PDR_DEFAULT_DEPTH),
-                  err);
+        rc = fail_here(s,
+                       PDR_FAIL_AT(err, (size_t)s->source->begin, TOO_DEEP,
+                                   "a document may have at most %u levels of "
+                                   "objects and arrays",
+                                   PDR_DEFAULT_DEPTH),
+                       err);
     return rc;
 }
 
 /* All up to `to` is text. */
-static void to_frame(struct pdr__split *s, int64_t to)
+static void frame_text(struct pdr__split *s, int64_t to)
 {
-    pdr__framer_text(s->frame, text_of(s, s->mark, to));
+    pdr__framer_text(s->frame, window_text(s, s->mark, to));
     s->mark = to;
 }
 
@@ -103,14 +112,15 @@ static pdr_rc pass_text(struct pdr__split *s, pdr_err *err)
 
     if (!pdr__source_begins(s->source))
         return PDR_OK;
-    while (rc == PDR_OK && s->source->depth > outside) {
-        rc = advance(s, err);
-        if (rc != PDR_OK || s->source->begin - s->mark < TEXT_WAITS)
+    while (s->source->depth > outside) {
+        PDR_TRY(next_event(s, err));
+        if (s->source->begin - s->mark < TEXT_WAITS)
             continue;
-        to_frame(s, s->source->begin);
+        frame_text(s, s->source->begin);
         if (s->frame->rc != PDR_OK)
-            rc = here(s, pdr__framer_finish(&frame, s->frame, err), err);
+            return fail_here(s, pdr__framer_finish(&frame, s->frame, err), err);
     }
+done:
     return rc;
 }
 
@@ -122,39 +132,30 @@ static pdr_rc row_too_large(const struct pdr__split *s, int64_t from,
 
     if (bytes < (int64_t)PDR_MAX_ROW_BYTES)
         bytes = (int64_t)PDR_MAX_ROW_BYTES;
-    return here(s,
-                PDR_FAIL_AT(err, (size_t)from, ROW_TOO_LARGE,
-                            "this has more than %lld bytes, and a store keeps "
-                            "at most %zu in one row",
-                            (long long)bytes, PDR_MAX_ROW_BYTES),
-                err);
+    return fail_here(s,
+                     PDR_FAIL_AT(err, (size_t)from, ROW_TOO_LARGE,
+                                 "this has more than %lld bytes, and a store "
+                                 "keeps at most %zu in one row",
+                                 (long long)bytes, PDR_MAX_ROW_BYTES),
+                     err);
 }
 
-/* The next event, of a row that begins at `from` or behind it. */
-static pdr_rc advance_to(struct pdr__split *s, int64_t from, pdr_err *err)
+/* The next event, of a row that begins at `from` or later. */
+static pdr_rc next_event_of_row(struct pdr__split *s, int64_t from,
+                                pdr_err *err)
 {
     pdr_err cause = PDR_ERR_INIT;
-    pdr_rc rc = advance(s, &cause);
+    pdr_rc rc = next_event(s, &cause);
 
-    if (rc == PDR_ELIMIT && strcmp(cause.reason, "too_large") == 0)
+    if (rc != PDR_OK && pdr__err_is(&cause, PDR_R_TOO_LARGE))
         return row_too_large(s, from, err);
     if (rc != PDR_OK && err != NULL)
         *err = cause;
     return rc;
 }
 
-/* The next event inside of a row that began at `from`. */
-static pdr_rc advance_row(struct pdr__split *s, int64_t from, pdr_err *err)
-{
-    pdr_rc rc = advance_to(s, from, err);
-
-    if (rc == PDR_OK && s->source->end - from > (int64_t)PDR_MAX_ROW_BYTES)
-        return row_too_large(s, from, err);
-    return rc;
-}
-
-/* Go over a value that is a row. It stands where it will be exported, so that
- * its levels are those of the document. */
+/* Go over a value that is a row. It is exported in the same place, so its
+ * levels are those of the document. */
 static pdr_rc pass_row(struct pdr__split *s, struct pdr__entry_note *note,
                        pdr_err *err)
 {
@@ -164,11 +165,14 @@ static pdr_rc pass_row(struct pdr__split *s, struct pdr__entry_note *note,
 
     if (!pdr__source_begins(s->source))
         return PDR_OK;
-    while (rc == PDR_OK && s->source->depth > outside) {
-        rc = advance_row(s, from, err);
-        if (rc == PDR_OK && note != NULL)
-            rc = pdr__entry_note_feed(note, s->source, err);
+    while (s->source->depth > outside) {
+        PDR_TRY(next_event_of_row(s, from, err));
+        if (s->source->end - from > (int64_t)PDR_MAX_ROW_BYTES)
+            return row_too_large(s, from, err);
+        if (note != NULL)
+            PDR_TRY(pdr__entry_note_feed(note, s->source, err));
     }
+done:
     return rc;
 }
 
@@ -177,41 +181,41 @@ static pdr_rc pass_row(struct pdr__split *s, struct pdr__entry_note *note,
 
 /* Texts around entries that come later, inside of objects that are not there
  * either. */
-static pdr_rc around(pdr_buf *open, pdr_buf *close, const struct pdr__split *s,
-                     size_t spot, pdr_err *err)
+static pdr_rc append_around(pdr_buf *open, pdr_buf *close,
+                            const struct pdr__split *s, size_t spot,
+                            pdr_err *err)
 {
+    size_t child = pdr__layout_only(s->layout, spot);
     pdr_rc rc = PDR_OK;
 
-    if (s->layout->spots[spot].kind == PDR_SPOT_OBJECT) {
-        size_t child = pdr__layout_only(s->layout, spot);
-
-        rc =
-            pdr_buf_printf(open, err, "{\"%s\":", s->layout->spots[child].name);
-        if (rc == PDR_OK)
-            rc = around(open, close, s, child, err);
-        return rc == PDR_OK ? pdr_buf_append(close, PDR_LIT("}"), err) : rc;
+    if (s->layout->spots[spot].kind != PDR_SPOT_OBJECT) {
+        PDR_TRY(pdr_buf_append(open, PDR_LIT("["), err));
+        return pdr_buf_append(close, PDR_LIT("]"), err);
     }
-    rc = pdr_buf_append(open, PDR_LIT("["), err);
-    return rc == PDR_OK ? pdr_buf_append(close, PDR_LIT("]"), err) : rc;
+    PDR_TRY(
+        pdr_buf_printf(open, err, "{\"%s\":", s->layout->spots[child].name));
+    PDR_TRY(append_around(open, close, s, child, err));
+    PDR_TRY(pdr_buf_append(close, PDR_LIT("}"), err));
+done:
+    return rc;
 }
 
-/* A place for entries. `lead` stands in front of them, `empty` in their place.
- */
+/* A place for entries, with `lead` in front of them. Without entries there is
+ * `empty`. */
 static pdr_rc place_entries(struct pdr__split *s, size_t spot, pdr_str lead,
                             pdr_str empty, pdr_err *err)
 {
+    struct pdr__framer_entries texts = {
+        .usual = PDR_LIT(","), .first = PDR_LIT(""), .empty = empty};
     pdr_buf open = PDR_BUF_INIT(SIZE_MAX), close = PDR_BUF_INIT(SIZE_MAX);
-    pdr_rc rc = pdr_buf_append(&open, lead, err);
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK)
-        rc = around(&open, &close, s, spot, err);
-    if (rc == PDR_OK) {
-        const struct pdr__framer_entries texts = {
-            pdr_buf_str(&open),  PDR_LIT(""), PDR_LIT(","),
-            pdr_buf_str(&close), empty,
-        };
-        pdr__framer_entries(s->frame, &texts);
-    }
+    PDR_TRY(pdr_buf_append(&open, lead, err));
+    PDR_TRY(append_around(&open, &close, s, spot, err));
+    texts.open = pdr_buf_str(&open);
+    texts.close = pdr_buf_str(&close);
+    pdr__framer_entries(s->frame, &texts);
+done:
     pdr_buf_dispose(&open);
     pdr_buf_dispose(&close);
     return rc;
@@ -222,82 +226,52 @@ static pdr_rc place_history(struct pdr__split *s, size_t spot, pdr_str before,
                             pdr_str after, pdr_err *err)
 {
     pdr_buf name = PDR_BUF_INIT(SIZE_MAX);
-    pdr_rc rc =
-        pdr_buf_printf(&name, err, "\"%s\":", s->layout->spots[spot].name);
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK) {
-        pdr__framer_member(s->frame, before, pdr_buf_str(&name));
-        pdr__framer_pieces(s->frame);
-        rc = place_entries(s, spot, PDR_LIT(""), PDR_LIT(""), err);
-        pdr__framer_pieces_end(s->frame);
-        pdr__framer_member_end(s->frame, after);
-    }
+    PDR_TRY(pdr_buf_printf(&name, err, "\"%s\":", s->layout->spots[spot].name));
+    pdr__framer_member(s->frame, before, pdr_buf_str(&name));
+    pdr__framer_pieces(s->frame);
+    PDR_TRY(place_entries(s, spot, PDR_LIT(""), PDR_LIT(""), err));
+    pdr__framer_pieces_end(s->frame);
+    pdr__framer_member_end(s->frame, after);
+done:
     pdr_buf_dispose(&name);
     return rc;
 }
 
-static const char *rows_of(const struct pdr__split *s, size_t spot)
+static const char *rows_name(const struct pdr__split *s, size_t spot)
 {
-    return s->layout->spots[spot].kind == PDR_SPOT_BAG ? "bag" : "properties";
-}
-
-/* The spot of the expiry in spot `parent`, or PDR_NO_SPOT. */
-static size_t expiry_in(const struct pdr__split *s, size_t parent)
-{
-    const struct pdr__spot *spots = s->layout->spots;
-
-    for (size_t i = 1; i < s->layout->count; i++) {
-        if (spots[i].kind == PDR_SPOT_EXPIRY && spots[i].parent == parent)
-            return i;
-    }
-    return PDR_NO_SPOT;
-}
-
-/* A place for an expiry that is set later, as the last member; `any`: there are
- * others, else only entries may come before it. */
-static void place_expiry(struct pdr__split *s, bool any)
-{
-    struct pdr__framer_expiry texts = {.ms = PDR_NEVER,
-                                       .text = PDR_LIT(""),
-                                       .open = EXPIRY_BEHIND,
-                                       .close = PDR_LIT(""),
-                                       .never = PDR_LIT("")};
-
-    if (!any)
-        texts.first = EXPIRY_FIRST;
-    pdr__framer_expiry(s->frame, &texts);
+    return spot_is(s, spot, PDR_SPOT_BAG) ? "bag" : "properties";
 }
 
 /* Places for entries and expiry where the object of both is not there. */
 static pdr_rc place_both(struct pdr__split *s, size_t spot, pdr_str lead,
                          pdr_str empty, pdr_err *err)
 {
-    struct pdr__framer_entries entries = {
-        PDR_LIT(""), PDR_LIT(""), PDR_LIT(","), PDR_LIT("]"), PDR_LIT("")};
+    struct pdr__framer_entries entries = {.first = PDR_LIT(""),
+                                          .usual = PDR_LIT(","),
+                                          .close = PDR_LIT("]"),
+                                          .empty = PDR_LIT("")};
     struct pdr__framer_expiry expiry = {.ms = PDR_NEVER,
                                         .text = PDR_LIT("}"),
-                                        .open = EXPIRY_BEHIND,
+                                        .open = EXPIRY_NEXT,
                                         .close = PDR_LIT("}"),
                                         .never = PDR_LIT("}"),
                                         .empty = empty};
     pdr_buf open = PDR_BUF_INIT(SIZE_MAX), first = PDR_BUF_INIT(SIZE_MAX);
     pdr_buf close = PDR_BUF_INIT(SIZE_MAX);
-    pdr_rc rc = pdr_buf_append(&open, lead, err);
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK)
-        rc = around(&open, &close, s, spot, err);
-    if (rc == PDR_OK)
-        rc = pdr_buf_append(&first, lead, err);
-    if (rc == PDR_OK)
-        rc = pdr_buf_append(&first, PDR_LIT("{"), err);
-    if (rc == PDR_OK)
-        rc = pdr_buf_append(&first, EXPIRY_FIRST, err);
-    if (rc == PDR_OK) {
-        entries.open = pdr_buf_str(&open);
-        expiry.first = pdr_buf_str(&first);
-        pdr__framer_entries(s->frame, &entries);
-        pdr__framer_expiry(s->frame, &expiry);
-    }
+    PDR_TRY(pdr_buf_append(&open, lead, err));
+    PDR_TRY(append_around(&open, &close, s, spot, err));
+    PDR_TRY(pdr_buf_append(&first, lead, err));
+    PDR_TRY(pdr_buf_append(&first, PDR_LIT("{"), err));
+    PDR_TRY(pdr_buf_append(&first, EXPIRY_FIRST, err));
+    entries.open = pdr_buf_str(&open);
+    expiry.first = pdr_buf_str(&first);
+    pdr__framer_entries(s->frame, &entries);
+    pdr__framer_expiry(s->frame, &expiry);
+done:
     pdr_buf_dispose(&open);
     pdr_buf_dispose(&close);
     pdr_buf_dispose(&first);
@@ -310,15 +284,18 @@ static pdr_rc place_spot(struct pdr__split *s, size_t spot, pdr_str lead,
 {
     const struct pdr__framer_edges edges = {
         .open = lead, .close = PDR_LIT(""), .empty = empty};
-    enum pdr__spot_kind kind = s->layout->spots[spot].kind;
+    const struct pdr__spot *spots = s->layout->spots;
     size_t child = pdr__layout_only(s->layout, spot);
     pdr_rc rc = PDR_OK;
 
-    if (expiry_in(s, spot) != PDR_NO_SPOT)
-        return place_both(s, spot, lead, empty, err);
-    if (kind == PDR_SPOT_OBJECT || kind == PDR_SPOT_ENTRIES)
+    for (size_t i = 1; i < s->layout->count; i++) {
+        if (spots[i].kind == PDR_SPOT_EXPIRY && spots[i].parent == spot)
+            return place_both(s, spot, lead, empty, err);
+    }
+    if (spots[spot].kind == PDR_SPOT_OBJECT ||
+        spots[spot].kind == PDR_SPOT_ENTRIES)
         return place_entries(s, spot, lead, empty, err);
-    pdr__framer_members(s->frame, rows_of(s, spot));
+    pdr__framer_members(s->frame, rows_name(s, spot));
     if (child != PDR_NO_SPOT)
         rc = place_history(s, child, PDR_LIT(""), PDR_LIT(""), err);
     pdr__framer_members_end(s->frame, &edges);
@@ -330,109 +307,91 @@ static pdr_rc place_spot(struct pdr__split *s, size_t spot, pdr_str lead,
 
 /* What is between entries, as far as it is known. */
 struct gaps {
-    uint64_t count;  /* entries so far */
-    int64_t behind;  /* offset behind the last one, or behind the bracket */
-    pdr_buf first;   /* in front of the first one */
-    pdr_buf usual;   /* in front of the second one */
-    int64_t bracket; /* offset of the first one */
+    uint64_t count; /* entries so far */
+    int64_t after;  /* offset after the last one, or after the bracket */
+    pdr_buf first;  /* in front of the first one */
+    pdr_buf usual;  /* in front of the second one */
 };
 
-/* Where the separator of the next entry begins if the entry must keep it, or
- * -1. */
-static pdr_rc gap_before(int64_t *out, struct gaps *gaps, struct pdr__split *s,
-                         pdr_err *err)
+/* A row of so many bytes, with its texts, is next (S3). */
+static pdr_rc open_for_row(struct pdr__split *s, size_t bytes, pdr_err *err)
 {
-    pdr_str gap = text_of(s, gaps->behind, s->source->begin);
+    const struct pdr__batch *b = s->batch;
 
-    *out = -1;
-    if (gaps->count == 0)
-        return pdr_buf_append(&gaps->first, gap, err);
-    if (gaps->count == 1)
-        return pdr_buf_append(&gaps->usual, gap, err);
-    if (!pdr_str_equal(gap, pdr_buf_str(&gaps->usual)))
-        *out = gaps->behind;
-    return PDR_OK;
-}
-
-static pdr_rc not_an_object(struct pdr__split *s, pdr_err *err)
-{
-    return here(s,
-                PDR_FAIL_AT(err, (size_t)s->source->begin, HISTORY_SHAPE,
-                            "an entry of a history is an object, this is %s",
-                            s->source->event == PDR_BEGIN_ARRAY
-                                ? "an array"
-                                : pdr__kind_phrase(s->source->value)),
-                err);
+    if (b->count < PDR_STAGE_ROWS && b->bytes + bytes <= PDR_STAGE_BYTES)
+        return PDR_OK;
+    return pdr__import_open(s->batch, err);
 }
 
 static pdr_rc split_entry(struct pdr__split *s, struct gaps *gaps, pdr_err *err)
 {
-    struct pdr__entry_note note;
     int64_t from = s->source->begin, separator = -1;
+    pdr_str gap = window_text(s, gaps->after, from);
+    size_t path_len = s->path.len;
+    struct pdr__entry_note note;
     char index[24];
-    size_t before = 0;
     int len =
         snprintf(index, sizeof(index), "%llu", (unsigned long long)gaps->count);
-    pdr_rc rc = go_down(&before, s, pdr_str_n(index, (size_t)len), err);
-
-    if (rc == PDR_OK && s->source->event != PDR_BEGIN_OBJECT)
-        rc = not_an_object(s, err);
-    if (rc == PDR_OK)
-        rc = gap_before(&separator, gaps, s, err);
-    if (rc != PDR_OK)
-        return rc;
-    pdr__entry_note_init(&note, s->layout->shape, s->source->depth);
-    rc = pass_row(s, &note, err);
-    if (rc == PDR_OK)
-        rc = pdr__batch_entry(s->batch, &note, separator, from, err);
-    if (rc == PDR_ELIMIT && err != NULL && err->path[0] == '\0')
-        (void)here(s, rc, err);
-    gaps->count++;
-    gaps->behind = s->source->end;
-    s->mark = s->source->end;
-    go_up(s, before);
-    return rc;
-}
-
-/* Behind the last entry: write down what was around them. */
-static pdr_rc close_entries(struct pdr__split *s, struct gaps *gaps,
-                            pdr_err *err)
-{
-    struct pdr__framer_entries texts = {
-        PDR_LIT("["), pdr_buf_str(&gaps->first), PDR_LIT(","),
-        text_of(s, gaps->behind, s->source->end), PDR_LIT("[]")};
     pdr_rc rc = PDR_OK;
 
-    if (gaps->count == 0) {
-        texts.empty = text_of(s, gaps->bracket, s->source->end);
-        texts.close = PDR_LIT("]");
-    } else if (gaps->count == 1) { /* as the first one, with a comma */
-        rc = pdr_buf_append(&gaps->usual, PDR_LIT(","), err);
-        if (rc == PDR_OK)
-            rc = pdr_buf_append(&gaps->usual, texts.first, err);
-    }
-    if (gaps->count > 0)
-        texts.usual = pdr_buf_str(&gaps->usual);
-    pdr__framer_entries(s->frame, &texts);
+    PDR_TRY(enter_member(s, pdr_str_n(index, (size_t)len), err));
+    if (s->source->event != PDR_BEGIN_OBJECT)
+        return fail_here(
+            s,
+            PDR_FAIL_AT(err, (size_t)from, HISTORY_SHAPE,
+                        "an entry of a history is an object, this is %s",
+                        s->source->event == PDR_BEGIN_ARRAY
+                            ? "an array"
+                            : pdr__kind_phrase(s->source->value)),
+            err);
+    if (gaps->count == 0)
+        PDR_TRY(pdr_buf_append(&gaps->first, gap, err));
+    else if (gaps->count == 1)
+        PDR_TRY(pdr_buf_append(&gaps->usual, gap, err));
+    else if (!pdr_str_equal(gap, pdr_buf_str(&gaps->usual)))
+        separator = gaps->after; /* the entry must keep it */
+    pdr__entry_note_init(&note, s->layout->shape, s->source->depth);
+    PDR_TRY(pass_row(s, &note, err));
+    PDR_TRY(open_for_row(
+        s, (size_t)(s->source->end - gaps->after) + note.id_len, err));
+    PDR_TRY(pdr__batch_entry(s->batch, &note, separator, from, err));
+    gaps->count++;
+    gaps->after = s->source->end;
     s->mark = s->source->end;
-    return rc;
+    s->path.len = path_len;
+done:
+    return limit_here(s, rc, err);
 }
 
 static pdr_rc split_entries(struct pdr__split *s, pdr_err *err)
 {
     struct gaps gaps = {0, s->source->end, PDR_BUF_INIT(SIZE_MAX),
-                        PDR_BUF_INIT(SIZE_MAX), s->source->begin};
+                        PDR_BUF_INIT(SIZE_MAX)};
+    struct pdr__framer_entries texts = {PDR_LIT("["), PDR_LIT(""), PDR_LIT(","),
+                                        PDR_LIT("]"), PDR_LIT("[]")};
+    int64_t bracket = s->source->begin;
     pdr_rc rc = PDR_OK;
 
-    to_frame(s, s->source->begin);
-    rc = advance(s, err);
-    while (rc == PDR_OK && s->source->event != PDR_END) {
-        rc = split_entry(s, &gaps, err);
-        if (rc == PDR_OK)
-            rc = advance(s, err);
+    frame_text(s, bracket);
+    PDR_TRY(next_event(s, err));
+    while (s->source->event != PDR_END) {
+        PDR_TRY(split_entry(s, &gaps, err));
+        PDR_TRY(next_event(s, err));
     }
-    if (rc == PDR_OK)
-        rc = close_entries(s, &gaps, err);
+    if (gaps.count == 0) {
+        texts.empty = window_text(s, bracket, s->source->end);
+    } else {
+        texts.first = pdr_buf_str(&gaps.first);
+        texts.close = window_text(s, gaps.after, s->source->end);
+        if (gaps.count == 1) { /* as the first one, with a comma */
+            PDR_TRY(pdr_buf_append(&gaps.usual, PDR_LIT(","), err));
+            PDR_TRY(pdr_buf_append(&gaps.usual, texts.first, err));
+        }
+        texts.usual = pdr_buf_str(&gaps.usual);
+    }
+    pdr__framer_entries(s->frame, &texts);
+    s->mark = s->source->end;
+done:
     pdr_buf_dispose(&gaps.first);
     pdr_buf_dispose(&gaps.usual);
     return rc;
@@ -445,277 +404,227 @@ static pdr_rc split_entries(struct pdr__split *s, pdr_err *err)
 struct rows {
     size_t spot;
     int64_t container; /* offset of its brace */
-    int64_t behind;    /* offset behind the last value, or behind the brace */
+    int64_t after;     /* offset after the last value, or after the brace */
     bool any;          /* there was a member */
     bool history;      /* the spot in it was there */
     pdr_buf before;    /* of the last member */
-    pdr_buf key;       /* of its row; empty and `rowless`: it has none */
-    bool rowless;
 };
 
-/* The bytes between two members: those before the comma and those behind it. */
-static void cut_at_comma(pdr_str *after, pdr_str *before, pdr_str gap)
+/* A value that is text, or holds entries: `child`. */
+static pdr_rc split_pieces(struct pdr__split *s, size_t child, pdr_err *err)
 {
-    const char *comma = memchr(gap.ptr, ',', gap.len);
-    size_t len = (size_t)(comma - gap.ptr);
+    pdr_rc rc = PDR_OK;
 
-    *after = pdr_str_n(gap.ptr, len);
-    *before = pdr_str_n(comma + 1, gap.len - len - 1);
-}
-
-/* The key of the row that a member is. */
-static pdr_rc make_key(struct rows *r, const struct pdr__split *s,
-                       const pdr_value *name, pdr_err *err)
-{
-    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
-    pdr_str text = {NULL, 0};
-    pdr_rc rc = pdr__value_name_bytes(&text, name, &scratch, err);
-
-    pdr_buf_clear(&r->key);
-    r->rowless = false;
-    if (rc == PDR_OK && s->layout->spots[r->spot].kind == PDR_SPOT_BAG) {
-        rc = pdr__text_encode(&r->key, text, err);
-    } else if (rc == PDR_OK) {
-        r->rowless = text.len == 0 || text.len > PDR_MAX_KEY_BYTES ||
-                     pdr_value_has_lone_surrogate(name) ||
-                     memchr(text.ptr, '\0', text.len) != NULL;
-        rc = pdr_buf_append(&r->key, text, err);
-    }
-    pdr_buf_dispose(&scratch);
+    pdr__framer_pieces(s->frame);
+    PDR_TRY(child != PDR_NO_SPOT ? split_spot(s, child, err)
+                                 : pass_text(s, err));
+    frame_text(s, s->source->end);
+    pdr__framer_pieces_end(s->frame);
+done:
     return rc;
-}
-
-/* Begin a member in the frame; its name is the last event. The texts of the
- * window are good until the next one. */
-static pdr_rc begin_member(struct rows *r, struct pdr__split *s, pdr_err *err)
-{
-    pdr_str gap = text_of(s, r->behind, s->source->begin);
-    pdr_str before = gap, after = {"", 0};
-
-    if (r->any) {
-        cut_at_comma(&after, &before, gap);
-        pdr__framer_member_end(s->frame, after);
-    }
-    r->any = true;
-    pdr_buf_clear(&r->before);
-    return pdr_buf_append(&r->before, before, err);
-}
-
-static pdr_rc count_row(struct rows *r, struct pdr__split *s, pdr_err *err)
-{
-    if (s->layout->spots[r->spot].kind == PDR_SPOT_BAG) {
-        if (++s->slots <= PDR_MAX_SLOTS)
-            return PDR_OK;
-        return PDR_FAIL(err, TOO_MANY_SLOTS, "a session has at most %u slots",
-                        PDR_MAX_SLOTS);
-    }
-    if (++s->properties <= PDR_MAX_PROPERTIES)
-        return PDR_OK;
-    return PDR_FAIL(err, TOO_MANY_PROPERTIES,
-                    "a session has at most %u properties", PDR_MAX_PROPERTIES);
 }
 
 /* A value that becomes a row. */
-static pdr_rc split_row(struct rows *r, struct pdr__split *s, pdr_err *err)
+static pdr_rc split_row(struct rows *r, struct pdr__split *s, pdr_str key,
+                        pdr_err *err)
 {
+    bool is_slot = spot_is(s, r->spot, PDR_SPOT_BAG);
     int64_t from = s->source->begin;
     const pdr_value *scalar =
         s->source->event == PDR_SCALAR ? s->source->value : NULL;
-    pdr_str key = pdr_buf_str(&r->key);
-    pdr_rc rc = pass_row(s, NULL, err);
-
-    if (rc == PDR_OK && s->layout->spots[r->spot].kind == PDR_SPOT_BAG)
-        rc = pdr__batch_slot(s->batch, key, from, err);
-    else if (rc == PDR_OK)
-        rc = pdr__batch_property(s->batch, key, scalar, from, err);
-    if (rc == PDR_ELIMIT && err != NULL && err->path[0] == '\0')
-        (void)here(s, rc, err);
-    pdr__framer_key(s->frame, key);
-    return rc;
-}
-
-/* A value that is text, or holds entries: `child`. */
-static pdr_rc split_pieces(struct rows *r, struct pdr__split *s, size_t child,
-                           pdr_err *err)
-{
     pdr_rc rc = PDR_OK;
 
-    if (child == PDR_NO_SPOT && !r->rowless)
-        pdr__framer_key(s->frame, pdr_buf_str(&r->key));
-    pdr__framer_pieces(s->frame);
-    rc = child != PDR_NO_SPOT ? split_spot(s, child, err) : pass_text(s, err);
-    if (rc == PDR_OK)
-        to_frame(s, s->source->end);
-    pdr__framer_pieces_end(s->frame);
-    return rc;
+    if (is_slot && ++s->slots > PDR_MAX_SLOTS)
+        return PDR_FAIL(err, TOO_MANY_SLOTS, "a session has at most %u slots",
+                        PDR_MAX_SLOTS);
+    if (!is_slot && ++s->properties > PDR_MAX_PROPERTIES)
+        return PDR_FAIL(err, TOO_MANY_PROPERTIES,
+                        "a session has at most %u properties",
+                        PDR_MAX_PROPERTIES);
+    PDR_TRY(pass_row(s, NULL, err));
+    PDR_TRY(open_for_row(
+        s, (size_t)(s->source->end - from) + key.len + 2 * PDR_MAX_MATCH_BYTES,
+        err));
+    PDR_TRY(is_slot ? pdr__batch_slot(s->batch, key, from, err)
+                    : pdr__batch_property(s->batch, key, scalar, from, err));
+    pdr__framer_key(s->frame, key);
+done:
+    return limit_here(s, rc, err);
 }
 
-/* The value of a member; its name was read, and is the last event. */
+/* One member; its name is the last event. */
 static pdr_rc split_member(struct rows *r, struct pdr__split *s, pdr_err *err)
 {
     size_t child = pdr__layout_child(s->layout, r->spot, s->source->value);
-    int64_t name = s->source->begin;
-    bool early = false;
-    pdr_rc rc = pdr__twice_ask(&early, s->twice, r->container, s->source->value,
-                               name, err);
-
-    if (rc == PDR_EUNSUPPORTED)
-        (void)here(s, rc, err);
-    if (rc == PDR_OK)
-        rc = make_key(r, s, s->source->value, err);
-    if (rc == PDR_OK)
-        rc = begin_member(r, s, err);
-    if (rc != PDR_OK)
-        return rc;
-    s->mark = name;
-    rc = advance_to(s, s->source->end, err); /* a text may be all of a row */
-    if (rc != PDR_OK)
-        return rc;
-    pdr__framer_member(s->frame, pdr_buf_str(&r->before),
-                       text_of(s, name, s->source->begin));
-    s->mark = s->source->begin;
-    if (early && child != PDR_NO_SPOT)
-        r->rowless = true; /* a history has no row; this stays as it is */
-    r->history = r->history || (child != PDR_NO_SPOT && !early);
-    if (early || r->rowless)
-        return split_pieces(r, s, PDR_NO_SPOT, err);
-    if (child != PDR_NO_SPOT)
-        return split_pieces(r, s, child, err);
-    rc = count_row(r, s, err);
-    return rc == PDR_OK ? split_row(r, s, err) : rc;
-}
-
-/* At the closing brace. */
-static pdr_rc close_members(struct rows *r, struct pdr__split *s, pdr_err *err)
-{
-    pdr_str gap = text_of(s, r->behind, s->source->begin);
-    size_t child = pdr__layout_only(s->layout, r->spot);
-    bool adds = child != PDR_NO_SPOT && !r->history;
-    struct pdr__framer_edges edges = {.blank = r->any ? PDR_LIT("") : gap};
+    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX), key = PDR_BUF_INIT(SIZE_MAX);
+    size_t path_len = s->path.len;
+    int64_t begin = s->source->begin;
+    pdr_str name = {NULL, 0}, gap = window_text(s, r->after, begin);
+    bool early = false, rowless = false;
     pdr_rc rc = PDR_OK;
 
-    if (r->any)
-        pdr__framer_member_end(s->frame, adds ? PDR_LIT("") : gap);
-    if (adds)
-        rc = place_history(s, child,
-                           r->any ? pdr_buf_str(&r->before) : PDR_LIT(""),
-                           r->any ? gap : PDR_LIT(""), err);
-    pdr__framer_members_end(s->frame, &edges);
+    PDR_TRY(pdr__value_name_bytes(&name, s->source->value, &scratch, err));
+    PDR_TRY(enter_member(s, name, err));
+    rc = pdr__twice_ask(&early, s->twice, r->container, s->source->value, begin,
+                        err);
+    if (rc == PDR_EUNSUPPORTED)
+        (void)fail_here(s, rc, err);
+    if (rc != PDR_OK)
+        goto done;
+
+    /* The key of its row, if there can be one. */
+    if (spot_is(s, r->spot, PDR_SPOT_BAG)) {
+        PDR_TRY(pdr__text_encode(&key, name, err));
+    } else {
+        rowless = name.len == 0 || name.len > PDR_MAX_KEY_BYTES ||
+                  pdr_value_has_lone_surrogate(s->source->value) ||
+                  memchr(name.ptr, '\0', name.len) != NULL;
+        PDR_TRY(pdr_buf_append(&key, name, err));
+    }
+
+    /* Between two members, what is before the comma belongs to the first. The
+     * texts of the window are good until the next event. */
+    if (r->any) {
+        const char *comma = memchr(gap.ptr, ',', gap.len);
+        size_t len = (size_t)(comma - gap.ptr);
+
+        pdr__framer_member_end(s->frame, pdr_str_n(gap.ptr, len));
+        gap = pdr_str_n(comma + 1, gap.len - len - 1);
+    }
+    r->any = true;
+    pdr_buf_clear(&r->before);
+    PDR_TRY(pdr_buf_append(&r->before, gap, err));
+    s->mark = begin;
+    PDR_TRY(next_event_of_row(s, s->source->end,
+                              err)); /* a text may be all of a row */
+    pdr__framer_member(s->frame, pdr_buf_str(&r->before),
+                       window_text(s, begin, s->source->begin));
+    s->mark = s->source->begin;
+
+    if (child != PDR_NO_SPOT && !early) {
+        r->history = true;
+        PDR_TRY(split_pieces(s, child, err));
+    } else if (early || rowless) {
+        /* A history has no row: an early one stays as it is. */
+        if (child == PDR_NO_SPOT && !rowless)
+            pdr__framer_key(s->frame, pdr_buf_str(&key));
+        PDR_TRY(split_pieces(s, PDR_NO_SPOT, err));
+    } else {
+        PDR_TRY(split_row(r, s, pdr_buf_str(&key), err));
+    }
+    r->after = s->source->end;
     s->mark = s->source->end;
-    return rc;
+done:
+    s->path.len = path_len;
+    pdr_buf_dispose(&scratch);
+    pdr_buf_dispose(&key);
+    return limit_here(s, rc, err); /* there are too many */
 }
 
 static pdr_rc split_members(struct pdr__split *s, size_t spot, pdr_err *err)
 {
     struct rows r = {.spot = spot,
                      .container = s->source->begin,
-                     .behind = s->source->end,
-                     .before = PDR_BUF_INIT(SIZE_MAX),
-                     .key = PDR_BUF_INIT(SIZE_MAX)};
+                     .after = s->source->end,
+                     .before = PDR_BUF_INIT(SIZE_MAX)};
+    size_t child = pdr__layout_only(s->layout, spot);
+    struct pdr__framer_edges edges = {.blank = PDR_LIT("")};
+    pdr_str gap = {NULL, 0};
     pdr_rc rc = PDR_OK;
 
-    if (s->layout->spots[spot].kind == PDR_SPOT_PROPERTIES)
+    if (spot_is(s, spot, PDR_SPOT_PROPERTIES))
         s->batch->says_properties = true;
-    to_frame(s, s->source->begin);
-    pdr__framer_members(s->frame, rows_of(s, spot));
+    frame_text(s, s->source->begin);
+    pdr__framer_members(s->frame, rows_name(s, spot));
     s->mark = s->source->end;
-    rc = advance(s, err);
-    while (rc == PDR_OK && s->source->event == PDR_NAME) {
-        size_t before = 0;
-        pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
-        pdr_str name = {NULL, 0};
-
-        rc = pdr__value_name_bytes(&name, s->source->value, &scratch, err);
-        if (rc == PDR_OK)
-            rc = go_down(&before, s, name, err);
-        pdr_buf_dispose(&scratch);
-        if (rc == PDR_OK)
-            rc = split_member(&r, s, err);
-        go_up(s, before);
-        if (rc == PDR_ELIMIT && err != NULL && err->path[0] == '\0')
-            (void)here(s, rc, err); /* there are too many */
-        if (rc != PDR_OK)
-            break;
-        r.behind = s->source->end;
-        s->mark = s->source->end;
-        rc = advance(s, err);
+    PDR_TRY(next_event(s, err));
+    while (s->source->event == PDR_NAME) {
+        PDR_TRY(split_member(&r, s, err));
+        PDR_TRY(next_event(s, err));
     }
-    if (rc == PDR_OK)
-        rc = close_members(&r, s, err);
+    gap = window_text(s, r.after, s->source->begin);
+    if (child == PDR_NO_SPOT || r.history) {
+        if (r.any)
+            pdr__framer_member_end(s->frame, gap);
+    } else if (r.any) { /* a place for the history, after the last member */
+        pdr__framer_member_end(s->frame, PDR_LIT(""));
+        PDR_TRY(place_history(s, child, pdr_buf_str(&r.before), gap, err));
+    } else {
+        PDR_TRY(place_history(s, child, PDR_LIT(""), PDR_LIT(""), err));
+    }
+    if (!r.any)
+        edges.blank = gap;
+    pdr__framer_members_end(s->frame, &edges);
+    s->mark = s->source->end;
+done:
     pdr_buf_dispose(&r.before);
-    pdr_buf_dispose(&r.key);
     return rc;
 }
 
 /* --- objects around --------------------------------------------------------
  */
 
-/* Places for spots of an object that it does not have, behind its last member.
- * `there` has a bit for each that it has. */
-static pdr_rc place_missing(struct pdr__split *s, size_t spot, unsigned there,
-                            bool any, pdr_err *err)
+/* A place for a spot that the object around it does not have, after its last
+ * member; `any`: it has one. */
+static pdr_rc place_missing(struct pdr__split *s, size_t spot, bool any,
+                            pdr_err *err)
 {
+    struct pdr__framer_expiry expiry = {.ms = PDR_NEVER,
+                                        .text = PDR_LIT(""),
+                                        .open = EXPIRY_NEXT,
+                                        .close = PDR_LIT(""),
+                                        .never = PDR_LIT("")};
+    pdr_buf lead = PDR_BUF_INIT(SIZE_MAX);
     pdr_rc rc = PDR_OK;
 
-    for (size_t i = 1; i < s->layout->count && rc == PDR_OK; i++) {
-        pdr_buf lead = PDR_BUF_INIT(SIZE_MAX);
-
-        if (s->layout->spots[i].parent != spot || (there & (1u << i)) != 0)
-            continue;
-        if (s->layout->spots[i].kind == PDR_SPOT_EXPIRY) {
-            place_expiry(s, any);
-            continue;
-        }
-        rc = pdr_buf_printf(&lead, err, "%s\"%s\":", any ? "," : "",
-                            s->layout->spots[i].name);
-        if (rc == PDR_OK)
-            rc = place_spot(s, i, pdr_buf_str(&lead), PDR_LIT(""), err);
-        pdr_buf_dispose(&lead);
+    if (s->layout->spots[spot].kind == PDR_SPOT_EXPIRY) {
+        if (!any) /* only entries may come before it */
+            expiry.first = EXPIRY_FIRST;
+        pdr__framer_expiry(s->frame, &expiry);
+        return PDR_OK;
     }
+    PDR_TRY(pdr_buf_printf(&lead, err, "%s\"%s\":", any ? "," : "",
+                           s->layout->spots[spot].name));
+    PDR_TRY(place_spot(s, spot, pdr_buf_str(&lead), PDR_LIT(""), err));
+done:
+    pdr_buf_dispose(&lead);
     return rc;
-}
-
-/* One member of an object around; its name is the last event. */
-static pdr_rc split_around(struct pdr__split *s, size_t spot, int64_t container,
-                           unsigned *there, pdr_err *err)
-{
-    size_t child = pdr__layout_child(s->layout, spot, s->source->value);
-    bool early = false;
-    pdr_rc rc = PDR_OK;
-
-    if (child != PDR_NO_SPOT)
-        rc = pdr__twice_ask(&early, s->twice, container, s->source->value,
-                            s->source->begin, err);
-    if (rc == PDR_OK)
-        rc = advance(s, err);
-    if (rc != PDR_OK)
-        return rc;
-    if (child == PDR_NO_SPOT || early)
-        return pass_text(s, err);
-    *there |= 1u << child;
-    return split_spot(s, child, err);
 }
 
 static pdr_rc split_object(struct pdr__split *s, size_t spot, pdr_err *err)
 {
-    int64_t container = s->source->begin, behind = s->source->end;
-    unsigned there = 0;
+    int64_t container = s->source->begin, after = s->source->end;
+    unsigned there = 0; /* a bit for each spot that is */
     bool any = false;
-    pdr_rc rc = advance(s, err);
+    pdr_rc rc = PDR_OK;
 
-    while (rc == PDR_OK && s->source->event == PDR_NAME) {
+    PDR_TRY(next_event(s, err));
+    while (s->source->event == PDR_NAME) {
+        size_t child = pdr__layout_child(s->layout, spot, s->source->value);
+        bool early = false;
+
         any = true;
-        rc = split_around(s, spot, container, &there, err);
-        if (rc != PDR_OK)
-            break;
-        behind = s->source->end;
-        to_frame(s, behind);
-        rc = advance(s, err);
+        if (child != PDR_NO_SPOT)
+            PDR_TRY(pdr__twice_ask(&early, s->twice, container,
+                                   s->source->value, s->source->begin, err));
+        PDR_TRY(next_event(s, err));
+        if (child == PDR_NO_SPOT || early) {
+            PDR_TRY(pass_text(s, err));
+        } else {
+            there |= 1u << child;
+            PDR_TRY(split_spot(s, child, err));
+        }
+        after = s->source->end;
+        frame_text(s, after);
+        PDR_TRY(next_event(s, err));
     }
-    if (rc != PDR_OK)
-        return rc;
-    to_frame(s, behind);
-    return place_missing(s, spot, there, any, err);
+    frame_text(s, after);
+    for (size_t i = 1; i < s->layout->count; i++) {
+        if (s->layout->spots[i].parent == spot && (there & (1u << i)) == 0)
+            PDR_TRY(place_missing(s, i, any, err));
+    }
+done:
+    return rc;
 }
 
 /* --- spots -----------------------------------------------------------------
@@ -768,64 +677,57 @@ static pdr_rc split_expiry(struct pdr__split *s, pdr_err *err)
     } else {
         return pass_text(s, err);
     }
-    to_frame(s, s->source->begin);
-    texts.text = text_of(s, s->source->begin, s->source->end);
+    frame_text(s, s->source->begin);
+    texts.text = window_text(s, s->source->begin, s->source->end);
     pdr__framer_expiry(s->frame, &texts);
     s->mark = s->source->end;
     return PDR_OK;
 }
 
-static pdr_rc split_value(struct pdr__split *s, size_t spot, pdr_err *err)
-{
-    enum pdr__spot_kind kind = s->layout->spots[spot].kind;
-    pdr_event wanted =
-        kind == PDR_SPOT_ENTRIES ? PDR_BEGIN_ARRAY : PDR_BEGIN_OBJECT;
-    pdr_rc rc = PDR_OK;
-
-    if (kind == PDR_SPOT_EXPIRY)
-        return split_expiry(s, err);
-    if (s->source->event == PDR_SCALAR &&
-        pdr_value_kind(s->source->value) == PDR_NULL) {
-        to_frame(s, s->source->begin);
-        rc = place_spot(s, spot, PDR_LIT(""), PDR_LIT("null"), err);
-        s->mark = s->source->end;
-        return rc;
-    }
-    if (s->source->event != wanted)
-        return here(s, wrong_kind(s, spot, err), err);
-    if (kind == PDR_SPOT_ENTRIES)
-        return split_entries(s, err);
-    return kind == PDR_SPOT_OBJECT ? split_object(s, spot, err)
-                                   : split_members(s, spot, err);
-}
-
 /* Go over the value of a spot. */
 static pdr_rc split_spot(struct pdr__split *s, size_t spot, pdr_err *err)
 {
-    size_t deepest = s->deepest, before = s->path.len;
-    bool wrapped = s->layout->wrapped && spot == s->layout->session;
+    const struct pdr__layout *layout = s->layout;
+    enum pdr__spot_kind kind = layout->spots[spot].kind;
+    size_t deepest = s->deepest, path_len = s->path.len;
+    bool wrapped = layout->wrapped && spot == layout->session;
     pdr_rc rc = PDR_OK;
 
-    /* In a bag the member is there already. */
-    if (spot != 0 &&
-        s->layout->spots[s->layout->spots[spot].parent].kind == PDR_SPOT_OBJECT)
-        rc = go_down(&before, s, pdr_str_c(s->layout->spots[spot].name), err);
-    if (rc != PDR_OK)
-        return rc;
+    /* In a bag the path has the member already. */
+    if (spot != 0 && spot_is(s, layout->spots[spot].parent, PDR_SPOT_OBJECT))
+        PDR_TRY(enter_member(s, pdr_str_c(layout->spots[spot].name), err));
     /* The root of a session or document is its first level. */
-    if (spot == s->layout->session || spot == s->layout->document)
+    if (spot == layout->session || spot == layout->document)
         s->deepest = s->source->depth - 1 + PDR_DEFAULT_DEPTH;
     if (wrapped) {
-        to_frame(s, s->source->begin);
+        frame_text(s, s->source->begin);
         pdr__framer_session(s->frame);
     }
-    rc = split_value(s, spot, err);
-    if (rc == PDR_OK && wrapped) {
-        to_frame(s, s->source->end);
+    if (kind == PDR_SPOT_EXPIRY) {
+        PDR_TRY(split_expiry(s, err));
+    } else if (s->source->event == PDR_SCALAR &&
+               pdr_value_kind(s->source->value) == PDR_NULL) {
+        frame_text(s, s->source->begin);
+        PDR_TRY(place_spot(s, spot, PDR_LIT(""), PDR_LIT("null"), err));
+        s->mark = s->source->end;
+    } else if (s->source->event != (kind == PDR_SPOT_ENTRIES
+                                        ? PDR_BEGIN_ARRAY
+                                        : PDR_BEGIN_OBJECT)) {
+        return fail_here(s, wrong_kind(s, spot, err), err);
+    } else if (kind == PDR_SPOT_ENTRIES) {
+        PDR_TRY(split_entries(s, err));
+    } else if (kind == PDR_SPOT_OBJECT) {
+        PDR_TRY(split_object(s, spot, err));
+    } else {
+        PDR_TRY(split_members(s, spot, err));
+    }
+    if (wrapped) {
+        frame_text(s, s->source->end);
         pdr__framer_session_end(s->frame);
     }
     s->deepest = deepest;
-    go_up(s, before);
+    s->path.len = path_len;
+done:
     return rc;
 }
 
@@ -836,12 +738,10 @@ pdr_rc pdr__split_run(struct pdr__split *split, pdr_err *err)
 
     s->mark = 0;
     s->deepest = PDR_DEFAULT_DEPTH;
-    rc = advance(s, err);
-    if (rc == PDR_OK)
-        rc = split_spot(s, 0, err);
-    if (rc == PDR_OK)
-        rc = advance(s, err); /* the end, or what should not be there */
-    if (rc == PDR_OK)
-        to_frame(s, s->source->end);
+    PDR_TRY(next_event(s, err));
+    PDR_TRY(split_spot(s, 0, err));
+    PDR_TRY(next_event(s, err)); /* the end, or what should not be there */
+    frame_text(s, s->source->end);
+done:
     return rc;
 }

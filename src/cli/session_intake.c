@@ -12,9 +12,9 @@
  * Each session is there as a whole or not at all; of several, those before a
  * failure stay, and the message says how many these are.
  *
- * A store that is not there is made when the first session is known to fit: it
- * goes into a store in memory first. So a slip leaves no store behind. Only of
- * a document that is longer than what is kept of it, nobody knows that before.
+ * A store that is not there is made when the first commit is about to be made.
+ * So a slip leaves no store behind; only a document that is staged, because it
+ * is long, may be refused later than that.
  */
 #include "session_parts.h"
 
@@ -146,72 +146,44 @@ static bool is_about_store(const pdr_err *err)
            err->code == PDR_ECORRUPT || err->code == PDR_EDENIED;
 }
 
-/* Open the store, if it is there. */
-static pdr_rc find_store(struct intake *i, pdr_err *err)
+/* For pdr_import(); `arg` is the struct intake. */
+static pdr_rc make_store(pdr_store **out, pdr_err *err, void *arg)
 {
-    pdr_rc rc = PDR_OK;
+    struct intake *i = arg;
+    pdr_rc rc = sto_open(&i->store, &i->from->store, "rwc", err);
 
-    if (i->store != NULL || i->is_new)
-        return PDR_OK;
-    rc = sto_open(&i->store, &i->from->store, "rw", err);
-    i->is_new = rc == PDR_ENOTFOUND && strcmp(err->reason, "no_store") == 0;
-    if (i->is_new)
-        return PDR_OK;
-    if (rc == PDR_OK)
-        rc = sto_check_lasting(i->store, err);
     i->store_failed = rc != PDR_OK;
+    *out = i->store;
     return rc;
 }
 
-/* Would it go in? */
-static pdr_rc rehearse(const pdr_import_opts *opts, pdr_str text, pdr_err *err)
-{
-    pdr_store *store = NULL;
-    pdr_rc rc = pdr_store_open(&store, "memory:", err);
-
-    if (rc == PDR_OK)
-        rc = pdr_import(NULL, store, opts, err, pdr_read_str, &text);
-    pdr_store_close(store);
-    return rc;
-}
-
-/* Open or make the store; `text` is the document, if all of it is known. */
-static pdr_rc need_store(struct intake *i, const pdr_import_opts *opts,
-                         pdr_str text, pdr_err *err)
-{
-    pdr_rc rc = find_store(i, err);
-
-    if (rc != PDR_OK || i->store != NULL)
-        return rc;
-    if (text.ptr != NULL)
-        rc = rehearse(opts, text, err);
-    if (rc != PDR_OK)
-        return rc;
-    rc = sto_open(&i->store, &i->from->store, "rwc", err);
-    i->store_failed = rc != PDR_OK;
-    return rc;
-}
-
-/* `text` is the document, if all of it is known. */
-static pdr_rc import_one(struct intake *i, pdr_str id, pdr_str text,
-                         pdr_err *err, pdr_read_fn fn, void *arg)
+static pdr_rc import_one(struct intake *i, pdr_str id, pdr_err *err,
+                         pdr_read_fn fn, void *arg)
 {
     pdr_import_opts opts = {.ref.tenant =
                                 pdr_str_c(sto_tenant(&i->from->store)),
                             .ref.id = id,
                             .replace = i->how->replace,
                             .bare_tokens = i->from->how.limits.bare_tokens,
-                            .now_ms = sto_now_ms()};
+                            .now_ms = sto_now_ms(),
+                            .open = make_store,
+                            .open_arg = i};
     pdr_rc rc = PDR_OK;
 
     if (i->how->agent != NULL)
         opts.agent = pdr_str_c(i->how->agent);
-    rc = need_store(i, &opts, text, err);
-    if (rc != PDR_OK)
-        return rc;
+    if (i->store == NULL && !i->is_new) {
+        rc = sto_open(&i->store, &i->from->store, "rw", err);
+        i->is_new = rc == PDR_ENOTFOUND && strcmp(err->reason, "no_store") == 0;
+        if (rc == PDR_OK)
+            rc = sto_check_lasting(i->store, err);
+        i->store_failed = rc != PDR_OK && !i->is_new;
+        if (i->store_failed)
+            return rc;
+    }
     rc = pdr_import(&i->report, i->store, &opts, err, fn, arg);
     if (rc != PDR_OK) {
-        i->store_failed = is_about_store(err);
+        i->store_failed = i->store_failed || is_about_store(err);
         return rc;
     }
     pdr_buf_clear(&i->id);
@@ -272,8 +244,7 @@ static pdr_rc read_again(size_t *got, void *into, size_t cap, pdr_err *err,
 static pdr_rc import_text(struct intake *i, pdr_str id, pdr_str text,
                           pdr_err *err)
 {
-    pdr_str whole = text;
-    pdr_rc rc = import_one(i, id, whole, err, pdr_read_str, &text);
+    pdr_rc rc = import_one(i, id, err, pdr_read_str, &text);
 
     if (rc != PDR_OK && !i->store_failed && i->is_several)
         ses_err_in_element(err, i->at);
@@ -506,7 +477,6 @@ static pdr_rc try_map(struct intake *i, pdr_rc rc, pdr_err *err)
 
 static pdr_rc import_file(struct intake *i, pdr_err *err)
 {
-    pdr_str all = {NULL, 0};
     pdr_rc rc = open_file(i, err);
 
     if (rc != PDR_OK)
@@ -518,9 +488,7 @@ static pdr_rc import_file(struct intake *i, pdr_err *err)
         return rc;
     if (first_mark(pdr_buf_str(&i->kept)) != '{')
         return take_apart(i, err);
-    if (i->has_all)
-        all = pdr_buf_str(&i->kept);
-    rc = import_one(i, named_id(i), all, err, read_again, i);
+    rc = import_one(i, named_id(i), err, read_again, i);
     return rc == PDR_OK ? rc : try_map(i, rc, err);
 }
 

@@ -2182,11 +2182,20 @@ def _():
     write("late.json", [{"role": "user"}, python_session("a")])
     write("map.json", {"a": {"session_id": 5}, "b": python_session("a")})
     write("empty.json", [])
+    write("entry.json", {"session_id": "a",
+                         "state": {"k": 1, "in_memory": {"messages": [{}, 5]}}})
+    history = {"messages": [message("x" * 900)] * 10000}
+    write("long.json", {"state": {"in_memory": history}, "session_id": "a"})
+    write("cut_long.json", b'{"session_id":"a","state":{"k":"' + b"x" * (7 << 20))
     args = ["--store", "new.db"]
     for name, status, more in [("none.json", 3, []), ("cut.json", 6, []),
                                ("other.json", 6, []), ("late.json", 6, []),
                                ("map.json", 6, []), ("/dev/null", 6, []),
-                               (TALK, 6, []), (SESSIONS, 6, ["--id", "x"])]:
+                               (TALK, 6, []), (SESSIONS, 6, ["--id", "x"]),
+                               (SESSIONS, 6, ["--tenant", "t" * 200]),
+                               (SESSIONS, 6, ["--agent", "a" * 200]),
+                               ("entry.json", 6, []), ("long.json", 2, []),
+                               ("cut_long.json", 6, [])]:
         problem("session", "import", name, *args, *more, status=status)
         assert not [n for n in os.listdir() if n.startswith("new")], name
     for text in (b"", b"[1]", b'{"session_id":', b'{"a":1}'):
