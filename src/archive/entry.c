@@ -2,8 +2,8 @@
  * entry.c - what a store must know of an entry: kind, correlation id, time.
  *
  * WHY  An entry may have tens of megabytes, and no value is made of it. What
- *      counts stands in members of its first level, as src/doc/entry.c reads
- *      them; they are noted while the entry goes by. Of several members with
+ *      counts is in members of its first level, as src/doc/entry.c reads them;
+ *      they are noted while the entry goes by. Of several members with
  *      one name the last counts, here too.
  */
 #include "import.h"
@@ -53,28 +53,6 @@ static enum type type_of(const pdr_value *value)
     return pdr_value_text_is(value, PDR_LIT("response")) ? RESPONSE : ANOTHER;
 }
 
-/* An id that no row can have stays in the body alone. */
-static pdr_rc note_id(struct pdr__entry_note *note, const pdr_value *value,
-                      pdr_err *err)
-{
-    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
-    pdr_str text = {NULL, 0};
-    pdr_rc rc = PDR_OK;
-
-    note->id_len = 0;
-    if (value == NULL || pdr_value_kind(value) != PDR_STRING ||
-        pdr_value_has_lone_surrogate(value))
-        return PDR_OK;
-    rc = pdr_value_text(&text, value, &scratch, err);
-    if (rc == PDR_OK && text.len > 0 && text.len <= sizeof(note->id) &&
-        memchr(text.ptr, '\0', text.len) == NULL) {
-        memcpy(note->id, text.ptr, text.len);
-        note->id_len = text.len;
-    }
-    pdr_buf_dispose(&scratch);
-    return rc;
-}
-
 /* PDR_NO_TIME if it is not a time. A commit takes 0 for its own time, so the
  * first millisecond of 1970 is told as the next one. */
 static int64_t time_of(const pdr_value *value)
@@ -97,10 +75,42 @@ int64_t pdr__body_time(const pdr_value *body, pdr_row_shape shape)
                                                             : PDR_SHAPE_STATE));
 }
 
-/* `value` is NULL for an array or object. */
-static pdr_rc note_value(struct pdr__entry_note *note, const pdr_value *value,
-                         pdr_err *err)
+/* An id that no row can have stays in the body alone. */
+static pdr_rc note_id(struct pdr__entry_note *note, const pdr_value *value,
+                      pdr_err *err)
 {
+    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
+    pdr_str text = {NULL, 0};
+    pdr_rc rc = PDR_OK;
+
+    note->id_len = 0;
+    if (value == NULL || pdr_value_kind(value) != PDR_STRING ||
+        pdr_value_has_lone_surrogate(value))
+        return PDR_OK;
+    PDR_TRY(pdr_value_text(&text, value, &scratch, err));
+    if (text.len > 0 && text.len <= sizeof(note->id) &&
+        memchr(text.ptr, '\0', text.len) == NULL) {
+        memcpy(note->id, text.ptr, text.len);
+        note->id_len = text.len;
+    }
+done:
+    pdr_buf_dispose(&scratch);
+    return rc;
+}
+
+pdr_rc pdr__entry_note_feed(struct pdr__entry_note *note,
+                            const struct pdr__source *source, pdr_err *err)
+{
+    bool begins = pdr__source_begins(source);
+    const pdr_value *value = begins ? NULL : source->value;
+
+    if (source->depth != note->depth + begins ||
+        (!begins && source->event != PDR_NAME && source->event != PDR_SCALAR))
+        return PDR_OK;
+    if (source->event == PDR_NAME) {
+        note->member = (int)member_of(note, value);
+        return PDR_OK;
+    }
     switch ((enum member)note->member) {
     case TYPE:
         note->type = (int)(value != NULL ? type_of(value) : ANOTHER);
@@ -116,18 +126,6 @@ static pdr_rc note_value(struct pdr__entry_note *note, const pdr_value *value,
     case NO_MEMBER:
         break;
     }
-    return PDR_OK;
-}
-
-pdr_rc pdr__entry_note_feed(struct pdr__entry_note *note,
-                            const struct pdr__source *source, pdr_err *err)
-{
-    if (source->event == PDR_NAME && source->depth == note->depth)
-        note->member = (int)member_of(note, source->value);
-    else if (source->event == PDR_SCALAR && source->depth == note->depth)
-        return note_value(note, source->value, err);
-    else if (pdr__source_begins(source) && source->depth == note->depth + 1)
-        return note_value(note, NULL, err);
     return PDR_OK;
 }
 

@@ -17,49 +17,51 @@ void pdr__framer_dispose(struct pdr__framer *w)
     pdr_buf_dispose(&w->out);
 }
 
-static void raw(struct pdr__framer *w, pdr_str text)
+/* Append JSON text as it is. */
+static void put_raw(struct pdr__framer *w, const char *text)
 {
     if (w->rc == PDR_OK)
-        w->rc = pdr_buf_append(&w->out, text, &w->err);
+        w->rc = pdr_buf_append(&w->out, pdr_str_c(text), &w->err);
 }
 
-static void raw_c(struct pdr__framer *w, const char *text)
-{
-    raw(w, pdr_str_c(text));
-}
-
-static void escaped(struct pdr__framer *w, pdr_str text)
+static void put_escaped(struct pdr__framer *w, pdr_str text)
 {
     if (w->rc == PDR_OK)
         w->rc = pdr__text_encode(&w->out, text, &w->err);
 }
 
-/* `lead` is what stands in front of the quote: comma, name, colon. */
-static void string(struct pdr__framer *w, const char *lead, pdr_str text)
+/* `lead` is what comes before the string: comma, name, colon. */
+static void put_string(struct pdr__framer *w, const char *lead, pdr_str text)
 {
-    raw_c(w, lead);
-    raw_c(w, "\"");
-    escaped(w, text);
-    raw_c(w, "\"");
+    put_raw(w, lead);
+    put_raw(w, "\"");
+    put_escaped(w, text);
+    put_raw(w, "\"");
 }
 
-/* Close a text, and set off what comes next. */
-static void next(struct pdr__framer *w)
+/* The same for a text that may be left out. */
+static void put_edge(struct pdr__framer *w, const char *lead, pdr_str text)
+{
+    if (text.ptr != NULL)
+        put_string(w, lead, text);
+}
+
+/* Close a text, and set off the piece or member that comes next. */
+static void begin_piece(struct pdr__framer *w)
 {
     if (w->in_text)
-        raw_c(w, "\"");
+        put_raw(w, "\"");
     w->in_text = false;
     if (w->follows)
-        raw_c(w, ",");
+        put_raw(w, ",");
     w->follows = false;
 }
 
-/* Close a list. */
 static void close_list(struct pdr__framer *w, const char *text)
 {
     w->follows = false;
-    next(w);
-    raw_c(w, text);
+    begin_piece(w);
+    put_raw(w, text);
     w->follows = true;
 }
 
@@ -74,8 +76,8 @@ void pdr__framer_init(struct pdr__framer *w, pdr_row_shape shape)
     memset(w, 0, sizeof(*w));
     w->out.max = PDR_MAX_ROW_BYTES;
     w->err = (pdr_err)PDR_ERR_INIT;
-    string(w, "{\"frame\":1,\"shape\":", pdr_str_c(shapes[shape]));
-    raw_c(w, ",\"pieces\":[");
+    put_string(w, "{\"frame\":1,\"shape\":", pdr_str_c(shapes[shape]));
+    put_raw(w, ",\"pieces\":[");
 }
 
 void pdr__framer_text(struct pdr__framer *w, pdr_str text)
@@ -83,56 +85,50 @@ void pdr__framer_text(struct pdr__framer *w, pdr_str text)
     if (text.len == 0)
         return;
     if (!w->in_text) {
-        next(w);
-        raw_c(w, "\"");
+        begin_piece(w);
+        put_raw(w, "\"");
         w->in_text = true;
         w->follows = true;
     }
-    escaped(w, text);
+    put_escaped(w, text);
 }
 
 void pdr__framer_entries(struct pdr__framer *w,
                          const struct pdr__framer_entries *texts)
 {
-    next(w);
-    string(w, "{\"entries\":{\"open\":", texts->open);
-    string(w, ",\"first\":", texts->first);
-    string(w, ",\"usual\":", texts->usual);
-    string(w, ",\"close\":", texts->close);
-    string(w, ",\"empty\":", texts->empty);
-    raw_c(w, "}}");
+    begin_piece(w);
+    put_string(w, "{\"entries\":{\"open\":", texts->open);
+    put_string(w, ",\"first\":", texts->first);
+    put_string(w, ",\"usual\":", texts->usual);
+    put_string(w, ",\"close\":", texts->close);
+    put_string(w, ",\"empty\":", texts->empty);
+    put_raw(w, "}}");
     w->follows = true;
-}
-
-static void edge(struct pdr__framer *w, const char *lead, pdr_str text)
-{
-    if (text.ptr != NULL)
-        string(w, lead, text);
 }
 
 void pdr__framer_expiry(struct pdr__framer *w,
                         const struct pdr__framer_expiry *expiry)
 {
-    next(w);
-    raw_c(w, "{\"expiry\":{\"ms\":");
+    begin_piece(w);
+    put_raw(w, "{\"expiry\":{\"ms\":");
     if (expiry->ms == PDR_NEVER)
-        raw_c(w, "null");
+        put_raw(w, "null");
     else if (w->rc == PDR_OK)
         w->rc = pdr_buf_printf(&w->out, &w->err, "%" PRId64, expiry->ms);
-    string(w, ",\"text\":", expiry->text);
-    string(w, ",\"open\":", expiry->open);
-    string(w, ",\"close\":", expiry->close);
-    string(w, ",\"never\":", expiry->never);
-    edge(w, ",\"first\":", expiry->first);
-    edge(w, ",\"empty\":", expiry->empty);
-    raw_c(w, "}}");
+    put_string(w, ",\"text\":", expiry->text);
+    put_string(w, ",\"open\":", expiry->open);
+    put_string(w, ",\"close\":", expiry->close);
+    put_string(w, ",\"never\":", expiry->never);
+    put_edge(w, ",\"first\":", expiry->first);
+    put_edge(w, ",\"empty\":", expiry->empty);
+    put_raw(w, "}}");
     w->follows = true;
 }
 
 void pdr__framer_session(struct pdr__framer *w)
 {
-    next(w);
-    raw_c(w, "{\"session\":[");
+    begin_piece(w);
+    put_raw(w, "{\"session\":[");
 }
 
 void pdr__framer_session_end(struct pdr__framer *w)
@@ -142,37 +138,37 @@ void pdr__framer_session_end(struct pdr__framer *w)
 
 void pdr__framer_members(struct pdr__framer *w, const char *of)
 {
-    next(w);
-    string(w, "{\"members\":{\"of\":", pdr_str_c(of));
-    raw_c(w, ",\"list\":[");
+    begin_piece(w);
+    put_string(w, "{\"members\":{\"of\":", pdr_str_c(of));
+    put_raw(w, ",\"list\":[");
 }
 
 void pdr__framer_members_end(struct pdr__framer *w,
                              const struct pdr__framer_edges *edges)
 {
     close_list(w, "]");
-    edge(w, ",\"blank\":", edges->blank);
-    edge(w, ",\"open\":", edges->open);
-    edge(w, ",\"close\":", edges->close);
-    edge(w, ",\"empty\":", edges->empty);
-    raw_c(w, "}}");
+    put_edge(w, ",\"blank\":", edges->blank);
+    put_edge(w, ",\"open\":", edges->open);
+    put_edge(w, ",\"close\":", edges->close);
+    put_edge(w, ",\"empty\":", edges->empty);
+    put_raw(w, "}}");
 }
 
 void pdr__framer_member(struct pdr__framer *w, pdr_str before, pdr_str name)
 {
-    next(w);
-    string(w, "{\"before\":", before);
-    string(w, ",\"name\":", name);
+    begin_piece(w);
+    put_string(w, "{\"before\":", before);
+    put_string(w, ",\"name\":", name);
 }
 
 void pdr__framer_key(struct pdr__framer *w, pdr_str key)
 {
-    string(w, ",\"key\":", key);
+    put_string(w, ",\"key\":", key);
 }
 
 void pdr__framer_pieces(struct pdr__framer *w)
 {
-    raw_c(w, ",\"pieces\":[");
+    put_raw(w, ",\"pieces\":[");
     w->follows = false;
 }
 
@@ -183,8 +179,8 @@ void pdr__framer_pieces_end(struct pdr__framer *w)
 
 void pdr__framer_member_end(struct pdr__framer *w, pdr_str after)
 {
-    string(w, ",\"after\":", after);
-    raw_c(w, "}");
+    put_string(w, ",\"after\":", after);
+    put_raw(w, "}");
     w->follows = true;
 }
 
@@ -197,7 +193,7 @@ pdr_rc pdr__framer_finish(pdr_str *out, struct pdr__framer *w, pdr_err *err)
     }
     if (w->rc == PDR_ELIMIT)
         return PDR_FAIL(err, ROW_TOO_LARGE,
-                        "what stands around entries and slots (the frame) "
+                        "what is around entries and slots (the frame) "
                         "takes more than the %zu bytes that a store keeps in "
                         "one row; make values of the bag of it",
                         PDR_MAX_ROW_BYTES);

@@ -29,7 +29,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* The exponent at `at`, behind its letter; false if it is out of all bounds. */
+/* The exponent at `at`, after its letter; false if it is out of all bounds. */
 static bool read_exponent(int64_t *out, pdr_str text, size_t at)
 {
     bool negative = at < text.len && text.ptr[at] == '-';
@@ -69,7 +69,7 @@ static bool take_digit(struct decimal *d, size_t *zeros, char digit)
 static bool read_decimal(struct decimal *d, pdr_str text)
 {
     size_t zeros = 0, at = 0;
-    int64_t behind = 0; /* digits behind the point */
+    int64_t places = 0; /* digits after the point */
     bool point = false;
 
     memset(d, 0, sizeof(*d));
@@ -83,7 +83,7 @@ static bool read_decimal(struct decimal *d, pdr_str text)
         }
         if (!is_digit(c))
             break;
-        behind += point ? 1 : 0;
+        places += point ? 1 : 0;
         if (!take_digit(d, &zeros, c))
             return false;
     }
@@ -91,83 +91,50 @@ static bool read_decimal(struct decimal *d, pdr_str text)
         return false; /* a bare token: NaN, Infinity */
     if (at < text.len && !read_exponent(&d->power, text, at + 1))
         return false;
-    d->power += (int64_t)zeros - behind;
+    d->power += (int64_t)zeros - places;
     return true;
-}
-
-static pdr_rc match_number(pdr_buf *out, bool *found, const pdr_value *value,
-                           pdr_err *err)
-{
-    struct decimal d;
-    pdr_str text = {NULL, 0};
-    size_t before = out->len;
-    pdr_rc rc = PDR_OK;
-
-    if (!pdr_value_raw(&text, value) || !read_decimal(&d, text))
-        return PDR_OK;
-    if (d.len == 0)
-        rc = pdr_buf_append(out, PDR_LIT("n0"), err);
-    else
-        rc = pdr_buf_printf(out, err, "n%s%.*s", d.negative ? "-" : "",
-                            (int)d.len, d.digits);
-    if (rc == PDR_OK && d.len > 0 && d.power != 0)
-        rc = pdr_buf_printf(out, err, "e%lld", (long long)d.power);
-    *found = rc == PDR_OK && out->len - before <= PDR_MAX_MATCH_BYTES;
-    return rc;
-}
-
-static pdr_rc match_text(pdr_buf *out, bool *found, const pdr_value *value,
-                         pdr_err *err)
-{
-    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
-    pdr_str text = {NULL, 0};
-    pdr_rc rc = PDR_OK;
-
-    if (pdr_value_has_lone_surrogate(value))
-        return PDR_OK;
-    rc = pdr_value_text(&text, value, &scratch, err);
-    /* No index takes U+0000. */
-    if (rc == PDR_OK && text.len < PDR_MAX_MATCH_BYTES &&
-        (text.len == 0 || memchr(text.ptr, '\0', text.len) == NULL)) {
-        rc = pdr_buf_append(out, PDR_LIT("t"), err);
-        if (rc == PDR_OK)
-            rc = pdr_buf_append(out, text, err);
-        *found = rc == PDR_OK;
-    }
-    pdr_buf_dispose(&scratch);
-    return rc;
 }
 
 pdr_rc pdr_property_match(pdr_buf *out, bool *found, const pdr_value *value,
                           pdr_err *err)
 {
+    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
+    pdr_kind kind = PDR_NULL;
+    pdr_str text = {NULL, 0};
     size_t before = 0;
-    pdr_rc rc = PDR_OK;
+    struct decimal d;
     bool truth = false;
+    pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(out != NULL && found != NULL && value != NULL);
     before = out->len;
+    kind = pdr_value_kind(value);
     *found = false;
-    switch (pdr_value_kind(value)) {
-    case PDR_STRING:
-        rc = match_text(out, found, value, err);
-        break;
-    case PDR_NUMBER:
-        rc = match_number(out, found, value, err);
-        break;
-    case PDR_BOOL:
-        rc = pdr_value_bool(&truth, value, err);
-        if (rc == PDR_OK)
-            rc = pdr_buf_append(
-                out, truth ? PDR_LIT("btrue") : PDR_LIT("bfalse"), err);
-        *found = rc == PDR_OK;
-        break;
-    case PDR_NULL:
-    case PDR_ARRAY:
-    case PDR_OBJECT:
-        break;
+    if (kind == PDR_STRING && !pdr_value_has_lone_surrogate(value)) {
+        PDR_TRY(pdr_value_text(&text, value, &scratch, err));
+        if (text.len >= PDR_MAX_MATCH_BYTES ||
+            (text.len > 0 && memchr(text.ptr, '\0', text.len) != NULL))
+            goto done; /* no index takes U+0000 */
+        PDR_TRY(pdr_buf_append(out, PDR_LIT("t"), err));
+        PDR_TRY(pdr_buf_append(out, text, err));
+        *found = true;
+    } else if (kind == PDR_NUMBER && pdr_value_raw(&text, value) &&
+               read_decimal(&d, text)) {
+        PDR_TRY(pdr_buf_printf(
+            out, err, "n%s%.*s", d.negative && d.len > 0 ? "-" : "",
+            d.len > 0 ? (int)d.len : 1, d.len > 0 ? d.digits : "0"));
+        if (d.len > 0 && d.power != 0)
+            PDR_TRY(pdr_buf_printf(out, err, "e%lld", (long long)d.power));
+        *found = out->len - before <= PDR_MAX_MATCH_BYTES;
+    } else if (kind == PDR_BOOL) {
+        PDR_TRY(pdr_value_bool(&truth, value, err));
+        PDR_TRY(pdr_buf_append(
+            out, truth ? PDR_LIT("btrue") : PDR_LIT("bfalse"), err));
+        *found = true;
     }
+done:
     if (!*found)
         out->len = before;
+    pdr_buf_dispose(&scratch);
     return rc;
 }

@@ -101,10 +101,10 @@ static struct pdr__bone *last_bone(struct pdr__skeleton *k)
     return &k->bones[k->depth - 1];
 }
 
-/* Take the next value, which is owned and taken, into its place. */
-static pdr_rc put(struct pdr__skeleton *k, pdr_value *value, pdr_err *err)
+/* Put the next value in its place; it is taken. */
+static pdr_rc place_value(struct pdr__skeleton *k, pdr_value *value,
+                          pdr_err *err)
 {
-    struct pdr__bone *bone = NULL;
     pdr_rc rc = PDR_OK;
 
     if (k->depth == 0) {
@@ -112,9 +112,9 @@ static pdr_rc put(struct pdr__skeleton *k, pdr_value *value, pdr_err *err)
         k->root = value;
         return PDR_OK;
     }
-    bone = last_bone(k);
-    if (bone->kept)
-        rc = pdr_value_set(&bone->object, pdr_str_c(bone->name), value, err);
+    if (last_bone(k)->kept)
+        rc = pdr_value_set(&last_bone(k)->object, pdr_str_c(last_bone(k)->name),
+                           value, err);
     pdr_value_free(value);
     return rc;
 }
@@ -141,17 +141,16 @@ static pdr_rc feed_name(struct pdr__skeleton *k, const pdr_value *name,
 static pdr_rc feed_begin(struct pdr__skeleton *k, bool object, pdr_err *err)
 {
     enum role role = k->depth == 0 ? ROLE_ROOT : ROLE_NONE;
-    struct pdr__bone *bone = NULL;
 
     if (k->depth > 0 && last_bone(k)->kept)
         role = child_role((enum role)last_bone(k)->role, last_bone(k)->name);
     if (!object || role == ROLE_NONE)
-        return put(k, object ? pdr_value_new_object() : pdr_value_new_array(),
-                   err);
-    bone = &k->bones[k->depth++];
-    bone->role = (int)role;
-    bone->kept = false;
-    bone->object = pdr_value_new_object();
+        return place_value(
+            k, object ? pdr_value_new_object() : pdr_value_new_array(), err);
+    k->depth++;
+    last_bone(k)->role = (int)role;
+    last_bone(k)->kept = false;
+    last_bone(k)->object = pdr_value_new_object();
     return PDR_OK;
 }
 
@@ -161,7 +160,7 @@ static pdr_rc feed_end(struct pdr__skeleton *k, pdr_err *err)
 
     last_bone(k)->object = NULL; /* moved */
     k->depth--;
-    return put(k, object, err);
+    return place_value(k, object, err);
 }
 
 static pdr_rc feed_scalar(struct pdr__skeleton *k, const pdr_value *value,
@@ -173,9 +172,9 @@ static pdr_rc feed_scalar(struct pdr__skeleton *k, const pdr_value *value,
     if (k->depth > 0 && !last_bone(k)->kept)
         return PDR_OK;
     copy = pdr_value_ref(value);
-    rc = pdr_value_compact(&copy, err); /* the window goes on */
-    if (rc == PDR_OK)
-        return put(k, copy, err);
+    PDR_TRY(pdr_value_compact(&copy, err)); /* the window goes on */
+    return place_value(k, copy, err);
+done:
     pdr_value_free(copy);
     return rc;
 }
@@ -185,22 +184,15 @@ pdr_rc pdr__skeleton_feed(struct pdr__skeleton *skeleton, pdr_event event,
 {
     struct pdr__skeleton *k = skeleton;
 
-    switch (event) {
-    case PDR_NAME:
-        return depth == k->depth ? feed_name(k, value, err) : PDR_OK;
-    case PDR_SCALAR:
-        return depth == k->depth ? feed_scalar(k, value, err) : PDR_OK;
-    case PDR_BEGIN_OBJECT:
-    case PDR_BEGIN_ARRAY:
-        return depth == k->depth + 1
-                   ? feed_begin(k, event == PDR_BEGIN_OBJECT, err)
-                   : PDR_OK;
-    case PDR_END:
-        return depth + 1 == k->depth ? feed_end(k, err) : PDR_OK;
-    case PDR_END_OF_INPUT:
-        break;
-    }
-    return PDR_OK;
+    if (event == PDR_NAME && depth == k->depth)
+        return feed_name(k, value, err);
+    if (event == PDR_SCALAR && depth == k->depth)
+        return feed_scalar(k, value, err);
+    if ((event == PDR_BEGIN_OBJECT || event == PDR_BEGIN_ARRAY) &&
+        depth == k->depth + 1)
+        return feed_begin(k, event == PDR_BEGIN_OBJECT, err);
+    return event == PDR_END && depth + 1 == k->depth ? feed_end(k, err)
+                                                     : PDR_OK;
 }
 
 pdr_rc pdr__skeleton_close(const pdr_value **out,
@@ -208,9 +200,10 @@ pdr_rc pdr__skeleton_close(const pdr_value **out,
 {
     pdr_rc rc = PDR_OK;
 
-    while (rc == PDR_OK && skeleton->depth > 0)
-        rc = feed_end(skeleton, err);
+    while (skeleton->depth > 0)
+        PDR_TRY(feed_end(skeleton, err));
     *out = skeleton->root;
+done:
     return rc;
 }
 
@@ -253,17 +246,6 @@ static void add_bundle(struct pdr__layout *l, size_t session)
     add_state(l, add_spot(l, PDR_SPOT_OBJECT, own, "document"));
 }
 
-/* How good a place for messages is the store of a thread? 0: it is the key of
- * messages that are kept elsewhere. */
-static int store_points(const pdr_value *store, bool own)
-{
-    if (pdr__is_nothing(store))
-        return own ? 1 : 0;
-    if (pdr_value_kind(store) != PDR_OBJECT)
-        return 0;
-    return pdr__is_nothing(pdr_value_get_c(store, "messages")) ? 2 : 3;
-}
-
 /* The store that has the messages of a thread; else the first that could. */
 static void add_thread(struct pdr__layout *l, const pdr_value *session,
                        bool python)
@@ -273,9 +255,14 @@ static void add_thread(struct pdr__layout *l, const pdr_value *session,
     int most = 0;
 
     for (size_t i = 0; i < PDR_COUNT(stores); i++) {
-        int points = store_points(pdr_value_get_c(session, stores[i]),
-                                  (i == 2) == python);
+        const pdr_value *store = pdr_value_get_c(session, stores[i]);
+        int points = 0; /* it is the key of messages that are kept elsewhere */
 
+        if (pdr__is_nothing(store))
+            points = (i == 2) == python ? 1 : 0;
+        else if (pdr_value_kind(store) == PDR_OBJECT)
+            points =
+                pdr__is_nothing(pdr_value_get_c(store, "messages")) ? 2 : 3;
         if (points > most) {
             best = stores[i];
             most = points;
@@ -380,41 +367,24 @@ void pdr__about_dispose(struct pdr__about *about)
     pdr_buf_dispose(&about->version);
 }
 
-static pdr_rc tell_state(struct pdr__about *about, const pdr_value *state,
+static pdr_rc read_state(struct pdr__about *about, const pdr_value *state,
                          pdr_err *err)
 {
     char scratch[PDR_SHORT_TEXT];
     pdr_str version = {NULL, 0};
-    pdr_rc rc = pdr_state_gate(state, err);
+    pdr_rc rc = PDR_OK;
 
-    if (rc != PDR_OK)
-        return rc;
-    if (!pdr__short_text(&version, scratch,
-                         pdr_value_get_c(state, "schemaVersion")))
-        return PDR_OK; /* the gate lets no such version in */
-    pdr_buf_clear(&about->version);
-    return pdr_buf_append(&about->version, version, err);
-}
-
-/* The state document in a native bundle. */
-static pdr_rc tell_bundle(struct pdr__about *about, const pdr_value *value,
-                          pdr_err *err)
-{
-    const pdr_value *own = pdr_value_get_c(value, "perdure");
-    pdr_rc rc = tell_state(about, pdr_value_get_c(own, "document"), err);
-
-    /* Without a durable id it does not say so itself. */
-    if (strcmp(about->kind, pdr_session_kind_name(PDR_SESSION_KIND_UNSTATED)) ==
-        0)
-        about->kind = pdr_session_kind_name(PDR_SESSION_KIND_DURABLE);
-    if (rc != PDR_OK) {
-        pdr__path_below(err, PDR_LIT("document"));
-        pdr__path_below(err, PDR_LIT("perdure"));
-    }
+    PDR_TRY(pdr_state_gate(state, err));
+    if (pdr__short_text(&version, scratch,
+                        pdr_value_get_c(state, "schemaVersion"))) {
+        pdr_buf_clear(&about->version);
+        PDR_TRY(pdr_buf_append(&about->version, version, err));
+    } /* else the gate would not let it in */
+done:
     return rc;
 }
 
-static pdr_rc tell_ids(struct pdr__about *about, const pdr_session *session,
+static pdr_rc read_ids(struct pdr__about *about, const pdr_session *session,
                        pdr_err *err)
 {
     bool python = pdr__shape_names(pdr_session_get_shape(session))->messages ==
@@ -428,36 +398,45 @@ static pdr_rc tell_ids(struct pdr__about *about, const pdr_session *session,
     if (!pdr_session_durable_id(&agent, &key, session))
         return pdr_buf_append(&about->id, pdr_session_id(session), err);
     about->path = python ? "/durable_session_id" : "/sessionId";
-    rc = pdr_buf_append(&about->agent, agent, err);
-    if (rc == PDR_OK)
-        rc = pdr_buf_append(&about->id, PDR_LIT("@dafx-"), err);
-    if (rc == PDR_OK)
-        rc = pdr_buf_append(&about->id, agent, err);
-    if (rc == PDR_OK)
-        rc = pdr_buf_append(&about->id, PDR_LIT("@"), err);
-    return rc == PDR_OK ? pdr_buf_append(&about->id, key, err) : rc;
+    PDR_TRY(pdr_buf_append(&about->agent, agent, err));
+    PDR_TRY(pdr_buf_append(&about->id, PDR_LIT("@dafx-"), err));
+    PDR_TRY(pdr_buf_append(&about->id, agent, err));
+    PDR_TRY(pdr_buf_append(&about->id, PDR_LIT("@"), err));
+    PDR_TRY(pdr_buf_append(&about->id, key, err));
+done:
+    return rc;
 }
 
+/* A session or state document, without a wrapper. */
 static pdr_rc recognise_inner(struct pdr__layout *l, struct pdr__about *about,
                               const pdr_value *value, pdr_err *err)
 {
+    const pdr_value *own = pdr_value_get_c(value, "perdure");
+    const char *durable = pdr_session_kind_name(PDR_SESSION_KIND_DURABLE);
     pdr_session *session = NULL;
     pdr_rc rc = PDR_OK;
 
     pdr_buf_clear(&about->version);
     if (pdr_session_looks(value) == PDR_LOOKS_STATE) {
-        about->kind = pdr_session_kind_name(PDR_SESSION_KIND_DURABLE);
+        about->kind = durable;
         add_state(l, l->session);
-        return tell_state(about, value, err);
+        return read_state(about, value, err);
     }
-    rc = pdr_session_from_value(&session, value, err);
-    if (rc != PDR_OK)
-        return rc;
+    PDR_TRY(pdr_session_from_value(&session, value, err));
     about->kind = pdr_session_kind_name(pdr_session_get_kind(session));
     add_session(l, value, session);
-    rc = tell_ids(about, session, err);
-    if (rc == PDR_OK && l->document != PDR_NO_SPOT)
-        rc = tell_bundle(about, value, err);
+    PDR_TRY(read_ids(about, session, err));
+    if (l->document == PDR_NO_SPOT)
+        goto done;
+    /* Without a durable id a native bundle does not say so itself. */
+    if (pdr_session_get_kind(session) == PDR_SESSION_KIND_UNSTATED)
+        about->kind = durable;
+    rc = read_state(about, pdr_value_get_c(own, "document"), err);
+    if (rc != PDR_OK) {
+        pdr__path_below(err, PDR_LIT("document"));
+        pdr__path_below(err, PDR_LIT("perdure"));
+    }
+done:
     pdr_session_free(session);
     return rc;
 }

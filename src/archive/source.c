@@ -1,7 +1,7 @@
 /*
  * source.c - a stream of JSON: events, and the bytes that they are made of.
  *
- * WHY  What a document is may show only behind its largest member, and a stream
+ * WHY  What a document is may show only after its largest member, and a stream
  *      comes once. So its first bytes are kept and walked over twice: first to
  *      look, then to take apart. Each walk also feeds a skeleton, which tells
  *      what the document is as far as it was seen.
@@ -23,17 +23,16 @@ void pdr__source_dispose(struct pdr__source *source)
     pdr__skeleton_dispose(&source->skeleton);
 }
 
-/* From the caller. */
-static pdr_rc ask(size_t *got, struct pdr__source *s, void *into, size_t cap,
-                  pdr_err *err)
+/* Bytes from the caller. */
+static pdr_rc read_stream(size_t *got, struct pdr__source *s, void *into,
+                          size_t cap, pdr_err *err)
 {
     pdr_rc rc = s->fn(got, into, cap, err, s->arg);
 
-    if (rc != PDR_OK) {
-        if (err != NULL)
-            pdr__stream_failed(err, rc);
+    if (rc != PDR_OK && err != NULL)
+        pdr__stream_failed(err, rc);
+    if (rc != PDR_OK)
         return rc;
-    }
     if (*got > cap)
         return PDR_FAIL(err, BROKEN_CONTRACT,
                         "the stream gave %zu bytes, asked for at most %zu",
@@ -45,29 +44,25 @@ static pdr_rc ask(size_t *got, struct pdr__source *s, void *into, size_t cap,
 pdr_rc pdr__source_fill(struct pdr__source *source, pdr_err *err)
 {
     pdr_buf *buf = &source->ahead;
+    pdr_rc rc = PDR_OK;
 
-    while (buf->len < PDR_LOOK_BYTES) {
+    while (!source->whole && buf->len < PDR_LOOK_BYTES) {
         size_t room = PDR_LOOK_BYTES - buf->len, got = 0;
-        pdr_rc rc = PDR_OK;
 
         if (room > PDR_WALK_WINDOW_BYTES)
             room = PDR_WALK_WINDOW_BYTES;
-        rc = pdr_buf_reserve(buf, room, err);
-        if (rc == PDR_OK)
-            rc = ask(&got, source, buf->ptr + buf->len, room, err);
-        if (rc != PDR_OK)
-            return rc;
-        if (got == 0) {
-            source->whole = true;
-            return PDR_OK;
-        }
+        PDR_TRY(pdr_buf_reserve(buf, room, err));
+        PDR_TRY(read_stream(&got, source, buf->ptr + buf->len, room, err));
         buf->len += got;
+        source->whole = got == 0;
     }
-    return PDR_OK;
+done:
+    return rc;
 }
 
 /* For the walk: first what is kept, then the rest. */
-static pdr_rc give(size_t *got, void *into, size_t cap, pdr_err *err, void *arg)
+static pdr_rc feed_walk(size_t *got, void *into, size_t cap, pdr_err *err,
+                        void *arg)
 {
     struct pdr__source *s = arg;
     size_t left = s->ahead.len - s->given;
@@ -86,7 +81,7 @@ static pdr_rc give(size_t *got, void *into, size_t cap, pdr_err *err, void *arg)
     }
     pdr_buf_dispose(&s->ahead); /* it was given for the last time */
     s->given = 0;
-    return ask(got, s, into, cap, err);
+    return read_stream(got, s, into, cap, err);
 }
 
 pdr_rc pdr__source_start(struct pdr__source *source, bool looking, pdr_err *err)
@@ -105,23 +100,25 @@ pdr_rc pdr__source_start(struct pdr__source *source, bool looking, pdr_err *err)
     source->looking = looking;
     source->cut = false;
     source->event = PDR_END_OF_INPUT;
-    rc =
-        pdr_walk_new(&source->walk, &pdr__json_codec, &opts, err, give, source);
-    if (rc == PDR_OK)
-        source->window = pdr__walk_window(source->walk);
+    PDR_TRY(pdr_walk_new(&source->walk, &pdr__json_codec, &opts, err, feed_walk,
+                         source));
+    source->window = pdr__walk_window(source->walk);
+done:
     return rc;
 }
 
 pdr_rc pdr__source_next(struct pdr__source *source, pdr_err *err)
 {
     struct pdr__source *s = source;
-    pdr_rc rc = pdr_walk_next(&s->event, s->walk, err);
+    pdr_rc rc = PDR_OK;
 
-    if (rc != PDR_OK)
-        return rc;
+    PDR_TRY(pdr_walk_next(&s->event, s->walk, err));
     s->value = pdr_walk_value(s->walk);
     s->depth = pdr_walk_depth(s->walk);
     s->begin = pdr_walk_offset(s->walk);
     s->end = pdr__window_passed(s->window);
-    return pdr__skeleton_feed(&s->skeleton, s->event, s->value, s->depth, err);
+    PDR_TRY(
+        pdr__skeleton_feed(&s->skeleton, s->event, s->value, s->depth, err));
+done:
+    return rc;
 }
