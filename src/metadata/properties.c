@@ -107,28 +107,31 @@ size_t pdr_properties_count(const pdr_properties *properties)
 
 /* --- by name ------------------------------------------------------------- */
 
-static pdr_rc find(struct property *out, const pdr_properties *properties,
-                   pdr_str name, pdr_err *err)
+static pdr_rc find_property(struct property *out,
+                            const pdr_properties *properties, pdr_str name,
+                            pdr_err *err)
 {
-    pdr_rc rc = pdr__key_check(name, err);
+    pdr_rc rc = PDR_OK;
 
     memset(out, 0, sizeof(*out));
     out->asked = name;
-    if (rc != PDR_OK)
-        return rc;
-    return pdr__property_find(&out->spelled, &out->value, properties->members,
-                              name, err);
+    PDR_TRY(pdr__key_check(name, err));
+    PDR_TRY(pdr__property_find(&out->spelled, &out->value, properties->members,
+                               name, err));
+done:
+    return rc;
 }
 
-/* The same for whoever can do without: on PDR_ENOTFOUND `err` is untouched. */
-static pdr_rc find_place(struct property *out, const pdr_properties *properties,
-                         pdr_str name, pdr_err *err)
+/* The same where none is fine: then `value` is NULL, and `err` untouched. */
+static pdr_rc find_if_there(struct property *out,
+                            const pdr_properties *properties, pdr_str name,
+                            pdr_err *err)
 {
-    pdr_rc rc = find(out, properties, name, NULL);
+    pdr_rc rc = find_property(out, properties, name, NULL);
 
-    return rc == PDR_OK || rc == PDR_ENOTFOUND
-               ? rc
-               : find(out, properties, name, err);
+    if (rc == PDR_OK || rc == PDR_ENOTFOUND)
+        return PDR_OK;
+    return find_property(out, properties, name, err);
 }
 
 pdr_str pdr__property_name(char room[PROPERTY_ROOM],
@@ -141,7 +144,7 @@ pdr_str pdr__property_name(char room[PROPERTY_ROOM],
 }
 
 /* Drop the objects that were made of a value which is no longer there. */
-static void forget(pdr_properties *properties, const pdr_value *value)
+static void forget_decoded(pdr_properties *properties, const pdr_value *value)
 {
     size_t kept = 0;
 
@@ -155,8 +158,9 @@ static void forget(pdr_properties *properties, const pdr_value *value)
 }
 
 /* Set the property that was found, or a new one. */
-static pdr_rc write(pdr_properties *properties, const struct property *found,
-                    const pdr_value *value, pdr_err *err)
+static pdr_rc write_property(pdr_properties *properties,
+                             const struct property *found,
+                             const pdr_value *value, pdr_err *err)
 {
     char room[PROPERTY_ROOM], shown[PDR_SHOWN];
     const pdr_value *old = found->value;
@@ -175,7 +179,32 @@ static pdr_rc write(pdr_properties *properties, const struct property *found,
     rc = pdr_value_set(&properties->members, pdr__property_name(room, found),
                        value, err);
     if (rc == PDR_OK && old != NULL)
-        forget(properties, old);
+        forget_decoded(properties, old);
+    return rc;
+}
+
+/* Whoever adds must not find one. */
+static pdr_rc check_absent(const struct property *found, pdr_err *err)
+{
+    char room[PROPERTY_ROOM], shown[PDR_SHOWN];
+
+    if (found->value == NULL)
+        return PDR_OK;
+    return PDR_FAIL(err, PROPERTY_EXISTS,
+                    "there is a property '%s' already; set it to replace it",
+                    pdr__shown(shown, pdr__property_name(room, found)));
+}
+
+static pdr_rc remove_property(pdr_properties *properties,
+                              const struct property *found, pdr_err *err)
+{
+    char room[PROPERTY_ROOM];
+    const pdr_value *old = found->value;
+    pdr_rc rc = pdr_value_remove(&properties->members,
+                                 pdr__property_name(room, found), err);
+
+    if (rc == PDR_OK)
+        forget_decoded(properties, old);
     return rc;
 }
 
@@ -187,7 +216,7 @@ pdr_rc pdr_properties_get(const pdr_value **out,
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(out != NULL && properties != NULL);
-    rc = find(&found, properties, name, err);
+    rc = find_property(&found, properties, name, err);
     *out = found.value;
     return rc;
 }
@@ -196,7 +225,7 @@ bool pdr_properties_has(const pdr_properties *properties, pdr_str name)
 {
     struct property found;
 
-    return find(&found, properties, name, NULL) == PDR_OK;
+    return find_property(&found, properties, name, NULL) == PDR_OK;
 }
 
 pdr_rc pdr_properties_set(pdr_properties *properties, pdr_str name,
@@ -206,20 +235,10 @@ pdr_rc pdr_properties_set(pdr_properties *properties, pdr_str name,
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(properties != NULL && value != NULL);
-    rc = find_place(&found, properties, name, err);
-    if (rc != PDR_OK && rc != PDR_ENOTFOUND)
-        return rc;
-    return write(properties, &found, value, err);
-}
-
-/* Whoever adds must not find one. */
-static pdr_rc exists(const struct property *found, pdr_err *err)
-{
-    char room[PROPERTY_ROOM], shown[PDR_SHOWN];
-
-    return PDR_FAIL(err, PROPERTY_EXISTS,
-                    "there is a property '%s' already; set it to replace it",
-                    pdr__shown(shown, pdr__property_name(room, found)));
+    PDR_TRY(find_if_there(&found, properties, name, err));
+    PDR_TRY(write_property(properties, &found, value, err));
+done:
+    return rc;
 }
 
 pdr_rc pdr_properties_add(pdr_properties *properties, pdr_str name,
@@ -229,22 +248,10 @@ pdr_rc pdr_properties_add(pdr_properties *properties, pdr_str name,
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(properties != NULL && value != NULL);
-    rc = find_place(&found, properties, name, err);
-    if (rc == PDR_OK)
-        return exists(&found, err);
-    return rc == PDR_ENOTFOUND ? write(properties, &found, value, err) : rc;
-}
-
-static pdr_rc take_out(pdr_properties *properties, const struct property *found,
-                       pdr_err *err)
-{
-    char room[PROPERTY_ROOM];
-    const pdr_value *old = found->value;
-    pdr_rc rc = pdr_value_remove(&properties->members,
-                                 pdr__property_name(room, found), err);
-
-    if (rc == PDR_OK)
-        forget(properties, old);
+    PDR_TRY(find_if_there(&found, properties, name, err));
+    PDR_TRY(check_absent(&found, err));
+    PDR_TRY(write_property(properties, &found, value, err));
+done:
     return rc;
 }
 
@@ -255,8 +262,10 @@ pdr_rc pdr_properties_remove(pdr_properties *properties, pdr_str name,
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(properties != NULL);
-    rc = find(&found, properties, name, err);
-    return rc == PDR_OK ? take_out(properties, &found, err) : rc;
+    PDR_TRY(find_property(&found, properties, name, err));
+    PDR_TRY(remove_property(properties, &found, err));
+done:
+    return rc;
 }
 
 /* --- by type ------------------------------------------------------------- */
@@ -267,82 +276,59 @@ pdr_rc pdr__property_of_type(struct property *out,
 {
     pdr_str name = pdr_str_c(type->name);
     const char *const *alias = type->aliases;
-    pdr_rc rc = find(out, properties, name, NULL);
+    pdr_rc rc = find_property(out, properties, name, NULL);
 
     if (rc == PDR_OK)
         return rc;
     while (rc == PDR_ENOTFOUND && alias != NULL && *alias != NULL) {
-        if (find(out, properties, pdr_str_c(*alias++), NULL) == PDR_OK)
+        if (find_property(out, properties, pdr_str_c(*alias++), NULL) == PDR_OK)
             return PDR_OK;
     }
-    return find(out, properties, name, err);
+    return find_property(out, properties, name, err);
 }
 
-/* As find_place(). */
-static pdr_rc place_of_type(struct property *out,
-                            const pdr_properties *properties,
-                            const pdr_state_type *type, pdr_err *err)
-{
-    pdr_rc rc = pdr__property_of_type(out, properties, type, NULL);
-
-    return rc == PDR_OK || rc == PDR_ENOTFOUND
-               ? rc
-               : pdr__property_of_type(out, properties, type, err);
-}
-
-/* The value to write for an object, over `raw`, which may be NULL. */
-static pdr_rc encode(pdr_value **out, const struct property *property,
-                     const pdr_state_type *type, const void *object,
-                     const pdr_value *raw, pdr_err *err)
+/* Encode an object, over what is there, and write it. */
+static pdr_rc write_typed(pdr_properties *properties,
+                          const pdr_state_type *type, const void *object,
+                          bool adds, pdr_err *err)
 {
     char room[PROPERTY_ROOM], shown[PDR_SHOWN];
-    pdr_rc rc = pdr__typed_encode(out, type, object, raw, PDR_OVERLAY, err);
+    struct property found;
+    pdr_value *value = NULL;
+    pdr_str own = {NULL, 0};
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK || rc == PDR_ENOMEM)
-        return rc;
-    pdr_str own = pdr__property_name(room, property);
-    pdr__path_below(err, own);
-    return pdr__wrap(err, rc, "property '%s'", pdr__shown(shown, own));
+    PDR_REQUIRE(properties != NULL && type != NULL && object != NULL);
+    rc = pdr__property_of_type(&found, properties, type, NULL);
+    if (rc != PDR_OK && rc != PDR_ENOTFOUND)
+        return pdr__property_of_type(&found, properties, type, err);
+    if (adds)
+        PDR_TRY(check_absent(&found, err));
+    rc = pdr__typed_encode(&value, type, object, found.value, PDR_OVERLAY, err);
+    if (rc != PDR_OK && rc != PDR_ENOMEM) {
+        own = pdr__property_name(room, &found);
+        pdr__path_below(err, own);
+        return pdr__wrap(err, rc, "property '%s'", pdr__shown(shown, own));
+    }
+    if (rc == PDR_OK)
+        rc = write_property(properties, &found, value, err);
+done:
+    pdr_value_free(value);
+    return rc;
 }
 
 pdr_rc pdr_properties_add_typed(pdr_properties *properties,
                                 const pdr_state_type *type, const void *object,
                                 pdr_err *err)
 {
-    struct property found;
-    pdr_value *value = NULL;
-    pdr_rc rc = PDR_OK;
-
-    PDR_REQUIRE(properties != NULL && type != NULL && object != NULL);
-    rc = place_of_type(&found, properties, type, err);
-    if (rc == PDR_OK)
-        return exists(&found, err);
-    if (rc != PDR_ENOTFOUND)
-        return rc;
-    rc = encode(&value, &found, type, object, NULL, err);
-    if (rc == PDR_OK)
-        rc = write(properties, &found, value, err);
-    pdr_value_free(value);
-    return rc;
+    return write_typed(properties, type, object, true, err);
 }
 
 pdr_rc pdr_properties_set_typed(pdr_properties *properties,
                                 const pdr_state_type *type, const void *object,
                                 pdr_err *err)
 {
-    struct property found;
-    pdr_value *value = NULL;
-    pdr_rc rc = PDR_OK;
-
-    PDR_REQUIRE(properties != NULL && type != NULL && object != NULL);
-    rc = place_of_type(&found, properties, type, err);
-    if (rc != PDR_OK && rc != PDR_ENOTFOUND)
-        return rc;
-    rc = encode(&value, &found, type, object, found.value, err);
-    if (rc == PDR_OK)
-        rc = write(properties, &found, value, err);
-    pdr_value_free(value);
-    return rc;
+    return write_typed(properties, type, object, false, err);
 }
 
 void pdr__path_below(pdr_err *err, pdr_str name)
@@ -353,20 +339,18 @@ void pdr__path_below(pdr_err *err, pdr_str name)
 
     if (err == NULL || err->path[0] == '.') /* it was cut in front */
         return;
-    rc = pdr_pointer_push(&token, name, NULL);
-    if (rc == PDR_OK)
-        rc = pdr__text_encode(&path, pdr_buf_str(&token), NULL);
-    if (rc == PDR_OK)
-        rc = pdr_buf_append(&path, pdr_str_c(err->path), NULL);
-    if (rc == PDR_OK) /* else it is told with half of its place */
-        pdr__err_path(err, pdr_buf_str(&path));
+    PDR_TRY(pdr_pointer_push(&token, name, NULL));
+    PDR_TRY(pdr__text_encode(&path, pdr_buf_str(&token), NULL));
+    PDR_TRY(pdr_buf_append(&path, pdr_str_c(err->path), NULL));
+    pdr__err_path(err, pdr_buf_str(&path));
+done: /* without memory it is told with half of its place */
     pdr_buf_dispose(&token);
     pdr_buf_dispose(&path);
 }
 
 /* An object of a property that is not null. */
-static pdr_rc decode(pdr_object **out, const struct property *property,
-                     const pdr_state_type *type, pdr_err *err)
+static pdr_rc decode_property(pdr_object **out, const struct property *property,
+                              const pdr_state_type *type, pdr_err *err)
 {
     char room[PROPERTY_ROOM], name[PDR_SHOWN], type_name[PDR_SHOWN];
     pdr_err inner = PDR_ERR_INIT;
@@ -377,7 +361,7 @@ static pdr_rc decode(pdr_object **out, const struct property *property,
     if (rc == PDR_ENOMEM)
         return pdr__nomem(err);
     pdr_str own = pdr__property_name(room, property);
-    rc = PDR_FAIL(err, META_DECODE, "property '%s' is no %s: %s",
+    rc = PDR_FAIL(err, META_DECODE, "property '%s' is not a %s: %s",
                   pdr__shown(name, own),
                   pdr__shown(type_name, pdr_str_c(type->name)), inner.message);
     pdr__err_path(err, pdr_str_c(inner.path));
@@ -396,26 +380,24 @@ static struct decoded *decoded_of(const pdr_properties *properties,
 }
 
 /* Keep an object for the next time (I2). */
-static pdr_rc remember(pdr_properties *properties, const pdr_value *value,
-                       const pdr_object *object, pdr_err *err)
+static pdr_rc keep_decoded(pdr_properties *properties, const pdr_value *value,
+                           const pdr_object *object, pdr_err *err)
 {
     const pdr_state_type *type = pdr_object_type(object);
     struct decoded *place = decoded_of(properties, type);
-    struct decoded *grown = NULL;
 
     if (place != NULL) {
         dispose_decoded(place);
     } else {
-        grown = pdr__realloc(properties->decoded,
-                             (properties->decoded_count + 1) * sizeof(*grown));
-        if (grown == NULL)
+        place = pdr__realloc(properties->decoded,
+                             (properties->decoded_count + 1) * sizeof(*place));
+        if (place == NULL)
             return pdr__nomem(err);
-        properties->decoded = grown;
-        place = &grown[properties->decoded_count++];
+        properties->decoded = place;
+        place += properties->decoded_count++;
     }
-    place->type = type;
-    place->value = pdr_value_ref(value);
-    place->object = pdr_object_ref(object);
+    *place =
+        (struct decoded){type, pdr_value_ref(value), pdr_object_ref(object)};
     return PDR_OK;
 }
 
@@ -424,14 +406,13 @@ pdr_rc pdr_properties_get_typed(pdr_object **out, pdr_properties *properties,
 {
     struct property found;
     const struct decoded *kept = NULL;
+    pdr_object *object = NULL;
     char name[PDR_SHOWN];
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(out != NULL && properties != NULL && type != NULL);
     *out = NULL;
-    rc = pdr__property_of_type(&found, properties, type, err);
-    if (rc != PDR_OK)
-        return rc;
+    PDR_TRY(pdr__property_of_type(&found, properties, type, err));
     if (pdr__is_nothing(found.value))
         return PDR_FAIL(err, NO_PROPERTY, "the property '%s' is null",
                         pdr__shown(name, found.asked));
@@ -440,14 +421,12 @@ pdr_rc pdr_properties_get_typed(pdr_object **out, pdr_properties *properties,
         *out = pdr_object_ref(kept->object);
         return PDR_OK;
     }
-    rc = decode(out, &found, type, err);
-    if (rc != PDR_OK)
-        return rc;
-    rc = remember(properties, found.value, *out, err);
-    if (rc != PDR_OK) {
-        pdr_object_free(*out);
-        *out = NULL;
-    }
+    PDR_TRY(decode_property(&object, &found, type, err));
+    PDR_TRY(keep_decoded(properties, found.value, object, err));
+    *out = object;
+    object = NULL;
+done:
+    pdr_object_free(object);
     return rc;
 }
 
@@ -466,8 +445,10 @@ pdr_rc pdr_properties_remove_typed(pdr_properties *properties,
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(properties != NULL && type != NULL);
-    rc = pdr__property_of_type(&found, properties, type, err);
-    return rc == PDR_OK ? take_out(properties, &found, err) : rc;
+    PDR_TRY(pdr__property_of_type(&found, properties, type, err));
+    PDR_TRY(remove_property(properties, &found, err));
+done:
+    return rc;
 }
 
 pdr_rc pdr_properties_try_get(pdr_object **out, bool *found,
@@ -481,12 +462,12 @@ pdr_rc pdr_properties_try_get(pdr_object **out, bool *found,
                 type != NULL);
     *out = NULL;
     *found = false;
-    rc = find_place(&there, properties, name, err);
-    if (rc == PDR_ENOTFOUND || (rc == PDR_OK && pdr__is_nothing(there.value)))
+    PDR_TRY(find_if_there(&there, properties, name, err));
+    if (pdr__is_nothing(there.value))
         return PDR_OK;
-    if (rc != PDR_OK)
-        return rc;
     rc = pdr__typed_decode(out, type, there.value, NULL);
     *found = rc == PDR_OK;
     return rc == PDR_ENOMEM ? pdr__nomem(err) : PDR_OK;
+done:
+    return rc;
 }

@@ -3,7 +3,7 @@
  *
  * WHY  Properties are often written by programs that know only texts, as
  *      headers and command lines do. So each of these types also takes the text
- *      of its value, all of it and nothing else: "42" is 42, "42 " is none.
+ *      of its value, all of it and nothing else: "42" is 42, "42 " is not.
  *      Where a text is wanted, a number or truth is its JSON text.
  */
 #include <strings.h>
@@ -16,18 +16,27 @@ static void free_plain(void *object, void *arg)
     pdr__free(object);
 }
 
-static pdr_rc copy_bytes(void **out, const void *bytes, size_t size,
-                         pdr_err *err)
+/* For types without pointers; `arg` is their size. */
+static pdr_rc copy_plain(void **out, const void *object, pdr_err *err,
+                         void *arg)
 {
+    size_t size = (size_t)(uintptr_t)arg;
+
     *out = pdr__alloc(size);
     if (*out == NULL)
         return pdr__nomem(err);
-    memcpy(*out, bytes, size);
+    memcpy(*out, object, size);
     return PDR_OK;
 }
 
+#define PLAIN_TYPE(name, type, decode, encode)              \
+    {                                                       \
+        name, decode, encode, copy_plain, free_plain, NULL, \
+            (void *)sizeof(type)                            \
+    }
+
 /* The number that a value is, or whose text it is; owned. */
-static pdr_rc as_number(pdr_value **out, const pdr_value *value, pdr_err *err)
+static pdr_rc read_number(pdr_value **out, const pdr_value *value, pdr_err *err)
 {
     pdr_buf scratch = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
     pdr_str text = {NULL, 0};
@@ -37,34 +46,28 @@ static pdr_rc as_number(pdr_value **out, const pdr_value *value, pdr_err *err)
         *out = pdr_value_ref(value);
         return PDR_OK;
     }
-    *out = NULL;
-    rc = pdr_value_text(&text, value, &scratch, err);
-    if (rc == PDR_OK)
-        rc = pdr_value_new_number(out, text, err);
+    PDR_TRY(pdr_value_text(&text, value, &scratch, err));
+    PDR_TRY(pdr_value_new_number(out, text, err));
+done:
     pdr_buf_dispose(&scratch);
     return rc;
 }
 
 /* --- whole numbers ------------------------------------------------------- */
 
-static pdr_rc copy_int64(void **out, const void *object, pdr_err *err,
-                         void *arg)
-{
-    (void)arg;
-    return copy_bytes(out, object, sizeof(int64_t), err);
-}
-
 static pdr_rc decode_int64(void **out, const pdr_value *value, pdr_err *err,
                            void *arg)
 {
     pdr_value *number = NULL;
     int64_t result = 0;
-    pdr_rc rc = as_number(&number, value, err);
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK)
-        rc = pdr_value_int64(&result, number, err);
+    PDR_TRY(read_number(&number, value, err));
+    PDR_TRY(pdr_value_int64(&result, number, err));
+    PDR_TRY(copy_plain(out, &result, err, arg));
+done:
     pdr_value_free(number);
-    return rc == PDR_OK ? copy_int64(out, &result, err, arg) : rc;
+    return rc;
 }
 
 static pdr_rc encode_int64(pdr_value **out, const void *object, pdr_err *err,
@@ -76,33 +79,27 @@ static pdr_rc encode_int64(pdr_value **out, const void *object, pdr_err *err,
 
 const pdr_state_type *pdr_type_int64(void)
 {
-    static const pdr_state_type type = {"int64",    decode_int64, encode_int64,
-                                        copy_int64, free_plain,   NULL,
-                                        NULL};
+    static const pdr_state_type type =
+        PLAIN_TYPE("int64", int64_t, decode_int64, encode_int64);
 
     return &type;
 }
 
 /* --- doubles ------------------------------------------------------------- */
 
-static pdr_rc copy_double(void **out, const void *object, pdr_err *err,
-                          void *arg)
-{
-    (void)arg;
-    return copy_bytes(out, object, sizeof(double), err);
-}
-
 static pdr_rc decode_double(void **out, const pdr_value *value, pdr_err *err,
                             void *arg)
 {
     pdr_value *number = NULL;
     double result = 0;
-    pdr_rc rc = as_number(&number, value, err);
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK)
-        rc = pdr_value_double(&result, number, err);
+    PDR_TRY(read_number(&number, value, err));
+    PDR_TRY(pdr_value_double(&result, number, err));
+    PDR_TRY(copy_plain(out, &result, err, arg));
+done:
     pdr_value_free(number);
-    return rc == PDR_OK ? copy_double(out, &result, err, arg) : rc;
+    return rc;
 }
 
 static pdr_rc encode_double(pdr_value **out, const void *object, pdr_err *err,
@@ -114,20 +111,13 @@ static pdr_rc encode_double(pdr_value **out, const void *object, pdr_err *err,
 
 const pdr_state_type *pdr_type_double(void)
 {
-    static const pdr_state_type type = {
-        "double",   decode_double, encode_double, copy_double,
-        free_plain, NULL,          NULL};
+    static const pdr_state_type type =
+        PLAIN_TYPE("double", double, decode_double, encode_double);
 
     return &type;
 }
 
 /* --- truths -------------------------------------------------------------- */
-
-static pdr_rc copy_bool(void **out, const void *object, pdr_err *err, void *arg)
-{
-    (void)arg;
-    return copy_bytes(out, object, sizeof(bool), err);
-}
 
 /* In any case: .NET writes "True". */
 static bool is_word(pdr_str text, pdr_str word)
@@ -142,19 +132,21 @@ static pdr_rc decode_bool(void **out, const pdr_value *value, pdr_err *err,
     char scratch[PDR_SHORT_TEXT];
     pdr_str text = {"", 0};
     bool truth = false;
+    pdr_rc rc = PDR_OK;
 
     if (pdr_value_kind(value) == PDR_BOOL) {
-        pdr_rc rc = pdr_value_bool(&truth, value, err);
-
-        return rc == PDR_OK ? copy_bool(out, &truth, err, arg) : rc;
+        PDR_TRY(pdr_value_bool(&truth, value, err));
+    } else {
+        (void)pdr__short_text(&text, scratch, value);
+        truth = is_word(text, PDR_LIT("true"));
+        if (!truth && !is_word(text, PDR_LIT("false")))
+            return PDR_FAIL(err, WRONG_KIND, "%s",
+                            "it is neither true nor false, nor a text that "
+                            "says one of them");
     }
-    (void)pdr__short_text(&text, scratch, value);
-    truth = is_word(text, PDR_LIT("true"));
-    if (!truth && !is_word(text, PDR_LIT("false")))
-        return PDR_FAIL(err, WRONG_KIND, "%s",
-                        "it is neither true nor false, nor a text that says "
-                        "one of them");
-    return copy_bool(out, &truth, err, arg);
+    PDR_TRY(copy_plain(out, &truth, err, arg));
+done:
+    return rc;
 }
 
 static pdr_rc encode_bool(pdr_value **out, const void *object, pdr_err *err,
@@ -168,15 +160,15 @@ static pdr_rc encode_bool(pdr_value **out, const void *object, pdr_err *err,
 
 const pdr_state_type *pdr_type_bool(void)
 {
-    static const pdr_state_type type = {
-        "bool", decode_bool, encode_bool, copy_bool, free_plain, NULL, NULL};
+    static const pdr_state_type type =
+        PLAIN_TYPE("bool", bool, decode_bool, encode_bool);
 
     return &type;
 }
 
 /* --- texts --------------------------------------------------------------- */
 
-/* A view and the bytes behind it, with a final NUL, in one piece. */
+/* A view, followed by its bytes and a final NUL, in one piece. */
 static pdr_rc make_text(void **out, pdr_str text, pdr_err *err)
 {
     size_t size = 0;
@@ -206,9 +198,9 @@ static pdr_rc decode_string(void **out, const pdr_value *value, pdr_err *err,
     if (kind == PDR_NUMBER || kind == PDR_BOOL)
         (void)pdr_value_raw(&text, value); /* scalars have one */
     else
-        rc = pdr_value_text(&text, value, &scratch, err);
-    if (rc == PDR_OK)
-        rc = make_text(out, text, err);
+        PDR_TRY(pdr_value_text(&text, value, &scratch, err));
+    PDR_TRY(make_text(out, text, err));
+done:
     pdr_buf_dispose(&scratch);
     return rc;
 }

@@ -535,7 +535,7 @@ TEST(properties_get_typed, names_property_and_type)
 
     ASSERT_RC(PDR_EINVALID,
               pdr_properties_get_typed(&object, properties, &card_type, &err));
-    ASSERT_STR("property 'Shop.Card' is no shop/card: it has no size",
+    ASSERT_STR("property 'Shop.Card' is not a shop/card: it has no size",
                err.message);
     pdr_properties_free(properties);
 }
