@@ -26,6 +26,15 @@
 
 #define CLI_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+/* A step that fails leaves through `done`: the normal way reads straight down.
+ * In functions that have an `rc`. */
+#define CLI_TRY(call)     \
+    do {                  \
+        rc = (call);      \
+        if (rc != PDR_OK) \
+            goto done;    \
+    } while (0)
+
 /* Exit statuses that no pdr_rc stands for. */
 #define CLI_EXIT_NEGATIVE 1
 #define CLI_EXIT_USAGE    2

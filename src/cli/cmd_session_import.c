@@ -46,7 +46,7 @@ struct import {
     uint64_t written;
     pdr_buf there;      /* names of sessions that are there, for the error */
     uint64_t at;        /* element in work */
-    pdr_value *wrong;   /* owned; what is no session */
+    pdr_value *wrong;   /* owned; what is not a session */
     bool folder_failed; /* a failure is about the folder */
 };
 
@@ -64,10 +64,12 @@ static struct plan *plan_at(struct import *i, uint64_t index)
     return &i->plans[index];
 }
 
-static pdr_rc check_shape(const struct import *i, pdr_session *session,
-                          pdr_str key, pdr_err *err)
+static pdr_rc check_key(const struct import *i, pdr_session *session,
+                        pdr_str key, pdr_err *err)
 {
     pdr_session_shape shape = pdr_session_get_shape(session);
+    pdr_buf stem = PDR_BUF_INIT(SIZE_MAX);
+    pdr_rc rc = PDR_OK;
 
     if (shape != PDR_SESSION_PYTHON)
         return pdr_err_set(err, PDR_EINVALID, "session_kind",
@@ -78,46 +80,16 @@ static pdr_rc check_shape(const struct import *i, pdr_session *session,
         return pdr_err_set(err, PDR_EINVALID, "folder_key",
                            "session /%ju has neither a name nor an id",
                            (uintmax_t)i->at);
-    return PDR_OK;
-}
-
-static pdr_rc check_key(const struct import *i, pdr_session *session,
-                        pdr_str key, pdr_err *err)
-{
-    pdr_buf stem = PDR_BUF_INIT(SIZE_MAX);
-    pdr_rc rc = check_shape(i, session, key, err);
-
-    if (rc == PDR_OK)
-        rc = pdr_folder_stem(&stem, key, false, err);
+    rc = pdr_folder_stem(&stem, key, false, err);
     pdr_buf_dispose(&stem);
     return rc;
 }
 
-/* Would the folder add this member, because it is not there? */
-static bool is_added(const char *name, const pdr_value *value)
-{
-    if (strcmp(name, "service_session_id") == 0)
-        return pdr_value_kind(value) == PDR_NULL;
-    return strcmp(name, "state") != 0 || pdr_value_count(value) == 0;
-}
-
-/* Take away from what is in the folder what writing `one` there would add. */
-static void drop_added(pdr_value **io, const pdr_value *one)
+/* Is it what is in the folder, but for what writing it there would add? */
+static bool is_same(const pdr_value *one, pdr_session *there)
 {
     static const char *const names[] = {"type", "service_session_id", "state",
                                         "version"};
-    pdr_err err = PDR_ERR_INIT;
-
-    for (size_t k = 0; k < CLI_COUNT(names); k++) {
-        const pdr_value *there = pdr_value_get_c(*io, names[k]);
-        if (there != NULL && pdr_value_get_c(one, names[k]) == NULL &&
-            is_added(names[k], there))
-            cli_must(pdr_value_remove(io, pdr_str_c(names[k]), &err), &err);
-    }
-}
-
-static bool is_same(const pdr_value *one, pdr_session *there)
-{
     pdr_value *other = NULL;
     pdr_err err = PDR_ERR_INIT;
     bool same = false;
@@ -125,69 +97,60 @@ static bool is_same(const pdr_value *one, pdr_session *there)
     if (there == NULL)
         return false;
     cli_must(pdr_session_to_value(&other, there, &err), &err);
-    drop_added(&other, one);
+    for (size_t k = 0; k < CLI_COUNT(names); k++) {
+        const pdr_value *value = pdr_value_get_c(other, names[k]);
+        bool is_added = value != NULL && pdr_value_get_c(one, names[k]) == NULL;
+        if (is_added && strcmp(names[k], "service_session_id") == 0)
+            is_added = pdr_value_kind(value) == PDR_NULL;
+        else if (is_added && strcmp(names[k], "state") == 0)
+            is_added = pdr_value_count(value) == 0;
+        if (is_added)
+            cli_must(pdr_value_remove(&other, pdr_str_c(names[k]), &err), &err);
+    }
     same = pdr_value_equal(one, other);
     pdr_value_free(other);
     return same;
 }
 
-/* "session /3 cannot be in a folder: why" */
-static pdr_rc fail_fit(const struct import *i, pdr_rc rc, pdr_err *err)
-{
-    char why[PDR_ERR_MESSAGE];
-
-    snprintf(why, sizeof(why), "%s", err->message);
-    snprintf(err->message, sizeof(err->message),
-             "session /%ju cannot be in the folder: %.180s", (uintmax_t)i->at,
-             why);
-    err->offset = -1; /* was in what would be written */
-    return rc;
-}
-
-/* A folder leaves out the member that a conversion keeps things in. */
-static pdr_rc drop_note(struct import *i, pdr_value **io, pdr_err *err)
-{
-    if (pdr_value_get_c(*io, "perdure") == NULL)
-        return PDR_OK;
-    i->notes++;
-    return pdr_value_remove(io, pdr_str_c("perdure"), err);
-}
-
 /* Is it there already? If not: can it be? */
-static pdr_rc compare(bool *same, struct import *i, pdr_session *session,
-                      pdr_str key, pdr_session *there, pdr_err *err)
+static pdr_rc compare_session(bool *same, struct import *i,
+                              pdr_session *session, pdr_str key,
+                              pdr_session *there, pdr_err *err)
 {
     pdr_folder_format format = (pdr_folder_format)i->from.format;
     pdr_write_report lost = {0, 0};
     pdr_value *value = NULL;
-    pdr_rc rc = pdr_session_to_value(&value, session, err);
+    char why[PDR_ERR_MESSAGE];
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK)
-        rc = drop_note(i, &value, err);
-    *same = rc == PDR_OK && is_same(value, there);
-    if (rc == PDR_OK && !*same)
-        rc = pdr_folder_check(format, key, session, err);
-    if (rc == PDR_OK && !*same && format == PDR_FOLDER_MSGPACK) {
-        rc = ses_exchange(&value, &lost, err);
-        *same = rc == PDR_OK && is_same(value, there);
+    CLI_TRY(pdr_session_to_value(&value, session, err));
+    /* A folder leaves out the member that a conversion keeps things in. */
+    if (pdr_value_get_c(value, "perdure") != NULL) {
+        i->notes++;
+        CLI_TRY(pdr_value_remove(&value, pdr_str_c("perdure"), err));
+    }
+    *same = is_same(value, there);
+    if (*same)
+        goto done;
+    CLI_TRY(pdr_folder_check(format, key, session, err));
+    if (format == PDR_FOLDER_MSGPACK) {
+        CLI_TRY(ses_exchange(&value, &lost, err));
+        *same = is_same(value, there);
     }
     if (!*same) {
         i->lost.numbers += lost.numbers;
         i->lost.strings += lost.strings;
     }
+done:
     pdr_value_free(value);
-    return rc == PDR_EINVALID || rc == PDR_ELIMIT ? fail_fit(i, rc, err) : rc;
-}
-
-static void note_there(struct import *i, pdr_str key)
-{
-    uint64_t nth = i->counts[FATE_REPLACE];
-
-    if (nth > NAMED)
-        return;
-    cli_put(&i->there, nth > 1 ? ", '" : "'");
-    cli_show_cut(&i->there, key, CLI_TEXT_LINE, 40);
-    cli_put(&i->there, "'");
+    if (rc == PDR_EINVALID || rc == PDR_ELIMIT) {
+        snprintf(why, sizeof(why), "%s", err->message);
+        snprintf(err->message, sizeof(err->message),
+                 "session /%ju cannot be in the folder: %.180s",
+                 (uintmax_t)i->at, why);
+        err->offset = -1; /* was in what would be written */
+    }
+    return rc;
 }
 
 /* What is to become of a session? */
@@ -197,60 +160,54 @@ static pdr_rc plan_session(struct import *i, pdr_session *session, pdr_str key,
     struct plan *plan = plan_at(i, i->at);
     pdr_session *old = NULL;
     bool same = false;
-    pdr_rc rc = check_key(i, session, key, err);
+    pdr_rc rc = PDR_OK;
 
-    if (rc != PDR_OK)
-        return rc;
+    CLI_TRY(check_key(i, session, key, err));
     doc_keys_add(&i->keys, key, (size_t)i->at);
     if (i->folder != NULL)
         rc = ses_folder_get(&old, &plan->generation, i->folder, key,
                             !i->dry_run, err, NULL, NULL);
     if (rc != PDR_OK && rc != PDR_ENOTFOUND) {
         i->folder_failed = true;
-        return rc;
+        goto done;
     }
     if (old == NULL)
         plan->generation = (pdr_generation){.exists = false};
-    rc = compare(&same, i, session, key, old, err);
+    CLI_TRY(compare_session(&same, i, session, key, old, err));
     plan->fate = same ? FATE_SAME : old != NULL ? FATE_REPLACE : FATE_NEW;
     i->counts[plan->fate]++;
-    if (plan->fate == FATE_REPLACE)
-        note_there(i, key);
+    if (plan->fate == FATE_REPLACE && i->counts[FATE_REPLACE] <= NAMED) {
+        cli_put(&i->there, i->counts[FATE_REPLACE] > 1 ? ", '" : "'");
+        cli_show_cut(&i->there, key, CLI_TEXT_LINE, 40);
+        cli_put(&i->there, "'");
+    }
+done:
     pdr_session_free(old);
     return rc;
 }
 
-/* The same session without white space, as the Python edition writes it: how
- * FILE was laid out says nothing about the folder. */
-static pdr_rc lay_out(pdr_session **out, pdr_session *session, pdr_err *err)
-{
-    pdr_value *value = NULL;
-    pdr_rc rc = pdr_session_to_value(&value, session, err);
-
-    if (rc == PDR_OK)
-        rc = pdr_value_compact(&value, err);
-    if (rc == PDR_OK)
-        rc = pdr_session_from_value(out, value, err);
-    pdr_value_free(value);
-    return rc;
-}
-
+/* Write a session without white space, as the Python edition does: how FILE was
+ * laid out says nothing about the folder. */
 static pdr_rc write_session(struct import *i, pdr_session *session, pdr_str key,
                             pdr_err *err)
 {
     const struct plan *plan = plan_at(i, i->at);
     pdr_session *compact = NULL;
+    pdr_value *value = NULL;
     pdr_rc rc = PDR_OK;
 
     if (plan->fate == FATE_SAME)
         return PDR_OK;
-    rc = lay_out(&compact, session, err);
-    if (rc == PDR_OK)
-        rc = pdr_folder_set(NULL, i->folder, key, &plan->generation, compact,
-                            err, NULL, NULL);
+    CLI_TRY(pdr_session_to_value(&value, session, err));
+    CLI_TRY(pdr_value_compact(&value, err));
+    CLI_TRY(pdr_session_from_value(&compact, value, err));
+    CLI_TRY(pdr_folder_set(NULL, i->folder, key, &plan->generation, compact,
+                           err, NULL, NULL));
+    i->written++;
+done:
     i->folder_failed = rc != PDR_OK;
-    i->written += rc == PDR_OK;
     pdr_session_free(compact);
+    pdr_value_free(value);
     return rc;
 }
 
@@ -270,54 +227,62 @@ static pdr_rc take_session(struct import *i, pdr_session *session,
 
 /* --- the file ------------------------------------------------------------ */
 
-static pdr_rc take_wrapper(struct import *i, const pdr_value *value,
-                           const pdr_value *name, pdr_err *err)
+/* An element that is not a bare session. */
+static pdr_rc take_value(struct import *i, const pdr_value *value,
+                         const pdr_value *name, pdr_err *err)
 {
     pdr_session_wrapper wrapper = PDR_SESSION_WRAPPER_INIT;
-    pdr_rc rc =
-        pdr_session_wrapper_from_value(&wrapper, value, NULL, err, NULL, NULL);
+    pdr_session *none = NULL;
+    pdr_rc rc = PDR_OK;
 
-    if (rc != PDR_OK)
-        return rc;
-    if (wrapper.properties != NULL && !i->drop_metadata)
-        rc = pdr_err_set(err, PDR_EINVALID, "metadata_lost",
-                         "session /%ju has metadata around it, and a folder "
-                         "has no place for that",
-                         (uintmax_t)i->at);
-    if (rc == PDR_OK)
-        rc = take_session(i, wrapper.session, name, err);
+    if (pdr_session_looks(value) == PDR_LOOKS_WRAPPER) {
+        CLI_TRY(pdr_session_wrapper_from_value(&wrapper, value, NULL, err, NULL,
+                                               NULL));
+        if (wrapper.properties != NULL && !i->drop_metadata)
+            CLI_TRY(pdr_err_set(err, PDR_EINVALID, "metadata_lost",
+                                "session /%ju has metadata around it, and a "
+                                "folder has no place for that",
+                                (uintmax_t)i->at));
+        CLI_TRY(take_session(i, wrapper.session, name, err));
+    } else if (pdr_value_kind(value) == PDR_NULL) {
+        i->counts[FATE_NONE] += !i->is_writing;
+    } else {
+        rc = pdr_session_from_value(&none, value, err);
+        pdr_session_free(none);
+        if (rc != PDR_OK)
+            ses_err_element(err, i->at);
+        if (i->wrong == NULL)
+            i->wrong = pdr_value_ref(value);
+    }
+done:
     pdr_session_wrapper_dispose(&wrapper);
     return rc;
 }
 
-static pdr_rc take_value(struct import *i, const pdr_value *value,
-                         const pdr_value *name, pdr_err *err)
+/* One reading of the file. */
+static pdr_rc read_file(struct import *i, struct cli_input *in, pdr_err *err)
 {
-    pdr_session *none = NULL;
+    bool is_piped = strcmp(i->path, "-") == 0, end = false;
+    pdr_session_reader *reader = NULL;
+    pdr_read_opts opts;
+    pdr_str text = {NULL, 0};
     pdr_rc rc = PDR_OK;
 
-    if (pdr_session_looks(value) == PDR_LOOKS_WRAPPER)
-        return take_wrapper(i, value, name, err);
-    if (pdr_value_kind(value) == PDR_NULL) {
-        i->counts[FATE_NONE] += !i->is_writing;
-        return PDR_OK;
+    if (!is_piped || i->piped.len == 0) {
+        CLI_TRY(cli_input_open(in, i->cli, i->path, err));
+        CLI_TRY(cli_form_of_input(&i->form, in, i->from.how.from, err));
+        if (is_piped)
+            CLI_TRY(cli_input_rest(&i->piped, in, &i->from.how.limits, err));
     }
-    rc = pdr_session_from_value(&none, value, err);
-    pdr_session_free(none);
-    if (rc != PDR_OK)
-        ses_err_element(err, i->at);
-    if (i->wrong == NULL)
-        i->wrong = pdr_value_ref(value);
-    return rc;
-}
-
-static pdr_rc take_all(struct import *i, pdr_session_reader *reader,
-                       pdr_err *err)
-{
-    pdr_rc rc = PDR_OK;
-    bool end = false;
-
-    while (rc == PDR_OK && !end) {
+    opts = cli_form_walk_opts(&i->form.format, &i->from.how.limits);
+    text = pdr_buf_str(&i->piped);
+    if (is_piped)
+        CLI_TRY(pdr_session_reader_new(&reader, i->form.format.codec, &opts,
+                                       true, err, pdr_read_str, &text));
+    else
+        CLI_TRY(pdr_session_reader_new(&reader, i->form.format.codec, &opts,
+                                       true, err, cli_input_some, in));
+    while (!end) {
         pdr_session *session = NULL;
         pdr_session_item item = {.value = NULL};
         rc = pdr_session_reader_next(&session, &item, &end, reader, err);
@@ -328,43 +293,12 @@ static pdr_rc take_all(struct import *i, pdr_session_reader *reader,
             rc = take_value(i, item.value, item.name, err);
         pdr_value_free(item.value);
         pdr_session_free(session);
+        if (rc != PDR_OK)
+            goto done;
     }
-    return rc;
-}
-
-static pdr_rc read_stream(struct import *i, struct cli_input *in, pdr_str text,
-                          pdr_err *err)
-{
-    const pdr_read_opts opts =
-        cli_form_walk_opts(&i->form.format, &i->from.how.limits);
-    bool is_piped = strcmp(i->path, "-") == 0;
-    pdr_session_reader *reader = NULL;
-    pdr_rc rc =
-        is_piped ? pdr_session_reader_new(&reader, i->form.format.codec, &opts,
-                                          true, err, pdr_read_str, &text)
-                 : pdr_session_reader_new(&reader, i->form.format.codec, &opts,
-                                          true, err, cli_input_some, in);
-
-    if (rc == PDR_OK)
-        rc = take_all(i, reader, err);
+done:
     pdr_session_reader_free(reader);
     return rc;
-}
-
-/* One reading of the file. */
-static pdr_rc read_file(struct import *i, struct cli_input *in, pdr_err *err)
-{
-    bool is_piped = strcmp(i->path, "-") == 0;
-    pdr_rc rc = PDR_OK;
-
-    if (!is_piped || i->piped.len == 0) {
-        rc = cli_input_open(in, i->cli, i->path, err);
-        if (rc == PDR_OK)
-            rc = cli_form_of_input(&i->form, in, i->from.how.from, err);
-        if (rc == PDR_OK && is_piped)
-            rc = cli_input_rest(&i->piped, in, &i->from.how.limits, err);
-    }
-    return rc == PDR_OK ? read_stream(i, in, pdr_buf_str(&i->piped), err) : rc;
 }
 
 /* --- both readings ------------------------------------------------------- */
@@ -415,26 +349,6 @@ static pdr_rc open_folder(struct import *i, bool create, pdr_err *err)
     return rc == PDR_ENOTFOUND && !create ? PDR_OK : rc;
 }
 
-static pdr_rc plan_all(struct import *i, struct cli_input *in, pdr_err *err)
-{
-    pdr_rc rc = open_folder(i, false, err);
-
-    if (rc == PDR_OK)
-        rc = read_file(i, in, err);
-    if (rc == PDR_OK)
-        rc = check_keys(i, err);
-    return rc == PDR_OK ? check_there(i, err) : rc;
-}
-
-static pdr_rc write_all(struct import *i, struct cli_input *in, pdr_err *err)
-{
-    pdr_rc rc = open_folder(i, true, err);
-
-    cli_input_close(in);
-    i->is_writing = true;
-    return rc == PDR_OK ? read_file(i, in, err) : rc;
-}
-
 /* --- what was done ------------------------------------------------------- */
 
 #define JSON_HOLDS "--format json can hold it; nothing was written"
@@ -472,8 +386,8 @@ static const char *hint_for(char room[SES_HINT_MAX], const struct import *i,
     return ses_hint(room, &i->from, i->wrong, err);
 }
 
-static int fail(const struct import *i, const struct cli_input *in,
-                const pdr_err *err)
+static int report_failure(const struct import *i, const struct cli_input *in,
+                          const pdr_err *err)
 {
     char room[SES_HINT_MAX];
     struct cli_about about = {
@@ -561,23 +475,31 @@ static void print_object(const struct import *i)
     pdr_builder_free(to);
 }
 
-static int run_import(struct import *i)
+static int import_into_folder(struct import *i)
 {
     struct cli_input in = {.fd = -1};
     pdr_err err = PDR_ERR_INIT;
-    pdr_rc rc = plan_all(i, &in, &err);
     int status = 0;
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK && !i->dry_run)
-        rc = write_all(i, &in, &err);
+    CLI_TRY(open_folder(i, false, &err));
+    CLI_TRY(read_file(i, &in, &err));
+    CLI_TRY(check_keys(i, &err));
+    CLI_TRY(check_there(i, &err));
+    if (!i->dry_run) {
+        i->is_writing = true;
+        cli_input_close(&in);
+        CLI_TRY(open_folder(i, true, &err));
+        CLI_TRY(read_file(i, &in, &err));
+    }
+done:
     cli_progress_end(&in.progress);
-    if (rc != PDR_OK)
-        status = fail(i, &in, &err);
-    else if (cli_is_json(i->cli))
+    if (rc != PDR_OK) {
+        status = report_failure(i, &in, &err);
+    } else if (cli_is_json(i->cli)) {
         print_object(i);
-    else if (!i->cli->quiet)
+    } else if (!i->cli->quiet) {
         print_summary(i);
-    if (rc == PDR_OK && !cli_is_json(i->cli) && !i->cli->quiet) {
         print_notes(i);
         print_lost(i);
     }
@@ -628,7 +550,7 @@ static int find_place(struct import *i)
     return 0;
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static int run_import(struct cli *cli, int argc, char **argv)
 {
     struct import i = {.cli = cli,
                        .keys = DOC_KEYS_INIT,
@@ -662,7 +584,7 @@ static int run(struct cli *cli, int argc, char **argv)
     if (status != 0)
         return status;
     if (!ses_from_is_store(&i.from))
-        return run_import(&i);
+        return import_into_folder(&i);
     how.path = i.path;
     how.replace = how.replace || i.yes;
     return ses_import_store(cli, &i.from, &how);
@@ -672,4 +594,4 @@ const struct cli_command cli_cmd_session_import = {
     .name = "session import",
     .summary = "the sessions of a file into a store or a folder",
     .usage = "[OPTIONS] FILE [--store URI] | [OPTIONS] FILE --folder DIR",
-    .run = run};
+    .run = run_import};

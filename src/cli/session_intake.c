@@ -56,7 +56,6 @@ struct intake {
     bool is_map;       /* it is an object of sessions */
     bool is_several;   /* that, an array or lines: surely elements */
     bool store_failed; /* a failure is about the store */
-    pdr_value *wrong;  /* owned; what is no session */
     /* With --id there may be one session: it waits until that is sure. */
     pdr_buf held;
     bool has_held;
@@ -114,25 +113,7 @@ static bool add_id(struct ids *ids, pdr_str text)
 
 /* --- one session --------------------------------------------------------- */
 
-static void tell(struct intake *i)
-{
-    const pdr_import_report *r = &i->report;
-
-    if (!cli_is_json(i->cli))
-        return;
-    pdr_builder_object(i->told);
-    cli_member_text(i->told, "session", r->ref.id);
-    cli_member_count(i->told, "revision", r->revision);
-    cli_member_count(i->told, "epoch", r->epoch);
-    cli_member_count(i->told, "entries", r->entries);
-    cli_member_count(i->told, "slots", r->slots);
-    cli_member_count(i->told, "properties", r->properties);
-    cli_member_count(i->told, "bytes", r->bytes);
-    cli_member_count(i->told, "commits", r->commits);
-    pdr_builder_end(i->told);
-}
-
-/* The input is what else can fail in a system. */
+/* Or is the input what failed? */
 static bool is_about_store(const pdr_err *err)
 {
     static const char *const reasons[] = {"disk_full", "in_doubt",
@@ -191,7 +172,18 @@ static pdr_rc import_one(struct intake *i, pdr_str id, pdr_err *err,
     i->sessions++;
     i->replaced += i->report.revision > 1;
     i->entries += i->report.entries;
-    tell(i);
+    if (cli_is_json(i->cli)) {
+        pdr_builder_object(i->told);
+        cli_member_text(i->told, "session", i->report.ref.id);
+        cli_member_count(i->told, "revision", i->report.revision);
+        cli_member_count(i->told, "epoch", i->report.epoch);
+        cli_member_count(i->told, "entries", i->report.entries);
+        cli_member_count(i->told, "slots", i->report.slots);
+        cli_member_count(i->told, "properties", i->report.properties);
+        cli_member_count(i->told, "bytes", i->report.bytes);
+        cli_member_count(i->told, "commits", i->report.commits);
+        pdr_builder_end(i->told);
+    }
     return PDR_OK;
 }
 
@@ -201,24 +193,6 @@ static pdr_str named_id(const struct intake *i)
 }
 
 /* --- read again ---------------------------------------------------------- */
-
-/* What is one document or several is tried as one first. */
-static pdr_rc keep_first(struct intake *i, pdr_err *err)
-{
-    pdr_rc rc = PDR_OK;
-    size_t got = 1;
-
-    while (rc == PDR_OK && got > 0 && i->kept.len < KEEP_BYTES) {
-        rc = pdr_buf_reserve(&i->kept, READ_BYTES, err);
-        if (rc == PDR_OK)
-            rc = cli_input_some(&got, i->kept.ptr + i->kept.len, READ_BYTES,
-                                err, &i->in);
-        if (rc == PDR_OK)
-            i->kept.len += got;
-    }
-    i->has_all = got == 0;
-    return rc;
-}
 
 /* What is kept, then the rest; `arg` is the struct intake. */
 static pdr_rc read_again(size_t *got, void *into, size_t cap, pdr_err *err,
@@ -253,82 +227,58 @@ static pdr_rc import_text(struct intake *i, pdr_str id, pdr_str text,
     return rc;
 }
 
-/* The id under which a store would have it; none for a state document. */
-static void put_own_id(pdr_buf *out, const pdr_value *value)
-{
-    pdr_session *session = ses_session_in(value);
-
-    if (session == NULL)
-        return;
-    ses_put_durable_id(out, session);
-    if (out->len == 0)
-        cli_must(pdr_buf_append(out, pdr_session_id(session), NULL), NULL);
-    pdr_session_free(session);
-}
-
-/* The second one would be refused, or replace the first. */
-static pdr_rc check_twice(struct intake *i, pdr_str name,
-                          const pdr_value *value, pdr_err *err)
+/* The second session of an id would be refused, or replace the first. An id is
+ * the name in an object of sessions, else the session's own; a state document
+ * has none. */
+static pdr_rc check_twice(struct intake *i, pdr_str id, const pdr_value *value,
+                          pdr_err *err)
 {
     pdr_buf own = PDR_BUF_INIT(SIZE_MAX), shown = PDR_BUF_INIT(SIZE_MAX);
+    pdr_session *session = id.ptr == NULL ? ses_session_in(value) : NULL;
     pdr_rc rc = PDR_OK;
 
-    if (name.ptr == NULL) {
-        put_own_id(&own, value);
-        name = pdr_buf_str(&own);
+    if (session != NULL) {
+        ses_put_durable_id(&own, session);
+        if (own.len == 0)
+            cli_must(pdr_buf_append(&own, pdr_session_id(session), NULL), NULL);
+        id = pdr_buf_str(&own);
     }
-    if (name.len > 0 && !add_id(&i->ids, name)) {
-        cli_show_cut(&shown, name, CLI_TEXT_LINE, 80);
+    if (id.len > 0 && !add_id(&i->ids, id)) {
+        cli_show_cut(&shown, id, CLI_TEXT_LINE, 80);
         rc = pdr_err_set(err, PDR_EINVALID, "key_twice",
                          "id '%.*s' stands twice in the file, the second time "
                          "at /%ju",
                          (int)shown.len, shown.ptr, (uintmax_t)i->at);
     }
+    pdr_session_free(session);
     pdr_buf_dispose(&shown);
     pdr_buf_dispose(&own);
     return rc;
 }
 
-static bool is_document(const pdr_value *value)
+/* Keep the one that --id names; what is not a session says what it looks like.
+ */
+static pdr_rc hold_text(struct intake *i, const pdr_value *value, pdr_str text,
+                        pdr_err *err)
 {
     pdr_looks looks = pdr_session_looks(value);
-
-    return looks == PDR_LOOKS_SESSION || looks == PDR_LOOKS_WRAPPER ||
-           looks == PDR_LOOKS_STATE;
-}
-
-/* Keep the one that --id names; what is none tells what it looks like. */
-static pdr_rc hold(struct intake *i, const pdr_value *value, pdr_str text,
-                   pdr_err *err)
-{
     pdr_session *none = NULL;
     pdr_rc rc = PDR_OK;
 
-    if (!is_document(value)) {
-        rc = pdr_session_from_value(&none, value, err);
-        pdr_session_free(none);
-    }
-    if (rc != PDR_OK)
-        return rc;
+    if (looks != PDR_LOOKS_SESSION && looks != PDR_LOOKS_WRAPPER &&
+        looks != PDR_LOOKS_STATE)
+        CLI_TRY(pdr_session_from_value(&none, value, err));
     if (i->has_held)
-        return pdr_err_set(err, PDR_EINVALID, "several_sessions",
-                           "there are several sessions, and --id names one");
+        CLI_TRY(pdr_err_set(err, PDR_EINVALID, "several_sessions",
+                            "there are several sessions, and --id names one"));
     i->has_held = true;
-    return pdr_buf_append(&i->held, text, err);
+    CLI_TRY(pdr_buf_append(&i->held, text, err));
+done:
+    pdr_session_free(none);
+    return rc;
 }
 
 /* Import one element, or hold it. */
-static pdr_rc take_text(struct intake *i, const pdr_value *value, pdr_str id,
-                        pdr_str text, pdr_err *err)
-{
-    pdr_rc rc = PDR_OK;
-
-    if (i->how->id != NULL)
-        return hold(i, value, text, err);
-    rc = check_twice(i, id, value, err);
-    return rc == PDR_OK ? import_text(i, id, text, err) : rc;
-}
-
 static pdr_rc take_value(struct intake *i, const pdr_value *value,
                          const pdr_value *name, pdr_err *err)
 {
@@ -344,9 +294,13 @@ static pdr_rc take_value(struct intake *i, const pdr_value *value,
         raw = doc_json(value, &text);
     if (name != NULL)
         id = doc_text(name, &scratch);
-    rc = take_text(i, value, id, raw, err);
-    if (rc != PDR_OK && i->wrong == NULL)
-        i->wrong = pdr_value_ref(value);
+    if (i->how->id != NULL) {
+        CLI_TRY(hold_text(i, value, raw, err));
+    } else {
+        CLI_TRY(check_twice(i, id, value, err));
+        CLI_TRY(import_text(i, id, raw, err));
+    }
+done:
     pdr_buf_dispose(&scratch);
     pdr_buf_dispose(&text);
     return rc;
@@ -361,28 +315,12 @@ static pdr_rc take_item(struct intake *i, pdr_session *session,
     i->at = item->index;
     i->is_map = i->is_map || item->name != NULL;
     i->is_several = i->is_several || i->is_map;
-    if (session == NULL)
-        return take_value(i, item->value, item->name, err);
-    rc = pdr_session_to_value(&document, session, err);
-    if (rc == PDR_OK)
-        rc = take_value(i, document, item->name, err);
+    if (session != NULL)
+        CLI_TRY(pdr_session_to_value(&document, session, err));
+    CLI_TRY(take_value(i, session != NULL ? document : item->value, item->name,
+                       err));
+done:
     pdr_value_free(document);
-    return rc;
-}
-
-/* What is long is taken apart only if it is an object of sessions: anything
- * else the reader would take whole, and that is what must not be. */
-static pdr_rc look_ahead(struct intake *i, pdr_session_reader *reader,
-                         pdr_err *err)
-{
-    pdr_rc rc = PDR_OK;
-
-    if (!i->is_long)
-        return PDR_OK;
-    rc = pdr_session_reader_look(&i->is_map, reader, err);
-    if (rc == PDR_OK && !i->is_map)
-        rc = pdr_err_set(err, PDR_EINVALID, "session_unknown_shape",
-                         "this is no object of sessions");
     return rc;
 }
 
@@ -392,13 +330,19 @@ static pdr_rc take_apart(struct intake *i, pdr_err *err)
         cli_form_walk_opts(&i->form.format, &i->from->how.limits);
     pdr_session_reader *reader = NULL;
     bool end = false;
-    pdr_rc rc = pdr_session_reader_new(&reader, i->form.format.codec, &opts,
-                                       true, err, read_again, i);
+    pdr_rc rc = PDR_OK;
 
     i->is_apart = true;
-    if (rc == PDR_OK)
-        rc = look_ahead(i, reader, err);
-    while (rc == PDR_OK && !end) {
+    CLI_TRY(pdr_session_reader_new(&reader, i->form.format.codec, &opts, true,
+                                   err, read_again, i));
+    /* What is long is taken apart only if it is an object of sessions: the
+     * reader would take anything else whole, and that is what must not be. */
+    if (i->is_long)
+        CLI_TRY(pdr_session_reader_look(&i->is_map, reader, err));
+    if (i->is_long && !i->is_map)
+        CLI_TRY(pdr_err_set(err, PDR_EINVALID, "session_unknown_shape",
+                            "this is not an object of sessions"));
+    while (!end) {
         pdr_session *session = NULL;
         pdr_session_item item = {.value = NULL};
         rc = pdr_session_reader_next(&session, &item, &end, reader, err);
@@ -406,19 +350,22 @@ static pdr_rc take_apart(struct intake *i, pdr_err *err)
             rc = take_item(i, session, &item, err);
         pdr_value_free(item.value);
         pdr_session_free(session);
+        if (rc != PDR_OK)
+            goto done;
     }
+    if (i->has_held)
+        CLI_TRY(import_text(i, named_id(i), pdr_buf_str(&i->held), err));
+    else if (i->how->id != NULL)
+        CLI_TRY(pdr_err_set(err, PDR_EINVALID, "no_session_here",
+                            "there is no session in it"));
+done:
     pdr_session_reader_free(reader);
-    if (rc == PDR_OK && i->has_held)
-        rc = import_text(i, named_id(i), pdr_buf_str(&i->held), err);
-    else if (rc == PDR_OK && i->how->id != NULL)
-        rc = pdr_err_set(err, PDR_EINVALID, "no_session_here",
-                         "there is no session in it");
     return rc;
 }
 
 /* --- the file ------------------------------------------------------------ */
 
-/* The first byte that is no white space; NUL if there is none. */
+/* The first byte that is not white space; NUL if there is none. */
 static char first_mark(pdr_str text)
 {
     size_t at = 0;
@@ -428,33 +375,9 @@ static char first_mark(pdr_str text)
     return at < text.len ? text.ptr[at] : '\0';
 }
 
-/* Does it begin like one object of JSON, as far as a first look tells? White
- * space in front of it comes back, too, so it may be longer than that. */
-static bool may_be_object(struct intake *i, pdr_err *err)
-{
-    char mark = '\0';
-
-    if (!ses_store_speaks(&i->form.format) ||
-        cli_form_is_sequence(&i->form.format) ||
-        cli_input_peek(&i->in, err) != PDR_OK)
-        return false;
-    mark = first_mark(pdr_str_n(i->in.first, i->in.first_len));
-    i->is_several = mark == '[';
-    return mark == '{' || mark == '\0';
-}
-
-static pdr_rc open_file(struct intake *i, pdr_err *err)
-{
-    pdr_rc rc = cli_input_open(&i->in, i->cli, i->how->path, err);
-
-    if (rc == PDR_OK)
-        rc = cli_form_of_input(&i->form, &i->in, i->from->how.from, err);
-    return rc;
-}
-
-/* An object may also be one of sessions by name. That it was none as a whole is
- * what is told if it is not that either. What the library read further than its
- * first look was a session, and is none of them. */
+/* An object may also be one of sessions by name. If it is not, the failure that
+ * it had as a whole is reported. What the library read further than its first
+ * look was a session, and not one of these. */
 static pdr_rc try_map(struct intake *i, pdr_rc rc, pdr_err *err)
 {
     pdr_err own = PDR_ERR_INIT;
@@ -475,37 +398,51 @@ static pdr_rc try_map(struct intake *i, pdr_rc rc, pdr_err *err)
     return now;
 }
 
+/* What may be one document or several is tried as one first, and so much of it
+ * is kept that it can be read again. White space in front of a document comes
+ * back, too, so it may be longer than a first look. */
 static pdr_rc import_file(struct intake *i, pdr_err *err)
 {
-    pdr_rc rc = open_file(i, err);
+    bool is_json = false;
+    char mark = '\0';
+    size_t got = 1;
+    pdr_rc rc = PDR_OK;
 
-    if (rc != PDR_OK)
-        return rc;
-    if (!may_be_object(i, err))
+    CLI_TRY(cli_input_open(&i->in, i->cli, i->how->path, err));
+    CLI_TRY(cli_form_of_input(&i->form, &i->in, i->from->how.from, err));
+    is_json = ses_store_speaks(&i->form.format) &&
+              !cli_form_is_sequence(&i->form.format) &&
+              cli_input_peek(&i->in, err) == PDR_OK;
+    if (!is_json)
         return take_apart(i, err);
-    rc = keep_first(i, err);
-    if (rc != PDR_OK)
-        return rc;
+    mark = first_mark(pdr_str_n(i->in.first, i->in.first_len));
+    i->is_several = mark == '[';
+    if (mark != '{' && mark != '\0')
+        return take_apart(i, err);
+    while (got > 0 && i->kept.len < KEEP_BYTES) {
+        CLI_TRY(pdr_buf_reserve(&i->kept, READ_BYTES, err));
+        CLI_TRY(cli_input_some(&got, i->kept.ptr + i->kept.len, READ_BYTES, err,
+                               &i->in));
+        i->kept.len += got;
+    }
+    i->has_all = got == 0;
     if (first_mark(pdr_buf_str(&i->kept)) != '{')
         return take_apart(i, err);
     rc = import_one(i, named_id(i), err, read_again, i);
     return rc == PDR_OK ? rc : try_map(i, rc, err);
+done:
+    return rc;
 }
 
 /* --- what was done ------------------------------------------------------- */
 
-/* Did somebody ask for fewer levels than a store takes? What is one document is
- * read by the library, which does not care. */
-static bool is_shallow(const struct intake *i)
-{
-    uint64_t levels = i->from->how.limits.max_depth;
-
-    return i->is_apart && levels > 0 && levels < 128;
-}
-
 static const char *hint_for(char room[SES_HINT_MAX], const struct intake *i,
                             const pdr_err *err)
 {
+    /* Who asked for fewer levels than a store takes? What is one document is
+     * read by the library, which does not care. */
+    uint64_t levels = i->from->how.limits.max_depth;
+    bool is_shallow = i->is_apart && levels > 0 && levels < 128;
     char done[64] = "";
 
     if (i->sessions > 0)
@@ -513,7 +450,7 @@ static const char *hint_for(char room[SES_HINT_MAX], const struct intake *i,
                  (uintmax_t)i->sessions, i->sessions == 1 ? "was" : "were");
     if (strcmp(err->reason, "session_exists") == 0)
         snprintf(room, SES_HINT_MAX, "--replace takes its place%s", done);
-    else if (strcmp(err->reason, "too_deep") == 0 && !is_shallow(i))
+    else if (strcmp(err->reason, "too_deep") == 0 && !is_shallow)
         snprintf(room, SES_HINT_MAX,
                  "a store keeps documents of up to 128 levels%s", done);
     else if (strcmp(err->reason, "no_session_id") == 0 && i->is_apart)
@@ -542,7 +479,7 @@ static const char *hint_for(char room[SES_HINT_MAX], const struct intake *i,
     return room;
 }
 
-static int fail(const struct intake *i, const pdr_err *err)
+static int report_failure(const struct intake *i, const pdr_err *err)
 {
     char room[SES_HINT_MAX];
     struct cli_about about = {.name = cli_input_name(i->how->path),
@@ -639,7 +576,7 @@ int ses_import_store(struct cli *cli, const struct ses_from *from,
     rc = import_file(&i, &err);
     cli_progress_end(&i.in.progress);
     if (rc != PDR_OK)
-        status = fail(&i, &err);
+        status = report_failure(&i, &err);
     else if (cli_is_json(cli))
         print_object(&i);
     else if (!cli->quiet)
@@ -647,7 +584,6 @@ int ses_import_store(struct cli *cli, const struct ses_from *from,
     cli_input_close(&i.in);
     pdr_store_close(i.store);
     pdr_builder_free(i.told);
-    pdr_value_free(i.wrong);
     pdr_buf_dispose(&i.held);
     pdr_buf_dispose(&i.kept);
     pdr_buf_dispose(&i.id);
