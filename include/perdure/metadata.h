@@ -216,7 +216,7 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_session_wrapper_to_value(
  *                    failure.
  * @param[out] count  how many.
  * @return as pdr_session_wrapper_from_value(), with the index in text and path;
- *         PDR_EINVALID (reason "wrong_kind") for what is no array.
+ *         PDR_EINVALID (reason "wrong_kind") for what is not an array.
  * @thread any @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_session_wrappers_from_value(
     pdr_session_wrapper **out, size_t *count, const pdr_value *value,

@@ -38,7 +38,7 @@ struct pdr__skeleton {
 };
 
 void pdr__skeleton_dispose(struct pdr__skeleton *skeleton);
-/* The next event of a walk, with the containers open behind it. Fails with
+/* The next event of a walk, with the containers open after it. Fails with
  * NO_MEMORY. */
 PDR_MUST_CHECK pdr_rc pdr__skeleton_feed(struct pdr__skeleton *skeleton,
                                          pdr_event event,
@@ -74,9 +74,9 @@ struct pdr__layout {
     size_t count;
     size_t session;      /* spot whose object is the session */
     size_t document;     /* spot of the state document, or PDR_NO_SPOT */
-    size_t behind;       /* spot that is never there: something else has its
-                            name, and it goes behind; or PDR_NO_SPOT */
-    bool wrapped;        /* the session stands in a wrapper */
+    size_t absent;       /* spot that is never there: something else has its
+                            name, and it comes last; or PDR_NO_SPOT */
+    bool wrapped;        /* the session is in a wrapper */
     pdr_row_shape shape; /* of its entries */
 };
 
@@ -120,12 +120,12 @@ size_t pdr__layout_only(const struct pdr__layout *layout, size_t parent);
 struct pdr__source {
     pdr_read_fn fn; /* the caller's */
     void *arg;
-    bool bare_tokens; /* may stand in it */
+    bool bare_tokens; /* may be in it */
     uint64_t bytes;   /* that it gave */
     pdr_buf ahead;    /* the first of them */
     bool whole;       /* these are all */
     bool looking;     /* only these are walked over */
-    bool cut;         /* and there is more behind them */
+    bool cut;         /* and there is more after them */
     size_t given;     /* of them, to this walk */
 
     pdr_walk *walk;        /* owned */
@@ -134,7 +134,7 @@ struct pdr__source {
     /* The last event. */
     pdr_event event;
     const pdr_value *value; /* of a name or scalar; borrowed */
-    size_t depth;           /* open containers behind it */
+    size_t depth;           /* open containers after it */
     int64_t begin, end;     /* its bytes; of a name with its colon */
 };
 

@@ -270,7 +270,7 @@ static void add_thread(struct pdr__layout *l, const pdr_value *session,
     }
     add_list(l, l->session, best, "messages");
     if (most == 0)
-        l->behind = spot;
+        l->absent = spot;
 }
 
 static void add_session(struct pdr__layout *l, const pdr_value *value,
@@ -319,13 +319,13 @@ void pdr__layout_every(struct pdr__layout *layout)
         add_state(l, levels[k]);
         add_bundle(l, levels[k]);
     }
-    l->behind = PDR_NO_SPOT;
+    l->absent = PDR_NO_SPOT;
 }
 
 bool pdr__layout_equal(const struct pdr__layout *a, const struct pdr__layout *b)
 {
     if (a->count != b->count || a->session != b->session ||
-        a->document != b->document || a->behind != b->behind ||
+        a->document != b->document || a->absent != b->absent ||
         a->shape != b->shape)
         return false;
     for (size_t i = 1; i < a->count; i++) {
@@ -341,7 +341,7 @@ size_t pdr__layout_child(const struct pdr__layout *layout, size_t parent,
                          const pdr_value *name)
 {
     for (size_t i = 1; i < layout->count; i++) {
-        if (layout->spots[i].parent == parent && i != layout->behind &&
+        if (layout->spots[i].parent == parent && i != layout->absent &&
             pdr_value_text_is(name, pdr_str_c(layout->spots[i].name)))
             return i;
     }
@@ -451,7 +451,7 @@ pdr_rc pdr__recognise(struct pdr__layout *layout, struct pdr__about *about,
 
     memset(l, 0, sizeof(*l));
     l->document = PDR_NO_SPOT;
-    l->behind = PDR_NO_SPOT;
+    l->absent = PDR_NO_SPOT;
     l->session = add_spot(l, PDR_SPOT_OBJECT, PDR_NO_SPOT, "");
     /* As src/metadata/wrapper.c: what looks like a session is one. */
     l->wrapped =

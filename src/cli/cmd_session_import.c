@@ -423,7 +423,7 @@ static void print_notes(const struct import *i)
                 i->notes == 1 ? " has" : "s have");
 }
 
-/* To Python, 1.00 is no integer and 1 is one. */
+/* To Python, 1 is an integer and 1.00 is not. */
 static void print_lost(const struct import *i)
 {
     pdr_buf line = PDR_BUF_INIT(SIZE_MAX);

@@ -42,8 +42,8 @@ struct intake {
     struct cli_form form;
     pdr_buf kept;             /* the first bytes of one document */
     size_t again;             /* of them, how many were read again */
-    bool has_all;             /* there is nothing behind them */
-    bool is_past;             /* bytes behind them were read */
+    bool has_all;             /* there is nothing after them */
+    bool is_past;             /* bytes after them were read */
     bool is_long;             /* too long to be taken whole, to find out */
     bool is_new;              /* the store is not there yet */
     pdr_import_report report; /* of the last session, */
