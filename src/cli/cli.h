@@ -16,14 +16,6 @@
 
 #include <perdure.h>
 
-/* A step that fails leaves through `done`, in functions that have an `rc`. */
-#define CLI_TRY(call)     \
-    do {                  \
-        rc = (call);      \
-        if (rc != PDR_OK) \
-            goto done;    \
-    } while (0)
-
 #define CLI_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* A step that fails leaves through `done`: the normal way reads straight down.
