@@ -37,63 +37,72 @@
 #include "vfs.h"
 
 /* A connection that sees the main file and no WAL, and no sums either: another
- * program may have written it. NULL: it cannot be opened (I2). */
+ * program may have written it. NULL: the file is damaged, or not a database
+ * (I2). Any other failure says nothing about the file, and ends the claim. */
 static pdr_rc open_main(sqlite3 **out, struct pdr__sqlite *store, pdr_err *err)
 {
     bool alone = store->alone;
+    pdr_err why = PDR_ERR_INIT;
     pdr_rc rc = PDR_OK;
 
     store->alone = store->without_sums = store->vfs.without_sums = true;
-    rc = pdr__sqlite_connect(out, store, true, err);
+    rc = pdr__sqlite_connect(out, store, true, &why);
     store->alone = alone;
     store->without_sums = store->vfs.without_sums = false;
-    return rc == PDR_ENOMEM ? rc : PDR_OK;
+    return rc == PDR_OK || rc == PDR_ECORRUPT || rc == PDR_EINVALID
+               ? PDR_OK
+               : pdr__err_pass(err, &why);
 }
 
-static uint32_t read_mark(sqlite3 *db)
+/* I2. The digest says whether the row is one that was written. A store of an
+ * older version, or none, has no id: zeros. `is_known` is false if the file is
+ * damaged there. */
+static pdr_rc read_main(struct pdr__store_row *out, bool *is_known,
+                        const struct pdr__sqlite *store, sqlite3 *db,
+                        pdr_err *err)
 {
-    sqlite3_stmt *stmt = NULL;
-    uint32_t mark = 0;
-
-    if (sqlite3_prepare_v2(db, "PRAGMA user_version", -1, &stmt, NULL) ==
-            SQLITE_OK &&
-        sqlite3_step(stmt) == SQLITE_ROW)
-        mark = (uint32_t)sqlite3_column_int(stmt, 0);
-    (void)sqlite3_finalize(stmt);
-    return mark;
-}
-
-/* I2. The digest tells whether the row is one that was written. A store of an
- * older version, or none, has no id: zeros. False: nobody knows. */
-static bool read_main(struct pdr__store_row *out,
-                      const struct pdr__sqlite *store, sqlite3 *db)
-{
+    static const char what[] = "reading whose file it is";
     const struct pdr__sqlite probe = {.base = store->base, .schema = 3};
-    sqlite3_stmt *stmt = NULL;
+    sqlite3_stmt *row = NULL, *mark = NULL;
+    pdr_err why = PDR_ERR_INIT;
     pdr_digest wanted;
-    bool is_whole = false;
+    pdr_rc rc = PDR_OK;
     int code = sqlite3_prepare_v2(
         db, "SELECT number,created,generation,id,digest FROM store WHERE one=1",
-        -1, &stmt, NULL);
+        -1, &row, NULL);
 
     memset(out, 0, sizeof(*out));
-    if (code == SQLITE_ERROR)
-        return true;
+    *is_known = code == SQLITE_ERROR;
+    if (*is_known)
+        return PDR_OK;
     if (code == SQLITE_OK)
-        code = sqlite3_step(stmt);
-    if (code == SQLITE_ROW && sqlite3_column_bytes(stmt, 3) == PDR_STORE_ID &&
-        sqlite3_column_bytes(stmt, 4) == PDR_DIGEST_BYTES) {
-        out->number = (uint64_t)sqlite3_column_int64(stmt, 0);
-        out->created_ms = sqlite3_column_int64(stmt, 1);
-        out->generation = (uint64_t)sqlite3_column_int64(stmt, 2);
-        out->mark = read_mark(db);
-        memcpy(out->id, sqlite3_column_blob(stmt, 3), PDR_STORE_ID);
-        is_whole =
-            pdr__schema_seal(wanted, &probe, out, NULL) == PDR_OK &&
-            memcmp(wanted, sqlite3_column_blob(stmt, 4), sizeof(wanted)) == 0;
+        code = sqlite3_step(row);
+    if (code == SQLITE_ROW && sqlite3_column_bytes(row, 3) == PDR_STORE_ID &&
+        sqlite3_column_bytes(row, 4) == PDR_DIGEST_BYTES) {
+        code = sqlite3_prepare_v2(db, "PRAGMA user_version", -1, &mark, NULL);
+        if (code == SQLITE_OK)
+            code = sqlite3_step(mark);
+        if (code == SQLITE_ROW) {
+            out->number = (uint64_t)sqlite3_column_int64(row, 0);
+            out->created_ms = sqlite3_column_int64(row, 1);
+            out->generation = (uint64_t)sqlite3_column_int64(row, 2);
+            out->mark = (uint32_t)sqlite3_column_int(mark, 0);
+            memcpy(out->id, sqlite3_column_blob(row, 3), PDR_STORE_ID);
+            PDR_TRY(pdr__schema_seal(wanted, &probe, out, err));
+            *is_known = memcmp(wanted, sqlite3_column_blob(row, 4),
+                               sizeof(wanted)) == 0;
+        }
     }
-    (void)sqlite3_finalize(stmt);
-    return is_whole;
+    if (code != SQLITE_ROW && code != SQLITE_DONE) {
+        rc = pdr__sqlite_fail(&why, db, code, what);
+        rc = rc == PDR_ECORRUPT || rc == PDR_EINVALID
+                 ? PDR_OK
+                 : pdr__err_pass(err, &why);
+    }
+done:
+    (void)sqlite3_finalize(mark);
+    (void)sqlite3_finalize(row);
+    return rc;
 }
 
 /* Did another program write the last page of the WAL into the main file? Then
@@ -231,8 +240,8 @@ pdr_rc pdr__claim(struct pdr__sqlite *store, pdr_err *err)
 {
     struct pdr__note note;
     struct pdr__store_row row;
-    bool is_gone = false, has_frames = false, is_other = false,
-         is_copied = false;
+    bool is_gone = false, has_frames = false, is_known = false;
+    bool is_other = false, is_copied = false;
     sqlite3 *db = NULL;
     pdr_rc rc = PDR_OK;
 
@@ -249,12 +258,14 @@ pdr_rc pdr__claim(struct pdr__sqlite *store, pdr_err *err)
 
     PDR_TRY(open_main(&db, store, err));
     if (db != NULL) {
-        is_other = read_main(&row, store, db) &&
+        PDR_TRY(read_main(&row, &is_known, store, db, err));
+        is_other = is_known &&
                    (memcmp(row.id, note.id, PDR_STORE_ID) != 0 ||
                     row.mark != note.mark || row.generation < note.generation);
         is_copied = is_gone && !is_other && has_foreign_page(db, note.end.page);
     }
     (void)sqlite3_close(db);
+    db = NULL;
     if (is_other && has_frames)
         rc = refuse_other(store, err);
     else if (is_copied)
@@ -263,5 +274,6 @@ pdr_rc pdr__claim(struct pdr__sqlite *store, pdr_err *err)
     else if (is_gone && !is_other)
         rc = refuse_gone(store, err);
 done:
+    (void)sqlite3_close(db);
     return rc;
 }

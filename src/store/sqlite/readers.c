@@ -151,11 +151,21 @@ void pdr__reader_give(struct pdr__sqlite *store, struct pdr__reader *reader)
 {
     struct pdr__readers *pool = &store->readers;
 
+    bool is_open = false;
+
     if (reader == NULL)
         return;
+    /* One whose moment could not be ended would show it for ever (I1). */
+    is_open = sqlite3_get_autocommit(reader->db) != 0;
+    if (!is_open)
+        close_reader(reader);
     pthread_mutex_lock(&pool->lock);
-    reader->next = pool->idle;
-    pool->idle = reader;
+    if (is_open) {
+        reader->next = pool->idle;
+        pool->idle = reader;
+    } else {
+        pool->open--;
+    }
     pthread_cond_signal(&pool->given);
     pthread_mutex_unlock(&pool->lock);
 }

@@ -10,6 +10,7 @@
 #include "fail_each.h"
 #include "processes.h"
 #include "sqlite/vfs.h"
+#include "sqlite_memory.h"
 
 #define COMMITS 3
 
@@ -507,4 +508,100 @@ TEST(claim, takes_over_again_after_any_file_operation_that_failed)
 
     fail_each(&deed, &trial, 7);
     ASSERT(trial.refused > 10);
+}
+
+/* --- a failure is no proof -------------------------------------------------
+ */
+
+/* A backup in the place of its store, beside the WAL of that. */
+static void prepare_other(void *arg)
+{
+    struct trial *trial = arg;
+    pdr_store *store = NULL;
+    char backup[600];
+
+    make(&trial->room);
+    store = store_open(&trial->room, "");
+    snprintf(backup, sizeof(backup), "%s",
+             room_path(&trial->room, "backup.db"));
+    ASSERT_RC(PDR_OK,
+              pdr_store_backup(NULL, store, backup, false, NULL, NULL, NULL));
+    pdr_store_close(store);
+    commit_and_die(&trial->room, 1 + COMMITS, 1);
+    copy_file(&trial->room, "backup.db", "s.db");
+}
+
+static void check_other(void *arg, const struct fail_run *run)
+{
+    struct trial *trial = arg;
+
+    pdr_store_close(trial->store);
+    trial->store = NULL;
+    if (run->rc == PDR_OK)
+        fail_msg("%s: opened with the WAL of another file", run->what);
+    check_refused(&trial->room, "rm 's.db-wal' 's.db-lock'");
+    room_leave(&trial->room);
+}
+
+TEST(claim, never_opens_a_backup_beside_the_wal_of_its_store)
+{
+    static const struct fail_deed deed = {prepare_other, act, check_other};
+    struct trial trial = {.store = NULL};
+
+    fail_each(&deed, &trial, 5);
+}
+
+static pdr_rc act_plain(void *arg, pdr_err *err)
+{
+    struct trial *trial = arg;
+
+    return pdr_store_open(&trial->store, store_uri(&trial->room, "s.db", ""),
+                          err);
+}
+
+TEST(claim, never_opens_a_backup_beside_the_wal_without_memory)
+{
+    static const struct fail_deed deed = {prepare_other, act_plain,
+                                          check_other};
+    struct trial trial = {.store = NULL};
+
+    sqlite_memory_enter();
+    sqlite_memory_each(&deed, &trial, 29);
+}
+
+static void prepare_killed(void *arg)
+{
+    struct trial *trial = arg;
+
+    make(&trial->room);
+}
+
+static void check_killed(void *arg, const struct fail_run *run)
+{
+    struct trial *trial = arg;
+
+    pdr_store_close(trial->store);
+    trial->store = NULL;
+    if (run->rc == PDR_ECORRUPT)
+        fail_msg("%s: %s", run->what, run->err.message);
+    check_opens(&trial->room, 1 + COMMITS);
+    room_leave(&trial->room);
+}
+
+TEST(claim, blames_no_file_for_an_operation_that_failed)
+{
+    static const struct fail_deed deed = {prepare_killed, act, check_killed};
+    struct trial trial = {.store = NULL};
+
+    fail_each(&deed, &trial, 5);
+}
+
+TEST(claim, blames_no_file_for_a_lack_of_memory)
+{
+    static const struct fail_deed deed = {prepare_killed, act_plain,
+                                          check_killed};
+    struct trial trial = {.store = NULL};
+
+    sqlite_memory_enter();
+    sqlite_memory_each(&deed, &trial, 29);
 }

@@ -1,7 +1,7 @@
 /* SQLite has memory of its own, and that runs out, too. Each deed on a store is
  * done while one of SQLite's allocations fails, or all from one on: it is
- * refused for that reason and no other, nothing has changed, and it can be done
- * as soon as there is memory again. */
+ * refused for that reason and no other, nothing has changed, and the same
+ * handle can do it as soon as there is memory again. */
 #include "sqlite_memory.h"
 
 #include <sys/stat.h>
@@ -19,7 +19,6 @@ struct deed {
     pdr_rc (*act)(struct lack *lack, pdr_err *err);
     bool is_old;        /* the store is of version 1 */
     const char *opened; /* how, before it; NULL: it is not */
-    bool reopens;       /* and is again, behind a trial that was refused */
     size_t step;        /* every so many allocations; 0: each one */
 };
 
@@ -130,8 +129,6 @@ static void act_again(struct lack *lack, const struct fail_run *run)
     if (strcmp(run->err.reason, "no_memory") != 0 &&
         strcmp(run->err.reason, "file_failed") != 0)
         fail_msg("%s: %s: %s", run->what, run->err.reason, run->err.message);
-    if (lack->deed->reopens)
-        stock_reopen(&lack->stock, lack->deed->opened);
     if (act(lack, &err) != PDR_OK)
         fail_msg("%s, then none, and yet: %s", run->what, err.message);
 }
@@ -380,8 +377,7 @@ static pdr_rc read_lists(struct lack *lack, pdr_err *err)
 
 TEST(sqlite_read, can_be_done_again_after_a_lack_of_memory)
 {
-    lack_each(&(struct deed){
-        .act = read_all, .opened = "", .step = 47, .reopens = true});
+    lack_each(&(struct deed){.act = read_all, .opened = "", .step = 47});
 }
 
 TEST(sqlite_list, can_be_done_again_after_a_lack_of_memory)
@@ -403,8 +399,7 @@ static pdr_rc tell_of_itself(struct lack *lack, pdr_err *err)
 
 TEST(sqlite_info, can_be_done_again_after_a_lack_of_memory)
 {
-    lack_each(&(struct deed){
-        .act = tell_of_itself, .opened = "", .step = 11, .reopens = true});
+    lack_each(&(struct deed){.act = tell_of_itself, .opened = "", .step = 7});
 }
 
 /* --- keeping house ------------------------------------------------------- */
@@ -443,8 +438,7 @@ static pdr_rc back_up(struct lack *lack, pdr_err *err)
 
 TEST(sqlite_verify, can_be_done_again_after_a_lack_of_memory)
 {
-    lack_each(&(struct deed){
-        .act = verify, .opened = "", .step = 127, .reopens = true});
+    lack_each(&(struct deed){.act = verify, .opened = "", .step = 127});
 }
 
 TEST(sqlite_sweep, can_be_done_again_after_a_lack_of_memory)
@@ -483,6 +477,5 @@ TEST(sqlite_read_of_version_1, can_be_done_again_after_a_lack_of_memory)
     lack_each(&(struct deed){.act = tell_of_itself,
                              .is_old = true,
                              .opened = "?mode=ro",
-                             .step = 31,
-                             .reopens = true});
+                             .step = 31});
 }
