@@ -1,5 +1,6 @@
 """The programs in examples/ that work on sessions, as a user runs them.
-Usage: examples.py EXAMPLE-SAVE EXAMPLE-PROVIDER EXAMPLE-STORE EXAMPLE-ARCHIVE"""
+Usage: examples.py EXAMPLE-SAVE EXAMPLE-PROVIDER EXAMPLE-STORE EXAMPLE-ARCHIVE
+EXAMPLE-AGENT"""
 import json
 import os
 import sys
@@ -8,8 +9,8 @@ from harness import Tests, record, run
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
-SAVE, PROVIDER, STORE, ARCHIVE = (
-    os.path.abspath(path) for path in sys.argv[1:5])
+SAVE, PROVIDER, STORE, ARCHIVE, AGENT = (
+    os.path.abspath(path) for path in sys.argv[1:6])
 tests = Tests("examples")
 
 
@@ -138,6 +139,27 @@ def _():
     assert result.status != 0 and b"note.txt" in result.err, result
     assert read("note.txt") == b"no store\n" * 100
     assert run([STORE]).status == 2
+
+
+# --- agent -------------------------------------------------------------------
+
+@tests.test("example agent: calls its tool, and goes on in the next process")
+def _():
+    write("replies.json", json.dumps({"replies": [
+        {"after": "add", "text": ["That is ", "{result}."]},
+        {"user": "sum", "calls": [
+            {"name": "add", "arguments": {"a": 40, "b": 2}}]},
+        {"text": "You said: {user}"}]}))
+    expect(run([AGENT, "desk.db", "replies.json", "The sum?"]), 0,
+           "That is 42.\n")
+    expect(run([AGENT, "desk.db", "replies.json", "Thanks"]), 0,
+           "You said: Thanks\n")
+    expect(run([AGENT, "desk.db", "missing.json", "x"]), 3, "",
+           "missing.json: No such file or directory\n")
+    write("bad.json", "{}")
+    result = run([AGENT, "desk.db", "bad.json", "x"])
+    assert result.status == 6 and b"there is no reply" in result.err, result
+    assert run([AGENT]).status == 2
 
 
 # --- archive -----------------------------------------------------------------
