@@ -274,7 +274,8 @@ static pdr_rc open_stretch(struct pdr__rows *rows,
 }
 
 /* Entries of the stretch while there is room. No row is read in vain: the head
- * says where they end. */
+ * says where they end. Of one correlation id there is more only if another
+ * entry has it; those of others in between do not count. */
 static pdr_rc add_entries(struct pdr__reading *reading, struct pdr__rows *rows,
                           const struct stretch *stretch, pdr_err *err)
 {
@@ -283,29 +284,33 @@ static pdr_rc add_entries(struct pdr__reading *reading, struct pdr__rows *rows,
     uint64_t seq = stretch->at;
     pdr_rc rc = PDR_OK;
 
-    for (bool ended = false; rc == PDR_OK && !ended; seq += step) {
+    for (bool ended = false; !ended; seq += step) {
         pdr_entry entry = {0};
         bool found = false;
 
-        if (!pdr_page_has_room(reading->page)) {
+        if (!of_turn && !pdr_page_has_room(reading->page)) {
             pdr_page_more(reading->page);
             break;
         }
-        rc = pdr__rows_next(&found, rows, err);
-        if (rc == PDR_OK && found)
-            rc = take_entry(&entry, rows, err);
-        if (rc == PDR_OK && (!found || entry.seq != seq))
-            rc = not_there(reading, seq, "is not there", err);
-        if (rc == PDR_OK)
-            rc = of_turn ? add_of_turn(reading, &entry, err)
-                         : pdr_page_add_entry(reading->page, &entry, err);
-        if (rc == PDR_OK && seq == stretch->at && !of_turn &&
-            !reading->query->backwards)
-            rc = tell_before(reading, err);
+        PDR_TRY(pdr__rows_next(&found, rows, err));
+        if (found)
+            PDR_TRY(take_entry(&entry, rows, err));
+        if (!found || entry.seq != seq)
+            PDR_TRY(not_there(reading, seq, "is not there", err));
+        if (of_turn && !pdr_page_has_room(reading->page) &&
+            pdr_str_equal(entry.correlation_id, reading->query->key)) {
+            pdr_page_more(reading->page);
+            break;
+        }
+        PDR_TRY(of_turn ? add_of_turn(reading, &entry, err)
+                        : pdr_page_add_entry(reading->page, &entry, err));
+        if (seq == stretch->at && !of_turn && !reading->query->backwards)
+            PDR_TRY(tell_before(reading, err));
         ended = seq == stretch->end;
     }
-    if (rc == PDR_OK && reading->query->backwards)
-        rc = tell_before(reading, err);
+    if (reading->query->backwards)
+        PDR_TRY(tell_before(reading, err));
+done:
     return rc;
 }
 

@@ -193,6 +193,36 @@ TEST(store_cut, gives_what_is_left_of_a_correlation_id)
     suite_close(store);
 }
 
+/* The last page says that it is the last, also where entries of others stand
+ * between those that are left and where the first one was. */
+TEST(store_cut, ends_the_list_of_a_correlation_id_with_its_last_entry)
+{
+    const pdr_entry entries[] = {
+        {.correlation_id = S("c"), .body = S("{}")},
+        {.correlation_id = S("other"), .body = S("{}")},
+        {.correlation_id = S("c"), .body = S("{}")}};
+    const pdr_query query = {.what = PDR_READ_ENTRIES,
+                             .ref = {.id = S("trip")},
+                             .key = S("c"),
+                             .limit = 1,
+                             .backwards = true};
+    pdr_store *store = suite_open();
+    pdr_edit edit = EDIT("trip", 0);
+
+    edit.entries = entries;
+    edit.entry_count = COUNT(entries);
+    (void)must_commit(store, &edit);
+    ASSERT_SIZE(2, read_all(store, &query, 1, NULL, NULL));
+    edit = (pdr_edit)EDIT("trip", 1);
+    edit.entries_through = 1;
+    (void)must_commit(store, &edit);
+    pdr_page *page = must_read(store, &query);
+    ASSERT_SIZE(1, page->count);
+    ASSERT(page->entries[0].seq == 3 && page->next.ptr == NULL);
+    pdr_page_free(page);
+    suite_close(store);
+}
+
 TEST(store_cut, still_knows_who_has_ended)
 {
     const pdr_completion again = {.correlation_id = S("c-0"),
