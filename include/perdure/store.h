@@ -120,8 +120,8 @@ typedef struct pdr_completion {
     pdr_str fingerprint; /* of the request: at most 64 bytes of any kind, or
                             absent */
     pdr_str outcome;     /* JSON; absent: it has not ended */
-    int64_t at_ms;       /* of the commit that wrote it last; to be set only
-                            where a stage keeps one of an older session */
+    int64_t at_ms;       /* of the commit that wrote it last; ignored in one,
+                            but for `drop` and stages (sys/store.h) */
     uint64_t epoch;      /* of the entries; 0: it has none */
     uint64_t first_seq;  /* of its first and last entry; 0: it has none */
     uint64_t last_seq;
@@ -259,22 +259,14 @@ typedef enum pdr_lease_verb {
     PDR_LEASE_RELEASE = 3 /* needs `fence` */
 } pdr_lease_verb;
 
-/* A session may come in several commits, and be seen by nobody until it is
- * whole: BEGIN makes an unseen session and tells its epoch, ADD extends it, and
- * SHOW puts it in the place of `ref`. All three may carry a frame, entries,
- * slots, properties and completions, and no work; a state and an expiry come
- * with SHOW. The new session goes on with the revision, the numbers of journal
- * and stream, the inbox and the expiry of the one that stood there; all else of
- * that goes, its lease and its completions, too. What nobody shows until
- * `lease_until_ms` is cleared by pdr_store_sweep(). */
-typedef enum pdr_stage_verb {
-    PDR_STAGE_NONE = 0,
-    PDR_STAGE_BEGIN = 1, /* `revision` 0; a session may stand under `ref` */
-    PDR_STAGE_ADD = 2,   /* `epoch` names it; PDR_ANY_REVISION */
-    PDR_STAGE_SHOW = 3   /* `epoch` names it; `revision`, `fence`: of the
-                            session that stands there and goes. 0: there is
-                            none; PDR_ANY_REVISION: whichever */
-} pdr_stage_verb;
+/* The writer's lease, and what becomes of it. */
+typedef struct pdr_lease_edit {
+    pdr_lease_verb verb;
+    uint64_t fence;   /* of the lease that the writer holds; 0: it is bound by
+                         the revision alone */
+    pdr_str owner;    /* PDR_LEASE_TAKE: 1 to 128 bytes */
+    int64_t until_ms; /* PDR_LEASE_TAKE, PDR_LEASE_RENEW */
+} pdr_lease_edit;
 
 typedef enum pdr_expiry_verb {
     PDR_EXPIRY_KEEP = 0,
@@ -297,20 +289,8 @@ typedef struct pdr_edit {
                           made again is noticed; 0: whichever */
     uint64_t commits;  /* that it knows of, so that one of work, completions or
                           a lease is noticed, too; 0: whichever */
-    uint64_t fence;    /* of its lease; 0: bound by the revision alone */
     bool or_create;    /* with PDR_ANY_REVISION: make it if there is none */
-    pdr_stage_verb stage;
-
-    /* This is a copy of a session of another store, and there it has this head;
-     * NULL: it is not. With revision 0, or with each edit of a stage. The copy
-     * gets the revision, the state, the times, the expiry and the numbers of
-     * the origin. Completions are taken as they are, and entries make none.
-     * Work may be staged; rows of the inbox keep their order, and get the last
-     * numbers in front of `inbox_next`. The commit that makes or shows the copy
-     * is refused unless it has all the rows that the origin counts. What
-     * stands there is replaced only if it is a copy that nobody touched since,
-     * and the origin goes on from it. */
-    const pdr_head *origin;
+    pdr_lease_edit lease;
 
     /* Head. The first three count only when the session is made. */
     pdr_str agent; /* absent: that of a durable id, else none */
@@ -320,11 +300,6 @@ typedef struct pdr_edit {
     pdr_session_state state;
     pdr_expiry_verb expiry;
     int64_t expiry_ms;
-
-    pdr_lease_verb lease;
-    pdr_str lease_owner;    /* PDR_LEASE_TAKE: 1 to 128 bytes */
-    int64_t lease_until_ms; /* PDR_LEASE_TAKE, PDR_LEASE_RENEW, and
-                               PDR_STAGE_BEGIN, PDR_STAGE_ADD */
 
     /* What the session is. */
     pdr_str frame;            /* JSON; absent: as it is */
@@ -398,15 +373,14 @@ typedef struct pdr_commit_options {
  *                one for each session.
  * @param options borrowed for the call; not NULL.
  * @return as above, refused with: PDR_ECONFLICT ("revision_changed",
- *         "epoch_changed", "not_in_inbox", "completion_changed",
- *         "ahead_of_origin"); PDR_EFENCED ("lease_lost"); PDR_EBUSY
- *         ("lease_held"; "writer_busy" when the time-out is over); PDR_EEXISTS
- *         ("session_exists", "completion_exists"); PDR_ENOTFOUND
- *         ("no_session", "no_stage"); PDR_EINVALID ("bad_ref", "bad_body",
- *         "bad_edit"); PDR_ELIMIT ("row_too_large", "too_deep",
- *         "too_many_slots", ...); PDR_EDENIED ("read_only"); PDR_EIO
- *         ("in_doubt", "file_failed"); PDR_ECORRUPT ("store_damaged");
- *         PDR_ENOMEM; PDR_EMISUSE (after fork).
+ *         "epoch_changed", "not_in_inbox", "completion_changed"); PDR_EFENCED
+ *         ("lease_lost"); PDR_EBUSY ("lease_held"; "writer_busy" when the
+ *         time-out is over); PDR_EEXISTS ("session_exists",
+ *         "completion_exists"); PDR_ENOTFOUND ("no_session"); PDR_EINVALID
+ *         ("bad_ref", "bad_body", "bad_edit"); PDR_ELIMIT ("row_too_large",
+ *         "too_deep", "too_many_slots", ...); PDR_EDENIED ("read_only");
+ *         PDR_EIO ("in_doubt", "file_failed"); PDR_ECORRUPT
+ *         ("store_damaged"); PDR_ENOMEM; PDR_EMISUSE (after fork).
  * @thread any  @since 0.1
  */
 PDR_API PDR_MUST_CHECK pdr_rc

@@ -6,13 +6,13 @@
  *      a gigabyte is written, and nobody ever sees half of it.
  *
  *        few rows                     ─► one commit, of a new session
- *        many, or a session is there  ─► BEGIN, ADD, ADD, … SHOW
+ *        many, or a session is there  ─► begin, add, add, … show
  *
  * INVARIANTS
  *   B1  Texts of rows that wait lie in the window of the source from `first`
  *       on, or in `memory`.
- *   B2  What is kept of a session that goes is read after its head, and SHOW
- *       names the revision of that head.
+ *   B2  What is kept of a session that goes is read after its head, and it
+ *       is shown in the place of that revision.
  */
 #include "import.h"
 
@@ -28,14 +28,6 @@ struct pdr__batch_row {
     bool has_separator;
     pdr_str key; /* or correlation id; in memory, absent if there is none */
     pdr_str match;
-};
-
-/* The same rows as a commit wants them. */
-struct carriage {
-    pdr_entry *entries;
-    pdr_slot *slots;
-    pdr_property *properties;
-    pdr_edit edit;
 };
 
 void pdr__batch_init(struct pdr__batch *batch, pdr_store *store,
@@ -73,114 +65,82 @@ int64_t pdr__stage_until(int64_t now_ms, int64_t began_ms)
                : until;
 }
 
-static pdr_rc commit(struct pdr__batch *b, pdr_edit *edit, pdr_stage_verb stage,
-                     pdr_err *err)
+static pdr_rc commit_rows(struct pdr__batch *b, const pdr_rows *rows,
+                          bool shows, pdr_err *err)
 {
     const pdr_commit_options options = {b->opts->now_ms, b->opts->timeout_ms};
+    const pdr_show_opts show = {.revision = b->replaces ? b->old.revision : 0,
+                                .expiry = b->expiry,
+                                .expiry_ms = b->expiry_ms};
+    pdr_stage *stage = &b->stage;
     pdr_rc rc = PDR_OK;
 
-    edit->ref = b->ref;
-    edit->stage = stage;
-    if (stage == PDR_STAGE_NONE || stage == PDR_STAGE_BEGIN) {
-        edit->agent = b->agent;
-        edit->kind = b->kind;
-        edit->schema_version = b->version;
-    }
-    if (stage == PDR_STAGE_ADD || stage == PDR_STAGE_SHOW)
-        edit->epoch = b->epoch;
-    if (stage == PDR_STAGE_ADD)
-        edit->revision = PDR_ANY_REVISION;
-    if (stage == PDR_STAGE_SHOW && b->replaces)
-        edit->revision = b->old.revision;
-    if (stage == PDR_STAGE_ADD || stage == PDR_STAGE_BEGIN)
-        edit->lease_until_ms = pdr__stage_until(b->opts->now_ms, b->began_ms);
-    rc = pdr_store_commit(&b->done, b->store, edit, 1, &options, err);
-    if (rc != PDR_OK)
-        return rc;
-    b->commits++;
-    b->epoch = b->done.epoch;
-    b->staged = stage == PDR_STAGE_BEGIN || stage == PDR_STAGE_ADD;
-    return PDR_OK;
-}
-
-static void unload(struct carriage *c)
-{
-    pdr__free(c->entries);
-    pdr__free(c->slots);
-    pdr__free(c->properties);
-}
-
-static void load_row(struct carriage *c, const struct pdr__batch *b,
-                     const struct pdr__batch_row *row)
-{
-    const struct window *window = b->source->window;
-    pdr_str value = pdr__window_text(window, row->value,
-                                     row->value + (int64_t)row->value_len);
-
-    if (row->what == ENTRY) {
-        pdr_entry *entry = &c->entries[c->edit.entry_count++];
-
-        entry->kind = row->kind;
-        entry->shape = row->shape;
-        entry->created_ms = row->created_ms;
-        entry->correlation_id = row->key;
-        entry->body = value;
-        if (row->has_separator)
-            entry->separator =
-                pdr__window_text(window, row->separator,
-                                 row->separator + (int64_t)row->separator_len);
-    } else if (row->what == SLOT) {
-        pdr_slot *slot = &c->slots[c->edit.slot_count++];
-
-        slot->key = row->key;
-        slot->value = value;
-    } else {
-        pdr_property *property = &c->properties[c->edit.property_count++];
-
-        property->key = row->key;
-        property->match = row->match;
-        property->value = value;
-    }
-}
-
-static pdr_rc load(struct carriage *c, const struct pdr__batch *b, pdr_err *err)
-{
-    size_t counts[3] = {0, 0, 0};
-
-    memset(c, 0, sizeof(*c));
-    for (size_t i = 0; i < b->count; i++)
-        counts[b->rows[i].what]++;
-    c->entries = pdr__calloc(counts[ENTRY] + 1, sizeof(*c->entries));
-    c->slots = pdr__calloc(counts[SLOT] + 1, sizeof(*c->slots));
-    c->properties = pdr__calloc(counts[PROPERTY] + 1, sizeof(*c->properties));
-    if (c->entries == NULL || c->slots == NULL || c->properties == NULL) {
-        unload(c);
-        return pdr__nomem(err);
-    }
-    for (size_t i = 0; i < b->count; i++)
-        load_row(c, b, &b->rows[i]);
-    c->edit.entries = c->entries;
-    c->edit.slots = c->slots;
-    c->edit.properties = c->properties;
-    return PDR_OK;
+    stage->ref = b->ref;
+    stage->agent = b->agent;
+    stage->kind = b->kind;
+    stage->schema_version = b->version;
+    stage->until_ms = pdr__stage_until(b->opts->now_ms, b->began_ms);
+    if (shows)
+        rc = pdr_stage_show(&b->done, b->store, stage, rows, &show, &options,
+                            err);
+    else if (stage->epoch == 0)
+        rc = pdr_stage_begin(&b->done, b->store, stage, rows, &options, err);
+    else
+        rc = pdr_stage_add(&b->done, b->store, stage, rows, &options, err);
+    b->commits += rc == PDR_OK;
+    return rc;
 }
 
 /* Commit the rows that wait, and forget them. */
-static pdr_rc send(struct pdr__batch *b, pdr_stage_verb stage, pdr_str frame,
-                   pdr_err *err)
+static pdr_rc send_rows(struct pdr__batch *b, pdr_str frame, bool shows,
+                        pdr_err *err)
 {
-    struct carriage c;
-    pdr_rc rc = load(&c, b, err);
+    const struct window *window = b->source->window;
+    size_t counts[3] = {1, 1, 1}; /* room for none is no room */
+    pdr_entry *entries = NULL;
+    pdr_slot *slots = NULL;
+    pdr_property *properties = NULL;
+    pdr_rows rows = {.frame = frame};
+    pdr_rc rc = PDR_OK;
 
-    if (rc != PDR_OK)
-        return rc;
-    c.edit.frame = frame;
-    if (frame.ptr != NULL) { /* of a stage, only the last commit has it */
-        c.edit.expiry = b->expiry;
-        c.edit.expiry_ms = b->expiry_ms;
+    for (size_t i = 0; i < b->count; i++)
+        counts[b->rows[i].what]++;
+    rows.entries = entries = pdr__calloc(counts[ENTRY], sizeof(*entries));
+    rows.slots = slots = pdr__calloc(counts[SLOT], sizeof(*slots));
+    rows.properties = properties =
+        pdr__calloc(counts[PROPERTY], sizeof(*properties));
+    if (entries == NULL || slots == NULL || properties == NULL)
+        PDR_TRY(pdr__nomem(err));
+    for (size_t i = 0; i < b->count; i++) {
+        const struct pdr__batch_row *row = &b->rows[i];
+        pdr_str value = pdr__window_text(window, row->value,
+                                         row->value + (int64_t)row->value_len);
+        pdr_str separator = {NULL, 0};
+
+        if (row->has_separator)
+            separator =
+                pdr__window_text(window, row->separator,
+                                 row->separator + (int64_t)row->separator_len);
+        if (row->what == ENTRY)
+            entries[rows.entry_count++] =
+                (pdr_entry){.kind = row->kind,
+                            .shape = row->shape,
+                            .created_ms = row->created_ms,
+                            .correlation_id = row->key,
+                            .separator = separator,
+                            .body = value};
+        else if (row->what == SLOT)
+            slots[rows.slot_count++] =
+                (pdr_slot){.key = row->key, .value = value};
+        else
+            properties[rows.property_count++] = (pdr_property){
+                .key = row->key, .match = row->match, .value = value};
     }
-    rc = commit(b, &c.edit, stage, err);
-    unload(&c);
+    PDR_TRY(commit_rows(b, &rows, shows, err));
+done:
+    pdr__free(properties);
+    pdr__free(slots);
+    pdr__free(entries);
     b->count = 0;
     b->bytes = 0;
     b->first = INT64_MAX;
@@ -191,99 +151,76 @@ static pdr_rc send(struct pdr__batch *b, pdr_stage_verb stage, pdr_str frame,
 /* --- what is kept of a session that goes -----------------------------------
  */
 
-/* Completions that are young enough, from one page. */
-static pdr_rc keep_completions(struct pdr__batch *b, const pdr_page *page,
-                               pdr_err *err)
+/* Its properties, or those of its completions that are young enough. */
+static pdr_rc keep_rows(struct pdr__batch *b, pdr_read_what what, pdr_err *err)
 {
     int64_t now = b->opts->now_ms;
     int64_t since = now < INT64_MIN + PDR_COMPLETION_KEEP_MS
                         ? INT64_MIN
                         : now - PDR_COMPLETION_KEEP_MS;
-    pdr_edit edit = {.revision = 0};
-    pdr_completion *rows = pdr__calloc(page->count + 1, sizeof(*rows));
-    pdr_rc rc = PDR_OK;
-
-    if (rows == NULL)
-        return pdr__nomem(err);
-    for (size_t i = 0; i < page->count; i++) {
-        const pdr_completion *old = &page->completions[i];
-
-        if (old->at_ms < since)
-            continue;
-        rows[edit.completion_count].correlation_id = old->correlation_id;
-        rows[edit.completion_count].fingerprint = old->fingerprint;
-        rows[edit.completion_count].at_ms = old->at_ms;
-        rows[edit.completion_count++].outcome = old->outcome;
-    }
-    edit.completions = rows;
-    if (edit.completion_count > 0)
-        rc = commit(b, &edit, PDR_STAGE_ADD, err);
-    pdr__free(rows);
-    return rc;
-}
-
-static pdr_rc keep_properties(struct pdr__batch *b, const pdr_page *page,
-                              pdr_err *err)
-{
-    pdr_edit edit = {.revision = 0};
-
-    edit.properties = page->properties;
-    edit.property_count = page->count;
-    b->properties += page->count;
-    return page->count > 0 ? commit(b, &edit, PDR_STAGE_ADD, err) : PDR_OK;
-}
-
-typedef pdr_rc (*keep_fn)(struct pdr__batch *b, const pdr_page *page,
-                          pdr_err *err);
-
-/* All pages of the session that goes. */
-static pdr_rc keep(struct pdr__batch *b, pdr_read_what what, keep_fn fn,
-                   pdr_err *err)
-{
-    pdr_query query = {.what = what, .ref = b->ref};
+    pdr_query query = {.what = what,
+                       .ref = b->ref,
+                       .limit = PDR_MAX_PAGE_ROWS,
+                       .max_bytes = PDR_STAGE_BYTES};
+    pdr_completion *young = pdr__calloc(PDR_MAX_PAGE_ROWS, sizeof(*young));
     pdr_page *page = NULL, *next = NULL;
     pdr_rc rc = PDR_OK;
 
-    query.limit = PDR_MAX_PAGE_ROWS;
-    query.max_bytes = PDR_STAGE_BYTES;
+    if (young == NULL)
+        return pdr__nomem(err);
     do {
-        rc = pdr_store_read(&next, b->store, &query, err);
+        pdr_rows rows = {.completions = young};
+
+        PDR_TRY(pdr_store_read(&next, b->store, &query, err));
         pdr_page_free(page); /* its cursor was in use until now */
         page = next;
-        if (rc == PDR_OK)
-            rc = fn(b, page, err);
-        if (rc == PDR_OK)
-            query.after = page->next;
-    } while (rc == PDR_OK && query.after.ptr != NULL);
+        if (what == PDR_READ_PROPERTIES) {
+            rows.properties = page->properties;
+            rows.property_count = page->count;
+            b->properties += page->count;
+        }
+        for (size_t i = 0; i < page->count && page->completions != NULL; i++) {
+            if (page->completions[i].at_ms >= since)
+                young[rows.completion_count++] = page->completions[i];
+        }
+        if (rows.property_count + rows.completion_count > 0)
+            PDR_TRY(commit_rows(b, &rows, false, err));
+        query.after = page->next;
+    } while (query.after.ptr != NULL);
+done:
     pdr_page_free(page);
+    pdr__free(young);
     return rc;
 }
 
-/* Begin the stage of a session that takes another one's place. Completions come
- * before entries, which extend what they find. */
+/* Begin the stage of a session that takes another one's place, unless that is
+ * done. Completions come before entries, which extend what they find. */
 static pdr_rc begin_replacing(struct pdr__batch *b, pdr_err *err)
 {
-    pdr_edit edit = {.revision = 0};
-    pdr_rc rc = commit(b, &edit, PDR_STAGE_BEGIN, err);
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK && b->old.completions > 0)
-        rc = keep(b, PDR_READ_COMPLETIONS, keep_completions, err);
+    if (!b->replaces || b->stage.epoch != 0)
+        return PDR_OK;
+    PDR_TRY(commit_rows(b, NULL, false, err));
+    if (b->old.completions > 0)
+        PDR_TRY(keep_rows(b, PDR_READ_COMPLETIONS, err));
+done:
     return rc;
 }
 
 /* --- rows ------------------------------------------------------------------
  */
 
-static pdr_rc flush(struct pdr__batch *b, pdr_err *err)
+static pdr_rc flush_rows(struct pdr__batch *b, pdr_err *err)
 {
     static const pdr_str no_frame = {NULL, 0};
     pdr_rc rc = PDR_OK;
 
-    if (b->replaces && !b->staged)
-        rc = begin_replacing(b, err);
-    if (rc != PDR_OK || b->count == 0)
-        return rc;
-    return send(b, b->staged ? PDR_STAGE_ADD : PDR_STAGE_BEGIN, no_frame, err);
+    PDR_TRY(begin_replacing(b, err));
+    if (b->count > 0)
+        PDR_TRY(send_rows(b, no_frame, false, err));
+done:
+    return rc;
 }
 
 static pdr_rc copy_text(pdr_str *out, struct pdr__batch *b, pdr_str text,
@@ -295,21 +232,6 @@ static pdr_rc copy_text(pdr_str *out, struct pdr__batch *b, pdr_str text,
     if (rc == PDR_OK)
         *out = pdr_str_n(copy, text.len);
     return rc;
-}
-
-static pdr_rc grow(struct pdr__batch *b, pdr_err *err)
-{
-    size_t cap = b->cap == 0 ? 64 : b->cap * 2;
-    struct pdr__batch_row *rows = NULL;
-
-    if (b->count < b->cap)
-        return PDR_OK;
-    rows = pdr__realloc(b->rows, cap * sizeof(*rows));
-    if (rows == NULL)
-        return pdr__nomem(err);
-    b->rows = rows;
-    b->cap = cap;
-    return PDR_OK;
 }
 
 /* A new row for the bytes from `from` on, of which `bytes` count with all its
@@ -327,11 +249,16 @@ static pdr_rc add_row(struct pdr__batch_row **out, struct pdr__batch *b,
                         bytes, PDR_MAX_ROW_BYTES);
     if (b->count > 0 &&
         (b->bytes + bytes > PDR_STAGE_BYTES || b->count >= PDR_STAGE_ROWS))
-        rc = flush(b, err);
-    if (rc == PDR_OK)
-        rc = grow(b, err);
-    if (rc != PDR_OK)
-        return rc;
+        PDR_TRY(flush_rows(b, err));
+    if (b->count == b->cap) {
+        size_t cap = b->cap == 0 ? 64 : b->cap * 2;
+        void *grown = pdr__realloc(b->rows, cap * sizeof(*b->rows));
+
+        if (grown == NULL)
+            return pdr__nomem(err);
+        b->rows = grown;
+        b->cap = cap;
+    }
     *out = &b->rows[b->count];
     memset(*out, 0, sizeof(**out));
     (*out)->what = what;
@@ -340,7 +267,8 @@ static pdr_rc add_row(struct pdr__batch_row **out, struct pdr__batch *b,
     b->bytes += bytes;
     if (b->first > head)
         b->first = head;
-    return PDR_OK;
+done:
+    return rc;
 }
 
 static size_t bytes_from(const struct pdr__batch *b, int64_t from)
@@ -355,11 +283,10 @@ pdr_rc pdr__batch_entry(struct pdr__batch *batch,
     struct pdr__batch *b = batch;
     struct pdr__batch_row *row = NULL;
     int64_t head = separator >= 0 ? separator : from;
-    pdr_rc rc = add_row(&row, b, ENTRY, from, head,
-                        bytes_from(b, head) + note->id_len, err);
+    pdr_rc rc = PDR_OK;
 
-    if (rc != PDR_OK)
-        return rc;
+    PDR_TRY(add_row(&row, b, ENTRY, from, head,
+                    bytes_from(b, head) + note->id_len, err));
     row->kind = pdr__entry_note_kind(note);
     row->shape = note->shape;
     row->created_ms = note->created_ms;
@@ -367,12 +294,12 @@ pdr_rc pdr__batch_entry(struct pdr__batch *batch,
     row->separator = head;
     row->separator_len = (size_t)(from - head);
     if (note->id_len > 0)
-        rc = copy_text(&row->key, b, pdr_str_n(note->id, note->id_len), err);
-    if (rc != PDR_OK)
-        return rc;
+        PDR_TRY(
+            copy_text(&row->key, b, pdr_str_n(note->id, note->id_len), err));
     b->count++;
     b->entries++;
-    return PDR_OK;
+done:
+    return rc;
 }
 
 pdr_rc pdr__batch_slot(struct pdr__batch *batch, pdr_str key, int64_t from,
@@ -380,16 +307,15 @@ pdr_rc pdr__batch_slot(struct pdr__batch *batch, pdr_str key, int64_t from,
 {
     struct pdr__batch *b = batch;
     struct pdr__batch_row *row = NULL;
-    pdr_rc rc =
-        add_row(&row, b, SLOT, from, from, bytes_from(b, from) + key.len, err);
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK)
-        rc = copy_text(&row->key, b, key, err);
-    if (rc != PDR_OK)
-        return rc;
+    PDR_TRY(
+        add_row(&row, b, SLOT, from, from, bytes_from(b, from) + key.len, err));
+    PDR_TRY(copy_text(&row->key, b, key, err));
     b->count++;
     b->slots++;
-    return PDR_OK;
+done:
+    return rc;
 }
 
 pdr_rc pdr__batch_property(struct pdr__batch *batch, pdr_str key,
@@ -402,55 +328,33 @@ pdr_rc pdr__batch_property(struct pdr__batch *batch, pdr_str key,
     pdr_rc rc = PDR_OK;
 
     if (scalar != NULL)
-        rc = pdr_property_match(&match, &found, scalar, err);
-    if (rc == PDR_OK)
-        rc = add_row(&row, b, PROPERTY, from, from,
-                     bytes_from(b, from) + key.len + match.len, err);
-    if (rc == PDR_OK)
-        rc = copy_text(&row->key, b, key, err);
-    if (rc == PDR_OK && found)
-        rc = copy_text(&row->match, b, pdr_buf_str(&match), err);
-    pdr_buf_dispose(&match);
-    if (rc != PDR_OK)
-        return rc;
+        PDR_TRY(pdr_property_match(&match, &found, scalar, err));
+    PDR_TRY(add_row(&row, b, PROPERTY, from, from,
+                    bytes_from(b, from) + key.len + match.len, err));
+    PDR_TRY(copy_text(&row->key, b, key, err));
+    if (found)
+        PDR_TRY(copy_text(&row->match, b, pdr_buf_str(&match), err));
     b->count++;
     b->properties++;
-    return PDR_OK;
+done:
+    pdr_buf_dispose(&match);
+    return rc;
 }
 
 /* --- beginning and end -----------------------------------------------------
  */
 
-static pdr_rc check_old(struct pdr__batch *b, pdr_err *err)
-{
-    uint64_t wanted = b->opts->revision;
-    char shown[PDR_SHOWN];
-
-    if (!b->opts->replace)
-        return PDR_FAIL(err, SESSION_EXISTS,
-                        "session '%s' is there already; ask to replace it, or "
-                        "import under another id",
-                        pdr__shown(shown, b->ref.id));
-    if (wanted == 0 || wanted == b->old.revision)
-        return PDR_OK;
-    return PDR_FAIL(err, REVISION_CHANGED,
-                    "session '%s' has revision %llu, not %llu; look at it "
-                    "again before it is replaced",
-                    pdr__shown(shown, b->ref.id),
-                    (unsigned long long)b->old.revision,
-                    (unsigned long long)wanted);
-}
-
 pdr_rc pdr__batch_open(struct pdr__batch *batch, pdr_err *err)
 {
     struct pdr__batch *b = batch;
     const pdr_query query = {.what = PDR_READ_HEAD, .ref = b->ref};
+    uint64_t wanted = b->opts->revision;
     pdr_page *page = NULL;
     pdr_err why = PDR_ERR_INIT;
     char shown[PDR_SHOWN];
     pdr_rc rc = pdr_store_read(&page, b->store, &query, &why);
 
-    if (rc == PDR_ENOTFOUND && b->opts->replace && b->opts->revision != 0)
+    if (rc == PDR_ENOTFOUND && b->opts->replace && wanted != 0)
         return PDR_FAIL(err, REVISION_CHANGED,
                         "session '%s' is not there any more",
                         pdr__shown(shown, b->ref.id));
@@ -464,7 +368,19 @@ pdr_rc pdr__batch_open(struct pdr__batch *batch, pdr_err *err)
     b->old = page->head;
     b->replaces = true;
     pdr_page_free(page);
-    return check_old(b, err);
+    if (!b->opts->replace)
+        return PDR_FAIL(err, SESSION_EXISTS,
+                        "session '%s' is there already; ask to replace it, or "
+                        "import under another id",
+                        pdr__shown(shown, b->ref.id));
+    if (wanted != 0 && wanted != b->old.revision)
+        return PDR_FAIL(err, REVISION_CHANGED,
+                        "session '%s' has revision %llu, not %llu; look at it "
+                        "again before it is replaced",
+                        pdr__shown(shown, b->ref.id),
+                        (unsigned long long)b->old.revision,
+                        (unsigned long long)wanted);
+    return PDR_OK;
 }
 
 pdr_rc pdr__batch_finish(struct pdr__batch *batch, pdr_str frame, pdr_err *err)
@@ -472,30 +388,20 @@ pdr_rc pdr__batch_finish(struct pdr__batch *batch, pdr_str frame, pdr_err *err)
     struct pdr__batch *b = batch;
     pdr_rc rc = PDR_OK;
 
-    if (b->replaces && !b->staged)
-        rc = begin_replacing(b, err);
-    if (rc == PDR_OK && b->replaces && !b->says_properties &&
-        b->old.properties > 0)
-        rc = keep(b, PDR_READ_PROPERTIES, keep_properties, err);
-    if (rc == PDR_OK && b->count > 0 && b->bytes + frame.len > PDR_STAGE_BYTES)
-        rc = flush(b, err);
-    if (rc != PDR_OK)
-        return rc;
-    return send(b, b->staged ? PDR_STAGE_SHOW : PDR_STAGE_NONE, frame, err);
+    PDR_TRY(begin_replacing(b, err));
+    if (b->replaces && !b->says_properties && b->old.properties > 0)
+        PDR_TRY(keep_rows(b, PDR_READ_PROPERTIES, err));
+    if (b->count > 0 && b->bytes + frame.len > PDR_STAGE_BYTES)
+        PDR_TRY(flush_rows(b, err));
+    PDR_TRY(send_rows(b, frame, true, err));
+done:
+    return rc;
 }
 
 void pdr__batch_give_up(struct pdr__batch *batch)
 {
-    struct pdr__batch *b = batch;
-    const pdr_commit_options options = {b->opts->now_ms, b->opts->timeout_ms};
-    pdr_edit edit = {.revision = PDR_ANY_REVISION};
+    const pdr_commit_options options = {batch->opts->now_ms,
+                                        batch->opts->timeout_ms};
 
-    if (!b->staged)
-        return;
-    edit.ref = b->ref;
-    edit.stage = PDR_STAGE_ADD;
-    edit.epoch = b->epoch;
-    edit.lease_until_ms = INT64_MIN + 1; /* long ago */
-    if (pdr_store_commit(NULL, b->store, &edit, 1, &options, NULL) == PDR_OK)
-        (void)!pdr_store_sweep(NULL, b->store, b->opts->now_ms, NULL);
+    (void)!pdr_stage_abandon(batch->store, &batch->stage, &options, NULL);
 }

@@ -8,7 +8,7 @@
  *
  *        all sessions ─► is it there? ─► few rows: in line, one commit each,
  *                             │                    and one sync for the line
- *                             │          many: BEGIN, ADD, ADD, … SHOW
+ *                             │          many: begin, add, add, … show
  *                             └─ the same: nothing to do
  *
  *      So a copy that was cut off is begun again, and goes on.
@@ -25,12 +25,9 @@
 
 /* The rows of a load as a commit wants them. */
 struct cargo {
-    pdr_entry *entries;
-    pdr_slot *slots;
-    pdr_property *properties;
-    pdr_completion *completions;
-    pdr_work *work[3];
-    pdr_edit edit;
+    void *lists[PDR_READ_INBOX + 1]; /* owned; by the kind of read */
+    size_t counts[PDR_READ_INBOX + 1];
+    pdr_rows rows;
 };
 
 /* One that waits for its commit. */
@@ -39,109 +36,91 @@ struct pdr__parcel {
     struct cargo cargo;
 };
 
-/* --- rows into an edit ---------------------------------------------------- */
+/* --- rows ----------------------------------------------------------------- */
 
 static void cargo_dispose(struct cargo *cargo)
 {
-    pdr__free(cargo->entries);
-    pdr__free(cargo->slots);
-    pdr__free(cargo->properties);
-    pdr__free(cargo->completions);
-    for (size_t i = 0; i < PDR_COUNT(cargo->work); i++)
-        pdr__free(cargo->work[i]);
+    for (size_t i = 0; i < PDR_COUNT(cargo->lists); i++)
+        pdr__free(cargo->lists[i]);
     memset(cargo, 0, sizeof(*cargo));
 }
 
-/* Append `count` rows of `size` bytes to what grew to `*have`. */
-static pdr_rc append(void **list, size_t *have, const void *rows, size_t count,
-                     size_t size, pdr_err *err)
-{
-    size_t all = 0, bytes = 0;
-    char *grown = NULL;
-
-    if (count == 0)
-        return PDR_OK;
-    if (pdr__add_size(&all, *have, count) && pdr__mul_size(&bytes, all, size))
-        grown = pdr__realloc(*list, bytes);
-    if (grown == NULL)
-        return pdr__nomem(err);
-    memcpy(grown + *have * size, rows, count * size);
-    *list = grown;
-    *have = all;
-    return PDR_OK;
-}
-
-#define APPEND(list, have, rows, page)                                      \
-    do {                                                                    \
-        void *grown = (list);                                               \
-        rc = append(&grown, (have), (rows), (page)->count, sizeof(*(rows)), \
-                    err);                                                   \
-        (list) = grown;                                                     \
-    } while (0)
-
-static pdr_rc put_work(struct cargo *cargo, pdr_read_what what,
-                       const pdr_page *page, pdr_err *err)
-{
-    size_t part = (size_t)(what - PDR_READ_JOURNAL);
-    size_t *counts[] = {&cargo->edit.journal_count, &cargo->edit.stream_count,
-                        &cargo->edit.inbox_count};
-    pdr_rc rc = PDR_OK;
-
-    APPEND(cargo->work[part], counts[part], page->work, page);
-    return rc;
-}
-
-static pdr_rc put_page(struct cargo *cargo, const struct pdr__held_page *held,
-                       pdr_err *err)
+static const void *page_rows(size_t *size, const struct pdr__held_page *held)
 {
     const pdr_page *page = held->page;
-    pdr_edit *edit = &cargo->edit;
-    pdr_rc rc = PDR_OK;
 
-    if (held->what == PDR_READ_ENTRIES)
-        APPEND(cargo->entries, &edit->entry_count, page->entries, page);
-    else if (held->what == PDR_READ_SLOTS)
-        APPEND(cargo->slots, &edit->slot_count, page->slots, page);
-    else if (held->what == PDR_READ_PROPERTIES)
-        APPEND(cargo->properties, &edit->property_count, page->properties,
-               page);
-    else if (held->what == PDR_READ_COMPLETIONS)
-        APPEND(cargo->completions, &edit->completion_count, page->completions,
-               page);
-    else if (held->what == PDR_READ_FRAME)
-        edit->frame = page->frame;
-    else
-        rc = put_work(cargo, held->what, page, err);
-    return rc;
+    switch ((int)held->what) {
+    case PDR_READ_ENTRIES:
+        *size = sizeof(*page->entries);
+        return page->entries;
+    case PDR_READ_SLOTS:
+        *size = sizeof(*page->slots);
+        return page->slots;
+    case PDR_READ_PROPERTIES:
+        *size = sizeof(*page->properties);
+        return page->properties;
+    case PDR_READ_COMPLETIONS:
+        *size = sizeof(*page->completions);
+        return page->completions;
+    default:
+        *size = sizeof(*page->work);
+        return page->work;
+    }
 }
 
-static pdr_rc pack(struct cargo *cargo, const struct pdr__load *load,
-                   pdr_err *err)
+/* All rows that wait, and what the stage has to know of the session. */
+static pdr_rc cargo_pack(struct cargo *cargo, struct pdr__load *load,
+                         pdr_err *err)
 {
     const pdr_head *head = pdr__load_head(load);
-    pdr_edit *edit = &cargo->edit;
-    pdr_rc rc = PDR_OK;
+    void *const *lists = cargo->lists;
+    const size_t *counts = cargo->counts;
 
     memset(cargo, 0, sizeof(*cargo));
-    for (size_t i = 0; i < load->count && rc == PDR_OK; i++)
-        rc = put_page(cargo, &load->pages[i], err);
-    edit->ref = head->ref;
-    edit->origin = head;
-    edit->entries = cargo->entries;
-    edit->slots = cargo->slots;
-    edit->properties = cargo->properties;
-    edit->completions = cargo->completions;
-    edit->journal = cargo->work[0];
-    edit->stream = cargo->work[1];
-    edit->inbox = cargo->work[2];
-    if (!load->staged) {
-        edit->agent = head->agent;
-        edit->kind = head->kind;
-        edit->schema_version = head->schema_version;
+    for (size_t i = 0; i < load->count; i++) {
+        const struct pdr__held_page *held = &load->pages[i];
+        size_t *have = &cargo->counts[held->what];
+        size_t size = 0, all = 0, bytes = 0;
+        const void *from = page_rows(&size, held);
+        char *grown = NULL;
+
+        if (held->what == PDR_READ_FRAME)
+            cargo->rows.frame = held->page->frame;
+        if (held->page->count == 0)
+            continue;
+        if (pdr__add_size(&all, *have, held->page->count) &&
+            pdr__mul_size(&bytes, all, size))
+            grown = pdr__realloc(cargo->lists[held->what], bytes);
+        if (grown == NULL) {
+            cargo_dispose(cargo);
+            return pdr__nomem(err);
+        }
+        memcpy(grown + *have * size, from, held->page->count * size);
+        cargo->lists[held->what] = grown;
+        *have = all;
     }
-    if (rc != PDR_OK)
-        cargo_dispose(cargo);
-    return rc;
+    cargo->rows = (pdr_rows){.frame = cargo->rows.frame,
+                             .entries = lists[PDR_READ_ENTRIES],
+                             .entry_count = counts[PDR_READ_ENTRIES],
+                             .slots = lists[PDR_READ_SLOTS],
+                             .slot_count = counts[PDR_READ_SLOTS],
+                             .properties = lists[PDR_READ_PROPERTIES],
+                             .property_count = counts[PDR_READ_PROPERTIES],
+                             .completions = lists[PDR_READ_COMPLETIONS],
+                             .completion_count = counts[PDR_READ_COMPLETIONS],
+                             .journal = lists[PDR_READ_JOURNAL],
+                             .journal_count = counts[PDR_READ_JOURNAL],
+                             .stream = lists[PDR_READ_STREAM],
+                             .stream_count = counts[PDR_READ_STREAM],
+                             .inbox = lists[PDR_READ_INBOX],
+                             .inbox_count = counts[PDR_READ_INBOX]};
+    load->stage = (pdr_stage){.ref = head->ref,
+                              .epoch = load->stage.epoch,
+                              .agent = head->agent,
+                              .kind = head->kind,
+                              .schema_version = head->schema_version,
+                              .origin = head};
+    return PDR_OK;
 }
 
 /* --- commits -------------------------------------------------------------- */
@@ -151,7 +130,7 @@ static pdr_commit_options options_of(const struct pdr__copier *c)
     return (pdr_commit_options){c->opts->now_ms, c->opts->timeout_ms};
 }
 
-static pdr_rc tell(struct pdr__copier *c, pdr_err *err)
+static pdr_rc report_progress(struct pdr__copier *c, pdr_err *err)
 {
     return c->fn != NULL ? c->fn(c->arg, &c->report, err) : PDR_OK;
 }
@@ -173,34 +152,31 @@ static void count_session(struct pdr__copier *c, const pdr_head *head,
 
 /* All rows that wait, in a commit that nobody sees, or in the one that shows
  * them. */
-static pdr_rc stage(struct pdr__copier *c, struct pdr__load *load,
-                    pdr_stage_verb verb, pdr_err *err)
+static pdr_rc send_rows(struct pdr__copier *c, struct pdr__load *load,
+                        bool shows, pdr_err *err)
 {
     const pdr_commit_options options = options_of(c);
-    pdr_committed done;
+    const pdr_show_opts show = {.revision = load->old};
+    pdr_stage *stage = &load->stage;
     struct cargo cargo;
-    pdr_rc rc = pack(&cargo, load, err);
+    pdr_rc rc = cargo_pack(&cargo, load, err);
 
     if (rc != PDR_OK)
         return rc;
-    cargo.edit.stage = verb;
-    cargo.edit.epoch = load->epoch;
-    if (verb == PDR_STAGE_ADD)
-        cargo.edit.revision = PDR_ANY_REVISION;
-    if (verb == PDR_STAGE_SHOW)
-        cargo.edit.revision = load->old;
+    stage->until_ms = pdr__stage_until(c->opts->now_ms, c->began_ms);
+    if (shows)
+        rc = pdr_stage_show(NULL, c->to, stage, &cargo.rows, &show, &options,
+                            err);
+    else if (stage->epoch == 0)
+        rc = pdr_stage_begin(NULL, c->to, stage, &cargo.rows, &options, err);
     else
-        cargo.edit.lease_until_ms =
-            pdr__stage_until(c->opts->now_ms, c->began_ms);
-    rc = pdr_store_commit(&done, c->to, &cargo.edit, 1, &options, err);
+        rc = pdr_stage_add(NULL, c->to, stage, &cargo.rows, &options, err);
     cargo_dispose(&cargo);
     load->refused = rc != PDR_OK;
     c->report.to_failed = rc != PDR_OK;
     if (rc != PDR_OK)
         return rc;
     count_rows(c, load);
-    load->epoch = done.epoch;
-    load->staged = verb != PDR_STAGE_SHOW;
     load->staged_the_rest |=
         load->reads_rest && load->count > load->entry_pages;
     pdr__load_clear(load);
@@ -210,53 +186,22 @@ static pdr_rc stage(struct pdr__copier *c, struct pdr__load *load,
 pdr_rc pdr__copy_flush(struct pdr__copier *c, struct pdr__load *load,
                        pdr_err *err)
 {
-    pdr_rc rc =
-        stage(c, load, load->staged ? PDR_STAGE_ADD : PDR_STAGE_BEGIN, err);
-
-    return rc == PDR_OK ? tell(c, err) : rc;
-}
-
-void pdr__copy_give_up(struct pdr__copier *c, const struct pdr__load *load)
-{
-    const pdr_commit_options options = options_of(c);
-    pdr_edit edit = {.revision = PDR_ANY_REVISION, .stage = PDR_STAGE_ADD};
-
-    if (!load->staged)
-        return;
-    edit.ref = pdr__load_head(load)->ref;
-    edit.epoch = load->epoch;
-    edit.lease_until_ms = INT64_MIN + 1; /* long ago */
-    if (pdr_store_commit(NULL, c->to, &edit, 1, &options, NULL) == PDR_OK)
-        (void)!pdr_store_sweep(NULL, c->to, c->opts->now_ms, NULL);
-}
-
-/* The commits of all that wait in line, each on its own. */
-static pdr_rc send_line(struct pdr__copier *c, pdr_err *err)
-{
-    pdr_request requests[LINE];
     pdr_rc rc = PDR_OK;
 
-    if (c->waiting == 0)
-        return PDR_OK;
-    for (size_t i = 0; i < c->waiting; i++)
-        requests[i] = (pdr_request){.edits = &c->line[i].cargo.edit,
-                                    .count = 1,
-                                    .options = options_of(c)};
-    pdr_store_commit_all(c->to, requests, c->waiting);
-    for (size_t i = 0; i < c->waiting; i++) {
-        struct pdr__parcel *parcel = &c->line[i];
+    PDR_TRY(send_rows(c, load, false, err));
+    PDR_TRY(report_progress(c, err));
+done:
+    return rc;
+}
 
-        if (requests[i].rc == PDR_OK) {
-            count_rows(c, &parcel->load);
-            count_session(c, pdr__load_head(&parcel->load), false);
-        } else if (rc == PDR_OK) {
-            rc = requests[i].rc;
-            if (err != NULL)
-                *err = requests[i].err;
-        }
-    }
-    c->report.to_failed = rc != PDR_OK;
-    return rc == PDR_OK ? tell(c, err) : rc;
+void pdr__copy_give_up(struct pdr__copier *c, struct pdr__load *load)
+{
+    const pdr_commit_options options = options_of(c);
+
+    if (load->stage.epoch !=
+        0) /* the page that it was named after may be gone */
+        load->stage.ref = pdr__load_head(load)->ref;
+    (void)!pdr_stage_abandon(c->to, &load->stage, &options, NULL);
 }
 
 static void clear_line(struct pdr__copier *c)
@@ -268,6 +213,41 @@ static void clear_line(struct pdr__copier *c)
     c->waiting = c->waiting_bytes = 0;
 }
 
+/* The commits of all that wait in line, each on its own. The line is empty
+ * then, also on failure. */
+static pdr_rc send_line(struct pdr__copier *c, pdr_err *err)
+{
+    pdr_request requests[LINE];
+    size_t count = c->waiting;
+    pdr_rc rc = PDR_OK;
+
+    for (size_t i = 0; i < count; i++)
+        requests[i] = (pdr_request){.verb = PDR_STAGE_SHOW,
+                                    .stage = &c->line[i].load.stage,
+                                    .rows = &c->line[i].cargo.rows,
+                                    .options = options_of(c)};
+    if (count > 0)
+        pdr_store_commit_all(c->to, requests, count);
+    for (size_t i = 0; i < count; i++) {
+        struct pdr__load *load = &c->line[i].load;
+
+        if (requests[i].rc == PDR_OK) {
+            count_rows(c, load);
+            count_session(c, pdr__load_head(load), false);
+        } else if (rc == PDR_OK) {
+            rc = requests[i].rc;
+            if (err != NULL)
+                *err = requests[i].err;
+        }
+    }
+    if (count > 0)
+        c->report.to_failed = rc != PDR_OK;
+    if (rc == PDR_OK && count > 0)
+        rc = report_progress(c, err);
+    clear_line(c);
+    return rc;
+}
+
 /* The load goes into the line; taken, also on failure. */
 static pdr_rc stand_in_line(struct pdr__copier *c, struct pdr__load *load,
                             pdr_err *err)
@@ -277,14 +257,11 @@ static pdr_rc stand_in_line(struct pdr__copier *c, struct pdr__load *load,
 
     parcel->load = *load;
     memset(load, 0, sizeof(*load));
-    memset(&parcel->cargo, 0, sizeof(parcel->cargo));
-    rc = pack(&parcel->cargo, &parcel->load, err);
+    PDR_TRY(cargo_pack(&parcel->cargo, &parcel->load, err));
     c->waiting_bytes += parcel->load.bytes;
-    if (rc != PDR_OK ||
-        (c->waiting < LINE && c->waiting_bytes < PDR_STAGE_BYTES))
-        return rc;
-    rc = send_line(c, err);
-    clear_line(c);
+    if (c->waiting == LINE || c->waiting_bytes >= PDR_STAGE_BYTES)
+        PDR_TRY(send_line(c, err));
+done:
     return rc;
 }
 
@@ -314,38 +291,17 @@ static bool is_same(const pdr_head *a, const pdr_head *b)
            a->stream_next == b->stream_next;
 }
 
-/* Somebody stands there who is not the same. */
-static pdr_rc admit_other(struct pdr__copier *c, const pdr_head *there,
-                          const pdr_head *head, pdr_err *err)
-{
-    char shown[PDR_SHOWN];
-
-    if (c->opts->replace && pdr__head_is_copy(there))
-        return PDR_OK; /* whether it is newer, the commit tells */
-    if (c->opts->skip_others)
-        c->skips = &c->report.others;
-    if (c->opts->replace)
-        return PDR_FAIL(err, AHEAD_OF_ORIGIN,
-                        "session '%s' of tenant '%.*s' is there already, and "
-                        "no copy that nobody touched; delete it there first if "
-                        "this one is to take its place",
-                        pdr__shown(shown, head->ref.id),
-                        (int)head->ref.tenant.len, head->ref.tenant.ptr);
-    return PDR_FAIL(err, SESSION_EXISTS,
-                    "session '%s' of tenant '%.*s' is there already and is not "
-                    "the same; ask to replace it",
-                    pdr__shown(shown, head->ref.id), (int)head->ref.tenant.len,
-                    head->ref.tenant.ptr);
-}
-
 /* Who stands there? `*same`: nothing is to be done. */
 static pdr_rc look_there(bool *same, struct pdr__load *load,
                          struct pdr__copier *c, const pdr_head *head,
                          pdr_err *err)
 {
+    const pdr_ref *ref = &head->ref;
+    bool is_copy = false;
     pdr_page *page = NULL;
     pdr_err why = PDR_ERR_INIT;
-    pdr_rc rc = pdr__load_read_head(&page, c->to, &head->ref, &why);
+    char shown[PDR_SHOWN];
+    pdr_rc rc = pdr__load_read_head(&page, c->to, ref, &why);
 
     if (rc == PDR_ENOTFOUND)
         return PDR_OK;
@@ -357,26 +313,40 @@ static pdr_rc look_there(bool *same, struct pdr__load *load,
     }
     load->old = page->head.revision;
     *same = is_same(&page->head, head);
-    if (!*same)
-        rc = admit_other(c, &page->head, head, err);
-    c->report.to_failed = rc != PDR_OK;
+    is_copy = pdr__head_is_copy(&page->head);
     pdr_page_free(page);
-    return rc;
+    if (*same || (c->opts->replace && is_copy))
+        return PDR_OK; /* whether it is newer, the commit tells */
+    c->report.to_failed = true;
+    if (c->opts->skip_others)
+        c->skips = &c->report.others;
+    if (c->opts->replace)
+        return PDR_FAIL(err, AHEAD_OF_ORIGIN,
+                        "session '%s' of tenant '%.*s' is there already, and "
+                        "no copy that nobody touched; delete it there first if "
+                        "this one is to take its place",
+                        pdr__shown(shown, ref->id), (int)ref->tenant.len,
+                        ref->tenant.ptr);
+    return PDR_FAIL(err, SESSION_EXISTS,
+                    "session '%s' of tenant '%.*s' is there already and is not "
+                    "the same; ask to replace it",
+                    pdr__shown(shown, ref->id), (int)ref->tenant.len,
+                    ref->tenant.ptr);
 }
 
-/* The last commit of a session that does not fit into the line. */
-static pdr_rc show(struct pdr__copier *c, struct pdr__load *load, pdr_err *err)
+/* The last commits of a session that does not fit into the line. */
+static pdr_rc show_session(struct pdr__copier *c, struct pdr__load *load,
+                           pdr_err *err)
 {
     pdr_rc rc = PDR_OK;
 
-    if (!load->staged)
-        rc = stage(c, load, PDR_STAGE_BEGIN, err);
-    if (rc == PDR_OK)
-        rc = stage(c, load, PDR_STAGE_SHOW, err);
-    if (rc != PDR_OK)
-        return rc;
+    if (load->stage.epoch == 0)
+        PDR_TRY(send_rows(c, load, false, err));
+    PDR_TRY(send_rows(c, load, true, err));
     count_session(c, pdr__load_head(load), load->old != 0);
-    return tell(c, err);
+    PDR_TRY(report_progress(c, err));
+done:
+    return rc;
 }
 
 static pdr_rc copy_session(struct pdr__copier *c, const pdr_head *head,
@@ -387,49 +357,29 @@ static pdr_rc copy_session(struct pdr__copier *c, const pdr_head *head,
     pdr_rc rc = PDR_OK;
 
     memset(&load, 0, sizeof(load));
-    rc = look_there(&same, &load, c, head, err);
-    if (rc != PDR_OK || same) {
-        c->report.same += rc == PDR_OK;
-        return rc;
-    }
+    PDR_TRY(look_there(&same, &load, c, head, err));
+    c->report.same += same;
+    if (same)
+        return PDR_OK;
     rc = pdr__load_session(c, &load, &head->ref, err);
-    if (rc == PDR_OK && !load.staged && load.old == 0)
+    if (rc == PDR_ECORRUPT && !load.refused && c->opts->skip_damaged)
+        c->skips = &c->report.damaged;
+    if (rc == PDR_OK && load.stage.epoch == 0 && load.old == 0)
         return stand_in_line(c, &load, err);
     if (rc == PDR_OK)
-        rc = show(c, &load, err);
-    else if (rc == PDR_ECORRUPT && !load.refused && c->opts->skip_damaged)
-        c->skips = &c->report.damaged;
+        rc = show_session(c, &load, err);
     if (rc == PDR_ECONFLICT && c->opts->skip_others &&
-        strcmp(err->reason, "ahead_of_origin") == 0)
+        pdr__err_is(err, PDR_R_AHEAD_OF_ORIGIN))
         c->skips = &c->report.others;
-    if (load.staged) /* it was not shown */
-        pdr__copy_give_up(c, &load);
+    pdr__copy_give_up(c, &load); /* if it was not shown */
+done:
     pdr__load_dispose(&load);
     return rc;
 }
 
 /* --- all of them ---------------------------------------------------------- */
 
-/* The session could not be copied: leave it out, if that was asked for, and say
- * so. */
-static pdr_rc leave_out(struct pdr__copier *c, const pdr_ref *ref, pdr_rc rc,
-                        const pdr_err *why, pdr_err *err)
-{
-    if (c->skips == NULL) {
-        if (err != NULL)
-            *err = *why;
-        return rc;
-    }
-    ++*c->skips;
-    c->report.left_out = ref;
-    c->report.why = why;
-    rc = tell(c, err);
-    c->report.left_out = NULL;
-    c->report.why = NULL;
-    c->report.to_failed = false;
-    return rc;
-}
-
+/* A session that cannot be copied is left out, if that was asked for. */
 static pdr_rc copy_or_leave(struct pdr__copier *c, const pdr_head *head,
                             pdr_err *err)
 {
@@ -439,45 +389,51 @@ static pdr_rc copy_or_leave(struct pdr__copier *c, const pdr_head *head,
     c->skips = NULL;
     c->report.to_failed = false;
     rc = copy_session(c, head, &why);
-    return rc == PDR_OK ? rc : leave_out(c, &head->ref, rc, &why, err);
-}
-
-static pdr_rc copy_page(struct pdr__copier *c, const pdr_page *page,
-                        pdr_err *err)
-{
-    pdr_str tenant = c->opts->tenant;
-    pdr_rc rc = PDR_OK;
-
-    for (size_t i = 0; i < page->count && rc == PDR_OK; i++) {
-        const pdr_head *head = &page->sessions[i];
-        pdr_err why = PDR_ERR_INIT;
-
-        if (tenant.ptr != NULL && !pdr_str_equal(tenant, head->ref.tenant))
-            continue;
-        rc = copy_or_leave(c, head, &why);
-        if (rc == PDR_ENOTFOUND && strcmp(why.reason, "no_session") == 0)
-            rc = PDR_OK; /* it was deleted meanwhile */
-        else if (rc != PDR_OK && err != NULL)
+    if (rc == PDR_OK)
+        return PDR_OK;
+    if (c->skips == NULL) {
+        if (err != NULL)
             *err = why;
+        return rc;
     }
+    ++*c->skips;
+    c->report.left_out = &head->ref;
+    c->report.why = &why;
+    rc = report_progress(c, err);
+    c->report.left_out = NULL;
+    c->report.why = NULL;
+    c->report.to_failed = false;
     return rc;
 }
 
 static pdr_rc copy_all(struct pdr__copier *c, pdr_err *err)
 {
     pdr_query query = {.what = PDR_READ_ALL, .limit = PDR_MAX_PAGE_ROWS};
+    pdr_str tenant = c->opts->tenant;
     pdr_page *page = NULL, *next = NULL;
+    pdr_err why = PDR_ERR_INIT;
     pdr_rc rc = PDR_OK;
 
     do {
-        rc = pdr_store_read(&next, c->from, &query, err);
+        PDR_TRY(pdr_store_read(&next, c->from, &query, err));
         pdr_page_free(page); /* its cursor was in use until now */
         page = next;
-        if (rc == PDR_OK)
-            rc = copy_page(c, page, err);
-        if (rc == PDR_OK)
-            query.after = page->next;
-    } while (rc == PDR_OK && query.after.ptr != NULL);
+        for (size_t i = 0; i < page->count; i++) {
+            const pdr_head *head = &page->sessions[i];
+
+            if (tenant.ptr != NULL && !pdr_str_equal(tenant, head->ref.tenant))
+                continue;
+            rc = copy_or_leave(c, head, &why);
+            if (rc == PDR_ENOTFOUND && pdr__err_is(&why, PDR_R_NO_SESSION))
+                continue; /* it was deleted meanwhile */
+            if (rc != PDR_OK && err != NULL)
+                *err = why;
+            PDR_TRY(rc);
+        }
+        query.after = page->next;
+    } while (query.after.ptr != NULL);
+    rc = PDR_OK;
+done:
     pdr_page_free(page);
     return rc;
 }
@@ -486,20 +442,13 @@ static pdr_rc copy_one(struct pdr__copier *c, pdr_err *err)
 {
     const pdr_ref ref = {c->opts->tenant, c->opts->id};
     pdr_page *page = NULL;
-    pdr_rc rc = pdr__load_read_head(&page, c->from, &ref, err);
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK)
-        rc = copy_or_leave(c, &page->head, err);
+    PDR_TRY(pdr__load_read_head(&page, c->from, &ref, err));
+    PDR_TRY(copy_or_leave(c, &page->head, err));
+done:
     pdr_page_free(page);
     return rc;
-}
-
-static pdr_rc check_tenant(const pdr_copy_opts *opts, pdr_err *err)
-{
-    const pdr_ref ref = {opts->tenant, PDR_LIT("-")};
-    pdr_ref checked;
-
-    return pdr__ref_check(&checked, &ref, err);
 }
 
 pdr_rc pdr_copy(pdr_copy_report *out, pdr_store *to, pdr_store *from,
@@ -512,20 +461,22 @@ pdr_rc pdr_copy(pdr_copy_report *out, pdr_store *to, pdr_store *from,
                             .began_ms = pdr__monotonic_ms(pdr__clock_system()),
                             .fn = fn,
                             .arg = arg};
+    pdr_ref any = {.id = PDR_LIT("-")};
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(to != NULL && from != NULL && opts != NULL);
     if (out != NULL)
         *out = c.report;
-    rc = check_tenant(opts, err);
+    any.tenant = opts->tenant;
+    rc = pdr__ref_check(&any, &any, err);
     if (rc != PDR_OK)
         return rc;
     c.line = pdr__calloc(LINE, sizeof(*c.line));
     if (c.line == NULL)
         return pdr__nomem(err);
-    rc = opts->id.ptr != NULL ? copy_one(&c, err) : copy_all(&c, err);
-    if (rc == PDR_OK)
-        rc = send_line(&c, err);
+    PDR_TRY(opts->id.ptr != NULL ? copy_one(&c, err) : copy_all(&c, err));
+    PDR_TRY(send_line(&c, err));
+done:
     clear_line(&c);
     pdr__free(c.line);
     if (out != NULL)

@@ -30,9 +30,8 @@ struct pdr__load {
     bool is_still;        /* no page showed another commit than `moment` */
     bool reads_rest;      /* all entries are there */
     size_t entry_pages;   /* then: pages in front of those that may change */
-    bool staged;          /* there is a stage */
+    pdr_stage stage;      /* what was committed so far, unseen */
     bool staged_the_rest; /* with rows that may have changed since */
-    uint64_t epoch;       /* of it */
     bool refused;         /* the other store did not take what was staged */
     uint64_t old;         /* revision of who stands there; 0: nobody */
 };
@@ -83,6 +82,6 @@ PDR_MUST_CHECK pdr_rc pdr__copy_flush(struct pdr__copier *c,
                                       struct pdr__load *load, pdr_err *err);
 
 /* What was staged and nobody will show is cleared, as far as that works. */
-void pdr__copy_give_up(struct pdr__copier *c, const struct pdr__load *load);
+void pdr__copy_give_up(struct pdr__copier *c, struct pdr__load *load);
 
 #endif

@@ -7,6 +7,8 @@
 #ifndef PDR_ARCHIVE_IMPORT_H
 #define PDR_ARCHIVE_IMPORT_H
 
+#include <perdure/sys/store.h>
+
 #include "archive.h"
 #include "codec.h"
 #include "doc.h"
@@ -289,9 +291,8 @@ struct pdr__batch {
     struct pdr__arena memory; /* texts that are not in the stream */
     bool replaces;            /* a session stands there that has to go */
     pdr_head old;             /* of it; texts are gone */
-    bool staged;              /* there is a stage */
+    pdr_stage stage;          /* what was committed so far, unseen */
     int64_t began_ms;         /* by the clock that only goes forwards */
-    uint64_t epoch;           /* of it */
     bool says_properties;     /* the document has a list of them, maybe empty */
     pdr_expiry_verb expiry;   /* what the document says of it */
     int64_t expiry_ms;

@@ -116,9 +116,9 @@ static void take_leases(struct purge *p)
             .revision = batch->heads[i]->revision,
             .epoch = batch->heads[i]->epoch,
             .commits = batch->heads[i]->commits, /* I1 */
-            .lease = PDR_LEASE_TAKE,
-            .lease_owner = PDR_LIT("purge"),
-            .lease_until_ms = until_ms,
+            .lease = {.verb = PDR_LEASE_TAKE,
+                      .owner = PDR_LIT("purge"),
+                      .until_ms = until_ms},
         };
     hand_over(p);
     for (size_t i = 0; i < batch->count; i++) {
@@ -144,7 +144,7 @@ static void remove_held(struct purge *p)
             .revision = batch->heads[i]->revision,
             .epoch = batch->heads[i]->epoch,
             .commits = batch->heads[i]->commits + 1, /* I1: the lease, I2 */
-            .fence = batch->done[i].fence,
+            .lease = {.fence = batch->done[i].fence},
             .remove = true,
         };
     hand_over(p);
@@ -158,7 +158,7 @@ static void remove_held(struct purge *p)
         }
         note_refusal(p, &batch->requests[i]);
         batch->heads[kept] = head;
-        batch->edits[kept++].fence = batch->edits[i].fence;
+        batch->edits[kept++].lease.fence = batch->edits[i].lease.fence;
     }
     batch->count = kept;
 }
@@ -172,8 +172,8 @@ static void give_back(struct purge *p)
         batch->edits[i] = (pdr_edit){
             .ref = batch->heads[i]->ref,
             .revision = PDR_ANY_REVISION,
-            .fence = batch->edits[i].fence,
-            .lease = PDR_LEASE_RELEASE,
+            .lease = {.verb = PDR_LEASE_RELEASE,
+                      .fence = batch->edits[i].lease.fence},
         };
     hand_over(p);
 }

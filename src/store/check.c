@@ -85,19 +85,18 @@ pdr_rc pdr__ref_check(pdr_ref *out, const pdr_ref *ref, pdr_err *err)
 {
     pdr_ref checked = *ref;
     char shown[PDR_SHOWN];
-    pdr_rc rc = check_tenant(&checked.tenant, err);
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK)
-        rc = check_ref_part(checked.id, "the id of a session", PDR_MAX_ID_BYTES,
-                            err);
-    if (rc == PDR_OK && checked.id.ptr[0] == '@' &&
-        pdr__durable_agent(checked.id).ptr == NULL)
-        rc = PDR_FAIL(err, BAD_REF,
-                      "the id '%s' begins with '@' and is not of the form "
-                      "@dafx-AGENT@KEY, with an agent of 1 to %u bytes",
-                      pdr__shown(shown, checked.id), PDR_MAX_AGENT_BYTES);
-    if (rc == PDR_OK)
-        *out = checked;
+    PDR_TRY(check_tenant(&checked.tenant, err));
+    PDR_TRY(check_ref_part(checked.id, "the id of a session", PDR_MAX_ID_BYTES,
+                           err));
+    if (checked.id.ptr[0] == '@' && pdr__durable_agent(checked.id).ptr == NULL)
+        return PDR_FAIL(err, BAD_REF,
+                        "the id '%s' begins with '@' and is not of the form "
+                        "@dafx-AGENT@KEY, with an agent of 1 to %u bytes",
+                        pdr__shown(shown, checked.id), PDR_MAX_AGENT_BYTES);
+    *out = checked;
+done:
     return rc;
 }
 
@@ -117,44 +116,45 @@ enum list {
     LISTS /* how many there are; also: not in one */
 };
 
-static const char *const list_names[LISTS] = {
-    [ENTRIES] = "entries",
-    [SLOTS] = "slots",
-    [PROPERTIES] = "properties",
-    [COMPLETIONS] = "completions",
-    [DROP] = "drop",
-    [SETTLE] = "settle",
-    [JOURNAL] = "journal",
-    [STREAM] = "stream",
-    [INBOX] = "inbox",
-};
-
 struct check {
     const pdr_edit *edit;
-    size_t number;      /* of the edit */
-    enum list list;     /* where we are in it */
-    size_t row;         /* and there */
-    size_t row_bytes;   /* of this row so far */
-    size_t bytes;       /* of the commit so far */
-    size_t rows[LISTS]; /* of the commit so far */
+    const pdr_request *step; /* of a stage, which the edit was made of; NULL: it
+                                is an edit of the caller */
+    size_t number;           /* of the edit */
+    enum list list;          /* where we are in it */
+    size_t row;              /* and there */
+    size_t row_bytes;        /* of this row so far */
+    size_t bytes;            /* of the commit so far */
+    size_t rows[LISTS];      /* of the commit so far */
 };
 
-/* Say where it failed; returns `rc`. */
-static pdr_rc here(const struct check *c, const char *member, pdr_rc rc,
-                   pdr_err *err)
+static const char *list_name(enum list list)
 {
-    char path[PDR_ERR_PATH];
-    const char *slash = member[0] != '\0' ? "/" : "";
+    static const char *const names[LISTS] = {
+        "entries", "slots",   "properties", "completions", "drop",
+        "settle",  "journal", "stream",     "inbox"};
 
-    if (c->list == LISTS)
-        (void)snprintf(path, sizeof(path), "/edits/%zu%s%s", c->number, slash,
-                       member);
-    else
-        (void)snprintf(path, sizeof(path), "/edits/%zu/%s/%zu%s%s", c->number,
-                       list_names[c->list], c->row, slash, member);
+    return names[list];
+}
+
+/* Say where it failed; returns `rc`. */
+static pdr_rc say_where(const struct check *c, const char *member, pdr_rc rc,
+                        pdr_err *err)
+{
+    char whose[32] = "/stage", row[48] = "", path[PDR_ERR_PATH];
+
+    if (c->step == NULL)
+        (void)snprintf(whose, sizeof(whose), "/edits/%zu", c->number);
+    if (c->list != LISTS)
+        (void)snprintf(row, sizeof(row), "/%s/%zu", list_name(c->list), c->row);
+    (void)snprintf(path, sizeof(path), "%s%s%s%s", whose, row,
+                   member[0] != '\0' ? "/" : "", member);
     pdr__err_path(err, pdr_str_c(path));
     return rc;
 }
+
+#define REFUSE(c, member, reason, ...) \
+    say_where((c), (member), PDR_FAIL(err, reason, __VA_ARGS__), err)
 
 static void begin_row(struct check *c, enum list list, size_t row)
 {
@@ -163,28 +163,32 @@ static void begin_row(struct check *c, enum list list, size_t row)
     c->row_bytes = 0;
 }
 
+static bool is_absent(pdr_str text)
+{
+    return text.ptr == NULL && text.len == 0;
+}
+
 /* Count the bytes of a text, before anybody reads it. */
 static pdr_rc add_text(struct check *c, pdr_str text, const char *member,
                        pdr_err *err)
 {
-    pdr_rc rc = PDR_OK;
-
     if (text.ptr == NULL && text.len != 0)
-        rc = PDR_FAIL(err, BAD_EDIT, "%zu bytes of %s, and no pointer to them",
-                      text.len, member);
-    else if (!pdr__add_size(&c->row_bytes, c->row_bytes, text.len) ||
-             c->row_bytes > PDR_MAX_ROW_BYTES)
-        rc = PDR_FAIL(err, ROW_TOO_LARGE,
+        return REFUSE(c, member, BAD_EDIT,
+                      "%zu bytes of %s, and no pointer to them", text.len,
+                      member);
+    if (!pdr__add_size(&c->row_bytes, c->row_bytes, text.len) ||
+        c->row_bytes > PDR_MAX_ROW_BYTES)
+        return REFUSE(c, member, ROW_TOO_LARGE,
                       "a row with %zu bytes of %s is too large, a store keeps "
                       "at most %zu bytes in one",
                       text.len, member, PDR_MAX_ROW_BYTES);
-    else if (!pdr__add_size(&c->bytes, c->bytes, text.len) ||
-             c->bytes > PDR_MAX_COMMIT_BYTES)
-        rc = PDR_FAIL(err, COMMIT_TOO_LARGE,
+    if (!pdr__add_size(&c->bytes, c->bytes, text.len) ||
+        c->bytes > PDR_MAX_COMMIT_BYTES)
+        return REFUSE(c, member, COMMIT_TOO_LARGE,
                       "a commit carries at most %zu bytes; write it as "
                       "several",
                       PDR_MAX_COMMIT_BYTES);
-    return rc == PDR_OK ? rc : here(c, member, rc, err);
+    return PDR_OK;
 }
 
 /* A word for people and indexes, `least` to `most` bytes. */
@@ -197,27 +201,23 @@ static pdr_rc check_name(struct check *c, pdr_str name, size_t least,
 
     if (rc != PDR_OK)
         return rc;
-    if (name.ptr == NULL || name.len < least || name.len > most) {
-        rc =
-            PDR_FAIL(err, BAD_EDIT, "%s has %zu to %zu bytes, this one has %zu",
-                     member, least, most, name.len);
-        return here(c, member, rc, err);
-    }
+    if (name.ptr == NULL || name.len < least || name.len > most)
+        return REFUSE(c, member, BAD_EDIT,
+                      "%s has %zu to %zu bytes, this one has %zu", member,
+                      least, most, name.len);
     fault = name_fault(name);
-    if (fault == NULL)
-        return PDR_OK;
-    rc = PDR_FAIL(err, BAD_EDIT, "%s '%s' %s", member, pdr__shown(shown, name),
-                  fault);
-    return here(c, member, rc, err);
+    if (fault != NULL)
+        return REFUSE(c, member, BAD_EDIT, "%s '%s' %s", member,
+                      pdr__shown(shown, name), fault);
+    return PDR_OK;
 }
 
 /* The same, but it may be absent. */
 static pdr_rc check_maybe(struct check *c, pdr_str name, size_t least,
                           size_t most, const char *member, pdr_err *err)
 {
-    if (name.ptr == NULL && name.len == 0)
-        return PDR_OK;
-    return check_name(c, name, least, most, member, err);
+    return is_absent(name) ? PDR_OK
+                           : check_name(c, name, least, most, member, err);
 }
 
 /* JSON text that stands `above` levels deep in its document. */
@@ -229,87 +229,13 @@ static pdr_rc check_json(struct check *c, pdr_str text, size_t above,
     if (rc != PDR_OK)
         return rc;
     rc = pdr__body_check(text, PDR_DEFAULT_DEPTH - above, err);
-    return rc == PDR_OK ? rc : here(c, member, rc, err);
+    return rc == PDR_OK ? rc : say_where(c, member, rc, err);
 }
 
-static pdr_rc bad_enum(struct check *c, const char *member, unsigned value,
-                       pdr_err *err)
+static pdr_rc refuse_value(struct check *c, const char *member, unsigned value,
+                           pdr_err *err)
 {
-    return here(c, member,
-                PDR_FAIL(err, BAD_EDIT, "%u is no value of %s", value, member),
-                err);
-}
-
-/* --- each row once ---------------------------------------------------------
- */
-
-typedef pdr_str (*key_fn)(const pdr_edit *edit, size_t row);
-
-static pdr_str slot_key(const pdr_edit *edit, size_t row)
-{
-    return edit->slots[row].key;
-}
-
-static pdr_str property_key(const pdr_edit *edit, size_t row)
-{
-    return edit->properties[row].key;
-}
-
-static pdr_str completion_key(const pdr_edit *edit, size_t row)
-{
-    return edit->completions[row].correlation_id;
-}
-
-static pdr_str drop_key(const pdr_edit *edit, size_t row)
-{
-    return edit->drop[row].correlation_id;
-}
-
-static pdr_str settle_key(const pdr_edit *edit, size_t row)
-{
-    return pdr_str_n((const char *)&edit->settle[row],
-                     sizeof(edit->settle[row]));
-}
-
-static pdr_rc repeated(struct check *c, size_t row, pdr_err *err)
-{
-    begin_row(c, c->list, row);
-    return here(c, "",
-                PDR_FAIL(err, BAD_EDIT,
-                         "an edit names a row at most once; %s %zu is there "
-                         "twice",
-                         list_names[c->list], row),
-                err);
-}
-
-static pdr_rc check_few(struct check *c, size_t count, key_fn key, pdr_err *err)
-{
-    for (size_t i = 1; i < count; i++) {
-        for (size_t j = 0; j < i; j++) {
-            if (pdr_str_equal(key(c->edit, i), key(c->edit, j)))
-                return repeated(c, i, err);
-        }
-    }
-    return PDR_OK;
-}
-
-static pdr_rc check_once(struct check *c, enum list list, size_t count,
-                         key_fn key, pdr_err *err)
-{
-    struct pdr__map seen = PDR_MAP_INIT(PDR_MAX_COMMIT_ROWS);
-    void *old = NULL;
-    pdr_rc rc = PDR_OK;
-
-    begin_row(c, list, 0);
-    if (count <= FEW)
-        return check_few(c, count, key, err);
-    for (size_t i = 0; i < count && rc == PDR_OK; i++) {
-        rc = pdr__map_put(&old, &seen, key(c->edit, i), c, err);
-        if (rc == PDR_OK && old != NULL)
-            rc = repeated(c, i, err);
-    }
-    pdr__map_dispose(&seen);
-    return rc;
+    return REFUSE(c, member, BAD_EDIT, "%u is no value of %s", value, member);
 }
 
 /* --- rows ------------------------------------------------------------------
@@ -327,42 +253,37 @@ static pdr_rc check_separator(struct check *c, pdr_str text, pdr_err *err)
         commas += byte == ',' ? 1u : 0u;
         if (commas > 1 || (byte != ',' && byte != ' ' && byte != '\n' &&
                            byte != '\t' && byte != '\r'))
-            rc = here(c, "separator",
-                      PDR_FAIL_AT(err, i, BAD_BODY,
-                                  "a separator is white space and at most one "
-                                  "comma"),
-                      err);
+            rc = say_where(c, "separator",
+                           PDR_FAIL_AT(err, i, BAD_BODY,
+                                       "a separator is white space and at most "
+                                       "one comma"),
+                           err);
     }
     return rc;
 }
 
-/* Levels above an entry. Which document a message is for nobody knows here, so
- * it is taken for one with a bag; but who brings the frame along, a part of a
- * whole session or a copy knows, and has looked. */
-static size_t levels_above(const pdr_edit *edit, const pdr_entry *row)
+static pdr_rc check_entry(struct check *c, const void *at, pdr_err *err)
 {
-    if (row->shape == PDR_ROW_STATE)
-        return PDR_LEVELS_ABOVE_ENTRY;
-    return edit->frame.ptr != NULL || edit->stage != PDR_STAGE_NONE ||
-                   edit->origin != NULL
-               ? PDR_LEVELS_ABOVE_THREAD
-               : PDR_LEVELS_ABOVE_MESSAGE;
-}
-
-static pdr_rc check_entry(struct check *c, const pdr_entry *row, pdr_err *err)
-{
+    const pdr_entry *row = at;
+    size_t above = PDR_LEVELS_ABOVE_ENTRY;
     pdr_rc rc = PDR_OK;
 
     if ((unsigned)row->kind > PDR_ROW_OTHER)
-        return bad_enum(c, "kind", (unsigned)row->kind, err);
+        return refuse_value(c, "kind", (unsigned)row->kind, err);
     if ((unsigned)row->shape > PDR_ROW_PYTHON)
-        return bad_enum(c, "shape", (unsigned)row->shape, err);
-    rc = check_maybe(c, row->correlation_id, 1, PDR_MAX_ID_BYTES,
-                     "correlation_id", err);
-    if (rc == PDR_OK)
-        rc = check_separator(c, row->separator, err);
-    if (rc == PDR_OK)
-        rc = check_json(c, row->body, levels_above(c->edit, row), "body", err);
+        return refuse_value(c, "shape", (unsigned)row->shape, err);
+    PDR_TRY(check_maybe(c, row->correlation_id, 1, PDR_MAX_ID_BYTES,
+                        "correlation_id", err));
+    PDR_TRY(check_separator(c, row->separator, err));
+    /* Which document a message is for nobody knows here, so it is taken for one
+     * with a bag; but whoever brings the frame along or stages a whole session
+     * knows, and has looked. */
+    if (row->shape != PDR_ROW_STATE)
+        above = c->edit->frame.ptr != NULL || c->step != NULL
+                    ? PDR_LEVELS_ABOVE_THREAD
+                    : PDR_LEVELS_ABOVE_MESSAGE;
+    PDR_TRY(check_json(c, row->body, above, "body", err));
+done:
     return rc;
 }
 
@@ -408,88 +329,195 @@ static bool is_string_text(pdr_str text)
     return true;
 }
 
-static pdr_rc check_slot(struct check *c, const pdr_slot *row, pdr_err *err)
+static pdr_rc check_slot(struct check *c, const void *at, pdr_err *err)
 {
+    const pdr_slot *row = at;
     char shown[PDR_SHOWN];
     pdr_rc rc = add_text(c, row->key, "key", err);
 
-    if (rc == PDR_OK && (row->key.ptr == NULL || !is_string_text(row->key)))
-        rc = here(c, "key",
-                  PDR_FAIL(err, BAD_EDIT,
-                           "the key '%s' of a bag slot is not what stands "
-                           "between the quotes of a JSON string",
-                           pdr__shown(shown, row->key)),
-                  err);
-    if (rc == PDR_OK && (row->value.ptr != NULL || row->value.len != 0))
-        rc = check_json(c, row->value, PDR_LEVELS_ABOVE_SLOT, "value", err);
+    if (rc != PDR_OK)
+        return rc;
+    if (row->key.ptr == NULL || !is_string_text(row->key))
+        return REFUSE(c, "key", BAD_EDIT,
+                      "the key '%s' of a bag slot is not what stands between "
+                      "the quotes of a JSON string",
+                      pdr__shown(shown, row->key));
+    if (is_absent(row->value))
+        return PDR_OK;
+    return check_json(c, row->value, PDR_LEVELS_ABOVE_SLOT, "value", err);
+}
+
+static pdr_rc check_property(struct check *c, const void *at, pdr_err *err)
+{
+    const pdr_property *row = at;
+    pdr_rc rc = PDR_OK;
+
+    PDR_TRY(check_name(c, row->key, 1, PDR_MAX_KEY_BYTES, "key", err));
+    PDR_TRY(check_maybe(c, row->match, 0, PDR_MAX_MATCH_BYTES, "match", err));
+    if (!is_absent(row->value))
+        PDR_TRY(check_json(c, row->value, PDR_LEVELS_ABOVE_SLOT, "value", err));
+done:
     return rc;
 }
 
-static pdr_rc check_property(struct check *c, const pdr_property *row,
-                             pdr_err *err)
+static pdr_rc check_completion(struct check *c, const void *at, pdr_err *err)
 {
-    pdr_rc rc = check_name(c, row->key, 1, PDR_MAX_KEY_BYTES, "key", err);
+    const pdr_completion *row = at;
+    const pdr_head *origin = c->step != NULL ? c->step->stage->origin : NULL;
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK)
-        rc = check_maybe(c, row->match, 0, PDR_MAX_MATCH_BYTES, "match", err);
-    if (rc == PDR_OK && (row->value.ptr != NULL || row->value.len != 0))
-        rc = check_json(c, row->value, PDR_LEVELS_ABOVE_SLOT, "value", err);
+    PDR_TRY(check_name(c, row->correlation_id, 1, PDR_MAX_ID_BYTES,
+                       "correlation_id", err));
+    PDR_TRY(add_text(c, row->fingerprint, "fingerprint", err));
+    if (row->fingerprint.len > PDR_MAX_FINGERPRINT_BYTES)
+        return REFUSE(c, "fingerprint", BAD_EDIT,
+                      "a fingerprint has at most %u bytes, this one has %zu",
+                      PDR_MAX_FINGERPRINT_BYTES, row->fingerprint.len);
+    if (!is_absent(row->outcome))
+        PDR_TRY(check_json(c, row->outcome, 0, "outcome", err));
+    if (origin != NULL &&
+        ((row->first_seq == 0) != (row->last_seq == 0) ||
+         row->first_seq > row->last_seq || row->last_seq >= origin->next_seq))
+        return REFUSE(c, "last_seq", BAD_EDIT,
+                      "the origin has no such entries for a completion");
+done:
     return rc;
 }
 
-static pdr_rc check_completion(struct check *c, const pdr_completion *row,
-                               pdr_err *err)
+static pdr_rc check_dropped(struct check *c, const void *at, pdr_err *err)
 {
-    pdr_rc rc = check_name(c, row->correlation_id, 1, PDR_MAX_ID_BYTES,
-                           "correlation_id", err);
+    const pdr_completion *row = at;
 
-    if (rc == PDR_OK)
-        rc = add_text(c, row->fingerprint, "fingerprint", err);
-    if (rc == PDR_OK && row->fingerprint.len > PDR_MAX_FINGERPRINT_BYTES)
-        rc = here(c, "fingerprint",
-                  PDR_FAIL(err, BAD_EDIT,
-                           "a fingerprint has at most %u bytes, this one has "
-                           "%zu",
-                           PDR_MAX_FINGERPRINT_BYTES, row->fingerprint.len),
-                  err);
-    if (rc == PDR_OK && (row->outcome.ptr != NULL || row->outcome.len != 0))
-        rc = check_json(c, row->outcome, 0, "outcome", err);
-    return rc;
+    return check_name(c, row->correlation_id, 1, PDR_MAX_ID_BYTES,
+                      "correlation_id", err);
 }
 
-static pdr_rc check_work(struct check *c, const pdr_work *row, pdr_err *err)
+static pdr_rc check_work(struct check *c, const void *at, pdr_err *err)
 {
-    pdr_rc rc = check_name(c, row->kind, 1, PDR_MAX_KIND_BYTES, "kind", err);
+    const pdr_work *row = at;
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK)
-        rc = check_maybe(c, row->correlation_id, 1, PDR_MAX_ID_BYTES,
-                         "correlation_id", err);
-    if (rc == PDR_OK)
-        rc = check_json(c, row->body, 0, "body", err);
+    PDR_TRY(check_name(c, row->kind, 1, PDR_MAX_KIND_BYTES, "kind", err));
+    PDR_TRY(check_maybe(c, row->correlation_id, 1, PDR_MAX_ID_BYTES,
+                        "correlation_id", err));
+    PDR_TRY(check_json(c, row->body, 0, "body", err));
+done:
     return rc;
 }
 
 /* --- lists -----------------------------------------------------------------
  */
 
-static pdr_rc check_list(struct check *c, enum list list, const void *rows,
-                         size_t count, pdr_err *err)
+static pdr_str slot_key(const void *row)
 {
-    pdr_rc rc = PDR_OK;
-
-    begin_row(c, LISTS, 0);
-    if (rows == NULL && count > 0)
-        rc = PDR_FAIL(err, BAD_EDIT, "%zu %s, and no pointer to them", count,
-                      list_names[list]);
-    else if (!pdr__add_size(&c->rows[list], c->rows[list], count) ||
-             c->rows[list] > PDR_MAX_COMMIT_ROWS)
-        rc = PDR_FAIL(err, COMMIT_TOO_LARGE,
-                      "a commit carries at most %u %s; write it as several",
-                      PDR_MAX_COMMIT_ROWS, list_names[list]);
-    return rc == PDR_OK ? rc : here(c, list_names[list], rc, err);
+    return ((const pdr_slot *)row)->key;
 }
 
-static pdr_rc check_lists(struct check *c, pdr_err *err)
+static pdr_str property_key(const void *row)
+{
+    return ((const pdr_property *)row)->key;
+}
+
+static pdr_str completion_key(const void *row)
+{
+    return ((const pdr_completion *)row)->correlation_id;
+}
+
+static pdr_str settle_key(const void *row)
+{
+    return pdr_str_n(row, sizeof(uint64_t));
+}
+
+/* What there is to know of the rows of each list. */
+static const struct row_kind {
+    size_t size;
+    pdr_rc (*check)(struct check *c, const void *row,
+                    pdr_err *err);   /* or NULL */
+    pdr_str (*key)(const void *row); /* each is there once; NULL: any number */
+} kinds[LISTS] = {
+    [ENTRIES] = {sizeof(pdr_entry), check_entry, NULL},
+    [SLOTS] = {sizeof(pdr_slot), check_slot, slot_key},
+    [PROPERTIES] = {sizeof(pdr_property), check_property, property_key},
+    [COMPLETIONS] = {sizeof(pdr_completion), check_completion, completion_key},
+    [DROP] = {sizeof(pdr_completion), check_dropped, completion_key},
+    [SETTLE] = {sizeof(uint64_t), NULL, settle_key},
+    [JOURNAL] = {sizeof(pdr_work), check_work, NULL},
+    [STREAM] = {sizeof(pdr_work), check_work, NULL},
+    [INBOX] = {sizeof(pdr_work), check_work, NULL},
+};
+
+static pdr_rc check_once(struct check *c, enum list list, const char *rows,
+                         size_t count, pdr_err *err)
+{
+    const struct row_kind *kind = &kinds[list];
+    struct pdr__map seen = PDR_MAP_INIT(PDR_MAX_COMMIT_ROWS);
+    pdr_rc rc = PDR_OK;
+
+    for (size_t i = 0; i < count; i++) {
+        pdr_str key = kind->key(rows + i * kind->size);
+        void *old = NULL;
+
+        if (count > FEW)
+            PDR_TRY(pdr__map_put(&old, &seen, key, c, err));
+        for (size_t j = 0; count <= FEW && j < i && old == NULL; j++) {
+            if (pdr_str_equal(key, kind->key(rows + j * kind->size)))
+                old = c;
+        }
+        if (old == NULL)
+            continue;
+        begin_row(c, list, i);
+        PDR_TRY(REFUSE(c, "", BAD_EDIT,
+                       "an edit names a row at most once; %s %zu is there "
+                       "twice",
+                       list_name(list), i));
+    }
+done:
+    pdr__map_dispose(&seen);
+    return rc;
+}
+
+/* Is one of these ids to be dropped, too? `what` is what the edit has of it. */
+static pdr_rc refuse_dropped(struct check *c, const struct pdr__map *dropped,
+                             pdr_str id, const char *what, pdr_err *err)
+{
+    char shown[PDR_SHOWN];
+    void *found = NULL;
+
+    if (id.ptr == NULL || !pdr__map_get(&found, dropped, id))
+        return PDR_OK;
+    return REFUSE(c, "correlation_id", BAD_EDIT,
+                  "an edit drops the completion of '%s' or has %s of it, not "
+                  "both",
+                  pdr__shown(shown, id), what);
+}
+
+/* An edit that drops a completion writes nothing that belongs to it. */
+static pdr_rc check_drop(struct check *c, pdr_err *err)
+{
+    struct pdr__map dropped = PDR_MAP_INIT(PDR_MAX_COMMIT_ROWS);
+    const pdr_edit *e = c->edit;
+    void *old = NULL;
+    pdr_rc rc = PDR_OK;
+
+    for (size_t i = 0; i < e->drop_count; i++)
+        PDR_TRY(
+            pdr__map_put(&old, &dropped, e->drop[i].correlation_id, c, err));
+    for (size_t i = 0; i < e->entry_count && e->drop_count > 0; i++) {
+        begin_row(c, ENTRIES, i);
+        PDR_TRY(refuse_dropped(c, &dropped, e->entries[i].correlation_id,
+                               "an entry", err));
+    }
+    for (size_t i = 0; i < e->completion_count && e->drop_count > 0; i++) {
+        begin_row(c, COMPLETIONS, i);
+        PDR_TRY(refuse_dropped(c, &dropped, e->completions[i].correlation_id,
+                               "an outcome", err));
+    }
+done:
+    pdr__map_dispose(&dropped);
+    return rc;
+}
+
+static pdr_rc check_rows(struct check *c, pdr_err *err)
 {
     const pdr_edit *e = c->edit;
     const struct {
@@ -508,162 +536,36 @@ static pdr_rc check_lists(struct check *c, pdr_err *err)
     };
     pdr_rc rc = PDR_OK;
 
-    for (size_t i = 0; i < LISTS && rc == PDR_OK; i++)
-        rc = check_list(c, (enum list)i, lists[i].rows, lists[i].count, err);
-    return rc;
-}
+    begin_row(c, LISTS, 0);
+    for (size_t i = 0; i < LISTS; i++) { /* I1 */
+        const char *name = list_name((enum list)i);
 
-static pdr_rc check_entries(struct check *c, pdr_err *err)
-{
-    pdr_rc rc = PDR_OK;
-
-    for (size_t i = 0; i < c->edit->entry_count && rc == PDR_OK; i++) {
-        begin_row(c, ENTRIES, i);
-        rc = check_entry(c, &c->edit->entries[i], err);
+        if (lists[i].rows == NULL && lists[i].count > 0)
+            return REFUSE(c, name, BAD_EDIT, "%zu %s, and no pointer to them",
+                          lists[i].count, name);
+        if (!pdr__add_size(&c->rows[i], c->rows[i], lists[i].count) ||
+            c->rows[i] > PDR_MAX_COMMIT_ROWS)
+            return REFUSE(c, name, COMMIT_TOO_LARGE,
+                          "a commit carries at most %u %s; write it as several",
+                          PDR_MAX_COMMIT_ROWS, name);
     }
-    return rc;
-}
+    for (size_t i = 0; i < LISTS; i++) {
+        const char *rows = lists[i].rows;
 
-static pdr_rc check_slots(struct check *c, pdr_err *err)
-{
-    size_t count = c->edit->slot_count;
-    pdr_rc rc = PDR_OK;
-
-    for (size_t i = 0; i < count && rc == PDR_OK; i++) {
-        begin_row(c, SLOTS, i);
-        rc = check_slot(c, &c->edit->slots[i], err);
+        for (size_t k = 0; k < lists[i].count && kinds[i].check != NULL; k++) {
+            begin_row(c, (enum list)i, k);
+            PDR_TRY(kinds[i].check(c, rows + k * kinds[i].size, err));
+        }
+        if (kinds[i].key != NULL)
+            PDR_TRY(check_once(c, (enum list)i, rows, lists[i].count, err));
     }
-    return rc == PDR_OK ? check_once(c, SLOTS, count, slot_key, err) : rc;
-}
-
-static pdr_rc check_properties(struct check *c, pdr_err *err)
-{
-    size_t count = c->edit->property_count;
-    pdr_rc rc = PDR_OK;
-
-    for (size_t i = 0; i < count && rc == PDR_OK; i++) {
-        begin_row(c, PROPERTIES, i);
-        rc = check_property(c, &c->edit->properties[i], err);
-    }
-    return rc == PDR_OK ? check_once(c, PROPERTIES, count, property_key, err)
-                        : rc;
-}
-
-static pdr_rc check_completions(struct check *c, pdr_err *err)
-{
-    size_t count = c->edit->completion_count;
-    pdr_rc rc = PDR_OK;
-
-    for (size_t i = 0; i < count && rc == PDR_OK; i++) {
-        begin_row(c, COMPLETIONS, i);
-        rc = check_completion(c, &c->edit->completions[i], err);
-    }
-    return rc == PDR_OK ? check_once(c, COMPLETIONS, count, completion_key, err)
-                        : rc;
-}
-
-/* Is one of these ids to be dropped, too? `what` is what the edit has of it. */
-static pdr_rc refuse_dropped(struct check *c, const struct pdr__map *dropped,
-                             pdr_str id, const char *what, pdr_err *err)
-{
-    char shown[PDR_SHOWN];
-    void *found = NULL;
-
-    if (id.ptr == NULL || !pdr__map_get(&found, dropped, id))
-        return PDR_OK;
-    return here(c, "correlation_id",
-                PDR_FAIL(err, BAD_EDIT,
-                         "an edit drops the completion of '%s' or has %s of "
-                         "it, not both",
-                         pdr__shown(shown, id), what),
-                err);
-}
-
-/* An edit that drops a completion writes nothing that belongs to it. */
-static pdr_rc check_dropped(struct check *c, pdr_err *err)
-{
-    struct pdr__map dropped = PDR_MAP_INIT(PDR_MAX_COMMIT_ROWS);
-    const pdr_edit *e = c->edit;
-    void *old = NULL;
-    pdr_rc rc = PDR_OK;
-
-    for (size_t i = 0; i < e->drop_count && rc == PDR_OK; i++)
-        rc = pdr__map_put(&old, &dropped, drop_key(e, i), c, err);
-    for (size_t i = 0; i < e->entry_count && rc == PDR_OK; i++) {
-        begin_row(c, ENTRIES, i);
-        rc = refuse_dropped(c, &dropped, e->entries[i].correlation_id,
-                            "an entry", err);
-    }
-    for (size_t i = 0; i < e->completion_count && rc == PDR_OK; i++) {
-        begin_row(c, COMPLETIONS, i);
-        rc = refuse_dropped(c, &dropped, completion_key(e, i), "an outcome",
-                            err);
-    }
-    pdr__map_dispose(&dropped);
-    return rc;
-}
-
-static pdr_rc check_drop(struct check *c, pdr_err *err)
-{
-    size_t count = c->edit->drop_count;
-    pdr_rc rc = PDR_OK;
-
-    for (size_t i = 0; i < count && rc == PDR_OK; i++) {
-        begin_row(c, DROP, i);
-        rc = check_name(c, c->edit->drop[i].correlation_id, 1, PDR_MAX_ID_BYTES,
-                        "correlation_id", err);
-    }
-    if (rc == PDR_OK)
-        rc = check_once(c, DROP, count, drop_key, err);
-    return rc == PDR_OK && count > 0 ? check_dropped(c, err) : rc;
-}
-
-static pdr_rc check_works(struct check *c, enum list list, const pdr_work *rows,
-                          size_t count, pdr_err *err)
-{
-    pdr_rc rc = PDR_OK;
-
-    for (size_t i = 0; i < count && rc == PDR_OK; i++) {
-        begin_row(c, list, i);
-        rc = check_work(c, &rows[i], err);
-    }
-    return rc;
-}
-
-static pdr_rc check_rows(struct check *c, pdr_err *err)
-{
-    const pdr_edit *e = c->edit;
-    pdr_rc rc = check_lists(c, err);
-
-    if (rc == PDR_OK)
-        rc = check_entries(c, err);
-    if (rc == PDR_OK)
-        rc = check_slots(c, err);
-    if (rc == PDR_OK)
-        rc = check_properties(c, err);
-    if (rc == PDR_OK)
-        rc = check_completions(c, err);
-    if (rc == PDR_OK)
-        rc = check_drop(c, err);
-    if (rc == PDR_OK)
-        rc = check_once(c, SETTLE, e->settle_count, settle_key, err);
-    if (rc == PDR_OK)
-        rc = check_works(c, JOURNAL, e->journal, e->journal_count, err);
-    if (rc == PDR_OK)
-        rc = check_works(c, STREAM, e->stream, e->stream_count, err);
-    if (rc == PDR_OK)
-        rc = check_works(c, INBOX, e->inbox, e->inbox_count, err);
+    PDR_TRY(check_drop(c, err));
+done:
     return rc;
 }
 
 /* --- edits -----------------------------------------------------------------
  */
-
-static pdr_rc refuse(struct check *c, const char *member, const char *why,
-                     pdr_err *err)
-{
-    return here(c, member, PDR_FAIL(err, BAD_EDIT, "%s", why), err);
-}
 
 static bool does_work(const pdr_edit *e)
 {
@@ -680,119 +582,27 @@ static pdr_rc check_bounds(struct check *c, pdr_err *err)
     bool any = e->revision == PDR_ANY_REVISION;
 
     if (e->remove && (any || e->revision == 0))
-        return refuse(c, "remove",
-                      "a session is deleted at a revision that was read", err);
+        return REFUSE(c, "remove", BAD_EDIT,
+                      "a session is deleted at a revision that was read");
     if (e->remove &&
-        (pdr__edit_moves(e) || does_work(e) || e->lease != PDR_LEASE_KEEP))
-        return refuse(c, "remove",
-                      "an edit that deletes a session does nothing else", err);
+        (pdr__edit_moves(e) || does_work(e) || e->lease.verb != PDR_LEASE_KEEP))
+        return REFUSE(c, "remove", BAD_EDIT,
+                      "an edit that deletes a session does nothing else");
     if (any && pdr__edit_moves(e))
-        return refuse(c, "revision",
+        return REFUSE(c, "revision", BAD_EDIT,
                       "an edit of the state, expiry, frame, entries, slots or "
-                      "properties names the revision that was read",
-                      err);
+                      "properties names the revision that was read");
     if (e->or_create && !any)
-        return refuse(c, "or_create",
+        return REFUSE(c, "or_create", BAD_EDIT,
                       "or_create goes with PDR_ANY_REVISION; revision 0 makes "
-                      "a session",
-                      err);
+                      "a session");
     if (e->revision == 0 && e->epoch != 0)
-        return refuse(c, "epoch", "a session that is made has no epoch yet",
-                      err);
+        return REFUSE(c, "epoch", BAD_EDIT,
+                      "a session that is made has no epoch yet");
     if (e->revision == 0 && e->entries_through != 0)
-        return refuse(c, "entries_through",
-                      "a session that is made has no entries to remove", err);
+        return REFUSE(c, "entries_through", BAD_EDIT,
+                      "a session that is made has no entries to remove");
     return PDR_OK;
-}
-
-/* What no edit with a stage verb may have; NULL: it has none of it. */
-static const char *not_staged(const pdr_edit *e)
-{
-    const struct {
-        bool is_there;
-        const char *member;
-    } members[] = {
-        {e->remove, "remove"},
-        {e->or_create, "or_create"},
-        {e->lease != PDR_LEASE_KEEP, "lease"},
-        {e->entries_through != 0, "entries_through"},
-        {e->drop_count > 0, "drop"},
-        {e->journal_through != 0, "journal_through"},
-        {e->stream_through != 0, "stream_through"},
-        {e->settle_count > 0, "settle"},
-        {e->origin == NULL && e->journal_count > 0, "journal"},
-        {e->origin == NULL && e->stream_count > 0, "stream"},
-        {e->origin == NULL && e->inbox_count > 0, "inbox"},
-        {e->stage != PDR_STAGE_SHOW && e->set_state, "state"},
-        {e->stage != PDR_STAGE_SHOW && e->expiry != PDR_EXPIRY_KEEP, "expiry"},
-        {e->stage != PDR_STAGE_SHOW && e->fence != 0, "fence"},
-        {e->stage != PDR_STAGE_SHOW && e->commits != 0, "commits"},
-    };
-
-    for (size_t i = 0; i < PDR_COUNT(members); i++) {
-        if (members[i].is_there)
-            return members[i].member;
-    }
-    return NULL;
-}
-
-static pdr_rc check_stage(struct check *c, pdr_err *err)
-{
-    const pdr_edit *e = c->edit;
-    const char *member = not_staged(e);
-
-    if ((unsigned)e->stage > PDR_STAGE_SHOW)
-        return bad_enum(c, "stage", (unsigned)e->stage, err);
-    if (member != NULL)
-        return refuse(c, member,
-                      "a session that no reader sees takes a frame, entries, "
-                      "slots, properties and completions; state, expiry and "
-                      "fence come when it is shown, the rest later",
-                      err);
-    if (e->stage == PDR_STAGE_BEGIN && e->revision != 0)
-        return refuse(c, "revision", "staging begins with revision 0", err);
-    if (e->stage == PDR_STAGE_ADD && e->revision != PDR_ANY_REVISION)
-        return refuse(c, "revision",
-                      "what is added to a staged session names no revision; "
-                      "give PDR_ANY_REVISION",
-                      err);
-    if ((e->stage == PDR_STAGE_BEGIN) != (e->epoch == 0))
-        return refuse(c, "epoch",
-                      "a staged session is named by the epoch that the first "
-                      "commit gave it, and that one names none",
-                      err);
-    if (e->stage != PDR_STAGE_SHOW && e->lease_until_ms == INT64_MIN)
-        return refuse(c, "lease_until_ms",
-                      "a staged session is kept until some time", err);
-    return PDR_OK;
-}
-
-/* What a copy takes from its origin, so that an edit cannot say it, too; NULL:
- * it does not. */
-static const char *not_copied(const pdr_edit *e)
-{
-    const struct {
-        bool is_there;
-        const char *member;
-    } members[] = {
-        {e->remove, "remove"},
-        {e->or_create, "or_create"},
-        {e->set_state, "state"},
-        {e->expiry != PDR_EXPIRY_KEEP, "expiry"},
-        {e->lease != PDR_LEASE_KEEP, "lease"},
-        {e->entries_through != 0, "entries_through"},
-        {e->drop_count > 0, "drop"},
-        {e->journal_through != 0, "journal_through"},
-        {e->stream_through != 0, "stream_through"},
-        {e->settle_count > 0, "settle"},
-        {e->stage == PDR_STAGE_NONE && e->revision != 0, "revision"},
-    };
-
-    for (size_t i = 0; i < PDR_COUNT(members); i++) {
-        if (members[i].is_there)
-            return members[i].member;
-    }
-    return NULL;
 }
 
 /* The largest number that a copy may begin with: so many can still be counted
@@ -816,63 +626,75 @@ static bool is_origin(const pdr_head *head)
            (unsigned)head->state <= PDR_SESSION_EXPIRED;
 }
 
-static pdr_rc check_origin(struct check *c, pdr_err *err)
+/* What the types leave open about a step of a stage. */
+static pdr_rc check_step(struct check *c, pdr_err *err)
 {
     const pdr_edit *e = c->edit;
-    const char *member = NULL;
+    const pdr_stage *stage = c->step->stage;
+    pdr_stage_verb verb = c->step->verb;
 
-    if (e->origin == NULL)
+    if (verb == PDR_STAGE_BEGIN && stage->epoch != 0)
+        return REFUSE(c, "epoch", BAD_EDIT,
+                      "this session is being staged already; add to it");
+    if ((verb == PDR_STAGE_ADD || verb == PDR_STAGE_ABANDON) &&
+        stage->epoch == 0)
+        return REFUSE(c, "epoch", BAD_EDIT, "the stage has not begun yet");
+    if (verb == PDR_STAGE_ABANDON)
         return PDR_OK;
-    if (!is_origin(e->origin))
-        return refuse(c, "origin",
-                      "the origin of a copy is the head of a session, as it "
-                      "was read",
-                      err);
-    member = not_copied(e);
-    if (member != NULL)
-        return refuse(c, member,
-                      "a copy is new, or staged; its state, times and numbers "
-                      "are those of its origin",
-                      err);
-    for (size_t i = 0; i < e->completion_count; i++) {
-        const pdr_completion *row = &e->completions[i];
-
-        begin_row(c, COMPLETIONS, i);
-        if ((row->first_seq == 0) != (row->last_seq == 0) ||
-            row->first_seq > row->last_seq ||
-            row->last_seq >= e->origin->next_seq)
-            return refuse(c, "last_seq",
-                          "the origin has no such entries for a completion",
-                          err);
+    if (stage->epoch == 0 && e->revision != 0)
+        return REFUSE(c, "revision", BAD_EDIT,
+                      "a session that takes the place of another one is staged "
+                      "first");
+    if ((verb == PDR_STAGE_BEGIN || verb == PDR_STAGE_ADD) &&
+        stage->until_ms == INT64_MIN)
+        return REFUSE(c, "until_ms", BAD_EDIT,
+                      "a staged session is kept until some time");
+    if (stage->origin == NULL) {
+        if (e->journal_count == 0 && e->stream_count == 0 &&
+            e->inbox_count == 0)
+            return PDR_OK;
+        return REFUSE(c,
+                      e->journal_count > 0  ? "journal"
+                      : e->stream_count > 0 ? "stream"
+                                            : "inbox",
+                      BAD_EDIT,
+                      "only a copy of a session of another store is staged "
+                      "with work");
     }
+    if (!is_origin(stage->origin))
+        return REFUSE(c, "origin", BAD_EDIT,
+                      "the origin of a copy is the head of a session, as it "
+                      "was read");
+    if (e->set_state || e->expiry != PDR_EXPIRY_KEEP)
+        return REFUSE(c, e->set_state ? "state" : "expiry", BAD_EDIT,
+                      "the state and the times of a copy are those of its "
+                      "origin");
     return PDR_OK;
 }
 
 static pdr_rc check_lease(struct check *c, pdr_err *err)
 {
-    const pdr_edit *e = c->edit;
+    const pdr_lease_edit *lease = &c->edit->lease;
 
-    switch (e->lease) {
+    switch (lease->verb) {
     case PDR_LEASE_KEEP:
         return PDR_OK;
     case PDR_LEASE_TAKE:
-        if (e->fence != 0)
-            return refuse(c, "fence",
+        if (lease->fence != 0)
+            return REFUSE(c, "lease/fence", BAD_EDIT,
                           "who takes a lease has no fence yet; renew it "
-                          "instead",
-                          err);
-        return check_name(c, e->lease_owner, 1, PDR_MAX_OWNER_BYTES,
-                          "lease_owner", err);
+                          "instead");
+        return check_name(c, lease->owner, 1, PDR_MAX_OWNER_BYTES,
+                          "lease/owner", err);
     case PDR_LEASE_RENEW:
     case PDR_LEASE_RELEASE:
-        if (e->fence == 0)
-            return refuse(c, "fence",
+        if (lease->fence == 0)
+            return REFUSE(c, "lease/fence", BAD_EDIT,
                           "a lease is renewed and released with the fence that "
-                          "came with it",
-                          err);
+                          "came with it");
         return PDR_OK;
     }
-    return bad_enum(c, "lease", (unsigned)e->lease, err);
+    return refuse_value(c, "lease/verb", (unsigned)lease->verb, err);
 }
 
 static pdr_rc check_head(struct check *c, pdr_err *err)
@@ -881,20 +703,18 @@ static pdr_rc check_head(struct check *c, pdr_err *err)
     pdr_rc rc = PDR_OK;
 
     if (e->set_state && (unsigned)e->state > PDR_SESSION_EXPIRED)
-        return bad_enum(c, "state", (unsigned)e->state, err);
+        return refuse_value(c, "state", (unsigned)e->state, err);
     if ((unsigned)e->expiry > PDR_EXPIRY_CLEAR)
-        return bad_enum(c, "expiry", (unsigned)e->expiry, err);
-    rc = check_maybe(c, e->agent, 1, PDR_MAX_AGENT_BYTES, "agent", err);
-    if (rc == PDR_OK)
-        rc = check_maybe(c, e->kind, 1, PDR_MAX_KIND_BYTES, "kind", err);
-    if (rc == PDR_OK)
-        rc = check_maybe(c, e->schema_version, 1, PDR_MAX_KIND_BYTES,
-                         "schema_version", err);
-    if (rc == PDR_OK)
-        rc = check_lease(c, err);
+        return refuse_value(c, "expiry", (unsigned)e->expiry, err);
+    PDR_TRY(check_maybe(c, e->agent, 1, PDR_MAX_AGENT_BYTES, "agent", err));
+    PDR_TRY(check_maybe(c, e->kind, 1, PDR_MAX_KIND_BYTES, "kind", err));
+    PDR_TRY(check_maybe(c, e->schema_version, 1, PDR_MAX_KIND_BYTES,
+                        "schema_version", err));
+    PDR_TRY(check_lease(c, err));
     begin_row(c, LISTS, 0); /* the frame is a row of its own */
-    if (rc == PDR_OK && (e->frame.ptr != NULL || e->frame.len != 0))
-        rc = check_json(c, e->frame, 0, "frame", err);
+    if (!is_absent(e->frame))
+        PDR_TRY(check_json(c, e->frame, 0, "frame", err));
+done:
     return rc;
 }
 
@@ -902,20 +722,17 @@ static pdr_rc check_edit(struct check *c, pdr_err *err)
 {
     char shown[PDR_SHOWN];
     pdr_ref ref;
+    pdr_rc rc = PDR_OK;
 
     begin_row(c, LISTS, 0);
-    pdr_rc rc = pdr__ref_check(&ref, &c->edit->ref, err);
+    rc = pdr__ref_check(&ref, &c->edit->ref, err);
     if (rc != PDR_OK)
-        return here(c, "ref", rc, err);
+        return say_where(c, "ref", rc, err);
     c->bytes += ref.tenant.len + ref.id.len;
-    rc = c->edit->stage == PDR_STAGE_NONE ? check_bounds(c, err)
-                                          : check_stage(c, err);
-    if (rc == PDR_OK)
-        rc = check_head(c, err);
-    if (rc == PDR_OK)
-        rc = check_rows(c, err);
-    if (rc == PDR_OK)
-        rc = check_origin(c, err);
+    PDR_TRY(c->step != NULL ? check_step(c, err) : check_bounds(c, err));
+    PDR_TRY(check_head(c, err));
+    PDR_TRY(check_rows(c, err));
+done:
     if (rc == PDR_OK || rc == PDR_ENOMEM)
         return rc;
     return pdr__wrap(err, rc, "session '%s'", pdr__shown(shown, ref.id));
@@ -924,43 +741,35 @@ static pdr_rc check_edit(struct check *c, pdr_err *err)
 /* --- commits ---------------------------------------------------------------
  */
 
-/* One text for tenant and id, which hold no NUL. */
-static pdr_str whole_ref(char room[], const pdr_edit *edit)
-{
-    pdr_str tenant = edit->ref.tenant, id = edit->ref.id;
-
-    if (tenant.ptr == NULL)
-        tenant = PDR_LIT(PDR_DEFAULT_TENANT);
-    memcpy(room, tenant.ptr, tenant.len);
-    room[tenant.len] = '\0';
-    memcpy(room + tenant.len + 1, id.ptr, id.len);
-    return pdr_str_n(room, tenant.len + 1 + id.len);
-}
-
 static pdr_rc check_sessions_once(struct check *c, const pdr_edit *edits,
                                   size_t count, pdr_err *err)
 {
     struct pdr__map seen = PDR_MAP_INIT(PDR_MAX_COMMIT_EDITS);
     char room[PDR_MAX_TENANT_BYTES + 1 + PDR_MAX_ID_BYTES];
     char shown[PDR_SHOWN];
-    void *old = NULL;
     pdr_rc rc = PDR_OK;
 
-    if (count == 1)
-        return PDR_OK;
-    for (size_t i = 0; i < count && rc == PDR_OK; i++) {
-        rc = pdr__map_put(&old, &seen, whole_ref(room, &edits[i]), c, err);
-        if (rc != PDR_OK || old == NULL)
+    for (size_t i = 0; i < count && count > 1; i++) {
+        pdr_str tenant = edits[i].ref.tenant, id = edits[i].ref.id;
+        void *old = NULL;
+
+        if (tenant.ptr == NULL)
+            tenant = PDR_LIT(PDR_DEFAULT_TENANT);
+        memcpy(room, tenant.ptr, tenant.len); /* neither holds a NUL */
+        room[tenant.len] = '\0';
+        memcpy(room + tenant.len + 1, id.ptr, id.len);
+        PDR_TRY(pdr__map_put(&old, &seen,
+                             pdr_str_n(room, tenant.len + 1 + id.len), c, err));
+        if (old == NULL)
             continue;
         c->number = i;
         begin_row(c, LISTS, 0);
-        rc = here(c, "ref",
-                  PDR_FAIL(err, BAD_EDIT,
-                           "session '%s' has two edits in one commit; make "
-                           "them one",
-                           pdr__shown(shown, edits[i].ref.id)),
-                  err);
+        PDR_TRY(REFUSE(c, "ref", BAD_EDIT,
+                       "session '%s' has two edits in one commit; make them "
+                       "one",
+                       pdr__shown(shown, id)));
     }
+done:
     pdr__map_dispose(&seen);
     return rc;
 }
@@ -978,12 +787,73 @@ pdr_rc pdr__edits_check(size_t *bytes, const pdr_edit *edits, size_t count,
         return PDR_FAIL(err, COMMIT_TOO_LARGE,
                         "a commit edits at most %u sessions, this one %zu",
                         PDR_MAX_COMMIT_EDITS, count);
-    for (; c.number < count && rc == PDR_OK; c.number++) {
+    for (; c.number < count; c.number++) {
         c.edit = &edits[c.number];
-        rc = check_edit(&c, err);
+        PDR_TRY(check_edit(&c, err));
     }
-    if (rc == PDR_OK)
-        rc = check_sessions_once(&c, edits, count, err);
+    PDR_TRY(check_sessions_once(&c, edits, count, err));
+    *bytes = c.bytes;
+done:
+    return rc;
+}
+
+pdr_rc pdr__step_check(pdr_edit *out, size_t *bytes, const pdr_request *step,
+                       pdr_err *err)
+{
+    static const pdr_rows no_rows;
+    static const pdr_show_opts nobody;
+    const pdr_stage *stage = step->stage;
+    const pdr_rows *rows = step->rows;
+    const pdr_show_opts *show = step->show;
+    pdr_stage named; /* what counts of one that is given up */
+    struct check c;
+    pdr_rc rc = PDR_OK;
+
+    if ((unsigned)step->verb > PDR_STAGE_ABANDON || step->count > 0)
+        return PDR_FAIL(err, BAD_EDIT,
+                        "a commit has edits, or is one step of a stage");
+    if (step->verb == PDR_STAGE_ABANDON) {
+        named = (pdr_stage){.ref = stage->ref, .epoch = stage->epoch};
+        stage = &named;
+        rows = NULL;
+    }
+    if (rows == NULL)
+        rows = &no_rows;
+    if (show == NULL || step->verb != PDR_STAGE_SHOW)
+        show = &nobody;
+    *out = (pdr_edit){
+        .ref = stage->ref,
+        .revision = show->revision,
+        .epoch = stage->epoch,
+        .commits = show->commits,
+        .lease = {.fence = show->fence},
+        .agent = stage->agent,
+        .kind = stage->kind,
+        .schema_version = stage->schema_version,
+        .set_state = show->set_state,
+        .state = show->state,
+        .expiry = show->expiry,
+        .expiry_ms = show->expiry_ms,
+        .frame = rows->frame,
+        .entries = rows->entries,
+        .entry_count = rows->entry_count,
+        .slots = rows->slots,
+        .slot_count = rows->slot_count,
+        .properties = rows->properties,
+        .property_count = rows->property_count,
+        .completions = rows->completions,
+        .completion_count = rows->completion_count,
+        .journal = rows->journal,
+        .journal_count = rows->journal_count,
+        .stream = rows->stream,
+        .stream_count = rows->stream_count,
+        .inbox = rows->inbox,
+        .inbox_count = rows->inbox_count,
+    };
+    memset(&c, 0, sizeof(c));
+    c.edit = out;
+    c.step = step;
+    rc = check_edit(&c, err);
     if (rc == PDR_OK)
         *bytes = c.bytes;
     return rc;
@@ -1033,14 +903,15 @@ static pdr_rc check_filter(const pdr_filter *f, pdr_err *err)
         return bad_query("a filter by property needs its key and its match",
                          err);
     if (f->agent.ptr != NULL)
-        rc = check_word(f->agent, "an agent's name", 1, PDR_MAX_AGENT_BYTES,
-                        err);
-    if (rc == PDR_OK && f->property.ptr != NULL)
-        rc = check_word(f->property, "the key of a property", 1,
-                        PDR_MAX_KEY_BYTES, err);
-    if (rc == PDR_OK && f->property.ptr != NULL)
-        rc = check_word(f->match, "the match of a property", 0,
-                        PDR_MAX_MATCH_BYTES, err);
+        PDR_TRY(check_word(f->agent, "an agent's name", 1, PDR_MAX_AGENT_BYTES,
+                           err));
+    if (f->property.ptr == NULL)
+        return PDR_OK;
+    PDR_TRY(check_word(f->property, "the key of a property", 1,
+                       PDR_MAX_KEY_BYTES, err));
+    PDR_TRY(check_word(f->match, "the match of a property", 0,
+                       PDR_MAX_MATCH_BYTES, err));
+done:
     return rc;
 }
 
@@ -1093,17 +964,14 @@ pdr_rc pdr__query_check(pdr_query *out, const pdr_query *query, pdr_err *err)
         return PDR_FAIL(err, BAD_QUERY, "%u is no kind of read",
                         (unsigned)q.what);
     unsigned kind = 1u << q.what;
-    rc = check_members(&q, kind, err);
-    if (rc == PDR_OK)
-        rc = check_filter(&q.filter, err);
-    if (rc == PDR_OK)
-        rc = check_whose(&q, kind, err);
-    if (rc != PDR_OK)
-        return rc;
+    PDR_TRY(check_members(&q, kind, err));
+    PDR_TRY(check_filter(&q.filter, err));
+    PDR_TRY(check_whose(&q, kind, err));
     if (q.limit == 0)
         q.limit = PDR_DEFAULT_PAGE_ROWS;
     if (q.max_bytes == 0)
         q.max_bytes = PDR_DEFAULT_PAGE_BYTES;
     *out = q;
-    return PDR_OK;
+done:
+    return rc;
 }

@@ -8,7 +8,8 @@
  *
  *          BEGIN ──► unseen ──► ADD … ──► SHOW ──► stands under its ref
  *                      │                   └──► who stood there is gone:
- *                      └ given up: sweep        at once, or unseen ─► sweep
+ *                      ├ ABANDON: sweep         at once, or unseen ─► sweep
+ *                      └ its time is over: sweep
  *
  * INVARIANTS  I1..I7 in plan.h.
  *
@@ -21,18 +22,6 @@
 #include "plan.h"
 
 /* --- refusals ------------------------------------------------------------ */
-
-static pdr_rc lease_held(const pdr_plan *plan, const pdr_lease *lease,
-                         int64_t now_ms, pdr_err *err)
-{
-    char id[PDR_SHOWN], owner[PDR_SHOWN];
-
-    return PDR_FAIL(
-        err, LEASE_HELD,
-        "session '%s': '%s' holds the lease for another %" PRIu64 " ms",
-        pdr__shown(id, plan->ref.id), pdr__shown(owner, lease->owner),
-        (uint64_t)lease->until_ms - (uint64_t)now_ms);
-}
 
 pdr_rc pdr_plan_not_in_inbox(const pdr_plan *plan, uint64_t n, pdr_err *err)
 {
@@ -54,29 +43,7 @@ bool pdr__edit_moves(const pdr_edit *edit)
            edit->property_count > 0;
 }
 
-/* Does it do anything at all? */
-static bool touches(const pdr_edit *edit)
-{
-    return pdr__edit_moves(edit) || edit->stage != PDR_STAGE_NONE ||
-           edit->lease != PDR_LEASE_KEEP || edit->completion_count > 0 ||
-           edit->drop_count > 0 || edit->journal_through > 0 ||
-           edit->stream_through > 0 || edit->settle_count > 0 ||
-           edit->journal_count > 0 || edit->stream_count > 0 ||
-           edit->inbox_count > 0;
-}
-
 /* --- the head ------------------------------------------------------------ */
-
-/* That of a durable session stands in its id. A copy has what its origin has.
- */
-static pdr_str agent_of(const pdr_plan *plan)
-{
-    const pdr_edit *edit = plan->edit;
-
-    if (edit->agent.ptr != NULL || edit->origin != NULL)
-        return edit->agent;
-    return pdr__durable_agent(plan->ref.id);
-}
 
 static pdr_rc new_head(pdr_plan *plan, const pdr_write *write, uint64_t *number,
                        struct pdr__seal *seal, pdr_err *err)
@@ -87,7 +54,9 @@ static pdr_rc new_head(pdr_plan *plan, const pdr_write *write, uint64_t *number,
 
     memset(head, 0, sizeof(*head));
     head->ref = plan->ref;
-    head->agent = agent_of(plan);
+    head->agent = edit->agent;
+    if (edit->agent.ptr == NULL && plan->origin == NULL)
+        head->agent = pdr__durable_agent(plan->ref.id);
     head->kind = edit->kind.ptr != NULL ? edit->kind : PDR_LIT("unstated");
     head->schema_version = edit->schema_version;
     head->epoch = ++*number;
@@ -106,28 +75,33 @@ static pdr_rc new_head(pdr_plan *plan, const pdr_write *write, uint64_t *number,
 static pdr_rc move_lease(pdr_plan *plan, const pdr_write *write,
                          uint64_t *number, pdr_err *err)
 {
-    const pdr_edit *edit = plan->edit;
+    const pdr_lease_edit *asked = &plan->edit->lease;
     pdr_lease *lease = &plan->next.lease;
+    char id[PDR_SHOWN], owner[PDR_SHOWN];
 
-    switch (edit->lease) {
+    switch (asked->verb) {
     case PDR_LEASE_KEEP:
         return PDR_OK;
     case PDR_LEASE_TAKE:
         if (lease->owner.ptr != NULL && lease->until_ms > write->now_ms)
-            return lease_held(plan, lease, write->now_ms, err);
-        lease->owner = edit->lease_owner;
+            return PDR_FAIL(
+                err, LEASE_HELD,
+                "session '%s': '%s' holds the lease for another %" PRIu64 " ms",
+                pdr__shown(id, plan->ref.id), pdr__shown(owner, lease->owner),
+                (uint64_t)lease->until_ms - (uint64_t)write->now_ms);
+        lease->owner = asked->owner;
         lease->fence = ++*number; /* I3 */
-        lease->until_ms = edit->lease_until_ms;
+        lease->until_ms = asked->until_ms;
         return PDR_OK;
     case PDR_LEASE_RENEW:
-        lease->until_ms = edit->lease_until_ms;
+        lease->until_ms = asked->until_ms;
         return PDR_OK;
     case PDR_LEASE_RELEASE:
         lease->owner = pdr_str_n(NULL, 0);
         lease->until_ms = 0;
         return PDR_OK;
     }
-    return PDR_FAIL(err, BAD_EDIT, "%d is no verb for a lease", edit->lease);
+    return PDR_FAIL(err, BAD_EDIT, "%d is no verb for a lease", asked->verb);
 }
 
 /* A list [first, next) after rows up to `through` are gone and `count` came. */
@@ -139,17 +113,6 @@ static void move_list(uint64_t *first, uint64_t *next, uint64_t through,
     *next += count;
 }
 
-/* As `head` stands among the unseen ones while its rows are cleared. */
-static pdr_head gone_head(const pdr_head *head)
-{
-    pdr_head gone = *head;
-
-    gone.state = PDR_SESSION_UNSEEN;
-    gone.lease.owner = pdr_str_n(NULL, 0);
-    gone.lease.until_ms = PDR_GONE_MS; /* I6 */
-    return gone;
-}
-
 static bool can_sweep(const pdr_write *write)
 {
     const pdr_store_ops *ops = write->store->ops;
@@ -157,24 +120,22 @@ static bool can_sweep(const pdr_write *write)
     return ops != NULL && ops->sweep != NULL;
 }
 
-/* More rows than a commit removes while all others wait? Who cannot sweep
- * removes any number. */
-static bool is_large(const pdr_head *head, const pdr_write *write)
+/* The session `head` goes: at once, or, if it has more rows than a commit
+ * removes while all others wait, in steps. Who cannot sweep removes any number.
+ * Few rows may be large ones: so a backend may find out later that steps are
+ * better. */
+static void let_go(pdr_plan *plan, const pdr_write *write, const pdr_head *head)
 {
     uint64_t rows = head->next_seq - head->first_seq;
 
     rows += head->completions + head->slots + head->properties + head->inbox;
     rows += head->journal_next - head->journal_first;
     rows += head->stream_next - head->stream_first;
-    return can_sweep(write) && rows > PDR_REMOVE_ROWS;
-}
-
-/* The session `head` goes, at once or in steps. Few rows may be large ones: so
- * a backend may find out later that steps are better. */
-static void let_go(pdr_plan *plan, const pdr_write *write, const pdr_head *head)
-{
-    plan->hides = is_large(head, write);
-    plan->gone = gone_head(head);
+    plan->hides = can_sweep(write) && rows > PDR_REMOVE_ROWS;
+    plan->gone = *head; /* as it stands among the unseen ones */
+    plan->gone.state = PDR_SESSION_UNSEEN;
+    plan->gone.lease.owner = pdr_str_n(NULL, 0);
+    plan->gone.lease.until_ms = PDR_GONE_MS; /* I6 */
 }
 
 static void move_head(pdr_plan *plan, const pdr_write *write)
@@ -203,65 +164,55 @@ static void move_head(pdr_plan *plan, const pdr_write *write)
     next->inbox_next += edit->inbox_count;
     if (plan->unseen) { /* I6 */
         next->state = PDR_SESSION_UNSEEN;
-        next->lease.until_ms = edit->lease_until_ms;
+        next->lease.until_ms =
+            plan->stage == PDR_STAGE_ABANDON ? PDR_GONE_MS : plan->until_ms;
     }
 }
 
 /* --- rows ---------------------------------------------------------------- */
 
-static pdr_rc link_entries(pdr_plan *plan, const pdr_write *write,
-                           struct pdr__seal *seal, pdr_err *err)
-{
-    uint64_t seq = plan->now.next_seq;
-    pdr_rc rc = PDR_OK;
-
-    for (size_t i = 0; i < plan->edit->entry_count && rc == PDR_OK; i++) {
-        rc = pdr__seal_link(plan->entries[i], seal, write->store,
-                            plan->next.chain, plan->seals->entries[i],
-                            plan->next.epoch, seq + i, err);
-        if (rc == PDR_OK)
-            memcpy(plan->next.chain, plan->entries[i], PDR_DIGEST_BYTES);
-    }
-    return rc;
-}
-
-static pdr_rc seal_work(pdr_digest *out, const pdr_plan *plan,
-                        const pdr_write *write, struct pdr__seal *seal,
-                        pdr_part part, const pdr_work *rows, size_t count,
-                        uint64_t n, pdr_err *err)
-{
-    pdr_rc rc = PDR_OK;
-
-    for (size_t i = 0; i < count && rc == PDR_OK; i++) {
-        pdr_work row = rows[i];
-
-        if (part != PDR_PART_INBOX)
-            row.due_ms = PDR_NEVER; /* what is kept of it */
-        rc = pdr__seal_work(out[i], seal, write->store, &plan->ref, part, n + i,
-                            &row, err);
-    }
-    return rc;
-}
-
-static pdr_rc seal_all_work(pdr_plan *plan, const pdr_write *write,
-                            struct pdr__seal *seal, pdr_err *err)
+/* The digests of rows that have a number. */
+static pdr_rc seal_rows(pdr_plan *plan, const pdr_write *write, pdr_err *err)
 {
     const pdr_edit *edit = plan->edit;
     const pdr_head *now = &plan->now;
-    pdr_rc rc =
-        seal_work(plan->journal, plan, write, seal, PDR_PART_JOURNAL,
-                  edit->journal, edit->journal_count, now->journal_next, err);
+    const struct {
+        pdr_digest *out;
+        const pdr_work *rows;
+        size_t count;
+        uint64_t first;
+    } parts[] = {
+        [PDR_PART_JOURNAL] = {plan->journal, edit->journal, edit->journal_count,
+                              now->journal_next},
+        [PDR_PART_STREAM] = {plan->stream, edit->stream, edit->stream_count,
+                             now->stream_next},
+        [PDR_PART_INBOX] = {plan->inbox, edit->inbox, edit->inbox_count,
+                            now->inbox_next},
+    };
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK)
-        rc = seal_work(plan->stream, plan, write, seal, PDR_PART_STREAM,
-                       edit->stream, edit->stream_count, now->stream_next, err);
-    if (rc == PDR_OK)
-        rc = seal_work(plan->inbox, plan, write, seal, PDR_PART_INBOX,
-                       edit->inbox, edit->inbox_count, now->inbox_next, err);
+    for (size_t i = 0; i < edit->entry_count; i++) {
+        PDR_TRY(pdr__seal_link(plan->entries[i], write->seal, write->store,
+                               plan->next.chain, plan->seals->entries[i],
+                               plan->next.epoch, now->next_seq + i, err));
+        memcpy(plan->next.chain, plan->entries[i], PDR_DIGEST_BYTES);
+    }
+    for (size_t part = 0; part < PDR_COUNT(parts); part++) {
+        for (size_t i = 0; i < parts[part].count; i++) {
+            pdr_work row = parts[part].rows[i];
+
+            if (part != PDR_PART_INBOX)
+                row.due_ms = PDR_NEVER; /* what is kept of it */
+            PDR_TRY(pdr__seal_work(parts[part].out[i], write->seal,
+                                   write->store, &plan->ref, (pdr_part)part,
+                                   parts[part].first + i, &row, err));
+        }
+    }
+done:
     return rc;
 }
 
-static void tell(pdr_plan *plan)
+static void fill_committed(pdr_plan *plan)
 {
     pdr_committed *told = &plan->committed;
 
@@ -278,64 +229,29 @@ static void tell(pdr_plan *plan)
         told->fence = plan->next.lease.fence;
 }
 
-/* Numbers that were not given yet; who settles them would take the rows that
- * the same edit adds. */
-static pdr_rc check_settle(const pdr_plan *plan, pdr_err *err)
-{
-    const pdr_edit *edit = plan->edit;
-
-    for (size_t i = 0; i < edit->settle_count; i++) {
-        if (edit->settle[i] >= plan->now.inbox_next)
-            return pdr_plan_not_in_inbox(plan, edit->settle[i], err);
-    }
-    return PDR_OK;
-}
-
 /* --- the plan ------------------------------------------------------------ */
 
 /* Which of the ways it is. A plan may begin again (I5). */
-static void choose(pdr_plan *plan, const pdr_write *write, const pdr_head *head)
+static void choose_way(pdr_plan *plan, const pdr_write *write,
+                       const pdr_head *head)
 {
     const pdr_edit *edit = plan->edit;
 
     plan->creates = head == NULL;
     plan->removes = edit->remove;
-    plan->unseen =
-        edit->stage == PDR_STAGE_BEGIN || edit->stage == PDR_STAGE_ADD;
-    plan->shows = edit->stage == PDR_STAGE_SHOW;
+    plan->shows = plan->stage == PDR_STAGE_SHOW;
+    plan->unseen = plan->stage != PDR_STAGE_NONE && !plan->shows;
     plan->replaces = plan->inherits = plan->hides = false;
     plan->cuts = head != NULL && edit->entries_through >= head->first_seq;
-    plan->changes_head = plan->creates || touches(edit);
+    plan->changes_head =
+        plan->creates || plan->stage != PDR_STAGE_NONE ||
+        pdr__edit_moves(edit) || edit->lease.verb != PDR_LEASE_KEEP ||
+        edit->completion_count > 0 || edit->drop_count > 0 ||
+        edit->journal_through > 0 || edit->stream_through > 0 ||
+        edit->settle_count > 0 || edit->journal_count > 0 ||
+        edit->stream_count > 0 || edit->inbox_count > 0;
     if (plan->removes && head != NULL)
         let_go(plan, write, head);
-}
-
-static pdr_rc begin(pdr_plan *plan, const pdr_write *write,
-                    const pdr_head *head, uint64_t *number,
-                    struct pdr__seal *seal, pdr_err *err)
-{
-    pdr_rc rc = pdr__plan_admit(plan, head, err);
-
-    choose(plan, write, head);
-    if (rc == PDR_OK && plan->creates)
-        rc = new_head(plan, write, number, seal, err);
-    else if (rc == PDR_OK)
-        plan->now = *head;
-    if (rc != PDR_OK)
-        return rc;
-    if (plan->edit->origin != NULL)
-        pdr__plan_begin_copy(&plan->now, plan->edit->origin);
-    plan->next = plan->now;
-    rc = check_settle(plan, err);
-    if (rc == PDR_OK)
-        rc = move_lease(plan, write, number, err);
-    if (rc == PDR_OK)
-        rc = link_entries(plan, write, seal, err);
-    if (rc == PDR_OK)
-        rc = seal_all_work(plan, write, seal, err);
-    if (rc == PDR_OK && plan->changes_head)
-        move_head(plan, write);
-    return rc;
 }
 
 /* Stores keep counters as signed numbers of 64 bits: one beyond these could not
@@ -363,26 +279,54 @@ static pdr_rc check_counters(const pdr_plan *plan, uint64_t number,
 pdr_rc pdr_plan_begin(pdr_plan *plan, const pdr_write *write,
                       const pdr_head *head, uint64_t *number, pdr_err *err)
 {
+    const pdr_edit *edit = NULL;
     uint64_t counter = 0;
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(plan != NULL && write != NULL && number != NULL);
-    PDR_REQUIRE(head == NULL || plan->edit->stage != PDR_STAGE_BEGIN);
+    PDR_REQUIRE(head == NULL || plan->stage != PDR_STAGE_BEGIN);
+    edit = plan->edit;
     counter = *number; /* a refusal gives no number away */
-    rc = begin(plan, write, head, &counter, write->seal, err);
-    if (rc == PDR_OK)
-        rc = check_counters(plan, counter, err);
-    if (rc == PDR_OK)
-        *number = counter;
+    choose_way(plan, write, head);
+    PDR_TRY(pdr__plan_admit(plan, head, err));
+    if (plan->creates)
+        PDR_TRY(new_head(plan, write, &counter, write->seal, err));
+    else
+        plan->now = *head;
+    if (plan->origin != NULL)
+        pdr__plan_begin_copy(&plan->now, plan->origin);
+    plan->next = plan->now;
+    /* who settles a number that was not given yet would take the rows that the
+     * same edit adds */
+    for (size_t i = 0; i < edit->settle_count; i++) {
+        if (edit->settle[i] >= plan->now.inbox_next)
+            return pdr_plan_not_in_inbox(plan, edit->settle[i], err);
+    }
+    PDR_TRY(move_lease(plan, write, &counter, err));
+    PDR_TRY(seal_rows(plan, write, err));
+    if (plan->changes_head)
+        move_head(plan, write);
+    PDR_TRY(check_counters(plan, counter, err));
+    *number = counter;
+done:
     return rc;
 }
 
-/* The new one goes on where the old one stood: who reads on with a number that
- * it had (a revision, an event id, an inbox row) is not led astray (I3). */
-static void inherit(pdr_plan *plan, const pdr_head *head)
+/* The staged session takes the place of `head`. Unless it is a copy it goes on
+ * where that stood: who reads on with a number that it had (a revision, an
+ * event id, an inbox row) is not led astray (I3). */
+static void replace_session(pdr_plan *plan, const pdr_write *write,
+                            const pdr_head *head)
 {
     pdr_head *next = &plan->next;
 
+    plan->replaces = true;
+    plan->replaced = *head;
+    let_go(plan, write, head);
+    next->commits = head->commits;
+    next->lease.fence = head->lease.fence;
+    if (plan->origin != NULL)
+        return;
     plan->inherits = true;
     plan->gone.inbox = 0; /* they go over */
     next->revision = head->revision;
@@ -394,26 +338,6 @@ static void inherit(pdr_plan *plan, const pdr_head *head)
         next->expiry_ms = head->expiry_ms;
 }
 
-static pdr_rc replace(pdr_plan *plan, const pdr_write *write,
-                      const pdr_head *head, pdr_err *err)
-{
-    const pdr_head *origin = plan->edit->origin;
-    pdr_rc rc = PDR_OK;
-
-    if (origin != NULL)
-        rc = pdr__plan_admit_copy(plan, head, err);
-    if (rc != PDR_OK)
-        return rc;
-    plan->replaces = true;
-    plan->replaced = *head;
-    let_go(plan, write, head);
-    plan->next.commits = head->commits;
-    plan->next.lease.fence = head->lease.fence;
-    if (origin == NULL)
-        inherit(plan, head);
-    return PDR_OK;
-}
-
 pdr_rc pdr_plan_show(pdr_plan *plan, const pdr_write *write,
                      const pdr_head *head, pdr_err *err)
 {
@@ -421,24 +345,23 @@ pdr_rc pdr_plan_show(pdr_plan *plan, const pdr_write *write,
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(plan != NULL && write != NULL && plan->shows);
-    rc = pdr__plan_admit_work(plan, err);
-    if (rc == PDR_OK)
-        rc = pdr__plan_admit_show(plan, head, err);
-    if (rc != PDR_OK)
-        return rc;
+    PDR_TRY(pdr__plan_admit_work(plan, err));
+    PDR_TRY(pdr__plan_admit_show(plan, head, err));
+    if (head != NULL && plan->origin != NULL)
+        PDR_TRY(pdr__plan_admit_copy(plan, head, err));
     next = &plan->next;
     next->lease = (pdr_lease){{NULL, 0}, 0, 0};
     next->revision = next->commits = 0; /* of how it was staged: nobody saw */
     if (head != NULL)
-        rc = replace(plan, write, head, err);
-    if (rc != PDR_OK)
-        return rc;
+        replace_session(plan, write, head);
     next->revision++;
     next->commits++;
     next->changed_ms = write->now_ms;
     if (!plan->edit->set_state)
         next->state = PDR_SESSION_IDLE; /* I6 */
-    return check_counters(plan, 0, err);
+    PDR_TRY(check_counters(plan, 0, err));
+done:
+    return rc;
 }
 
 void pdr_plan_cut(pdr_plan *plan, const pdr_digest digest)
@@ -477,33 +400,32 @@ pdr_rc pdr_plan_finish(pdr_plan *plan, const pdr_write *write, int64_t slots,
 
     PDR_REQUIRE(plan != NULL && write != NULL);
     next = &plan->next;
-    rc = pdr__plan_move_count(&next->slots, slots, plan, "slots", err);
-    if (rc == PDR_OK)
-        rc = pdr__plan_move_count(&next->properties, properties, plan,
-                                  "properties", err);
-    if (rc == PDR_OK)
-        rc = pdr__plan_move_count(&next->inbox,
-                                  -(int64_t)plan->edit->settle_count, plan,
-                                  "inbox rows", err);
-    if (rc == PDR_OK && slots > 0 && next->slots > PDR_MAX_SLOTS)
-        rc = PDR_FAIL(err, TOO_MANY_SLOTS,
-                      "a session has at most %u slots, this would be "
-                      "%" PRIu64,
-                      PDR_MAX_SLOTS, next->slots);
-    if (rc == PDR_OK && properties > 0 && next->properties > PDR_MAX_PROPERTIES)
-        rc = PDR_FAIL(err, TOO_MANY_PROPERTIES,
-                      "a session has at most %u properties, this would be "
-                      "%" PRIu64,
-                      PDR_MAX_PROPERTIES, next->properties);
-    if (rc == PDR_OK && pdr__plan_ends_copy(plan))
-        rc = pdr__plan_finish_copy(plan, err);
-    if (rc == PDR_OK && !plan->removes)
-        rc = pdr__seal_head(next->digest, write->seal, write->store, next, err);
-    if (rc == PDR_OK && (plan->removes || plan->replaces) && can_sweep(write))
-        rc = pdr__seal_head(plan->gone.digest, write->seal, write->store,
-                            &plan->gone, err);
-    if (rc == PDR_OK)
-        tell(plan);
+    PDR_TRY(pdr__plan_move_count(&next->slots, slots, plan, "slots", err));
+    PDR_TRY(pdr__plan_move_count(&next->properties, properties, plan,
+                                 "properties", err));
+    PDR_TRY(pdr__plan_move_count(&next->inbox,
+                                 -(int64_t)plan->edit->settle_count, plan,
+                                 "inbox rows", err));
+    if (slots > 0 && next->slots > PDR_MAX_SLOTS)
+        return PDR_FAIL(err, TOO_MANY_SLOTS,
+                        "a session has at most %u slots, this would be "
+                        "%" PRIu64,
+                        PDR_MAX_SLOTS, next->slots);
+    if (properties > 0 && next->properties > PDR_MAX_PROPERTIES)
+        return PDR_FAIL(err, TOO_MANY_PROPERTIES,
+                        "a session has at most %u properties, this would be "
+                        "%" PRIu64,
+                        PDR_MAX_PROPERTIES, next->properties);
+    if (plan->origin != NULL && !plan->unseen)
+        PDR_TRY(pdr__plan_finish_copy(plan, err));
+    if (!plan->removes)
+        PDR_TRY(
+            pdr__seal_head(next->digest, write->seal, write->store, next, err));
+    if ((plan->removes || plan->replaces) && can_sweep(write))
+        PDR_TRY(pdr__seal_head(plan->gone.digest, write->seal, write->store,
+                               &plan->gone, err));
+    fill_committed(plan);
+done:
     return rc;
 }
 

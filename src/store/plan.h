@@ -65,11 +65,9 @@ PDR_MUST_CHECK pdr_rc pdr__plan_copy_completion(pdr_completion *row,
                                                 const pdr_completion *known,
                                                 pdr_err *err);
 
-/* Is this the commit with which a copy stands there? */
-bool pdr__plan_ends_copy(const pdr_plan *plan);
-
-/* What the plan has made of the head is that of its origin. Fails with BAD_EDIT
- * if the copy has not all that its origin counts. */
+/* In the commit with which a copy stands there: what the plan has made of the
+ * head is that of its origin. Fails with BAD_EDIT if the copy has not all that
+ * its origin counts. */
 PDR_MUST_CHECK pdr_rc pdr__plan_finish_copy(pdr_plan *plan, pdr_err *err);
 
 #endif

@@ -36,23 +36,13 @@ static pdr_rc lease_lost(const pdr_plan *plan, const pdr_head *head,
         return PDR_FAIL(err, LEASE_LOST,
                         "session '%s': nobody holds its lease, the writer has "
                         "fence %" PRIu64 "; take the lease again",
-                        pdr__shown(shown, plan->ref.id), plan->edit->fence);
+                        pdr__shown(shown, plan->ref.id),
+                        plan->edit->lease.fence);
     return PDR_FAIL(err, LEASE_LOST,
                     "session '%s': the lease went on to fence %" PRIu64
                     ", the writer has %" PRIu64 "; take the lease again",
                     pdr__shown(shown, plan->ref.id), head->lease.fence,
-                    plan->edit->fence);
-}
-
-static pdr_rc no_stage(const pdr_plan *plan, pdr_err *err)
-{
-    char shown[PDR_SHOWN];
-
-    return PDR_FAIL(err, NO_STAGE,
-                    "session '%s': nothing is staged under epoch %" PRIu64
-                    "; it was shown, or cleared when its time was over: stage "
-                    "it again",
-                    pdr__shown(shown, plan->ref.id), plan->edit->epoch);
+                    plan->edit->lease.fence);
 }
 
 /* --- who may write ------------------------------------------------------- */
@@ -61,7 +51,7 @@ static pdr_rc admit_new(const pdr_plan *plan, pdr_err *err)
 {
     const pdr_edit *edit = plan->edit;
 
-    if (edit->fence != 0)
+    if (edit->lease.fence != 0)
         return lease_lost(plan, NULL, err);
     if (edit->revision == 0 ||
         (edit->revision == PDR_ANY_REVISION && edit->or_create))
@@ -81,10 +71,11 @@ static pdr_rc admit_known(const pdr_plan *plan, const pdr_head *head,
                         "session '%s' is in the store already, at revision "
                         "%" PRIu64,
                         pdr__shown(shown, plan->ref.id), head->revision);
-    if (edit->fence != 0 && (head->lease.owner.ptr == NULL ||
-                             head->lease.fence != edit->fence)) /* I1 */
+    if (edit->lease.fence != 0 &&
+        (head->lease.owner.ptr == NULL ||
+         head->lease.fence != edit->lease.fence)) /* I1 */
         return lease_lost(plan, head, err);
-    if (edit->stage != PDR_STAGE_SHOW && edit->epoch != 0 &&
+    if (plan->stage != PDR_STAGE_SHOW && edit->epoch != 0 &&
         edit->epoch != head->epoch)
         return PDR_FAIL(
             err, EPOCH_CHANGED,
@@ -111,51 +102,41 @@ static pdr_rc admit_known(const pdr_plan *plan, const pdr_head *head,
 static pdr_rc admit_staged(const pdr_plan *plan, const pdr_head *head,
                            pdr_err *err)
 {
-    if (head == NULL || head->state != PDR_SESSION_UNSEEN ||
-        head->epoch != plan->edit->epoch ||
-        !pdr_str_equal(head->ref.tenant, plan->ref.tenant) ||
-        !pdr_str_equal(head->ref.id, plan->ref.id) ||
-        head->lease.until_ms == PDR_GONE_MS) /* I6 */
-        return no_stage(plan, err);
-    return PDR_OK;
-}
-
-/* What is cut is there: a writer that read the revision knows what is. */
-static pdr_rc admit_cut(const pdr_plan *plan, const pdr_head *head,
-                        pdr_err *err)
-{
     char shown[PDR_SHOWN];
 
-    if (plan->edit->entries_through < head->next_seq)
+    if (head != NULL && head->state == PDR_SESSION_UNSEEN &&
+        head->epoch == plan->edit->epoch &&
+        pdr_str_equal(head->ref.tenant, plan->ref.tenant) &&
+        pdr_str_equal(head->ref.id, plan->ref.id) &&
+        head->lease.until_ms != PDR_GONE_MS) /* I6 */
         return PDR_OK;
-    return PDR_FAIL(err, BAD_EDIT,
-                    "session '%s': entries cannot be removed through %" PRIu64
-                    ", the next one is %" PRIu64,
-                    pdr__shown(shown, plan->ref.id),
-                    plan->edit->entries_through, head->next_seq);
+    return PDR_FAIL(err, NO_STAGE,
+                    "session '%s': nothing is staged under epoch %" PRIu64
+                    "; it was shown, or cleared when its time was over: stage "
+                    "it again",
+                    pdr__shown(shown, plan->ref.id), plan->edit->epoch);
 }
 
 pdr_rc pdr__plan_admit(const pdr_plan *plan, const pdr_head *head, pdr_err *err)
 {
+    uint64_t through = plan->edit->entries_through;
+    char shown[PDR_SHOWN];
     pdr_rc rc = PDR_OK;
 
-    switch (plan->edit->stage) {
-    case PDR_STAGE_BEGIN:
+    if (plan->stage == PDR_STAGE_BEGIN)
         return PDR_OK;
-    case PDR_STAGE_ADD:
-    case PDR_STAGE_SHOW:
+    if (plan->stage != PDR_STAGE_NONE)
         return admit_staged(plan, head, err);
-    case PDR_STAGE_NONE:
-        break;
-    }
     if (head == NULL)
-        rc = admit_new(plan, err);
-    else if (head->state == PDR_SESSION_UNSEEN) /* I6 */
-        rc = no_session(plan, err);
-    else
-        rc = admit_known(plan, head, err);
-    if (rc == PDR_OK && head != NULL)
-        rc = admit_cut(plan, head, err);
+        return admit_new(plan, err);
+    if (head->state == PDR_SESSION_UNSEEN) /* I6 */
+        return no_session(plan, err);
+    rc = admit_known(plan, head, err);
+    if (rc == PDR_OK && through >= head->next_seq) /* who read it knows */
+        rc = PDR_FAIL(err, BAD_EDIT,
+                      "session '%s': entries cannot be removed through %" PRIu64
+                      ", the next one is %" PRIu64,
+                      pdr__shown(shown, plan->ref.id), through, head->next_seq);
     return rc;
 }
 

@@ -19,8 +19,8 @@
 /* --- rows that are written ------------------------------------------------ */
 
 /* What an id that is asked for gets from the row that stands there. */
-static void merge(pdr_completion *row, const pdr_completion *known,
-                  uint64_t epoch)
+static void merge_known(pdr_completion *row, const pdr_completion *known,
+                        uint64_t epoch)
 {
     if (row->fingerprint.ptr == NULL)
         row->fingerprint = known->fingerprint;
@@ -50,14 +50,8 @@ static pdr_rc admit_completion(const pdr_completion *asked,
                     has_ended ? "ended" : "not ended");
 }
 
-/* One that a stage keeps of the session that goes has its time from there. */
-static bool keeps_time(const pdr_completion *row, const pdr_plan *plan,
-                       const pdr_write *write)
-{
-    return plan->edit->stage != PDR_STAGE_NONE && row->at_ms != 0 &&
-           row->at_ms < write->now_ms;
-}
-
+/* Where its entries stand, and when it was written. One that a stage keeps of
+ * the session that goes has its time from there. */
 static void place_completion(pdr_completion *row, const pdr_plan *plan,
                              const pdr_write *write)
 {
@@ -66,7 +60,8 @@ static void place_completion(pdr_completion *row, const pdr_plan *plan,
         row->first_seq += plan->now.next_seq - 1;
         row->last_seq += plan->now.next_seq - 1;
     }
-    if (!keeps_time(row, plan, write))
+    if (plan->stage == PDR_STAGE_NONE || row->at_ms == 0 ||
+        row->at_ms >= write->now_ms)
         row->at_ms = write->now_ms;
 }
 
@@ -79,47 +74,29 @@ pdr_rc pdr_plan_known(pdr_plan *plan, const pdr_write *write, size_t k,
     PDR_REQUIRE(plan != NULL && write != NULL && k < plan->completion_count);
     row = &plan->completions[k];
     *row = plan->asked[k];
-    if (plan->edit->origin != NULL)
-        rc = pdr__plan_copy_completion(row, plan, known, err);
+    if (plan->origin != NULL)
+        PDR_TRY(pdr__plan_copy_completion(row, plan, known, err));
     else if (known != NULL && k < plan->edit->completion_count)
-        rc = admit_completion(row, known, err);
-    if (rc != PDR_OK)
-        return rc;
-    if (plan->edit->origin == NULL)
+        PDR_TRY(admit_completion(row, known, err));
+    if (plan->origin == NULL)
         place_completion(row, plan, write);
     if (known != NULL)
-        merge(row, known, plan->next.epoch);
+        merge_known(row, known, plan->next.epoch);
     else
         plan->next.completions++;
-    return pdr__seal_completion(row->digest, write->seal, write->store,
-                                &plan->ref, row, err);
+    PDR_TRY(pdr__seal_completion(row->digest, write->seal, write->store,
+                                 &plan->ref, row, err));
+done:
+    return rc;
 }
 
 /* --- rows that go --------------------------------------------------------- */
-
-/* An entry with a correlation id has its completion, so that it can be found:
- * the completion goes with the entry or after it. */
-static pdr_rc check_entries_gone(const pdr_plan *plan,
-                                 const pdr_completion *known, pdr_err *err)
-{
-    char shown[PDR_SHOWN];
-    uint64_t first = plan->now.first_seq;
-
-    if (plan->cuts)
-        first = plan->edit->entries_through + 1;
-    if (known->first_seq == 0 || known->last_seq < first)
-        return PDR_OK;
-    return PDR_FAIL(err, BAD_EDIT,
-                    "completion '%s' cannot be dropped while entry %" PRIu64
-                    " has its correlation id; remove the entry first",
-                    pdr__shown(shown, known->correlation_id), known->last_seq);
-}
 
 pdr_rc pdr_plan_drop(pdr_plan *plan, size_t k, const pdr_completion *known,
                      pdr_err *err)
 {
     char shown[PDR_SHOWN];
-    pdr_rc rc = PDR_OK;
+    uint64_t first = 0; /* of the entries that stay */
 
     PDR_REQUIRE(plan != NULL && k < plan->edit->drop_count);
     if (known == NULL || known->at_ms != plan->edit->drop[k].at_ms)
@@ -128,11 +105,17 @@ pdr_rc pdr_plan_drop(pdr_plan *plan, size_t k, const pdr_completion *known,
             "completion '%s' %s since the writer read it; read it again",
             pdr__shown(shown, plan->edit->drop[k].correlation_id),
             known == NULL ? "was removed" : "has changed");
-    rc = check_entries_gone(plan, known, err);
-    if (rc == PDR_OK)
-        rc = pdr__plan_move_count(&plan->next.completions, -1, plan,
-                                  "completions", err);
-    return rc;
+    first = plan->cuts ? plan->edit->entries_through + 1 : plan->now.first_seq;
+    /* An entry with a correlation id has its completion, so that it can be
+     * found: the completion goes with the entry or after it. */
+    if (known->first_seq != 0 && known->last_seq >= first)
+        return PDR_FAIL(err, BAD_EDIT,
+                        "completion '%s' cannot be dropped while entry %" PRIu64
+                        " has its correlation id; remove the entry first",
+                        pdr__shown(shown, known->correlation_id),
+                        known->last_seq);
+    return pdr__plan_move_count(&plan->next.completions, -1, plan,
+                                "completions", err);
 }
 
 /* --- a check for backends ------------------------------------------------- */

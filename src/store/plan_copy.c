@@ -47,11 +47,13 @@ static bool goes_on(const pdr_head *origin, const pdr_head *head)
            origin->inbox_next >= head->inbox_next;
 }
 
-static pdr_rc ahead_of_origin(const pdr_plan *plan, const pdr_head *head,
-                              pdr_err *err)
+pdr_rc pdr__plan_admit_copy(const pdr_plan *plan, const pdr_head *head,
+                            pdr_err *err)
 {
     char shown[PDR_SHOWN];
 
+    if (goes_on(plan->origin, head))
+        return PDR_OK;
     return PDR_FAIL(err, AHEAD_OF_ORIGIN,
                     "session '%s' is at revision %" PRIu64
                     " here and %s, so its origin, at %" PRIu64
@@ -60,14 +62,7 @@ static pdr_rc ahead_of_origin(const pdr_plan *plan, const pdr_head *head,
                     pdr__shown(shown, plan->ref.id), head->revision,
                     pdr__head_is_copy(head) ? "newer"
                                             : "no copy that nobody touched",
-                    plan->edit->origin->revision);
-}
-
-pdr_rc pdr__plan_admit_copy(const pdr_plan *plan, const pdr_head *head,
-                            pdr_err *err)
-{
-    return goes_on(plan->edit->origin, head) ? PDR_OK
-                                             : ahead_of_origin(plan, head, err);
+                    plan->origin->revision);
 }
 
 /* Only a copy has work while it is staged, and it is shown as one: else its
@@ -77,7 +72,7 @@ pdr_rc pdr__plan_admit_work(const pdr_plan *plan, pdr_err *err)
     const pdr_head *staged = &plan->now;
     char shown[PDR_SHOWN];
 
-    if (plan->edit->origin != NULL ||
+    if (plan->origin != NULL ||
         (staged->inbox == 0 && staged->journal_next == staged->journal_first &&
          staged->stream_next == staged->stream_first))
         return PDR_OK;
@@ -117,15 +112,10 @@ pdr_rc pdr__plan_copy_completion(pdr_completion *row, const pdr_plan *plan,
                     pdr__shown(shown, row->correlation_id));
 }
 
-bool pdr__plan_ends_copy(const pdr_plan *plan)
-{
-    return plan->edit->origin != NULL && !plan->unseen && !plan->removes;
-}
-
 /* Does the copy have all that its origin counts? */
 static pdr_rc check_whole(const pdr_plan *plan, pdr_err *err)
 {
-    const pdr_head *copy = &plan->next, *origin = plan->edit->origin;
+    const pdr_head *copy = &plan->next, *origin = plan->origin;
     const struct {
         const char *rows;
         uint64_t here, there;
@@ -157,7 +147,7 @@ static pdr_rc check_whole(const pdr_plan *plan, pdr_err *err)
 
 pdr_rc pdr__plan_finish_copy(pdr_plan *plan, pdr_err *err)
 {
-    const pdr_head *origin = plan->edit->origin;
+    const pdr_head *origin = plan->origin;
     pdr_head *next = &plan->next;
     pdr_rc rc = check_whole(plan, err);
 

@@ -91,6 +91,10 @@ PDR_MUST_CHECK pdr_rc pdr__ref_check(pdr_ref *out, const pdr_ref *ref,
  * "/edits/0/entries/1/body". */
 PDR_MUST_CHECK pdr_rc pdr__edits_check(size_t *bytes, const pdr_edit *edits,
                                        size_t count, pdr_err *err);
+/* The same for a step of a stage, a request whose verb is not PDR_STAGE_NONE:
+ * `out` gets what it writes, as an edit. Paths begin with "/stage". */
+PDR_MUST_CHECK pdr_rc pdr__step_check(pdr_edit *out, size_t *bytes,
+                                      const pdr_request *step, pdr_err *err);
 
 /* The same for a query: `out` is a copy with tenant and defaults filled in.
  * Fails with BAD_REF, BAD_QUERY. */
@@ -196,9 +200,9 @@ void pdr__uri_dispose(struct pdr__uri *uri);
 /* Set up and release store->watches. */
 PDR_MUST_CHECK pdr_rc pdr__watches_new(pdr_store *store, pdr_err *err);
 void pdr__watches_free(pdr_store *store);
-/* These edits were committed by this process, or may have been. Cheap when
- * nobody watches. */
-void pdr__watches_fire(pdr_store *store, const pdr_edit *edits, size_t count);
+/* This was committed by this process, or may have been. Cheap when nobody
+ * watches. */
+void pdr__watches_fire(const pdr_write *write);
 
 /* --- words ------------------------------------------------------------------
  * The spelling of enums in tables and messages; static.

@@ -121,20 +121,21 @@ static void suspect_key(struct hub *hub, pdr_str key)
         suspect(watch);
 }
 
-void pdr__watches_fire(pdr_store *store, const pdr_edit *edits, size_t count)
+void pdr__watches_fire(const pdr_write *write)
 {
-    struct hub *hub = store->watches;
+    struct hub *hub = write->store->watches;
     char room[KEY_ROOM];
 
     if (hub == NULL || atomic_load(&hub->count) == 0)
         return;
     (void)pthread_mutex_lock(&hub->lock);
-    for (size_t i = 0; i < count; i++) {
-        if (edits[i].stage == PDR_STAGE_BEGIN ||
-            edits[i].stage == PDR_STAGE_ADD)
+    for (size_t i = 0; i < write->count; i++) {
+        const pdr_plan *plan = &write->plans[i];
+
+        if (plan->stage != PDR_STAGE_NONE && plan->stage != PDR_STAGE_SHOW)
             continue; /* nobody can see it */
         suspect_key(hub, PDR_LIT(""));
-        suspect_key(hub, write_key(room, &edits[i].ref));
+        suspect_key(hub, write_key(room, &plan->ref));
     }
     (void)pthread_mutex_unlock(&hub->lock);
 }

@@ -274,7 +274,7 @@ static void get_head(pdr_head *head, struct bare *bare, const struct turn *turn)
     column_digest(head->anchor, stmt, 23);
     column_digest(head->chain, stmt, 24);
     if (head->revision != turn->edit.revision ||
-        head->lease.fence != turn->edit.fence)
+        head->lease.fence != turn->edit.lease.fence)
         bench_fail("bare loop: another writer was here");
 }
 

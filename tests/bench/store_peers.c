@@ -85,7 +85,7 @@ static void next_turn(struct turn *turn, struct turn_session *session)
 {
     turn_next(turn, session);
     pdr_edit *edit = &turn->edit;
-    edit->fence = 0;
+    edit->lease.fence = 0;
     edit->expiry = PDR_EXPIRY_KEEP;
     edit->slot_count = 0;
     edit->inbox_count = edit->stream_count = edit->journal_count = 0;

@@ -182,9 +182,9 @@ void turn_first(struct turn *turn, struct turn_session *session)
     turn->edit.agent = pdr_str_c(turn->agent);
     turn->edit.kind = pdr_str_c("durable");
     turn->edit.schema_version = pdr_str_c("1.1.0");
-    turn->edit.lease = PDR_LEASE_TAKE;
-    turn->edit.lease_owner = pdr_str_c("worker-0123456789");
-    turn->edit.lease_until_ms = turn->options.now_ms + TURN_LEASE_MS;
+    turn->edit.lease.verb = PDR_LEASE_TAKE;
+    turn->edit.lease.owner = pdr_str_c("worker-0123456789");
+    turn->edit.lease.until_ms = turn->options.now_ms + TURN_LEASE_MS;
 }
 
 static void add_entries(struct turn *turn, struct turn_session *session)
@@ -233,7 +233,7 @@ void turn_next(struct turn *turn, struct turn_session *session)
     add_entries(turn, session);
     turn->edit.revision = session->revision;
     turn->edit.epoch = session->epoch;
-    turn->edit.fence = session->fence;
+    turn->edit.lease.fence = session->fence;
     turn->edit.journal_through = session->journal_last;
     turn->edit.stream_through = session->stream_last;
     turn->settle = session->inbox_n;

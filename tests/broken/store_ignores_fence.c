@@ -3,7 +3,7 @@
 
 static void break_edit(pdr_edit *edit)
 {
-    edit->fence = 0;
+    edit->lease.fence = 0;
 }
 
 static void broken_write(pdr_store *store, pdr_write *write)

@@ -3,11 +3,16 @@
 
 static void break_edit(pdr_edit *edit)
 {
-    if (edit->stage != PDR_STAGE_SHOW)
-        edit->stage = PDR_STAGE_NONE;
+    if (edit->epoch != 0)
+        edit->revision = PDR_ANY_REVISION; /* more of what is there */
 }
 
 static void broken_write(pdr_store *store, pdr_write *write)
 {
+    if (write->plans->stage == PDR_STAGE_SHOW) {
+        pdr__memory_ops.commit(store, &write, 1);
+        return;
+    }
+    write->plans->stage = PDR_STAGE_NONE;
     write_changed(store, write, break_edit);
 }

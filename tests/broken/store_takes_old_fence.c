@@ -25,7 +25,7 @@ pdr_rc __wrap_pdr_plan_begin(pdr_plan *plan, const pdr_write *write,
 
     if (!ignored)
         return __real_pdr_plan_begin(plan, write, head, number, err);
-    without.fence = 0;
+    without.lease.fence = 0;
     plan->edit = &without;
     rc = __real_pdr_plan_begin(plan, write, head, number, err);
     plan->edit = edit;

@@ -107,8 +107,8 @@ static void change_edit(pdr_plan *plan, const pdr_head *head)
     if (variant() == STORE_IGNORES_REVISION && edit->revision != 0 &&
         edit->revision != PDR_ANY_REVISION)
         edit->revision = head->revision;
-    if (variant() == STORE_IGNORES_FENCE && edit->lease == PDR_LEASE_KEEP)
-        edit->fence = 0;
+    if (variant() == STORE_IGNORES_FENCE && edit->lease.verb == PDR_LEASE_KEEP)
+        edit->lease.fence = 0;
     plan->edit = edit;
 }
 

@@ -13,6 +13,7 @@
  */
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <perdure/sys/store.h>
 #include <signal.h>
 #include <unistd.h>
@@ -173,14 +174,49 @@ static pdr_committed commit(const struct writer *w, pdr_edit *edit)
     return done;
 }
 
-/* The next generation, in three commits and the one that shows it. */
+/* Rows of what comes next; the last ones show it. */
+static pdr_committed stage_rows(const struct writer *w, pdr_stage *stage,
+                                const pdr_rows *rows, bool shows)
+{
+    const pdr_commit_options options = {.now_ms = wall_ms()};
+    const pdr_show_opts show = {.revision = w->now.revision};
+    pdr_committed done;
+    pdr_err err = PDR_ERR_INIT;
+    pdr_rc rc = PDR_OK;
+
+    stage->ref.id = pdr_str_c(w->id);
+    stage->until_ms = options.now_ms + KEPT_MS;
+    if (shows)
+        rc =
+            pdr_stage_show(&done, w->store, stage, rows, &show, &options, &err);
+    else if (stage->epoch == 0)
+        rc = pdr_stage_begin(&done, w->store, stage, rows, &options, &err);
+    else
+        rc = pdr_stage_add(&done, w->store, stage, rows, &options, &err);
+    if (rc != PDR_OK)
+        fail_writer(w, "a commit failed", &err);
+    return done;
+}
+
+static void abandon(const struct writer *w, pdr_stage *stage)
+{
+    const pdr_commit_options options = {.now_ms = wall_ms()};
+    pdr_err err = PDR_ERR_INIT;
+
+    if (pdr_stage_abandon(w->store, stage, &options, &err) != PDR_OK)
+        fail_writer(w, "a stage was not given up", &err);
+}
+
+/* The next generation, in three commits and the one that shows it; now and then
+ * it was begun before, and given up. */
 static void replace(struct writer *w)
 {
     unsigned count = random_below(&w->random, 4) == 0 ? LONG : SHORT;
     unsigned generation = w->now.generation + 1, part = count / 4;
     pdr_slot slot = {.key = pdr_str_c("g")};
     pdr_property property = {.key = pdr_str_c("g")};
-    uint64_t epoch = 0;
+    pdr_stage stage = {.epoch = 0};
+    bool gave_up = false;
 
     for (unsigned i = 0; i < count; i++) {
         int len =
@@ -192,25 +228,20 @@ static void replace(struct writer *w)
     }
     slot.value = property.value = property.match = w->entries[0].body;
     for (unsigned k = 0; k < 4; k++) {
-        pdr_edit edit = {.stage = PDR_STAGE_ADD, .revision = PDR_ANY_REVISION};
+        pdr_rows rows = {.entries = &w->entries[k * part], .entry_count = part};
+        pdr_committed done;
 
-        edit.lease_until_ms = wall_ms() + KEPT_MS;
-        edit.epoch = epoch;
-        edit.entries = &w->entries[k * part];
-        edit.entry_count = part;
         if (k == 0) {
-            edit.stage = PDR_STAGE_BEGIN;
-            edit.revision = 0;
-            edit.slots = &slot;
-            edit.properties = &property;
-            edit.slot_count = edit.property_count = 1;
+            rows.slots = &slot;
+            rows.properties = &property;
+            rows.slot_count = rows.property_count = 1;
         }
-        if (k == 3) {
-            edit.stage = PDR_STAGE_SHOW;
-            edit.revision = w->now.revision;
+        done = stage_rows(w, &stage, &rows, k == 3);
+        if (k == 1 && !gave_up && random_below(&w->random, 4) == 0) {
+            abandon(w, &stage);
+            gave_up = true;
+            k = UINT_MAX; /* from the beginning */
         }
-        pdr_committed done = commit(w, &edit);
-        epoch = done.epoch;
         if (k == 3)
             w->now.revision = done.revision;
     }

@@ -137,9 +137,9 @@ static void add_rest(struct stock *stock)
                      .stream_count = 2,
                      .inbox = inbox,
                      .inbox_count = 3,
-                     .lease = PDR_LEASE_TAKE,
-                     .lease_owner = LIT("worker"),
-                     .lease_until_ms = 900};
+                     .lease.verb = PDR_LEASE_TAKE,
+                     .lease.owner = LIT("worker"),
+                     .lease.until_ms = 900};
 
     stock_commit(stock, &edit, 101);
 }

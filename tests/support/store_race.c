@@ -149,7 +149,7 @@ static void append(struct racer *racer)
 static bool step(struct racer *racer, uint64_t fence)
 {
     char text[NOTE_TEXT];
-    pdr_edit edit = {.revision = PDR_ANY_REVISION, .fence = fence};
+    pdr_edit edit = {.revision = PDR_ANY_REVISION, .lease.fence = fence};
     pdr_work row = {.due_ms = PDR_NEVER};
     struct note note = {.id = deed_id_of(racer->number, racer->n + 1),
                         .fence = fence};
@@ -176,18 +176,18 @@ static bool step(struct racer *racer, uint64_t fence)
 static uint64_t lease(struct racer *racer, pdr_lease_verb verb, uint64_t fence)
 {
     char owner[DEED_TEXT];
-    pdr_edit edit = {.revision = PDR_ANY_REVISION, .fence = fence};
+    pdr_edit edit = {.revision = PDR_ANY_REVISION, .lease.fence = fence};
     pdr_committed told = {0};
     pdr_err err = PDR_ERR_INIT;
     pdr_rc rc = PDR_OK;
 
     edit.ref.id = pdr_str_c("s0");
-    edit.lease = verb;
+    edit.lease.verb = verb;
     if (verb == PDR_LEASE_TAKE)
-        edit.lease_owner =
+        edit.lease.owner =
             pdr_str_c(deed_text(owner, deed_id_of(racer->number, 0)));
     if (verb != PDR_LEASE_RELEASE)
-        edit.lease_until_ms = wall_ms() + LEASE_MS;
+        edit.lease.until_ms = wall_ms() + LEASE_MS;
     rc = commit(racer, &told, &edit, &err);
     if (rc == PDR_EBUSY && strcmp(err.reason, "lease_held") == 0)
         atomic_fetch_add(&racer->lane->busy, 1);

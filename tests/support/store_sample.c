@@ -107,9 +107,9 @@ void store_sample_fill(pdr_store *store)
                        .inbox_count = PDR_COUNT(inbox),
                        .expiry = PDR_EXPIRY_SET,
                        .expiry_ms = T0 + 86400000,
-                       .lease = PDR_LEASE_TAKE,
-                       .lease_owner = S("worker 1"),
-                       .lease_until_ms = T0 + 30000,
+                       .lease.verb = PDR_LEASE_TAKE,
+                       .lease.owner = S("worker 1"),
+                       .lease.until_ms = T0 + 30000,
                        .set_state = true,
                        .state = PDR_SESSION_RUNNING},
            T0 + 1000);

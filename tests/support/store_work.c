@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "room.h"
+#include "store_step.h"
 
 #define MEMORY    ((size_t)256 * 1024)
 #define BEGIN_MS  INT64_C(1700000000000)
@@ -46,6 +47,7 @@ enum kind {
     STAGE_MORE, /* more of it */
     SHOW,       /* and there it is, in the place of the one before */
     SHOW_LATE,  /* over a session that has changed: refused */
+    ABANDON,    /* nobody will show it */
     CUT,        /* a turn, and the first ones go */
     LONG,       /* so many rows that they are removed in steps */
     PAIR,       /* one commit on two sessions */
@@ -76,7 +78,8 @@ static const struct {
     {COPIED, CARL},   {SHOW, EMIL},        {LONG, EMIL},
     {STAGE, EMIL},    {SHOW, EMIL},        {TURN, EMIL},
     {LONG, EMIL},     {REMOVE, EMIL},      {TURN, CARL},
-    {STAGE, EMIL},    {REOPEN, ANNA},
+    {STAGE, EMIL},    {ABANDON, EMIL},     {STAGE, EMIL},
+    {REOPEN, ANNA},
 };
 
 size_t work_steps(void)
@@ -270,33 +273,45 @@ static void set_lease(struct work_step *step, pdr_edit *edit,
 {
     set_base(edit, head);
     edit->revision = PDR_ANY_REVISION;
-    edit->lease = verb;
+    edit->lease.verb = verb;
     if (verb != PDR_LEASE_TAKE)
-        edit->fence = head->lease.fence;
+        edit->lease.fence = head->lease.fence;
     if (verb == PDR_LEASE_TAKE)
-        edit->lease_owner = step_text(step, "worker %zu", step->n);
+        edit->lease.owner = step_text(step, "worker %zu", step->n);
     /* Lapses at once, so that the next one may take it. */
     if (verb != PDR_LEASE_RELEASE)
-        edit->lease_until_ms = BEGIN_MS + (int64_t)step->n * 1000 + 1;
+        edit->lease.until_ms = BEGIN_MS + (int64_t)step->n * 1000 + 1;
 }
 
 /* Rows of a turn for what is staged. */
 static void set_stage(struct work_step *step, pdr_edit *edit,
                       const pdr_head *head, const struct work *work,
-                      pdr_stage_verb verb)
+                      pdr_stage_verb verb, bool late)
 {
+    struct store_step *staged = step_memory(step, sizeof(*staged));
+    pdr_request *request = &step->requests[step->count - 1];
+
     set_turn(step, edit, head, 300);
     if (verb == PDR_STAGE_BEGIN)
         set_new(step, edit, head);
-    edit->stage = verb;
-    edit->epoch = verb == PDR_STAGE_BEGIN ? 0 : work->stage.epoch;
-    edit->revision = verb == PDR_STAGE_BEGIN ? 0
-                     : verb == PDR_STAGE_ADD ? PDR_ANY_REVISION
-                                             : head->revision;
-    if (verb == PDR_STAGE_SHOW)
-        return;
-    edit->expiry = PDR_EXPIRY_KEEP;
-    edit->lease_until_ms = BEGIN_MS + 1000000000;
+    *staged = (struct store_step){
+        .stage = {.ref = edit->ref,
+                  .epoch = verb == PDR_STAGE_BEGIN ? 0 : work->stage.epoch,
+                  .until_ms = BEGIN_MS + 1000000000,
+                  .agent = edit->agent,
+                  .kind = edit->kind,
+                  .schema_version = edit->schema_version},
+        .rows = rows_of_edit(edit),
+        .show = {.revision = head->revision,
+                 .expiry = edit->expiry,
+                 .expiry_ms = edit->expiry_ms}};
+    request->count = 0; /* the edit stays, to be looked at */
+    request->verb = verb;
+    request->stage = &staged->stage;
+    request->rows = &staged->rows;
+    request->show = &staged->show;
+    if (late)
+        staged->show.revision++;
 }
 
 /* The completions of entries up to `through`. */
@@ -375,7 +390,7 @@ static void make_simple(struct work_step *step, const struct work *work,
     else
         set_turn(step, edit, &head, kind == BIG_TURN ? BIG_BYTES : 300);
     if (kind == FENCED_TURN)
-        edit->fence = head.lease.fence;
+        edit->lease.fence = head.lease.fence;
     step->is_turn = kind == TURN || kind == BIG_TURN || kind == FENCED_TURN ||
                     kind == SETTLE || kind == REOPEN || kind == COPIED;
     step->reopens = kind == REOPEN;
@@ -390,17 +405,17 @@ static void make_other(struct work_step *step, const struct work *work,
         step_edit(step, 1, kind == SHOW_LATE ? PDR_ECONFLICT : PDR_OK);
 
     if (kind == STAGE)
-        set_stage(step, edit, &head, work, PDR_STAGE_BEGIN);
+        set_stage(step, edit, &head, work, PDR_STAGE_BEGIN, false);
     else if (kind == STAGE_MORE)
-        set_stage(step, edit, &head, work, PDR_STAGE_ADD);
+        set_stage(step, edit, &head, work, PDR_STAGE_ADD, false);
     else if (kind == SHOW || kind == SHOW_LATE)
-        set_stage(step, edit, &head, work, PDR_STAGE_SHOW);
+        set_stage(step, edit, &head, work, PDR_STAGE_SHOW, kind == SHOW_LATE);
+    else if (kind == ABANDON)
+        set_stage(step, edit, &head, work, PDR_STAGE_ABANDON, false);
     else if (kind == CUT)
         set_cut(step, edit, &head, work);
     else
         set_long(step, edit, &head);
-    if (kind == SHOW_LATE)
-        edit->revision++;
     step->is_turn = kind == CUT;
 }
 
@@ -418,7 +433,7 @@ static void add_refused(struct work_step *step, const pdr_head *head,
     if (kind == LATE)
         edit->revision--;
     else if (kind == OLD_FENCE)
-        edit->fence =
+        edit->lease.fence =
             head->lease.fence > 1 ? head->lease.fence - 1 : UINT64_MAX;
     if (kind != AGAIN)
         return;
@@ -538,14 +553,14 @@ static void add_state(struct work *work)
 }
 
 /* What is staged after a commit. */
-static void move_stage(struct work *work, const pdr_edit *edit,
+static void move_stage(struct work *work, const pdr_request *request,
                        const pdr_committed *done)
 {
-    if (edit->stage == PDR_STAGE_SHOW)
+    if (request->verb == PDR_STAGE_SHOW || request->verb == PDR_STAGE_ABANDON)
         work->stage = (struct work_stage){0, 0};
-    else if (edit->stage != PDR_STAGE_NONE)
-        work->stage = (struct work_stage){done->epoch,
-                                          done->first_seq + edit->entry_count};
+    else if (request->verb != PDR_STAGE_NONE)
+        work->stage = (struct work_stage){
+            done->epoch, done->first_seq + request->rows->entry_count};
 }
 
 void work_accept(struct work *work, struct work_step *step, size_t i)
@@ -555,11 +570,10 @@ void work_accept(struct work *work, struct work_step *step, size_t i)
     pdr_err err = PDR_ERR_INIT;
 
     ASSERT(request->count <= 2);
-    if (pdr_store_commit(done, work->oracle, request->edits, request->count,
-                         &request->options, &err) != PDR_OK)
+    if (commit_request(done, work->oracle, request, &err) != PDR_OK)
         fail_msg("step %zu: the oracle refuses it: %s", step->n, err.message);
     work->commits++;
-    move_stage(work, &request->edits[0], &done[0]);
+    move_stage(work, request, &done[0]);
     add_state(work);
     step->done[i] = true;
 }
@@ -577,8 +591,7 @@ static void commit_rest(struct work_step *step, pdr_store *store)
         return;
     if (step->count == 1)
         rest[0].rc =
-            pdr_store_commit(rest[0].committed, store, rest[0].edits,
-                             rest[0].count, &rest[0].options, &rest[0].err);
+            commit_request(rest[0].committed, store, &rest[0], &rest[0].err);
     else
         pdr_store_commit_all(store, rest, count);
     for (size_t i = 0; i < step->count; i++)
@@ -669,15 +682,11 @@ static bool commits_of(uint64_t *out, uint64_t *epoch, pdr_store *store,
 /* The number of the next entry of what is staged; 0: nothing is. */
 static uint64_t staged_next(pdr_store *store, uint64_t epoch)
 {
-    pdr_edit edit = {.ref.id = pdr_str_c(EMIL),
-                     .revision = PDR_ANY_REVISION,
-                     .stage = PDR_STAGE_ADD,
-                     .epoch = epoch,
-                     .lease_until_ms = BEGIN_MS + 1000000000};
-    pdr_commit_options options = {.now_ms = BEGIN_MS};
+    const struct store_step step =
+        step_of(EMIL, PDR_STAGE_ADD, epoch, BEGIN_MS + 1000000000);
     pdr_committed done;
 
-    return pdr_store_commit(&done, store, &edit, 1, &options, NULL) == PDR_OK
+    return commit_step(&done, store, &step, BEGIN_MS, NULL) == PDR_OK
                ? done.first_seq
                : 0;
 }
@@ -700,23 +709,23 @@ static uint64_t unseen(pdr_store *store)
     return info.unseen;
 }
 
-static bool is_stage_there(const struct work *work, const pdr_edit *edit,
+static bool is_stage_there(const struct work *work, const pdr_request *request,
                            pdr_store *store)
 {
-    if (edit->stage == PDR_STAGE_BEGIN)
+    if (request->verb == PDR_STAGE_BEGIN)
         return unseen(store) != unseen(work->oracle);
-    return staged_next(store, edit->epoch) != work->stage.next_seq;
+    return staged_next(store, request->stage->epoch) != work->stage.next_seq;
 }
 
 bool work_is_there(const struct work *work, const struct work_step *step,
                    size_t i, pdr_store *store, pdr_err *err)
 {
-    const pdr_edit *edit = &step->requests[i].edits[0];
-    pdr_str id = edit->ref.id;
+    const pdr_request *request = &step->requests[i];
+    pdr_str id = request->edits[0].ref.id;
     uint64_t wanted = 0, found = 0, wanted_epoch = 0, found_epoch = 0;
 
-    if (edit->stage == PDR_STAGE_BEGIN || edit->stage == PDR_STAGE_ADD)
-        return is_stage_there(work, edit, store);
+    if (request->verb != PDR_STAGE_NONE && request->verb != PDR_STAGE_SHOW)
+        return is_stage_there(work, request, store);
     return commits_of(&wanted, &wanted_epoch, work->oracle, id, err) &&
            commits_of(&found, &found_epoch, store, id, err) &&
            (wanted != found || wanted_epoch != found_epoch);

@@ -177,7 +177,7 @@ static pdr_edit *begin_edit(struct writer *writer, size_t k)
     edit->ref.id =
         pdr_str_c(session_name(part->id, writer->deed.parts[k].session));
     edit->epoch = writer->deed.parts[k].epoch;
-    edit->fence = part->note.fence = writer->deed.parts[k].asked;
+    edit->lease.fence = part->note.fence = writer->deed.parts[k].asked;
     edit->revision = PDR_ANY_REVISION;
     return edit;
 }
@@ -319,13 +319,13 @@ static bool plan_turn(struct writer *writer, size_t k)
 
 static bool plan_lease(struct writer *writer, pdr_edit *edit)
 {
-    edit->lease = writer->deed.kind == DEED_TAKE    ? PDR_LEASE_TAKE
-                  : writer->deed.kind == DEED_RENEW ? PDR_LEASE_RENEW
-                                                    : PDR_LEASE_RELEASE;
-    if (edit->lease == PDR_LEASE_TAKE)
-        edit->lease_owner = pdr_str_c(writer->parts[0].correlation_id);
-    if (edit->lease != PDR_LEASE_RELEASE)
-        edit->lease_until_ms =
+    edit->lease.verb = writer->deed.kind == DEED_TAKE    ? PDR_LEASE_TAKE
+                       : writer->deed.kind == DEED_RENEW ? PDR_LEASE_RENEW
+                                                         : PDR_LEASE_RELEASE;
+    if (edit->lease.verb == PDR_LEASE_TAKE)
+        edit->lease.owner = pdr_str_c(writer->parts[0].correlation_id);
+    if (edit->lease.verb != PDR_LEASE_RELEASE)
+        edit->lease.until_ms =
             wall_ms() + 3 + random_below(&writer->random, 30);
     return true;
 }

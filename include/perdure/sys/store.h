@@ -20,10 +20,11 @@
  *         pdr_plan_finish()                refused? then undo all of the write
  *         write plan->next, the head
  *
- * The head of an edit with a stage verb is that of the unseen session
- * edit->epoch (none for PDR_STAGE_BEGIN); unseen sessions stand apart from the
- * others, by epoch. For PDR_STAGE_SHOW the backend also finds the head of the
- * session that stands under `ref`, if there is one, and calls pdr_plan_show().
+ * What a step of a stage writes comes as an edit, too, with plan->stage beside
+ * it. Its head is that of the unseen session edit->epoch (none for
+ * PDR_STAGE_BEGIN); unseen sessions stand apart from the others, by epoch. For
+ * PDR_STAGE_SHOW the backend also finds the head of the session that stands
+ * under `ref`, if there is one, and calls pdr_plan_show().
  *
  * and it fills pages for reads, which the library checks before the caller sees
  * them. A backend is finished when tests/conformance/store passes.
@@ -52,9 +53,22 @@ typedef struct pdr_seals {
  * no such row is taken for a session. */
 #define PDR_SESSION_UNSEEN ((pdr_session_state)4)
 
+/* The steps of a stage, see pdr_stage_begin() and so on. */
+typedef enum pdr_stage_verb {
+    PDR_STAGE_NONE = 0, /* it is not staged */
+    PDR_STAGE_BEGIN = 1,
+    PDR_STAGE_ADD = 2,
+    PDR_STAGE_SHOW = 3,
+    PDR_STAGE_ABANDON = 4
+} pdr_stage_verb;
+
 /* What becomes of one edit: made by the library, filled by pdr_plan_*(). */
 typedef struct pdr_plan {
     const pdr_edit *edit;   /* borrowed */
+    pdr_stage_verb stage;   /* the step of a stage that the edit is */
+    int64_t until_ms;       /* then: until when it is kept */
+    const pdr_head *origin; /* borrowed; the edit is of a copy of this session
+                               of another store. NULL: it is not */
     pdr_ref ref;            /* of the edit, with its tenant */
     const pdr_seals *seals; /* borrowed */
     pdr_head now;           /* as found; meaningless if `creates` */
@@ -323,21 +337,146 @@ struct pdr_store {
 PDR_API PDR_MUST_CHECK pdr_rc pdr_store_register(const pdr_store_ops *ops,
                                                  pdr_err *err);
 
+/* --- stages ----------------------------------------------------------------
+ * A session that comes from elsewhere, a document or another store, comes in
+ * several commits and is seen by nobody until it is whole:
+ *
+ *     pdr_stage_begin ──► pdr_stage_add ... ──► pdr_stage_show
+ *                                           └─► pdr_stage_abandon
+ *
+ * Each of them is one commit, all or nothing, as pdr_store_commit() is.
+ */
+
+/* A session while it is staged; for one thread at a time. Its texts and
+ * `origin` are borrowed for each call. */
+typedef struct pdr_stage {
+    pdr_ref ref;
+    /* Of the stage, set by the calls below; 0: there is none, or none any
+     * more. */
+    uint64_t epoch;
+    /* Kept until then, or until a later call says another time; then
+     * pdr_store_sweep() clears it. Not INT64_MIN. */
+    int64_t until_ms;
+    pdr_str agent; /* as in a pdr_edit that makes a session */
+    pdr_str kind;
+    pdr_str schema_version;
+
+    /* This is a copy of a session of another store, and there it has this head;
+     * NULL: it is not. The same head with each call. The copy gets the
+     * revision, the state, the times, the expiry and the numbers of the origin.
+     * Completions are taken as they are, and entries make none. Rows of the
+     * inbox keep their order, and get the last numbers in front of
+     * `inbox_next`. It is shown only with all the rows that the origin counts;
+     * what stands there is replaced only if it is a copy that nobody touched
+     * since, and the origin goes on from it. */
+    const pdr_head *origin;
+} pdr_stage;
+
+/* Rows for it; all texts are borrowed for the call. */
+typedef struct pdr_rows {
+    pdr_str frame; /* JSON; absent: as it is */
+    const pdr_entry *entries;
+    size_t entry_count;
+    const pdr_slot *slots;
+    size_t slot_count;
+    const pdr_property *properties;
+    size_t property_count;
+    const pdr_completion *completions; /* one that is kept of an older session
+                                          has its `at_ms` */
+    size_t completion_count;
+    const pdr_work *journal; /* these three only of a copy */
+    size_t journal_count;
+    const pdr_work *stream;
+    size_t stream_count;
+    const pdr_work *inbox;
+    size_t inbox_count;
+} pdr_rows;
+
+/* In whose place it is shown, and how. */
+typedef struct pdr_show_opts {
+    uint64_t revision; /* of the session that stands there and goes; 0: there is
+                          none; PDR_ANY_REVISION: whichever */
+    uint64_t commits;  /* of that session; 0: any number */
+    uint64_t fence;    /* of its lease; 0: bound by the revision alone */
+    bool set_state;    /* a copy has its state and expiry from its origin */
+    pdr_session_state state;
+    pdr_expiry_verb expiry;
+    int64_t expiry_ms;
+} pdr_show_opts;
+
+/**
+ * Make an unseen session. A session may stand under its ref.
+ *
+ * @param[out] out  may be NULL. Untouched unless PDR_OK.
+ * @param stage     gets its epoch; 0 before.
+ * @param rows      borrowed for the call; NULL: none.
+ * @return as pdr_store_commit(). @thread any @since 0.1
+ */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_stage_begin(
+    pdr_committed *out, pdr_store *store, pdr_stage *stage,
+    const pdr_rows *rows, const pdr_commit_options *options, pdr_err *err);
+
+/** Add rows to it. Parameters as in pdr_stage_begin().
+ * @return as pdr_store_commit(); PDR_ENOTFOUND ("no_stage") if it was shown,
+ *         abandoned or cleared. @thread any @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_stage_add(pdr_committed *out,
+                                            pdr_store *store, pdr_stage *stage,
+                                            const pdr_rows *rows,
+                                            const pdr_commit_options *options,
+                                            pdr_err *err);
+
+/**
+ * Add the last rows, and put the session in the place of its ref. It goes on
+ * with the revision, the numbers of journal and stream, the inbox and the
+ * expiry of the one that stood there; all else of that goes, its lease and its
+ * completions, too. What was not begun is made by this one commit, if nobody
+ * stands there.
+ *
+ * @param stage  has epoch 0 when this returns PDR_OK.
+ * @param show   borrowed for the call; NULL: nobody stands there.
+ * @return as pdr_stage_add(); PDR_ECONFLICT ("ahead_of_origin").
+ * @thread any @since 0.1
+ */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_stage_show(pdr_committed *out,
+                                             pdr_store *store, pdr_stage *stage,
+                                             const pdr_rows *rows,
+                                             const pdr_show_opts *show,
+                                             const pdr_commit_options *options,
+                                             pdr_err *err);
+
+/** Nobody will show it: its rows go, before this returns or by the next
+ * pdr_store_sweep() at any time. One that was not begun is left alone.
+ * @param stage  only its ref and epoch count; epoch 0 when this returns PDR_OK.
+ * @return as pdr_stage_add(). @thread any @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc
+pdr_stage_abandon(pdr_store *store, pdr_stage *stage,
+                  const pdr_commit_options *options, pdr_err *err);
+
+/* --- groups ----------------------------------------------------------------
+ */
+
+/* One commit of several: edits, or one step of a stage. */
+typedef struct pdr_request {
+    const pdr_edit *edits;
+    size_t count;
+    pdr_stage_verb verb;    /* not PDR_STAGE_NONE: of `stage`, and no edits */
+    const pdr_stage *stage; /* as in the call for the verb; not written to */
+    const pdr_rows *rows;
+    const pdr_show_opts *show;
+    pdr_commit_options options;
+    pdr_committed *committed; /* room for `count` or one stage, or NULL */
+    pdr_rc rc;
+    pdr_err err;
+} pdr_request;
+
 /**
  * Several commits, each on its own, handed over together: a store that groups
- * makes them durable in one go. What pdr_store_commit() is for one.
+ * makes them durable in one go. What pdr_store_commit() and pdr_stage_*() are
+ * for one.
  *
  * @param requests  one for each commit; `rc` and `err` tell how it ended.
  * @thread any  @since 0.1
  */
-typedef struct pdr_request {
-    const pdr_edit *edits;
-    size_t count;
-    pdr_commit_options options;
-    pdr_committed *committed; /* room for `count`, or NULL */
-    pdr_rc rc;
-    pdr_err err;
-} pdr_request;
 PDR_API void pdr_store_commit_all(pdr_store *store, pdr_request *requests,
                                   size_t count);
 

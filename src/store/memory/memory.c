@@ -211,15 +211,14 @@ static pdr_rc tell_cut(const struct session *now, pdr_plan *plan, pdr_err *err)
 static struct before find_before(const struct memory *self,
                                  const pdr_plan *plan)
 {
-    const pdr_edit *edit = plan->edit;
-
-    switch (edit->stage) {
+    switch (plan->stage) {
     case PDR_STAGE_BEGIN:
         return (struct before){NULL, NULL};
     case PDR_STAGE_ADD:
-        return (struct before){find_staged(self, edit->epoch), NULL};
+    case PDR_STAGE_ABANDON:
+        return (struct before){find_staged(self, plan->edit->epoch), NULL};
     case PDR_STAGE_SHOW:
-        return (struct before){find_staged(self, edit->epoch),
+        return (struct before){find_staged(self, plan->edit->epoch),
                                pdr__memory_find(self, &plan->ref)};
     case PDR_STAGE_NONE:
         break;

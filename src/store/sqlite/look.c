@@ -230,11 +230,10 @@ static pdr_rc find_own(struct pdr__job *job, const pdr_plan *plan,
                        pdr_head *head, bool *found)
 {
     *found = false;
-    if (plan->edit->stage == PDR_STAGE_BEGIN)
+    if (plan->stage == PDR_STAGE_BEGIN)
         return PDR_OK;
-    return plan->edit->stage == PDR_STAGE_NONE
-               ? find_head(job, plan, head, found)
-               : find_staged(job, plan, head, found);
+    return plan->stage == PDR_STAGE_NONE ? find_head(job, plan, head, found)
+                                         : find_staged(job, plan, head, found);
 }
 
 static pdr_rc ask_plan(struct pdr__job *job, pdr_plan *plan, pdr_head *own,

@@ -162,9 +162,9 @@ static void lease(pdr_store *store, const char *id, int64_t until_ms)
 {
     const pdr_edit edit = {.ref = {.id = pdr_str_c(id)},
                            .revision = PDR_ANY_REVISION,
-                           .lease = PDR_LEASE_TAKE,
-                           .lease_owner = S("worker"),
-                           .lease_until_ms = until_ms};
+                           .lease.verb = PDR_LEASE_TAKE,
+                           .lease.owner = S("worker"),
+                           .lease.until_ms = until_ms};
 
     (void)must_commit_at(store, &edit, 400);
 }
@@ -251,9 +251,9 @@ static pdr_store *open_with_many(void)
         if (i % 10 == 0)
             edits[i].ref.tenant = S("blue");
         if (i % 10 > 0 && i % 10 < 4) {
-            edits[i].lease = PDR_LEASE_TAKE;
-            edits[i].lease_owner = S("worker");
-            edits[i].lease_until_ms = 5000;
+            edits[i].lease.verb = PDR_LEASE_TAKE;
+            edits[i].lease.owner = S("worker");
+            edits[i].lease.until_ms = 5000;
         }
     }
     ASSERT_RC(PDR_OK,

@@ -157,9 +157,9 @@ TEST(revision, stays_with_work_completions_and_leases)
     edits[1].stream_count = 1;
     edits[2].completions = completion;
     edits[2].completion_count = 1;
-    edits[3].lease = PDR_LEASE_TAKE;
-    edits[3].lease_owner = S("worker");
-    edits[3].lease_until_ms = NOW + 1000;
+    edits[3].lease.verb = PDR_LEASE_TAKE;
+    edits[3].lease.owner = S("worker");
+    edits[3].lease.until_ms = NOW + 1000;
     edits[4].inbox = inbox;
     edits[4].inbox_count = 1;
     for (size_t i = 0; i < COUNT(edits); i++)

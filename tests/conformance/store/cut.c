@@ -445,19 +445,23 @@ static pdr_rc cannot_sweep(pdr_store *store, int64_t now_ms,
 }
 
 /* As if the process had been killed right behind the commit. */
-static pdr_committed commit_without_clearing(pdr_store *store,
-                                             const pdr_edit *edit)
+static const pdr_store_ops *stop_clearing(pdr_store *store)
 {
     static pdr_store_ops lame;
     const pdr_store_ops *whole = store->ops;
-    pdr_committed done;
 
     lame = *whole;
     lame.sweep = cannot_sweep;
     store->ops = &lame;
-    done = must_commit(store, edit);
+    return whole;
+}
+
+static void commit_without_clearing(pdr_store *store, const pdr_edit *edit)
+{
+    const pdr_store_ops *whole = stop_clearing(store);
+
+    (void)must_commit(store, edit);
     store->ops = whole;
-    return done;
 }
 
 TEST(store_remove, is_gone_for_readers_before_its_rows_are)
@@ -474,7 +478,7 @@ TEST(store_remove, is_gone_for_readers_before_its_rows_are)
     make_long(store, "trip");
     ASSERT_SIZE(1, read_all(store, &red, 5, NULL, NULL));
     edit.remove = true;
-    (void)commit_without_clearing(store, &edit);
+    commit_without_clearing(store, &edit);
     ASSERT_INT(1, unseen(store));
     ASSERT(empty == suite_hash(store));
     ASSERT_SIZE(0, read_all(store, &red, 5, NULL, NULL));
@@ -500,14 +504,12 @@ TEST(store_remove, lets_a_new_session_stand_there_at_once)
     make_long(store, "trip");
     uint64_t epoch = head_of(store, "trip").epoch;
     edit.remove = true;
-    (void)commit_without_clearing(store, &edit);
+    commit_without_clearing(store, &edit);
     make_turns(store, "trip", 2);
     ASSERT(head_of(store, "trip").epoch > epoch);
-    pdr_edit stage = EDIT("trip", 0); /* what is cleared takes no rows */
-    stage.stage = PDR_STAGE_SHOW;
-    stage.revision = 2;
-    stage.epoch = epoch;
-    must_refuse(PDR_ENOTFOUND, "no_stage", store, &stage);
+    struct store_step step = step_of("trip", PDR_STAGE_SHOW, epoch, 0);
+    step.show.revision = 2; /* what is cleared takes no rows */
+    must_refuse_step(PDR_ENOTFOUND, "no_stage", store, &step);
     ASSERT_RC(PDR_OK, pdr_store_sweep(NULL, store, 0, NULL));
     ASSERT_SIZE(4, rows_of(store, "trip", PDR_READ_ENTRIES));
     suite_close(store);
@@ -521,7 +523,7 @@ TEST(store_remove, clears_what_an_earlier_one_left)
     make_long(store, "one");
     make_long(store, "two");
     edit.remove = true;
-    (void)commit_without_clearing(store, &edit);
+    commit_without_clearing(store, &edit);
     edit.ref.id = S("two");
     (void)must_commit(store, &edit);
     ASSERT_INT(0, unseen(store));
@@ -531,19 +533,45 @@ TEST(store_remove, clears_what_an_earlier_one_left)
 TEST(store_remove, leaves_what_is_being_staged)
 {
     pdr_store *store = suite_open();
-    pdr_edit stage = EDIT("new", 0);
+    struct store_step step = step_of("new", PDR_STAGE_BEGIN, 0, 0);
     pdr_edit edit = EDIT("trip", 2);
 
-    stage.stage = PDR_STAGE_BEGIN;
-    stage.lease_until_ms = 0; /* long ago */
-    uint64_t epoch = must_commit(store, &stage).epoch;
+    step.stage.epoch = must_step(store, &step).epoch; /* kept until long ago */
     make_long(store, "trip");
     edit.remove = true;
     (void)must_commit(store, &edit);
     ASSERT_INT(1, unseen(store));
-    stage.stage = PDR_STAGE_SHOW;
-    stage.epoch = epoch;
-    (void)must_commit(store, &stage);
+    step.verb = PDR_STAGE_SHOW;
+    (void)must_step(store, &step);
+    suite_close(store);
+}
+
+/* An abandoned stage takes no rows any more, and is cleared at any time. */
+TEST(store_abandon, leaves_what_is_not_cleared_at_once_to_a_sweep)
+{
+    static const pdr_stage_verb verbs[] = {PDR_STAGE_ADD, PDR_STAGE_SHOW,
+                                           PDR_STAGE_ABANDON};
+    const pdr_entry entry = {.body = S("{}")};
+    pdr_store *store = suite_open();
+    struct store_step step = step_of("trip", PDR_STAGE_BEGIN, 0, NOW + 1000);
+
+    step.rows.entries = &entry;
+    step.rows.entry_count = 1;
+    step.stage.epoch = must_step(store, &step).epoch;
+    const pdr_store_ops *whole = stop_clearing(store);
+    step.verb = PDR_STAGE_ABANDON;
+    (void)must_step(store, &step);
+    store->ops = whole;
+    ASSERT_INT(1, unseen(store));
+    for (size_t i = 0; i < COUNT(verbs); i++) {
+        step.verb = verbs[i];
+        must_refuse_step(PDR_ENOTFOUND, "no_stage", store, &step);
+    }
+    ASSERT_RC(PDR_OK, pdr_store_verify(NULL, store, NULL, NULL, NULL, NULL));
+    pdr_sweep_report report = {9, 9, 9};
+    ASSERT_RC(PDR_OK, pdr_store_sweep(&report, store, INT64_MIN, NULL));
+    ASSERT(report.sessions == 1 && report.rows == 1 && report.left == 0);
+    ASSERT_INT(0, unseen(store));
     suite_close(store);
 }
 
@@ -551,15 +579,15 @@ TEST(store_replace, hides_a_long_session_and_takes_its_inbox_over)
 {
     const pdr_query due = {.what = PDR_READ_DUE, .now_ms = NOW};
     pdr_store *store = suite_open();
-    pdr_edit edit = EDIT("trip", 0);
+    struct store_step step = step_of("trip", PDR_STAGE_BEGIN, 0, NOW + 1);
 
     make_long(store, "trip");
-    edit.stage = PDR_STAGE_BEGIN;
-    edit.lease_until_ms = NOW + 1;
-    edit.epoch = must_commit(store, &edit).epoch;
-    edit.stage = PDR_STAGE_SHOW;
-    edit.revision = 2;
-    ASSERT(commit_without_clearing(store, &edit).revision == 3);
+    step.stage.epoch = must_step(store, &step).epoch;
+    step.verb = PDR_STAGE_SHOW;
+    step.show.revision = 2;
+    const pdr_store_ops *whole = stop_clearing(store);
+    ASSERT(must_step(store, &step).revision == 3);
+    store->ops = whole;
     ASSERT_INT(1, unseen(store));
     ASSERT_SIZE(0, rows_of(store, "trip", PDR_READ_ENTRIES));
     ASSERT_SIZE(1, rows_of(store, "trip", PDR_READ_INBOX));

@@ -64,7 +64,7 @@ static void spoil(struct group *group, size_t at, enum mistake mistake)
     if (mistake == CONFLICTS)
         edit->revision += 5;
     else if (mistake == IS_FENCED)
-        edit->fence = 12345;
+        edit->lease.fence = 12345;
     else if (mistake == IS_TOO_LARGE)
         group->entries[at].body = large_text();
     else

@@ -469,8 +469,8 @@ TEST_OOM(commit, is_whole_or_absent_when_memory_runs_out)
     edits[0].frame = S("{}");
     edits[1].journal = edits[1].stream = edits[1].inbox = &work_row;
     edits[1].journal_count = edits[1].stream_count = edits[1].inbox_count = 1;
-    edits[1].lease = PDR_LEASE_TAKE;
-    edits[1].lease_owner = S("me");
+    edits[1].lease.verb = PDR_LEASE_TAKE;
+    edits[1].lease.owner = S("me");
     edits[2].remove = true;
     pdr_rc rc = pdr_store_commit(NULL, store, edits, 3, &options, NULL);
     uint64_t after = quiet_hash(store);

@@ -6,9 +6,9 @@ static pdr_edit take(const char *owner, int64_t until_ms)
 {
     pdr_edit edit = EDIT("s", PDR_ANY_REVISION);
 
-    edit.lease = PDR_LEASE_TAKE;
-    edit.lease_owner = pdr_str_c(owner);
-    edit.lease_until_ms = until_ms;
+    edit.lease.verb = PDR_LEASE_TAKE;
+    edit.lease.owner = pdr_str_c(owner);
+    edit.lease.until_ms = until_ms;
     return edit;
 }
 
@@ -16,9 +16,9 @@ static pdr_edit with_fence(pdr_lease_verb verb, uint64_t fence, int64_t until)
 {
     pdr_edit edit = EDIT("s", PDR_ANY_REVISION);
 
-    edit.lease = verb;
-    edit.fence = fence;
-    edit.lease_until_ms = until;
+    edit.lease.verb = verb;
+    edit.lease.fence = fence;
+    edit.lease.until_ms = until;
     return edit;
 }
 
@@ -28,7 +28,7 @@ static pdr_edit append(uint64_t revision, uint64_t fence)
     static const pdr_entry entry[] = {{.body = S_INIT("{}")}};
     pdr_edit edit = EDIT("s", revision);
 
-    edit.fence = fence;
+    edit.lease.fence = fence;
     edit.entries = entry;
     edit.entry_count = 1;
     return edit;
@@ -58,7 +58,7 @@ TEST(lease, is_taken_by_one_and_told_to_all)
     ASSERT_INT(NOW + 1000, page->head.lease.until_ms);
     pdr_page_free(page);
 
-    edit.lease_owner = S("worker-2");
+    edit.lease.owner = S("worker-2");
     must_refuse(PDR_EBUSY, "lease_held", store, &edit);
     must_refuse_at(PDR_EBUSY, "lease_held", store, &edit, NOW + 999);
     suite_close(store);
@@ -87,7 +87,7 @@ TEST(lease, is_renewed_by_its_holder)
 
     ASSERT_INT(fence, must_commit_at(store, &renewal, NOW + 500).fence);
     ASSERT_INT(NOW + 9000, head_of(store, "s").lease.until_ms);
-    edit.lease_owner = S("worker-2");
+    edit.lease.owner = S("worker-2");
     must_refuse_at(PDR_EBUSY, "lease_held", store, &edit, NOW + 5000);
     suite_close(store);
 }
@@ -121,7 +121,7 @@ TEST(lease, that_was_released_is_free_at_once)
     ASSERT(page->head.lease.owner.ptr == NULL);
     ASSERT_INT(fence, page->head.lease.fence); /* of the last one */
     pdr_page_free(page);
-    edit.lease_owner = S("worker-2");
+    edit.lease.owner = S("worker-2");
     ASSERT(must_commit(store, &edit).fence > fence);
     suite_close(store);
 }
@@ -199,7 +199,7 @@ TEST(fence, that_was_never_given_is_refused)
 
     must_refuse(PDR_EFENCED, "lease_lost", store, &work);
     pdr_edit edit = take("worker-1", NOW + 1000);
-    work.fence = must_commit(store, &edit).fence + 1;
+    work.lease.fence = must_commit(store, &edit).fence + 1;
     must_refuse(PDR_EFENCED, "lease_lost", store, &work);
     work.ref.id = S("nobody");
     must_refuse(PDR_EFENCED, "lease_lost", store, &work);

@@ -47,8 +47,8 @@ static void set_agent(pdr_edit *edit, pdr_str text)
 
 static void set_owner(pdr_edit *edit, pdr_str text)
 {
-    edit->lease = PDR_LEASE_TAKE;
-    edit->lease_owner = text;
+    edit->lease.verb = PDR_LEASE_TAKE;
+    edit->lease.owner = text;
 }
 
 static void set_correlation(pdr_edit *edit, pdr_str text)

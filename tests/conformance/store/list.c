@@ -496,15 +496,12 @@ static void make_again(pdr_store *store)
 /* Replaced by one that was staged, which keeps the row and the expiry. */
 static void replace(pdr_store *store)
 {
-    pdr_edit edit = EDIT("c", 0);
+    struct store_step step = step_of("c", PDR_STAGE_BEGIN, 0, NOW + 1000);
 
-    edit.stage = PDR_STAGE_BEGIN;
-    edit.lease_until_ms = NOW + 1000;
-    edit.epoch = must_commit(store, &edit).epoch;
-    edit.stage = PDR_STAGE_SHOW;
-    edit.lease_until_ms = 0;
-    edit.revision = head_of(store, "c").revision;
-    (void)must_commit(store, &edit);
+    step.stage.epoch = must_step(store, &step).epoch;
+    step.verb = PDR_STAGE_SHOW;
+    step.show.revision = head_of(store, "c").revision;
+    (void)must_step(store, &step);
 }
 
 /* A list of four, of which three have the same time; behind its first page

@@ -45,36 +45,37 @@ static const pdr_work work[] = {
     {.due_ms = 8, .kind = S_INIT("b"), .body = S_INIT("2")}};
 
 /* All of it in one commit. */
-static pdr_edit whole(const char *id)
+static struct store_step whole(const char *id)
 {
-    return (pdr_edit){.ref = {.id = pdr_str_c(id)},
-                      .origin = &origin,
-                      .kind = S("client"),
-                      .frame = S("{}"),
-                      .entries = entries,
-                      .entry_count = 2,
-                      .slots = &slot,
-                      .slot_count = 1,
-                      .properties = &property,
-                      .property_count = 1,
-                      .completions = &completion,
-                      .completion_count = 1,
-                      .journal = work,
-                      .journal_count = 2,
-                      .stream = work,
-                      .stream_count = 1,
-                      .inbox = work,
-                      .inbox_count = 2};
+    return (struct store_step){.verb = PDR_STAGE_SHOW,
+                               .stage = {.ref = {.id = pdr_str_c(id)},
+                                         .origin = &origin,
+                                         .until_ms = UNTIL,
+                                         .kind = S("client")},
+                               .rows = {.frame = S("{}"),
+                                        .entries = entries,
+                                        .entry_count = 2,
+                                        .slots = &slot,
+                                        .slot_count = 1,
+                                        .properties = &property,
+                                        .property_count = 1,
+                                        .completions = &completion,
+                                        .completion_count = 1,
+                                        .journal = work,
+                                        .journal_count = 2,
+                                        .stream = work,
+                                        .stream_count = 1,
+                                        .inbox = work,
+                                        .inbox_count = 2}};
 }
 
-static pdr_edit stage_edit(const char *id, pdr_stage_verb verb, uint64_t epoch)
+static struct store_step stage_step(const char *id, pdr_stage_verb verb,
+                                    uint64_t epoch)
 {
-    return (pdr_edit){.ref = {.id = pdr_str_c(id)},
-                      .stage = verb,
-                      .epoch = epoch,
-                      .origin = &origin,
-                      .revision = verb == PDR_STAGE_ADD ? PDR_ANY_REVISION : 0,
-                      .lease_until_ms = verb == PDR_STAGE_SHOW ? 0 : UNTIL};
+    struct store_step step = step_of(id, verb, epoch, UNTIL);
+
+    step.stage.origin = &origin;
+    return step;
 }
 
 static void check_numbers(pdr_store *store, const char *id, pdr_read_what what,
@@ -124,11 +125,11 @@ static void check_copy(pdr_store *store, const char *id)
 TEST(copy, has_the_numbers_and_times_of_its_origin)
 {
     pdr_store *store = suite_open();
-    const pdr_edit edit = whole("s");
+    const struct store_step step = whole("s");
     pdr_edit next = EDIT("s", 17);
     pdr_committed done;
 
-    must_commit(store, &edit);
+    must_step(store, &step);
     check_copy(store, "s");
     next.entries = &entries[1];
     next.entry_count = 1;
@@ -145,27 +146,26 @@ TEST(copy, has_the_numbers_and_times_of_its_origin)
 TEST(copy, comes_in_several_commits_that_nobody_sees)
 {
     pdr_store *store = suite_open();
-    pdr_edit edit = whole("s"), rest = stage_edit("s", PDR_STAGE_SHOW, 0);
+    struct store_step step = whole("s");
     uint64_t epoch = 0;
 
-    edit.stage = PDR_STAGE_BEGIN;
-    edit.lease_until_ms = UNTIL;
-    edit.entry_count = 1;
-    edit.journal_count = 1;
-    edit.inbox_count = 1;
-    epoch = must_commit(store, &edit).epoch;
+    step.verb = PDR_STAGE_BEGIN;
+    step.rows.entry_count = 1;
+    step.rows.journal_count = 1;
+    step.rows.inbox_count = 1;
+    epoch = must_step(store, &step).epoch;
     ASSERT(!is_there(store, "s"));
-    edit = stage_edit("s", PDR_STAGE_ADD, epoch);
-    edit.entries = &entries[1];
-    edit.entry_count = 1;
-    edit.journal = &work[1];
-    edit.journal_count = 1;
-    must_commit(store, &edit);
+    step = stage_step("s", PDR_STAGE_ADD, epoch);
+    step.rows.entries = &entries[1];
+    step.rows.entry_count = 1;
+    step.rows.journal = &work[1];
+    step.rows.journal_count = 1;
+    must_step(store, &step);
     ASSERT(!is_there(store, "s"));
-    rest.epoch = epoch;
-    rest.inbox = &work[1];
-    rest.inbox_count = 1;
-    must_commit(store, &rest);
+    step = stage_step("s", PDR_STAGE_SHOW, epoch);
+    step.rows.inbox = &work[1];
+    step.rows.inbox_count = 1;
+    must_step(store, &step);
     check_copy(store, "s");
     suite_close(store);
 }
@@ -173,49 +173,36 @@ TEST(copy, comes_in_several_commits_that_nobody_sees)
 TEST(copy, is_refused_without_a_row_that_its_origin_counts)
 {
     pdr_store *store = suite_open();
-    const pdr_edit good = whole("s");
-    pdr_edit edits[8];
+    struct store_step steps[8];
 
-    for (size_t i = 0; i < COUNT(edits); i++)
-        edits[i] = good;
-    edits[0].entry_count = 1;
-    edits[1].slot_count = 0;
-    edits[2].property_count = 0;
-    edits[3].completion_count = 0;
-    edits[4].journal_count = 1;
-    edits[5].stream_count = 0;
-    edits[6].inbox_count = 1;
-    edits[7].frame = (pdr_str){NULL, 0};
-    for (size_t i = 0; i < COUNT(edits); i++)
-        must_refuse(PDR_EINVALID, "bad_edit", store, &edits[i]);
+    for (size_t i = 0; i < COUNT(steps); i++)
+        steps[i] = whole("s");
+    steps[0].rows.entry_count = 1;
+    steps[1].rows.slot_count = 0;
+    steps[2].rows.property_count = 0;
+    steps[3].rows.completion_count = 0;
+    steps[4].rows.journal_count = 1;
+    steps[5].rows.stream_count = 0;
+    steps[6].rows.inbox_count = 1;
+    steps[7].rows.frame = (pdr_str){NULL, 0};
+    for (size_t i = 0; i < COUNT(steps); i++)
+        must_refuse_step(PDR_EINVALID, "bad_edit", store, &steps[i]);
     suite_close(store);
 }
 
-TEST(copy, takes_state_times_and_lease_from_nobody_else)
+TEST(copy, takes_state_and_times_from_nobody_else)
 {
     pdr_store *store = suite_open();
-    const pdr_edit good = whole("s");
-    const uint64_t settle = 1;
-    pdr_edit edits[10];
+    struct store_step steps[4];
 
-    for (size_t i = 0; i < COUNT(edits); i++)
-        edits[i] = good;
-    edits[0].set_state = true;
-    edits[1].expiry = PDR_EXPIRY_CLEAR;
-    edits[2].lease = PDR_LEASE_TAKE;
-    edits[2].lease_owner = S("w");
-    edits[3].revision = 1;
-    edits[4].revision = PDR_ANY_REVISION;
-    edits[4].or_create = true;
-    edits[5].journal_through = 1;
-    edits[6].stream_through = 1;
-    edits[7].settle = &settle;
-    edits[7].settle_count = 1;
-    edits[8].drop = &completion;
-    edits[8].drop_count = 1;
-    edits[9].entries_through = 1;
-    for (size_t i = 0; i < COUNT(edits); i++)
-        must_refuse(PDR_EINVALID, "bad_edit", store, &edits[i]);
+    for (size_t i = 0; i < COUNT(steps); i++)
+        steps[i] = whole("s");
+    steps[0].show.set_state = true;
+    steps[1].show.expiry = PDR_EXPIRY_CLEAR;
+    steps[2].show.revision = 1; /* who stands there is replaced by a stage */
+    steps[3].show.revision = PDR_ANY_REVISION;
+    for (size_t i = 0; i < COUNT(steps); i++)
+        must_refuse_step(PDR_EINVALID, "bad_edit", store, &steps[i]);
     suite_close(store);
 }
 
@@ -224,7 +211,7 @@ TEST(copy, needs_an_origin_that_can_be)
     pdr_store *store = suite_open();
     pdr_head heads[11];
     pdr_completion odd = completion;
-    pdr_edit edit = whole("s");
+    struct store_step step = whole("s");
 
     for (size_t i = 0; i < COUNT(heads); i++)
         heads[i] = origin;
@@ -239,31 +226,30 @@ TEST(copy, needs_an_origin_that_can_be)
     heads[8].state = PDR_SESSION_UNSEEN;
     heads[9].revision = heads[10].next_seq = INT64_MAX; /* nobody could go on */
     for (size_t i = 0; i < COUNT(heads); i++) {
-        edit.origin = &heads[i];
-        must_refuse(PDR_EINVALID, "bad_edit", store, &edit);
+        step.stage.origin = &heads[i];
+        must_refuse_step(PDR_EINVALID, "bad_edit", store, &step);
     }
-    edit.origin = &origin;
-    edit.completions = &odd;
+    step.stage.origin = &origin;
+    step.rows.completions = &odd;
     odd.last_seq = 5;
-    must_refuse(PDR_EINVALID, "bad_edit", store, &edit);
+    must_refuse_step(PDR_EINVALID, "bad_edit", store, &step);
     odd.last_seq = 1;
-    must_refuse(PDR_EINVALID, "bad_edit", store, &edit);
+    must_refuse_step(PDR_EINVALID, "bad_edit", store, &step);
     odd.first_seq = 0;
-    must_refuse(PDR_EINVALID, "bad_edit", store, &edit);
+    must_refuse_step(PDR_EINVALID, "bad_edit", store, &step);
     suite_close(store);
 }
 
 TEST(copy, has_each_completion_once)
 {
     pdr_store *store = suite_open();
-    pdr_edit edit = stage_edit("s", PDR_STAGE_BEGIN, 0);
+    struct store_step step = stage_step("s", PDR_STAGE_BEGIN, 0);
 
-    edit.completions = &completion;
-    edit.completion_count = 1;
-    edit.epoch = must_commit(store, &edit).epoch;
-    edit.stage = PDR_STAGE_ADD;
-    edit.revision = PDR_ANY_REVISION;
-    must_refuse(PDR_EEXISTS, "completion_exists", store, &edit);
+    step.rows.completions = &completion;
+    step.rows.completion_count = 1;
+    step.stage.epoch = must_step(store, &step).epoch;
+    step.verb = PDR_STAGE_ADD;
+    must_refuse_step(PDR_EEXISTS, "completion_exists", store, &step);
     ASSERT_RC(PDR_OK, pdr_store_sweep(NULL, store, PDR_NEVER, NULL));
     suite_close(store);
 }
@@ -271,15 +257,15 @@ TEST(copy, has_each_completion_once)
 /* --- copies in the place of sessions -------------------------------------- */
 
 /* Stage the copy, and show it in the place of revision `old`. */
-static pdr_edit show_edit(pdr_store *store, const char *id, uint64_t old)
+static struct store_step show_step(pdr_store *store, const char *id,
+                                   uint64_t old)
 {
-    pdr_edit begin = whole(id);
-    pdr_edit show = stage_edit(id, PDR_STAGE_SHOW, 0);
+    struct store_step begin = whole(id);
+    struct store_step show = stage_step(id, PDR_STAGE_SHOW, 0);
 
-    begin.stage = PDR_STAGE_BEGIN;
-    begin.lease_until_ms = UNTIL;
-    show.epoch = must_commit(store, &begin).epoch;
-    show.revision = old;
+    begin.verb = PDR_STAGE_BEGIN;
+    show.stage.epoch = must_step(store, &begin).epoch;
+    show.show.revision = old;
     return show;
 }
 
@@ -296,24 +282,39 @@ static pdr_head earlier(void)
     return head;
 }
 
-static pdr_edit earlier_copy(const char *id, const pdr_head *head)
+static struct store_step earlier_copy(const char *id, const pdr_head *head)
 {
-    pdr_edit edit = whole(id);
+    struct store_step step = whole(id);
 
-    edit.origin = head;
-    edit.entry_count = 1;
-    return edit;
+    step.stage.origin = head;
+    step.rows.entry_count = 1;
+    return step;
+}
+
+static void must_be_ahead(pdr_store *store, uint64_t old)
+{
+    const struct store_step step = show_step(store, "s", old);
+
+    must_refuse_step(PDR_ECONFLICT, "ahead_of_origin", store, &step);
+}
+
+static void remove_s(pdr_store *store)
+{
+    pdr_edit edit = EDIT("s", head_of(store, "s").revision);
+
+    edit.remove = true;
+    must_commit(store, &edit);
 }
 
 TEST(copy, replaces_an_earlier_one_with_all_that_waits_for_it)
 {
     pdr_store *store = suite_open();
     const pdr_head before = earlier();
-    pdr_edit edit = earlier_copy("s", &before);
+    struct store_step step = earlier_copy("s", &before);
 
-    must_commit(store, &edit);
-    edit = show_edit(store, "s", 16);
-    must_commit(store, &edit);
+    must_step(store, &step);
+    step = show_step(store, "s", 16);
+    must_step(store, &step);
     check_copy(store, "s");
     suite_close(store);
 }
@@ -324,7 +325,7 @@ TEST(copy, does_not_replace_an_earlier_one_that_somebody_touched)
 {
     pdr_store *store = suite_open();
     const pdr_head before = earlier();
-    const pdr_edit first = earlier_copy("s", &before);
+    const struct store_step first = earlier_copy("s", &before);
     const pdr_completion ended = {.correlation_id = S("other"),
                                   .outcome = S("{}")};
     pdr_edit touches[4] = {EDIT("s", 16), EDIT("s", PDR_ANY_REVISION),
@@ -334,20 +335,15 @@ TEST(copy, does_not_replace_an_earlier_one_that_somebody_touched)
     touches[0].slot_count = 1;
     touches[1].completions = &ended;
     touches[1].completion_count = 1;
-    touches[2].lease = PDR_LEASE_TAKE;
-    touches[2].lease_owner = S("w");
-    touches[2].lease_until_ms = NOW - 1;
+    touches[2].lease.verb = PDR_LEASE_TAKE;
+    touches[2].lease.owner = S("w");
+    touches[2].lease.until_ms = NOW - 1;
     touches[3].expiry = PDR_EXPIRY_CLEAR;
     for (size_t i = 0; i < COUNT(touches); i++) {
-        pdr_edit edit = first;
-
-        must_commit(store, &edit);
+        must_step(store, &first);
         must_commit(store, &touches[i]);
-        edit = show_edit(store, "s", head_of(store, "s").revision);
-        must_refuse(PDR_ECONFLICT, "ahead_of_origin", store, &edit);
-        edit = (pdr_edit)EDIT("s", head_of(store, "s").revision);
-        edit.remove = true;
-        must_commit(store, &edit);
+        must_be_ahead(store, head_of(store, "s").revision);
+        remove_s(store);
     }
     ASSERT_RC(PDR_OK, pdr_store_sweep(NULL, store, PDR_NEVER, NULL));
     suite_close(store);
@@ -356,11 +352,9 @@ TEST(copy, does_not_replace_an_earlier_one_that_somebody_touched)
 TEST(copy, does_not_replace_a_session_that_was_made_here)
 {
     pdr_store *store = suite_open();
-    pdr_edit edit = EDIT("s", 0);
 
-    must_commit(store, &edit);
-    edit = show_edit(store, "s", 1);
-    must_refuse(PDR_ECONFLICT, "ahead_of_origin", store, &edit);
+    (void)must_create(store, "s");
+    must_be_ahead(store, 1);
     ASSERT_RC(PDR_OK, pdr_store_sweep(NULL, store, PDR_NEVER, NULL));
     suite_close(store);
 }
@@ -368,12 +362,12 @@ TEST(copy, does_not_replace_a_session_that_was_made_here)
 TEST(copy, with_work_is_shown_as_a_copy)
 {
     pdr_store *store = suite_open();
-    pdr_edit edit = EDIT("s", 0);
+    struct store_step step;
 
-    must_commit(store, &edit);
-    edit = show_edit(store, "s", 1);
-    edit.origin = NULL;
-    must_refuse(PDR_EINVALID, "bad_edit", store, &edit);
+    (void)must_create(store, "s");
+    step = show_step(store, "s", 1);
+    step.stage.origin = NULL;
+    must_refuse_step(PDR_EINVALID, "bad_edit", store, &step);
     ASSERT_RC(PDR_OK, pdr_store_sweep(NULL, store, PDR_NEVER, NULL));
     suite_close(store);
 }
@@ -381,7 +375,8 @@ TEST(copy, with_work_is_shown_as_a_copy)
 TEST(copy, does_not_replace_what_went_on_by_itself)
 {
     pdr_store *store = suite_open();
-    pdr_edit first = whole("s"), edit = EDIT("s", 17);
+    const struct store_step first = whole("s");
+    pdr_edit edit = EDIT("s", 17);
     pdr_edit lists[3] = {EDIT("s", PDR_ANY_REVISION),
                          EDIT("s", PDR_ANY_REVISION),
                          EDIT("s", PDR_ANY_REVISION)};
@@ -389,21 +384,16 @@ TEST(copy, does_not_replace_what_went_on_by_itself)
     lists[0].journal = lists[1].stream = lists[2].inbox = work;
     lists[0].journal_count = lists[1].stream_count = lists[2].inbox_count = 1;
     for (size_t i = 0; i < COUNT(lists); i++) {
-        must_commit(store, &first);
+        must_step(store, &first);
         must_commit(store, &lists[i]);
-        edit = show_edit(store, "s", 17);
-        must_refuse(PDR_ECONFLICT, "ahead_of_origin", store, &edit);
-        edit = (pdr_edit)EDIT("s", 17);
-        edit.remove = true;
-        must_commit(store, &edit);
+        must_be_ahead(store, 17);
+        remove_s(store);
     }
-    must_commit(store, &first);
-    edit = (pdr_edit)EDIT("s", 17);
+    must_step(store, &first);
     edit.slots = &slot;
     edit.slot_count = 1;
     must_commit(store, &edit);
-    edit = show_edit(store, "s", 18);
-    must_refuse(PDR_ECONFLICT, "ahead_of_origin", store, &edit);
+    must_be_ahead(store, 18);
     ASSERT_RC(PDR_OK, pdr_store_sweep(NULL, store, PDR_NEVER, NULL));
     suite_close(store);
 }
@@ -411,17 +401,17 @@ TEST(copy, does_not_replace_what_went_on_by_itself)
 TEST(copy, of_the_same_revision_is_taken_if_that_was_made_at_the_same_time)
 {
     pdr_store *store = suite_open();
-    const pdr_edit first = whole("s");
+    const struct store_step first = whole("s");
     pdr_head later = origin;
-    pdr_edit edit;
+    struct store_step step;
 
-    must_commit(store, &first);
-    edit = show_edit(store, "s", 17);
+    must_step(store, &first);
+    step = show_step(store, "s", 17);
     later.changed_ms++;
-    edit.origin = &later;
-    must_refuse(PDR_ECONFLICT, "ahead_of_origin", store, &edit);
-    edit.origin = &origin;
-    must_commit(store, &edit);
+    step.stage.origin = &later;
+    must_refuse_step(PDR_ECONFLICT, "ahead_of_origin", store, &step);
+    step.stage.origin = &origin;
+    must_step(store, &step);
     ASSERT(head_of(store, "s").commits > origin.commits);
     check_copy(store, "s");
     suite_close(store);

@@ -5,21 +5,17 @@
 
 /* --- helpers -------------------------------------------------------------- */
 
-static pdr_edit stage_edit(const char *id, pdr_stage_verb verb, uint64_t epoch)
+static struct store_step stage_step(const char *id, pdr_stage_verb verb,
+                                    uint64_t epoch)
 {
-    pdr_edit edit = {.ref = {.id = pdr_str_c(id)}, .stage = verb};
-
-    edit.epoch = epoch;
-    edit.revision = verb == PDR_STAGE_ADD ? PDR_ANY_REVISION : 0;
-    edit.lease_until_ms = verb == PDR_STAGE_SHOW ? 0 : UNTIL;
-    return edit;
+    return step_of(id, verb, epoch, UNTIL);
 }
 
 static uint64_t begin_stage(pdr_store *store, const char *id)
 {
-    const pdr_edit edit = stage_edit(id, PDR_STAGE_BEGIN, 0);
+    const struct store_step step = stage_step(id, PDR_STAGE_BEGIN, 0);
 
-    return must_commit(store, &edit).epoch;
+    return must_step(store, &step).epoch;
 }
 
 /* Rows of every kind that may be staged; `number` makes them differ. */
@@ -31,7 +27,7 @@ struct rows {
     char correlation[2][32], key[32], body[64], property_key[32];
 };
 
-static void fill_rows(struct rows *rows, pdr_edit *edit, int number)
+static void fill_rows(struct rows *rows, pdr_rows *out, int number)
 {
     memset(rows, 0, sizeof(*rows));
     (void)snprintf(rows->body, sizeof(rows->body), "{\"n\":%d}", number);
@@ -52,31 +48,31 @@ static void fill_rows(struct rows *rows, pdr_edit *edit, int number)
     rows->property.match = S("s:red");
     rows->completion.correlation_id = pdr_str_c(rows->correlation[0]);
     rows->completion.outcome = S("{\"ok\":true}");
-    edit->entries = rows->entries;
-    edit->entry_count = 2;
-    edit->slots = &rows->slot;
-    edit->slot_count = 1;
-    edit->properties = &rows->property;
-    edit->property_count = 1;
-    edit->completions = &rows->completion;
-    edit->completion_count = 1;
+    *out = (pdr_rows){.entries = rows->entries,
+                      .entry_count = 2,
+                      .slots = &rows->slot,
+                      .slot_count = 1,
+                      .properties = &rows->property,
+                      .property_count = 1,
+                      .completions = &rows->completion,
+                      .completion_count = 1};
 }
 
 /* A session in three commits; only the last is left to do. */
 static uint64_t stage_two(pdr_store *store, const char *id)
 {
     struct rows rows;
-    pdr_edit edit = stage_edit(id, PDR_STAGE_BEGIN, 0);
+    struct store_step step = stage_step(id, PDR_STAGE_BEGIN, 0);
     uint64_t epoch = 0;
 
-    fill_rows(&rows, &edit, 1);
-    edit.agent = S("guide");
-    edit.kind = S("client");
-    edit.frame = S("{\"frame\":1}");
-    epoch = must_commit(store, &edit).epoch;
-    edit = stage_edit(id, PDR_STAGE_ADD, epoch);
-    fill_rows(&rows, &edit, 2);
-    ASSERT(must_commit(store, &edit).first_seq == 3);
+    fill_rows(&rows, &step.rows, 1);
+    step.stage.agent = S("guide");
+    step.stage.kind = S("client");
+    step.rows.frame = S("{\"frame\":1}");
+    epoch = must_step(store, &step).epoch;
+    step = stage_step(id, PDR_STAGE_ADD, epoch);
+    fill_rows(&rows, &step.rows, 2);
+    ASSERT(must_step(store, &step).first_seq == 3);
     return epoch;
 }
 
@@ -155,13 +151,13 @@ TEST(store_stage, is_a_session_like_others_once_it_is_shown)
 {
     pdr_store *store = suite_open();
     uint64_t epoch = stage_two(store, "trip");
-    pdr_edit edit = stage_edit("trip", PDR_STAGE_SHOW, epoch);
+    struct store_step step = stage_step("trip", PDR_STAGE_SHOW, epoch);
     struct rows rows;
 
-    fill_rows(&rows, &edit, 3);
-    edit.expiry = PDR_EXPIRY_SET;
-    edit.expiry_ms = NOW + 7;
-    pdr_committed done = must_commit_at(store, &edit, NOW + 5);
+    fill_rows(&rows, &step.rows, 3);
+    step.show.expiry = PDR_EXPIRY_SET;
+    step.show.expiry_ms = NOW + 7;
+    pdr_committed done = must_step_at(store, &step, NOW + 5);
     ASSERT(done.revision == 1 && done.epoch == epoch && done.first_seq == 5);
     ASSERT(done.fence == 0);
     pdr_head head = head_of(store, "trip");
@@ -186,22 +182,28 @@ TEST(store_stage, is_a_session_like_others_once_it_is_shown)
 TEST(store_stage, has_the_digests_of_a_session_that_came_at_once)
 {
     pdr_store *store = suite_open();
-    pdr_edit edit = stage_edit("trip", PDR_STAGE_BEGIN, 0);
+    struct store_step step = stage_step("trip", PDR_STAGE_BEGIN, 0);
     struct rows rows;
     uint64_t epoch = 0, staged = 0;
 
-    fill_rows(&rows, &edit, 1);
-    epoch = must_commit(store, &edit).epoch;
+    fill_rows(&rows, &step.rows, 1);
+    epoch = must_step(store, &step).epoch;
     ASSERT(epoch == 1);
-    edit = stage_edit("trip", PDR_STAGE_SHOW, epoch);
-    (void)must_commit(store, &edit);
+    step = stage_step("trip", PDR_STAGE_SHOW, epoch);
+    (void)must_step(store, &step);
     staged = suite_hash(store);
     suite_close(store);
 
     store = suite_open();
-    edit = stage_edit("trip", PDR_STAGE_NONE, 0);
-    edit.lease_until_ms = 0;
-    fill_rows(&rows, &edit, 1);
+    step = stage_step("trip", PDR_STAGE_SHOW, 0); /* begun and shown in one */
+    fill_rows(&rows, &step.rows, 1);
+    (void)must_step(store, &step);
+    ASSERT(staged == suite_hash(store));
+    suite_close(store);
+
+    store = suite_open();
+    pdr_edit edit = EDIT("trip", 0);
+    edit_set_rows(&edit, &step.rows);
     (void)must_commit(store, &edit);
     ASSERT(staged == suite_hash(store));
     suite_close(store);
@@ -210,12 +212,12 @@ TEST(store_stage, has_the_digests_of_a_session_that_came_at_once)
 TEST(store_stage, takes_the_state_that_it_is_shown_with)
 {
     pdr_store *store = suite_open();
-    pdr_edit edit =
-        stage_edit("trip", PDR_STAGE_SHOW, stage_two(store, "trip"));
+    struct store_step step =
+        stage_step("trip", PDR_STAGE_SHOW, stage_two(store, "trip"));
 
-    edit.set_state = true;
-    edit.state = PDR_SESSION_WAITING;
-    (void)must_commit(store, &edit);
+    step.show.set_state = true;
+    step.show.state = PDR_SESSION_WAITING;
+    (void)must_step(store, &step);
     ASSERT(head_of(store, "trip").state == PDR_SESSION_WAITING);
     suite_close(store);
 }
@@ -225,16 +227,16 @@ TEST(store_stage, may_stand_beside_others_of_the_same_session)
     pdr_store *store = suite_open();
     uint64_t one = stage_two(store, "trip");
     uint64_t two = begin_stage(store, "trip");
-    pdr_edit edit = stage_edit("trip", PDR_STAGE_SHOW, two);
+    struct store_step step = stage_step("trip", PDR_STAGE_SHOW, two);
 
     ASSERT(one != two);
     ASSERT_INT(2, unseen(store));
-    (void)must_commit(store, &edit);
+    (void)must_step(store, &step);
     ASSERT_SIZE(0, rows_of(store, "trip", PDR_READ_ENTRIES));
     ASSERT_INT(1, unseen(store));
-    edit = stage_edit("trip", PDR_STAGE_SHOW, one);
-    edit.revision = PDR_ANY_REVISION;
-    ASSERT(must_commit(store, &edit).revision == 2);
+    step = stage_step("trip", PDR_STAGE_SHOW, one);
+    step.show.revision = PDR_ANY_REVISION;
+    ASSERT(must_step(store, &step).revision == 2);
     ASSERT_SIZE(4, rows_of(store, "trip", PDR_READ_ENTRIES));
     suite_close(store);
 }
@@ -249,11 +251,11 @@ TEST(store_stage, lets_the_session_go_on_that_stands_there)
     (void)must_append(store, "trip", 1, 3, 1);
     ASSERT_SIZE(3, rows_of(store, "trip", PDR_READ_ENTRIES));
     ASSERT_SIZE(0, rows_of(store, "trip", PDR_READ_SLOTS));
-    pdr_edit edit = stage_edit("trip", PDR_STAGE_SHOW, epoch);
-    edit.revision = 1;
-    must_refuse(PDR_ECONFLICT, "revision_changed", store, &edit);
-    edit.revision = 2;
-    ASSERT(must_commit(store, &edit).revision == 3);
+    struct store_step step = stage_step("trip", PDR_STAGE_SHOW, epoch);
+    step.show.revision = 1;
+    must_refuse_step(PDR_ECONFLICT, "revision_changed", store, &step);
+    step.show.revision = 2;
+    ASSERT(must_step(store, &step).revision == 3);
     suite_close(store);
 }
 
@@ -266,15 +268,17 @@ static pdr_committed make_busy(pdr_store *store)
         {.due_ms = NOW + 1, .kind = S("run"), .body = S("{}")},
         {.due_ms = NOW + 2, .kind = S("run"), .body = S("[]")}};
     struct rows rows;
+    pdr_rows filled;
     pdr_edit edit = EDIT("trip", 0);
 
-    fill_rows(&rows, &edit, 9);
+    fill_rows(&rows, &filled, 9);
+    edit_set_rows(&edit, &filled);
     edit.frame = S("{\"old\":true}");
     edit.expiry = PDR_EXPIRY_SET;
     edit.expiry_ms = NOW + 99;
-    edit.lease = PDR_LEASE_TAKE;
-    edit.lease_owner = S("worker");
-    edit.lease_until_ms = NOW + 1000;
+    edit.lease.verb = PDR_LEASE_TAKE;
+    edit.lease.owner = S("worker");
+    edit.lease.until_ms = NOW + 1000;
     edit.journal = edit.stream = edit.inbox = work;
     edit.journal_count = edit.stream_count = edit.inbox_count = 2;
     return must_commit(store, &edit);
@@ -284,16 +288,16 @@ TEST(store_stage, goes_on_with_the_numbers_of_the_session_it_replaces)
 {
     pdr_store *store = suite_open();
     pdr_committed old = make_busy(store);
-    pdr_edit edit =
-        stage_edit("trip", PDR_STAGE_SHOW, stage_two(store, "trip"));
+    struct store_step step =
+        stage_step("trip", PDR_STAGE_SHOW, stage_two(store, "trip"));
 
-    edit.revision = 1;
-    edit.fence = old.fence;
-    pdr_committed done = must_commit(store, &edit);
+    step.show.revision = 1;
+    step.show.fence = old.fence;
+    pdr_committed done = must_step(store, &step);
     ASSERT(done.revision == 2 && done.journal_n == 3 && done.stream_n == 3);
     ASSERT(done.inbox_n == 3 && done.fence == 0);
     pdr_head head = head_of(store, "trip");
-    ASSERT(head.commits == 2 && head.epoch == edit.epoch);
+    ASSERT(head.commits == 2 && head.epoch == step.stage.epoch);
     ASSERT(head.journal_first == 3 && head.journal_next == 3);
     ASSERT(head.stream_first == 3 && head.stream_next == 3);
     ASSERT(head.inbox == 2 && head.inbox_next == 3);
@@ -313,11 +317,11 @@ TEST(store_stage, keeps_the_inbox_so_that_it_can_be_settled)
     const pdr_query due = {.what = PDR_READ_DUE, .now_ms = NOW + 9};
     pdr_store *store = suite_open();
     (void)make_busy(store);
-    pdr_edit edit =
-        stage_edit("trip", PDR_STAGE_SHOW, stage_two(store, "trip"));
+    struct store_step step =
+        stage_step("trip", PDR_STAGE_SHOW, stage_two(store, "trip"));
 
-    edit.revision = PDR_ANY_REVISION;
-    (void)must_commit(store, &edit);
+    step.show.revision = PDR_ANY_REVISION;
+    (void)must_step(store, &step);
     ASSERT_SIZE(2, read_all(store, &due, 50, NULL, NULL));
     pdr_edit work = EDIT("trip", PDR_ANY_REVISION);
     work.settle = settle;
@@ -332,12 +336,12 @@ TEST(store_stage, sets_or_clears_the_expiry_when_told_to)
 {
     pdr_store *store = suite_open();
     (void)make_busy(store);
-    pdr_edit edit =
-        stage_edit("trip", PDR_STAGE_SHOW, stage_two(store, "trip"));
+    struct store_step step =
+        stage_step("trip", PDR_STAGE_SHOW, stage_two(store, "trip"));
 
-    edit.revision = 1;
-    edit.expiry = PDR_EXPIRY_CLEAR;
-    (void)must_commit(store, &edit);
+    step.show.revision = 1;
+    step.show.expiry = PDR_EXPIRY_CLEAR;
+    (void)must_step(store, &step);
     ASSERT(head_of(store, "trip").expiry_ms == PDR_NEVER);
     suite_close(store);
 }
@@ -346,19 +350,19 @@ TEST(store_stage, ends_the_lease_of_the_session_it_replaces)
 {
     pdr_store *store = suite_open();
     pdr_committed old = make_busy(store);
-    pdr_edit edit =
-        stage_edit("trip", PDR_STAGE_SHOW, stage_two(store, "trip"));
+    struct store_step step =
+        stage_step("trip", PDR_STAGE_SHOW, stage_two(store, "trip"));
     pdr_edit work = EDIT("trip", PDR_ANY_REVISION);
 
-    edit.revision = 1;
-    (void)must_commit(store, &edit);
-    work.fence = old.fence;
-    work.lease = PDR_LEASE_RENEW;
+    step.show.revision = 1;
+    (void)must_step(store, &step);
+    work.lease.fence = old.fence;
+    work.lease.verb = PDR_LEASE_RENEW;
     must_refuse(PDR_EFENCED, "lease_lost", store, &work);
-    work.fence = 0;
-    work.lease = PDR_LEASE_TAKE;
-    work.lease_owner = S("next");
-    work.lease_until_ms = NOW + 5;
+    work.lease.fence = 0;
+    work.lease.verb = PDR_LEASE_TAKE;
+    work.lease.owner = S("next");
+    work.lease.until_ms = NOW + 5;
     ASSERT(must_commit(store, &work).fence > old.fence);
     suite_close(store);
 }
@@ -370,43 +374,43 @@ TEST(store_stage, is_shown_only_over_the_session_that_was_read)
     pdr_store *store = suite_open();
     pdr_committed old = make_busy(store);
     uint64_t epoch = stage_two(store, "trip");
-    pdr_edit edit = stage_edit("trip", PDR_STAGE_SHOW, epoch);
+    struct store_step step = stage_step("trip", PDR_STAGE_SHOW, epoch);
 
-    must_refuse(PDR_EEXISTS, "session_exists", store, &edit);
-    edit.revision = 7;
-    must_refuse(PDR_ECONFLICT, "revision_changed", store, &edit);
-    edit.revision = 1;
-    edit.fence = old.fence + 1;
-    must_refuse(PDR_EFENCED, "lease_lost", store, &edit);
-    edit.fence = 0;
-    edit.epoch = epoch + 1000;
-    must_refuse(PDR_ENOTFOUND, "no_stage", store, &edit);
-    edit.epoch = old.epoch;
-    must_refuse(PDR_ENOTFOUND, "no_stage", store, &edit);
+    must_refuse_step(PDR_EEXISTS, "session_exists", store, &step);
+    step.show.revision = 7;
+    must_refuse_step(PDR_ECONFLICT, "revision_changed", store, &step);
+    step.show.revision = 1;
+    step.show.fence = old.fence + 1;
+    must_refuse_step(PDR_EFENCED, "lease_lost", store, &step);
+    step.show.fence = 0;
+    step.stage.epoch = epoch + 1000;
+    must_refuse_step(PDR_ENOTFOUND, "no_stage", store, &step);
+    step.stage.epoch = old.epoch;
+    must_refuse_step(PDR_ENOTFOUND, "no_stage", store, &step);
     ASSERT_INT(1, unseen(store));
-    edit.epoch = epoch; /* after all that it is whole */
-    (void)must_commit(store, &edit);
+    step.stage.epoch = epoch; /* after all that it is whole */
+    (void)must_step(store, &step);
     ASSERT_SIZE(4, rows_of(store, "trip", PDR_READ_ENTRIES));
-    must_refuse(PDR_ENOTFOUND, "no_stage", store, &edit);
+    must_refuse_step(PDR_ENOTFOUND, "no_stage", store, &step);
     suite_close(store);
 }
 
 TEST(store_stage, is_not_shown_over_nothing_when_a_session_was_read)
 {
     pdr_store *store = suite_open();
-    pdr_edit edit =
-        stage_edit("trip", PDR_STAGE_SHOW, stage_two(store, "trip"));
+    struct store_step step =
+        stage_step("trip", PDR_STAGE_SHOW, stage_two(store, "trip"));
 
-    edit.revision = 3;
-    must_refuse(PDR_ENOTFOUND, "no_session", store, &edit);
-    edit.revision = 0;
-    edit.fence = 1;
-    must_refuse(PDR_EFENCED, "lease_lost", store, &edit);
-    edit.fence = 0;
-    edit.revision = PDR_ANY_REVISION;
-    must_refuse(PDR_ENOTFOUND, "no_session", store, &edit);
-    edit.revision = 0;
-    (void)must_commit(store, &edit);
+    step.show.revision = 3;
+    must_refuse_step(PDR_ENOTFOUND, "no_session", store, &step);
+    step.show.revision = 0;
+    step.show.fence = 1;
+    must_refuse_step(PDR_EFENCED, "lease_lost", store, &step);
+    step.show.fence = 0;
+    step.show.revision = PDR_ANY_REVISION;
+    must_refuse_step(PDR_ENOTFOUND, "no_session", store, &step);
+    step.show.revision = 0;
+    (void)must_step(store, &step);
     suite_close(store);
 }
 
@@ -414,14 +418,14 @@ TEST(store_stage, belongs_to_the_session_that_it_was_begun_for)
 {
     pdr_store *store = suite_open();
     uint64_t epoch = stage_two(store, "trip");
-    pdr_edit edit = stage_edit("other", PDR_STAGE_ADD, epoch);
+    struct store_step step = stage_step("other", PDR_STAGE_ADD, epoch);
 
-    must_refuse(PDR_ENOTFOUND, "no_stage", store, &edit);
-    edit = stage_edit("other", PDR_STAGE_SHOW, epoch);
-    must_refuse(PDR_ENOTFOUND, "no_stage", store, &edit);
-    edit.ref.tenant = S("somebody");
-    edit.ref.id = S("trip");
-    must_refuse(PDR_ENOTFOUND, "no_stage", store, &edit);
+    must_refuse_step(PDR_ENOTFOUND, "no_stage", store, &step);
+    step = stage_step("other", PDR_STAGE_SHOW, epoch);
+    must_refuse_step(PDR_ENOTFOUND, "no_stage", store, &step);
+    step.stage.ref.tenant = S("somebody");
+    step.stage.ref.id = S("trip");
+    must_refuse_step(PDR_ENOTFOUND, "no_stage", store, &step);
     suite_close(store);
 }
 
@@ -445,40 +449,119 @@ TEST(store_stage, refuses_a_completion_that_it_has)
 {
     pdr_store *store = suite_open();
     uint64_t epoch = stage_two(store, "trip");
-    pdr_edit edit = stage_edit("trip", PDR_STAGE_ADD, epoch);
+    struct store_step step = stage_step("trip", PDR_STAGE_ADD, epoch);
     const pdr_completion ended = {.correlation_id = S("c-1-0"),
                                   .outcome = S("1")};
 
-    edit.completions = &ended;
-    edit.completion_count = 1;
-    must_refuse(PDR_EEXISTS, "completion_exists", store, &edit);
+    step.rows.completions = &ended;
+    step.rows.completion_count = 1;
+    must_refuse_step(PDR_EEXISTS, "completion_exists", store, &step);
     suite_close(store);
 }
 
-TEST(store_stage, takes_no_work_and_no_lease)
+TEST(store_stage, refuses_steps_that_cannot_be)
 {
-    static const uint64_t settle[] = {1};
     const pdr_work work = {.kind = S("run"), .body = S("{}")};
     pdr_store *store = suite_open();
     uint64_t epoch = stage_two(store, "trip");
-    pdr_edit edit = stage_edit("trip", PDR_STAGE_ADD, epoch);
+    struct store_step steps[] = {
+        stage_step("trip", PDR_STAGE_ADD, epoch), /* 0 to 2: work, no copy */
+        stage_step("trip", PDR_STAGE_ADD, epoch),
+        stage_step("trip", PDR_STAGE_SHOW, epoch),
+        stage_step("trip", PDR_STAGE_BEGIN, epoch), /* begun already */
+        stage_step("trip", PDR_STAGE_ADD, 0),       /* not begun */
+        step_of("trip", PDR_STAGE_BEGIN, 0, INT64_MIN),
+        step_of("trip", PDR_STAGE_ADD, epoch, INT64_MIN),
+        stage_step("trip", PDR_STAGE_SHOW, 0), /* 7: over a session, at once */
+        stage_step("", PDR_STAGE_BEGIN, 0),
+    };
 
-    edit.inbox = &work;
-    edit.inbox_count = 1;
-    must_refuse(PDR_EINVALID, "bad_edit", store, &edit);
-    edit = stage_edit("trip", PDR_STAGE_SHOW, epoch);
-    edit.settle = settle;
-    edit.settle_count = 1;
-    must_refuse(PDR_EINVALID, "bad_edit", store, &edit);
-    edit = stage_edit("trip", PDR_STAGE_SHOW, epoch);
-    edit.lease = PDR_LEASE_TAKE;
-    edit.lease_owner = S("w");
-    must_refuse(PDR_EINVALID, "bad_edit", store, &edit);
-    edit = stage_edit("trip", PDR_STAGE_ADD, epoch);
-    edit.entries_through = 1;
-    must_refuse(PDR_EINVALID, "bad_edit", store, &edit);
-    edit = stage_edit("trip", PDR_STAGE_BEGIN, epoch);
-    must_refuse(PDR_EINVALID, "bad_edit", store, &edit);
+    steps[0].rows.inbox = steps[1].rows.journal = steps[2].rows.stream = &work;
+    steps[0].rows.inbox_count = steps[1].rows.journal_count =
+        steps[2].rows.stream_count = 1;
+    steps[7].show.revision = 1;
+    for (size_t i = 0; i < COUNT(steps); i++)
+        must_refuse_step(PDR_EINVALID, i < 8 ? "bad_edit" : "bad_ref", store,
+                         &steps[i]);
+    ASSERT_INT(1, unseen(store));
+    suite_close(store);
+}
+
+TEST(store_stage, is_made_in_one_commit_if_nobody_stands_there)
+{
+    pdr_store *store = suite_open();
+    struct store_step step = stage_step("trip", PDR_STAGE_SHOW, 0);
+    struct rows rows;
+
+    fill_rows(&rows, &step.rows, 1);
+    ASSERT(must_step(store, &step).revision == 1);
+    ASSERT_SIZE(2, rows_of(store, "trip", PDR_READ_ENTRIES));
+    must_refuse_step(PDR_EEXISTS, "session_exists", store, &step);
+    suite_close(store);
+}
+
+/* --- abandoning ----------------------------------------------------------- */
+
+TEST(store_abandon, clears_a_stage_and_nothing_else)
+{
+    pdr_store *store = suite_open();
+    struct store_step step = stage_step("trip", PDR_STAGE_ABANDON, 0);
+    uint64_t other = 0, before = 0;
+
+    (void)make_busy(store);
+    before = suite_hash(store);
+    other = begin_stage(store, "trip");
+    step.stage.epoch = stage_two(store, "trip");
+    (void)must_step(store, &step);
+    ASSERT(before == suite_hash(store));
+    ASSERT_INT(1, unseen(store)); /* its time is not over */
+    must_refuse_step(PDR_ENOTFOUND, "no_stage", store, &step);
+    step.verb = PDR_STAGE_ADD;
+    must_refuse_step(PDR_ENOTFOUND, "no_stage", store, &step);
+    step.stage.epoch = other;
+    (void)must_step(store, &step);
+    suite_close(store);
+}
+
+TEST(store_abandon, leaves_one_that_was_not_begun_alone)
+{
+    const pdr_commit_options options = {.now_ms = NOW};
+    pdr_store *store = suite_open();
+    pdr_stage stage = {.ref = {.id = S("trip")}};
+
+    (void)begin_stage(store, "trip");
+    ASSERT_RC(PDR_OK, pdr_stage_abandon(store, &stage, &options, NULL));
+    ASSERT_INT(1, unseen(store));
+    suite_close(store);
+}
+
+TEST(store_abandon, is_for_the_session_that_it_was_begun_for)
+{
+    pdr_store *store = suite_open();
+    uint64_t epoch = stage_two(store, "trip");
+    struct store_step step = stage_step("other", PDR_STAGE_ABANDON, epoch);
+
+    must_refuse_step(PDR_ENOTFOUND, "no_stage", store, &step);
+    ASSERT_INT(1, unseen(store));
+    step = stage_step("trip", PDR_STAGE_SHOW, epoch);
+    (void)must_step(store, &step);
+    step.verb = PDR_STAGE_ABANDON; /* it was shown */
+    must_refuse_step(PDR_ENOTFOUND, "no_stage", store, &step);
+    suite_close(store);
+}
+
+TEST(store_abandon, wakes_nobody)
+{
+    const pdr_ref ref = {.id = S("trip")};
+    pdr_store *store = suite_open();
+    struct store_step step = stage_step("trip", PDR_STAGE_ABANDON, 0);
+    pdr_watch *watch = NULL;
+
+    ASSERT_RC(PDR_OK, pdr_watch_open(&watch, store, &ref, NULL));
+    step.stage.epoch = stage_two(store, "trip");
+    (void)must_step(store, &step);
+    ASSERT_RC(PDR_ETIMEOUT, pdr_watch_wait(watch, 0, NULL));
+    pdr_watch_close(watch);
     suite_close(store);
 }
 
@@ -491,17 +574,16 @@ TEST(store_stage, stands_alone_at_every_place_of_a_group)
         pdr_store *store = suite_open();
         struct rows rows[3];
         uint64_t epoch = stage_two(store, "trip");
-        pdr_edit edits[3] = {stage_edit("a", PDR_STAGE_BEGIN, 0),
-                             stage_edit("trip", PDR_STAGE_ADD, epoch),
-                             stage_edit("b", PDR_STAGE_NONE, 0)};
+        struct store_step steps[3] = {stage_step("a", PDR_STAGE_BEGIN, 0),
+                                      stage_step("trip", PDR_STAGE_ADD, epoch),
+                                      stage_step("b", PDR_STAGE_SHOW, 0)};
         pdr_request requests[3];
 
-        for (size_t i = 0; i < 3; i++) {
-            fill_rows(&rows[i], &edits[i], (int)i + 5);
-            requests[i] = (pdr_request){
-                .edits = &edits[i], .count = 1, .options = {.now_ms = NOW}};
-        }
-        edits[place] = stage_edit("x", PDR_STAGE_SHOW, epoch + 100);
+        for (size_t i = 0; i < 3; i++)
+            fill_rows(&rows[i], &steps[i].rows, (int)i + 5);
+        steps[place] = stage_step("x", PDR_STAGE_SHOW, epoch + 100);
+        for (size_t i = 0; i < 3; i++)
+            requests[i] = step_request(&steps[i], NOW);
         pdr_store_commit_all(store, requests, 3);
         for (size_t i = 0; i < 3; i++)
             ASSERT_RC(i == place ? PDR_ENOTFOUND : PDR_OK, requests[i].rc);
@@ -517,15 +599,14 @@ TEST(store_stage, is_begun_extended_and_shown_in_one_group)
     pdr_store *store = suite_open();
     uint64_t epoch = stage_two(store, "trip");
     struct rows rows;
-    pdr_edit edits[3] = {stage_edit("trip", PDR_STAGE_ADD, epoch),
-                         stage_edit("trip", PDR_STAGE_SHOW, epoch),
-                         stage_edit("trip", PDR_STAGE_ADD, epoch)};
+    struct store_step steps[3] = {stage_step("trip", PDR_STAGE_ADD, epoch),
+                                  stage_step("trip", PDR_STAGE_SHOW, epoch),
+                                  stage_step("trip", PDR_STAGE_ABANDON, epoch)};
     pdr_request requests[3];
 
+    fill_rows(&rows, &steps[0].rows, 3);
     for (size_t i = 0; i < 3; i++)
-        requests[i] = (pdr_request){
-            .edits = &edits[i], .count = 1, .options = {.now_ms = NOW}};
-    fill_rows(&rows, &edits[0], 3);
+        requests[i] = step_request(&steps[i], NOW);
     pdr_store_commit_all(store, requests, 3);
     ASSERT_RC(PDR_OK, requests[0].rc);
     ASSERT_RC(PDR_OK, requests[1].rc);
@@ -534,19 +615,24 @@ TEST(store_stage, is_begun_extended_and_shown_in_one_group)
     suite_close(store);
 }
 
-TEST(store_stage, is_shown_with_other_sessions_or_not_at_all)
+TEST(store_stage, is_a_commit_of_its_own)
 {
+    const pdr_edit edit = EDIT("other", 0);
     pdr_store *store = suite_open();
-    uint64_t epoch = stage_two(store, "trip");
-    pdr_edit edits[2] = {stage_edit("trip", PDR_STAGE_SHOW, epoch),
-                         EDIT("other", 5)};
+    struct store_step step =
+        stage_step("trip", PDR_STAGE_SHOW, stage_two(store, "trip"));
+    pdr_request request = step_request(&step, NOW);
 
-    must_refuse_all(PDR_ENOTFOUND, "no_session", store, edits, 2);
-    ASSERT_INT(1, unseen(store));
-    edits[1].revision = 0;
-    const pdr_commit_options options = {.now_ms = NOW};
-    ASSERT_RC(PDR_OK, pdr_store_commit(NULL, store, edits, 2, &options, NULL));
-    ASSERT(is_there(store, "trip") && is_there(store, "other"));
+    request.edits = &edit;
+    request.count = 1;
+    pdr_store_commit_all(store, &request, 1);
+    ASSERT_RC(PDR_EINVALID, request.rc);
+    ASSERT_STR("bad_edit", request.err.reason);
+    request.count = 0;
+    request.verb = (pdr_stage_verb)5;
+    pdr_store_commit_all(store, &request, 1);
+    ASSERT_RC(PDR_EINVALID, request.rc);
+    ASSERT(!is_there(store, "trip") && !is_there(store, "other"));
     suite_close(store);
 }
 
@@ -559,9 +645,9 @@ TEST(store_sweep, clears_a_stage_only_when_its_time_is_over)
     pdr_sweep_report report = sweep_at(store, UNTIL - 1);
 
     ASSERT(report.sessions == 0 && report.rows == 0 && report.left == 1);
-    pdr_edit edit = stage_edit("trip", PDR_STAGE_ADD, epoch);
-    edit.lease_until_ms = UNTIL + 10; /* each commit keeps it longer */
-    (void)must_commit(store, &edit);
+    struct store_step step = stage_step("trip", PDR_STAGE_ADD, epoch);
+    step.stage.until_ms = UNTIL + 10; /* each commit keeps it longer */
+    (void)must_step(store, &step);
     report = sweep_at(store, UNTIL);
     ASSERT(report.sessions == 0 && report.left == 1);
     report = sweep_at(store, UNTIL + 10);
@@ -569,9 +655,9 @@ TEST(store_sweep, clears_a_stage_only_when_its_time_is_over)
     /* 4 entries, 4 completions, 2 slots, 2 properties, the frame */
     ASSERT(report.rows == 13);
     ASSERT_INT(0, unseen(store));
-    must_refuse(PDR_ENOTFOUND, "no_stage", store, &edit);
-    edit = stage_edit("trip", PDR_STAGE_SHOW, epoch);
-    must_refuse(PDR_ENOTFOUND, "no_stage", store, &edit);
+    must_refuse_step(PDR_ENOTFOUND, "no_stage", store, &step);
+    step = stage_step("trip", PDR_STAGE_SHOW, epoch);
+    must_refuse_step(PDR_ENOTFOUND, "no_stage", store, &step);
     suite_close(store);
 }
 
@@ -579,9 +665,9 @@ TEST(store_sweep, lets_one_that_is_late_go_on_until_it_is_cleared)
 {
     pdr_store *store = suite_open();
     uint64_t epoch = stage_two(store, "trip");
-    pdr_edit edit = stage_edit("trip", PDR_STAGE_SHOW, epoch);
+    struct store_step step = stage_step("trip", PDR_STAGE_SHOW, epoch);
 
-    (void)must_commit_at(store, &edit, UNTIL + 1000);
+    (void)must_step_at(store, &step, UNTIL + 1000);
     ASSERT_SIZE(4, rows_of(store, "trip", PDR_READ_ENTRIES));
     suite_close(store);
 }
@@ -605,20 +691,20 @@ TEST(store_sweep, clears_long_ones_in_steps)
     enum { ROWS = 2500 };
     pdr_store *store = suite_open();
     pdr_entry *entries = calloc(ROWS, sizeof(*entries));
-    pdr_edit edit = stage_edit("trip", PDR_STAGE_BEGIN, 0);
+    struct store_step step = stage_step("trip", PDR_STAGE_BEGIN, 0);
 
     for (size_t i = 0; i < ROWS; i++)
         entries[i].body = S("{}");
-    edit.entries = entries;
-    edit.entry_count = ROWS;
-    uint64_t epoch = must_commit(store, &edit).epoch;
+    step.rows.entries = entries;
+    step.rows.entry_count = ROWS;
+    uint64_t epoch = must_step(store, &step).epoch;
     (void)stage_two(store, "other");
     pdr_sweep_report report = {0, 0, 0};
     bool more = false;
     ASSERT_RC(PDR_OK, store->ops->sweep(store, UNTIL, &report, &more, NULL));
     ASSERT(more && report.rows <= 1000 && report.sessions == 0);
-    edit = stage_edit("trip", PDR_STAGE_ADD, epoch); /* half is gone */
-    must_refuse(PDR_ENOTFOUND, "no_stage", store, &edit);
+    step = stage_step("trip", PDR_STAGE_ADD, epoch); /* half is gone */
+    must_refuse_step(PDR_ENOTFOUND, "no_stage", store, &step);
     pdr_sweep_report rest = sweep_at(store, UNTIL);
     ASSERT(rest.sessions == 2 && rest.left == 0);
     ASSERT(report.rows + rest.rows == ROWS + 13);
@@ -632,15 +718,15 @@ TEST(store_sweep, finishes_what_was_begun_before_whatever_the_time)
     enum { ROWS = 1500 };
     pdr_store *store = suite_open();
     pdr_entry *entries = calloc(ROWS, sizeof(*entries));
-    pdr_edit edit = stage_edit("trip", PDR_STAGE_BEGIN, 0);
+    struct store_step step = stage_step("trip", PDR_STAGE_BEGIN, 0);
     pdr_sweep_report report = {0, 0, 0};
     bool more = false;
 
     for (size_t i = 0; i < ROWS; i++)
         entries[i].body = S("{}");
-    edit.entries = entries;
-    edit.entry_count = ROWS;
-    (void)must_commit(store, &edit);
+    step.rows.entries = entries;
+    step.rows.entry_count = ROWS;
+    (void)must_step(store, &step);
     ASSERT_RC(PDR_OK, store->ops->sweep(store, UNTIL, &report, &more, NULL));
     ASSERT(more);
     report = sweep_at(store, 0); /* a clock that went back */
@@ -677,8 +763,8 @@ TEST(store_stage, outlives_the_handle_that_began_it)
     epoch = stage_two(store, "trip");
     store = suite_reopen(store);
     ASSERT_INT(1, unseen(store));
-    pdr_edit edit = stage_edit("trip", PDR_STAGE_SHOW, epoch);
-    (void)must_commit(store, &edit);
+    struct store_step step = stage_step("trip", PDR_STAGE_SHOW, epoch);
+    (void)must_step(store, &step);
     ASSERT_SIZE(4, rows_of(store, "trip", PDR_READ_ENTRIES));
     suite_close(store);
 }
@@ -695,8 +781,8 @@ TEST(store_stage, wakes_who_watches_when_it_is_shown)
     ASSERT_RC(PDR_OK, pdr_watch_open(&one, store, &ref, NULL));
     epoch = stage_two(store, "trip");
     ASSERT_RC(PDR_ETIMEOUT, pdr_watch_wait(one, 0, NULL));
-    pdr_edit edit = stage_edit("trip", PDR_STAGE_SHOW, epoch);
-    (void)must_commit(store, &edit);
+    struct store_step step = stage_step("trip", PDR_STAGE_SHOW, epoch);
+    (void)must_step(store, &step);
     ASSERT_RC(PDR_OK, pdr_watch_wait(one, 5000, NULL));
     pdr_watch_close(one);
     suite_close(store);

@@ -64,13 +64,11 @@ void suite_close(pdr_store *store)
 
 /* --- writing -------------------------------------------------------------- */
 
-pdr_committed must_commit_at(pdr_store *store, const pdr_edit *edit,
-                             int64_t now_ms)
+static pdr_committed must_request(pdr_store *store, const pdr_request *request)
 {
-    const pdr_commit_options options = {.now_ms = now_ms};
     pdr_committed done = {0};
     pdr_err err = PDR_ERR_INIT;
-    pdr_rc rc = pdr_store_commit(&done, store, edit, 1, &options, &err);
+    pdr_rc rc = commit_request(&done, store, request, &err);
 
     if (rc != PDR_OK)
         fail_msg("refused: %s: %s (%s)", pdr_rc_name(rc), err.message,
@@ -78,24 +76,45 @@ pdr_committed must_commit_at(pdr_store *store, const pdr_edit *edit,
     return done;
 }
 
+pdr_committed must_commit_at(pdr_store *store, const pdr_edit *edit,
+                             int64_t now_ms)
+{
+    const pdr_request request = {
+        .edits = edit, .count = 1, .options = {.now_ms = now_ms}};
+
+    return must_request(store, &request);
+}
+
 pdr_committed must_commit(pdr_store *store, const pdr_edit *edit)
 {
     return must_commit_at(store, edit, NOW);
 }
 
-static void refuse(pdr_rc rc, const char *reason, pdr_store *store,
-                   const pdr_edit *edits, size_t count, int64_t now_ms)
+pdr_committed must_step_at(pdr_store *store, const struct store_step *step,
+                           int64_t now_ms)
 {
-    const pdr_commit_options options = {.now_ms = now_ms};
+    const pdr_request request = step_request(step, now_ms);
+
+    return must_request(store, &request);
+}
+
+pdr_committed must_step(pdr_store *store, const struct store_step *step)
+{
+    return must_step_at(store, step, NOW);
+}
+
+static void refuse_request(pdr_rc rc, const char *reason, pdr_store *store,
+                           const pdr_request *request)
+{
     uint64_t before = suite_hash(store);
     pdr_committed out[8];
     pdr_committed untouched[8];
     pdr_err err = PDR_ERR_INIT;
 
-    ASSERT(count <= COUNT(out));
+    ASSERT(request->count <= COUNT(out));
     memset(out, 0xA5, sizeof(out));
     memcpy(untouched, out, sizeof(out));
-    ASSERT_RC(rc, pdr_store_commit(out, store, edits, count, &options, &err));
+    ASSERT_RC(rc, commit_request(out, store, request, &err));
     ASSERT_STR(reason, err.reason);
     ASSERT_RC(rc, err.code);
     ASSERT(err.message[0] != '\0');
@@ -106,19 +125,33 @@ static void refuse(pdr_rc rc, const char *reason, pdr_store *store,
 void must_refuse_at(pdr_rc rc, const char *reason, pdr_store *store,
                     const pdr_edit *edit, int64_t now_ms)
 {
-    refuse(rc, reason, store, edit, 1, now_ms);
+    const pdr_request request = {
+        .edits = edit, .count = 1, .options = {.now_ms = now_ms}};
+
+    refuse_request(rc, reason, store, &request);
 }
 
 void must_refuse(pdr_rc rc, const char *reason, pdr_store *store,
                  const pdr_edit *edit)
 {
-    refuse(rc, reason, store, edit, 1, NOW);
+    must_refuse_at(rc, reason, store, edit, NOW);
 }
 
 void must_refuse_all(pdr_rc rc, const char *reason, pdr_store *store,
                      const pdr_edit *edits, size_t count)
 {
-    refuse(rc, reason, store, edits, count, NOW);
+    const pdr_request request = {
+        .edits = edits, .count = count, .options = {.now_ms = NOW}};
+
+    refuse_request(rc, reason, store, &request);
+}
+
+void must_refuse_step(pdr_rc rc, const char *reason, pdr_store *store,
+                      const struct store_step *step)
+{
+    const pdr_request request = step_request(step, NOW);
+
+    refuse_request(rc, reason, store, &request);
 }
 
 pdr_committed must_create(pdr_store *store, const char *id)

@@ -2,9 +2,9 @@
  * suite.h - what the files of the conformance suite of stores share.
  *
  * The suite is linked once for each backend, with a file that says which one it
- * is (suite_memory.c, suite_sqlite.c). It sees a store through perdure/store.h
- * and pdr_store_commit_all() alone, and asks its capabilities where stores may
- * differ. A backend is finished when all of it passes.
+ * is (suite_memory.c, suite_sqlite.c). It sees a store through perdure/store.h,
+ * pdr_stage_*() and pdr_store_commit_all() alone, and asks its capabilities
+ * where stores may differ. A backend is finished when all of it passes.
  */
 #ifndef PDR_STORE_SUITE_H
 #define PDR_STORE_SUITE_H
@@ -12,6 +12,7 @@
 #include <perdure/store.h>
 #include <perdure/sys/store.h>
 
+#include "store_step.h"
 #include "test.h"
 
 /* --- the backend under test ----------------------------------------------- */
@@ -70,6 +71,12 @@ void must_refuse_at(pdr_rc rc, const char *reason, pdr_store *store,
                     const pdr_edit *edit, int64_t now_ms);
 void must_refuse_all(pdr_rc rc, const char *reason, pdr_store *store,
                      const pdr_edit *edits, size_t count);
+/* The same for a step of a stage, through the call that it is for. */
+pdr_committed must_step(pdr_store *store, const struct store_step *step);
+pdr_committed must_step_at(pdr_store *store, const struct store_step *step,
+                           int64_t now_ms);
+void must_refuse_step(pdr_rc rc, const char *reason, pdr_store *store,
+                      const struct store_step *step);
 /* Make a session with nothing in it. */
 pdr_committed must_create(pdr_store *store, const char *id);
 /* Append `count` entries with the body {"n":k}, k counting from `first`. */

@@ -66,7 +66,7 @@ static pdr_rc do_first(pdr_store *store, const pdr_edit *edit, void *arg)
     int64_t now_ms = 2000;
 
     if (!pdr_str_equal(edit->ref.id, own.ref.id) || edit->revision == 0 ||
-        edit->remove != other->late || edit->lease == PDR_LEASE_RELEASE)
+        edit->remove != other->late || edit->lease.verb == PDR_LEASE_RELEASE)
         return PDR_OK;
     switch (other->deed) {
     case WRITE:
@@ -81,9 +81,9 @@ static pdr_rc do_first(pdr_store *store, const pdr_edit *edit, void *arg)
         now_ms = INT64_MAX; /* a clock that is far ahead */
         /* fall through */
     case LEASE:
-        own.lease = PDR_LEASE_TAKE;
-        own.lease_owner = pdr_str_c("worker");
-        own.lease_until_ms = 9000;
+        own.lease.verb = PDR_LEASE_TAKE;
+        own.lease.owner = pdr_str_c("worker");
+        own.lease.until_ms = 9000;
         break;
     case REMOVE:
         own.remove = true;

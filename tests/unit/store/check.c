@@ -2,6 +2,8 @@
  * below and one above. */
 #include "test.h"
 
+#include "store_step.h"
+
 #include "store.h"
 
 #define A16  "aaaaaaaaaaaaaaaa"
@@ -274,8 +276,8 @@ static pdr_edit working(unsigned way, uint64_t revision)
     edit.journal_count = way == 4;
     edit.stream_count = way == 5;
     edit.inbox_count = way == 6;
-    edit.lease = way == 7 ? PDR_LEASE_RELEASE : PDR_LEASE_KEEP;
-    edit.fence = way == 7 ? 9 : 0;
+    edit.lease.verb = way == 7 ? PDR_LEASE_RELEASE : PDR_LEASE_KEEP;
+    edit.lease.fence = way == 7 ? 9 : 0;
     return edit;
 }
 
@@ -303,7 +305,7 @@ TEST(edits_check, lets_a_removal_do_nothing_else)
 
     edit.remove = true;
     edit.epoch = 2;
-    edit.fence = 5;
+    edit.lease.fence = 5;
     good(&edit);
     for (unsigned way = 0; way < 6; way++) {
         edit = moving(way, 3);
@@ -347,27 +349,27 @@ TEST(edits_check, knows_the_verbs_of_leases)
 {
     pdr_edit edit = edit_at(1);
 
-    edit.lease = PDR_LEASE_TAKE;
-    bad(&edit, "bad_edit", "/edits/0/lease_owner");
-    edit.lease_owner = digits(128);
+    edit.lease.verb = PDR_LEASE_TAKE;
+    bad(&edit, "bad_edit", "/edits/0/lease/owner");
+    edit.lease.owner = digits(128);
     good(&edit);
-    edit.lease_owner = digits(129);
-    bad(&edit, "bad_edit", "/edits/0/lease_owner");
-    edit.lease_owner = digits(0);
-    bad(&edit, "bad_edit", "/edits/0/lease_owner");
-    edit.lease_owner = digits(1);
-    edit.fence = 1;
-    bad(&edit, "bad_edit", "/edits/0/fence");
-    edit.lease = PDR_LEASE_RENEW;
+    edit.lease.owner = digits(129);
+    bad(&edit, "bad_edit", "/edits/0/lease/owner");
+    edit.lease.owner = digits(0);
+    bad(&edit, "bad_edit", "/edits/0/lease/owner");
+    edit.lease.owner = digits(1);
+    edit.lease.fence = 1;
+    bad(&edit, "bad_edit", "/edits/0/lease/fence");
+    edit.lease.verb = PDR_LEASE_RENEW;
     good(&edit);
-    edit.lease = PDR_LEASE_RELEASE;
+    edit.lease.verb = PDR_LEASE_RELEASE;
     good(&edit);
-    edit.fence = 0;
-    bad(&edit, "bad_edit", "/edits/0/fence");
-    edit.lease = PDR_LEASE_RENEW;
-    bad(&edit, "bad_edit", "/edits/0/fence");
-    edit.lease = (pdr_lease_verb)4;
-    bad(&edit, "bad_edit", "/edits/0/lease");
+    edit.lease.fence = 0;
+    bad(&edit, "bad_edit", "/edits/0/lease/fence");
+    edit.lease.verb = PDR_LEASE_RENEW;
+    bad(&edit, "bad_edit", "/edits/0/lease/fence");
+    edit.lease.verb = (pdr_lease_verb)4;
+    bad(&edit, "bad_edit", "/edits/0/lease/verb");
 }
 
 TEST(edits_check, refuses_numbers_that_are_no_value)
@@ -743,6 +745,15 @@ TEST(edits_check, refuses_what_would_stand_too_deep_in_its_document)
     bad(&edit, "too_deep", "/edits/0/frame");
 }
 
+static pdr_rc check_step(const struct store_step *step, pdr_err *err)
+{
+    const pdr_request request = step_request(step, 1);
+    size_t bytes = 0;
+    pdr_edit edit;
+
+    return pdr__step_check(&edit, &bytes, &request, err);
+}
+
 /* A thread has no bag, so its messages stand one level higher; who brings the
  * frame, or puts a whole session together, has looked. */
 TEST(edits_check, takes_a_message_of_a_thread_with_its_document)
@@ -752,20 +763,18 @@ TEST(edits_check, takes_a_message_of_a_thread_with_its_document)
 
     for (size_t i = 0; i < 2; i++) {
         pdr_entry entry = {.kind = PDR_ROW_MESSAGE, .shape = shapes[i]};
-        pdr_edit framed = edit_at(0), staged = edit_at(PDR_ANY_REVISION);
+        pdr_edit framed = edit_at(0);
+        struct store_step staged = step_of("trip-42", PDR_STAGE_ADD, 1, 1);
 
-        framed.entries = staged.entries = &entry;
-        framed.entry_count = staged.entry_count = 1;
+        framed.entries = staged.rows.entries = &entry;
+        framed.entry_count = staged.rows.entry_count = 1;
         framed.frame = PDR_LIT("{}");
-        staged.stage = PDR_STAGE_ADD;
-        staged.epoch = 1;
-        staged.lease_until_ms = 1;
         entry.body = nested(room, 125);
         good(&framed);
-        good(&staged);
+        ASSERT_RC(PDR_OK, check_step(&staged, NULL));
         entry.body = nested(room, 126);
         bad(&framed, "too_deep", "/edits/0/entries/0/body");
-        bad(&staged, "too_deep", "/edits/0/entries/0/body");
+        ASSERT_RC(PDR_ELIMIT, check_step(&staged, NULL));
     }
 }
 

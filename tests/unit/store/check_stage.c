@@ -1,8 +1,9 @@
-/* What may stand in an edit that stages a session, cuts entries or drops
- * completions: each rule with its path. */
+/* What may stand in a step of a stage, and in an edit that cuts entries or
+ * drops completions: each rule with its path. */
 #include "test.h"
 
 #include "store.h"
+#include "store_step.h"
 
 static pdr_edit edit_at(uint64_t revision)
 {
@@ -12,14 +13,9 @@ static pdr_edit edit_at(uint64_t revision)
     return edit;
 }
 
-static pdr_edit staging(pdr_stage_verb verb)
+static struct store_step staging(pdr_stage_verb verb)
 {
-    pdr_edit edit = edit_at(verb == PDR_STAGE_ADD ? PDR_ANY_REVISION : 0);
-
-    edit.stage = verb;
-    edit.epoch = verb == PDR_STAGE_BEGIN ? 0 : 9;
-    edit.lease_until_ms = 1000;
-    return edit;
+    return step_of("trip-42", verb, verb == PDR_STAGE_BEGIN ? 0 : 9, 1000);
 }
 
 static void good(const pdr_edit *edit)
@@ -44,145 +40,182 @@ static void bad(const pdr_edit *edit, const char *path)
     ASSERT_SIZE(7, bytes);
 }
 
+static void good_step(pdr_edit *out, const struct store_step *step)
+{
+    const pdr_request request = step_request(step, 1);
+    size_t bytes = 0;
+    pdr_err err = PDR_ERR_INIT;
+
+    if (pdr__step_check(out, &bytes, &request, &err) != PDR_OK)
+        fail_msg("refused: %s at %s", err.message, err.path);
+    ASSERT(bytes > 0);
+}
+
+static void bad_step(const struct store_step *step, const char *path)
+{
+    const pdr_request request = step_request(step, 1);
+    pdr_edit edit;
+    size_t bytes = 7;
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_EINVALID, pdr__step_check(&edit, &bytes, &request, &err));
+    ASSERT_STR("bad_edit", err.reason);
+    ASSERT_STR(path, err.path);
+    ASSERT_SIZE(7, bytes);
+}
+
 static const pdr_stage_verb verbs[] = {PDR_STAGE_BEGIN, PDR_STAGE_ADD,
                                        PDR_STAGE_SHOW};
 
+static const pdr_entry entry_row = {.body = {"1", 1}};
+static const pdr_slot slot_row = {.key = {"k", 1}, .value = {"1", 1}};
+static const pdr_property property_row = {.key = {"k", 1}, .value = {"1", 1}};
+static const pdr_completion completion_row = {.correlation_id = {"c", 1}};
+static const pdr_work work_row = {.kind = {"k", 1}, .body = {"1", 1}};
+static const pdr_head a_copy = {.revision = 3,
+                                .commits = 4,
+                                .first_seq = 1,
+                                .next_seq = 2,
+                                .journal_first = 1,
+                                .journal_next = 1,
+                                .stream_first = 1,
+                                .stream_next = 1,
+                                .inbox_next = 1};
+
 /* --- stages -------------------------------------------------------------- */
 
-TEST(edits_check, takes_what_a_session_is_while_it_is_staged)
+TEST(step_check, makes_an_edit_of_all_that_a_stage_is)
 {
-    const pdr_entry entry = {.body = {"1", 1}};
-    const pdr_slot slot = {.key = {"k", 1}, .value = {"1", 1}};
-    const pdr_property property = {.key = {"k", 1}, .value = {"1", 1}};
-    const pdr_completion completion = {.correlation_id = {"c", 1}};
-
     for (size_t i = 0; i < PDR_COUNT(verbs); i++) {
-        pdr_edit edit = staging(verbs[i]);
+        struct store_step step = staging(verbs[i]);
+        pdr_edit edit;
 
-        good(&edit);
-        edit.frame = PDR_LIT("{}");
-        edit.entries = &entry;
-        edit.slots = &slot;
-        edit.properties = &property;
-        edit.completions = &completion;
-        edit.entry_count = edit.slot_count = edit.property_count =
-            edit.completion_count = 1;
-        edit.agent = PDR_LIT("a");
-        edit.kind = PDR_LIT("client");
-        good(&edit);
+        good_step(&edit, &step);
+        step.rows = (pdr_rows){.frame = PDR_LIT("{}"),
+                               .entries = &entry_row,
+                               .entry_count = 1,
+                               .slots = &slot_row,
+                               .slot_count = 1,
+                               .properties = &property_row,
+                               .property_count = 1,
+                               .completions = &completion_row,
+                               .completion_count = 1};
+        step.stage.agent = PDR_LIT("a");
+        step.stage.kind = PDR_LIT("client");
+        step.show.revision = PDR_ANY_REVISION;
+        step.show.fence = 3;
+        step.show.commits = 4;
+        good_step(&edit, &step);
+        ASSERT(edit.frame.len == 2 && edit.entries == &entry_row);
+        ASSERT(edit.slots == &slot_row && edit.properties == &property_row);
+        ASSERT(edit.completions == &completion_row && edit.kind.len == 6);
+        ASSERT(edit.entry_count + edit.slot_count + edit.property_count +
+                   edit.completion_count ==
+               4);
+        ASSERT_SIZE(step.stage.epoch, edit.epoch);
+        bool shows = verbs[i] == PDR_STAGE_SHOW; /* only then it counts */
+        ASSERT(edit.revision == (shows ? PDR_ANY_REVISION : 0));
+        ASSERT_SIZE(shows ? 3 : 0, edit.lease.fence);
+        ASSERT_SIZE(shows ? 4 : 0, edit.commits);
     }
 }
 
-TEST(edits_check, names_a_verb_of_stages_that_is_none)
+TEST(step_check, leaves_the_rows_of_one_that_is_given_up)
 {
-    pdr_edit edit = staging(PDR_STAGE_SHOW);
+    struct store_step step = staging(PDR_STAGE_ABANDON);
+    pdr_edit edit;
 
-    edit.stage = (pdr_stage_verb)4;
-    bad(&edit, "/edits/0/stage");
+    step.rows.entries = &entry_row;
+    step.rows.entry_count = 1;
+    good_step(&edit, &step);
+    ASSERT(edit.entries == NULL && edit.entry_count == 0);
 }
 
-TEST(edits_check, refuses_work_and_leases_for_what_is_staged)
+/* Each row breaks one rule that the types leave open. */
+TEST(step_check, refuses_what_cannot_be)
 {
-    static const uint64_t settle = 1;
-    const pdr_work work = {.kind = {"k", 1}, .body = {"1", 1}};
-    const pdr_completion drop = {.correlation_id = {"c", 1}};
-    static const char *const paths[] = {
-        "/edits/0/remove",         "/edits/0/or_create",
-        "/edits/0/lease",          "/edits/0/entries_through",
-        "/edits/0/drop",           "/edits/0/journal_through",
-        "/edits/0/stream_through", "/edits/0/settle",
-        "/edits/0/journal",        "/edits/0/stream",
-        "/edits/0/inbox",
+    const pdr_head no_head = {.revision = 0};
+    const struct {
+        const char *path;
+        struct store_step step;
+    } rows[] = {
+#define STEP(step_verb, number)    \
+    .verb = PDR_STAGE_##step_verb, \
+    .stage = {.ref.id = {"trip-42", 7}, .epoch = (number), .until_ms = 1}
+#define COPY(step_verb, number)                                        \
+    .verb = PDR_STAGE_##step_verb, .stage = {.ref.id = {"trip-42", 7}, \
+                                             .epoch = (number),        \
+                                             .until_ms = 1,            \
+                                             .origin = &a_copy}
+        {"/stage/epoch", {STEP(BEGIN, 1)}},
+        {"/stage/epoch", {STEP(ADD, 0)}},
+        {"/stage/epoch", {STEP(ABANDON, 0)}},
+        {"/stage/revision", {STEP(SHOW, 0), .show = {.revision = 5}}},
+        {"/stage/revision",
+         {COPY(SHOW, 0), .show = {.revision = PDR_ANY_REVISION}}},
+        {"/stage/until_ms",
+         {.verb = PDR_STAGE_BEGIN,
+          .stage = {.ref.id = {"s", 1}, .until_ms = INT64_MIN}}},
+        {"/stage/until_ms",
+         {.verb = PDR_STAGE_ADD,
+          .stage = {.ref.id = {"s", 1}, .epoch = 9, .until_ms = INT64_MIN}}},
+        {"/stage/journal",
+         {STEP(ADD, 9), .rows = {.journal = &work_row, .journal_count = 1}}},
+        {"/stage/stream",
+         {STEP(BEGIN, 0), .rows = {.stream = &work_row, .stream_count = 1}}},
+        {"/stage/inbox",
+         {STEP(SHOW, 9), .rows = {.inbox = &work_row, .inbox_count = 1}}},
+        {"/stage/origin",
+         {.verb = PDR_STAGE_BEGIN,
+          .stage = {.ref.id = {"s", 1}, .until_ms = 1, .origin = &no_head}}},
+        {"/stage/state", {COPY(SHOW, 9), .show = {.set_state = true}}},
+        {"/stage/expiry",
+         {COPY(SHOW, 9), .show = {.expiry = PDR_EXPIRY_CLEAR}}},
+        {"/stage/state",
+         {STEP(SHOW, 9),
+          .show = {.set_state = true, .state = (pdr_session_state)4}}},
+        {"/stage/completions/0/last_seq",
+         {COPY(ADD, 9),
+          .rows = {.completions =
+                       &(const pdr_completion){.correlation_id = {"c", 1},
+                                               .first_seq = 1,
+                                               .last_seq = 2},
+                   .completion_count = 1}}},
+        {"/stage/entries", {STEP(ADD, 9), .rows = {.entry_count = 1}}},
+        {"/stage/slots/0/key",
+         {STEP(ADD, 9), .rows = {.slots = &(const pdr_slot){.key = {NULL, 0}},
+                                 .slot_count = 1}}},
+#undef COPY
+#undef STEP
     };
 
-    for (size_t i = 0; i < PDR_COUNT(verbs); i++) {
-        for (size_t way = 0; way < PDR_COUNT(paths); way++) {
-            pdr_edit edit = staging(verbs[i]);
-
-            edit.remove = way == 0;
-            edit.or_create = way == 1;
-            edit.lease = way == 2 ? PDR_LEASE_TAKE : PDR_LEASE_KEEP;
-            edit.entries_through = way == 3;
-            edit.drop = &drop;
-            edit.drop_count = way == 4;
-            edit.journal_through = way == 5;
-            edit.stream_through = way == 6;
-            edit.settle = &settle;
-            edit.settle_count = way == 7;
-            edit.journal = edit.stream = edit.inbox = &work;
-            edit.journal_count = way == 8;
-            edit.stream_count = way == 9;
-            edit.inbox_count = way == 10;
-            bad(&edit, paths[way]);
-        }
-    }
+    for (size_t i = 0; i < PDR_COUNT(rows); i++)
+        bad_step(&rows[i].step, rows[i].path);
 }
 
-TEST(edits_check, takes_state_expiry_and_fence_when_it_is_shown)
+TEST(step_check, takes_work_of_a_copy_and_a_time_that_does_not_count)
 {
-    static const char *const paths[] = {"/edits/0/state", "/edits/0/expiry",
-                                        "/edits/0/fence", "/edits/0/commits"};
+    struct store_step step = staging(PDR_STAGE_ADD);
+    pdr_edit edit;
 
-    for (size_t i = 0; i < PDR_COUNT(verbs); i++) {
-        for (size_t way = 0; way < PDR_COUNT(paths); way++) {
-            pdr_edit edit = staging(verbs[i]);
-
-            edit.set_state = way == 0;
-            edit.expiry = way == 1 ? PDR_EXPIRY_CLEAR : PDR_EXPIRY_KEEP;
-            edit.fence = way == 2;
-            edit.commits = way == 3;
-            if (verbs[i] == PDR_STAGE_SHOW)
-                good(&edit);
-            else
-                bad(&edit, paths[way]);
-        }
-    }
-}
-
-TEST(edits_check, wants_the_epoch_of_what_is_staged)
-{
-    pdr_edit edit = staging(PDR_STAGE_BEGIN);
-
-    edit.epoch = 1;
-    bad(&edit, "/edits/0/epoch");
-    edit = staging(PDR_STAGE_ADD);
-    edit.epoch = 0;
-    bad(&edit, "/edits/0/epoch");
-    edit = staging(PDR_STAGE_SHOW);
-    edit.epoch = 0;
-    bad(&edit, "/edits/0/epoch");
-}
-
-TEST(edits_check, wants_the_revision_of_what_stands_there_alone)
-{
-    pdr_edit edit = staging(PDR_STAGE_BEGIN);
-
-    edit.revision = 1;
-    bad(&edit, "/edits/0/revision");
-    edit.revision = PDR_ANY_REVISION;
-    bad(&edit, "/edits/0/revision");
-    edit = staging(PDR_STAGE_ADD);
-    edit.revision = 0;
-    bad(&edit, "/edits/0/revision");
-    edit = staging(PDR_STAGE_SHOW);
-    edit.revision = 5;
-    good(&edit);
-    edit.revision = PDR_ANY_REVISION;
-    good(&edit);
-}
-
-TEST(edits_check, wants_a_time_until_which_a_stage_is_kept)
-{
-    pdr_edit edit = staging(PDR_STAGE_BEGIN);
-
-    edit.lease_until_ms = INT64_MIN;
-    bad(&edit, "/edits/0/lease_until_ms");
-    edit = staging(PDR_STAGE_ADD);
-    edit.lease_until_ms = INT64_MIN;
-    bad(&edit, "/edits/0/lease_until_ms");
-    edit = staging(PDR_STAGE_SHOW);
-    edit.lease_until_ms = INT64_MIN; /* it does not count */
-    good(&edit);
+    step.stage.origin = &a_copy;
+    step.rows = (pdr_rows){.journal = &work_row,
+                           .journal_count = 1,
+                           .stream = &work_row,
+                           .stream_count = 1,
+                           .inbox = &work_row,
+                           .inbox_count = 1};
+    good_step(&edit, &step);
+    ASSERT(edit.journal == &work_row && edit.stream == &work_row &&
+           edit.inbox == &work_row);
+    step = staging(PDR_STAGE_SHOW);
+    step.stage.until_ms = INT64_MIN;
+    step.show.set_state = true;
+    step.show.expiry = PDR_EXPIRY_CLEAR;
+    good_step(&edit, &step);
+    step = staging(PDR_STAGE_ABANDON);
+    step.stage.until_ms = INT64_MIN;
+    good_step(&edit, &step);
 }
 
 /* --- cuts ---------------------------------------------------------------- */

@@ -185,7 +185,7 @@ TEST(plan_begin, refuses_a_fence_where_no_session_is)
     struct desk d;
 
     desk_begin(&d);
-    d.edit.fence = 12;
+    d.edit.lease.fence = 12;
     assert_refused(&d, NULL, PDR_EFENCED, "lease_lost",
                    "session 's1': nobody holds its lease, the writer has fence "
                    "12; take the lease again");
@@ -197,9 +197,9 @@ TEST(plan_begin, gives_a_new_session_and_its_lease_a_number_each)
     struct desk d;
 
     desk_begin(&d);
-    d.edit.lease = PDR_LEASE_TAKE;
-    d.edit.lease_owner = T("w1");
-    d.edit.lease_until_ms = 2000;
+    d.edit.lease.verb = PDR_LEASE_TAKE;
+    d.edit.lease.owner = T("w1");
+    d.edit.lease.until_ms = 2000;
     plan_all(&d, NULL);
     ASSERT_SIZE(1, d.plan.next.epoch);
     ASSERT_SIZE(2, d.plan.next.lease.fence);
@@ -270,11 +270,11 @@ TEST(plan_begin, refuses_a_fence_that_does_not_hold_the_lease)
     desk_begin(&d);
     head.lease = (pdr_lease){T("w2"), 20, 5000};
     d.edit.revision = 7;
-    d.edit.fence = 19;
+    d.edit.lease.fence = 19;
     assert_refused(&d, &head, PDR_EFENCED, "lease_lost",
                    "session 's1': the lease went on to fence 20, the writer "
                    "has 19; take the lease again");
-    d.edit.fence = 20;
+    d.edit.lease.fence = 20;
     ASSERT_RC(PDR_OK, begin(&d, &head));
     head.lease.owner = NONE; /* released: its fence is as good as lost */
     assert_refused(&d, &head, PDR_EFENCED, "lease_lost",
@@ -292,7 +292,7 @@ TEST(plan_begin, tells_of_the_lease_first)
     desk_begin(&d);
     d.edit.revision = 6;
     d.edit.epoch = 2;
-    d.edit.fence = 1;
+    d.edit.lease.fence = 1;
     ASSERT_RC(PDR_EFENCED, begin(&d, &head));
     desk_end(&d);
 }
@@ -318,10 +318,10 @@ static void ask_lease(struct desk *d, pdr_lease_verb verb, uint64_t fence,
                       int64_t now_ms, int64_t until_ms)
 {
     d->edit.revision = PDR_ANY_REVISION;
-    d->edit.lease = verb;
-    d->edit.lease_owner = T("w9");
-    d->edit.fence = fence;
-    d->edit.lease_until_ms = until_ms;
+    d->edit.lease.verb = verb;
+    d->edit.lease.owner = T("w9");
+    d->edit.lease.fence = fence;
+    d->edit.lease.until_ms = until_ms;
     d->write.now_ms = now_ms;
 }
 
@@ -509,7 +509,7 @@ TEST(edit_moves, says_what_changes_the_session)
         {.slot_count = 1},           {.property_count = 1},
         {.expiry = PDR_EXPIRY_CLEAR}};
     static const pdr_edit others[] = {
-        {.revision = 1},         {.lease = PDR_LEASE_TAKE},
+        {.revision = 1},         {.lease.verb = PDR_LEASE_TAKE},
         {.completion_count = 1}, {.journal_through = 1},
         {.stream_through = 1},   {.settle_count = 1},
         {.journal_count = 1},    {.stream_count = 1},
@@ -1004,8 +1004,8 @@ TEST(plan, gives_the_same_when_it_is_run_again)
 
     desk_begin(&d);
     ask(&d, true, T("{}"), true);
-    d.edit.lease = PDR_LEASE_TAKE;
-    d.edit.lease_owner = T("w9");
+    d.edit.lease.verb = PDR_LEASE_TAKE;
+    d.edit.lease.owner = T("w9");
     d.edit.journal = d.edit.inbox = &work;
     d.edit.journal_count = d.edit.inbox_count = 1;
     d.edit.journal_through = 4;

@@ -108,10 +108,9 @@ static pdr_head a_stage(void)
 
 static void set_verb(struct desk *d, pdr_stage_verb verb)
 {
-    d->edit.stage = verb;
+    d->plan.stage = verb;
+    d->plan.until_ms = 3000;
     d->edit.epoch = verb == PDR_STAGE_BEGIN ? 0 : 30;
-    d->edit.revision = verb == PDR_STAGE_ADD ? PDR_ANY_REVISION : 0;
-    d->edit.lease_until_ms = 3000;
 }
 
 static pdr_rc begin(struct desk *d, const pdr_head *head)
@@ -175,10 +174,11 @@ TEST(plan_stage, is_extended_and_kept_longer)
 
 static void assert_no_stage(const pdr_head *head)
 {
-    static const pdr_stage_verb verbs[] = {PDR_STAGE_ADD, PDR_STAGE_SHOW};
+    static const pdr_stage_verb verbs[] = {PDR_STAGE_ADD, PDR_STAGE_SHOW,
+                                           PDR_STAGE_ABANDON};
     struct desk d;
 
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < PDR_COUNT(verbs); i++) {
         desk_begin(&d);
         set_verb(&d, verbs[i]);
         ASSERT_RC(PDR_ENOTFOUND, begin(&d, head));
@@ -223,6 +223,25 @@ TEST(plan_stage, is_no_session_for_an_edit_without_a_verb)
     desk_end(&d);
 }
 
+TEST(plan_stage, is_gone_when_it_is_given_up)
+{
+    pdr_head stage = a_stage();
+    struct desk d;
+
+    desk_begin(&d);
+    set_verb(&d, PDR_STAGE_ABANDON);
+    ASSERT_RC(PDR_OK, begin(&d, &stage));
+    ASSERT_RC(PDR_OK, finish(&d));
+    ASSERT(d.plan.unseen && d.plan.changes_head && !d.plan.creates);
+    ASSERT(!d.plan.shows && !d.plan.removes && !d.plan.hides);
+    ASSERT_INT(PDR_SESSION_UNSEEN, d.plan.next.state);
+    ASSERT(d.plan.next.lease.until_ms == INT64_MIN);
+    ASSERT_SIZE(2, d.plan.next.revision);
+    ASSERT_SIZE(40, d.number);
+    ASSERT_RC(PDR_OK, pdr_head_check(&d.store, &d.plan.next, NULL));
+    desk_end(&d);
+}
+
 /* --- showing ------------------------------------------------------------- */
 
 TEST(plan_show, makes_a_session_at_revision_one)
@@ -257,7 +276,7 @@ TEST(plan_show, goes_on_where_the_old_session_stood)
     desk_begin(&d);
     set_verb(&d, PDR_STAGE_SHOW);
     d.edit.revision = 7;
-    d.edit.fence = 12;
+    d.edit.lease.fence = 12;
     d.edit.set_state = true;
     d.edit.state = PDR_SESSION_WAITING;
     for (int again = 0; again < 2; again++) { /* a group may run again */
@@ -311,7 +330,7 @@ static void assert_not_shown(uint64_t revision, uint64_t fence,
     desk_begin(&d);
     set_verb(&d, PDR_STAGE_SHOW);
     d.edit.revision = revision;
-    d.edit.fence = fence;
+    d.edit.lease.fence = fence;
     ASSERT_RC(PDR_OK, begin(&d, &stage));
     ASSERT_RC(rc, show(&d, old));
     ASSERT_STR(reason, d.err.reason);

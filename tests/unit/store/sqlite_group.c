@@ -127,9 +127,9 @@ static void check_offender_at(size_t place)
             edits[i] = edit_of("x", PDR_ANY_REVISION);
             edits[i].settle = settle;
             edits[i].settle_count = 2;
-            edits[i].lease = PDR_LEASE_TAKE;
-            edits[i].lease_owner = pdr_str_c("w");
-            edits[i].lease_until_ms = 5000;
+            edits[i].lease.verb = PDR_LEASE_TAKE;
+            edits[i].lease.owner = pdr_str_c("w");
+            edits[i].lease.until_ms = 5000;
         }
         requests[i] = request_of(&edits[i], 1);
     }
@@ -913,13 +913,13 @@ TEST_OOM(sqlite_commit, is_whole_or_refused_when_memory_runs_out)
     store = store_open(&room, "");
     edit.agent = pdr_str_c("guide");
     edit.revision = 0;
-    edit.lease = PDR_LEASE_TAKE;
-    edit.lease_owner = pdr_str_c("w");
-    edit.lease_until_ms = 2000;
+    edit.lease.verb = PDR_LEASE_TAKE;
+    edit.lease.owner = pdr_str_c("w");
+    edit.lease.until_ms = 2000;
     edit.entries = &entry;
     edit.entry_count = 1;
     ASSERT_RC(PDR_OK, commit_one(store, &edit, NULL, NULL));
-    edit.lease = PDR_LEASE_KEEP;
+    edit.lease.verb = PDR_LEASE_KEEP;
     edit.revision = 1;
     test_pause_failures(false);
     rc = commit_one(store, &edit, NULL, NULL);

@@ -234,14 +234,14 @@ static void stage_one(const struct room *room)
     pdr_property property = {.key = pdr_str_c("k"),
                              .value = pdr_str_c("1"),
                              .match = pdr_str_c("n:1")};
-    pdr_edit edit = edit_of("staged", 0);
+    pdr_stage stage = {.ref.id = pdr_str_c("staged"),
+                       .until_ms = INT64_C(9000000000000)};
+    const pdr_rows rows = {.properties = &property, .property_count = 1};
+    const pdr_commit_options options = {.now_ms = 1000};
     pdr_store *store = store_open(room, "");
 
-    edit.stage = PDR_STAGE_BEGIN;
-    edit.lease_until_ms = INT64_C(9000000000000);
-    edit.properties = &property;
-    edit.property_count = 1;
-    ASSERT_RC(PDR_OK, commit_one(store, &edit, NULL, NULL));
+    ASSERT_RC(PDR_OK,
+              pdr_stage_begin(NULL, store, &stage, &rows, &options, NULL));
     pdr_store_close(store);
 }
 

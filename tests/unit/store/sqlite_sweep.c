@@ -1,6 +1,7 @@
 /* Sessions that no reader sees, in a file of SQLite: how they stand there, how
  * they are cleared, and what damage does. */
 #include "sqlite_room.h"
+#include "store_step.h"
 
 #include <sqlite3.h>
 #include <sys/syscall.h>
@@ -27,14 +28,14 @@ int clock_gettime(clockid_t clock, struct timespec *now)
     return rc;
 }
 
-static pdr_edit stage_edit(pdr_stage_verb verb, uint64_t epoch)
+/* Show what is staged in the place of the revision. */
+static pdr_rc show_stage(pdr_store *store, uint64_t epoch, uint64_t revision,
+                         pdr_err *err)
 {
-    pdr_edit edit = edit_of("s", verb == PDR_STAGE_ADD ? PDR_ANY_REVISION : 0);
+    struct store_step step = step_of("s", PDR_STAGE_SHOW, epoch, UNTIL);
 
-    edit.stage = verb;
-    edit.epoch = epoch;
-    edit.lease_until_ms = UNTIL;
-    return edit;
+    step.show.revision = revision;
+    return commit_step(NULL, store, &step, 1000, err);
 }
 
 /* A stage with rows in each table; gives its epoch. */
@@ -44,19 +45,19 @@ static uint64_t stage_rows(pdr_store *store, size_t entry_count)
     const pdr_property property = {
         .key = PDR_LIT("p"), .value = PDR_LIT("1"), .match = PDR_LIT("n:1")};
     pdr_entry *entries = calloc(entry_count, sizeof(*entries));
-    pdr_edit edit = stage_edit(PDR_STAGE_BEGIN, 0);
+    struct store_step step = step_of("s", PDR_STAGE_BEGIN, 0, UNTIL);
     pdr_committed done;
 
     assert_non_null(entries);
     for (size_t i = 0; i < entry_count; i++)
         entries[i].body = PDR_LIT("{}");
-    edit.entries = entries;
-    edit.entry_count = entry_count;
-    edit.slots = &slot;
-    edit.slot_count = 1;
-    edit.properties = &property;
-    edit.property_count = 1;
-    ASSERT_RC(PDR_OK, commit_one(store, &edit, &done, NULL));
+    step.rows = (pdr_rows){.entries = entries,
+                           .entry_count = entry_count,
+                           .slots = &slot,
+                           .slot_count = 1,
+                           .properties = &property,
+                           .property_count = 1};
+    ASSERT_RC(PDR_OK, commit_step(&done, store, &step, 1000, NULL));
     free(entries);
     return done.epoch;
 }
@@ -94,8 +95,7 @@ TEST(sqlite_unseen, stands_in_a_table_of_its_own)
     ASSERT_INT(3, sql_int(&room, "SELECT count(*) FROM log"));
     ASSERT_INT(0, sql_int(&room, "SELECT count(*) FROM conversation"));
     ASSERT_RC(PDR_OK, pdr_store_verify(NULL, store, NULL, NULL, NULL, NULL));
-    pdr_edit show = stage_edit(PDR_STAGE_SHOW, epoch);
-    ASSERT_RC(PDR_OK, commit_one(store, &show, NULL, NULL));
+    ASSERT_RC(PDR_OK, show_stage(store, epoch, 0, NULL));
     ASSERT_INT(0, sql_int(&room, "SELECT count(*) FROM unseen"));
     ASSERT_INT((int64_t)epoch, sql_int(&room, "SELECT no FROM sessions"));
     ASSERT_INT(3, sql_int(&room, "SELECT count(*) FROM conversation"));
@@ -111,9 +111,7 @@ TEST(sqlite_unseen, leaves_no_row_of_the_session_that_it_replaces)
     room_enter(&room);
     store = store_open(&room, "");
     ASSERT_RC(PDR_OK, append_one(store, "s", 0, "c", "{}", NULL));
-    pdr_edit show = stage_edit(PDR_STAGE_SHOW, stage_rows(store, 2));
-    show.revision = 1;
-    ASSERT_RC(PDR_OK, commit_one(store, &show, NULL, NULL));
+    ASSERT_RC(PDR_OK, show_stage(store, stage_rows(store, 2), 1, NULL));
     ASSERT_INT(2, sql_int(&room, "SELECT count(*) FROM log"));
     ASSERT_INT(1, sql_int(&room, "SELECT count(*) FROM sessions"));
     ASSERT_INT(0, sql_int(&room, "SELECT count(*) FROM unseen"));
@@ -377,17 +375,16 @@ TEST_OOM(sqlite_unseen, is_shown_or_not_when_memory_runs_out)
 {
     struct room room;
     pdr_store *store = NULL;
-    pdr_edit edit;
+    uint64_t epoch = 0;
     pdr_rc rc = PDR_OK;
 
     test_pause_failures(true);
     room_enter(&room);
     store = store_open(&room, "");
     ASSERT_RC(PDR_OK, append_one(store, "s", 0, "c", "{}", NULL));
-    edit = stage_edit(PDR_STAGE_SHOW, stage_rows(store, 3));
-    edit.revision = 1;
+    epoch = stage_rows(store, 3);
     test_pause_failures(false);
-    rc = commit_one(store, &edit, NULL, NULL);
+    rc = show_stage(store, epoch, 1, NULL);
     test_pause_failures(true);
     ASSERT(rc == PDR_OK || rc == PDR_ENOMEM || rc == PDR_EIO);
     ASSERT_INT(rc == PDR_OK ? 3 : 1,
@@ -570,16 +567,16 @@ TEST(sqlite_unseen, refuses_to_take_over_an_inbox_that_lacks_rows)
     struct room room;
     pdr_store *store = NULL;
     pdr_edit edit = edit_of("s", 0);
+    uint64_t epoch = 0;
 
     room_enter(&room);
     store = store_open(&room, "");
     edit.inbox = &row;
     edit.inbox_count = 1;
     ASSERT_RC(PDR_OK, commit_one(store, &edit, NULL, NULL));
-    edit = stage_edit(PDR_STAGE_SHOW, stage_rows(store, 1));
-    edit.revision = 1;
+    epoch = stage_rows(store, 1);
     sql_run(&room, "DELETE FROM parts WHERE part=2");
-    ASSERT_RC(PDR_ECORRUPT, commit_one(store, &edit, NULL, &err));
+    ASSERT_RC(PDR_ECORRUPT, show_stage(store, epoch, 1, &err));
     ASSERT_STR("wrong_count", err.reason);
     ASSERT_INT(1, sql_int(&room, "SELECT count(*) FROM unseen"));
     pdr_store_close(store);

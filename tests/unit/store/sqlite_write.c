@@ -30,9 +30,9 @@ TEST(sqlite_write, keeps_a_head_with_every_column)
     edit.state = PDR_SESSION_RUNNING;
     edit.expiry = PDR_EXPIRY_SET;
     edit.expiry_ms = 77000;
-    edit.lease = PDR_LEASE_TAKE;
-    edit.lease_owner = pdr_str_c("worker");
-    edit.lease_until_ms = 9000;
+    edit.lease.verb = PDR_LEASE_TAKE;
+    edit.lease.owner = pdr_str_c("worker");
+    edit.lease.until_ms = 9000;
     ASSERT_RC(PDR_OK, commit_one(store, &edit, &done, NULL));
     ASSERT_INT(1, done.revision);
     ASSERT_INT(1, done.epoch);

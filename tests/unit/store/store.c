@@ -122,8 +122,8 @@ TEST(store_commit, tells_what_became_of_each_edit)
         {.ref.id = T("a")},
         {.ref.id = T("b"), .entries = entries, .entry_count = 2},
         {.ref = {T("acme"), T("a")},
-         .lease = PDR_LEASE_TAKE,
-         .lease_owner = T("w")}};
+         .lease.verb = PDR_LEASE_TAKE,
+         .lease.owner = T("w")}};
     pdr_committed out[3];
 
     ASSERT_RC(PDR_OK, pdr_store_commit(out, store, edits, 3, &at_5000, NULL));
@@ -216,9 +216,9 @@ TEST(store_commit, takes_any_time)
         pdr_edit edit = {.ref.id = T("a"),
                          .expiry = PDR_EXPIRY_SET,
                          .expiry_ms = times[i],
-                         .lease = PDR_LEASE_TAKE,
-                         .lease_owner = T("w"),
-                         .lease_until_ms = times[i]};
+                         .lease.verb = PDR_LEASE_TAKE,
+                         .lease.owner = T("w"),
+                         .lease.until_ms = times[i]};
         pdr_query expired = {.what = PDR_READ_EXPIRED, .now_ms = PDR_NEVER};
         pdr_page *page = NULL;
 

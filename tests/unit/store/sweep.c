@@ -1,6 +1,8 @@
 /* pdr_store_sweep() above any backend, and stages in memory that runs out. */
 #include "test.h"
 
+#include "store_step.h"
+
 #include <perdure/sys/store.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -158,6 +160,7 @@ TEST_OOM(memory_stage, is_whole_or_refused)
     const pdr_entry entry = {.correlation_id = PDR_LIT("c"),
                              .body = PDR_LIT("{}")};
     pdr_edit edit = {.ref.id = PDR_LIT("s")};
+    struct store_step step;
     pdr_committed done = {0};
     pdr_store *store = NULL;
     pdr_rc rc = PDR_OK;
@@ -167,21 +170,20 @@ TEST_OOM(memory_stage, is_whole_or_refused)
     edit.journal = long_journal();
     edit.journal_count = ROWS;
     ASSERT_RC(PDR_OK, commit(store, &edit, NULL));
-    edit = (pdr_edit){.ref.id = PDR_LIT("s"), .stage = PDR_STAGE_BEGIN};
-    edit.lease_until_ms = 5000;
-    edit.frame = PDR_LIT("{}");
-    edit.entries = &entry;
-    edit.entry_count = 1;
+    step = step_of("s", PDR_STAGE_BEGIN, 0, 5000);
+    step.rows.frame = PDR_LIT("{}");
+    step.rows.entries = &entry;
+    step.rows.entry_count = 1;
     test_pause_failures(false);
-    rc = commit(store, &edit, &done);
+    rc = commit_step(&done, store, &step, 1000, NULL);
     ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
     ASSERT_SIZE(rc == PDR_OK ? 1 : 0, unseen(store));
     if (rc == PDR_OK) {
-        edit.stage = PDR_STAGE_SHOW;
-        edit.epoch = done.epoch;
-        edit.revision = 1;
-        edit.entry_count = 0;
-        rc = commit(store, &edit, NULL);
+        step.verb = PDR_STAGE_SHOW;
+        step.stage.epoch = done.epoch;
+        step.show.revision = 1;
+        step.rows.entry_count = 0;
+        rc = commit_step(NULL, store, &step, 1000, NULL);
         ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
         ASSERT_SIZE(rc == PDR_OK ? 0 : 1, unseen(store));
     }

@@ -448,9 +448,10 @@ TEST(watches, are_nothing_in_another_process)
 TEST(watches, of_a_store_that_never_had_any_are_no_trouble)
 {
     pdr_store store = {.ops = NULL};
-    pdr_edit edit = {.ref = ref_of("a")};
+    pdr_plan plan = {.ref = ref_of("a")};
+    const pdr_write write = {.store = &store, .plans = &plan, .count = 1};
 
-    pdr__watches_fire(&store, &edit, 1);
+    pdr__watches_fire(&write);
     pdr__watches_free(&store);
     ASSERT(store.watches == NULL);
 }
