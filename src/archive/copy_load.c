@@ -73,33 +73,28 @@ static size_t bytes_of(pdr_read_what what, const pdr_page *page)
 static pdr_rc add_page(struct pdr__copier *c, struct pdr__load *load,
                        pdr_read_what what, pdr_page *page, pdr_err *err)
 {
-    struct pdr__held_page held = {what, page};
     size_t bytes = bytes_of(what, page);
     pdr_rc rc = PDR_OK;
-    void *grown = NULL;
 
     if (load->count > 0 && (load->bytes + bytes > PDR_STAGE_BYTES ||
                             load->rows + page->count > PDR_STAGE_ROWS))
-        rc = pdr__copy_flush(c, load, err); /* C2 */
-    if (rc == PDR_OK && load->count == load->cap) {
+        PDR_TRY(pdr__copy_flush(c, load, err)); /* C2 */
+    if (load->count == load->cap) {
         size_t cap = load->cap == 0 ? 8 : 2 * load->cap;
+        void *grown = pdr__realloc(load->pages, cap * sizeof(*load->pages));
 
-        grown = pdr__realloc(load->pages, cap * sizeof(*load->pages));
-        if (grown == NULL) {
-            rc = pdr__nomem(err);
-        } else {
-            load->pages = grown;
-            load->cap = cap;
-        }
+        if (grown == NULL)
+            PDR_TRY(pdr__nomem(err));
+        load->pages = grown;
+        load->cap = cap;
     }
-    if (rc != PDR_OK) {
-        pdr_page_free(page);
-        return rc;
-    }
-    load->pages[load->count++] = held;
+    load->pages[load->count++] = (struct pdr__held_page){what, page};
     load->bytes += bytes;
     load->rows += page->count + (what == PDR_READ_FRAME);
-    return PDR_OK;
+    page = NULL;
+done:
+    pdr_page_free(page);
+    return rc;
 }
 
 /* --- rows ----------------------------------------------------------------- */
@@ -141,22 +136,22 @@ static pdr_rc read_entries(bool *moved, struct pdr__copier *c,
                        .ref = pdr__load_head(load)->ref,
                        .limit = PDR_MAX_PAGE_ROWS,
                        .max_bytes = PAGE_BYTES};
+    pdr_page *page = NULL;
     pdr_rc rc = PDR_OK;
 
-    while (rc == PDR_OK && !*moved &&
-           load->next_seq < pdr__load_head(load)->next_seq) {
-        pdr_page *page = NULL;
-
+    while (load->next_seq < pdr__load_head(load)->next_seq) {
         query.from = load->next_seq;
-        rc = read_page(&page, moved, c, load, &query, err);
-        *moved = *moved || (rc == PDR_OK && page->count == 0);
-        if (rc != PDR_OK || *moved) {
-            pdr_page_free(page);
+        PDR_TRY(read_page(&page, moved, c, load, &query, err));
+        *moved = *moved || page->count == 0;
+        if (*moved)
             break;
-        }
         load->next_seq += page->count;
         rc = add_page(c, load, PDR_READ_ENTRIES, page, err);
+        page = NULL; /* taken */
+        PDR_TRY(rc);
     }
+done:
+    pdr_page_free(page);
     return rc;
 }
 
@@ -170,28 +165,26 @@ static pdr_rc read_kind(bool *moved, struct pdr__copier *c,
                        .limit = PDR_MAX_PAGE_ROWS,
                        .max_bytes = PAGE_BYTES};
     pdr_buf after = PDR_BUF_INIT(SIZE_MAX);
+    pdr_page *page = NULL;
     pdr_rc rc = PDR_OK;
 
     do {
-        pdr_page *page = NULL;
-
-        rc = read_page(&page, moved, c, load, &query, err);
+        PDR_TRY(read_page(&page, moved, c, load, &query, err));
         *moved = *moved || !load->is_still; /* C1 */
-        if (rc != PDR_OK || *moved) {
-            pdr_page_free(page);
+        if (*moved)
             break;
-        }
         pdr_buf_clear(&after); /* the page may be gone when it is used */
         query.after = pdr_str_n(NULL, 0);
-        if (page->next.ptr != NULL)
-            rc = pdr_buf_append(&after, page->next, err);
-        if (rc == PDR_OK && page->next.ptr != NULL)
+        if (page->next.ptr != NULL) {
+            PDR_TRY(pdr_buf_append(&after, page->next, err));
             query.after = pdr_buf_str(&after);
-        if (rc == PDR_OK)
-            rc = add_page(c, load, what, page, err);
-        else
-            pdr_page_free(page);
-    } while (rc == PDR_OK && query.after.ptr != NULL);
+        }
+        rc = add_page(c, load, what, page, err);
+        page = NULL; /* taken */
+        PDR_TRY(rc);
+    } while (query.after.ptr != NULL);
+done:
+    pdr_page_free(page);
     pdr_buf_dispose(&after);
     return rc;
 }
@@ -268,52 +261,47 @@ static void forget_rest(struct pdr__load *load)
 
 /* One look: all that is missing is read, unless it `*moved` away. `*whole`: it
  * is all there, and of one moment. */
-static pdr_rc look(bool *moved, bool *whole, struct pdr__copier *c,
-                   struct pdr__load *load, const pdr_ref *ref, pdr_err *err)
+static pdr_rc look_once(bool *moved, bool *whole, struct pdr__copier *c,
+                        struct pdr__load *load, const pdr_ref *ref,
+                        pdr_err *err)
 {
     bool changed = false;
-    pdr_rc rc = take_moment(moved, c, load, ref, err);
+    pdr_rc rc = PDR_OK;
 
     load->reads_rest = false;
-    if (rc == PDR_OK && !*moved)
-        rc = read_entries(moved, c, load, err);
-    if (rc != PDR_OK || *moved || !load->is_still)
-        return rc;
+    PDR_TRY(take_moment(moved, c, load, ref, err));
+    if (!*moved)
+        PDR_TRY(read_entries(moved, c, load, err));
+    if (*moved || !load->is_still)
+        return PDR_OK;
     load->reads_rest = true;
     load->entry_pages = load->count;
-    rc = read_rest(&changed, c, load, err);
-    *whole = rc == PDR_OK && !changed;
-    if (rc != PDR_OK || !changed)
-        return rc;
-    *moved = load->staged_the_rest;
-    if (!*moved)
+    PDR_TRY(read_rest(&changed, c, load, err));
+    *whole = !changed;
+    *moved = changed && load->staged_the_rest;
+    if (changed && !*moved)
         forget_rest(load);
-    return PDR_OK;
-}
-
-/* Begin again with nothing. */
-static void start_over(struct pdr__copier *c, struct pdr__load *load)
-{
-    uint64_t old = load->old;
-
-    pdr__copy_give_up(c, load);
-    pdr__load_dispose(load);
-    load->old = old;
+done:
+    return rc;
 }
 
 pdr_rc pdr__load_session(struct pdr__copier *c, struct pdr__load *load,
                          const pdr_ref *ref, pdr_err *err)
 {
+    uint64_t old = load->old;
     char shown[PDR_SHOWN];
 
     for (unsigned i = 0; i < ATTEMPTS; i++) {
         bool moved = false, whole = false;
-        pdr_rc rc = look(&moved, &whole, c, load, ref, err);
+        pdr_rc rc = look_once(&moved, &whole, c, load, ref, err);
 
         if (rc != PDR_OK || whole)
             return rc;
-        if (moved)
-            start_over(c, load);
+        if (moved) { /* begin again with nothing */
+            pdr__copy_give_up(c, load);
+            pdr__load_dispose(load);
+            load->old = old;
+        }
     }
     return PDR_FAIL(err, SESSION_CHANGED,
                     "session '%s' was changed again and again while it was "
