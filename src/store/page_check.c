@@ -270,73 +270,44 @@ static bool same(const pdr_digest a, const pdr_digest b)
     return memcmp(a, b, PDR_DIGEST_BYTES) == 0;
 }
 
-static pdr_rc check_slots(struct check *check, pdr_err *err)
+/* Slots, properties, completions and work: each row for itself. */
+static pdr_rc check_digests(struct check *check, pdr_err *err)
 {
     const pdr_page *page = &check->page->page;
+    const pdr_ref *ref = &page->head.ref;
+    const pdr_store *store = check->store;
     pdr_digest wanted;
     pdr_rc rc = PDR_OK;
 
-    for (size_t i = 0; i < page->count && rc == PDR_OK; i++) {
-        const pdr_slot *row = &page->slots[i];
+    for (size_t i = 0; i < page->count; i++) {
+        const uint8_t *digest = NULL;
 
-        rc = pdr__seal_slot(wanted, &check->seal, check->store, &page->head.ref,
-                            row, err);
-        if (rc == PDR_OK && !same(wanted, row->digest))
+        if (page->slots != NULL) {
+            digest = page->slots[i].digest;
+            rc = pdr__seal_slot(wanted, &check->seal, store, ref,
+                                &page->slots[i], err);
+        } else if (page->properties != NULL) {
+            digest = page->properties[i].digest;
+            rc = pdr__seal_property(wanted, &check->seal, store, ref,
+                                    &page->properties[i], err);
+        } else if (page->completions != NULL) {
+            digest = page->completions[i].digest;
+            rc = pdr__seal_completion(wanted, &check->seal, store, ref,
+                                      &page->completions[i], err);
+        } else {
+            const pdr_work *row = &page->work[i];
+
+            digest = row->digest;
+            rc = pdr__seal_work(wanted, &check->seal, store, &row->session,
+                                part_of(check->page->query->what), row->n, row,
+                                err);
+        }
+        if (rc == PDR_OK && !same(wanted, digest))
             rc = bad_row(check, i, err);
+        if (rc != PDR_OK)
+            return rc;
     }
-    return rc;
-}
-
-static pdr_rc check_properties(struct check *check, pdr_err *err)
-{
-    const pdr_page *page = &check->page->page;
-    pdr_digest wanted;
-    pdr_rc rc = PDR_OK;
-
-    for (size_t i = 0; i < page->count && rc == PDR_OK; i++) {
-        const pdr_property *row = &page->properties[i];
-
-        rc = pdr__seal_property(wanted, &check->seal, check->store,
-                                &page->head.ref, row, err);
-        if (rc == PDR_OK && !same(wanted, row->digest))
-            rc = bad_row(check, i, err);
-    }
-    return rc;
-}
-
-static pdr_rc check_completions(struct check *check, pdr_err *err)
-{
-    const pdr_page *page = &check->page->page;
-    pdr_digest wanted;
-    pdr_rc rc = PDR_OK;
-
-    for (size_t i = 0; i < page->count && rc == PDR_OK; i++) {
-        const pdr_completion *row = &page->completions[i];
-
-        rc = pdr__seal_completion(wanted, &check->seal, check->store,
-                                  &page->head.ref, row, err);
-        if (rc == PDR_OK && !same(wanted, row->digest))
-            rc = bad_row(check, i, err);
-    }
-    return rc;
-}
-
-static pdr_rc check_work(struct check *check, pdr_err *err)
-{
-    const pdr_page *page = &check->page->page;
-    pdr_part part = part_of(check->page->query->what);
-    pdr_digest wanted;
-    pdr_rc rc = PDR_OK;
-
-    for (size_t i = 0; i < page->count && rc == PDR_OK; i++) {
-        const pdr_work *row = &page->work[i];
-
-        rc = pdr__seal_work(wanted, &check->seal, check->store, &row->session,
-                            part, row->n, row, err);
-        if (rc == PDR_OK && !same(wanted, row->digest))
-            rc = bad_row(check, i, err);
-    }
-    return rc;
+    return PDR_OK;
 }
 
 static pdr_rc check_frame(struct check *check, pdr_err *err)
@@ -391,17 +362,17 @@ static pdr_rc check_link(struct check *check, const pdr_entry *entry,
 {
     const pdr_head *head = &check->page->page.head;
     pdr_digest own, wanted;
-    pdr_rc rc = pdr__seal_entry(own, &check->seal, check->store, entry, err);
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK)
-        rc = pdr__seal_link(wanted, &check->seal, check->store, before, own,
-                            head->epoch, entry->seq, err);
-    if (rc == PDR_OK && !same(wanted, entry->digest))
-        rc = broken_chain(head, entry->seq, "does not fit its digest", err);
-    if (rc == PDR_OK && entry->seq + 1 == head->next_seq &&
-        !same(entry->digest, head->chain))
-        rc = broken_chain(head, entry->seq,
-                          "is not the last that was committed", err);
+    PDR_TRY(pdr__seal_entry(own, &check->seal, check->store, entry, err));
+    PDR_TRY(pdr__seal_link(wanted, &check->seal, check->store, before, own,
+                           head->epoch, entry->seq, err));
+    if (!same(wanted, entry->digest))
+        return broken_chain(head, entry->seq, "does not fit its digest", err);
+    if (entry->seq + 1 == head->next_seq && !same(entry->digest, head->chain))
+        return broken_chain(head, entry->seq,
+                            "is not the last that was committed", err);
+done:
     return rc;
 }
 
@@ -545,16 +516,6 @@ static pdr_rc check_head(struct check *check, const pdr_head *head,
     return pdr__head_check(&check->seal, check->store, head, err);
 }
 
-static pdr_rc check_sessions(struct check *check, pdr_err *err)
-{
-    const pdr_page *page = &check->page->page;
-    pdr_rc rc = PDR_OK;
-
-    for (size_t i = 0; i < page->count && rc == PDR_OK; i++)
-        rc = check_head(check, &page->sessions[i], err);
-    return rc;
-}
-
 /* --- finishing ----------------------------------------------------------- */
 
 static pdr_rc not_there(const struct pdr__page *page, pdr_err *err)
@@ -594,17 +555,6 @@ static bool is_missing(const struct pdr__page *page)
            page->place.begins && page->query->from == 0;
 }
 
-static pdr_rc check_lost_frame(const struct pdr__page *page, pdr_err *err)
-{
-    char id[PDR_SHOWN];
-
-    if (page->query->what != PDR_READ_FRAME || page->page.frame.ptr != NULL)
-        return PDR_OK;
-    return PDR_FAIL(err, WRONG_COUNT,
-                    "session '%s': its frame is not there; " RESTORE,
-                    pdr__shown(id, page->page.head.ref.id));
-}
-
 /* All numbers follow one another, unless only those of a correlation id were
  * asked for. */
 static pdr_rc check_numbers(const struct pdr__page *page, pdr_err *err)
@@ -620,39 +570,39 @@ static pdr_rc check_numbers(const struct pdr__page *page, pdr_err *err)
 
 static pdr_rc check_rows(struct check *check, pdr_err *err)
 {
-    pdr_rc rc = check_numbers(check->page, err);
+    pdr_rc rc = PDR_OK;
 
-    if (rc != PDR_OK)
-        return rc;
+    PDR_TRY(check_numbers(check->page, err));
     switch (check->page->query->what) {
     case PDR_READ_HEAD:
-        return PDR_OK;
+        break;
     case PDR_READ_FRAME:
-        return check_frame(check, err);
+        PDR_TRY(check_frame(check, err));
+        break;
     case PDR_READ_ENTRIES:
-        return check_entries(check, err);
-    case PDR_READ_JOURNAL:
-    case PDR_READ_STREAM:
-    case PDR_READ_DUE:
-        return check_work(check, err);
+        PDR_TRY(check_entries(check, err));
+        break;
     case PDR_READ_SESSIONS:
     case PDR_READ_EXPIRED:
     case PDR_READ_ALL:
-        return check_sessions(check, err);
+        for (size_t i = 0; i < check->page->page.count; i++)
+            PDR_TRY(check_head(check, &check->page->page.sessions[i], err));
+        break;
+    case PDR_READ_JOURNAL:
+    case PDR_READ_STREAM:
+    case PDR_READ_DUE:
+        PDR_TRY(check_digests(check, err));
+        break;
     case PDR_READ_INBOX:
-        rc = check_work(check, err);
-        break;
     case PDR_READ_SLOTS:
-        rc = check_slots(check, err);
-        break;
     case PDR_READ_PROPERTIES:
-        rc = check_properties(check, err);
-        break;
     case PDR_READ_COMPLETIONS:
-        rc = check_completions(check, err);
+        PDR_TRY(check_digests(check, err));
+        PDR_TRY(check_count(check->page, err));
         break;
     }
-    return rc == PDR_OK ? check_count(check->page, err) : rc;
+done:
+    return rc;
 }
 
 /* Is the head the one that was asked for? A damaged key leads to another. */
@@ -692,23 +642,26 @@ pdr_rc pdr__page_finish(struct pdr__page *page, const pdr_store *store,
 {
     struct check check = {page, store, PDR_SEAL_INIT};
     pdr_list_place place;
+    char id[PDR_SHOWN];
     pdr_rc rc = PDR_OK;
 
     page->more = page->more && page->page.count > 0;
     if (page->has_head)
-        rc = check_own_head(&check, err);
-    if (rc == PDR_OK && is_missing(page))
-        rc = not_there(page, err);
-    if (rc == PDR_OK)
-        rc = check_lost_frame(page, err);
-    if (rc == PDR_OK)
-        rc = check_rows(&check, err);
-    pdr__seal_dispose(&check.seal);
-    if (rc == PDR_OK && page->more) {
+        PDR_TRY(check_own_head(&check, err));
+    if (is_missing(page))
+        PDR_TRY(not_there(page, err));
+    if (page->query->what == PDR_READ_FRAME && page->page.frame.ptr == NULL)
+        PDR_TRY(PDR_FAIL(err, WRONG_COUNT,
+                         "session '%s': its frame is not there; " RESTORE,
+                         pdr__shown(id, page->page.head.ref.id)));
+    PDR_TRY(check_rows(&check, err));
+    if (page->more) {
         place_of_next(&place, page);
-        rc = pdr__cursor_write(&page->page.next, &page->memory, page->query,
-                               &place, err);
+        PDR_TRY(pdr__cursor_write(&page->page.next, &page->memory, page->query,
+                                  &place, err));
     }
+done:
+    pdr__seal_dispose(&check.seal);
     page->query = NULL; /* the caller's; gone when the call returns */
     return rc;
 }

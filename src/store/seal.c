@@ -47,7 +47,7 @@ void pdr__seal_dispose(struct pdr__seal *seal)
 
 /* --- bytes --------------------------------------------------------------- */
 
-static pdr_rc flush(struct pdr__seal *seal, pdr_err *err)
+static pdr_rc flush_bytes(struct pdr__seal *seal, pdr_err *err)
 {
     pdr_str bytes = {(const char *)seal->pending, seal->used};
 
@@ -57,13 +57,13 @@ static pdr_rc flush(struct pdr__seal *seal, pdr_err *err)
 
 /* Short columns are gathered: a call of the digest costs as much as hashing
  * some of them. */
-static pdr_rc put(struct pdr__seal *seal, const void *bytes, size_t len,
-                  pdr_err *err)
+static pdr_rc put_bytes(struct pdr__seal *seal, const void *bytes, size_t len,
+                        pdr_err *err)
 {
     pdr_rc rc = PDR_OK;
 
     if (len > sizeof(seal->pending) - seal->used)
-        rc = flush(seal, err);
+        rc = flush_bytes(seal, err);
     if (rc != PDR_OK)
         return rc;
     if (len > sizeof(seal->pending))
@@ -93,7 +93,7 @@ static pdr_rc put_number(struct pdr__seal *seal, uint64_t number, pdr_err *err)
     uint8_t bytes[8];
 
     (void)write_number(bytes, number);
-    return put(seal, bytes, sizeof(bytes), err);
+    return put_bytes(seal, bytes, sizeof(bytes), err);
 }
 
 static pdr_rc put_text(struct pdr__seal *seal, pdr_str text, pdr_err *err)
@@ -102,27 +102,9 @@ static pdr_rc put_text(struct pdr__seal *seal, pdr_str text, pdr_err *err)
 
     if (text.ptr == NULL)
         return put_number(seal, 0, err);
-    rc = put_number(seal, (uint64_t)text.len + 1, err);
-    return rc == PDR_OK ? put(seal, text.ptr, text.len, err) : rc;
-}
-
-static pdr_rc put_numbers(struct pdr__seal *seal, const uint64_t *numbers,
-                          size_t count, pdr_err *err)
-{
-    pdr_rc rc = PDR_OK;
-
-    for (size_t i = 0; i < count && rc == PDR_OK; i++)
-        rc = put_number(seal, numbers[i], err);
-    return rc;
-}
-
-static pdr_rc put_texts(struct pdr__seal *seal, const pdr_str *texts,
-                        size_t count, pdr_err *err)
-{
-    pdr_rc rc = PDR_OK;
-
-    for (size_t i = 0; i < count && rc == PDR_OK; i++)
-        rc = put_text(seal, texts[i], err);
+    PDR_TRY(put_number(seal, (uint64_t)text.len + 1, err));
+    PDR_TRY(put_bytes(seal, text.ptr, text.len, err));
+done:
     return rc;
 }
 
@@ -142,7 +124,7 @@ static pdr_rc put_key(struct pdr__seal *seal, const pdr_store *store,
         memcpy(block, key.ptr, key.len);
     for (size_t i = 0; i < sizeof(block); i++)
         block[i] = (uint8_t)(block[i] ^ pad);
-    return rc == PDR_OK ? put(seal, block, sizeof(block), err) : rc;
+    return rc == PDR_OK ? put_bytes(seal, block, sizeof(block), err) : rc;
 }
 
 static pdr_rc begin_digest(struct pdr__seal *seal, const pdr_store *store,
@@ -158,37 +140,39 @@ static pdr_rc begin_digest(struct pdr__seal *seal, const pdr_store *store,
 
 static pdr_rc end_digest(pdr_digest out, struct pdr__seal *seal, pdr_err *err)
 {
-    pdr_rc rc = flush(seal, err);
+    pdr_rc rc = flush_bytes(seal, err);
 
     return rc == PDR_OK ? pdr__sha256_final(out, &seal->sha, err) : rc;
 }
 
 /* --- a row --------------------------------------------------------------- */
 
-static pdr_rc begin(struct pdr__seal *seal, const pdr_store *store,
-                    enum table table, pdr_err *err)
+static pdr_rc begin_row(struct pdr__seal *seal, const pdr_store *store,
+                        enum table table, pdr_err *err)
 {
     uint8_t byte = (uint8_t)table;
-    pdr_rc rc = begin_digest(seal, store, 0x36, err);
+    pdr_rc rc = PDR_OK;
 
-    return rc == PDR_OK ? put(seal, &byte, 1, err) : rc;
+    PDR_TRY(begin_digest(seal, store, 0x36, err));
+    PDR_TRY(put_bytes(seal, &byte, 1, err));
+done:
+    return rc;
 }
 
-static pdr_rc end(pdr_digest out, struct pdr__seal *seal,
-                  const pdr_store *store, pdr_err *err)
+static pdr_rc end_row(pdr_digest out, struct pdr__seal *seal,
+                      const pdr_store *store, pdr_err *err)
 {
     pdr_digest inner;
-    pdr_rc rc = end_digest(inner, seal, err);
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK && store->key != NULL) {
-        rc = begin_digest(seal, store, 0x5C, err);
-        if (rc == PDR_OK)
-            rc = put(seal, inner, sizeof(inner), err);
-        if (rc == PDR_OK)
-            rc = end_digest(inner, seal, err);
+    PDR_TRY(end_digest(inner, seal, err));
+    if (store->key != NULL) {
+        PDR_TRY(begin_digest(seal, store, 0x5C, err));
+        PDR_TRY(put_bytes(seal, inner, sizeof(inner), err));
+        PDR_TRY(end_digest(inner, seal, err));
     }
-    if (rc == PDR_OK)
-        memcpy(out, inner, sizeof(inner));
+    memcpy(out, inner, sizeof(inner));
+done:
     return rc;
 }
 
@@ -236,33 +220,28 @@ static void write_columns(struct pdr__seal *seal, const struct columns *columns)
     seal->used = (size_t)(to - seal->pending);
 }
 
-static pdr_rc put_columns(struct pdr__seal *seal, const struct columns *columns,
-                          pdr_err *err)
-{
-    pdr_rc rc = PDR_OK;
-
-    if (PDR_LIKELY(fits(seal, columns))) {
-        write_columns(seal, columns);
-        return PDR_OK;
-    }
-    rc = put_texts(seal, columns->texts, columns->text_count, err);
-    return rc == PDR_OK
-               ? put_numbers(seal, columns->numbers, columns->number_count, err)
-               : rc;
-}
-
 /* A row that has first texts, then numbers. */
-static pdr_rc row(pdr_digest out, struct pdr__seal *seal,
-                  const pdr_store *store, enum table table,
-                  const pdr_str *texts, size_t text_count,
-                  const uint64_t *numbers, size_t number_count, pdr_err *err)
+static pdr_rc seal_row(pdr_digest out, struct pdr__seal *seal,
+                       const pdr_store *store, enum table table,
+                       const pdr_str *texts, size_t text_count,
+                       const uint64_t *numbers, size_t number_count,
+                       pdr_err *err)
 {
     const struct columns columns = {texts, text_count, numbers, number_count};
-    pdr_rc rc = begin(seal, store, table, err);
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK)
-        rc = put_columns(seal, &columns, err);
-    return rc == PDR_OK ? end(out, seal, store, err) : rc;
+    PDR_TRY(begin_row(seal, store, table, err));
+    if (PDR_LIKELY(fits(seal, &columns))) {
+        write_columns(seal, &columns);
+    } else {
+        for (size_t i = 0; i < text_count; i++)
+            PDR_TRY(put_text(seal, texts[i], err));
+        for (size_t i = 0; i < number_count; i++)
+            PDR_TRY(put_number(seal, numbers[i], err));
+    }
+    PDR_TRY(end_row(out, seal, store, err));
+done:
+    return rc;
 }
 
 pdr_rc pdr__seal_anchor(pdr_digest out, struct pdr__seal *seal,
@@ -271,8 +250,8 @@ pdr_rc pdr__seal_anchor(pdr_digest out, struct pdr__seal *seal,
 {
     const pdr_str texts[] = {ref->tenant, ref->id};
 
-    return row(out, seal, store, TABLE_ANCHOR, texts, PDR_COUNT(texts), &epoch,
-               1, err);
+    return seal_row(out, seal, store, TABLE_ANCHOR, texts, PDR_COUNT(texts),
+                    &epoch, 1, err);
 }
 
 pdr_rc pdr__seal_entry(pdr_digest out, struct pdr__seal *seal,
@@ -284,8 +263,8 @@ pdr_rc pdr__seal_entry(pdr_digest out, struct pdr__seal *seal,
     const uint64_t numbers[] = {(uint64_t)entry->kind, (uint64_t)entry->shape,
                                 (uint64_t)entry->created_ms};
 
-    return row(out, seal, store, TABLE_ENTRY, texts, PDR_COUNT(texts), numbers,
-               PDR_COUNT(numbers), err);
+    return seal_row(out, seal, store, TABLE_ENTRY, texts, PDR_COUNT(texts),
+                    numbers, PDR_COUNT(numbers), err);
 }
 
 pdr_rc pdr__seal_link(pdr_digest out, struct pdr__seal *seal,
@@ -293,16 +272,16 @@ pdr_rc pdr__seal_link(pdr_digest out, struct pdr__seal *seal,
                       const pdr_digest own, uint64_t epoch, uint64_t seq,
                       pdr_err *err)
 {
-    const uint64_t numbers[] = {epoch, seq};
-    pdr_rc rc = begin(seal, store, TABLE_LINK, err);
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK)
-        rc = put(seal, before, PDR_DIGEST_BYTES, err);
-    if (rc == PDR_OK)
-        rc = put(seal, own, PDR_DIGEST_BYTES, err);
-    if (rc == PDR_OK)
-        rc = put_numbers(seal, numbers, PDR_COUNT(numbers), err);
-    return rc == PDR_OK ? end(out, seal, store, err) : rc;
+    PDR_TRY(begin_row(seal, store, TABLE_LINK, err));
+    PDR_TRY(put_bytes(seal, before, PDR_DIGEST_BYTES, err));
+    PDR_TRY(put_bytes(seal, own, PDR_DIGEST_BYTES, err));
+    PDR_TRY(put_number(seal, epoch, err));
+    PDR_TRY(put_number(seal, seq, err));
+    PDR_TRY(end_row(out, seal, store, err));
+done:
+    return rc;
 }
 
 pdr_rc pdr__seal_slot(pdr_digest out, struct pdr__seal *seal,
@@ -311,8 +290,8 @@ pdr_rc pdr__seal_slot(pdr_digest out, struct pdr__seal *seal,
 {
     const pdr_str texts[] = {ref->tenant, ref->id, slot->key, slot->value};
 
-    return row(out, seal, store, TABLE_SLOT, texts, PDR_COUNT(texts), NULL, 0,
-               err);
+    return seal_row(out, seal, store, TABLE_SLOT, texts, PDR_COUNT(texts), NULL,
+                    0, err);
 }
 
 pdr_rc pdr__seal_property(pdr_digest out, struct pdr__seal *seal,
@@ -322,8 +301,8 @@ pdr_rc pdr__seal_property(pdr_digest out, struct pdr__seal *seal,
     const pdr_str texts[] = {ref->tenant, ref->id, property->key,
                              property->value, property->match};
 
-    return row(out, seal, store, TABLE_PROPERTY, texts, PDR_COUNT(texts), NULL,
-               0, err);
+    return seal_row(out, seal, store, TABLE_PROPERTY, texts, PDR_COUNT(texts),
+                    NULL, 0, err);
 }
 
 pdr_rc pdr__seal_frame(pdr_digest out, struct pdr__seal *seal,
@@ -332,8 +311,8 @@ pdr_rc pdr__seal_frame(pdr_digest out, struct pdr__seal *seal,
 {
     const pdr_str texts[] = {ref->tenant, ref->id, frame};
 
-    return row(out, seal, store, TABLE_FRAME, texts, PDR_COUNT(texts), NULL, 0,
-               err);
+    return seal_row(out, seal, store, TABLE_FRAME, texts, PDR_COUNT(texts),
+                    NULL, 0, err);
 }
 
 pdr_rc pdr__seal_completion(pdr_digest out, struct pdr__seal *seal,
@@ -345,8 +324,8 @@ pdr_rc pdr__seal_completion(pdr_digest out, struct pdr__seal *seal,
     const uint64_t numbers[] = {(uint64_t)completion->at_ms, completion->epoch,
                                 completion->first_seq, completion->last_seq};
 
-    return row(out, seal, store, TABLE_COMPLETION, texts, PDR_COUNT(texts),
-               numbers, PDR_COUNT(numbers), err);
+    return seal_row(out, seal, store, TABLE_COMPLETION, texts, PDR_COUNT(texts),
+                    numbers, PDR_COUNT(numbers), err);
 }
 
 pdr_rc pdr__seal_work(pdr_digest out, struct pdr__seal *seal,
@@ -357,8 +336,8 @@ pdr_rc pdr__seal_work(pdr_digest out, struct pdr__seal *seal,
                              work->correlation_id, work->body};
     const uint64_t numbers[] = {(uint64_t)part, n, (uint64_t)work->due_ms};
 
-    return row(out, seal, store, TABLE_WORK, texts, PDR_COUNT(texts), numbers,
-               PDR_COUNT(numbers), err);
+    return seal_row(out, seal, store, TABLE_WORK, texts, PDR_COUNT(texts),
+                    numbers, PDR_COUNT(numbers), err);
 }
 
 pdr_rc pdr__seal_head(pdr_digest out, struct pdr__seal *seal,
@@ -399,6 +378,6 @@ pdr_rc pdr__seal_head(pdr_digest out, struct pdr__seal *seal,
         (uint64_t)head->lease.until_ms,
     };
 
-    return row(out, seal, store, TABLE_HEAD, texts, PDR_COUNT(texts), numbers,
-               PDR_COUNT(numbers), err);
+    return seal_row(out, seal, store, TABLE_HEAD, texts, PDR_COUNT(texts),
+                    numbers, PDR_COUNT(numbers), err);
 }
