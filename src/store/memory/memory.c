@@ -169,45 +169,6 @@ static pdr_rc find_completion(const pdr_completion **known, struct memory *self,
     return pdr_completion_check(&self->base, ref, *known, err);
 }
 
-/* Tell the plan which of its completions are there. */
-static pdr_rc tell_completions(struct memory *self, const struct session *now,
-                               pdr_plan *plan, const pdr_write *write,
-                               pdr_err *err)
-{
-    const pdr_completion *known = NULL;
-    pdr_rc rc = PDR_OK;
-
-    for (size_t k = 0; k < plan->completion_count && rc == PDR_OK; k++) {
-        rc = find_completion(&known, self, now, &plan->ref,
-                             plan->asked[k].correlation_id, err);
-        if (rc == PDR_OK)
-            rc = pdr_plan_known(plan, write, k, known, err);
-    }
-    for (size_t k = 0; k < plan->edit->drop_count && rc == PDR_OK; k++) {
-        rc = find_completion(&known, self, now, &plan->ref,
-                             plan->edit->drop[k].correlation_id, err);
-        if (rc == PDR_OK)
-            rc = pdr_plan_drop(plan, k, known, err);
-    }
-    return rc;
-}
-
-/* And the last entry that goes. */
-static pdr_rc tell_cut(const struct session *now, pdr_plan *plan, pdr_err *err)
-{
-    const struct row *row = NULL;
-
-    if (!plan->cuts)
-        return PDR_OK;
-    row = pdr__rows_find(&now->tables[TABLE_ENTRIES],
-                         plan->edit->entries_through, (pdr_str){0});
-    if (row == NULL)
-        return PDR_FAIL(err, WRONG_COUNT,
-                        "an entry is missing that the head counts");
-    pdr_plan_cut(plan, row->is.entry.digest);
-    return PDR_OK;
-}
-
 static struct before find_before(const struct memory *self,
                                  const pdr_plan *plan)
 {
@@ -234,45 +195,64 @@ static pdr_rc take_head(const pdr_head **out, struct memory *self,
     return session != NULL ? pdr_head_check(&self->base, *out, err) : PDR_OK;
 }
 
-/* May this edit be done? */
-static pdr_rc admit(struct memory *self, pdr_plan *plan, const pdr_write *write,
-                    uint64_t *number, pdr_err *err)
+/* May this edit be done? The plan is told all that it asks for. */
+static pdr_rc admit_plan(struct memory *self, pdr_plan *plan,
+                         const pdr_write *write, uint64_t *number, pdr_err *err)
 {
     struct before before = find_before(self, plan);
+    const struct session *now = before.session;
+    const pdr_edit *edit = plan->edit;
+    const pdr_completion *known = NULL;
     const pdr_head *head = NULL;
-    pdr_rc rc = take_head(&head, self, before.session, err);
+    const struct row *last = NULL;
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK)
-        rc = pdr_plan_begin(plan, write, head, number, err);
-    if (rc == PDR_OK && plan->shows) {
-        rc = take_head(&head, self, before.replaced, err);
-        if (rc == PDR_OK)
-            rc = pdr_plan_show(plan, write, head, err);
+    PDR_TRY(take_head(&head, self, now, err));
+    PDR_TRY(pdr_plan_begin(plan, write, head, number, err));
+    if (plan->shows) {
+        PDR_TRY(take_head(&head, self, before.replaced, err));
+        PDR_TRY(pdr_plan_show(plan, write, head, err));
     }
-    if (rc == PDR_OK)
-        rc = tell_completions(self, before.session, plan, write, err);
-    if (rc == PDR_OK)
-        rc = tell_cut(before.session, plan, err);
+    for (size_t k = 0; k < plan->completion_count; k++) {
+        PDR_TRY(find_completion(&known, self, now, &plan->ref,
+                                plan->asked[k].correlation_id, err));
+        PDR_TRY(pdr_plan_known(plan, write, k, known, err));
+    }
+    for (size_t k = 0; k < edit->drop_count; k++) {
+        PDR_TRY(find_completion(&known, self, now, &plan->ref,
+                                edit->drop[k].correlation_id, err));
+        PDR_TRY(pdr_plan_drop(plan, k, known, err));
+    }
+    if (!plan->cuts)
+        return PDR_OK;
+    last = pdr__rows_find(&now->tables[TABLE_ENTRIES], edit->entries_through,
+                          (pdr_str){0});
+    if (last == NULL)
+        return PDR_FAIL(err, WRONG_COUNT,
+                        "an entry is missing that the head counts");
+    pdr_plan_cut(plan, last->is.entry.digest);
+done:
     return rc;
 }
 
 /* Make the next versions of all sessions of a write: `next` has room. */
-static pdr_rc prepare(struct after *next, uint64_t *number, struct memory *self,
-                      const pdr_write *write, pdr_err *err)
+static pdr_rc prepare_next(struct after *next, uint64_t *number,
+                           struct memory *self, const pdr_write *write,
+                           pdr_err *err)
 {
     pdr_rc rc = PDR_OK;
 
-    for (size_t i = 0; i < write->count && rc == PDR_OK; i++)
-        rc = admit(self, &write->plans[i], write, number, err);
-    for (size_t i = 0; i < write->count && rc == PDR_OK; i++) {
+    for (size_t i = 0; i < write->count; i++)
+        PDR_TRY(admit_plan(self, &write->plans[i], write, number, err));
+    for (size_t i = 0; i < write->count; i++) {
         pdr_plan *plan = &write->plans[i];
         struct before before = find_before(self, plan);
-        rc = pdr__session_next(&next[i], &before, plan, write, err);
+
+        PDR_TRY(pdr__session_next(&next[i], &before, plan, write, err));
     }
-    if (rc == PDR_OK)
-        rc = reserve(&self->seen, write->count, err);
-    if (rc == PDR_OK)
-        rc = reserve(&self->unseen, write->count, err);
+    PDR_TRY(reserve(&self->seen, write->count, err));
+    PDR_TRY(reserve(&self->unseen, write->count, err));
+done:
     return rc;
 }
 
@@ -284,7 +264,7 @@ static pdr_rc write_one(struct memory *self, pdr_write *write, pdr_err *err)
 
     if (next == NULL)
         return pdr__nomem(err);
-    pdr_rc rc = prepare(next, &number, self, write, err);
+    pdr_rc rc = prepare_next(next, &number, self, write, err);
     for (size_t i = 0; i < write->count; i++) {
         if (rc == PDR_OK) {
             publish_plan(self, &write->plans[i], &next[i]);

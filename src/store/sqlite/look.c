@@ -32,13 +32,11 @@ static pdr_rc keep_head(struct pdr__job *job, const pdr_plan *plan,
     pdr_rc rc = PDR_OK;
 
     head->ref = plan->ref;
-    rc = keep_text(job, &head->agent);
-    if (rc == PDR_OK)
-        rc = keep_text(job, &head->kind);
-    if (rc == PDR_OK)
-        rc = keep_text(job, &head->schema_version);
-    if (rc == PDR_OK)
-        rc = keep_text(job, &head->lease.owner);
+    PDR_TRY(keep_text(job, &head->agent));
+    PDR_TRY(keep_text(job, &head->kind));
+    PDR_TRY(keep_text(job, &head->schema_version));
+    PDR_TRY(keep_text(job, &head->lease.owner));
+done:
     return rc;
 }
 
@@ -59,8 +57,9 @@ static pdr_rc take_head(struct pdr__job *job, const pdr_plan *plan,
     return *fits ? keep_head(job, plan, head) : PDR_OK;
 }
 
-static pdr_rc find(struct pdr__job *job, const pdr_plan *plan, pdr_head *head,
-                   bool *found, bool *fits, sqlite3_stmt *stmt)
+static pdr_rc find_row(struct pdr__job *job, const pdr_plan *plan,
+                       pdr_head *head, bool *found, bool *fits,
+                       sqlite3_stmt *stmt)
 {
     int code = sqlite3_step(stmt);
     pdr_rc rc = PDR_OK;
@@ -85,7 +84,7 @@ static pdr_rc find_head(struct pdr__job *job, const pdr_plan *plan,
 
     pdr__bind_text(stmt, 1, plan->ref.tenant);
     pdr__bind_text(stmt, 2, plan->ref.id);
-    rc = find(job, plan, head, found, &fits, stmt);
+    rc = find_row(job, plan, head, found, &fits, stmt);
     if (rc == PDR_OK && *found && !fits)
         rc = PDR_FAIL(&job->write->err, STORE_DAMAGED, "%s",
                       "an index of table 'sessions' leads to another session; "
@@ -102,7 +101,7 @@ static pdr_rc find_staged(struct pdr__job *job, const pdr_plan *plan,
     pdr_rc rc = PDR_OK;
 
     pdr__bind_int(stmt, 1, (int64_t)plan->edit->epoch);
-    rc = find(job, plan, head, found, &fits, stmt);
+    rc = find_row(job, plan, head, found, &fits, stmt);
     *found = *found && fits;
     return rc;
 }
@@ -112,16 +111,14 @@ static pdr_rc take_completion(struct pdr__job *job, const pdr_plan *plan,
                               sqlite3_stmt *stmt)
 {
     pdr_err *err = &job->write->err;
-    pdr_rc rc = pdr__sqlite_completion(row, n, stmt, err);
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK)
-        rc = pdr_completion_check(&job->store->base, &plan->ref, row, err);
-    if (rc == PDR_OK)
-        rc = keep_text(job, &row->correlation_id);
-    if (rc == PDR_OK)
-        rc = keep_text(job, &row->fingerprint);
-    if (rc == PDR_OK)
-        rc = keep_text(job, &row->outcome);
+    PDR_TRY(pdr__sqlite_completion(row, n, stmt, err));
+    PDR_TRY(pdr_completion_check(&job->store->base, &plan->ref, row, err));
+    PDR_TRY(keep_text(job, &row->correlation_id));
+    PDR_TRY(keep_text(job, &row->fingerprint));
+    PDR_TRY(keep_text(job, &row->outcome));
+done:
     return rc;
 }
 
@@ -150,50 +147,39 @@ static pdr_rc find_completion(struct pdr__job *job, const pdr_plan *plan,
     return rc;
 }
 
-static pdr_rc room_for(int64_t **out, struct pdr__job *job, size_t count)
-{
-    void *memory = NULL;
-    pdr_rc rc = PDR_OK;
-
-    if (count > 0)
-        rc = pdr__arena_alloc(&memory, &job->writer->memory,
-                              count * sizeof(int64_t), &job->write->err);
-    *out = memory;
-    return rc;
-}
-
+/* Rows of completions that the plan writes, then of those that it drops. */
 static pdr_rc find_completions(struct pdr__job *job, pdr_plan *plan,
                                struct pdr__found *found)
 {
-    pdr_rc rc = room_for(&found->completions, job, plan->completion_count);
-
-    for (size_t k = 0; k < plan->completion_count && rc == PDR_OK; k++) {
-        int64_t *n = &found->completions[k];
-        pdr_completion row;
-
-        rc = find_completion(job, plan, plan->asked[k].correlation_id, &row, n);
-        if (rc == PDR_OK)
-            rc = pdr_plan_known(plan, job->write, k, *n != 0 ? &row : NULL,
-                                &job->write->err);
-    }
-    return rc;
-}
-
-static pdr_rc find_drop(struct pdr__job *job, pdr_plan *plan,
-                        struct pdr__found *found)
-{
     const pdr_edit *edit = plan->edit;
-    pdr_rc rc = room_for(&found->drop, job, edit->drop_count);
+    size_t written = plan->completion_count, dropped = edit->drop_count;
+    pdr_err *err = &job->write->err;
+    void *memory = NULL;
+    pdr_completion row;
+    pdr_rc rc = PDR_OK;
 
-    for (size_t k = 0; k < edit->drop_count && rc == PDR_OK; k++) {
-        int64_t *n = &found->drop[k];
-        pdr_completion row;
+    if (written + dropped == 0)
+        return PDR_OK;
+    PDR_TRY(pdr__arena_alloc(&memory, &job->writer->memory,
+                             (written + dropped) * sizeof(int64_t), err));
+    found->completions = memory;
+    found->drop = found->completions + written;
+    for (size_t k = 0; k < written; k++) {
+        int64_t *n = &found->completions[k];
 
-        rc = find_completion(job, plan, edit->drop[k].correlation_id, &row, n);
-        if (rc == PDR_OK)
-            rc =
-                pdr_plan_drop(plan, k, *n != 0 ? &row : NULL, &job->write->err);
+        PDR_TRY(
+            find_completion(job, plan, plan->asked[k].correlation_id, &row, n));
+        PDR_TRY(
+            pdr_plan_known(plan, job->write, k, *n != 0 ? &row : NULL, err));
     }
+    for (size_t k = 0; k < dropped; k++) {
+        int64_t *n = &found->drop[k];
+
+        PDR_TRY(
+            find_completion(job, plan, edit->drop[k].correlation_id, &row, n));
+        PDR_TRY(pdr_plan_drop(plan, k, *n != 0 ? &row : NULL, err));
+    }
+done:
     return rc;
 }
 
@@ -225,32 +211,26 @@ static pdr_rc find_cut(struct pdr__job *job, pdr_plan *plan)
     return rc;
 }
 
-/* The head that the edit is about. */
-static pdr_rc find_own(struct pdr__job *job, const pdr_plan *plan,
-                       pdr_head *head, bool *found)
-{
-    *found = false;
-    if (plan->stage == PDR_STAGE_BEGIN)
-        return PDR_OK;
-    return plan->stage == PDR_STAGE_NONE ? find_head(job, plan, head, found)
-                                         : find_staged(job, plan, head, found);
-}
-
+/* Ask the plan, with the head that the edit is about and, if it is shown, the
+ * one that stands there. */
 static pdr_rc ask_plan(struct pdr__job *job, pdr_plan *plan, pdr_head *own,
                        pdr_head *replaced)
 {
     pdr_err *err = &job->write->err;
     bool found = false;
-    pdr_rc rc = find_own(job, plan, own, &found);
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK)
-        rc = pdr_plan_begin(plan, job->write, found ? own : NULL,
-                            &job->writer->row.number, err);
-    if (rc != PDR_OK || !plan->shows)
-        return rc;
-    rc = find_head(job, plan, replaced, &found);
-    if (rc == PDR_OK)
-        rc = pdr_plan_show(plan, job->write, found ? replaced : NULL, err);
+    if (plan->stage == PDR_STAGE_NONE)
+        PDR_TRY(find_head(job, plan, own, &found));
+    else if (plan->stage != PDR_STAGE_BEGIN)
+        PDR_TRY(find_staged(job, plan, own, &found));
+    PDR_TRY(pdr_plan_begin(plan, job->write, found ? own : NULL,
+                           &job->writer->row.number, err));
+    if (!plan->shows)
+        return PDR_OK;
+    PDR_TRY(find_head(job, plan, replaced, &found));
+    PDR_TRY(pdr_plan_show(plan, job->write, found ? replaced : NULL, err));
+done:
     return rc;
 }
 
@@ -258,19 +238,16 @@ pdr_rc pdr__look(struct pdr__job *job, pdr_plan *plan, struct pdr__found *found)
 {
     pdr_head *heads = NULL;
     void *memory = NULL;
-    pdr_rc rc = pdr__arena_alloc(&memory, &job->writer->memory,
-                                 2 * sizeof(*heads), &job->write->err);
+    pdr_rc rc = PDR_OK;
 
-    if (rc != PDR_OK)
-        return rc;
+    PDR_TRY(pdr__arena_alloc(&memory, &job->writer->memory, 2 * sizeof(*heads),
+                             &job->write->err));
     heads = memory;
-    rc = ask_plan(job, plan, &heads[0], &heads[1]);
-    if (rc != PDR_OK || plan->removes)
-        return rc;
-    rc = find_completions(job, plan, found);
-    if (rc == PDR_OK)
-        rc = find_drop(job, plan, found);
-    if (rc == PDR_OK)
-        rc = find_cut(job, plan);
+    PDR_TRY(ask_plan(job, plan, &heads[0], &heads[1]));
+    if (plan->removes)
+        return PDR_OK;
+    PDR_TRY(find_completions(job, plan, found));
+    PDR_TRY(find_cut(job, plan));
+done:
     return rc;
 }

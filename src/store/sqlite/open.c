@@ -337,7 +337,7 @@ static pdr_rc copy_left(struct pdr__sqlite *store, bool is_first, pdr_err *err)
         (void)pdr__line_empties(&store->line, &store->writer.row, false);
         pdr__line_sync_ended(&store->line, NULL, NULL);
     }
-    if (rc != PDR_OK && !is_first && strcmp(why.reason, "disk_full") == 0)
+    if (rc != PDR_OK && !is_first && pdr__err_is(&why, PDR_R_DISK_FULL))
         return PDR_OK; /* what others committed is safe in the log */
     if (rc != PDR_OK && err != NULL)
         *err = why;
