@@ -247,18 +247,10 @@ static pdr_rc add_row(struct pdr__batch_row **out, struct pdr__batch *b,
                         "this has %zu bytes with its name, and a store keeps "
                         "at most %zu in one row",
                         bytes, PDR_MAX_ROW_BYTES);
-    if (b->count > 0 &&
-        (b->bytes + bytes > PDR_STAGE_BYTES || b->count >= PDR_STAGE_ROWS))
+    if (pdr__batch_is_full(b, bytes))
         PDR_TRY(flush_rows(b, err));
-    if (b->count == b->cap) {
-        size_t cap = b->cap == 0 ? 64 : b->cap * 2;
-        void *grown = pdr__realloc(b->rows, cap * sizeof(*b->rows));
-
-        if (grown == NULL)
-            return pdr__nomem(err);
-        b->rows = grown;
-        b->cap = cap;
-    }
+    PDR_TRY(pdr__grow((void **)&b->rows, &b->cap, b->count + 1,
+                      sizeof(*b->rows), err));
     *out = &b->rows[b->count];
     memset(*out, 0, sizeof(**out));
     (*out)->what = what;
@@ -403,5 +395,6 @@ void pdr__batch_give_up(struct pdr__batch *batch)
     const pdr_commit_options options = {batch->opts->now_ms,
                                         batch->opts->timeout_ms};
 
-    (void)!pdr_stage_abandon(batch->store, &batch->stage, &options, NULL);
+    if (batch->store != NULL)
+        (void)!pdr_stage_abandon(batch->store, &batch->stage, &options, NULL);
 }

@@ -163,17 +163,22 @@ static pdr_rc name_session(struct task *t, const pdr_import_opts *opts,
 
 pdr_rc pdr__import_open(struct pdr__batch *batch, pdr_err *err)
 {
-    pdr_edit edit = {.revision = 0};
+    const pdr_stage stage = {.ref = batch->ref,
+                             .agent = batch->agent,
+                             .kind = batch->kind,
+                             .schema_version = batch->version};
+    const pdr_rows rows = {.entry_count = 0};
+    const pdr_show_opts show = {.revision = 0};
+    const pdr_request step = {
+        .verb = PDR_STAGE_SHOW, .stage = &stage, .rows = &rows, .show = &show};
+    pdr_edit edit;
     size_t bytes = 0;
     pdr_rc rc = PDR_OK;
 
     if (batch->store != NULL)
         return PDR_OK;
-    edit.ref = batch->ref;
-    edit.agent = batch->agent;
-    edit.kind = batch->kind;
-    edit.schema_version = batch->version;
-    PDR_TRY(pdr__edits_check(&bytes, &edit, 1, err)); /* no store takes it? */
+    PDR_TRY(
+        pdr__step_check(&edit, &bytes, &step, err)); /* no store takes it? */
     PDR_TRY(batch->opts->open(&batch->store, err, batch->opts->open_arg));
     PDR_TRY(pdr__batch_open(batch, err));
 done:

@@ -300,6 +300,16 @@ struct pdr__batch {
     uint64_t entries, slots, properties, commits;
 };
 
+/* Does what waits have to be committed before a row of so many bytes? */
+static inline bool pdr__batch_is_full(const struct pdr__batch *b, size_t bytes)
+{
+    return b->count > 0 &&
+           (b->store != NULL ? b->bytes + bytes > PDR_STAGE_BYTES ||
+                                   b->count >= PDR_STAGE_ROWS
+                             : b->bytes + bytes > PDR_UNOPENED_BYTES ||
+                                   b->count >= PDR_UNOPENED_ROWS);
+}
+
 void pdr__batch_init(struct pdr__batch *batch, pdr_store *store,
                      const pdr_import_opts *opts,
                      const struct pdr__source *source);

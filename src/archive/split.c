@@ -316,11 +316,8 @@ struct gaps {
 /* A row of so many bytes, with its texts, is next (S3). */
 static pdr_rc open_for_row(struct pdr__split *s, size_t bytes, pdr_err *err)
 {
-    const struct pdr__batch *b = s->batch;
-
-    if (b->count < PDR_STAGE_ROWS && b->bytes + bytes <= PDR_STAGE_BYTES)
-        return PDR_OK;
-    return pdr__import_open(s->batch, err);
+    return pdr__batch_is_full(s->batch, bytes) ? pdr__import_open(s->batch, err)
+                                               : PDR_OK;
 }
 
 static pdr_rc split_entry(struct pdr__split *s, struct gaps *gaps, pdr_err *err)

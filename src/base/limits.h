@@ -210,6 +210,12 @@
  * memory either. */
 #define PDR_STAGE_ROWS 20000u
 
+/* The same while the store of an import is not open yet: a document up to this
+ * size that is refused leaves no new store. A little above what is looked at
+ * first. */
+#define PDR_UNOPENED_BYTES ((size_t)9 * 1024 * 1024)
+#define PDR_UNOPENED_ROWS  100000u
+
 /* Bytes of a document that an import looks at before it takes anything apart.
  * What a document is shows in its first members, and all but the largest are
  * seen whole. */

@@ -36,24 +36,19 @@ struct lack {
 
 /* --- the file ------------------------------------------------------------ */
 
-static uint64_t stage(struct stock *stock)
+static uint64_t stage_full(struct stock *stock)
 {
     const pdr_entry entry = {.body = PDR_LIT("{\"n\":1}"),
                              .correlation_id = PDR_LIT("staged")};
     const pdr_slot slot = {.key = PDR_LIT("k"), .value = PDR_LIT("1")};
-    const pdr_edit edit = {.ref.id = PDR_LIT("full"),
-                           .stage = PDR_STAGE_BEGIN,
-                           .lease_until_ms = UNTIL,
-                           .entries = &entry,
-                           .entry_count = 1,
-                           .slots = &slot,
-                           .slot_count = 1};
+    pdr_stage stage = {.ref.id = PDR_LIT("full"), .until_ms = UNTIL};
+    const pdr_rows rows = {
+        .entries = &entry, .entry_count = 1, .slots = &slot, .slot_count = 1};
     const pdr_commit_options options = {.now_ms = 200};
-    pdr_committed done;
 
-    ASSERT_RC(PDR_OK,
-              pdr_store_commit(&done, stock->store, &edit, 1, &options, NULL));
-    return done.epoch;
+    ASSERT_RC(PDR_OK, pdr_stage_begin(NULL, stock->store, &stage, &rows,
+                                      &options, NULL));
+    return stage.epoch;
 }
 
 static void make_file(struct lack *lack)
@@ -61,7 +56,7 @@ static void make_file(struct lack *lack)
     stock_reopen(&lack->stock, "");
     stock_fill(&lack->stock);
     stock_many(&lack->stock, 12);
-    lack->staged = stage(&lack->stock);
+    lack->staged = stage_full(&lack->stock);
     lack->before = work_text(lack->stock.store, NULL);
     stock_shut(&lack->stock);
     lack->bytes = room_get(&lack->stock.room, "stock.db", &lack->len);
@@ -303,14 +298,13 @@ static pdr_rc remove_one(struct lack *lack, pdr_err *err)
 static pdr_rc show_staged(struct lack *lack, pdr_err *err)
 {
     const pdr_slot slot = {.key = PDR_LIT("l"), .value = PDR_LIT("2")};
-    const pdr_edit edit = {.ref.id = PDR_LIT("full"),
-                           .revision = 2,
-                           .stage = PDR_STAGE_SHOW,
-                           .epoch = lack->staged,
-                           .slots = &slot,
-                           .slot_count = 1};
+    pdr_stage stage = {.ref.id = PDR_LIT("full"), .epoch = lack->staged};
+    const pdr_rows rows = {.slots = &slot, .slot_count = 1};
+    const pdr_show_opts show = {.revision = 2};
+    const pdr_commit_options options = {.now_ms = 300};
 
-    return commit(lack, &edit, err);
+    return pdr_stage_show(NULL, lack->stock.store, &stage, &rows, &show,
+                          &options, err);
 }
 
 TEST(sqlite_commit, can_be_done_again_after_a_lack_of_memory)
