@@ -204,6 +204,7 @@
     X(CANNOT_EXPORT,      INVALID,     "cannot_export")                        \
     X(HISTORY_SLOT,       INVALID,     "history_slot")                         \
     X(BAD_RETENTION,      INVALID,     "bad_retention")                        \
+    X(STORE_CLOSED,       MISUSE,      "store_closed")                         \
     /* agents */                                                               \
     X(BAD_SCRIPT,         INVALID,     "bad_script")                           \
     X(MODEL_FAILED,       MODEL,       "model_failed")                         \

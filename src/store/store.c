@@ -42,8 +42,35 @@ static pdr_rc shorten_key(pdr_store *store, pdr_err *err)
     return PDR_OK;
 }
 
+struct pdr__life {
+    int32_t holders;
+    bool is_over; /* the store is closed */
+};
+
+struct pdr__life *pdr__life_of(pdr_store *store)
+{
+    struct pdr__life *life = store->life;
+
+    if (life != NULL)
+        __atomic_add_fetch(&life->holders, 1, __ATOMIC_RELAXED);
+    return life;
+}
+
+bool pdr__life_is_over(const struct pdr__life *life)
+{
+    return life != NULL && __atomic_load_n(&life->is_over, __ATOMIC_ACQUIRE);
+}
+
+void pdr__life_free(struct pdr__life *life)
+{
+    if (life != NULL &&
+        __atomic_sub_fetch(&life->holders, 1, __ATOMIC_ACQ_REL) == 0)
+        pdr__free(life);
+}
+
 pdr_rc pdr_store_open(pdr_store **out, const char *uri, pdr_err *err)
 {
+    struct pdr__life *life = NULL;
     const pdr_store_ops *ops = NULL;
     char *rest = NULL;
     char shown[PDR_SHOWN];
@@ -62,10 +89,19 @@ pdr_rc pdr_store_open(pdr_store **out, const char *uri, pdr_err *err)
                          pdr__shown(shown, pdr_str_c(uri)));
     store->process = (int64_t)getpid();
     PDR_TRY(shorten_key(store, err));
+    life = pdr__calloc(1, sizeof(*life));
+    if (life == NULL) {
+        rc = pdr__nomem(err);
+        goto done;
+    }
+    life->holders = 1;
     PDR_TRY(pdr__watches_new(store, err));
+    store->life = life;
+    life = NULL;
     *out = store;
     store = NULL;
 done:
+    pdr__free(life);
     if (store != NULL)
         ops->close(store);
     return rc;
@@ -104,6 +140,10 @@ void pdr_store_close(pdr_store *store)
     if (store == NULL || pdr__store_here(store, NULL) != PDR_OK)
         return;
     pdr__watches_free(store);
+    if (store->life != NULL)
+        __atomic_store_n(&((struct pdr__life *)store->life)->is_over, true,
+                         __ATOMIC_RELEASE);
+    pdr__life_free(store->life);
     store->ops->close(store);
 }
 

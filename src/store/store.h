@@ -79,6 +79,15 @@ PDR_MUST_CHECK pdr_rc pdr__seal_head(pdr_digest out, struct pdr__seal *seal,
 pdr_str pdr__durable_agent(pdr_str id);
 /* Can it be the name of an agent in a store? */
 bool pdr__is_agent(pdr_str name);
+/* Whether a store is still open, for handles that may outlive it (store.c). */
+struct pdr__life;
+
+/* One more holder; NULL if the store was not opened by pdr_store_open(). */
+struct pdr__life *pdr__life_of(pdr_store *store);
+/* NULL never is. */
+bool pdr__life_is_over(const struct pdr__life *life);
+void pdr__life_free(struct pdr__life *life);
+
 /* `ref` with the default tenant if it names none. Fails with BAD_REF, and says
  * which part is wrong. */
 PDR_MUST_CHECK pdr_rc pdr__ref_check(pdr_ref *out, const pdr_ref *ref,

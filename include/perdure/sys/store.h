@@ -324,6 +324,7 @@ struct pdr_store {
     size_t key_len;
     int64_t process; /* that opened it; set by the library */
     void *watches;   /* the library's; owned by it */
+    void *life;      /* the library's; shared with handles on sessions */
 };
 
 /**
