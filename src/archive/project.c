@@ -41,19 +41,19 @@ static pdr_rc give_message(const pdr_entry *entry, const pdr_value *message,
         to->bag != NULL ? PDR_LEVELS_ABOVE_MESSAGE : PDR_LEVELS_ABOVE_THREAD;
     pdr_buf text = PDR_BUF_INIT(UINT32_MAX);
     pdr_value *made = NULL;
-    pdr_rc rc = pdr_message_convert(&made, message, shape_of(entry->shape),
-                                    shape_of(to->shape), err);
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK && pdr__levels(made) > PDR_DEFAULT_DEPTH - above)
-        rc =
+    PDR_TRY(pdr_message_convert(&made, message, shape_of(entry->shape),
+                                shape_of(to->shape), err));
+    if (pdr__levels(made) > PDR_DEFAULT_DEPTH - above)
+        PDR_TRY(
             PDR_FAIL(err, TOO_DEEP,
                      "entry %" PRIu64
                      " has a message that would stand too deep in the document",
-                     entry->seq);
-    if (rc == PDR_OK)
-        rc = pdr_json_write(&text, made, NULL, err);
-    if (rc == PDR_OK)
-        rc = fn(pdr_buf_str(&text), err, arg);
+                     entry->seq));
+    PDR_TRY(pdr_json_write(&text, made, NULL, err));
+    PDR_TRY(fn(pdr_buf_str(&text), err, arg));
+done:
     pdr_value_free(made);
     pdr_buf_dispose(&text);
     return rc;

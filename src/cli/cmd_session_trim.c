@@ -39,14 +39,13 @@ static pdr_rc try_out(struct trim *t, pdr_err *err)
                                 .id = t->how.ref.id,
                                 .now_ms = t->how.now_ms};
     pdr_store *store = NULL, *copy = NULL;
-    pdr_rc rc = sto_open(&store, &t->from, "ro", err);
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK)
-        rc = pdr_store_open(&copy, "memory:", err);
-    if (rc == PDR_OK)
-        rc = pdr_copy(NULL, copy, store, &what, err, NULL, NULL);
-    if (rc == PDR_OK)
-        rc = trim_copy(t, copy, err);
+    CLI_TRY(sto_open(&store, &t->from, "ro", err));
+    CLI_TRY(pdr_store_open(&copy, "memory:", err));
+    CLI_TRY(pdr_copy(NULL, copy, store, &what, err, NULL, NULL));
+    CLI_TRY(trim_copy(t, copy, err));
+done:
     pdr_store_close(copy);
     pdr_store_close(store);
     return rc;

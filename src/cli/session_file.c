@@ -561,14 +561,15 @@ pdr_rc ses_file_save(struct ses_file *f, const struct cli *cli,
 {
     pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
     pdr_value *value = NULL;
-    pdr_rc rc = ses_doc_value(&value, changed, err);
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK)
-        rc = write_all(&text, f, changed, value, how->limits.bare_tokens, err);
-    if (rc == PDR_OK && !f->dry_run)
-        rc = replace_file(f, cli, pdr_buf_str(&text), err);
-    if (rc == PDR_OK && !f->dry_run)
-        rc = pdr_generation_of(&f->generation, pdr_buf_str(&text), err);
+    CLI_TRY(ses_doc_value(&value, changed, err));
+    CLI_TRY(write_all(&text, f, changed, value, how->limits.bare_tokens, err));
+    if (!f->dry_run)
+        CLI_TRY(replace_file(f, cli, pdr_buf_str(&text), err));
+    if (!f->dry_run)
+        CLI_TRY(pdr_generation_of(&f->generation, pdr_buf_str(&text), err));
+done:
     pdr_value_free(value);
     pdr_buf_dispose(&text);
     return rc;
