@@ -95,6 +95,12 @@ PDR_MUST_CHECK pdr_rc pdr__frame_read(struct pdr__frame *out, pdr_str text,
  * head says what no document can say; NO_MEMORY. */
 PDR_MUST_CHECK pdr_rc pdr__frame_native(struct pdr__frame *out,
                                         const pdr_head *head, pdr_err *err);
+/* A durable id begins so, and no other does (store.h). */
+static inline bool pdr__is_durable_id(pdr_str id)
+{
+    return id.len > 0 && id.ptr[0] == '@';
+}
+
 /* Do documents have sessions of this kind? */
 bool pdr__kind_is_known(pdr_str kind);
 void pdr__frame_dispose(struct pdr__frame *frame);

@@ -20,12 +20,6 @@
 
 #define NATIVE_VERSION "1.0.0"
 
-/* A durable id begins so, and no other does (store.h). */
-static bool is_durable_id(pdr_str id)
-{
-    return id.len > 0 && id.ptr[0] == '@';
-}
-
 /* --- texts ----------------------------------------------------------------
  */
 
@@ -66,8 +60,9 @@ pdr_rc pdr__bundle_open(pdr_buf *out, const pdr_head *head, pdr_err *err)
 {
     const pdr_str none = {NULL, 0};
     pdr_str id = head->ref.id;
-    pdr_rc rc = is_durable_id(id) ? put_mark(out, PDR_LIT("durable"), none, err)
-                                  : put_mark(out, none, id, err);
+    pdr_rc rc = pdr__is_durable_id(id)
+                    ? put_mark(out, PDR_LIT("durable"), none, err)
+                    : put_mark(out, none, id, err);
 
     if (rc == PDR_OK)
         rc = pdr_buf_append(out, PDR_LIT(",\"document\":"), err);
@@ -79,7 +74,7 @@ pdr_rc pdr__bundle_middle(pdr_buf *out, const pdr_head *head, pdr_err *err)
     pdr_rc rc = PDR_OK;
 
     PDR_TRY(pdr_buf_append(out, PDR_LIT("}"), err));
-    if (is_durable_id(head->ref.id))
+    if (pdr__is_durable_id(head->ref.id))
         PDR_TRY(put_string(out, ",\"sessionId\":", head->ref.id, "", err));
     PDR_TRY(pdr_buf_append(out, PDR_LIT(",\"stateBag\":"), err));
 done:

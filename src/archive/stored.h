@@ -19,6 +19,10 @@ struct pdr__view {
     pdr_value *loaded;       /* owned; the bag as it is stored, as far as it was
                                 loaded */
     bool is_all;             /* and that is all of it */
+    bool is_durable;         /* entries are requests and responses of a state
+                                document */
+    bool has_new_properties; /* a commit of ours wrote some, since the head was
+                                read */
     bool has_history_slot;   /* what the document has beside the messages is in
                                 the bag; it is not a row */
 };
@@ -61,13 +65,28 @@ struct pdr_stored {
 /* How bodies and slots are read: levels were counted when they came in. */
 extern const pdr_read_opts pdr__stored_reading;
 
+/* Make a text one of the arena; an absent one stays absent. */
+PDR_MUST_CHECK pdr_rc pdr__stored_keep(pdr_str *io, struct pdr__arena *memory,
+                                       pdr_err *err);
 /* Fail because somebody else wrote since. */
 pdr_rc pdr__stored_late(const pdr_stored *s, pdr_err *err);
 
-/* Are its entries requests and responses of a state document? */
-static inline bool pdr__stored_is_durable(const pdr_stored *s)
-{
-    return s->view->doc.frame.shape == PDR_ROW_STATE && !s->opts.rows_only;
-}
+/* Called for a slot that is not as it was loaded; `value` is NULL if it was
+ * removed. Both live for the call. */
+typedef pdr_rc (*pdr__slot_fn)(pdr_str name, const pdr_value *value,
+                               pdr_err *err, void *arg);
+/* What differs between `now`, a snapshot of the bag, and what was loaded. */
+PDR_MUST_CHECK pdr_rc pdr__view_changes(const struct pdr__view *v,
+                                        const pdr_value *now, pdr_err *err,
+                                        pdr__slot_fn fn, void *arg);
+
+/* --- changes (stored_commit.c) --------------------------------------------
+ */
+
+PDR_MUST_CHECK pdr_rc pdr__changes_property(struct pdr__changes *c, pdr_str key,
+                                            const pdr_value *value,
+                                            pdr_err *err);
+void pdr__changes_expiry(struct pdr__changes *c, int64_t expiry_ms);
+void pdr__changes_dispose(struct pdr__changes *c);
 
 #endif

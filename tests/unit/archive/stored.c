@@ -69,6 +69,7 @@ static pdr_stored *open_as(pdr_store *store, const char *id,
 
     if (pdr_stored_open(&out, store, &ref, opts, &err) != PDR_OK)
         fail_msg("not opened: %s", err.message);
+    ASSERT_STR("", err.reason); /* of a success it says nothing */
     return out;
 }
 
@@ -298,6 +299,45 @@ TEST(stored_open, shows_rows_where_the_document_cannot_be_used)
         pdr_stored_close(s);
         pdr_store_close(store);
     }
+}
+
+/* What it would be made with says nothing about one that is there. */
+TEST(stored_open, ignores_how_to_make_a_session_that_is_there)
+{
+    const struct hand hand = {.id = "s", .kind = "client"};
+    const pdr_stored_opts opts = {.create = true,
+                                  .kind = PDR_SESSION_KIND_DURABLE,
+                                  .agent = pdr_str_c("other"),
+                                  .expiry_ms = NOW + 5};
+    pdr_store *store = hand_store(&hand);
+    pdr_stored *s = open_as(store, "s", &opts);
+
+    ASSERT_TEXT("client", pdr_stored_head(s)->kind);
+    commit(s);
+    ASSERT_INT(1, pdr_stored_head(s)->revision);
+    pdr_stored_close(s);
+    pdr_store_close(store);
+}
+
+TEST(stored_open, reads_a_document_of_the_time_before_bags)
+{
+    static const char text[] =
+        "{\"storeState\":{\"messages\":[{\"role\":\"user\",\"contents\":[{"
+        "\"$type\":\"text\",\"text\":\"hi\"}]}]}}";
+    const struct hand none = {.id = "none"};
+    const pdr_import_opts opts = {.ref = {.id = pdr_str_c("s")}, .now_ms = NOW};
+    pdr_store *store = hand_store(&none);
+    pdr_str rest = pdr_str_c(text);
+    pdr_stored *s = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_OK,
+              pdr_import(NULL, store, &opts, &err, pdr_read_str, &rest));
+    s = open_as(store, "s", NULL);
+    expect_bag("{}", s);
+    expect_last("user:hi", s, 0, 0);
+    pdr_stored_close(s);
+    pdr_store_close(store);
 }
 
 EACH_STORE(stored_open, reads_ids_and_bag_of_a_document_that_came_in)
@@ -760,6 +800,7 @@ EACH_STORE(stored_add, makes_the_document_of_its_edition)
     }
     commit(durable);
     ASSERT_TEXT("durable", pdr_stored_head(durable)->kind);
+    ASSERT_TEXT("bot", pdr_stored_head(durable)->agent);
     hand_expect_in(
         "{\"schemaVersion\":\"1.1.0\",\"data\":{\"conversationHistory\":[{"
         "\"$type\":\"request\",\"correlationId\":\"t1\",\"createdAt\":"
@@ -769,6 +810,26 @@ EACH_STORE(stored_add, makes_the_document_of_its_edition)
         store, "@dafx-bot@k1");
     pdr_stored_close(client);
     pdr_stored_close(durable);
+}
+
+/* Also where the document is not read. */
+TEST(stored_add, refuses_messages_in_the_rows_of_a_durable_session)
+{
+    const struct hand hand = {.id = "@dafx-a@k", .kind = "durable"};
+    const pdr_stored_opts rows = {.rows_only = true};
+    pdr_store *store = hand_store(&hand);
+    pdr_stored *s = open_as(store, "@dafx-a@k", &rows);
+    pdr_value *message = json("{}");
+    const pdr_value *const messages[] = {message};
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_INT(PDR_SHAPE_STATE, pdr_stored_shape(s));
+    ASSERT_RC(PDR_EINVALID,
+              pdr_stored_add_messages(s, no_run, messages, 1, &err));
+    ASSERT_STR("wrong_kind", err.reason);
+    pdr_value_free(message);
+    pdr_stored_close(s);
+    pdr_store_close(store);
 }
 
 TEST(stored_add, refuses_what_the_history_cannot_hold)
@@ -834,6 +895,9 @@ EACH_STORE(stored_set, writes_state_expiry_and_properties_in_one_commit)
     ASSERT_STR("key_blank", err.reason);
     commit(s);
     ASSERT_INT(PDR_SESSION_WAITING, pdr_stored_head(s)->state);
+    ASSERT_RC(PDR_OK, pdr_stored_properties(&read, s, &err));
+    ASSERT_SIZE(1, pdr_value_count(read)); /* what it wrote itself */
+    pdr_value_free(read);
     ASSERT_RC(PDR_OK, pdr_stored_reload(s, &err));
     ASSERT_INT(1, pdr_stored_head(s)->revision);
     ASSERT_INT(PDR_SESSION_WAITING, pdr_stored_head(s)->state);
@@ -894,6 +958,29 @@ EACH_STORE(stored_commit, refuses_a_late_writer_who_can_reload)
     ASSERT_RC(PDR_OK, pdr_stored_properties(&properties, late, &err));
     pdr_value_free(properties);
     pdr_stored_close(late);
+}
+
+/* A slot that is gone is one of another revision, too. */
+EACH_STORE(stored_load, refuses_to_say_that_a_removed_slot_never_was)
+{
+    const pdr_str keys[] = {pdr_str_c("a"), pdr_str_c("b")};
+    pdr_stored *s = open_as(store, "s", &create), *reader = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    set_slot(s, "a", "1");
+    set_slot(s, "b", "2");
+    commit(s);
+    reader = open_as(store, "s", NULL);
+    ASSERT_RC(PDR_OK, pdr_stored_load(reader, keys, 1, &err));
+    ASSERT_RC(PDR_OK, pdr_bag_remove(bag_of(s), keys[1], &err));
+    commit(s);
+    ASSERT_RC(PDR_ECONFLICT, pdr_stored_load(reader, &keys[1], 1, &err));
+    ASSERT_STR("revision_changed", err.reason);
+    ASSERT_RC(PDR_OK, pdr_stored_reload(reader, &err));
+    ASSERT_RC(PDR_OK, pdr_stored_load(reader, keys, 2, &err));
+    expect_bag("{\"a\":1}", reader);
+    pdr_stored_close(reader);
+    pdr_stored_close(s);
 }
 
 EACH_STORE(stored_read, notices_that_the_history_was_replaced)
@@ -1032,6 +1119,59 @@ TEST(stored_commit, keeps_its_changes_when_the_store_fails)
     expect_bag("{\"k\":1}", s); /* as it was */
     pdr_stored_close(s);
     pdr_store_close(store);
+}
+
+/* A reload that fails leaves what a new session is to be made with. */
+TEST_OOM(stored_reload, leaves_the_handle_as_it_was_when_it_fails)
+{
+    pdr_value *properties = NULL, *read = NULL;
+    pdr_store *store = NULL;
+    pdr_stored *s = NULL;
+    pdr_err err = PDR_ERR_INIT;
+    pdr_rc rc = PDR_OK;
+
+    test_pause_failures(true);
+    ASSERT_RC(PDR_OK, pdr_store_open(&store, "memory:", &err));
+    properties = json("{\"a\":1,\"b\":2}");
+    s = open_as(store, "s",
+                &(pdr_stored_opts){.create = true, .properties = properties});
+    test_pause_failures(false);
+    rc = pdr_stored_reload(s, &err);
+    test_pause_failures(true);
+    ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
+    commit(s);
+    ASSERT_RC(PDR_OK, pdr_stored_properties(&read, s, &err));
+    ASSERT(pdr_value_equal(properties, read));
+    pdr_value_free(read);
+    pdr_value_free(properties);
+    pdr_stored_close(s);
+    pdr_store_close(store);
+    test_pause_failures(false);
+}
+
+TEST_OOM(stored_load, puts_a_slot_into_the_bag_or_does_nothing)
+{
+    const pdr_str key = pdr_str_c("a");
+    pdr_store *store = NULL;
+    pdr_stored *s = NULL;
+    pdr_err err = PDR_ERR_INIT;
+    pdr_rc rc = PDR_OK;
+
+    test_pause_failures(true);
+    ASSERT_RC(PDR_OK, pdr_store_open(&store, "memory:", &err));
+    s = open_as(store, "s", &create);
+    set_slot(s, "a", "[1]");
+    commit(s);
+    ASSERT_RC(PDR_OK, pdr_stored_reload(s, &err));
+    set_slot(s, "b", "2"); /* so that it is not all as it was loaded */
+    test_pause_failures(false);
+    rc = pdr_stored_load(s, &key, 1, &err);
+    test_pause_failures(true);
+    ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
+    ASSERT(pdr_bag_has(bag_of(s), key) == (rc == PDR_OK));
+    pdr_stored_close(s);
+    pdr_store_close(store);
+    test_pause_failures(false);
 }
 
 TEST_OOM(stored, cleans_up_after_any_failed_allocation)
