@@ -144,9 +144,8 @@ struct pdr__held {
     uint64_t revision;
     bool held;
     pdr_page **pages; /* owned: all of them if held, else the last one */
-    size_t page_count;
+    size_t page_count, page_cap;
     size_t next_page, next_row; /* of the walk */
-    bool walk_ended;
 };
 
 /* Take the rows of a session at this revision, and those bytes of `credit` that

@@ -54,65 +54,43 @@ void pdr__held_dispose(struct pdr__held *rows)
     drop_pages(rows);
     pdr__free(rows->pages);
     rows->pages = NULL;
+    rows->page_cap = 0;
 }
 
-/* The page becomes the last one; taken, also on failure. */
-static pdr_rc add_page(struct pdr__held *rows, pdr_page *page, pdr_err *err)
+/* Read a page behind the others, or in place of the one before if they are not
+ * held. One of another revision (R1) is not taken: `moved`, or SESSION_CHANGED
+ * if they are not held. */
+static pdr_rc read_page(struct pdr__held *rows, bool *moved, pdr_str after,
+                        pdr_str key, pdr_err *err)
 {
-    size_t bytes = 0;
-    void *grown = NULL;
-
-    if (pdr__add_size(&bytes, rows->page_count, 1) &&
-        pdr__mul_size(&bytes, bytes, sizeof(*rows->pages)))
-        grown = pdr__realloc(rows->pages, bytes);
-    if (grown == NULL) {
-        pdr_page_free(page);
-        return pdr__nomem(err);
-    }
-    rows->pages = grown;
-    rows->pages[rows->page_count++] = page;
-    return PDR_OK;
-}
-
-/* Read a page: `moved` if there is none of this revision any more. */
-static pdr_rc read_page(pdr_page **out, bool *moved, struct pdr__held *rows,
-                        pdr_str after, pdr_str key, pdr_err *err)
-{
-    pdr_query query = {.what = rows->what,
-                       .ref = rows->ref,
-                       .limit = PDR_MAX_PAGE_ROWS,
-                       .max_bytes = PAGE_BYTES,
-                       .after = after,
-                       .key = key};
+    const pdr_query query = {.what = rows->what,
+                             .ref = rows->ref,
+                             .limit = PDR_MAX_PAGE_ROWS,
+                             .max_bytes = PAGE_BYTES,
+                             .after = after,
+                             .key = key};
+    pdr_page *page = NULL;
     pdr_err why = PDR_ERR_INIT;
-    pdr_rc rc = pdr_store_read(out, rows->store, &query, &why);
+    pdr_rc rc = PDR_OK;
 
-    *moved = rc == PDR_ENOTFOUND && strcmp(why.reason, "no_session") == 0;
+    PDR_TRY(pdr__grow((void **)&rows->pages, &rows->page_cap,
+                      rows->page_count + 1, sizeof(*rows->pages), err));
+    rc = pdr_store_read(&page, rows->store, &query, &why);
+    *moved = pdr__err_is(&why, PDR_R_NO_SESSION) ||
+             (rc == PDR_OK && page->head.revision != rows->revision);
     if (*moved)
-        return PDR_OK;
-    if (rc != PDR_OK) {
-        if (err != NULL)
-            *err = why;
-        return rc;
-    }
-    *moved = (*out)->head.revision != rows->revision;
-    if (*moved) {
-        pdr_page_free(*out);
-        *out = NULL;
-    }
-    return PDR_OK;
-}
-
-static size_t bytes_of(const struct pdr__held *rows, const pdr_page *page)
-{
-    size_t bytes = 0;
-
-    for (size_t i = 0; i < page->count; i++) {
-        struct pdr__pair row = row_at(rows, page, i);
-
-        bytes += row.key.len + row.value.len;
-    }
-    return bytes;
+        rc = rows->held ? PDR_OK : pdr__session_changed(&rows->ref, err);
+    else if (rc != PDR_OK)
+        rc = pdr__err_pass(err, &why);
+    if (*moved || rc != PDR_OK)
+        goto done;
+    if (!rows->held)
+        drop_pages(rows);
+    rows->pages[rows->page_count++] = page;
+    page = NULL;
+done:
+    pdr_page_free(page);
+    return rc;
 }
 
 pdr_rc pdr__held_hold(struct pdr__held *out, bool *moved, pdr_store *store,
@@ -120,8 +98,8 @@ pdr_rc pdr__held_hold(struct pdr__held *out, bool *moved, pdr_store *store,
                       pdr_err *err)
 {
     const pdr_str none = {NULL, 0};
+    const pdr_page *page = NULL;
     size_t bytes = 0;
-    pdr_str after = none;
     pdr_rc rc = PDR_OK;
 
     *out = (struct pdr__held){.store = store,
@@ -133,20 +111,23 @@ pdr_rc pdr__held_hold(struct pdr__held *out, bool *moved, pdr_store *store,
     if ((what == PDR_READ_SLOTS ? head->slots : head->properties) == 0)
         return PDR_OK;
     do {
-        pdr_page *page = NULL;
+        PDR_TRY(
+            read_page(out, moved, page != NULL ? page->next : none, none, err));
+        if (*moved)
+            goto done;
+        page = out->pages[out->page_count - 1];
+        for (size_t i = 0; i < page->count; i++) {
+            struct pdr__pair row = row_at(out, page, i);
 
-        rc = read_page(&page, moved, out, after, none, err);
-        if (rc != PDR_OK || *moved)
-            return rc;
-        after = page->next;
-        bytes += bytes_of(out, page);
-        rc = add_page(out, page, err);
-    } while (rc == PDR_OK && after.ptr != NULL && bytes <= *credit);
+            bytes += row.key.len + row.value.len;
+        }
+    } while (page->next.ptr != NULL && bytes <= *credit);
     out->held = bytes <= *credit;
     if (out->held)
         *credit -= bytes;
     else
         drop_pages(out);
+done:
     return rc;
 }
 
@@ -154,7 +135,7 @@ pdr_rc pdr__held_hold(struct pdr__held *out, bool *moved, pdr_store *store,
  */
 
 /* As the store orders keys: by bytes, then by length. */
-static int compare(pdr_str a, pdr_str b)
+static int key_order(pdr_str a, pdr_str b)
 {
     size_t len = a.len < b.len ? a.len : b.len;
     int order = len > 0 ? memcmp(a.ptr, b.ptr, len) : 0;
@@ -162,62 +143,37 @@ static int compare(pdr_str a, pdr_str b)
     return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
 }
 
-/* The last page that begins at or before the key; the first if none does. */
-static const pdr_page *page_of(const struct pdr__held *rows, pdr_str key)
+static bool find_held(struct pdr__pair *out, const struct pdr__held *rows,
+                      pdr_str key)
 {
     size_t low = 0, high = rows->page_count;
+    const pdr_page *page = NULL;
 
-    while (high - low > 1) {
+    while (high - low > 1) { /* the last page that begins at or before it */
         size_t middle = low + (high - low) / 2;
 
-        if (compare(row_at(rows, rows->pages[middle], 0).key, key) <= 0)
+        if (key_order(row_at(rows, rows->pages[middle], 0).key, key) <= 0)
             low = middle;
         else
             high = middle;
     }
-    return rows->pages[low];
-}
-
-static void find_held(struct pdr__pair *out, bool *found,
-                      const struct pdr__held *rows, pdr_str key)
-{
-    const pdr_page *page = NULL;
-    size_t low = 0, high = 0;
-
-    if (rows->page_count == 0)
-        return;
-    page = page_of(rows, key);
-    high = page->count;
+    page = high > 0 ? rows->pages[low] : NULL;
+    low = 0;
+    high = page != NULL ? page->count : 0;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        int order = compare(row_at(rows, page, middle).key, key);
+        int order = 0;
 
-        if (order == 0) {
-            *out = row_at(rows, page, middle);
-            *found = true;
-            return;
-        }
+        *out = row_at(rows, page, middle);
+        order = key_order(out->key, key);
+        if (order == 0)
+            return true;
         if (order < 0)
             low = middle + 1;
         else
             high = middle;
     }
-}
-
-/* Read one page in place of the one before. */
-static pdr_rc read_again(struct pdr__held *rows, pdr_str after, pdr_str key,
-                         pdr_err *err)
-{
-    pdr_page *page = NULL;
-    bool moved = false;
-    pdr_rc rc = read_page(&page, &moved, rows, after, key, err);
-
-    if (rc == PDR_OK && moved)
-        rc = pdr__session_changed(&rows->ref, err);
-    if (rc != PDR_OK)
-        return rc;
-    drop_pages(rows);
-    return add_page(rows, page, err);
+    return false;
 }
 
 pdr_rc pdr__held_find(struct pdr__pair *out, bool *found,
@@ -225,21 +181,17 @@ pdr_rc pdr__held_find(struct pdr__pair *out, bool *found,
 {
     const pdr_str none = {NULL, 0};
     pdr_err why = PDR_ERR_INIT;
+    bool moved = false;
     pdr_rc rc = PDR_OK;
 
-    *found = false;
-    if (rows->held) {
-        find_held(out, found, rows, key);
+    *found = rows->held && find_held(out, rows, key);
+    if (rows->held)
         return PDR_OK;
-    }
-    rc = read_again(rows, none, key, &why);
+    rc = read_page(rows, &moved, none, key, &why);
     if (rc == PDR_ENOTFOUND)
         return PDR_OK; /* its head is checked by the next row that is read */
-    if (rc != PDR_OK) {
-        if (err != NULL)
-            *err = why;
-        return rc;
-    }
+    if (rc != PDR_OK)
+        return pdr__err_pass(err, &why);
     *out = row_at(rows, rows->pages[0], 0);
     *found = true;
     return PDR_OK;
@@ -252,48 +204,40 @@ void pdr__held_begin(struct pdr__held *rows)
 {
     rows->next_page = 0;
     rows->next_row = 0;
-    rows->walk_ended = rows->held && rows->page_count == 0;
     if (!rows->held)
         drop_pages(rows);
-}
-
-/* Go to the page that holds the next row, if there is one. */
-static pdr_rc turn_page(struct pdr__held *rows, pdr_err *err)
-{
-    const pdr_str none = {NULL, 0};
-    pdr_page *last = NULL;
-
-    if (rows->held) {
-        rows->next_page++;
-        rows->next_row = 0;
-        rows->walk_ended = rows->next_page == rows->page_count;
-        return PDR_OK;
-    }
-    if (rows->page_count > 0) {
-        last = rows->pages[0];
-        rows->walk_ended = last->next.ptr == NULL;
-    }
-    rows->next_row = 0;
-    if (rows->walk_ended)
-        return PDR_OK;
-    return read_again(rows, last != NULL ? last->next : none, none, err);
 }
 
 pdr_rc pdr__held_next(struct pdr__pair *out, bool *found,
                       struct pdr__held *rows, pdr_err *err)
 {
+    pdr_str after = {NULL, 0};
+    const pdr_str none = {NULL, 0};
+    bool moved = false;
     pdr_rc rc = PDR_OK;
 
     *found = false;
-    while (rc == PDR_OK && !rows->walk_ended) {
-        if (rows->page_count > rows->next_page &&
-            rows->next_row < rows->pages[rows->next_page]->count) {
-            *out = row_at(rows, rows->pages[rows->next_page], rows->next_row);
-            rows->next_row++;
-            *found = true;
-            return PDR_OK;
+    for (;;) {
+        if (rows->next_page < rows->page_count) {
+            const pdr_page *page = rows->pages[rows->next_page];
+
+            if (rows->next_row < page->count) {
+                *out = row_at(rows, page, rows->next_row++);
+                *found = true;
+                return PDR_OK;
+            }
+            after = page->next;
+            if (after.ptr == NULL)
+                return PDR_OK;
+        } else if (rows->held) {
+            return PDR_OK; /* there was no row at all */
         }
-        rc = turn_page(rows, err);
+        rows->next_row = 0;
+        if (rows->held)
+            rows->next_page++;
+        else
+            PDR_TRY(read_page(rows, &moved, after, none, err));
     }
+done:
     return rc;
 }
