@@ -71,33 +71,30 @@ struct place {
 
 /* --- ids ----------------------------------------------------------------- */
 
-/* What tells ids of calls from those of requests; Python uses one text for
+/* The call with this id that waits, if there is one; the key stays in `key`.
+ * `kind` tells ids of calls from those of requests: Python uses one text for
  * both. */
-static pdr_rc make_key(struct place *at, char kind, const pdr_value *id)
+static pdr_rc find_call(struct open_call **out, struct place *at, char kind,
+                        const pdr_value *id)
 {
     struct pdr__calls *calls = at->calls;
     pdr_str text = PDR_LIT("");
+    void *found = NULL;
     pdr_rc rc = PDR_OK;
 
     pdr_buf_clear(&calls->key);
     if (id != NULL)
-        rc = pdr__value_name_bytes(&text, id, &calls->scratch, at->err);
-    if (rc == PDR_OK)
-        rc = pdr_buf_append(&calls->key, pdr_str_n(&kind, 1), at->err);
-    if (rc == PDR_OK)
-        rc = pdr_buf_append(&calls->key, text, at->err);
+        PDR_TRY(pdr__value_name_bytes(&text, id, &calls->scratch, at->err));
+    PDR_TRY(pdr_buf_append(&calls->key, pdr_str_n(&kind, 1), at->err));
+    PDR_TRY(pdr_buf_append(&calls->key, text, at->err));
+    if (pdr__map_get(&found, &calls->open, pdr_buf_str(&calls->key)))
+        *out = found;
+done:
     return rc;
 }
 
-static struct open_call *find_open(const struct pdr__calls *calls)
-{
-    void *found = NULL;
-
-    return pdr__map_get(&found, &calls->open, pdr_buf_str(&calls->key)) ? found
-                                                                        : NULL;
-}
-
-static void forget(struct pdr__calls *calls, struct open_call *call)
+/* The call that find_call() found waits no more. */
+static void drop_call(struct pdr__calls *calls, struct open_call *call)
 {
     if (call->turn < calls->limit)
         calls->waiting--;
@@ -105,12 +102,22 @@ static void forget(struct pdr__calls *calls, struct open_call *call)
     pdr__free(call);
 }
 
-static pdr_rc remember(struct place *at)
+/* `again`: one with this id in this message is another one. */
+static pdr_rc open_call(struct place *at, char kind, const pdr_value *id,
+                        bool again)
 {
     struct pdr__calls *calls = at->calls;
     struct open_call *call = NULL;
-    pdr_rc rc = PDR_OK;
+    pdr_rc rc = find_call(&call, at, kind, id);
 
+    if (rc != PDR_OK)
+        return rc;
+    if (call != NULL && call->seq == at->seq && call->message == at->message) {
+        call->count += again;
+        return PDR_OK;
+    }
+    if (call != NULL)
+        drop_call(calls, call); /* it stays alone */
     if (at->turn >= calls->limit)
         return PDR_OK;
     call = pdr__alloc(sizeof(*call));
@@ -126,68 +133,31 @@ static pdr_rc remember(struct place *at)
     return rc;
 }
 
-/* `again`: one with this id in this message is another one. */
-static pdr_rc open_call(struct place *at, char kind, const pdr_value *id,
-                        bool again)
-{
-    pdr_rc rc = make_key(at, kind, id);
-    struct open_call *call = NULL;
-
-    if (rc != PDR_OK)
-        return rc;
-    call = find_open(at->calls);
-    if (call != NULL && call->seq == at->seq && call->message == at->message) {
-        call->count += again;
-        return PDR_OK;
-    }
-    if (call != NULL)
-        forget(at->calls, call); /* it stays alone */
-    return remember(at);
-}
-
 static pdr_rc close_call(struct place *at, char kind, const pdr_value *id)
 {
-    pdr_rc rc = make_key(at, kind, id);
     struct open_call *call = NULL;
+    pdr_rc rc = find_call(&call, at, kind, id);
 
     if (rc != PDR_OK)
         return rc;
-    call = find_open(at->calls);
     at->has_orphan |= kind == 'c' && (call == NULL || call->is_gone);
     if (call == NULL)
         return PDR_OK;
     if (call->turn < at->back)
         at->back = call->turn;
     if (!at->calls->keeps_answered && --call->count == 0)
-        forget(at->calls, call);
+        drop_call(at->calls, call);
     return PDR_OK;
 }
 
 /* --- contents ------------------------------------------------------------ */
 
-static enum role role_of(const pdr_value *content, pdr_shape shape)
-{
-    size_t kind = (size_t)pdr_content_kind_of(content, shape);
-
-    return kind < PDR_COUNT(roles) ? (enum role)roles[kind] : NOTHING;
-}
-
-/* The call that somebody is asked to approve. */
-static pdr_rc open_inner_call(struct place *at, const pdr_value *request,
-                              pdr_shape shape)
-{
-    const pdr_value *call =
-        pdr_content_get(request, shape, PDR_FIELD_TOOL_CALL);
-    const char *name = shape == PDR_SHAPE_PYTHON ? "call_id" : "callId";
-    const pdr_value *id = pdr__find_member_of(call, name, shape, PDR_STRING);
-
-    return id == NULL ? PDR_OK : open_call(at, 'c', id, false);
-}
-
 static pdr_rc take_item(bool *taken, struct place *at, const pdr_value *content,
                         pdr_shape shape)
 {
-    enum role role = role_of(content, shape);
+    const char *inner_id = shape == PDR_SHAPE_PYTHON ? "call_id" : "callId";
+    size_t kind = (size_t)pdr_content_kind_of(content, shape);
+    enum role role = kind < PDR_COUNT(roles) ? (enum role)roles[kind] : NOTHING;
     const pdr_value *call = pdr_content_get(content, shape, PDR_FIELD_CALL_ID);
     const pdr_value *request =
         pdr_content_get(content, shape, PDR_FIELD_REQUEST_ID);
@@ -201,9 +171,12 @@ static pdr_rc take_item(bool *taken, struct place *at, const pdr_value *content,
         return open_call(at, 'c', call, true);
     case RESULT:
         return close_call(at, 'c', call);
-    case REQUEST:
+    case REQUEST: /* and the call that somebody is asked to approve */
         rc = open_call(at, 'r', request, true);
-        return rc == PDR_OK ? open_inner_call(at, content, shape) : rc;
+        call = pdr_content_get(content, shape, PDR_FIELD_TOOL_CALL);
+        call = pdr__find_member_of(call, inner_id, shape, PDR_STRING);
+        return rc != PDR_OK || call == NULL ? rc
+                                            : open_call(at, 'c', call, false);
     case RESPONSE:
         return close_call(at, 'r', request);
     }
@@ -213,7 +186,7 @@ static pdr_rc take_item(bool *taken, struct place *at, const pdr_value *content,
 /* The item inside a content that this shape has no kind for: a state document
  * has it in `content`, where a repair may have put a member "item" around it,
  * the others in their properties (docs/formats/contents.md). */
-static const pdr_value *wrapped(const pdr_value *content, pdr_shape shape)
+static const pdr_value *wrapped_item(const pdr_value *content, pdr_shape shape)
 {
     const pdr_value *inner = NULL, *item = NULL;
 
@@ -226,24 +199,6 @@ static const pdr_value *wrapped(const pdr_value *content, pdr_shape shape)
     return pdr_value_get_c(pdr_value_get_c(inner, "perdure"), "content");
 }
 
-static pdr_rc take_content(struct place *at, const pdr_value *content,
-                           pdr_shape shape)
-{
-    bool taken = false;
-    pdr_rc rc = take_item(&taken, at, content, shape);
-    const pdr_value *inner = NULL;
-
-    if (rc != PDR_OK || taken)
-        return rc;
-    inner = wrapped(content, shape);
-    if (inner == NULL)
-        return PDR_OK;
-    rc = take_item(&taken, at, inner, PDR_SHAPE_DOTNET);
-    if (rc == PDR_OK && !taken)
-        rc = take_item(&taken, at, inner, PDR_SHAPE_PYTHON);
-    return rc;
-}
-
 static pdr_rc take_message(struct place *at, const pdr_value *message,
                            pdr_shape shape)
 {
@@ -251,8 +206,20 @@ static pdr_rc take_message(struct place *at, const pdr_value *message,
     pdr_rc rc = PDR_OK;
 
     pdr_iter_init(&it, pdr_message_contents(message, shape));
-    while (rc == PDR_OK && pdr_iter_next(&it))
-        rc = take_content(at, it.value, shape);
+    while (pdr_iter_next(&it)) {
+        const pdr_value *inner = NULL;
+        bool taken = false;
+
+        PDR_TRY(take_item(&taken, at, it.value, shape));
+        if (!taken)
+            inner = wrapped_item(it.value, shape);
+        if (inner == NULL)
+            continue;
+        PDR_TRY(take_item(&taken, at, inner, PDR_SHAPE_DOTNET));
+        if (!taken)
+            PDR_TRY(take_item(&taken, at, inner, PDR_SHAPE_PYTHON));
+    }
+done:
     return rc;
 }
 
@@ -287,11 +254,8 @@ pdr_rc pdr__row_body(pdr_value **out, const pdr_entry *row, pdr_err *err)
         row->kind != PDR_ROW_MESSAGE)
         return PDR_OK;
     rc = pdr_json_read_borrowed(out, row->body, &opts, &own);
-    if (rc == PDR_EINVALID)
-        return PDR_OK;
-    if (rc != PDR_OK && err != NULL)
-        *err = own;
-    return rc;
+    return rc == PDR_OK || rc == PDR_EINVALID ? PDR_OK
+                                              : pdr__err_pass(err, &own);
 }
 
 pdr_rc pdr__calls_read(uint64_t *back, struct pdr__calls *calls,
@@ -299,20 +263,22 @@ pdr_rc pdr__calls_read(uint64_t *back, struct pdr__calls *calls,
                        uint64_t turn, pdr_err *err)
 {
     struct place at = {calls, turn, row->seq, 0, PDR_NO_TURN, false, err};
-    pdr_shape shape = pdr__shape_of_row(row);
+    pdr_shape shape = pdr__shape_of_row(row->shape);
     /* Only the state shape has a list of messages in an entry. */
     bool alone = row->kind == PDR_ROW_MESSAGE || row->shape != PDR_ROW_STATE;
-    pdr_rc rc = alone ? take_message(&at, body, shape) : PDR_OK;
     pdr_iter it;
+    pdr_rc rc = PDR_OK;
 
     *back = PDR_NO_TURN;
+    if (alone)
+        PDR_TRY(take_message(&at, body, shape));
     pdr_iter_init(&it, alone ? NULL : pdr_entry_messages(body));
-    while (rc == PDR_OK && pdr_iter_next(&it)) {
+    while (pdr_iter_next(&it)) {
         at.message = it.index;
-        rc = take_message(&at, it.value, shape);
+        PDR_TRY(take_message(&at, it.value, shape));
     }
-    if (rc == PDR_OK)
-        *back = at.back;
+    *back = at.back;
+done:
     return rc;
 }
 

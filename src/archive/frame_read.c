@@ -36,7 +36,7 @@ struct reader {
     pdr_buf scratch; /* for texts with escapes */
 };
 
-static pdr_rc bad(const pdr_value *at, const char *what, pdr_err *err)
+static pdr_rc fail_at(const pdr_value *at, const char *what, pdr_err *err)
 {
     return PDR_FAIL_AT(err, (size_t)pdr_value_offset(at), BAD_FRAME,
                        "the frame of the session cannot be used: at byte %lld "
@@ -51,23 +51,19 @@ static pdr_rc read_text(struct reader *r, pdr_str *out, const pdr_value *value,
                         pdr_err *err)
 {
     char *copy = NULL;
-    pdr_str text = {NULL, 0};
     pdr_rc rc = PDR_OK;
 
     if (pdr_value_kind(value) != PDR_STRING ||
         pdr_value_has_lone_surrogate(value))
-        return bad(value, "stands something else than a text", err);
-    rc = pdr_value_text(&text, value, &r->scratch, err);
-    if (rc != PDR_OK)
-        return rc;
-    if (text.len == 0)
-        text = PDR_LIT(""); /* there, and not absent */
-    if (text.ptr != r->scratch.ptr) {
-        *out = text;
-        return PDR_OK;
-    }
-    rc = pdr__arena_strndup(&copy, &r->frame->memory, text, err);
-    *out = pdr_str_n(copy, text.len);
+        return fail_at(value, "stands something else than a text", err);
+    PDR_TRY(pdr_value_text(out, value, &r->scratch, err));
+    if (out->len == 0)
+        *out = PDR_LIT(""); /* there, and not absent */
+    if (out->ptr != r->scratch.ptr)
+        goto done;
+    PDR_TRY(pdr__arena_strndup(&copy, &r->frame->memory, *out, err));
+    out->ptr = copy;
+done:
     return rc;
 }
 
@@ -90,30 +86,20 @@ static bool is_blank(pdr_str text, size_t commas)
     return found == commas;
 }
 
-/* Bytes of the string that a text begins with; 0 if there is none. */
-static size_t string_len(pdr_str text)
-{
-    if (text.len == 0 || text.ptr[0] != '"')
-        return 0;
-    for (size_t i = 1; i < text.len; i++) {
-        if (text.ptr[i] == '"')
-            return i + 1;
-        if ((unsigned char)text.ptr[i] < 0x20u)
-            return 0;
-        if (text.ptr[i] == '\\')
-            i++;
-    }
-    return 0;
-}
-
 /* A name in quotes, a colon, and white space around that? */
 static bool is_name(pdr_str text)
 {
-    size_t i = string_len(text);
+    size_t i = 1;
 
-    if (i == 0)
+    if (text.len == 0 || text.ptr[0] != '"')
         return false;
-    while (i < text.len && is_space(text.ptr[i]))
+    for (; i < text.len && text.ptr[i] != '"'; i++) {
+        if ((unsigned char)text.ptr[i] < 0x20u)
+            return false;
+        if (text.ptr[i] == '\\')
+            i++;
+    }
+    for (i++; i < text.len && is_space(text.ptr[i]);)
         i++;
     return i < text.len && text.ptr[i] == ':' &&
            is_blank(pdr_str_n(text.ptr + i + 1, text.len - i - 1), 0);
@@ -137,19 +123,20 @@ static pdr_rc read_fields(struct reader *r, const pdr_value *object,
     size_t found = 0;
     pdr_rc rc = PDR_OK;
 
-    for (size_t i = 0; rc == PDR_OK && i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         const pdr_value *value = pdr_value_get_c(object, fields[i].name);
 
         *fields[i].to = pdr_str_n(NULL, 0);
         if (value == NULL && !fields[i].optional)
-            return bad(object, "a member is missing", err);
+            return fail_at(object, "a member is missing", err);
         if (value == NULL)
             continue;
         found++;
-        rc = read_text(r, fields[i].to, value, err);
+        PDR_TRY(read_text(r, fields[i].to, value, err));
     }
-    if (rc == PDR_OK && pdr_value_count(object) != found + others)
-        return bad(object, "stands a member that nobody knows", err);
+    if (pdr_value_count(object) != found + others)
+        rc = fail_at(object, "stands a member that nobody knows", err);
+done:
     return rc;
 }
 
@@ -183,66 +170,52 @@ static pdr_rc read_entries(struct reader *r, struct pdr__piece *out,
                            pdr_err *err)
 {
     struct pdr__entries *e = NULL;
-    void *room = NULL;
     pdr_rc rc = PDR_OK;
 
     if (r->frame->entries != NULL || is_outside(r, level))
-        return bad(value, "the entries stand a second time, or outside", err);
-    rc = make_list(&room, r, 1, sizeof(*e), err);
-    if (rc != PDR_OK)
-        return rc;
-    e = room;
+        return fail_at(value, "the entries stand a second time, or outside",
+                       err);
+    PDR_TRY(make_list((void **)&e, r, 1, sizeof(*e), err));
     const struct field fields[] = {{"open", &e->open, false},
                                    {"first", &e->first, false},
                                    {"usual", &e->usual, false},
                                    {"close", &e->close, false},
                                    {"empty", &e->empty, false}};
-    rc = read_fields(r, value, fields, PDR_COUNT(fields), 0, err);
-    if (rc != PDR_OK)
-        return rc;
+    PDR_TRY(read_fields(r, value, fields, PDR_COUNT(fields), 0, err));
     if (!is_blank(e->first, 0) || !is_blank(e->usual, 1))
-        return bad(value, "stands a separator that is none", err);
+        PDR_TRY(fail_at(value, "stands a separator that is none", err));
     out->kind = PDR_PIECE_ENTRIES;
     out->entries = e;
     r->frame->entries = e;
-    return PDR_OK;
-}
-
-static pdr_rc read_ms(int64_t *out, const pdr_value *object, pdr_err *err)
-{
-    const pdr_value *ms = pdr_value_get_c(object, "ms");
-
-    *out = PDR_NEVER;
-    if (ms != NULL && (pdr_value_kind(ms) == PDR_NULL ||
-                       pdr_value_int64(out, ms, NULL) == PDR_OK))
-        return PDR_OK;
-    return bad(object, "stands an expiry without a time", err);
+done:
+    return rc;
 }
 
 static pdr_rc read_expiry(struct reader *r, struct pdr__piece *out,
                           const pdr_value *value, enum level level,
                           pdr_err *err)
 {
+    const pdr_value *ms = pdr_value_get_c(value, "ms");
     struct pdr__expiry *x = NULL;
-    void *room = NULL;
     pdr_rc rc = PDR_OK;
 
     if (r->frame->expiry != NULL || is_outside(r, level))
-        return bad(value, "the expiry stands a second time, or outside", err);
-    rc = make_list(&room, r, 1, sizeof(*x), err);
-    if (rc != PDR_OK)
-        return rc;
-    x = room;
+        return fail_at(value, "the expiry stands a second time, or outside",
+                       err);
+    PDR_TRY(make_list((void **)&x, r, 1, sizeof(*x), err));
     const struct field fields[] = {
         {"text", &x->text, false},   {"open", &x->open, false},
         {"close", &x->close, false}, {"never", &x->never, false},
         {"first", &x->first, true},  {"empty", &x->empty, true}};
-    rc = read_ms(&x->ms, value, err);
-    if (rc == PDR_OK)
-        rc = read_fields(r, value, fields, PDR_COUNT(fields), 1, err);
+    x->ms = PDR_NEVER;
+    if (ms == NULL || (pdr_value_kind(ms) != PDR_NULL &&
+                       pdr_value_int64(&x->ms, ms, NULL) != PDR_OK))
+        PDR_TRY(fail_at(value, "stands an expiry without a time", err));
+    PDR_TRY(read_fields(r, value, fields, PDR_COUNT(fields), 1, err));
     out->kind = PDR_PIECE_EXPIRY;
     out->expiry = x;
     r->frame->expiry = x;
+done:
     return rc;
 }
 
@@ -258,116 +231,76 @@ static pdr_rc read_member(struct reader *r, struct pdr__member *out,
                                    {"after", &out->after, false},
                                    {"key", &out->key, true}};
     void *old = NULL;
-    pdr_rc rc = read_fields(r, value, fields, PDR_COUNT(fields),
-                            pieces != NULL ? 1 : 0, err);
+    pdr_rc rc = PDR_OK;
 
-    if (rc != PDR_OK)
-        return rc;
+    memset(out, 0, sizeof(*out));
+    PDR_TRY(read_fields(r, value, fields, PDR_COUNT(fields),
+                        pieces != NULL ? 1 : 0, err));
     out->has_pieces = pieces != NULL;
     if (!is_blank(out->before, 0) || !is_blank(out->after, 0) ||
         !is_name(out->name))
-        return bad(value, "stands a name that is none", err);
+        return fail_at(value, "stands a name that is none", err);
     if (pieces != NULL)
         return read_pieces(r, &out->pieces, pieces, level, err);
     if (out->key.ptr == NULL)
-        return bad(value, "a member has no value", err);
-    rc = pdr__map_put(&old, named, out->key, out, err);
-    if (rc == PDR_OK && old != NULL)
-        return bad(value, "a row stands a second time", err);
+        return fail_at(value, "a member has no value", err);
+    PDR_TRY(pdr__map_put(&old, named, out->key, out, err));
+    if (old != NULL)
+        rc = fail_at(value, "a row stands a second time", err);
+done:
     return rc;
 }
 
-static pdr_rc read_list(struct reader *r, struct pdr__members *out,
-                        const pdr_value *list, enum level level, pdr_err *err)
-{
-    struct pdr__member *made = NULL;
-    void *room = NULL;
-    pdr_iter it;
-    pdr_rc rc = PDR_OK;
-
-    if (pdr_value_kind(list) != PDR_ARRAY)
-        return bad(list, "the members are no list", err);
-    rc = make_list(&room, r, pdr_value_count(list), sizeof(*made), err);
-    made = room;
-    out->list = made;
-    out->count = pdr_value_count(list);
-    pdr_iter_init(&it, list);
-    while (rc == PDR_OK && pdr_iter_next(&it)) {
-        memset(&made[it.index], 0, sizeof(*made));
-        rc = read_member(r, &made[it.index], it.value, level, err);
-    }
-    return rc;
-}
-
-/* What `of` says: the bag, or the properties outside of the session. */
-static pdr_rc read_of(struct reader *r, enum pdr__piece_kind *out,
-                      const pdr_value *value, enum level level, pdr_err *err)
-{
-    const pdr_value *of = pdr_value_get_c(value, "of");
-    bool bag = pdr_value_text_is(of, PDR_LIT("bag"));
-    const struct pdr__members *before =
-        bag ? r->frame->bag : r->frame->properties;
-
-    if (!bag &&
-        (!pdr_value_text_is(of, PDR_LIT("properties")) || level != IN_DOCUMENT))
-        return bad(value, "stand members of something unknown", err);
-    if (before != NULL || (bag && is_outside(r, level)))
-        return bad(value, "members stand a second time, or outside", err);
-    *out = bag ? PDR_PIECE_BAG : PDR_PIECE_PROPERTIES;
-    return PDR_OK;
-}
-
+/* The bag, or the properties outside of the session: `of` says which. */
 static pdr_rc read_members(struct reader *r, struct pdr__piece *out,
                            const pdr_value *value, enum level level,
                            pdr_err *err)
 {
+    const pdr_value *of = pdr_value_get_c(value, "of");
     const pdr_value *list = pdr_value_get_c(value, "list");
+    bool is_bag = pdr_value_text_is(of, PDR_LIT("bag"));
+    const struct pdr__members **part =
+        is_bag ? &r->frame->bag : &r->frame->properties;
+    struct pdr__member *members = NULL;
     struct pdr__members *m = NULL;
-    void *room = NULL;
-    pdr_rc rc = read_of(r, &out->kind, value, level, err);
+    pdr_iter it;
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK && list == NULL)
-        return bad(value, "the members are missing", err);
-    if (rc == PDR_OK)
-        rc = make_list(&room, r, 1, sizeof(*m), err);
-    if (rc != PDR_OK)
-        return rc;
-    m = room;
+    if (!is_bag &&
+        (!pdr_value_text_is(of, PDR_LIT("properties")) || level != IN_DOCUMENT))
+        return fail_at(value, "stand members of something unknown", err);
+    if (*part != NULL || (is_bag && is_outside(r, level)))
+        return fail_at(value, "members stand a second time, or outside", err);
+    if (list == NULL)
+        return fail_at(value, "the members are missing", err);
+    PDR_TRY(make_list((void **)&m, r, 1, sizeof(*m), err));
     const struct field fields[] = {{"open", &m->open, true},
                                    {"close", &m->close, true},
                                    {"blank", &m->blank, true},
                                    {"empty", &m->empty, true}};
-    rc = read_fields(r, value, fields, PDR_COUNT(fields), 2, err);
-    if (rc == PDR_OK && !is_blank(m->blank, 0))
-        return bad(value, "an empty object has something in it", err);
+    PDR_TRY(read_fields(r, value, fields, PDR_COUNT(fields), 2, err));
+    if (!is_blank(m->blank, 0))
+        return fail_at(value, "an empty object has something in it", err);
+    if (pdr_value_kind(list) != PDR_ARRAY)
+        return fail_at(list, "the members are no list", err);
+    m->count = pdr_value_count(list);
+    PDR_TRY(make_list((void **)&members, r, m->count, sizeof(*members), err));
+    m->list = members;
+    out->kind = is_bag ? PDR_PIECE_BAG : PDR_PIECE_PROPERTIES;
     out->members = m;
-    if (out->kind == PDR_PIECE_BAG)
-        r->frame->bag = m;
-    else
-        r->frame->properties = m;
-    if (rc == PDR_OK)
-        rc =
-            read_list(r, m, list,
-                      out->kind == PDR_PIECE_BAG ? IN_BAG : IN_PROPERTIES, err);
+    *part = m;
+    pdr_iter_init(&it, list);
+    while (pdr_iter_next(&it))
+        PDR_TRY(read_member(r, &members[it.index], it.value,
+                            is_bag ? IN_BAG : IN_PROPERTIES, err));
+done:
     return rc;
-}
-
-static pdr_rc read_session(struct reader *r, struct pdr__piece *out,
-                           const pdr_value *value, pdr_err *err)
-{
-    if (r->frame->session != NULL)
-        return bad(value, "the session stands a second time", err);
-    if (r->frame->entries != NULL || r->frame->expiry != NULL ||
-        r->frame->bag != NULL)
-        return bad(value, "the session begins behind parts of it", err);
-    out->kind = PDR_PIECE_SESSION;
-    r->frame->session = out;
-    return read_pieces(r, &out->session, value, IN_SESSION, err);
 }
 
 static pdr_rc read_piece(struct reader *r, struct pdr__piece *out,
                          const pdr_value *value, enum level level, pdr_err *err)
 {
+    const struct pdr__frame *frame = r->frame;
     pdr_iter it;
 
     memset(out, 0, sizeof(*out));
@@ -376,18 +309,25 @@ static pdr_rc read_piece(struct reader *r, struct pdr__piece *out,
     pdr_iter_init(&it, value);
     if (pdr_value_kind(value) != PDR_OBJECT || pdr_value_count(value) != 1 ||
         !pdr_iter_next(&it))
-        return bad(value, "stands no piece", err);
+        return fail_at(value, "stands no piece", err);
     if (pdr_value_text_is(it.name, PDR_LIT("entries")) &&
         level != IN_PROPERTIES)
         return read_entries(r, out, it.value, level, err);
     if (pdr_value_text_is(it.name, PDR_LIT("expiry")) && level < IN_BAG &&
-        r->frame->shape == PDR_ROW_STATE)
+        frame->shape == PDR_ROW_STATE)
         return read_expiry(r, out, it.value, level, err);
     if (pdr_value_text_is(it.name, PDR_LIT("members")) && level < IN_BAG)
         return read_members(r, out, it.value, level, err);
-    if (pdr_value_text_is(it.name, PDR_LIT("session")) && level == IN_DOCUMENT)
-        return read_session(r, out, it.value, err);
-    return bad(value, "stands a piece that is unknown, or unknown there", err);
+    if (!pdr_value_text_is(it.name, PDR_LIT("session")) || level != IN_DOCUMENT)
+        return fail_at(value,
+                       "stands a piece that is unknown, or unknown there", err);
+    if (frame->session != NULL)
+        return fail_at(it.value, "the session stands a second time", err);
+    if (frame->entries != NULL || frame->expiry != NULL || frame->bag != NULL)
+        return fail_at(it.value, "the session begins behind parts of it", err);
+    out->kind = PDR_PIECE_SESSION;
+    r->frame->session = out;
+    return read_pieces(r, &out->session, it.value, IN_SESSION, err);
 }
 
 static pdr_rc read_pieces(struct reader *r, struct pdr__pieces *out,
@@ -395,70 +335,62 @@ static pdr_rc read_pieces(struct reader *r, struct pdr__pieces *out,
                           pdr_err *err)
 {
     struct pdr__piece *made = NULL;
-    void *room = NULL;
     pdr_iter it;
     pdr_rc rc = PDR_OK;
 
     if (pdr_value_kind(value) != PDR_ARRAY)
-        return bad(value, "the pieces are no list", err);
-    rc = make_list(&room, r, pdr_value_count(value), sizeof(*made), err);
-    made = room;
+        return fail_at(value, "the pieces are no list", err);
+    PDR_TRY(make_list((void **)&made, r, pdr_value_count(value), sizeof(*made),
+                      err));
     out->list = made;
     out->count = pdr_value_count(value);
     pdr_iter_init(&it, value);
-    while (rc == PDR_OK && pdr_iter_next(&it))
-        rc = read_piece(r, &made[it.index], it.value, level, err);
+    while (pdr_iter_next(&it))
+        PDR_TRY(read_piece(r, &made[it.index], it.value, level, err));
+done:
     return rc;
 }
 
 /* --- the frame ------------------------------------------------------------
  */
 
-static bool read_shape(pdr_row_shape *out, const pdr_value *value)
-{
-    static const struct {
-        const char *word;
-        pdr_row_shape shape;
-    } shapes[] = {{"state", PDR_ROW_STATE},
-                  {"dotnet", PDR_ROW_DOTNET},
-                  {"python", PDR_ROW_PYTHON}};
-
-    for (size_t i = 0; i < PDR_COUNT(shapes); i++) {
-        *out = shapes[i].shape;
-        if (pdr_value_text_is(value, pdr_str_c(shapes[i].word)))
-            return true;
-    }
-    return false;
-}
-
 static pdr_rc read_root(struct reader *r, const pdr_value *root, pdr_err *err)
 {
+    static const pdr_str shapes[] = {[PDR_ROW_STATE] = {"state", 5},
+                                     [PDR_ROW_DOTNET] = {"dotnet", 6},
+                                     [PDR_ROW_PYTHON] = {"python", 6}};
     const pdr_value *version = pdr_value_get_c(root, "frame");
+    const pdr_value *shape = pdr_value_get_c(root, "shape");
     const pdr_value *pieces = pdr_value_get_c(root, "pieces");
     struct pdr__frame *frame = r->frame;
+    size_t kind = 0;
     int64_t number = 0;
     pdr_rc rc = PDR_OK;
 
     if (version == NULL || pdr_value_int64(&number, version, NULL) != PDR_OK)
-        return bad(root, "stands no version", err);
+        return fail_at(root, "stands no version", err);
     if (number != 1)
-        return bad(version,
-                   "stands a version that is not 1: a newer library may know "
-                   "it",
-                   err);
-    if (!read_shape(&frame->shape, pdr_value_get_c(root, "shape")))
-        return bad(root, "the shape of the entries is missing or unknown", err);
+        return fail_at(
+            version,
+            "stands a version that is not 1: a newer library may know "
+            "it",
+            err);
+    while (kind < PDR_COUNT(shapes) && !pdr_value_text_is(shape, shapes[kind]))
+        kind++;
+    if (kind == PDR_COUNT(shapes))
+        return fail_at(root, "the shape of the entries is missing or unknown",
+                       err);
+    frame->shape = (pdr_row_shape)kind;
     if (pieces == NULL || pdr_value_count(root) != 3)
-        return bad(root, "pieces are missing, or there is more", err);
-    rc = read_pieces(r, &frame->pieces, pieces, IN_DOCUMENT, err);
-    if (rc != PDR_OK)
-        return rc;
+        return fail_at(root, "pieces are missing, or there is more", err);
+    PDR_TRY(read_pieces(r, &frame->pieces, pieces, IN_DOCUMENT, err));
     if (frame->entries == NULL)
-        return bad(pieces, "the entries are missing", err);
+        return fail_at(pieces, "the entries are missing", err);
     if ((frame->session != NULL) != (frame->properties != NULL))
-        return bad(pieces, "is a wrapper without its session or properties",
-                   err);
-    return PDR_OK;
+        return fail_at(pieces, "is a wrapper without its session or properties",
+                       err);
+done:
+    return rc;
 }
 
 pdr_rc pdr__frame_read(struct pdr__frame *out, pdr_str text, pdr_err *err)

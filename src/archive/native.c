@@ -60,12 +60,13 @@ pdr_rc pdr__bundle_open(pdr_buf *out, const pdr_head *head, pdr_err *err)
 {
     const pdr_str none = {NULL, 0};
     pdr_str id = head->ref.id;
-    pdr_rc rc = pdr__is_durable_id(id)
-                    ? put_mark(out, PDR_LIT("durable"), none, err)
-                    : put_mark(out, none, id, err);
+    bool durable = pdr__is_durable_id(id);
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK)
-        rc = pdr_buf_append(out, PDR_LIT(",\"document\":"), err);
+    PDR_TRY(put_mark(out, durable ? PDR_LIT("durable") : none,
+                     durable ? none : id, err));
+    PDR_TRY(pdr_buf_append(out, PDR_LIT(",\"document\":"), err));
+done:
     return rc;
 }
 
@@ -92,37 +93,34 @@ bool pdr__kind_is_known(pdr_str kind)
     return false;
 }
 
-static pdr_rc put_native(pdr_buf *out, const pdr_head *head, pdr_err *err)
-{
-    char shown[PDR_SHOWN];
-    pdr_rc rc = PDR_OK;
-
-    if (!pdr__kind_is_known(head->kind))
-        return PDR_FAIL(err, CANNOT_EXPORT,
-                        "the session is of the kind '%s', which no document "
-                        "has: make it again with one as client",
-                        pdr__shown(shown, head->kind));
-    rc = put_mark(out, head->kind, head->ref.id, err);
-    if (rc == PDR_OK)
-        rc = pdr_buf_append(out, PDR_LIT("},\"stateBag\":"), err);
-    return rc;
-}
-
-static pdr_rc put_state(pdr_buf *out, const pdr_head *head, pdr_err *err)
+/* The text before the entries, or before the bag that holds them. */
+static pdr_rc put_front(pdr_buf *out, const pdr_head *head, bool durable,
+                        pdr_err *err)
 {
     pdr_str version = head->schema_version.ptr != NULL
                           ? head->schema_version
                           : PDR_LIT(PDR_STATE_VERSION);
     pdr_schema_version read;
     char shown[PDR_SHOWN];
+    pdr_rc rc = PDR_OK;
 
-    if (pdr_schema_version_read(&read, version, NULL) != PDR_OK)
+    if (durable && pdr_schema_version_read(&read, version, NULL) != PDR_OK)
         return PDR_FAIL(err, CANNOT_EXPORT,
                         "the session says that its schema version is '%s', "
                         "which is none: make it again with one as %s",
                         pdr__shown(shown, version), PDR_STATE_VERSION);
-    return put_string(out, "{\"schemaVersion\":", version,
-                      ",\"data\":{\"conversationHistory\":", err);
+    if (durable)
+        return put_string(out, "{\"schemaVersion\":", version,
+                          ",\"data\":{\"conversationHistory\":", err);
+    if (!pdr__kind_is_known(head->kind))
+        return PDR_FAIL(err, CANNOT_EXPORT,
+                        "the session is of the kind '%s', which no document "
+                        "has: make it again with one as client",
+                        pdr__shown(shown, head->kind));
+    PDR_TRY(put_mark(out, head->kind, head->ref.id, err));
+    PDR_TRY(pdr_buf_append(out, PDR_LIT("},\"stateBag\":"), err));
+done:
+    return rc;
 }
 
 /* --- pieces ---------------------------------------------------------------
@@ -134,15 +132,13 @@ static const struct pdr__entries plain_entries = {
 static const struct pdr__entries slot_entries = {
     {"{\"messages\":[", 13}, {"", 0}, {",", 1}, {"]}", 2}, {"", 0}};
 
-/* It stands behind the entries, if there is one. */
+/* It comes after the entries, if there is one. */
 static const struct pdr__expiry plain_expiry = {
     PDR_NEVER, {"", 0},  {",\"expirationTimeUtc\":", 21}, {"", 0}, {"", 0},
     {NULL, 0}, {NULL, 0}};
 
 static const struct pdr__piece slot_piece = {
     PDR_PIECE_ENTRIES, {NULL, 0}, &slot_entries, NULL, NULL, {NULL, 0}};
-static const struct pdr__piece expiry_piece = {
-    PDR_PIECE_EXPIRY, {NULL, 0}, NULL, &plain_expiry, NULL, {NULL, 0}};
 static const struct pdr__member history_member = {
     {"", 0}, {"\"InMemoryChatHistoryProvider\":", 30},
     {"", 0}, {NULL, 0},
@@ -150,65 +146,39 @@ static const struct pdr__member history_member = {
 static const struct pdr__members native_bag = {
     {"", 0}, {"", 0}, {"", 0}, {NULL, 0}, &history_member, 1};
 
-/* A text piece with a copy of the text. */
-static pdr_rc keep_text(struct pdr__piece *out, struct pdr__frame *frame,
-                        const pdr_buf *text, pdr_err *err)
-{
-    char *copy = NULL;
-    pdr_rc rc =
-        pdr__arena_strndup(&copy, &frame->memory, pdr_buf_str(text), err);
-
-    memset(out, 0, sizeof(*out));
-    out->kind = PDR_PIECE_TEXT;
-    out->text = pdr_str_n(copy, text->len);
-    return rc;
-}
-
-/* What stands in the middle: the entries, or the bag that holds them. */
-static void set_middle(struct pdr__frame *out, struct pdr__piece *piece,
-                       bool durable)
-{
-    memset(piece, 0, sizeof(*piece));
-    if (durable) {
-        out->shape = PDR_ROW_STATE;
-        out->entries = &plain_entries;
-        piece->kind = PDR_PIECE_ENTRIES;
-        piece->entries = out->entries;
-        return;
-    }
-    out->shape = PDR_ROW_DOTNET;
-    out->entries = &slot_entries;
-    out->bag = &native_bag;
-    piece->kind = PDR_PIECE_BAG;
-    piece->members = out->bag;
-}
-
 pdr_rc pdr__frame_native(struct pdr__frame *out, const pdr_head *head,
                          pdr_err *err)
 {
     bool durable = pdr_str_equal(head->kind, PDR_LIT("durable"));
     pdr_buf text = PDR_BUF_INIT(PDR_MAX_ROW_BYTES);
     struct pdr__piece *list = NULL;
-    size_t count = 2;
-    void *room = NULL;
-    pdr_rc rc = pdr__arena_alloc(&room, &out->memory, 4 * sizeof(*list), err);
+    size_t count = 0;
+    char *front = NULL;
+    pdr_rc rc = PDR_OK;
 
-    if (rc != PDR_OK)
-        return rc;
-    list = room;
-    rc = durable ? put_state(&text, head, err) : put_native(&text, head, err);
-    if (rc == PDR_OK)
-        rc = keep_text(&list[0], out, &text, err);
-    set_middle(out, &list[1], durable);
-    if (durable)
-        list[count++] = expiry_piece;
-    pdr_buf_clear(&text);
-    if (rc == PDR_OK)
-        rc = pdr_buf_append(&text, durable ? PDR_LIT("}}") : PDR_LIT("}"), err);
-    if (rc == PDR_OK)
-        rc = keep_text(&list[count++], out, &text, err);
+    PDR_TRY(
+        pdr__arena_alloc((void **)&list, &out->memory, 4 * sizeof(*list), err));
+    PDR_TRY(put_front(&text, head, durable, err));
+    PDR_TRY(pdr__arena_strndup(&front, &out->memory, pdr_buf_str(&text), err));
+    out->shape = durable ? PDR_ROW_STATE : PDR_ROW_DOTNET;
+    out->entries = durable ? &plain_entries : &slot_entries;
+    out->bag = durable ? NULL : &native_bag;
+    list[count++] = (struct pdr__piece){.kind = PDR_PIECE_TEXT,
+                                        .text = pdr_str_n(front, text.len)};
+    if (durable) {
+        list[count++] = (struct pdr__piece){.kind = PDR_PIECE_ENTRIES,
+                                            .entries = out->entries};
+        list[count++] = (struct pdr__piece){.kind = PDR_PIECE_EXPIRY,
+                                            .expiry = &plain_expiry};
+    } else {
+        list[count++] =
+            (struct pdr__piece){.kind = PDR_PIECE_BAG, .members = out->bag};
+    }
+    list[count++] = (struct pdr__piece){
+        .kind = PDR_PIECE_TEXT, .text = durable ? PDR_LIT("}}") : PDR_LIT("}")};
     out->pieces.list = list;
     out->pieces.count = count;
+done:
     pdr_buf_dispose(&text);
     return rc;
 }

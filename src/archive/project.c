@@ -18,15 +18,10 @@
 #include <perdure/json.h>
 
 #include "doc.h"
+#include "retain.h"
 
-static pdr_shape shape_of(pdr_row_shape shape)
-{
-    if (shape == PDR_ROW_PYTHON)
-        return PDR_SHAPE_PYTHON;
-    return shape == PDR_ROW_DOTNET ? PDR_SHAPE_DOTNET : PDR_SHAPE_STATE;
-}
-
-static pdr_rc refuse(const pdr_entry *entry, const char *what, pdr_err *err)
+static pdr_rc refuse_entry(const pdr_entry *entry, const char *what,
+                           pdr_err *err)
 {
     return PDR_FAIL(err, CANNOT_EXPORT, "entry %" PRIu64 " %s", entry->seq,
                     what);
@@ -43,39 +38,18 @@ static pdr_rc give_message(const pdr_entry *entry, const pdr_value *message,
     pdr_value *made = NULL;
     pdr_rc rc = PDR_OK;
 
-    PDR_TRY(pdr_message_convert(&made, message, shape_of(entry->shape),
-                                shape_of(to->shape), err));
+    PDR_TRY(pdr_message_convert(&made, message, pdr__shape_of_row(entry->shape),
+                                pdr__shape_of_row(to->shape), err));
     if (pdr__levels(made) > PDR_DEFAULT_DEPTH - above)
-        PDR_TRY(
-            PDR_FAIL(err, TOO_DEEP,
-                     "entry %" PRIu64
-                     " has a message that would stand too deep in the document",
-                     entry->seq));
+        PDR_TRY(PDR_FAIL(err, TOO_DEEP,
+                         "entry %" PRIu64 " has a message that would stand "
+                         "too deep in the document",
+                         entry->seq));
     PDR_TRY(pdr_json_write(&text, made, NULL, err));
     PDR_TRY(fn(pdr_buf_str(&text), err, arg));
 done:
     pdr_value_free(made);
     pdr_buf_dispose(&text);
-    return rc;
-}
-
-/* Every message of a request or response. */
-static pdr_rc give_messages(const pdr_entry *entry, const pdr_value *body,
-                            const struct pdr__frame *to, pdr_err *err,
-                            pdr__message_fn fn, void *arg)
-{
-    const pdr_value *messages = pdr_value_get_c(body, "messages");
-    pdr_iter it;
-    pdr_rc rc = PDR_OK;
-
-    if (!pdr__is_nothing(messages) && pdr_value_kind(messages) != PDR_ARRAY)
-        return refuse(entry,
-                      "has messages that are no list, which no history can "
-                      "hold: remove it by retention",
-                      err);
-    pdr_iter_init(&it, messages);
-    while (rc == PDR_OK && pdr_iter_next(&it))
-        rc = give_message(entry, it.value, to, err, fn, arg);
     return rc;
 }
 
@@ -97,33 +71,50 @@ bool pdr__entry_fits(const pdr_entry *entry, pdr_row_shape shape)
 pdr_rc pdr__entry_project(const pdr_entry *entry, const struct pdr__frame *to,
                           pdr_err *err, pdr__message_fn fn, void *arg)
 {
+    const pdr_value *messages = NULL;
     pdr_value *body = NULL;
+    pdr_iter it;
     pdr_rc rc = PDR_OK;
 
     if (to->shape == PDR_ROW_STATE)
-        return refuse(entry,
-                      "is a message alone, and a state document holds requests "
-                      "and responses only: append it as one of these in the "
-                      "state shape",
-                      err);
+        return refuse_entry(
+            entry,
+            "is a message alone, and a state document holds requests "
+            "and responses only: append it as one of these in the "
+            "state shape",
+            err);
     if (entry->shape > PDR_ROW_PYTHON)
-        return refuse(entry,
-                      "has a shape that only a newer perdure can convert", err);
+        return refuse_entry(
+            entry, "has a shape that only a newer perdure can convert", err);
     if (!has_messages(entry))
-        return refuse(entry,
-                      "is neither a request nor a response, and a history "
-                      "holds messages only: remove it by retention",
-                      err);
+        return refuse_entry(
+            entry,
+            "is neither a request nor a response, and a history "
+            "holds messages only: remove it by retention",
+            err);
     rc = pdr_json_read_borrowed(&body, entry->body, NULL, err);
     if (rc != PDR_OK && rc != PDR_ENOMEM)
-        return refuse(entry,
-                      "is no JSON, so that it cannot be written in the shape "
-                      "of the document: remove it by retention",
-                      err);
-    if (rc == PDR_OK)
-        rc = entry->shape == PDR_ROW_STATE
-                 ? give_messages(entry, body, to, err, fn, arg)
-                 : give_message(entry, body, to, err, fn, arg);
+        return refuse_entry(
+            entry,
+            "is no JSON, so that it cannot be written in the shape "
+            "of the document: remove it by retention",
+            err);
+    if (rc != PDR_OK)
+        return rc;
+    if (entry->shape != PDR_ROW_STATE) {
+        rc = give_message(entry, body, to, err, fn, arg);
+        goto done;
+    }
+    messages = pdr_value_get_c(body, "messages");
+    if (!pdr__is_nothing(messages) && pdr_value_kind(messages) != PDR_ARRAY)
+        PDR_TRY(refuse_entry(entry,
+                             "has messages that are no list, which no history "
+                             "can hold: remove it by retention",
+                             err));
+    pdr_iter_init(&it, messages);
+    while (pdr_iter_next(&it))
+        PDR_TRY(give_message(entry, it.value, to, err, fn, arg));
+done:
     pdr_value_free(body);
     return rc;
 }

@@ -61,11 +61,6 @@ static bool is_meant(const struct purge *p, const pdr_head *head)
            (head->expiry_ms != PDR_NEVER && head->expiry_ms <= opts->now_ms);
 }
 
-static bool is_held(const pdr_head *head, int64_t now_ms)
-{
-    return head->lease.owner.ptr != NULL && head->lease.until_ms > now_ms;
-}
-
 /* --- some sessions -------------------------------------------------------- */
 
 static void hand_over(struct purge *p)
@@ -82,18 +77,12 @@ static void hand_over(struct purge *p)
     pdr_store_commit_all(p->store, batch->requests, batch->count);
 }
 
-/* Did somebody come first? */
-static bool is_spared(const pdr_request *request)
-{
-    return request->rc == PDR_ECONFLICT || request->rc == PDR_EFENCED ||
-           (request->rc == PDR_EBUSY &&
-            strcmp(request->err.reason, "lease_held") == 0);
-}
-
-/* A request was refused. Of a session that is gone there is nothing to say. */
+/* A request was refused: somebody came first, or it failed. Of a session that
+ * is gone there is nothing to say. */
 static void note_refusal(struct purge *p, const pdr_request *request)
 {
-    if (is_spared(request)) {
+    if (request->rc == PDR_ECONFLICT || request->rc == PDR_EFENCED ||
+        pdr__err_is(&request->err, PDR_R_LEASE_HELD)) {
         p->report.spared++;
     } else if (request->rc != PDR_ENOTFOUND && p->rc == PDR_OK) {
         p->rc = request->rc;
@@ -191,17 +180,7 @@ static void remove_batch(struct purge *p)
 
 /* Does work wait that came due since the time that counts? Work moves no time
  * of change. What is due later, a timer, does not count. */
-static bool waits(const struct purge *p, const pdr_page *page)
-{
-    for (size_t i = 0; i < page->count; i++) {
-        if (page->work[i].due_ms >= p->opts->changed_before_ms &&
-            page->work[i].due_ms <= p->opts->now_ms)
-            return true;
-    }
-    return false;
-}
-
-static bool is_waited_for(struct purge *p, const pdr_head *head)
+static bool has_work(struct purge *p, const pdr_head *head)
 {
     pdr_query query = {
         .what = PDR_READ_INBOX, .ref = head->ref, .limit = PDR_MAX_PAGE_ROWS};
@@ -212,40 +191,36 @@ static bool is_waited_for(struct purge *p, const pdr_head *head)
     if (p->opts->changed_before_ms == 0 || head->inbox == 0)
         return false;
     do {
-        rc = pdr_store_read(&page, p->store, &query, &p->err);
+        PDR_TRY(pdr_store_read(&page, p->store, &query, &p->err));
         pdr_page_free(before); /* it had the cursor */
         before = page;
-        if (rc == PDR_OK) {
-            found = waits(p, page);
-            query.after = page->next;
-        }
-    } while (rc == PDR_OK && !found && query.after.ptr != NULL);
-    pdr_page_free(page);
+        for (size_t i = 0; i < page->count; i++)
+            found |= page->work[i].due_ms >= p->opts->changed_before_ms &&
+                     page->work[i].due_ms <= p->opts->now_ms;
+        query.after = page->next;
+    } while (!found && query.after.ptr != NULL);
+done:
+    pdr_page_free(before);
     if (rc != PDR_OK && rc != PDR_ENOTFOUND)
         p->rc = rc;
     return found;
 }
 
-/* One that a dry run would remove. */
-static void name_one(struct purge *p, const pdr_head *head)
-{
-    const pdr_purge_opts *opts = p->opts;
-
-    p->report.removed++;
-    p->report.entries += head->next_seq - head->first_seq;
-    if (opts->fn != NULL)
-        p->rc = opts->fn(opts->arg, head, &p->err);
-}
-
+/* Take a session that is meant into the batch; a dry run names it. */
 static void purge_one(struct purge *p, const pdr_head *head)
 {
-    if (is_held(head, p->opts->now_ms) || is_waited_for(p, head)) {
+    const pdr_purge_opts *opts = p->opts;
+    bool is_held =
+        head->lease.owner.ptr != NULL && head->lease.until_ms > opts->now_ms;
+
+    if (is_held || has_work(p, head)) {
         p->report.spared++;
-    } else if (p->rc != PDR_OK) {
-        return;
-    } else if (p->opts->dry_run) {
-        name_one(p, head);
-    } else {
+    } else if (p->rc == PDR_OK && opts->dry_run) {
+        p->report.removed++;
+        p->report.entries += head->next_seq - head->first_seq;
+        if (opts->fn != NULL)
+            p->rc = opts->fn(opts->arg, head, &p->err);
+    } else if (p->rc == PDR_OK) {
         p->batch.heads[p->batch.count++] = head;
     }
 }
@@ -284,34 +259,22 @@ static void choose_list(struct purge *p)
 
 static pdr_rc purge_all(struct purge *p)
 {
-    pdr_page *page = NULL;
-    pdr_rc rc = pdr_store_read(&page, p->store, &p->query, &p->err);
-
-    while (rc == PDR_OK && page != NULL) {
-        pdr_page *next = NULL;
-
-        p->query.after = page->next;
-        if (page->next.ptr != NULL) /* I3 */
-            rc = pdr_store_read(&next, p->store, &p->query, &p->err);
-        if (rc == PDR_OK)
-            rc = purge_page(p, page);
-        pdr_page_free(page);
-        page = next;
-    }
-    pdr_page_free(page);
-    return rc;
-}
-
-static pdr_rc check_tenant(struct purge *p)
-{
-    const pdr_ref ref = {p->opts->tenant, PDR_LIT("-")};
-    pdr_ref checked;
+    pdr_page *page = NULL, *next = NULL;
     pdr_rc rc = PDR_OK;
 
-    if (ref.tenant.ptr == NULL)
-        return PDR_OK;
-    rc = pdr__ref_check(&checked, &ref, &p->err);
-    p->tenant = ref.tenant;
+    PDR_TRY(pdr_store_read(&page, p->store, &p->query, &p->err));
+    while (page != NULL) {
+        p->query.after = page->next;
+        if (page->next.ptr != NULL) /* I3 */
+            PDR_TRY(pdr_store_read(&next, p->store, &p->query, &p->err));
+        PDR_TRY(purge_page(p, page));
+        pdr_page_free(page);
+        page = next;
+        next = NULL;
+    }
+done:
+    pdr_page_free(next);
+    pdr_page_free(page);
     return rc;
 }
 
@@ -319,6 +282,7 @@ pdr_rc pdr_purge(pdr_purge_report *out, pdr_store *store,
                  const pdr_purge_opts *opts, pdr_err *err)
 {
     struct purge p = {.store = store, .opts = opts, .err = PDR_ERR_INIT};
+    pdr_ref ref = {.id = PDR_LIT("-")};
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(store != NULL && opts != NULL);
@@ -328,12 +292,14 @@ pdr_rc pdr_purge(pdr_purge_report *out, pdr_store *store,
         return PDR_FAIL(err, BAD_RETENTION, "%s",
                         "nothing says which sessions to remove; set "
                         "changed_before_ms or expired");
-    rc = check_tenant(&p);
+    p.tenant = ref.tenant = opts->tenant;
+    if (ref.tenant.ptr != NULL)
+        PDR_TRY(pdr__ref_check(&ref, &ref, &p.err));
     choose_list(&p);
-    if (rc == PDR_OK)
-        rc = purge_all(&p);
-    if (rc != PDR_OK && err != NULL)
-        *err = p.err;
+    PDR_TRY(purge_all(&p));
+done:
+    if (rc != PDR_OK)
+        (void)pdr__err_pass(err, &p.err);
     if (out != NULL)
         *out = p.report;
     return rc;

@@ -87,115 +87,95 @@ static pdr_query entries_from(const struct retention *r, uint64_t from)
                        .from = from};
 }
 
-/* Count turns of a page whose last entry comes first. */
-static pdr_rc count_turns(struct retention *r, uint64_t *turns,
-                          const pdr_page *page)
-{
-    for (size_t i = 0; i < page->count; i++) {
-        const pdr_entry *row = &page->entries[i];
-        pdr_value *body = NULL;
-        pdr_rc rc = PDR_OK;
-
-        if (row->kind == PDR_ROW_MESSAGE)
-            rc = pdr__row_body(&body, row, &r->err);
-        if (rc != PDR_OK)
-            return rc;
-        *turns += pdr__turn_begins(row, body);
-        pdr_value_free(body);
-        if (*turns == r->opts->keep_turns) {
-            r->survey.count_limit = row->seq;
-            return PDR_OK;
-        }
-    }
-    return PDR_OK;
-}
-
 /* From the end backwards: where do the turns begin that stay in any case? */
 static pdr_rc find_count_limit(struct retention *r)
 {
     pdr_query query = entries_from(r, 0);
+    pdr_page *page = NULL;
     uint64_t turns = 0;
-    bool more = true;
-
-    query.backwards = true;
-    while (more) {
-        pdr_page *page = NULL;
-        pdr_rc rc = pdr_store_read(&page, r->store, &query, &r->err);
-
-        if (rc != PDR_OK)
-            return rc;
-        if (is_same(r, &page->head))
-            rc = count_turns(r, &turns, page);
-        more = rc == PDR_OK && !r->stale && r->survey.count_limit == 0 &&
-               page->next.ptr != NULL;
-        if (more)
-            query.from = page->entries[page->count - 1].seq - 1;
-        pdr_page_free(page);
-        if (rc != PDR_OK)
-            return rc;
-    }
-    return PDR_OK;
-}
-
-static pdr_rc survey_page(struct retention *r, const pdr_page *page)
-{
-    struct pdr__survey *survey = &r->survey;
     pdr_rc rc = PDR_OK;
 
-    for (size_t i = 0; i < page->count && rc == PDR_OK; i++) {
-        if (pdr__survey_is_done(survey))
-            return PDR_OK;
-        rc = pdr__survey_add(survey, &page->entries[i], &r->err);
+    query.backwards = true;
+    for (;;) {
+        PDR_TRY(pdr_store_read(&page, r->store, &query, &r->err));
+        if (!is_same(r, &page->head))
+            goto done;
+        for (size_t i = 0; i < page->count; i++) {
+            const pdr_entry *row = &page->entries[i];
+            pdr_value *body = NULL;
+
+            if (row->kind == PDR_ROW_MESSAGE)
+                PDR_TRY(pdr__row_body(&body, row, &r->err));
+            turns += pdr__turn_begins(row, body);
+            pdr_value_free(body);
+            if (turns == r->opts->keep_turns) {
+                r->survey.count_limit = row->seq;
+                goto done;
+            }
+        }
+        if (page->next.ptr == NULL)
+            goto done;
+        query.from = page->entries[page->count - 1].seq - 1;
+        pdr_page_free(page);
+        page = NULL;
     }
-    if (rc == PDR_OK && page->next.ptr == NULL)
-        rc = pdr__survey_end(survey, &r->err);
+done:
+    pdr_page_free(page);
     return rc;
 }
 
-/* We came to where the end was when we looked, and others have appended since.
- * Who appends faster than we read is never caught up with. */
-static pdr_rc count_lap(struct retention *r)
+/* Read a page from where the survey stands, and look at its entries. When
+ * nothing can change what was found, the head is enough. */
+static pdr_rc survey_page(struct retention *r, bool *more)
 {
-    char shown[PDR_SHOWN];
+    struct pdr__survey *survey = &r->survey;
+    bool is_done = r->known && pdr__survey_is_done(survey);
+    pdr_query query = entries_from(r, r->known ? survey->next : 0);
+    pdr_page *page = NULL;
+    pdr_rc rc = PDR_OK;
 
-    if (++r->conflicts < TRIES)
-        return PDR_OK;
-    return PDR_FAIL(&r->err, REVISION_CHANGED,
-                    "session '%s': others append to it faster than it can be "
-                    "read; try again later",
-                    pdr__shown(shown, r->opts->ref.id));
+    if (is_done)
+        query = (pdr_query){.what = PDR_READ_HEAD, .ref = r->opts->ref};
+    *more = false;
+    PDR_TRY(pdr_store_read(&page, r->store, &query, &r->err));
+    if (!is_same(r, &page->head) || is_done)
+        goto done;
+    for (size_t i = 0; i < page->count && !is_done; i++) {
+        PDR_TRY(pdr__survey_add(survey, &page->entries[i], &r->err));
+        is_done = pdr__survey_is_done(survey);
+    }
+    if (!is_done && page->next.ptr == NULL)
+        PDR_TRY(pdr__survey_end(survey, &r->err));
+    *more = page->next.ptr != NULL && !pdr__survey_is_done(survey);
+done:
+    pdr_page_free(page);
+    return rc;
 }
 
 /* Forwards, from where the survey stands, until nothing can change what it
  * found. The revision is that of the last page. */
-static pdr_rc go_on(struct retention *r)
+static pdr_rc survey_forwards(struct retention *r)
 {
     uint64_t end = 0; /* as it was when this lap began */
     bool more = true;
+    char shown[PDR_SHOWN];
+    pdr_rc rc = PDR_OK;
 
     while (more) {
-        pdr_query query = entries_from(r, r->known ? r->survey.next : 0);
-        pdr_page *page = NULL;
-        pdr_rc rc = PDR_OK;
-
-        if (r->known && pdr__survey_is_done(&r->survey))
-            query = (pdr_query){.what = PDR_READ_HEAD, .ref = r->opts->ref};
-        rc = pdr_store_read(&page, r->store, &query, &r->err);
-        if (rc != PDR_OK)
-            return rc;
-        if (is_same(r, &page->head) && query.what == PDR_READ_ENTRIES)
-            rc = survey_page(r, page);
-        more = page->next.ptr != NULL && !r->stale &&
-               !pdr__survey_is_done(&r->survey);
-        pdr_page_free(page);
-        if (rc == PDR_OK && more && end != 0 && r->survey.next >= end)
-            rc = count_lap(r);
-        if (rc != PDR_OK)
-            return rc;
-        if (r->survey.next >= end)
-            end = r->next_seq;
+        PDR_TRY(survey_page(r, &more));
+        if (r->survey.next < end)
+            continue;
+        /* We came to where the end was when we looked, and others have appended
+         * since. Who appends faster than we read is never caught up with. */
+        if (more && end != 0 && ++r->conflicts >= TRIES)
+            return PDR_FAIL(&r->err, REVISION_CHANGED,
+                            "session '%s': others append to it faster than it "
+                            "can be read; try again later",
+                            pdr__shown(shown, r->opts->ref.id));
+        end = r->next_seq;
     }
-    return PDR_OK;
+done:
+    return rc;
 }
 
 /* --- completions --------------------------------------------------------- */
@@ -219,30 +199,23 @@ static void drops_clear(struct drops *drops)
 static pdr_rc add_drop(struct drops *drops, const pdr_completion *row,
                        pdr_err *err)
 {
-    size_t cap = drops->cap == 0 ? 64 : drops->cap * 2;
-    pdr_completion *more = NULL;
     char *id = NULL;
     pdr_rc rc = PDR_OK;
 
     if (drops->count == PDR_MAX_COMMIT_ROWS)
         return PDR_OK; /* I4 */
-    if (drops->count == drops->cap) {
-        more = pdr__realloc(drops->rows, cap * sizeof(*more));
-        if (more == NULL)
-            return pdr__nomem(err);
-        drops->rows = more;
-        drops->cap = cap;
-    }
-    rc = pdr__arena_strndup(&id, &drops->memory, row->correlation_id, err);
-    if (rc == PDR_OK)
-        drops->rows[drops->count++] = (pdr_completion){
-            .correlation_id = pdr_str_n(id, row->correlation_id.len),
-            .at_ms = row->at_ms};
+    PDR_TRY(pdr__grow((void **)&drops->rows, &drops->cap, drops->count + 1,
+                      sizeof(*drops->rows), err));
+    PDR_TRY(pdr__arena_strndup(&id, &drops->memory, row->correlation_id, err));
+    drops->rows[drops->count++] = (pdr_completion){
+        .correlation_id = pdr_str_n(id, row->correlation_id.len),
+        .at_ms = row->at_ms};
+done:
     return rc;
 }
 
 /* Look up the completion of an entry that goes, if nobody did so before. */
-static pdr_rc look_up(struct retention *r, pdr_str id, uint64_t cut)
+static pdr_rc look_up_completion(struct retention *r, pdr_str id, uint64_t cut)
 {
     const pdr_query query = {
         .what = PDR_READ_COMPLETIONS, .ref = r->opts->ref, .key = id};
@@ -251,17 +224,14 @@ static pdr_rc look_up(struct retention *r, pdr_str id, uint64_t cut)
 
     if (id.ptr == NULL || pdr__map_get(NULL, &r->drops.seen, id))
         return PDR_OK;
-    rc = pdr__map_put(NULL, &r->drops.seen, id, NULL, &r->err);
-    if (rc != PDR_OK)
-        return rc;
+    PDR_TRY(pdr__map_put(NULL, &r->drops.seen, id, NULL, &r->err));
     rc = pdr_store_read(&page, r->store, &query, &r->err);
     if (rc == PDR_ENOTFOUND)
         return PDR_OK; /* of a session that is gone the commit tells */
-    if (rc != PDR_OK)
-        return rc;
-    if (page->completions[0].last_seq < cut &&
+    if (rc == PDR_OK && page->completions[0].last_seq < cut &&
         is_old(&page->completions[0], r->opts->now_ms)) /* I3 */
         rc = add_drop(&r->drops, &page->completions[0], &r->err);
+done:
     pdr_page_free(page);
     return rc;
 }
@@ -271,104 +241,90 @@ static pdr_rc look_up(struct retention *r, pdr_str id, uint64_t cut)
 static pdr_rc gather_drops(struct retention *r, uint64_t cut)
 {
     uint64_t from = r->survey.first;
+    pdr_page *page = NULL;
+    pdr_rc rc = PDR_OK;
 
     if (r->drops.cut == cut)
         return PDR_OK;
     drops_clear(&r->drops);
     while (from < cut && r->completions > 0) {
-        pdr_query query = entries_from(r, from);
-        pdr_page *page = NULL;
-        pdr_rc rc = pdr_store_read(&page, r->store, &query, &r->err);
+        const pdr_query query = entries_from(r, from);
 
-        if (rc != PDR_OK)
-            return rc;
+        PDR_TRY(pdr_store_read(&page, r->store, &query, &r->err));
         from = page->count == 0 ? cut : page->entries[page->count - 1].seq + 1;
-        for (size_t i = 0; i < page->count && rc == PDR_OK; i++) {
+        for (size_t i = 0; i < page->count; i++) {
             if (page->entries[i].seq < cut)
-                rc = look_up(r, page->entries[i].correlation_id, cut);
+                PDR_TRY(look_up_completion(r, page->entries[i].correlation_id,
+                                           cut));
         }
         pdr_page_free(page);
-        if (rc != PDR_OK)
-            return rc;
+        page = NULL;
     }
     r->drops.cut = cut;
-    return PDR_OK;
+done:
+    pdr_page_free(page);
+    return rc;
 }
 
 /* --- commits ------------------------------------------------------------- */
 
-static pdr_rc commit(struct retention *r, pdr_committed *out,
-                     const pdr_edit *edit)
+static pdr_rc commit_edit(struct retention *r, pdr_committed *out,
+                          const pdr_edit *edit)
 {
     const pdr_commit_options options = {r->opts->now_ms, r->opts->timeout_ms};
 
     return pdr_store_commit(out, r->store, edit, 1, &options, &r->err);
 }
 
-/* The cut that comes next: as far as one commit goes, or to the end of the one
- * turn that is longer. */
-static size_t next_cut(const struct retention *r)
-{
-    const struct pdr__survey *survey = &r->survey;
-    size_t next = r->done;
-
-    while (next + 1 < survey->count &&
-           survey->cuts[next + 1].seq - survey->first <= PDR_RETAIN_ROWS)
-        next++;
-    return next;
-}
-
 static pdr_rc cut_some(struct retention *r)
 {
-    size_t next = next_cut(r);
-    struct pdr__cut cut = r->survey.cuts[next];
+    const struct pdr__survey *survey = &r->survey;
     pdr_committed done = {0};
     pdr_edit edit = {.ref = r->opts->ref,
                      .revision = r->revision, /* I1 */
-                     .epoch = r->epoch,
-                     .entries_through = cut.seq - 1};
-    pdr_rc rc = gather_drops(r, cut.seq);
+                     .epoch = r->epoch};
+    size_t next = r->done;
+    struct pdr__cut cut;
+    pdr_rc rc = PDR_OK;
 
-    if (rc != PDR_OK)
-        return rc;
+    /* As far as one commit goes, or to the end of the one turn that is
+     * longer. */
+    while (next + 1 < survey->count &&
+           survey->cuts[next + 1].seq - survey->first <= PDR_RETAIN_ROWS)
+        next++;
+    cut = survey->cuts[next];
+    PDR_TRY(gather_drops(r, cut.seq));
+    edit.entries_through = cut.seq - 1;
     edit.drop = r->drops.rows;
     edit.drop_count = r->drops.count;
-    rc = commit(r, &done, &edit);
-    if (rc != PDR_OK)
-        return rc;
+    PDR_TRY(commit_edit(r, &done, &edit));
     r->revision = r->report.revision = done.revision;
-    r->report.entries += cut.seq - r->survey.first;
+    r->report.entries += cut.seq - survey->first;
     r->report.turns = r->turns + cut.turns;
     r->report.completions += edit.drop_count;
     if (r->completions >= edit.drop_count)
         r->completions -= edit.drop_count;
     r->done = next + 1;
     r->conflicts = 0;
-    pdr__survey_forget(&r->survey, cut.seq);
-    return PDR_OK;
+    r->survey.first = cut.seq;
+done:
+    return rc;
 }
 
-/* Somebody wrote first: look at what is new. */
-static pdr_rc follow(struct retention *r, pdr_rc rc)
-{
-    if (rc != PDR_ECONFLICT || ++r->conflicts >= TRIES)
-        return rc;
-    if (strcmp(r->err.reason, "completion_changed") == 0)
-        r->drops.cut = 0;
-    return go_on(r);
-}
-
+/* Where somebody wrote first, look at what is new. */
 static pdr_rc cut_all(struct retention *r)
 {
-    while (r->done < r->survey.count && !r->stale) {
-        pdr_rc rc = cut_some(r);
+    pdr_rc rc = PDR_OK;
 
-        if (rc != PDR_OK)
-            rc = follow(r, rc);
-        if (rc != PDR_OK)
-            return rc;
+    while (rc == PDR_OK && r->done < r->survey.count && !r->stale) {
+        rc = cut_some(r);
+        if (rc != PDR_ECONFLICT || ++r->conflicts >= TRIES)
+            continue;
+        if (pdr__err_is(&r->err, PDR_R_COMPLETION_CHANGED))
+            r->drops.cut = 0;
+        rc = survey_forwards(r);
     }
-    return PDR_OK;
+    return rc;
 }
 
 /* --- completions of entries that went before ------------------------------ */
@@ -389,21 +345,22 @@ static pdr_rc clear_page(struct retention *r, const pdr_page *page)
     pdr_rc rc = PDR_OK;
 
     drops_clear(&r->drops);
-    for (size_t i = 0; i < page->count && rc == PDR_OK; i++) {
+    for (size_t i = 0; i < page->count; i++) {
         const pdr_completion *row = &page->completions[i];
 
         if (is_over(row, &page->head) && is_old(row, r->opts->now_ms))
-            rc = add_drop(&r->drops, row, &r->err);
+            PDR_TRY(add_drop(&r->drops, row, &r->err));
     }
-    if (rc != PDR_OK || r->drops.count == 0)
-        return rc;
+    if (r->drops.count == 0)
+        goto done;
     edit.drop = r->drops.rows;
     edit.drop_count = r->drops.count;
-    rc = commit(r, NULL, &edit);
+    rc = commit_edit(r, NULL, &edit);
     if (rc == PDR_ECONFLICT)
         return PDR_OK; /* somebody else is at it: the next time */
     if (rc == PDR_OK)
         r->report.completions += edit.drop_count;
+done:
     return rc;
 }
 
@@ -419,14 +376,13 @@ static pdr_rc clear_left(struct retention *r)
     if (r->completions <= r->next_seq - r->survey.first)
         return PDR_OK;
     do {
-        rc = pdr_store_read(&page, r->store, &query, &r->err);
+        PDR_TRY(pdr_store_read(&page, r->store, &query, &r->err));
         pdr_page_free(before); /* it had the cursor */
         before = page;
-        if (rc == PDR_OK)
-            rc = clear_page(r, page);
-        if (rc == PDR_OK)
-            query.after = page->next;
-    } while (rc == PDR_OK && query.after.ptr != NULL);
+        PDR_TRY(clear_page(r, page));
+        query.after = page->next;
+    } while (query.after.ptr != NULL);
+done:
     pdr_page_free(before);
     return rc;
 }
@@ -434,7 +390,7 @@ static pdr_rc clear_left(struct retention *r)
 /* --- the whole ----------------------------------------------------------- */
 
 /* One survey, and the commits that it asks for. */
-static pdr_rc run(struct retention *r)
+static pdr_rc retain_once(struct retention *r)
 {
     pdr_rc rc = PDR_OK;
 
@@ -443,12 +399,12 @@ static pdr_rc run(struct retention *r)
     drops_clear(&r->drops);
     r->turns = r->report.turns;
     if (r->opts->keep_turns > 0)
-        rc = find_count_limit(r);
-    if (rc == PDR_OK && !r->stale &&
-        (r->opts->before_ms != 0 || r->survey.count_limit != 0))
-        rc = go_on(r);
-    if (rc == PDR_OK && !r->stale)
-        rc = cut_all(r);
+        PDR_TRY(find_count_limit(r));
+    if (!r->stale && (r->opts->before_ms != 0 || r->survey.count_limit != 0))
+        PDR_TRY(survey_forwards(r));
+    if (!r->stale)
+        PDR_TRY(cut_all(r));
+done:
     r->report.untimed_seq = 0;
     if (r->known && r->survey.untimed >= r->survey.first)
         r->report.untimed_seq = r->survey.untimed;
@@ -457,7 +413,7 @@ static pdr_rc run(struct retention *r)
     return rc;
 }
 
-static pdr_rc run_to_end(struct retention *r)
+static pdr_rc retain_all(struct retention *r)
 {
     char shown[PDR_SHOWN];
     pdr_rc rc = PDR_OK;
@@ -468,10 +424,10 @@ static pdr_rc run_to_end(struct retention *r)
                             "session '%s': others remove its beginning all the "
                             "time; try again later",
                             pdr__shown(shown, r->opts->ref.id));
-        rc = run(r);
-    } while (rc == PDR_OK && r->stale);
-    if (rc == PDR_OK)
-        rc = clear_left(r);
+        PDR_TRY(retain_once(r));
+    } while (r->stale);
+    PDR_TRY(clear_left(r));
+done:
     return rc;
 }
 
@@ -494,7 +450,7 @@ pdr_rc pdr_retain(pdr_retain_report *out, pdr_store *store,
         return PDR_FAIL(err, BAD_RETENTION, "%s",
                         "nothing says what to keep; set keep_turns or "
                         "before_ms");
-    rc = run_to_end(&r);
+    rc = retain_all(&r);
     drops_clear(&r.drops);
     pdr__arena_dispose(&r.drops.memory);
     pdr__free(r.drops.rows);

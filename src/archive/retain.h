@@ -11,11 +11,11 @@
 
 #include "archive.h"
 
-static inline pdr_shape pdr__shape_of_row(const pdr_entry *row)
+static inline pdr_shape pdr__shape_of_row(pdr_row_shape shape)
 {
-    if (row->shape == PDR_ROW_PYTHON)
+    if (shape == PDR_ROW_PYTHON)
         return PDR_SHAPE_PYTHON;
-    return row->shape == PDR_ROW_DOTNET ? PDR_SHAPE_DOTNET : PDR_SHAPE_STATE;
+    return shape == PDR_ROW_DOTNET ? PDR_SHAPE_DOTNET : PDR_SHAPE_STATE;
 }
 
 /* The body of an entry that a model gets to see. NULL, with PDR_OK, for other
@@ -78,7 +78,7 @@ struct pdr__cut {
 
 struct pdr__survey {
     /* The rule. */
-    uint64_t first;       /* entry of the history */
+    uint64_t first;       /* entry of the history; those before are gone */
     uint64_t count_limit; /* by count, turns before this entry go */
     bool by_age;          /* and turns that are all older than `before_ms` */
     int64_t before_ms;
@@ -109,8 +109,6 @@ PDR_MUST_CHECK pdr_rc pdr__survey_add(struct pdr__survey *survey,
 PDR_MUST_CHECK pdr_rc pdr__survey_end(struct pdr__survey *survey, pdr_err *err);
 /* Can no further entry change what it found? */
 bool pdr__survey_is_done(const struct pdr__survey *survey);
-/* The entries before `first` are gone. */
-void pdr__survey_forget(struct pdr__survey *survey, uint64_t first);
 void pdr__survey_dispose(struct pdr__survey *survey);
 
 #endif

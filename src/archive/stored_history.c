@@ -230,7 +230,7 @@ static pdr_rc window_add(struct window *w, struct pdr__calls *calls,
                          const pdr_entry *row, const pdr_value *message,
                          pdr_shape shape, pdr_err *err)
 {
-    pdr_shape from = pdr__shape_of_row(row);
+    pdr_shape from = pdr__shape_of_row(row->shape);
     pdr_stored_message *to = &w->list[w->base.count];
     pdr_value *made = NULL;
     bool has_orphan = false;

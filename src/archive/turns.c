@@ -38,7 +38,7 @@ bool pdr__turn_begins(const pdr_entry *row, const pdr_value *body)
 
     if (row->kind != PDR_ROW_MESSAGE)
         return row->kind == PDR_ROW_REQUEST;
-    role = pdr_message_role(body, pdr__shape_of_row(row));
+    role = pdr_message_role(body, pdr__shape_of_row(row->shape));
     return role != NULL && pdr__is_folded(role, PDR_LIT("user"));
 }
 
@@ -59,25 +59,6 @@ void pdr__survey_dispose(struct pdr__survey *survey)
     pdr__free(survey->cuts);
 }
 
-static pdr_rc push_cut(struct pdr__survey *survey, uint64_t seq, pdr_err *err)
-{
-    size_t cap = survey->cap == 0 ? 64 : survey->cap, bytes = 0;
-    struct pdr__cut *more = NULL;
-
-    if (survey->count == survey->cap) {
-        if ((survey->cap > 0 && !pdr__mul_size(&cap, cap, 2)) ||
-            !pdr__mul_size(&bytes, cap, sizeof(*more)))
-            return pdr__nomem(err);
-        more = pdr__realloc(survey->cuts, bytes);
-        if (more == NULL)
-            return pdr__nomem(err);
-        survey->cuts = more;
-        survey->cap = cap;
-    }
-    survey->cuts[survey->count++] = (struct pdr__cut){seq, survey->turns};
-    return PDR_OK;
-}
-
 static void set_limit(struct pdr__survey *survey, uint64_t limit)
 {
     survey->limit = limit;
@@ -87,13 +68,19 @@ static void set_limit(struct pdr__survey *survey, uint64_t limit)
 /* The turn ended before entry `seq`: does it go? */
 static pdr_rc end_turn(struct pdr__survey *survey, uint64_t seq, pdr_err *err)
 {
+    pdr_rc rc = PDR_OK;
+
     if (!survey->aging && seq > survey->count_limit) {
         set_limit(survey, survey->turn);
         return PDR_OK;
     }
     survey->turns++;
     survey->turn = seq;
-    return push_cut(survey, seq, err);
+    PDR_TRY(pdr__grow((void **)&survey->cuts, &survey->cap, survey->count + 1,
+                      sizeof(*survey->cuts), err));
+    survey->cuts[survey->count++] = (struct pdr__cut){seq, survey->turns};
+done:
+    return rc;
 }
 
 /* Is an entry older than the rule by age says? One without a time is not, or
@@ -125,43 +112,24 @@ static pdr_rc check_age(struct pdr__survey *survey, const pdr_entry *row,
     return rc;
 }
 
+/* Is this entry, `begins` a turn, where nothing goes any more? */
 static pdr_rc find_limit(struct pdr__survey *survey, const pdr_entry *row,
-                         const pdr_value *body, pdr_err *err)
+                         const pdr_value *body, bool begins, pdr_err *err)
 {
-    bool begins = pdr__turn_begins(row, body);
     pdr_rc rc = PDR_OK;
 
     if (row->seq == survey->first)
         survey->aging = survey->by_age;
     if (begins && survey->begun)
-        rc = end_turn(survey, row->seq, err);
+        PDR_TRY(end_turn(survey, row->seq, err));
     survey->begun = survey->begun || begins;
-    if (rc == PDR_OK && survey->aging)
-        rc = check_age(survey, row, body, err);
-    if (rc == PDR_OK && survey->limit == PDR_NO_TURN && !survey->aging &&
+    if (survey->aging)
+        PDR_TRY(check_age(survey, row, body, err));
+    if (survey->limit == PDR_NO_TURN && !survey->aging &&
         survey->turn >= survey->count_limit)
         set_limit(survey, survey->turn);
+done:
     return rc;
-}
-
-/* An entry answers a call of turn `back`, and is not cut off from it. */
-static void take_back(struct pdr__survey *survey, uint64_t back)
-{
-    if (back < survey->first)
-        return; /* that is gone; nobody had answered it then */
-    while (survey->count > 0 && survey->cuts[survey->count - 1].seq > back)
-        survey->count--;
-}
-
-/* An entry came behind what was the last one: if its turn had been taken for
- * over, that stays now, whatever its age (T3). */
-static void look_behind(struct pdr__survey *survey, const pdr_entry *row,
-                        bool begins)
-{
-    if (!begins && survey->at_end && survey->count > 0 &&
-        survey->cuts[survey->count - 1].seq == row->seq)
-        survey->count--;
-    survey->at_end = false;
 }
 
 pdr_rc pdr__survey_add(struct pdr__survey *survey, const pdr_entry *row,
@@ -169,18 +137,28 @@ pdr_rc pdr__survey_add(struct pdr__survey *survey, const pdr_entry *row,
 {
     pdr_value *body = NULL;
     uint64_t back = PDR_NO_TURN;
-    pdr_rc rc = pdr__row_body(&body, row, err);
+    bool begins = false;
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK)
-        look_behind(survey, row, pdr__turn_begins(row, body));
-    if (rc == PDR_OK && survey->limit == PDR_NO_TURN)
-        rc = find_limit(survey, row, body, err);
-    if (rc == PDR_OK)
-        rc = pdr__calls_read(
-            &back, &survey->calls, row, body,
-            survey->limit == PDR_NO_TURN ? survey->turn : survey->limit, err);
-    if (rc == PDR_OK && back != PDR_NO_TURN)
-        take_back(survey, back);
+    PDR_TRY(pdr__row_body(&body, row, err));
+    begins = pdr__turn_begins(row, body);
+    /* It came after what was the last one: if its turn had been taken for
+     * over, that stays now, whatever its age (T3). */
+    if (!begins && survey->at_end && survey->count > 0 &&
+        survey->cuts[survey->count - 1].seq == row->seq)
+        survey->count--;
+    survey->at_end = false;
+    if (survey->limit == PDR_NO_TURN)
+        PDR_TRY(find_limit(survey, row, body, begins, err));
+    PDR_TRY(pdr__calls_read(
+        &back, &survey->calls, row, body,
+        survey->limit == PDR_NO_TURN ? survey->turn : survey->limit, err));
+    /* It answers a call of turn `back`, and is not cut off from it. One that
+     * is gone had not been answered then. */
+    while (back != PDR_NO_TURN && back >= survey->first && survey->count > 0 &&
+           survey->cuts[survey->count - 1].seq > back)
+        survey->count--;
+done:
     survey->next = row->seq + 1;
     pdr_value_free(body);
     return rc;
@@ -194,9 +172,9 @@ pdr_rc pdr__survey_end(struct pdr__survey *survey, pdr_err *err)
         return PDR_OK;
     survey->at_end = survey->aging && survey->next > survey->first;
     if (survey->at_end)
-        rc = end_turn(survey, survey->next, err);
-    if (rc == PDR_OK)
-        set_limit(survey, survey->turn);
+        PDR_TRY(end_turn(survey, survey->next, err));
+    set_limit(survey, survey->turn);
+done:
     return rc;
 }
 
@@ -205,9 +183,4 @@ bool pdr__survey_is_done(const struct pdr__survey *survey)
     return survey->limit != PDR_NO_TURN &&
            (survey->count == 0 ||
             (survey->calls.waiting == 0 && !survey->at_end));
-}
-
-void pdr__survey_forget(struct pdr__survey *survey, uint64_t first)
-{
-    survey->first = first;
 }

@@ -388,7 +388,7 @@ TEST(survey, lets_a_result_come_too_late)
     survey.count_limit = 5;
     for (size_t i = 0; i < 6; i++)
         ASSERT_RC(PDR_OK, pdr__survey_add(&survey, &past.rows[i], NULL));
-    pdr__survey_forget(&survey, 3); /* its call is gone */
+    survey.first = 3; /* its call is gone */
     ASSERT_RC(PDR_OK, pdr__survey_add(&survey, &past.rows[6], NULL));
     ASSERT_SIZE(2, survey.count);
     pdr__survey_dispose(&survey);
