@@ -35,44 +35,33 @@ struct bag {
 
 /* --- opening ------------------------------------------------------------- */
 
-static size_t count_words(const struct bag *b)
-{
-    size_t count = 0;
-
-    while (count < CLI_COUNT(b->words) && b->words[count] != NULL)
-        count++;
-    return count;
-}
-
-static int missing(struct bag *b, const char *name, bool has_value)
-{
-    struct cli_usage bad = {.reason = "missing_argument",
-                            .why = "an argument is missing"};
-
-    snprintf(bad.what, sizeof(bad.what), "%s", name);
-    if (ses_one_needs_id(&b->one))
-        snprintf(bad.hint, sizeof(bad.hint),
-                 "there can be several sessions: write ID KEY [POINTER]%s",
-                 has_value ? " VALUE" : "");
-    return cli_usage_fail(b->one.cli, &bad);
-}
-
 /* Open the place and sort the arguments: how many sessions there are says
  * whether the first one is an id. */
 static int open_bag(struct bag *b, bool change, bool has_value)
 {
+    struct ses_one *o = &b->one;
     const char *lacks = NULL;
-    int status = ses_from_check(b->one.cli, b->one.from, b->words[0]);
+    char hint[100] = "";
+    size_t count = 0;
+    int status = ses_from_check(o->cli, o->from, b->words[0]);
 
     if (status == 0 && !has_value) /* VALUE is read by them */
-        status = ses_limits_check(b->one.cli, b->one.from);
+        status = ses_limits_check(o->cli, o->from);
     if (status == 0)
-        status = ses_one_open(&b->one, change);
+        status = ses_one_open(o, change);
     if (status != 0)
         return status;
-    lacks = ses_words_of(&b->at, b->words, count_words(b), has_value,
-                         ses_one_needs_id(&b->one));
-    return lacks != NULL ? missing(b, lacks, has_value) : 0;
+    while (count < CLI_COUNT(b->words) && b->words[count] != NULL)
+        count++;
+    lacks =
+        ses_words_of(&b->at, b->words, count, has_value, ses_one_needs_id(o));
+    if (lacks == NULL)
+        return 0;
+    if (ses_one_needs_id(o))
+        snprintf(hint, sizeof(hint),
+                 "there can be several sessions: write ID KEY [POINTER]%s",
+                 has_value ? " VALUE" : "");
+    return ses_missing(o->cli, lacks, hint);
 }
 
 static void bag_free(struct bag *b)
@@ -129,9 +118,8 @@ static pdr_rc find_value(pdr_value **out, const struct bag *b, pdr_err *err)
 }
 
 /* "'perdure session bag keys --store URI --tenant T ID' lists the slots" */
-static const char *hint_verb(char out[SES_HINT_MAX], const struct bag *b,
-                             const char *verb, const char *key,
-                             const char *what)
+static void hint_verb(char out[SES_HINT_MAX], const struct bag *b,
+                      const char *verb, const char *key, const char *what)
 {
     const struct ses_from *from = b->one.from;
     char place[CLI_WORD_MAX], id[CLI_WORD_MAX] = "", slot[CLI_WORD_MAX] = "";
@@ -148,59 +136,46 @@ static const char *hint_verb(char out[SES_HINT_MAX], const struct bag *b,
         verb, ses_from_word(from), cli_word(place, ses_from_arg(from), "PATH"),
         tenant[0] != '\0' ? " --tenant " : "", tenant, id[0] != '\0' ? " " : "",
         id, slot[0] != '\0' ? " " : "", slot, what);
-    return out;
 }
 
-static const char *hint_keys(char out[SES_HINT_MAX], const struct bag *b)
+static int fail_change(const struct bag *b, const pdr_err *err)
 {
-    return hint_verb(out, b, "keys", "", "lists the slots");
-}
-
-/* What is wrong is no byte of the file, but an argument. */
-static int fail_argument(const struct bag *b, const char *name,
-                         const pdr_err *err)
-{
-    char hint[SES_HINT_MAX] = "a '/' in a name is written ~1, a '~' is ~0";
-    char word[CLI_WORD_MAX], pointer[CLI_WORD_MAX];
-    struct cli_about about = {.name = name, .hint = hint};
+    const struct ses_one *o = &b->one;
+    const char *reason = err->reason;
+    bool is_key =
+        strcmp(reason, "key_blank") == 0 || strcmp(reason, "key_too_long") == 0;
+    char hint[SES_HINT_MAX], word[CLI_WORD_MAX], pointer[CLI_WORD_MAX];
+    struct cli_about about = {.name = ses_from_name(o->from), .hint = hint};
     pdr_err own = *err;
 
-    own.offset = -1;
-    if (strcmp(name, "KEY") == 0)
-        about.hint = hint_keys(hint, b);
-    snprintf(pointer, sizeof(pointer), "/%s",
-             b->at.pointer != NULL ? b->at.pointer : "");
-    if (strcmp(name, "KEY") != 0 && b->at.pointer[0] != '/')
-        snprintf(hint, sizeof(hint), "write %s", cli_word(word, pointer, "/"));
-    return cli_fail(b->one.cli, &about, &own);
-}
-
-static int fail(const struct bag *b, const pdr_err *err)
-{
-    char room[SES_HINT_MAX];
-    struct cli_about about = {.name = ses_from_name(b->one.from)};
-
-    about.hint = "nothing was changed; 'perdure session log' shows the history";
-    if (strcmp(err->reason, "history_slot") == 0)
-        return cli_fail(b->one.cli, &about, err);
-    about.hint = "the file is as it was; a JSON file can hold it, and 'perdure "
-                 "convert' makes one";
-    if (b->one.file.exchange && b->one.folder == NULL &&
-        err->code == PDR_EINVALID)
-        return cli_fail(b->one.cli, &about, err);
-    about.hint = hint_keys(room, b);
-    if (strcmp(err->reason, "no_slot") == 0)
-        return cli_fail(b->one.cli, &about, err);
-    if (strcmp(err->reason, "bad_pointer") == 0)
-        return fail_argument(b, "POINTER", err);
-    if (strcmp(err->reason, "key_blank") == 0 ||
-        strcmp(err->reason, "key_too_long") == 0)
-        return fail_argument(b, "KEY", err);
-    about.hint = hint_verb(room, b, "get", b->at.key, "shows all of the slot");
-    if (strcmp(err->reason, "no_member") == 0 ||
-        strcmp(err->reason, "no_element") == 0)
-        return cli_fail(b->one.cli, &about, err);
-    return ses_one_fail(&b->one, err);
+    if (strcmp(reason, "history_slot") == 0) {
+        about.hint =
+            "nothing was changed; 'perdure session log' shows the history";
+    } else if (o->file.exchange && o->folder == NULL &&
+               err->code == PDR_EINVALID) {
+        about.hint = "the file is as it was; a JSON file can hold it, and "
+                     "'perdure convert' makes one";
+    } else if (strcmp(reason, "no_slot") == 0 || is_key) {
+        hint_verb(hint, b, "keys", "", "lists the slots");
+    } else if (strcmp(reason, "bad_pointer") == 0) {
+        about.name = "POINTER";
+        snprintf(pointer, sizeof(pointer), "/%s", b->at.pointer);
+        if (b->at.pointer[0] == '/')
+            about.hint = "a '/' in a name is written ~1, a '~' is ~0";
+        else
+            snprintf(hint, sizeof(hint), "write %s",
+                     cli_word(word, pointer, "/"));
+    } else if (strcmp(reason, "no_member") == 0 ||
+               strcmp(reason, "no_element") == 0) {
+        hint_verb(hint, b, "get", b->at.key, "shows all of the slot");
+    } else {
+        return ses_one_fail(o, err);
+    }
+    if (is_key)
+        about.name = "KEY";
+    if (is_key || strcmp(reason, "bad_pointer") == 0)
+        own.offset = -1; /* it is not a byte of the file, but an argument */
+    return cli_fail(o->cli, &about, &own);
 }
 
 static void member_value(pdr_builder *to, const char *name,
@@ -215,26 +190,21 @@ static void member_value(pdr_builder *to, const char *name,
 /* The place, as every verb has it in JSON output. */
 static pdr_builder *build_place(const struct bag *b)
 {
-    pdr_builder *to = NULL;
-    pdr_err err = PDR_ERR_INIT;
+    pdr_builder *to = ses_object_new();
 
-    cli_must(pdr_builder_new(&to, &err), &err);
-    pdr_builder_object(to);
     ses_one_members(to, &b->one, "session");
     return to;
 }
 
-static void end_object(struct bag *b, pdr_builder *to)
+static void print_built(struct bag *b, pdr_builder *to)
 {
     ses_one_tell(&b->one, to);
-    pdr_builder_end(to);
-    ses_print_built(b->one.cli, stdout, to);
-    pdr_builder_free(to);
+    ses_object_print(b->one.cli, stdout, to);
 }
 
 /* --- keys ---------------------------------------------------------------- */
 
-static void keys_table(const struct cli *cli, const pdr_value *bag)
+static void print_keys_table(const struct cli *cli, const pdr_value *bag)
 {
     static const struct ses_column columns[] = {{"KEY", false, 12},
                                                 {"KIND", false, 0},
@@ -258,11 +228,9 @@ static void keys_table(const struct cli *cli, const pdr_value *bag)
             ses_grid_put(&grid, pdr_str_c("-"));
         ses_grid_put(&grid, pdr_str_c(cli_number(digits, doc_bytes(it.value))));
     }
-    if (ses_grid_rows(&grid) > 0)
-        ses_grid_flush(&grid, stdout, cli->color_out,
-                       cli->tty_out ? cli->width : 0);
-    else if (!cli->quiet)
+    if (ses_grid_rows(&grid) == 0 && !cli->quiet)
         puts("no slots");
+    ses_grid_print(&grid, cli);
     ses_grid_free(&grid);
     pdr_buf_dispose(&scratch);
 }
@@ -279,11 +247,11 @@ static void print_keys(struct bag *b)
         to = build_place(b);
         pdr_builder_name(to, pdr_str_c("slots"));
         ses_tree_build(to, all, 1);
-        end_object(b, to);
+        print_built(b, to);
     } else {
         ses_one_tell(&b->one, NULL);
         if (cli->output == CLI_OUTPUT_TABLE)
-            keys_table(cli, all);
+            print_keys_table(cli, all);
         pdr_iter_init(&it, all);
         while (cli->output == CLI_OUTPUT_RAW && pdr_iter_next(&it)) {
             cli_print(cli, doc_text(it.name, &scratch));
@@ -308,13 +276,7 @@ static int run_keys(struct cli *cli, int argc, char **argv)
     };
     if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))
         return cli->status;
-    status = ses_from_check(cli, &from, id);
-    if (status == 0)
-        status = ses_limits_check(cli, &from);
-    if (status == 0)
-        status = ses_one_open(&b.one, false);
-    if (status == 0)
-        status = ses_one_find(&b.one, id);
+    status = ses_one_look_up(&b.one, id);
     if (status == 0)
         print_keys(&b);
     bag_free(&b);
@@ -322,6 +284,12 @@ static int run_keys(struct cli *cli, int argc, char **argv)
 }
 
 /* --- get ----------------------------------------------------------------- */
+
+#define PLACE_ROWS(b)                                                      \
+    CLI_MAY("ID", &(b)->words[0], "session; needed if there are several"), \
+        CLI_MAY("KEY", &(b)->words[1], "slot of the bag"),                 \
+        CLI_MAY("POINTER", &(b)->words[2],                                 \
+                "JSON Pointer to a part of its value")
 
 /* A text without quotes and escapes. */
 static int print_text(const struct bag *b, const pdr_value *value)
@@ -361,33 +329,12 @@ static void print_value(const struct cli *cli, const pdr_value *value)
     pdr_buf_dispose(&text);
 }
 
-static int print_found(struct bag *b, const pdr_value *value)
+static int get_value(struct bag *b)
 {
     struct cli *cli = b->one.cli;
+    pdr_value *value = NULL;
     pdr_builder *to = NULL;
     char text[65];
-
-    if (cli_is_json(cli)) {
-        to = build_place(b);
-        cli_member_text(to, "key", pdr_str_c(b->at.key));
-        if (b->at.pointer != NULL)
-            cli_member_text(to, "pointer", pdr_str_c(b->at.pointer));
-        member_value(to, "value", value);
-        end_object(b, to);
-        return 0;
-    }
-    ses_one_tell(&b->one, NULL);
-    if (b->generation)
-        puts(ses_one_mark(text, &b->one));
-    if (b->text)
-        return print_text(b, value);
-    print_value(cli, value);
-    return 0;
-}
-
-static int get(struct bag *b)
-{
-    pdr_value *value = NULL;
     pdr_err err = PDR_ERR_INIT;
     int status = open_bag(b, false, false);
 
@@ -395,9 +342,25 @@ static int get(struct bag *b)
     if (status == 0)
         status = ses_one_find(&b->one, b->at.id);
     if (status == 0 && find_value(&value, b, &err) != PDR_OK)
-        status = fail(b, &err);
-    if (status == 0)
-        status = print_found(b, value);
+        status = fail_change(b, &err);
+    if (status != 0)
+        return status;
+    if (cli_is_json(cli)) {
+        to = build_place(b);
+        cli_member_text(to, "key", pdr_str_c(b->at.key));
+        if (b->at.pointer != NULL)
+            cli_member_text(to, "pointer", pdr_str_c(b->at.pointer));
+        member_value(to, "value", value);
+        print_built(b, to);
+    } else {
+        ses_one_tell(&b->one, NULL);
+        if (b->generation)
+            puts(ses_one_mark(text, &b->one));
+        if (b->text)
+            status = print_text(b, value);
+        else
+            print_value(cli, value);
+    }
     pdr_value_free(value);
     return status;
 }
@@ -410,9 +373,7 @@ static int run_get(struct cli *cli, int argc, char **argv)
 
     ses_from_init(&from);
     const struct cli_opt opts[] = {
-        CLI_MAY("ID", &b.words[0], "session; needed if there are several"),
-        CLI_MAY("KEY", &b.words[1], "slot of the bag"),
-        CLI_MAY("POINTER", &b.words[2], "JSON Pointer to a part of its value"),
+        PLACE_ROWS(&b),
         CLI_FLAG(0, "text", &b.text, "print a string without quotes"),
         CLI_FLAG(0, "generation", &b.generation,
                  "first a line with its generation, for --expect"),
@@ -420,7 +381,7 @@ static int run_get(struct cli *cli, int argc, char **argv)
     };
     if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))
         return cli->status;
-    status = get(&b);
+    status = get_value(&b);
     bag_free(&b);
     return status;
 }
@@ -443,11 +404,6 @@ static pdr_rc edit_slot(pdr_value **io, const struct bag *b, pdr_err *err)
     return path_in_bag(b, rc, err);
 }
 
-static bool is_slot(const struct bag *b)
-{
-    return b->at.pointer == NULL || b->at.pointer[0] == '\0';
-}
-
 static pdr_rc change_bag(struct bag *b, pdr_err *err)
 {
     pdr_bag *bag = b->one.bag;
@@ -455,14 +411,13 @@ static pdr_rc change_bag(struct bag *b, pdr_err *err)
     pdr_value *slot = NULL;
     pdr_rc rc = PDR_OK;
 
-    if (is_slot(b))
+    if (b->at.pointer == NULL || b->at.pointer[0] == '\0')
         return b->removes ? pdr_bag_remove(bag, key, err)
                           : pdr_bag_set(bag, key, b->value, err);
-    rc = pdr_bag_get(&slot, bag, key, err);
-    if (rc == PDR_OK)
-        rc = edit_slot(&slot, b, err);
-    if (rc == PDR_OK)
-        rc = pdr_bag_set(bag, key, slot, err);
+    CLI_TRY(pdr_bag_get(&slot, bag, key, err));
+    CLI_TRY(edit_slot(&slot, b, err));
+    CLI_TRY(pdr_bag_set(bag, key, slot, err));
+done:
     pdr_value_free(slot);
     return rc;
 }
@@ -504,85 +459,44 @@ static void note_place(struct bag *b)
     pdr_value_free(all);
 }
 
-/* Note what is there; what is not may be set, but not removed. */
-static pdr_rc note_before(struct bag *b, pdr_err *err)
-{
-    pdr_rc rc = PDR_OK;
-
-    note_place(b);
-    pdr_value_free(b->before);
-    rc = find_value(&b->before, b, err);
-    return rc == PDR_ENOTFOUND && !b->removes ? PDR_OK : rc;
-}
-
 /* One try: change the session that was read, and write it. */
 static pdr_rc change_once(struct bag *b, pdr_err *err)
 {
-    pdr_rc rc = check_expected(b, err);
+    pdr_rc rc = PDR_OK;
 
+    CLI_TRY(check_expected(b, err));
     /* No change may make a session that cannot be exported any more. */
-    if (rc == PDR_OK && b->one.store != NULL)
-        rc = pdr_stored_check_slot(b->one.stored, pdr_str_c(b->at.key),
-                                   b->removes, err);
-    if (rc == PDR_OK)
-        rc = note_before(b, err);
-    if (rc != PDR_OK)
-        return rc;
+    if (b->one.store != NULL)
+        CLI_TRY(pdr_stored_check_slot(b->one.stored, pdr_str_c(b->at.key),
+                                      b->removes, err));
+    note_place(b);
+    pdr_value_free(b->before);
+    rc = find_value(&b->before, b, err);
+    if (rc != PDR_OK && (rc != PDR_ENOTFOUND || b->removes))
+        return rc; /* what is not there may be set, but not removed */
+    rc = PDR_OK;
     b->is_changed = b->removes || !pdr_value_equal(b->before, b->value);
     if (!b->is_changed)
-        return PDR_OK;
-    rc = change_bag(b, err);
-    return rc == PDR_OK ? ses_one_save(&b->one, err) : rc;
-}
-
-static int change(struct bag *b)
-{
-    pdr_err err = PDR_ERR_INIT;
-    pdr_rc rc = PDR_ECONFLICT;
-    bool is_locked = b->one.folder == NULL && b->one.store == NULL;
-    int tries = b->expect != NULL || is_locked ? 1 : MAX_TRIES;
-
-    b->one.slot = b->at.key;
-    b->one.change = !b->one.file.dry_run;
-    while (rc == PDR_ECONFLICT && tries-- > 0) {
-        int status = ses_one_find(&b->one, b->at.id);
-        if (status != 0)
-            return status;
-        rc = change_once(b, &err);
-    }
-    return rc == PDR_OK ? 0 : fail(b, &err);
+        goto done;
+    CLI_TRY(change_bag(b, err));
+    CLI_TRY(ses_one_save(&b->one, err));
+done:
+    return rc;
 }
 
 /* --- what was changed ---------------------------------------------------- */
 
-static void put_pointer(pdr_buf *out, const struct bag *b)
-{
-    pdr_buf pointer = PDR_BUF_INIT(SIZE_MAX);
-
-    cli_must(pdr_pointer_push(&pointer, pdr_str_c(b->at.key), NULL), NULL);
-    cli_must(pdr_buf_append(&pointer, pdr_buf_str(&b->place), NULL), NULL);
-    cli_show(out, pdr_buf_str(&pointer), CLI_TEXT_JSON);
-    pdr_buf_dispose(&pointer);
-}
-
-/* Columns of a value in the line of a change. In a terminal both values stand
- * on one line. */
-static size_t side_cells(const struct cli *cli)
-{
-    if (cli->output == CLI_OUTPUT_RAW)
-        return SIZE_MAX;
-    if (!cli->tty_out)
-        return SIDE_CELLS;
-    return cli->width > 40 ? cli->width / 2 - 8 : 12;
-}
-
-/* A long value is cut, with its size behind it if there is room for that. */
+/* A long value is cut, with its size after it if there is room for that. In a
+ * terminal both values stand on one line. */
 static void put_side(pdr_buf *out, const struct cli *cli,
                      const pdr_value *value)
 {
     pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
     pdr_str text = doc_json(value, &scratch);
-    size_t cells = side_cells(cli);
+    size_t cells = cli->output == CLI_OUTPUT_RAW ? SIZE_MAX
+                   : !cli->tty_out               ? SIDE_CELLS
+                   : cli->width > 40             ? cli->width / 2 - 8
+                                                 : 12;
     char digits[32], size[48] = "";
 
     if (cli_cells(text, CLI_TEXT_LINE) > cells)
@@ -603,13 +517,15 @@ static void print_change(const struct bag *b)
     const char *color = both                ? CLI_YELLOW
                         : b->before == NULL ? CLI_GREEN
                                             : CLI_RED;
-    pdr_buf line = PDR_BUF_INIT(SIZE_MAX);
+    pdr_buf line = PDR_BUF_INIT(SIZE_MAX), pointer = PDR_BUF_INIT(SIZE_MAX);
 
     cli_putf(&line, "%s%s ", cli_on(cli->color_out, color),
              both                ? "~"
              : b->before == NULL ? "+"
                                  : "-");
-    put_pointer(&line, b);
+    cli_must(pdr_pointer_push(&pointer, pdr_str_c(b->at.key), NULL), NULL);
+    cli_must(pdr_buf_append(&pointer, pdr_buf_str(&b->place), NULL), NULL);
+    cli_show(&line, pdr_buf_str(&pointer), CLI_TEXT_JSON);
     cli_putf(&line, "%s  ", cli_off(cli->color_out));
     if (b->before != NULL)
         put_side(&line, cli, b->before);
@@ -617,6 +533,7 @@ static void print_change(const struct bag *b)
     if (after != NULL)
         put_side(&line, cli, after);
     printf("%.*s\n", (int)line.len, line.ptr);
+    pdr_buf_dispose(&pointer);
     pdr_buf_dispose(&line);
 }
 
@@ -626,10 +543,7 @@ static void put_session(pdr_buf *out, const struct ses_one *o)
     pdr_buf id = PDR_BUF_INIT(SIZE_MAX);
 
     cli_show(out, pdr_str_c(ses_from_name(o->from)), CLI_TEXT_LINE);
-    if (o->folder != NULL || o->store != NULL)
-        cli_put(&id, o->key);
-    else
-        ses_put_id(&id, o->session);
+    ses_one_put_id(&id, o);
     if (id.len > 0) {
         cli_put(out, ", session '");
         cli_show_cut(out, pdr_buf_str(&id), CLI_TEXT_LINE, 60);
@@ -678,12 +592,15 @@ static void print_object(struct bag *b)
     member_value(to, "before", b->before);
     if (!b->removes)
         member_value(to, "after", b->value);
-    end_object(b, to);
+    print_built(b, to);
 }
 
-static int run_change(struct bag *b)
+static int change_value(struct bag *b)
 {
-    int status = 0;
+    bool is_locked = b->one.folder == NULL && b->one.store == NULL;
+    int tries = b->expect != NULL || is_locked ? 1 : MAX_TRIES;
+    pdr_err err = PDR_ERR_INIT;
+    pdr_rc rc = PDR_ECONFLICT;
 
     if (b->expect != NULL && !ses_one_is_mark(&b->one, b->expect))
         return doc_usage(b->one.cli, "--expect",
@@ -691,9 +608,17 @@ static int run_change(struct bag *b)
                              ? "a revision is a number from 1 on"
                              : "a generation has 64 hex digits",
                          "'perdure session bag get --generation' prints it");
-    status = change(b);
-    if (status != 0)
-        return status;
+    b->one.slot = b->at.key;
+    b->one.change = !b->one.file.dry_run;
+    while (rc == PDR_ECONFLICT && tries-- > 0) {
+        int status = ses_one_find(&b->one, b->at.id);
+
+        if (status != 0)
+            return status;
+        rc = change_once(b, &err);
+    }
+    if (rc != PDR_OK)
+        return fail_change(b, &err);
     if (cli_is_json(b->one.cli))
         print_object(b);
     else
@@ -703,41 +628,37 @@ static int run_change(struct bag *b)
 
 /* --- set ----------------------------------------------------------------- */
 
-static pdr_rc value_text(pdr_buf *out, const struct bag *b, pdr_err *err)
-{
-    struct cli_input in;
-    pdr_rc rc = PDR_OK;
-
-    if (strcmp(b->at.value, "-") != 0)
-        return pdr_buf_append(out, pdr_str_c(b->at.value), err);
-    rc = cli_input_open(&in, b->one.cli, "-", err);
-    if (rc != PDR_OK)
-        return rc;
-    rc = cli_input_rest(out, &in, &b->one.from->how.limits, err);
-    cli_input_close(&in);
-    return rc;
-}
-
 /* VALUE as JSON, or as the text of a string. */
 static int read_value(struct bag *b)
 {
-    const pdr_read_opts opts = cli_read_opts(&b->one.from->how.limits);
+    const struct cli_limits *limits = &b->one.from->how.limits;
+    const pdr_read_opts opts = cli_read_opts(limits);
     pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
     struct cli_about about = {.name = "VALUE",
                               .hint = "a text is written in quotes, "
                                       "'\"like this\"', or with --text"};
+    struct cli_input in = {.fd = -1};
     pdr_err err = PDR_ERR_INIT;
-    pdr_rc rc = value_text(&text, b, &err);
+    pdr_rc rc = PDR_OK;
+    int status = 0;
 
-    if (rc == PDR_OK && b->text)
-        rc = pdr_value_new_string(&b->value, pdr_buf_str(&text), &err);
-    else if (rc == PDR_OK)
-        rc = pdr_json_read(&b->value, pdr_buf_str(&text), &opts, &err);
+    if (strcmp(b->at.value, "-") == 0) {
+        CLI_TRY(cli_input_open(&in, b->one.cli, "-", &err));
+        rc = cli_input_rest(&text, &in, limits, &err);
+        cli_input_close(&in);
+    } else {
+        rc = pdr_buf_append(&text, pdr_str_c(b->at.value), &err);
+    }
+    if (rc == PDR_OK)
+        rc = b->text
+                 ? pdr_value_new_string(&b->value, pdr_buf_str(&text), &err)
+                 : pdr_json_read(&b->value, pdr_buf_str(&text), &opts, &err);
+done:
     if (b->at.value[0] == '/' && !b->text)
         about.hint = "VALUE stands behind POINTER, and is missing; a text is "
                      "written in quotes, or with --text";
     about.input = pdr_buf_str(&text);
-    int status = rc == PDR_OK ? 0 : cli_fail(b->one.cli, &about, &err);
+    status = rc == PDR_OK ? 0 : cli_fail(b->one.cli, &about, &err);
     pdr_buf_dispose(&text);
     return status;
 }
@@ -757,9 +678,7 @@ static int run_set(struct cli *cli, int argc, char **argv)
 
     ses_from_init(&from);
     const struct cli_opt opts[] = {
-        CLI_MAY("ID", &b.words[0], "session; needed if there are several"),
-        CLI_MAY("KEY", &b.words[1], "slot of the bag"),
-        CLI_MAY("POINTER", &b.words[2], "JSON Pointer to a part of its value"),
+        PLACE_ROWS(&b),
         CLI_MAY("VALUE", &b.words[3], "JSON; - reads standard input"),
         CLI_FLAG(0, "text", &b.text, "VALUE is the text of a string"),
         CHANGE_ROWS(&b),
@@ -771,7 +690,7 @@ static int run_set(struct cli *cli, int argc, char **argv)
     if (status == 0)
         status = read_value(&b);
     if (status == 0)
-        status = run_change(&b);
+        status = change_value(&b);
     bag_free(&b);
     return status;
 }
@@ -788,9 +707,7 @@ static int run_rm(struct cli *cli, int argc, char **argv)
 
     ses_from_init(&from);
     const struct cli_opt opts[] = {
-        CLI_MAY("ID", &b.words[0], "session; needed if there are several"),
-        CLI_MAY("KEY", &b.words[1], "slot of the bag"),
-        CLI_MAY("POINTER", &b.words[2], "JSON Pointer to a part of its value"),
+        PLACE_ROWS(&b),
         CHANGE_ROWS(&b),
         SES_FROM_ROWS(&from),
     };
@@ -798,7 +715,7 @@ static int run_rm(struct cli *cli, int argc, char **argv)
         return cli->status;
     status = open_bag(&b, true, false);
     if (status == 0)
-        status = run_change(&b);
+        status = change_value(&b);
     bag_free(&b);
     return status;
 }
@@ -808,31 +725,23 @@ static int run_rm(struct cli *cli, int argc, char **argv)
 const struct cli_command cli_cmd_session_bag_keys = {
     .name = "session bag keys",
     .summary = "the slots of a bag, with kinds and sizes",
-    .usage = "[OPTIONS] [--store URI] ID | "
-             "[OPTIONS] --folder DIR ID | "
-             "[OPTIONS] --file FILE [ID]",
+    .usage = SES_ONE_USAGE(""),
     .run = run_keys};
 
 const struct cli_command cli_cmd_session_bag_get = {
     .name = "session bag get",
     .summary = "the value of a slot, or a part of it",
-    .usage = "[OPTIONS] [--store URI] ID KEY [POINTER] | "
-             "[OPTIONS] --folder DIR ID KEY [POINTER] | "
-             "[OPTIONS] --file FILE [ID] KEY [POINTER]",
+    .usage = SES_ONE_USAGE(" KEY [POINTER]"),
     .run = run_get};
 
 const struct cli_command cli_cmd_session_bag_set = {
     .name = "session bag set",
     .summary = "change one value, and nothing else",
-    .usage = "[OPTIONS] [--store URI] ID KEY [POINTER] VALUE | "
-             "[OPTIONS] --folder DIR ID KEY [POINTER] VALUE | "
-             "[OPTIONS] --file FILE [ID] KEY [POINTER] VALUE",
+    .usage = SES_ONE_USAGE(" KEY [POINTER] VALUE"),
     .run = run_set};
 
 const struct cli_command cli_cmd_session_bag_rm = {
     .name = "session bag rm",
     .summary = "remove a slot, or a part of its value",
-    .usage = "[OPTIONS] [--store URI] ID KEY [POINTER] | "
-             "[OPTIONS] --folder DIR ID KEY [POINTER] | "
-             "[OPTIONS] --file FILE [ID] KEY [POINTER]",
+    .usage = SES_ONE_USAGE(" KEY [POINTER]"),
     .run = run_rm};

@@ -22,44 +22,37 @@ void ses_from_init(struct ses_from *from)
     doc_reading_init(&from->how);
 }
 
-/* A path in the place of the options is a slip that shows. */
-static int no_place(struct cli *cli, const char *word)
-{
-    struct stat info = {.st_mode = 0};
-    char hint[160] = "name a place: --store URI, --file FILE or --folder DIR";
-    char path[CLI_WORD_MAX];
-
-    if (word != NULL && stat(word, &info) == 0)
-        snprintf(hint, sizeof(hint), "write --%s %s",
-                 S_ISDIR(info.st_mode) ? "folder" : "file",
-                 cli_word(path, word, "PATH"));
-    return doc_usage(cli, "--store, --file or --folder",
-                     "one of them is missing", hint);
-}
-
-/* "--store and --file", if two places are named. */
-static bool two_places(char *out, size_t cap, const struct ses_from *from)
+int ses_from_check(struct cli *cli, struct ses_from *from, const char *word)
 {
     const struct {
         const char *value, *name;
     } places[] = {{from->store.uri, "--store"},
                   {from->file, "--file"},
                   {from->folder, "--folder"}};
-    size_t count = 0, used = 0;
+    const char *first = NULL;
+    bool is_store = false;
+    char names[40], path[CLI_WORD_MAX];
+    char hint[160] = "name a place: --store URI, --file FILE or --folder DIR";
+    struct stat info = {.st_mode = 0};
 
     for (size_t i = 0; i < CLI_COUNT(places); i++) {
-        if (places[i].value == NULL || count == 2)
-            continue;
-        used += (size_t)snprintf(out + used, cap - used, "%s%s",
-                                 count++ > 0 ? " and " : "", places[i].name);
+        if (places[i].value != NULL && first != NULL) {
+            snprintf(names, sizeof(names), "%s and %s", first, places[i].name);
+            return doc_usage(cli, names, "only one of them can be given", "");
+        }
+        if (places[i].value != NULL)
+            first = places[i].name;
     }
-    return count == 2;
-}
-
-static int check_options(struct cli *cli, const struct ses_from *from)
-{
-    bool is_store = ses_from_is_store(from);
-
+    if (first == NULL && !sto_find_default(&from->store)) {
+        /* A path in the place of the options is a slip that shows. */
+        if (word != NULL && stat(word, &info) == 0)
+            snprintf(hint, sizeof(hint), "write --%s %s",
+                     S_ISDIR(info.st_mode) ? "folder" : "file",
+                     cli_word(path, word, "PATH"));
+        return doc_usage(cli, "--store, --file or --folder",
+                         "one of them is missing", hint);
+    }
+    is_store = ses_from_is_store(from);
     if (from->folder == NULL && from->format != CLI_NO_FORM)
         return doc_usage(cli, "--format", "is for folders",
                          is_store ? "" : "--from is the format of a file");
@@ -72,16 +65,14 @@ static int check_options(struct cli *cli, const struct ses_from *from)
     return 0;
 }
 
-int ses_from_check(struct cli *cli, struct ses_from *from, const char *word)
+int ses_missing(struct cli *cli, const char *what, const char *hint)
 {
-    char names[40];
+    struct cli_usage bad = {.reason = "missing_argument",
+                            .why = "an argument is missing"};
 
-    if (two_places(names, sizeof(names), from))
-        return doc_usage(cli, names, "only one of them can be given", "");
-    if (!ses_from_is_store(from) && from->file == NULL &&
-        from->folder == NULL && !sto_find_default(&from->store))
-        return no_place(cli, word);
-    return check_options(cli, from);
+    snprintf(bad.what, sizeof(bad.what), "%s", what);
+    snprintf(bad.hint, sizeof(bad.hint), "%s", hint);
+    return cli_usage_fail(cli, &bad);
 }
 
 int ses_limits_check(struct cli *cli, const struct ses_from *from)
@@ -126,6 +117,11 @@ const char *ses_from_arg(const struct ses_from *from)
     if (ses_from_is_store(from))
         return from->store.uri;
     return from->folder != NULL ? from->folder : from->file;
+}
+
+const char *ses_out_name(const char *path)
+{
+    return strcmp(path, "-") == 0 ? "standard output" : path;
 }
 
 /* --- folders ------------------------------------------------------------- */
@@ -193,23 +189,68 @@ pdr_rc ses_exchange(pdr_value **io, pdr_write_report *lost, pdr_err *err)
     const pdr_read_opts deep = {.flags = PDR_BARE_TOKENS, .max_depth = 1024};
     pdr_buf bytes = PDR_BUF_INIT(SIZE_MAX);
     pdr_value *read = NULL;
-    pdr_rc rc =
-        pdr_codec_write(&bytes, pdr_msgpack_codec(), *io, &exchange, err);
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK)
-        rc = pdr_codec_read(&read, pdr_msgpack_codec(), pdr_buf_str(&bytes),
-                            &deep, err);
-    pdr_buf_dispose(&bytes);
-    if (rc != PDR_OK)
-        return rc;
+    CLI_TRY(pdr_codec_write(&bytes, pdr_msgpack_codec(), *io, &exchange, err));
+    CLI_TRY(pdr_codec_read(&read, pdr_msgpack_codec(), pdr_buf_str(&bytes),
+                           &deep, err));
     pdr_value_free(*io);
     *io = read;
-    return PDR_OK;
+done:
+    pdr_buf_dispose(&bytes);
+    return rc;
+}
+
+/* --- sessions one after the other ---------------------------------------- */
+
+pdr_rc ses_each_item(struct cli_input *in, const struct cli_form *form,
+                     const struct cli_limits *limits, pdr_err *err,
+                     ses_item_fn fn, void *arg)
+{
+    const pdr_read_opts opts = cli_form_walk_opts(&form->format, limits);
+    pdr_session_reader *reader = NULL;
+    bool end = false;
+    pdr_rc rc = pdr_session_reader_new(&reader, form->format.codec, &opts, true,
+                                       err, cli_input_some, in);
+
+    while (rc == PDR_OK && !end) {
+        pdr_session *session = NULL;
+        pdr_session_item item = {.value = NULL};
+
+        rc = pdr_session_reader_next(&session, &item, &end, reader, err);
+        if (rc == PDR_OK && !end)
+            rc = fn(session, &item, err, arg);
+        pdr_value_free(item.value);
+        pdr_session_free(session);
+    }
+    pdr_session_reader_free(reader);
+    return rc;
+}
+
+pdr_rc ses_folder_read(pdr_session **out, pdr_value **value, pdr_buf *path,
+                       const struct cli *cli, const char *folder, pdr_str file,
+                       pdr_err *err)
+{
+    const struct cli_limits limits = {.bare_tokens = true};
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+    struct cli_form form;
+    pdr_rc rc = PDR_OK;
+
+    pdr_buf_clear(path);
+    cli_putf(path, "%s/%.*s", folder, (int)file.len, file.ptr);
+    cli_must(pdr_buf_append(path, pdr_str_n("", 1), NULL), NULL);
+    CLI_TRY(cli_input_value(value, &text, &form, cli, path->ptr, CLI_NO_FORM,
+                            &limits, err));
+    CLI_TRY(pdr_session_from_value(out, *value, err));
+done:
+    pdr_buf_dispose(&text);
+    return rc;
 }
 
 /* --- failures ------------------------------------------------------------ */
 
 #define ANY_DOCUMENT "'perdure check' and 'perdure fmt' take any document"
+#define NO_PLACE     "the format of the folder has no place for it"
 
 /* What is no session may be something else that perdure knows. */
 static const char *other_hint(const pdr_value *value)
@@ -231,41 +272,6 @@ static const char *other_hint(const pdr_value *value)
         break;
     }
     return "a session has a member stateBag or session_id; " ANY_DOCUMENT;
-}
-
-/* For reasons that are enough to know. */
-static const char *reason_hint(const char *reason)
-{
-    static const struct {
-        const char *reason, *hint;
-    } hints[] = {
-        {"bag_sealed", "a document of before there were bags is only read; "
-                       "'perdure session convert' makes a session of it"},
-        {"session_version", "a newer program wrote it; nothing was changed"},
-        {"generation_changed", "nothing was written; look at it again, then "
-                               "repeat"},
-        {"file_changed", "try again"},
-        {"cannot_create", "it is as it was; a new file is written beside it "
-                          "first, so its folder must be writable"},
-        {"read_only", "it is as it was; 'chmod u+w' on it allows the change"},
-        {"file_locked", "nothing was written; try again"},
-        {"envelope", "the file stays as it is; 'perdure session show --file' "
-                     "may read it"},
-        {"key_collision", "the files stay as they are; rename one of them"},
-        {"file_link", "links are not followed in a folder; name the folder "
-                      "that they lead to"},
-        {"folder_key", "a key has 1 to 128 characters"},
-        {"file_failed", ""},
-        {"session_member", "nothing was changed"},
-        {"several_sessions", "name one by id, name or place, as in /0"},
-        {"sync_failed", "look whether the change is there before you repeat "
-                        "it"},
-    };
-
-    for (size_t i = 0; i < CLI_COUNT(hints); i++)
-        if (strcmp(hints[i].reason, reason) == 0)
-            return hints[i].hint;
-    return NULL;
 }
 
 /* "'perdure session list --folder DIR' shows what is there", for reasons that a
@@ -294,29 +300,62 @@ static const char *list_hint(char out[SES_HINT_MAX],
     return NULL;
 }
 
-/* Files of a folder are for other programs, so not every value can be there. */
-static bool is_no_place(const char *reason)
-{
-    static const char *const reasons[] = {"bare_token", "lone_surrogate",
-                                          "number_range", "inexact_number",
-                                          "duplicate_name"};
-
-    for (size_t i = 0; i < CLI_COUNT(reasons); i++)
-        if (strcmp(reasons[i], reason) == 0)
-            return true;
-    return false;
-}
-
-/* May the files of a folder be read, but not changed? */
-static bool is_read_only(const char *folder)
-{
-    return folder != NULL && access(folder, R_OK | X_OK) == 0 &&
-           access(folder, W_OK) != 0;
-}
-
 const char *ses_hint(char out[SES_HINT_MAX], const struct ses_from *from,
                      const pdr_value *value, const pdr_err *err)
 {
+    static const struct {
+        const char *reason, *hint;
+        bool is_folder; /* said of folders alone */
+    } hints[] = {
+        /* Files of a folder are for other programs, so not every value can be
+         * there. */
+        {"bare_token", NO_PLACE, true},
+        {"lone_surrogate", NO_PLACE, true},
+        {"number_range", NO_PLACE, true},
+        {"inexact_number", NO_PLACE, true},
+        {"duplicate_name", NO_PLACE, true},
+        {"no_folder", "check the name of the folder", false},
+        {"bag_sealed",
+         "a document of before there were bags is only read; "
+         "'perdure session convert' makes a session of it",
+         false},
+        {"session_version", "a newer program wrote it; nothing was changed",
+         false},
+        {"generation_changed",
+         "nothing was written; look at it again, then "
+         "repeat",
+         false},
+        {"file_changed", "try again", false},
+        {"cannot_create",
+         "it is as it was; a new file is written beside it "
+         "first, so its folder must be writable",
+         false},
+        {"read_only", "it is as it was; 'chmod u+w' on it allows the change",
+         false},
+        {"file_locked", "nothing was written; try again", false},
+        {"envelope",
+         "the file stays as it is; 'perdure session show --file' "
+         "may read it",
+         false},
+        {"key_collision", "the files stay as they are; rename one of them",
+         false},
+        {"file_link",
+         "links are not followed in a folder; name the folder "
+         "that they lead to",
+         false},
+        {"folder_key", "a key has 1 to 128 characters", false},
+        {"file_failed", "", false},
+        {"session_member", "nothing was changed", false},
+        {"several_sessions", "name one by id, name or place, as in /0", false},
+        {"sync_failed",
+         "look whether the change is there before you repeat "
+         "it",
+         false},
+    };
+    bool is_read_only = from->folder != NULL &&
+                        access(from->folder, R_OK | X_OK) == 0 &&
+                        access(from->folder, W_OK) != 0;
+
     if (ses_from_is_store(from))
         return sto_hint(out, &from->store, err);
     if (strcmp(err->reason, "session_unknown_shape") == 0 ||
@@ -324,14 +363,14 @@ const char *ses_hint(char out[SES_HINT_MAX], const struct ses_from *from,
         return other_hint(value);
     if (list_hint(out, from, err->reason) != NULL)
         return out;
-    if (strcmp(err->reason, "no_folder") == 0)
-        return "check the name of the folder";
-    if (from->folder != NULL && is_no_place(err->reason))
-        return "the format of the folder has no place for it";
-    if (strcmp(err->reason, "file_failed") == 0 && is_read_only(from->folder))
+    if (strcmp(err->reason, "file_failed") == 0 && is_read_only)
         return "nothing was changed; a change needs a folder that you may "
                "write";
-    return reason_hint(err->reason);
+    for (size_t i = 0; i < CLI_COUNT(hints); i++)
+        if (strcmp(hints[i].reason, err->reason) == 0 &&
+            (!hints[i].is_folder || from->folder != NULL))
+            return hints[i].hint;
+    return NULL;
 }
 
 const char *ses_lines_hint(const pdr_err *err, pdr_str input)

@@ -58,7 +58,7 @@ static pdr_str cell_at(const struct ses_grid *g, size_t index)
 
 /* A column in which nothing stands has no title either, unless somebody asked
  * for it. */
-static void widen(struct ses_grid *g)
+static void widen_columns(struct ses_grid *g)
 {
     for (size_t i = 0; i < g->cells; i++) {
         size_t cells = cli_cells(cell_at(g, i), CLI_TEXT_LINE);
@@ -75,7 +75,7 @@ static void widen(struct ses_grid *g)
 }
 
 /* The widest column that may still be cut; `count` if there is none. */
-static size_t widest(const struct ses_grid *g, bool squeeze)
+static size_t widest_column(const struct ses_grid *g, bool squeeze)
 {
     size_t found = g->count;
 
@@ -92,16 +92,16 @@ static size_t widest(const struct ses_grid *g, bool squeeze)
 
 /* Texts lose columns as long as rows can be told apart; below that only where
  * the page has no room otherwise. */
-static void fit(struct ses_grid *g, size_t width)
+static void fit_page(struct ses_grid *g, size_t width)
 {
     size_t used = 0;
 
     for (size_t i = 0; i < g->count; i++)
         used += g->widths[i] + (used > 0 && g->widths[i] > 0 ? GAP : 0);
     while (used > width) {
-        size_t column = widest(g, false);
+        size_t column = widest_column(g, false);
         if (column == g->count)
-            column = widest(g, true);
+            column = widest_column(g, true);
         if (column == g->count)
             return;
         g->widths[column]--;
@@ -117,10 +117,7 @@ static void put_cell(pdr_buf *line, const struct ses_grid *g, size_t column,
 
     if (width == 0)
         return;
-    if (cut)
-        cli_show_cut(&shown, text, CLI_TEXT_LINE, width);
-    else
-        cli_show(&shown, text, CLI_TEXT_LINE);
+    cli_show_cut(&shown, text, CLI_TEXT_LINE, cut ? width : SIZE_MAX);
     cells = cli_cells(pdr_buf_str(&shown), CLI_TEXT_LINE);
     if (g->columns[column].is_right && cells < width)
         cli_putf(line, "%*s", (int)(width - cells), "");
@@ -146,9 +143,9 @@ void ses_grid_flush(struct ses_grid *g, FILE *out, bool colored, size_t width)
 {
     pdr_buf line = PDR_BUF_INIT(SIZE_MAX);
 
-    widen(g);
+    widen_columns(g);
     if (width > 0)
-        fit(g, width);
+        fit_page(g, width);
     for (size_t i = 0; i < g->count && !g->has_head; i++)
         put_cell(&line, g, i, pdr_str_c(g->columns[i].title),
                  width > 0 && g->columns[i].min > 0);
@@ -164,6 +161,13 @@ void ses_grid_flush(struct ses_grid *g, FILE *out, bool colored, size_t width)
     g->cells = 0;
     pdr_buf_clear(&g->text);
     pdr_buf_dispose(&line);
+}
+
+void ses_grid_print(struct ses_grid *g, const struct cli *cli)
+{
+    if (g->cells > 0)
+        ses_grid_flush(g, stdout, cli->color_out,
+                       cli->tty_out ? cli->width : 0);
 }
 
 void ses_grid_free(struct ses_grid *g)

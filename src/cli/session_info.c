@@ -3,6 +3,8 @@
  */
 #include "session_parts.h"
 
+#include <stdlib.h>
+
 /* --- ids ----------------------------------------------------------------- */
 
 void ses_put_durable_id(pdr_buf *out, pdr_session *session)
@@ -52,30 +54,17 @@ pdr_str ses_service_text(const pdr_value *id, pdr_buf *scratch)
                                             : doc_json_spaced(id, scratch);
 }
 
-/* Where a service id stands, in all shapes. */
-static const char *const service_names[] = {
-    "conversationId", "service_session_id", "service_thread_id"};
-
-/* The texts that two editions write for "history is local". */
-static const char *const sentinels[] = {
-    "_agent_local_chat_history", "agent_framework_local_history_persistence"};
-
-static void find_unused(struct ses_info *out)
-{
-    for (size_t i = 0; i < CLI_COUNT(service_names); i++) {
-        const pdr_value *id = pdr_value_get_c(out->document, service_names[i]);
-        if (id != NULL && pdr_value_kind(id) == PDR_STRING)
-            out->unused = id;
-    }
-    for (size_t i = 0; i < CLI_COUNT(sentinels); i++)
-        if (pdr_value_text_is(out->unused, pdr_str_c(sentinels[i])))
-            out->is_sentinel = true;
-}
-
 /* --- all of it ----------------------------------------------------------- */
 
 void ses_info_of(struct ses_info *out, pdr_session *session)
 {
+    /* Where a service id stands, in all shapes; and the texts that two editions
+     * write there for "history is local". */
+    static const char *const names[] = {"conversationId", "service_session_id",
+                                        "service_thread_id"};
+    static const char *const sentinels[] = {
+        "_agent_local_chat_history",
+        "agent_framework_local_history_persistence"};
     pdr_err err = PDR_ERR_INIT;
     pdr_rc rc = PDR_OK;
 
@@ -84,8 +73,15 @@ void ses_info_of(struct ses_info *out, pdr_session *session)
     out->shape = pdr_session_get_shape(session);
     cli_must(pdr_session_to_value(&out->document, session, &err), &err);
     cli_must(pdr_session_service_id(&out->service, session, &err), &err);
-    if (out->service == NULL)
-        find_unused(out);
+    for (size_t i = 0; i < CLI_COUNT(names) && out->service == NULL; i++) {
+        const pdr_value *id = pdr_value_get_c(out->document, names[i]);
+
+        if (id != NULL && pdr_value_kind(id) == PDR_STRING)
+            out->unused = id;
+    }
+    for (size_t i = 0; i < CLI_COUNT(sentinels); i++)
+        if (pdr_value_text_is(out->unused, pdr_str_c(sentinels[i])))
+            out->is_sentinel = true;
     rc = pdr_session_history(&out->history, session, &out->history_err);
     if (rc != PDR_EINVALID)
         cli_must(rc, &out->history_err);
@@ -140,24 +136,17 @@ const char *ses_generation_text(char *out, const pdr_generation *generation)
     return out;
 }
 
-static int digit_of(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 bool ses_generation_read(pdr_generation *out, const char *text)
 {
-    if (strlen(text) != 2 * sizeof(out->sha256))
+    size_t len = strlen(text);
+
+    if (len != 2 * sizeof(out->sha256) ||
+        strspn(text, "0123456789abcdefABCDEF") != len)
         return false;
     for (size_t i = 0; i < sizeof(out->sha256); i++) {
-        int high = digit_of(text[2 * i]), low = digit_of(text[2 * i + 1]);
-        if (high < 0 || low < 0)
-            return false;
-        out->sha256[i] = (uint8_t)(high * 16 + low);
+        const char digits[] = {text[2 * i], text[2 * i + 1], '\0'};
+
+        out->sha256[i] = (uint8_t)strtoul(digits, NULL, 16);
     }
     out->exists = true;
     return true;
@@ -177,6 +166,23 @@ void ses_label(FILE *out, const struct cli *cli, size_t width,
     fprintf(out, "%s%-*s%s%.*s\n", cli_on(colored, CLI_CYAN), LABEL_CELLS,
             label, cli_off(colored), (int)flown.len, flown.ptr);
     pdr_buf_dispose(&flown);
+}
+
+pdr_builder *ses_object_new(void)
+{
+    pdr_builder *to = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    cli_must(pdr_builder_new(&to, &err), &err);
+    pdr_builder_object(to);
+    return to;
+}
+
+void ses_object_print(const struct cli *cli, FILE *out, pdr_builder *to)
+{
+    pdr_builder_end(to);
+    ses_print_built(cli, out, to);
+    pdr_builder_free(to);
 }
 
 void ses_print_built(const struct cli *cli, FILE *out, pdr_builder *built)

@@ -31,27 +31,11 @@ static pdr_rc on_finding(const pdr_doc_finding *finding, pdr_err *err,
     return PDR_OK;
 }
 
-/* "perdure: warning: the text [rule]" */
-static void tell_one(const pdr_value *finding)
-{
-    pdr_buf line = PDR_BUF_INIT(SIZE_MAX), scratch = PDR_BUF_INIT(SIZE_MAX);
-    const char *names[] = {"severity", "text", "pointer", "rule"};
-    const char *gaps[] = {"perdure: ", ": ", ", at ", " ["};
-
-    for (size_t i = 0; i < CLI_COUNT(names); i++) {
-        pdr_str text = doc_text(pdr_value_get_c(finding, names[i]), &scratch);
-        if (text.len == 0)
-            continue;
-        cli_put(&line, gaps[i]);
-        cli_show(&line, text, CLI_TEXT_LINE);
-    }
-    cli_fprintf(stderr, "%.*s]\n", (int)line.len, line.ptr);
-    pdr_buf_dispose(&line);
-    pdr_buf_dispose(&scratch);
-}
-
 void ses_one_tell(struct ses_one *o, pdr_builder *to)
 {
+    static const char *const names[] = {"severity", "text", "pointer", "rule"};
+    static const char *const gaps[] = {"perdure: ", ": ", ", at ", " ["};
+    pdr_buf line = PDR_BUF_INIT(SIZE_MAX), scratch = PDR_BUF_INIT(SIZE_MAX);
     pdr_value *all = NULL;
     pdr_err err = PDR_ERR_INIT;
     pdr_iter it;
@@ -67,53 +51,56 @@ void ses_one_tell(struct ses_one *o, pdr_builder *to)
         pdr_builder_value(to, all);
     }
     pdr_iter_init(&it, all);
-    while (to == NULL && !o->cli->quiet && pdr_iter_next(&it))
-        tell_one(it.value);
+    while (to == NULL && !o->cli->quiet && pdr_iter_next(&it)) {
+        pdr_buf_clear(&line); /* "perdure: warning: the text [rule]" */
+        for (size_t i = 0; i < CLI_COUNT(names); i++) {
+            pdr_str text =
+                doc_text(pdr_value_get_c(it.value, names[i]), &scratch);
+
+            if (text.len == 0)
+                continue;
+            cli_put(&line, gaps[i]);
+            cli_show(&line, text, CLI_TEXT_LINE);
+        }
+        cli_fprintf(stderr, "%.*s]\n", (int)line.len, line.ptr);
+    }
     pdr_value_free(all);
+    pdr_buf_dispose(&scratch);
+    pdr_buf_dispose(&line);
 }
 
 /* --- opening ------------------------------------------------------------- */
-
-/* A path where no place was named is a slip, if the default store has no such
- * session. */
-static bool is_path(const struct ses_one *o, const pdr_err *err)
-{
-    struct stat info = {.st_mode = 0};
-
-    return o->store != NULL && o->from->store.is_default && o->key != NULL &&
-           strcmp(err->reason, "no_session") == 0 && stat(o->key, &info) == 0;
-}
 
 int ses_one_fail(const struct ses_one *o, const pdr_err *err)
 {
     char hint[SES_HINT_MAX], word[CLI_WORD_MAX];
     const struct cli_about about = {.name = ses_from_name(o->from),
                                     .hint = hint};
-
-    snprintf(hint, sizeof(hint), "write --file or --folder in front of %s",
-             cli_word(word, o->key != NULL ? o->key : "", "it"));
-    if (is_path(o, err))
-        return cli_fail(o->cli, &about, err);
-    return ses_fail(o->cli, o->from, o->file.wrong, pdr_buf_str(&o->file.text),
-                    err);
-}
-
-/* What is no file can be read, but nothing can take its place. */
-static bool is_file(const char *path)
-{
     struct stat info = {.st_mode = 0};
 
-    return strcmp(path, "-") != 0 &&
-           (stat(path, &info) != 0 || S_ISREG(info.st_mode));
+    /* A path where no place was named is a slip, if the default store has no
+     * such session. */
+    if (o->store != NULL && o->from->store.is_default && o->key != NULL &&
+        strcmp(err->reason, "no_session") == 0 && stat(o->key, &info) == 0) {
+        snprintf(hint, sizeof(hint), "write --file or --folder in front of %s",
+                 cli_word(word, o->key, "it"));
+        return cli_fail(o->cli, &about, err);
+    }
+    return ses_fail(o->cli, o->from, o->file.wrong, pdr_buf_str(&o->file.text),
+                    err);
 }
 
 int ses_one_open(struct ses_one *o, bool change)
 {
     const struct ses_from *from = o->from;
+    struct stat info = {.st_mode = S_IFREG};
     pdr_err err = PDR_ERR_INIT;
     pdr_rc rc = PDR_OK;
 
-    if (from->file != NULL && change && !is_file(from->file))
+    /* Only a file can be replaced by another one. */
+    if (from->file != NULL && change &&
+        (strcmp(from->file, "-") == 0 ||
+         (stat(from->file, &info) == 0 && !S_ISREG(info.st_mode))))
         return doc_usage(o->cli, from->file, "can be read, not changed",
                          "name a file; --file - is for reading");
     if (ses_from_is_store(from))
@@ -132,76 +119,58 @@ bool ses_one_needs_id(const struct ses_one *o)
            ses_file_count(&o->file) > 1;
 }
 
-static pdr_rc find_in_folder(struct ses_one *o, pdr_err *err)
+static pdr_rc find_session(struct ses_one *o, const char *id, pdr_err *err)
 {
     pdr_rc rc = PDR_OK;
 
-    pdr_session_free(o->session);
-    o->session = NULL;
-    pdr_builder_free(o->findings); /* of an earlier try */
-    o->findings = NULL;
-    rc = ses_folder_get(&o->session, &o->generation, o->folder,
-                        pdr_str_c(o->key), o->change, err, on_finding, o);
-    o->bag = rc == PDR_OK ? pdr_session_bag(o->session) : NULL;
-    return rc;
-}
-
-static pdr_rc find_in_file(struct ses_one *o, const char *id, pdr_err *err)
-{
-    pdr_rc rc = ses_file_find(&o->pick, &o->file, id, err);
-
-    if (rc != PDR_OK)
-        return rc;
-    o->session = ses_doc_session(o->pick.doc, o->pick.index);
-    o->bag = pdr_session_bag(o->session);
-    o->generation = o->file.generation;
-    return PDR_OK;
-}
-
-static pdr_rc find(struct ses_one *o, const char *id, pdr_err *err)
-{
     if (o->store != NULL)
         return ses_store_load(o, err);
-    return o->folder != NULL ? find_in_folder(o, err)
-                             : find_in_file(o, id, err);
+    if (o->folder != NULL) {
+        pdr_session_free(o->session);
+        o->session = NULL;
+        pdr_builder_free(o->findings); /* of an earlier try */
+        o->findings = NULL;
+        CLI_TRY(ses_folder_get(&o->session, &o->generation, o->folder,
+                               pdr_str_c(id), o->change, err, on_finding, o));
+    } else {
+        CLI_TRY(ses_file_find(&o->pick, &o->file, id, err));
+        o->session = ses_doc_session(o->pick.doc, o->pick.index);
+        o->generation = o->file.generation;
+    }
+    o->bag = pdr_session_bag(o->session);
+done:
+    return rc;
 }
 
 int ses_one_find(struct ses_one *o, const char *id)
 {
-    struct cli_usage missing = {"missing_argument", "ID",
-                                "an argument is missing",
-                                "a session of a folder is named by its key"};
     pdr_err err = PDR_ERR_INIT;
 
     o->key = id;
-    if (o->store != NULL)
-        snprintf(missing.hint, sizeof(missing.hint),
-                 "a session of a store is named by its id");
     if ((o->folder != NULL || o->store != NULL) && id == NULL)
-        return cli_usage_fail(o->cli, &missing);
-    return find(o, id, &err) == PDR_OK ? 0 : ses_one_fail(o, &err);
+        return ses_missing(o->cli, "ID",
+                           o->store != NULL
+                               ? "a session of a store is named by its id"
+                               : "a session of a folder is named by its key");
+    return find_session(o, id, &err) == PDR_OK ? 0 : ses_one_fail(o, &err);
 }
 
-/* What a folder of MessagePack takes of the session, which is counted. */
-static pdr_rc check_exchange(struct ses_one *o, pdr_err *err)
+int ses_one_look_up(struct ses_one *o, const char *id)
 {
-    pdr_value *value = NULL;
-    pdr_rc rc = PDR_OK;
+    int status = ses_from_check(o->cli, o->from, id);
 
-    o->file.exchange = o->from->format == PDR_FOLDER_MSGPACK;
-    if (!o->file.exchange)
-        return PDR_OK;
-    rc = pdr_session_to_value(&value, o->session, err);
-    if (rc == PDR_OK)
-        rc = ses_exchange(&value, &o->file.lost, err);
-    pdr_value_free(value);
-    return rc;
+    if (status == 0)
+        status = ses_limits_check(o->cli, o->from);
+    if (status == 0)
+        status = ses_one_open(o, false);
+    return status == 0 ? ses_one_find(o, id) : status;
 }
 
 pdr_rc ses_one_save(struct ses_one *o, pdr_err *err)
 {
     const pdr_commit_options now = {.now_ms = sto_now_ms()};
     pdr_generation written = o->generation;
+    pdr_value *value = NULL;
     pdr_rc rc = PDR_OK;
 
     o->file.lost = (pdr_write_report){0, 0}; /* of an earlier try */
@@ -209,16 +178,22 @@ pdr_rc ses_one_save(struct ses_one *o, pdr_err *err)
         return o->file.dry_run ? PDR_OK
                                : pdr_stored_commit(o->stored, &now, err);
     if (o->folder == NULL) {
-        rc = ses_file_save(&o->file, o->cli, o->pick.doc, &o->from->how, err);
-        written = o->file.generation;
-    } else {
-        rc = check_exchange(o, err);
-        if (rc == PDR_OK && !o->file.dry_run)
-            rc = pdr_folder_set(&written, o->folder, pdr_str_c(o->key),
-                                &o->generation, o->session, err, on_finding, o);
+        CLI_TRY(
+            ses_file_save(&o->file, o->cli, o->pick.doc, &o->from->how, err));
+        o->generation = o->file.generation;
+        goto done;
     }
-    if (rc == PDR_OK)
-        o->generation = written;
+    o->file.exchange = o->from->format == PDR_FOLDER_MSGPACK;
+    if (o->file.exchange) { /* what it takes of the session is counted */
+        CLI_TRY(pdr_session_to_value(&value, o->session, err));
+        CLI_TRY(ses_exchange(&value, &o->file.lost, err));
+    }
+    if (!o->file.dry_run)
+        CLI_TRY(pdr_folder_set(&written, o->folder, pdr_str_c(o->key),
+                               &o->generation, o->session, err, on_finding, o));
+    o->generation = written;
+done:
+    pdr_value_free(value);
     return rc;
 }
 
@@ -270,6 +245,14 @@ bool ses_one_has_mark(const struct ses_one *o, const char *text)
            pdr_generation_equal(&expected, &o->generation);
 }
 
+void ses_one_put_id(pdr_buf *out, const struct ses_one *o)
+{
+    if (o->store != NULL || o->folder != NULL)
+        cli_put(out, o->key);
+    else
+        ses_put_id(out, o->session);
+}
+
 void ses_one_members(pdr_builder *to, const struct ses_one *o,
                      const char *id_name)
 {
@@ -280,12 +263,9 @@ void ses_one_members(pdr_builder *to, const struct ses_one *o,
                     pdr_str_c(ses_from_name(o->from)));
     if (o->store != NULL)
         cli_member_text(to, "tenant", pdr_stored_head(o->stored)->ref.tenant);
-    if (o->store == NULL && o->folder == NULL) {
+    else if (o->folder == NULL)
         cli_member_count(to, "index", o->pick.at);
-        ses_put_id(&id, o->session);
-    } else {
-        cli_put(&id, o->key);
-    }
+    ses_one_put_id(&id, o);
     if (id_name != NULL && id.len > 0)
         cli_member_text(to, id_name, pdr_buf_str(&id));
     if (o->store != NULL)
@@ -298,22 +278,15 @@ void ses_one_members(pdr_builder *to, const struct ses_one *o,
 
 /* --- arguments ----------------------------------------------------------- */
 
-static bool is_pointer(const char *word)
-{
-    return word[0] == '\0' || word[0] == '/';
-}
-
 const char *ses_words_of(struct ses_words *out, const char *const *words,
                          size_t count, bool has_value, bool many)
 {
-    bool has_id = false;
-
     memset(out, 0, sizeof(*out));
     if (has_value && count > 0)
         out->value = words[--count];
     /* Two words are a key and a pointer into it, or an id and a key. */
-    has_id = many || count > 2 || (count == 2 && !is_pointer(words[1]));
-    if (has_id && count > 0) {
+    if (count > 2 || (count > 0 && many) ||
+        (count == 2 && words[1][0] != '\0' && words[1][0] != '/')) {
         out->id = *words++;
         count--;
     }

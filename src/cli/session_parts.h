@@ -65,12 +65,22 @@ static inline bool ses_from_is_store(const struct ses_from *from)
     return from->store.uri != NULL;
 }
 
+/* Report that an argument is missing; gives the exit status. */
+int ses_missing(struct cli *cli, const char *what, const char *hint);
+
+/* Arguments of a verb that is about one session, wherever it is. */
+#define SES_ONE_USAGE(rest)                                               \
+    "[OPTIONS] [--store URI] ID" rest " | [OPTIONS] --folder DIR ID" rest \
+    " | [OPTIONS] --file FILE [ID]" rest
+
 /* What is opened, to show. */
 const char *ses_from_name(const struct ses_from *from);
 /* "store", "folder" or "file": the option, and the member in JSON output. */
 const char *ses_from_word(const struct ses_from *from);
 /* As it was given. */
 const char *ses_from_arg(const struct ses_from *from);
+/* Name to show for a file that is written: "-" is "standard output". */
+const char *ses_out_name(const char *path);
 
 /* --- failures (session.c) ------------------------------------------------ */
 
@@ -178,6 +188,23 @@ pdr_rc ses_file_save(struct ses_file *f, const struct cli *cli,
                      const struct ses_doc *changed,
                      const struct doc_reading *how, pdr_err *err);
 
+/* --- sessions one after the other (session.c) ---------------------------- */
+
+/* Called for each element of a file; `session` is NULL for what is none. */
+typedef pdr_rc (*ses_item_fn)(pdr_session *session,
+                              const pdr_session_item *item, pdr_err *err,
+                              void *arg);
+/* Read the sessions of an input. As pdr_session_reader_next(), or as `fn`. */
+pdr_rc ses_each_item(struct cli_input *in, const struct cli_form *form,
+                     const struct cli_limits *limits, pdr_err *err,
+                     ses_item_fn fn, void *arg);
+
+/* Read a file of a folder, without the folder's care: `path` gets its path,
+ * ended by NUL, `value` what is in it. Both outputs are owned. */
+pdr_rc ses_folder_read(pdr_session **out, pdr_value **value, pdr_buf *path,
+                       const struct cli *cli, const char *folder, pdr_str file,
+                       pdr_err *err);
+
 /* --- folders (session.c) ------------------------------------------------- */
 
 /* Open a folder; without --format, in the format of its files. */
@@ -231,6 +258,8 @@ int ses_one_open(struct ses_one *o, bool change);
 bool ses_one_needs_id(const struct ses_one *o);
 /* Read the session. As above. */
 int ses_one_find(struct ses_one *o, const char *id);
+/* Check the options, open and find, for looking at it. As above. */
+int ses_one_look_up(struct ses_one *o, const char *id);
 /* Write it back, if the file still has its generation, or the session in a
  * store its revision. As ses_file_save(), pdr_folder_set() and
  * pdr_stored_commit(). */
@@ -244,6 +273,8 @@ const char *ses_one_mark_word(const struct ses_one *o);
 bool ses_one_is_mark(const struct ses_one *o, const char *text);
 bool ses_one_has_mark(const struct ses_one *o, const char *text);
 
+/* What it is called: key, id in the store, or its own id; appended. */
+void ses_one_put_id(pdr_buf *out, const struct ses_one *o);
 /* Members that say which session it is, and its mark. */
 void ses_one_members(pdr_builder *to, const struct ses_one *o,
                      const char *id_name);
@@ -283,6 +314,8 @@ size_t ses_grid_rows(const struct ses_grid *g);
 /* Print what is there and forget it; columns stay as wide as they are. `width`
  * is that of the page, 0 for none. */
 void ses_grid_flush(struct ses_grid *g, FILE *out, bool colored, size_t width);
+/* The same to standard output; nothing if there is no row. */
+void ses_grid_print(struct ses_grid *g, const struct cli *cli);
 void ses_grid_free(struct ses_grid *g);
 
 /* --- sessions in a store (session_store.c) -------------------------------- */
@@ -430,6 +463,11 @@ bool ses_generation_read(pdr_generation *out, const char *text);
 /* "label     text", folded under the text. */
 void ses_label(FILE *out, const struct cli *cli, size_t width,
                const char *label, pdr_str text);
+
+/* An object that is put together for JSON output; ended, printed and released
+ * by ses_object_print(). */
+pdr_builder *ses_object_new(void);
+void ses_object_print(const struct cli *cli, FILE *out, pdr_builder *to);
 
 /* Print what a builder holds as compact JSON and a line end. */
 void ses_print_built(const struct cli *cli, FILE *out, pdr_builder *built);
