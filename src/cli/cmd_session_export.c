@@ -46,15 +46,10 @@ struct parcel {
     uint64_t index;
 };
 
-static const char *out_name(const struct export *e)
-{
-    return strcmp(e->out_path, "-") == 0 ? "standard output" : e->out_path;
-}
-
 /* --- writing ------------------------------------------------------------- */
 
-static pdr_rc put(struct export *e, pdr_event event, const pdr_value *value,
-                  pdr_err *err)
+static pdr_rc put_event(struct export *e, pdr_event event,
+                        const pdr_value *value, pdr_err *err)
 {
     pdr_rc rc = pdr_writer_put(e->writer, event, value, err);
 
@@ -67,37 +62,10 @@ static bool is_sequence(const struct export *e)
     return cli_form_is_sequence(&e->form.format);
 }
 
-/* A list has no keys: one that is not the id would get lost. */
-static pdr_rc check_name(const struct parcel *p, pdr_str id, pdr_err *err)
+/* Bytes of a text in a message. */
+static int shown_len(pdr_str text, size_t most)
 {
-    if (p->name.ptr == NULL || pdr_str_equal(p->name, id))
-        return PDR_OK;
-    return pdr_err_set(err, PDR_EINVALID, "key_lost",
-                       "the session '%.*s' has the id '%.*s', and a list has "
-                       "no place for its name",
-                       (int)(p->name.len < 80 ? p->name.len : 80), p->name.ptr,
-                       (int)(id.len < 80 ? id.len : 80),
-                       id.len > 0 ? id.ptr : "");
-}
-
-static pdr_rc put_named(struct export *e, pdr_str name, const pdr_value *value,
-                        pdr_err *err)
-{
-    pdr_value *text = NULL;
-    bool alone = is_sequence(e);
-    pdr_rc rc = pdr_value_new_string(&text, name, err);
-
-    doc_keys_add(&e->keys, name, e->sessions);
-    if (rc == PDR_OK && alone)
-        rc = put(e, PDR_BEGIN_OBJECT, NULL, err);
-    if (rc == PDR_OK)
-        rc = put(e, PDR_NAME, text, err);
-    if (rc == PDR_OK)
-        rc = put(e, PDR_SCALAR, value, err);
-    if (rc == PDR_OK && alone)
-        rc = put(e, PDR_END, NULL, err);
-    pdr_value_free(text);
-    return rc;
+    return (int)(text.len < most ? text.len : most);
 }
 
 /* Would an object of sessions with this member be read as one? */
@@ -105,32 +73,19 @@ static pdr_rc is_in_place(bool *out, const struct export *e, pdr_str name,
                           const pdr_value *value, pdr_err *err)
 {
     pdr_value *map = pdr_value_new_object(), *other = pdr_value_new_object();
-    pdr_rc rc = pdr_value_set(&map, name, value, err);
+    pdr_rc rc = PDR_OK;
 
-    *out = rc == PDR_OK && pdr_session_looks(map) == PDR_LOOKS_MAP;
+    CLI_TRY(pdr_value_set(&map, name, value, err));
+    *out = pdr_session_looks(map) == PDR_LOOKS_MAP;
+    if (!*out || is_sequence(e))
+        goto done;
     /* Another session may be called "data": with that, "schemaVersion" makes a
      * state document of all of them. No other two names mean more together. */
-    if (*out && !is_sequence(e)) {
-        rc = pdr_value_set(&map, pdr_str_c("data"), other, err);
-        *out = rc == PDR_OK && pdr_session_looks(map) == PDR_LOOKS_MAP;
-    }
+    CLI_TRY(pdr_value_set(&map, pdr_str_c("data"), other, err));
+    *out = pdr_session_looks(map) == PDR_LOOKS_MAP;
+done:
     pdr_value_free(other);
     pdr_value_free(map);
-    return rc;
-}
-
-/* Under a name that means something else there, it would not be found again. */
-static pdr_rc check_place(const struct export *e, pdr_str name,
-                          const pdr_value *value, pdr_err *err)
-{
-    bool fits = false;
-    pdr_rc rc = is_in_place(&fits, e, name, value, err);
-
-    if (rc == PDR_OK && !fits)
-        rc = pdr_err_set(err, PDR_EINVALID, "key_lost",
-                         "what is called '%.*s' cannot stand in an object of "
-                         "sessions, where that name means something else",
-                         (int)(name.len < 80 ? name.len : 80), name.ptr);
     return rc;
 }
 
@@ -139,6 +94,8 @@ static pdr_rc put_in_map(struct export *e, const struct parcel *p, pdr_str id,
                          pdr_err *err)
 {
     pdr_str name = p->name.ptr != NULL ? p->name : id;
+    pdr_value *text = NULL;
+    bool fits = false;
     pdr_rc rc = PDR_OK;
 
     if (p->session == NULL &&
@@ -151,8 +108,23 @@ static pdr_rc put_in_map(struct export *e, const struct parcel *p, pdr_str id,
         return pdr_err_set(err, PDR_EINVALID, "key_lost",
                            "session /%ju has neither a name nor an id",
                            (uintmax_t)p->index);
-    rc = check_place(e, name, p->value, err);
-    return rc == PDR_OK ? put_named(e, name, p->value, err) : rc;
+    CLI_TRY(is_in_place(&fits, e, name, p->value, err));
+    if (!fits) /* it would not be found again */
+        CLI_TRY(pdr_err_set(err, PDR_EINVALID, "key_lost",
+                            "what is called '%.*s' cannot stand in an object "
+                            "of sessions, where that name means something else",
+                            shown_len(name, 80), name.ptr));
+    CLI_TRY(pdr_value_new_string(&text, name, err));
+    doc_keys_add(&e->keys, name, e->sessions);
+    if (is_sequence(e))
+        CLI_TRY(put_event(e, PDR_BEGIN_OBJECT, NULL, err));
+    CLI_TRY(put_event(e, PDR_NAME, text, err));
+    CLI_TRY(put_event(e, PDR_SCALAR, p->value, err));
+    if (is_sequence(e))
+        CLI_TRY(put_event(e, PDR_END, NULL, err));
+done:
+    pdr_value_free(text);
+    return rc;
 }
 
 static pdr_rc export_one(struct export *e, const struct parcel *p, pdr_err *err)
@@ -163,13 +135,20 @@ static pdr_rc export_one(struct export *e, const struct parcel *p, pdr_err *err)
     if (p->session != NULL)
         ses_put_id(&id, p->session);
     if (e->is_map) {
-        rc = put_in_map(e, p, pdr_buf_str(&id), err);
+        CLI_TRY(put_in_map(e, p, pdr_buf_str(&id), err));
     } else {
-        rc = check_name(p, pdr_buf_str(&id), err);
-        if (rc == PDR_OK)
-            rc = put(e, PDR_SCALAR, p->value, err);
+        /* A list has no keys: one that is not the id would get lost. */
+        if (p->name.ptr != NULL && !pdr_str_equal(p->name, pdr_buf_str(&id)))
+            CLI_TRY(pdr_err_set(err, PDR_EINVALID, "key_lost",
+                                "the session '%.*s' has the id '%.*s', and a "
+                                "list has no place for its name",
+                                shown_len(p->name, 80), p->name.ptr,
+                                shown_len(pdr_buf_str(&id), 80),
+                                id.len > 0 ? id.ptr : ""));
+        CLI_TRY(put_event(e, PDR_SCALAR, p->value, err));
     }
-    e->sessions += rc == PDR_OK && pdr_value_kind(p->value) != PDR_NULL;
+    e->sessions += pdr_value_kind(p->value) != PDR_NULL;
+done:
     pdr_buf_dispose(&id);
     return rc;
 }
@@ -224,8 +203,8 @@ static pdr_rc export_parcel(struct export *e, const struct parcel *p,
     passed.value = value;
     snprintf(place, sizeof(place), "element /%ju", (uintmax_t)p->index);
     if (p->name.ptr != NULL)
-        snprintf(place, sizeof(place), "session '%.*s'",
-                 (int)(p->name.len < 40 ? p->name.len : 40), p->name.ptr);
+        snprintf(place, sizeof(place), "session '%.*s'", shown_len(p->name, 40),
+                 p->name.ptr);
     if (rc == PDR_OK) {
         rc = export_one(e, &passed, err);
     } else {
@@ -263,89 +242,55 @@ static pdr_rc export_value(struct export *e, struct parcel *p, pdr_err *err)
     return rc;
 }
 
-static pdr_rc export_item(struct export *e, pdr_session *session,
-                          const pdr_session_item *item, pdr_err *err)
+/* A ses_item_fn. */
+static pdr_rc export_item(pdr_session *session, const pdr_session_item *item,
+                          pdr_err *err, void *arg)
 {
-    struct parcel p = {.session = session, .index = item->index};
+    struct export *e = arg;
+    struct parcel p = {
+        .session = session, .value = item->value, .index = item->index};
     pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
     pdr_value *document = NULL;
     pdr_rc rc = PDR_OK;
 
     if (item->name != NULL)
         p.name = doc_text(item->name, &scratch);
-    if (session != NULL)
-        rc = pdr_session_to_value(&document, session, err);
-    p.value = session != NULL ? document : item->value;
-    if (rc == PDR_OK)
-        rc = session != NULL ? export_parcel(e, &p, err)
-                             : export_value(e, &p, err);
+    if (session == NULL) {
+        rc = export_value(e, &p, err);
+        goto done;
+    }
+    CLI_TRY(pdr_session_to_value(&document, session, err));
+    p.value = document;
+    CLI_TRY(export_parcel(e, &p, err));
+done:
     pdr_value_free(document);
     pdr_buf_dispose(&scratch);
     return rc;
 }
 
-static pdr_rc export_stream(struct export *e, pdr_err *err)
-{
-    const pdr_read_opts opts =
-        cli_form_walk_opts(&e->in_form.format, &e->from.how.limits);
-    pdr_session_reader *reader = NULL;
-    bool end = false;
-    pdr_rc rc = pdr_session_reader_new(&reader, e->in_form.format.codec, &opts,
-                                       true, err, cli_input_some, &e->in);
-
-    while (rc == PDR_OK && !end) {
-        pdr_session *session = NULL;
-        pdr_session_item item = {.value = NULL};
-        rc = pdr_session_reader_next(&session, &item, &end, reader, err);
-        if (rc == PDR_OK && !end)
-            rc = export_item(e, session, &item, err);
-        pdr_value_free(item.value);
-        pdr_session_free(session);
-    }
-    pdr_session_reader_free(reader);
-    return rc;
-}
-
 /* --- from a folder ------------------------------------------------------- */
-
-/* The path of a file in the folder, ended by NUL. */
-static void put_path(struct export *e, pdr_str file)
-{
-    pdr_buf_clear(&e->path);
-    cli_putf(&e->path, "%s/%.*s", e->from.folder, (int)file.len, file.ptr);
-    cli_must(pdr_buf_append(&e->path, pdr_str_n("", 1), NULL), NULL);
-}
 
 static pdr_rc on_entry(const pdr_folder_entry *entry, pdr_err *err, void *arg)
 {
     struct export *e = arg;
-    const struct cli_limits limits = {.bare_tokens = true};
-    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
-    struct cli_form form;
     struct parcel p = {.name = entry->key};
-    pdr_session *session = NULL;
     pdr_value *value = NULL;
     pdr_rc rc = PDR_OK;
 
     e->others += entry->kind != PDR_FOLDER_SESSION;
     if (entry->kind != PDR_FOLDER_SESSION)
         return PDR_OK;
-    put_path(e, entry->file);
-    rc = cli_input_value(&value, &text, &form, e->cli, e->path.ptr, CLI_NO_FORM,
-                         &limits, err);
-    if (rc == PDR_OK)
-        rc = pdr_session_from_value(&session, value, err);
+    rc = ses_folder_read(&p.session, &value, &e->path, e->cli, e->from.folder,
+                         entry->file, err);
     if (rc == PDR_OK && entry->key.len == 0)
         rc = pdr_err_set(err, PDR_EINVALID, "key_unknown",
                          "neither its name nor what is in it tells the key "
                          "of the session");
-    p.session = session;
     p.value = value;
     rc = rc == PDR_OK ? export_parcel(e, &p, err)
                       : leave_out(e, e->path.ptr, rc, err);
-    pdr_session_free(session);
+    pdr_session_free(p.session);
     pdr_value_free(value);
-    pdr_buf_dispose(&text);
     return rc;
 }
 
@@ -369,75 +314,56 @@ static pdr_rc pass_text(pdr_str bytes, pdr_err *err, void *arg)
     return rc;
 }
 
-/* Without the white space around it: that is no part of an element. */
-static pdr_str inside(pdr_str text)
+/* Its document as a value, laid out as it is, without the white space around
+ * it; a document of several lines has no place in a format of one line each. */
+static pdr_rc read_stored(pdr_value **out, struct export *e, const pdr_ref *ref,
+                          pdr_err *err)
 {
     static const char spaces[] = " \t\r\n";
+    const pdr_export_opts how = {.ref = *ref, .bare = e->bare};
+    pdr_str text = {NULL, 0};
+    pdr_rc rc = PDR_OK;
 
+    pdr_buf_clear(&e->text);
+    CLI_TRY(pdr_export(NULL, e->store, &how, err, keep_text, e));
+    text = pdr_buf_str(&e->text);
     while (text.len > 0 && memchr(spaces, text.ptr[0], 4) != NULL)
         text = pdr_str_n(text.ptr + 1, text.len - 1);
     while (text.len > 0 && memchr(spaces, text.ptr[text.len - 1], 4) != NULL)
         text.len--;
-    return text;
-}
-
-/* Its document as a value, laid out as it is; a document of several lines has
- * no place in a format of one line each. */
-static pdr_rc read_stored(pdr_value **out, struct export *e, const pdr_ref *ref,
-                          pdr_err *err)
-{
-    const pdr_export_opts how = {.ref = *ref, .bare = e->bare};
-    pdr_rc rc = PDR_OK;
-
-    pdr_str text = {NULL, 0};
-
-    pdr_buf_clear(&e->text);
-    rc = pdr_export(NULL, e->store, &how, err, keep_text, e);
-    if (rc != PDR_OK)
-        return rc;
-    text = inside(pdr_buf_str(&e->text));
-    rc = ses_store_value(out, text, err);
-    if (rc == PDR_OK && is_sequence(e) &&
-        (memchr(text.ptr, '\n', text.len) != NULL ||
-         memchr(text.ptr, '\r', text.len) != NULL))
-        rc = pdr_value_compact(out, err);
+    CLI_TRY(ses_store_value(out, text, err));
+    if (is_sequence(e) && (memchr(text.ptr, '\n', text.len) != NULL ||
+                           memchr(text.ptr, '\r', text.len) != NULL))
+        CLI_TRY(pdr_value_compact(out, err));
+done:
     return rc;
-}
-
-/* Was it deleted since the list of all was read? */
-static bool is_gone(pdr_rc rc, const pdr_err *err)
-{
-    return rc == PDR_ENOTFOUND && strcmp(err->reason, "no_session") == 0;
 }
 
 static pdr_rc export_stored(struct export *e, const pdr_ref *ref, pdr_err *err)
 {
-    pdr_value *value = NULL;
-    pdr_session *session = NULL;
     struct parcel p = {.name = ref->id, .index = e->sessions};
-    pdr_rc rc = read_stored(&value, e, ref, err);
+    pdr_value *value = NULL;
     char name[80];
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK) {
-        session = ses_session_in(value);
-        p.session = session;
-        p.value = value;
-        rc = session != NULL || e->is_map
-                 ? export_parcel(e, &p, err)
-                 : pdr_err_set(err, PDR_EINVALID, "no_place",
-                               "'%.*s' is a state document, which has no id "
-                               "in a list",
-                               (int)(ref->id.len < 120 ? ref->id.len : 120),
-                               ref->id.ptr);
-    }
-    pdr_session_free(session);
+    CLI_TRY(read_stored(&value, e, ref, err));
+    p.session = ses_session_in(value);
+    p.value = value;
+    if (p.session == NULL && !e->is_map)
+        CLI_TRY(pdr_err_set(err, PDR_EINVALID, "no_place",
+                            "'%.*s' is a state document, which has no id in a "
+                            "list",
+                            shown_len(ref->id, 120), ref->id.ptr));
+    CLI_TRY(export_parcel(e, &p, err));
+done:
+    pdr_session_free(p.session);
     pdr_value_free(value);
     if (rc == PDR_OK || e->out_failed)
         return rc;
-    if (is_gone(rc, err))
-        return PDR_OK;
-    snprintf(name, sizeof(name), "session '%.*s'",
-             (int)(ref->id.len < 60 ? ref->id.len : 60), ref->id.ptr);
+    if (rc == PDR_ENOTFOUND && strcmp(err->reason, "no_session") == 0)
+        return PDR_OK; /* deleted since the list of all was read */
+    snprintf(name, sizeof(name), "session '%.*s'", shown_len(ref->id, 60),
+             ref->id.ptr);
     return leave_out(e, name, rc, err);
 }
 
@@ -450,16 +376,16 @@ static pdr_rc export_tenant(struct export *e, pdr_err *err)
     pdr_rc rc = PDR_OK;
 
     do {
-        rc = pdr_store_read(&page, e->store, &query, err);
+        CLI_TRY(pdr_store_read(&page, e->store, &query, err));
         pdr_page_free(last); /* the cursor was its */
         last = page;
-        for (size_t i = 0; rc == PDR_OK && i < page->count; i++)
+        for (size_t i = 0; i < page->count; i++)
             if (pdr_str_equal(page->sessions[i].ref.tenant, tenant))
-                rc = export_stored(e, &page->sessions[i].ref, err);
-        if (rc == PDR_OK)
-            query.after = page->next;
-    } while (rc == PDR_OK && query.after.ptr != NULL);
-    pdr_page_free(page);
+                CLI_TRY(export_stored(e, &page->sessions[i].ref, err));
+        query.after = page->next;
+    } while (query.after.ptr != NULL);
+done:
+    pdr_page_free(last);
     return rc;
 }
 
@@ -472,74 +398,54 @@ static pdr_rc export_id(struct export *e, pdr_err *err)
     pdr_rc rc = PDR_OK;
 
     if (e->form.format.codec == NULL) {
-        rc = pdr_export(NULL, e->store, &how, err, pass_text, e);
+        CLI_TRY(pdr_export(NULL, e->store, &how, err, pass_text, e));
     } else {
-        rc = read_stored(&value, e, &ref, err);
-        if (rc == PDR_OK)
-            rc = pass_on(&value, e, err);
-        if (rc == PDR_OK)
-            rc = put(e, PDR_SCALAR, value, err);
+        CLI_TRY(read_stored(&value, e, &ref, err));
+        CLI_TRY(pass_on(&value, e, err));
+        CLI_TRY(put_event(e, PDR_SCALAR, value, err));
     }
-    e->sessions += rc == PDR_OK;
+    e->sessions++;
+done:
     pdr_value_free(value);
     return rc;
 }
 
 /* --- all of it ----------------------------------------------------------- */
 
-/* A name that stands twice in an object would hide a session. */
-static pdr_rc check_keys(struct export *e, pdr_err *err)
-{
-    doc_keys_sort(&e->keys);
-    for (size_t i = 1; i < e->keys.count; i++) {
-        pdr_str name = e->keys.items[i].text;
-        if (pdr_str_equal(name, e->keys.items[i - 1].text))
-            return pdr_err_set(err, PDR_EINVALID, "key_lost",
-                               "two sessions are called '%.*s', and --map has "
-                               "room for one",
-                               (int)(name.len < 120 ? name.len : 120),
-                               name.ptr);
-    }
-    return PDR_OK;
-}
-
-static pdr_rc export_each(struct export *e, pdr_err *err)
-{
-    if (e->store != NULL)
-        return export_tenant(e, err);
-    return e->folder != NULL ? pdr_folder_list(e->folder, err, on_entry, e)
-                             : export_stream(e, err);
-}
-
 static pdr_rc export_list(struct export *e, pdr_err *err)
 {
     pdr_rc rc = PDR_OK;
 
     if (!is_sequence(e))
-        rc = put(e, e->is_map ? PDR_BEGIN_OBJECT : PDR_BEGIN_ARRAY, NULL, err);
-    if (rc == PDR_OK)
-        rc = export_each(e, err);
-    if (rc == PDR_OK)
-        rc = check_keys(e, err);
-    if (rc == PDR_OK && !is_sequence(e))
-        rc = put(e, PDR_END, NULL, err);
-    return rc;
-}
+        CLI_TRY(put_event(e, e->is_map ? PDR_BEGIN_OBJECT : PDR_BEGIN_ARRAY,
+                          NULL, err));
+    if (e->store != NULL)
+        CLI_TRY(export_tenant(e, err));
+    else if (e->folder != NULL)
+        CLI_TRY(pdr_folder_list(e->folder, err, on_entry, e));
+    else
+        CLI_TRY(ses_each_item(&e->in, &e->in_form, &e->from.how.limits, err,
+                              export_item, e));
+    doc_keys_sort(&e->keys);
+    for (size_t i = 1; i < e->keys.count; i++) {
+        pdr_str name = e->keys.items[i].text;
 
-static pdr_rc export_all(struct export *e, pdr_err *err)
-{
-    pdr_rc rc = e->id != NULL ? export_id(e, err) : export_list(e, err);
-
-    if (rc == PDR_OK && e->writer != NULL) {
-        rc = pdr_writer_finish(e->writer, err);
-        e->out_failed = rc != PDR_OK;
+        if (pdr_str_equal(name, e->keys.items[i - 1].text))
+            return pdr_err_set(err, PDR_EINVALID, "key_lost",
+                               "two sessions are called '%.*s', and --map has "
+                               "room for one",
+                               shown_len(name, 120), name.ptr);
     }
+    if (!is_sequence(e))
+        CLI_TRY(put_event(e, PDR_END, NULL, err));
+done:
     return rc;
 }
 
 static pdr_rc write_out(struct export *e, pdr_err *err)
 {
-    pdr_write_opts opts = {.flags = e->form.format.flags,
+    const pdr_format *format = &e->form.format;
+    pdr_write_opts opts = {.flags = format->flags,
                            .layout = e->pretty          ? PDR_PRETTY
                                      : e->store != NULL ? PDR_AS_READ
                                                         : PDR_COMPACT};
@@ -548,48 +454,44 @@ static pdr_rc write_out(struct export *e, pdr_err *err)
     e->out_failed = rc != PDR_OK;
     if (rc != PDR_OK)
         return rc;
-    if ((e->from.how.limits.bare_tokens || e->store != NULL) &&
-        e->form.format.codec != NULL &&
-        cli_form_can_write(&e->form.format, PDR_BARE_TOKENS))
+    if (format->codec != NULL &&
+        (e->from.how.limits.bare_tokens || e->store != NULL) &&
+        cli_form_can_write(format, PDR_BARE_TOKENS))
         opts.flags |= PDR_BARE_TOKENS;
-    if (e->form.format.codec != NULL)
-        rc = pdr_writer_new(&e->writer, e->form.format.codec, &opts, err,
-                            cli_output_write, &e->out);
-    if (rc == PDR_OK)
-        rc = export_all(e, err);
-    if (rc != PDR_OK) {
+    if (format->codec != NULL)
+        CLI_TRY(pdr_writer_new(&e->writer, format->codec, &opts, err,
+                               cli_output_write, &e->out));
+    CLI_TRY(e->id != NULL ? export_id(e, err) : export_list(e, err));
+    e->out_failed = true; /* from here on */
+    if (e->writer != NULL)
+        CLI_TRY(pdr_writer_finish(e->writer, err));
+    CLI_TRY(cli_output_commit(&e->out, err));
+    e->out_failed = false;
+done:
+    if (rc != PDR_OK)
         cli_output_abandon(&e->out);
-        return rc;
-    }
-    rc = cli_output_commit(&e->out, err);
-    e->out_failed = rc != PDR_OK;
     return rc;
 }
 
-static pdr_rc export(struct export *e, pdr_err *err)
+static pdr_rc export_all(struct export *e, pdr_err *err)
 {
     pdr_rc rc = PDR_OK;
 
     if (ses_from_is_store(&e->from)) {
         cli_progress_begin(&e->progress, e->cli, sto_name(&e->from.store), 0);
-        rc = sto_open(&e->store, &e->from.store, "ro", err);
-        if (rc == PDR_OK)
-            rc = write_out(e, err);
-        cli_progress_end(&e->progress);
-        return rc;
+        CLI_TRY(sto_open(&e->store, &e->from.store, "ro", err));
+    } else if (e->from.folder != NULL) {
+        CLI_TRY(ses_folder_open(&e->folder, &e->from, false, err));
+    } else {
+        CLI_TRY(cli_input_open(&e->in, e->cli, e->from.file, err));
+        rc = cli_form_of_input(&e->in_form, &e->in, e->from.how.from, err);
+        if (rc != PDR_OK)
+            e->in_form.format.codec = NULL;
     }
-    if (e->from.folder != NULL) {
-        rc = ses_folder_open(&e->folder, &e->from, false, err);
-        return rc == PDR_OK ? write_out(e, err) : rc;
-    }
-    rc = cli_input_open(&e->in, e->cli, e->from.file, err);
-    if (rc != PDR_OK)
-        return rc;
-    rc = cli_form_of_input(&e->in_form, &e->in, e->from.how.from, err);
     if (rc == PDR_OK)
         rc = write_out(e, err);
-    else
-        e->in_form.format.codec = NULL;
+done:
+    cli_progress_end(&e->progress);
     cli_progress_end(&e->in.progress);
     return rc;
 }
@@ -619,10 +521,10 @@ static const char *hint_for(char room[SES_HINT_MAX], const struct export *e,
     return ses_hint(room, &e->from, e->wrong, err);
 }
 
-static int fail(struct export *e, pdr_err *err)
+static int fail_export(struct export *e, pdr_err *err)
 {
     char room[SES_HINT_MAX];
-    struct cli_about about = {.name = e->out_failed ? out_name(e)
+    struct cli_about about = {.name = e->out_failed ? ses_out_name(e->out_path)
                                                     : ses_from_name(&e->from)};
 
     if (!e->out_failed && e->path.len > 0)
@@ -650,7 +552,7 @@ static void print_summary(const struct export *e)
     char digits[32], size[32];
     pdr_buf name = PDR_BUF_INIT(SIZE_MAX);
 
-    cli_show(&name, pdr_str_c(out_name(e)), CLI_TEXT_LINE);
+    cli_show(&name, pdr_str_c(ses_out_name(e->out_path)), CLI_TEXT_LINE);
     cli_fprintf(stderr, "perdure: %.*s: %s, %s session%s, %s", (int)name.len,
                 name.ptr, format_name(e), cli_number(digits, e->sessions),
                 e->sessions == 1 ? "" : "s", cli_size(size, e->out.bytes));
@@ -661,21 +563,18 @@ static void print_summary(const struct export *e)
                 cli_number(digits, e->others), e->others == 1 ? "" : "s",
                 e->others == 1 ? "is" : "are");
     fputs("\n", stderr);
-    cli_tell_respelled(out_name(e), &e->lost);
+    cli_tell_respelled(ses_out_name(e->out_path), &e->lost);
     pdr_buf_dispose(&name);
 }
 
 static void print_object(const struct export *e)
 {
     bool is_file = strcmp(e->out_path, "-") != 0;
-    pdr_builder *to = NULL;
-    pdr_err err = PDR_ERR_INIT;
+    pdr_builder *to = ses_object_new();
 
-    cli_must(pdr_builder_new(&to, &err), &err);
-    pdr_builder_object(to);
     cli_member_text(to, ses_from_word(&e->from),
                     pdr_str_c(ses_from_name(&e->from)));
-    cli_member_text(to, "out", pdr_str_c(out_name(e)));
+    cli_member_text(to, "out", pdr_str_c(ses_out_name(e->out_path)));
     cli_member_text(to, "format", pdr_str_c(format_name(e)));
     cli_member_count(to, "sessions", e->sessions);
     cli_member_count(to, "bytes", e->out.bytes);
@@ -684,22 +583,10 @@ static void print_object(const struct export *e)
     if (e->form.format.codec != NULL &&
         cli_form_can_write(&e->form.format, PDR_EXCHANGE))
         cli_member_respelled(to, &e->lost);
-    pdr_builder_end(to);
-    ses_print_built(e->cli, is_file ? stdout : stderr, to);
-    pdr_builder_free(to);
+    ses_object_print(e->cli, is_file ? stdout : stderr, to);
 }
 
 /* --- the command --------------------------------------------------------- */
-
-static int missing(struct cli *cli, const char *what, const char *hint)
-{
-    struct cli_usage bad = {.reason = "missing_argument",
-                            .why = "an argument is missing"};
-
-    snprintf(bad.what, sizeof(bad.what), "%s", what);
-    snprintf(bad.hint, sizeof(bad.hint), "%s", hint);
-    return cli_usage_fail(cli, &bad);
-}
 
 /* Which word is what: ID [OUT] of a store, else OUT. */
 static int sort_words(struct export *e)
@@ -709,11 +596,12 @@ static int sort_words(struct export *e)
                              .why = "one argument too many"};
 
     if (has_id && e->words[0] == NULL)
-        return missing(e->cli, "ID",
-                       "a session of a store is named by its id; --all takes "
-                       "all of them");
+        return ses_missing(
+            e->cli, "ID",
+            "a session of a store is named by its id; --all takes "
+            "all of them");
     if (!has_id && e->words[0] == NULL)
-        return missing(e->cli, "OUT", "");
+        return ses_missing(e->cli, "OUT", "");
     if (!has_id && e->words[1] != NULL) {
         snprintf(many.what, sizeof(many.what), "%s", e->words[1]);
         return cli_usage_fail(e->cli, &many);
@@ -727,18 +615,13 @@ static int sort_words(struct export *e)
 
 /* One session of a store has a format already; it goes through as it is if that
  * is the one that was asked for. */
-static bool is_passed(const struct export *e, bool has_form)
-{
-    return e->id != NULL && (!has_form || (ses_store_speaks(&e->form.format) &&
-                                           !is_sequence(e) && !e->pretty));
-}
-
 static int check_form(struct export *e)
 {
     bool has_form = cli_form_of_name(&e->form, e->out_path, e->to);
     char list[CLI_LIST_MAX];
 
-    if (is_passed(e, has_form)) {
+    if (e->id != NULL && (!has_form || (ses_store_speaks(&e->form.format) &&
+                                        !is_sequence(e) && !e->pretty))) {
         e->form.format.codec = NULL;
         return 0;
     }
@@ -773,15 +656,15 @@ static int check_usage(struct export *e)
     return 0;
 }
 
-static int run_export(struct export *e)
+static int export_sessions(struct export *e)
 {
     pdr_err err = PDR_ERR_INIT;
     int status = check_usage(e);
 
     if (status != 0)
         return status;
-    if (export(e, &err) != PDR_OK)
-        status = fail(e, &err);
+    if (export_all(e, &err) != PDR_OK)
+        status = fail_export(e, &err);
     else if (cli_is_json(e->cli))
         print_object(e);
     else if (!e->cli->quiet)
@@ -800,7 +683,7 @@ static int run_export(struct export *e)
     return status;
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static int run_export(struct cli *cli, int argc, char **argv)
 {
     struct export e = {.cli = cli,
                        .to = CLI_NO_FORM,
@@ -828,7 +711,7 @@ static int run(struct cli *cli, int argc, char **argv)
     };
     if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))
         return cli->status;
-    return run_export(&e);
+    return export_sessions(&e);
 }
 
 const struct cli_command cli_cmd_session_export = {
@@ -837,4 +720,4 @@ const struct cli_command cli_cmd_session_export = {
     .usage = "[OPTIONS] [--store URI] ID [OUT] | "
              "[OPTIONS] [--store URI] --all OUT | "
              "[OPTIONS] --file FILE OUT | [OPTIONS] --folder DIR OUT",
-    .run = run};
+    .run = run_export};
