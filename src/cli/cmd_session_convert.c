@@ -46,11 +46,6 @@ struct conversion {
     pdr_write_report lost; /* spellings that were given up for them */
 };
 
-static const char *out_name(const struct conversion *c)
-{
-    return strcmp(c->out_path, "-") == 0 ? "standard output" : c->out_path;
-}
-
 /* --- the report ---------------------------------------------------------- */
 
 static bool is_many(const struct conversion *c)
@@ -105,18 +100,6 @@ static void put_finding(struct conversion *c, const pdr_doc_finding *f)
     cli_putf(out, " [%s]\n", f->rule);
 }
 
-static void build_finding(struct conversion *c, const pdr_doc_finding *f)
-{
-    pdr_builder_object(c->list);
-    cli_member_count(c->list, "index", c->at);
-    cli_member_text(c->list, "severity",
-                    pdr_str_c(pdr_severity_name(f->severity)));
-    cli_member_text(c->list, "rule", pdr_str_c(f->rule));
-    cli_member_text(c->list, "pointer", f->pointer);
-    cli_member_text(c->list, "text", f->text);
-    pdr_builder_end(c->list);
-}
-
 static pdr_rc on_finding(const pdr_doc_finding *finding, pdr_err *err,
                          void *arg)
 {
@@ -124,10 +107,18 @@ static pdr_rc on_finding(const pdr_doc_finding *finding, pdr_err *err,
 
     (void)err;
     c->warnings += finding->severity != PDR_SEVERITY_INFO;
-    if (c->list != NULL)
-        build_finding(c, finding);
-    else
+    if (c->list == NULL) {
         put_finding(c, finding);
+        return PDR_OK;
+    }
+    pdr_builder_object(c->list);
+    cli_member_count(c->list, "index", c->at);
+    cli_member_text(c->list, "severity",
+                    pdr_str_c(pdr_severity_name(finding->severity)));
+    cli_member_text(c->list, "rule", pdr_str_c(finding->rule));
+    cli_member_text(c->list, "pointer", finding->pointer);
+    cli_member_text(c->list, "text", finding->text);
+    pdr_builder_end(c->list);
     return PDR_OK;
 }
 
@@ -136,7 +127,7 @@ static void print_summary(const struct conversion *c)
     char digits[32], size[32];
     pdr_buf name = PDR_BUF_INIT(SIZE_MAX);
 
-    cli_show(&name, pdr_str_c(out_name(c)), CLI_TEXT_LINE);
+    cli_show(&name, pdr_str_c(ses_out_name(c->out_path)), CLI_TEXT_LINE);
     cli_fprintf(stderr, "perdure: %.*s: %s, %s session%s, %s", (int)name.len,
                 name.ptr, shape_words[c->shape],
                 cli_number(digits, c->sessions), c->sessions == 1 ? "" : "s",
@@ -145,7 +136,7 @@ static void print_summary(const struct conversion *c)
         fprintf(stderr, ", %s warning%s", cli_number(digits, c->warnings),
                 c->warnings == 1 ? "" : "s");
     fputs("\n", stderr);
-    cli_tell_respelled(out_name(c), &c->lost);
+    cli_tell_respelled(ses_out_name(c->out_path), &c->lost);
     pdr_buf_dispose(&name);
 }
 
@@ -153,16 +144,14 @@ static void print_summary(const struct conversion *c)
 static void print_object(struct conversion *c)
 {
     bool is_file = strcmp(c->out_path, "-") != 0;
-    pdr_builder *to = NULL;
+    pdr_builder *to = ses_object_new();
     pdr_value *findings = NULL;
     pdr_err err = PDR_ERR_INIT;
 
     pdr_builder_end(c->list);
     cli_must(pdr_builder_finish(&findings, c->list, &err), &err);
-    cli_must(pdr_builder_new(&to, &err), &err);
-    pdr_builder_object(to);
     cli_member_text(to, "in", pdr_str_c(ses_from_name(&c->from)));
-    cli_member_text(to, "out", pdr_str_c(out_name(c)));
+    cli_member_text(to, "out", pdr_str_c(ses_out_name(c->out_path)));
     cli_member_text(to, "shape", pdr_str_c(shape_words[c->shape]));
     cli_member_text(to, "format", pdr_str_c(c->form.format.name));
     cli_member_count(to, "sessions", c->sessions);
@@ -172,10 +161,8 @@ static void print_object(struct conversion *c)
         cli_member_respelled(to, &c->lost);
     pdr_builder_name(to, pdr_str_c("findings"));
     pdr_builder_value(to, findings);
-    pdr_builder_end(to);
-    ses_print_built(c->cli, is_file ? stdout : stderr, to);
+    ses_object_print(c->cli, is_file ? stdout : stderr, to);
     pdr_value_free(findings);
-    pdr_builder_free(to);
 }
 
 /* --- sessions ------------------------------------------------------------ */
@@ -198,59 +185,45 @@ static pdr_rc build_one(pdr_builder *to, struct conversion *c,
 {
     pdr_session *made = NULL;
     pdr_value *value = NULL;
-    pdr_rc rc = convert_one(&made, c, session, err);
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK)
-        rc = pdr_session_to_value(&value, made, err);
-    if (rc == PDR_OK)
-        pdr_builder_value(to, value);
+    CLI_TRY(convert_one(&made, c, session, err));
+    CLI_TRY(pdr_session_to_value(&value, made, err));
+    pdr_builder_value(to, value);
+done:
     pdr_value_free(value);
     pdr_session_free(made);
     return rc;
 }
 
-static void build_name(pdr_builder *to, const pdr_value *name)
-{
-    pdr_str raw = {NULL, 0};
-
-    if (name != NULL && pdr_value_raw(&raw, name))
-        pdr_builder_escaped_name(to, pdr_str_n(raw.ptr + 1, raw.len - 2));
-}
-
-/* Element `index` of a list: a session, or a null. */
-static pdr_rc build_element(pdr_builder *to, struct conversion *c,
-                            const struct ses_doc *d, pdr_iter *it, pdr_err *err)
-{
-    pdr_session *session = ses_doc_session(d, it->index);
-    pdr_session *none = NULL;
-
-    build_name(to, it->name);
-    if (session != NULL)
-        return build_one(to, c, session, err);
-    if (pdr_value_kind(it->value) == PDR_NULL) {
-        pdr_builder_null(to);
-        return PDR_OK;
-    }
-    /* It is no session; this says why. */
-    return pdr_session_from_value(&none, it->value, err);
-}
-
+/* A list of sessions and nulls, or an object of sessions. */
 static pdr_rc build_list(pdr_builder *to, struct conversion *c,
                          const struct ses_doc *d, pdr_err *err)
 {
-    bool is_map = pdr_value_kind(d->value) == PDR_OBJECT;
+    pdr_session *none = NULL;
+    pdr_str raw = {NULL, 0};
     pdr_rc rc = PDR_OK;
     pdr_iter it;
 
-    if (is_map)
+    if (pdr_value_kind(d->value) == PDR_OBJECT)
         pdr_builder_object(to);
     else
         pdr_builder_array(to);
     pdr_iter_init(&it, d->value);
-    for (; rc == PDR_OK && pdr_iter_next(&it); c->at++)
-        rc = build_element(to, c, d, &it, err);
-    c->at -= rc != PDR_OK;
+    for (; pdr_iter_next(&it); c->at++) {
+        pdr_session *session = ses_doc_session(d, it.index);
+
+        if (it.name != NULL && pdr_value_raw(&raw, it.name))
+            pdr_builder_escaped_name(to, pdr_str_n(raw.ptr + 1, raw.len - 2));
+        if (session != NULL)
+            CLI_TRY(build_one(to, c, session, err));
+        else if (pdr_value_kind(it.value) == PDR_NULL)
+            pdr_builder_null(to);
+        else /* this says why it is not a session */
+            CLI_TRY(pdr_session_from_value(&none, it.value, err));
+    }
     pdr_builder_end(to);
+done:
     return rc;
 }
 
@@ -258,47 +231,39 @@ static pdr_rc build_list(pdr_builder *to, struct conversion *c,
 static pdr_rc convert_wrappers(struct conversion *c, struct ses_doc *d,
                                pdr_err *err)
 {
+    pdr_rc rc = PDR_OK;
+
     for (size_t i = 0; i < d->count; i++, c->at++) {
         pdr_session *made = NULL;
-        pdr_rc rc = PDR_OK;
+
         if (d->wrappers[i].session == NULL)
             continue;
-        rc = convert_one(&made, c, d->wrappers[i].session, err);
-        if (rc != PDR_OK)
-            return rc;
+        CLI_TRY(convert_one(&made, c, d->wrappers[i].session, err));
         pdr_session_free(d->wrappers[i].session);
         d->wrappers[i].session = made;
     }
-    return PDR_OK;
-}
-
-static pdr_rc convert_built(pdr_value **out, struct conversion *c,
-                            const struct ses_doc *d, pdr_err *err)
-{
-    pdr_builder *to = NULL;
-    pdr_rc rc = pdr_builder_new(&to, err);
-
-    if (rc == PDR_OK && d->list != NULL)
-        rc = build_list(to, c, d, err);
-    else if (rc == PDR_OK)
-        rc = build_one(to, c, d->one, err);
-    if (rc == PDR_OK)
-        rc = pdr_builder_finish(out, to, err);
-    if (rc == PDR_OK && d->list == NULL)
-        c->at++;
-    pdr_builder_free(to);
+done:
     return rc;
 }
 
 static pdr_rc convert_doc(pdr_value **out, struct conversion *c,
                           struct ses_doc *d, pdr_err *err)
 {
+    pdr_builder *to = NULL;
     pdr_rc rc = PDR_OK;
 
-    if (d->wrappers == NULL)
-        return convert_built(out, c, d, err);
-    rc = convert_wrappers(c, d, err);
-    return rc == PDR_OK ? ses_doc_value(out, d, err) : rc;
+    if (d->wrappers != NULL) {
+        CLI_TRY(convert_wrappers(c, d, err));
+        return ses_doc_value(out, d, err);
+    }
+    CLI_TRY(pdr_builder_new(&to, err));
+    CLI_TRY(d->list != NULL ? build_list(to, c, d, err)
+                            : build_one(to, c, d->one, err));
+    CLI_TRY(pdr_builder_finish(out, to, err));
+    c->at += d->list == NULL;
+done:
+    pdr_builder_free(to);
+    return rc;
 }
 
 /* --- from file to file --------------------------------------------------- */
@@ -309,6 +274,7 @@ static pdr_rc write_docs(pdr_buf *out, struct conversion *c, pdr_err *err)
                            .layout = c->pretty ? PDR_PRETTY : PDR_COMPACT,
                            .report = &c->lost};
     pdr_writer *writer = NULL;
+    pdr_value *value = NULL;
     pdr_rc rc = PDR_OK;
 
     if (c->from.how.limits.bare_tokens &&
@@ -318,20 +284,20 @@ static pdr_rc write_docs(pdr_buf *out, struct conversion *c, pdr_err *err)
                   cli_form_can_write(&c->form.format, PDR_EXCHANGE);
     if (c->exchange)
         opts.flags |= PDR_EXCHANGE;
-    rc = pdr_writer_new(&writer, c->form.format.codec, &opts, err,
-                        pdr_write_buf, out);
-    for (size_t i = 0; rc == PDR_OK && i < c->file.doc_count; i++) {
-        pdr_value *value = NULL;
-        rc = convert_doc(&value, c, &c->file.docs[i], err);
-        if (rc == PDR_OK) {
-            c->document = i + 1;
-            rc = pdr_writer_put(writer, PDR_SCALAR, value, err);
-            c->out_failed = rc != PDR_OK;
-        }
+    CLI_TRY(pdr_writer_new(&writer, c->form.format.codec, &opts, err,
+                           pdr_write_buf, out));
+    for (size_t i = 0; i < c->file.doc_count; i++) {
+        CLI_TRY(convert_doc(&value, c, &c->file.docs[i], err));
+        c->document = i + 1;
+        c->out_failed = true;
+        CLI_TRY(pdr_writer_put(writer, PDR_SCALAR, value, err));
+        c->out_failed = false;
         pdr_value_free(value);
+        value = NULL;
     }
-    if (rc == PDR_OK)
-        rc = pdr_writer_finish(writer, err);
+    CLI_TRY(pdr_writer_finish(writer, err));
+done:
+    pdr_value_free(value);
     pdr_writer_free(writer);
     return rc;
 }
@@ -339,65 +305,53 @@ static pdr_rc write_docs(pdr_buf *out, struct conversion *c, pdr_err *err)
 static pdr_rc write_out(struct conversion *c, pdr_str text, pdr_err *err)
 {
     struct cli_output_file out;
-    pdr_rc rc = cli_output_open(&out, c->cli, c->out_path, c->yes, err);
+    pdr_rc rc = PDR_OK;
 
     c->out_failed = true;
-    if (rc != PDR_OK)
-        return rc;
+    c->bytes = text.len;
+    CLI_TRY(cli_output_open(&out, c->cli, c->out_path, c->yes, err));
     rc = cli_output_write(text, err, &out);
     if (rc == PDR_OK)
-        rc = cli_output_commit(&out, err);
-    else
-        cli_output_abandon(&out);
-    c->bytes = text.len;
+        return cli_output_commit(&out, err);
+    cli_output_abandon(&out);
+done:
     return rc;
 }
 
-static pdr_rc check_strict(const struct conversion *c, pdr_err *err)
-{
-    if (!c->strict || c->warnings == 0)
-        return PDR_OK;
-    return pdr_err_set(err, PDR_EINVALID, "cannot_carry",
-                       "--strict: %ju warning%s; nothing was written",
-                       (uintmax_t)c->warnings, c->warnings == 1 ? "" : "s");
-}
-
-static pdr_rc check_room(const struct conversion *c, pdr_err *err)
-{
-    if (cli_form_is_sequence(&c->form.format) || c->file.doc_count == 1)
-        return PDR_OK;
-    if (c->file.doc_count == 0)
-        return pdr_err_set(err, PDR_EINVALID, "no_document",
-                           "there is no session in it");
-    return pdr_err_set(err, PDR_EINVALID, "several_documents",
-                       "there are %zu documents, and %s holds one",
-                       c->file.doc_count, c->form.format.name);
-}
-
-/* The format of OUT: said, told by its name, else that of IN. */
-static pdr_rc convert(struct conversion *c, pdr_err *err)
+static pdr_rc convert_file(struct conversion *c, pdr_err *err)
 {
     pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
-    pdr_rc rc =
-        ses_file_read(&c->file, c->cli, c->from.file, &c->from.how, false, err);
+    size_t count = 0;
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK && !cli_form_of_name(&c->form, c->out_path, c->to))
+    CLI_TRY(ses_file_read(&c->file, c->cli, c->from.file, &c->from.how, false,
+                          err));
+    /* The format of OUT: said, told by its name, else that of IN. */
+    if (!cli_form_of_name(&c->form, c->out_path, c->to))
         c->form = c->file.form;
-    if (rc == PDR_OK)
-        rc = check_room(c, err);
-    if (rc == PDR_OK)
-        rc = write_docs(&text, c, err);
-    if (rc == PDR_OK)
-        rc = check_strict(c, err);
-    if (rc == PDR_OK)
-        rc = write_out(c, pdr_buf_str(&text), err);
+    count = c->file.doc_count;
+    if (!cli_form_is_sequence(&c->form.format) && count == 0)
+        CLI_TRY(pdr_err_set(err, PDR_EINVALID, "no_document",
+                            "there is no session in it"));
+    if (!cli_form_is_sequence(&c->form.format) && count > 1)
+        CLI_TRY(pdr_err_set(err, PDR_EINVALID, "several_documents",
+                            "there are %zu documents, and %s holds one", count,
+                            c->form.format.name));
+    CLI_TRY(write_docs(&text, c, err));
+    if (c->strict && c->warnings > 0)
+        CLI_TRY(pdr_err_set(err, PDR_EINVALID, "cannot_carry",
+                            "--strict: %ju warning%s; nothing was written",
+                            (uintmax_t)c->warnings,
+                            c->warnings == 1 ? "" : "s"));
+    CLI_TRY(write_out(c, pdr_buf_str(&text), err));
+done:
     pdr_buf_dispose(&text);
     return rc;
 }
 
-static int fail(const struct conversion *c, const pdr_err *err)
+static int fail_conversion(const struct conversion *c, const pdr_err *err)
 {
-    struct cli_about about = {.name = out_name(c)};
+    struct cli_about about = {.name = ses_out_name(c->out_path)};
     char name[320], room[SES_HINT_MAX];
 
     if (c->out_failed && c->exchange && err->code == PDR_EINVALID) {
@@ -422,34 +376,9 @@ static int fail(const struct conversion *c, const pdr_err *err)
     return cli_fail(c->cli, &about, err);
 }
 
-static int finish(struct conversion *c, pdr_rc rc, const pdr_err *err)
-{
-    put_rest(c);
-    if (c->report.len > 0)
-        cli_fprintf(stderr, "%.*s", (int)c->report.len, c->report.ptr);
-    if (rc != PDR_OK)
-        return fail(c, err);
-    if (c->list != NULL)
-        print_object(c);
-    else if (!c->cli->quiet)
-        print_summary(c);
-    return 0;
-}
-
 /* --- the command --------------------------------------------------------- */
 
-static int check_usage(struct conversion *c)
-{
-    if (c->shape == CLI_NO_FORM)
-        return doc_usage(c->cli, "--shape", "the shape is missing",
-                         "'perdure convert' changes the format alone");
-    if (cli_same_file(c->from.file, c->out_path))
-        return doc_usage(c->cli, c->out_path, "is the very file that is read",
-                         "name a new file; the old one stays as it was");
-    return 0;
-}
-
-static int run(struct cli *cli, int argc, char **argv)
+static int run_convert(struct cli *cli, int argc, char **argv)
 {
     struct conversion c = {.cli = cli,
                            .shape = CLI_NO_FORM,
@@ -479,15 +408,26 @@ static int run(struct cli *cli, int argc, char **argv)
     };
     if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))
         return cli->status;
-    status = check_usage(&c);
-    if (status != 0)
-        return status;
+    if (c.shape == CLI_NO_FORM)
+        return doc_usage(cli, "--shape", "the shape is missing",
+                         "'perdure convert' changes the format alone");
+    if (cli_same_file(c.from.file, c.out_path))
+        return doc_usage(cli, c.out_path, "is the very file that is read",
+                         "name a new file; the old one stays as it was");
     if (cli_is_json(cli)) {
         cli_must(pdr_builder_new(&c.list, &err), &err);
         pdr_builder_array(c.list);
     }
-    rc = convert(&c, &err);
-    status = finish(&c, rc, &err);
+    rc = convert_file(&c, &err);
+    put_rest(&c);
+    if (c.report.len > 0)
+        cli_fprintf(stderr, "%.*s", (int)c.report.len, c.report.ptr);
+    if (rc != PDR_OK)
+        status = fail_conversion(&c, &err);
+    else if (c.list != NULL)
+        print_object(&c);
+    else if (!cli->quiet)
+        print_summary(&c);
     ses_file_free(&c.file);
     pdr_builder_free(c.list);
     pdr_buf_dispose(&c.report);
@@ -498,4 +438,4 @@ const struct cli_command cli_cmd_session_convert = {
     .name = "session convert",
     .summary = "sessions in the shape of another program",
     .usage = "--shape SHAPE [OPTIONS] IN OUT",
-    .run = run};
+    .run = run_convert};

@@ -60,90 +60,51 @@ struct row {
 
 /* --- rows ---------------------------------------------------------------- */
 
-static void flush_grid(struct list *l)
+static void put_cell(struct list *l, const char *text)
 {
-    ses_grid_flush(&l->grid, stdout, l->cli->color_out,
-                   l->cli->tty_out ? l->cli->width : 0);
-}
-
-/* Cells of a session, from its id to its bytes. */
-static void put_session(struct list *l, const struct row *r,
-                        const struct ses_info *info)
-{
-    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
-    pdr_str id = pdr_buf_str(&info->id), service = {NULL, 0};
-    char digits[32];
-
-    if (info->service != NULL)
-        service = ses_service_text(info->service, &scratch);
-    ses_grid_put(&l->grid, l->folder != NULL && pdr_str_equal(id, r->name)
-                               ? pdr_str_n("", 0)
-                               : id);
-    ses_grid_put(&l->grid, pdr_str_c(pdr_session_kind_name(info->kind)));
-    ses_grid_put(&l->grid, pdr_str_c(l->folder != NULL ? ""
-                                                       : pdr_session_shape_name(
-                                                             info->shape)));
-    ses_grid_put(&l->grid, service);
-    ses_grid_put(
-        &l->grid,
-        pdr_str_c(info->history == NULL
-                      ? "-"
-                      : cli_number(digits, pdr_value_count(info->history))));
-    ses_grid_put(&l->grid, pdr_str_c(cli_number(digits, info->slots)));
-    ses_grid_put(&l->grid, pdr_str_c(cli_number(digits, info->bytes)));
-    pdr_buf_dispose(&scratch);
+    ses_grid_put(&l->grid, pdr_str_c(text));
 }
 
 static void put_row(struct list *l, const struct row *r,
                     const struct ses_info *info)
 {
+    bool is_folder = l->folder != NULL;
+    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
+    pdr_str id = pdr_buf_str(&info->id);
     char digits[32];
 
-    if (l->folder != NULL)
-        ses_grid_put(&l->grid, pdr_str_n("", 0));
+    if (is_folder)
+        put_cell(l, "");
     else
         ses_grid_putf(&l->grid, "/%ju", (uintmax_t)r->index);
-    ses_grid_put(&l->grid, l->folder != NULL && r->name.ptr == NULL
-                               ? pdr_str_c("?")
-                               : r->name);
+    ses_grid_put(&l->grid,
+                 is_folder && r->name.ptr == NULL ? pdr_str_c("?") : r->name);
     if (r->session != NULL) {
-        put_session(l, r, info);
-    } else {
-        for (int i = 0; i < 6; i++)
-            ses_grid_put(&l->grid, pdr_str_n("", 0));
-        ses_grid_put(&l->grid, pdr_str_c(cli_number(digits, r->bytes)));
+        ses_grid_put(&l->grid, is_folder && pdr_str_equal(id, r->name)
+                                   ? pdr_str_c("")
+                                   : id);
+        put_cell(l, pdr_session_kind_name(info->kind));
+        put_cell(l, is_folder ? "" : pdr_session_shape_name(info->shape));
+        ses_grid_put(&l->grid, info->service != NULL
+                                   ? ses_service_text(info->service, &scratch)
+                                   : pdr_str_c(""));
+        put_cell(l, info->history == NULL
+                        ? "-"
+                        : cli_number(digits, pdr_value_count(info->history)));
+        put_cell(l, cli_number(digits, info->slots));
     }
+    for (int i = 0; i < 6 && r->session == NULL; i++)
+        put_cell(l, "");
+    put_cell(l,
+             cli_number(digits, r->session != NULL ? info->bytes : r->bytes));
     if (r->properties != NULL)
         ses_grid_putf(&l->grid, "%zu", pdr_properties_count(r->properties));
     else
-        ses_grid_put(&l->grid, pdr_str_n("", 0));
+        put_cell(l, "");
     ses_grid_put(&l->grid, r->note);
     if (ses_grid_rows(&l->grid) == BATCH)
-        flush_grid(l);
-}
-
-static void build_row(pdr_builder *to, const struct list *l,
-                      const struct row *r, const struct ses_info *info)
-{
-    pdr_builder_object(to);
-    cli_member_text(to, "entry", pdr_str_c(r->entry));
-    if (l->folder == NULL)
-        cli_member_count(to, "index", r->index);
-    else
-        cli_member_text(to, "file", r->file);
-    if (r->name.ptr != NULL)
-        cli_member_text(to, l->folder != NULL ? "key" : "name", r->name);
-    if (r->session != NULL)
-        ses_info_members(to, info);
-    else
-        cli_member_count(to, "bytes", r->bytes);
-    if (r->properties != NULL)
-        cli_member_count(to, "properties", pdr_properties_count(r->properties));
-    if (r->has_old_name)
-        cli_member_bool(to, "hasOldName", true);
-    if (r->note.len > 0)
-        cli_member_text(to, "note", r->note);
-    pdr_builder_end(to);
+        ses_grid_print(&l->grid, l->cli);
+    pdr_buf_dispose(&scratch);
 }
 
 static void print_lines(struct list *l)
@@ -174,12 +135,28 @@ static void add_json(struct list *l, const struct row *r,
                      const struct ses_info *info)
 {
     const pdr_write_opts opts = {.flags = PDR_BARE_TOKENS};
-    pdr_builder *to = NULL;
+    pdr_builder *to = ses_object_new();
     pdr_value *value = NULL;
     pdr_err err = PDR_ERR_INIT;
 
-    cli_must(pdr_builder_new(&to, &err), &err);
-    build_row(to, l, r, info);
+    cli_member_text(to, "entry", pdr_str_c(r->entry));
+    if (l->folder == NULL)
+        cli_member_count(to, "index", r->index);
+    else
+        cli_member_text(to, "file", r->file);
+    if (r->name.ptr != NULL)
+        cli_member_text(to, l->folder != NULL ? "key" : "name", r->name);
+    if (r->session != NULL)
+        ses_info_members(to, info);
+    else
+        cli_member_count(to, "bytes", r->bytes);
+    if (r->properties != NULL)
+        cli_member_count(to, "properties", pdr_properties_count(r->properties));
+    if (r->has_old_name)
+        cli_member_bool(to, "hasOldName", true);
+    if (r->note.len > 0)
+        cli_member_text(to, "note", r->note);
+    pdr_builder_end(to);
     cli_must(pdr_builder_finish(&value, to, &err), &err);
     begin_line(l);
     cli_must(pdr_json_write(&l->lines, value, &opts, &err), &err);
@@ -189,36 +166,31 @@ static void add_json(struct list *l, const struct row *r,
     pdr_builder_free(to);
 }
 
-static void add_raw(struct list *l, const struct ses_info *info)
-{
-    pdr_str raw = {NULL, 0};
-    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
-
-    if (!pdr_value_raw(&raw, info->document))
-        raw = doc_json(info->document, &scratch);
-    cli_must(pdr_buf_append(&l->lines, raw, NULL), NULL);
-    cli_put(&l->lines, "\n");
-    pdr_buf_dispose(&scratch);
-}
-
 static void add_row(struct list *l, const struct row *r)
 {
     struct ses_info info = SES_INFO_INIT;
+    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
+    pdr_str raw = {NULL, 0};
 
     if (r->session != NULL) {
         ses_info_of(&info, r->session);
         l->sessions++;
         l->bytes += info.bytes;
     }
-    if (cli_is_json(l->cli))
+    if (cli_is_json(l->cli)) {
         add_json(l, r, &info);
-    else if (l->cli->output == CLI_OUTPUT_TABLE)
+    } else if (l->cli->output == CLI_OUTPUT_TABLE) {
         put_row(l, r, &info);
-    else if (r->session != NULL)
-        add_raw(l, &info);
+    } else if (r->session != NULL) {
+        if (!pdr_value_raw(&raw, info.document))
+            raw = doc_json(info.document, &scratch);
+        cli_must(pdr_buf_append(&l->lines, raw, NULL), NULL);
+        cli_put(&l->lines, "\n");
+    }
     l->rows++;
     if (l->sessions > 0 || l->lines.len > KEEP_BYTES)
         print_lines(l);
+    pdr_buf_dispose(&scratch);
     ses_info_free(&info);
 }
 
@@ -254,55 +226,23 @@ static void list_value(struct list *l, struct row *r, pdr_value *value)
     pdr_buf_dispose(&note);
 }
 
-static void list_item(struct list *l, pdr_session *session,
-                      const pdr_session_item *item)
+/* A ses_item_fn. */
+static pdr_rc list_item(pdr_session *session, const pdr_session_item *item,
+                        pdr_err *err, void *arg)
 {
-    struct row r = {.entry = "session", .index = item->index};
+    struct row r = {
+        .entry = "session", .index = item->index, .session = session};
     pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
 
+    (void)err;
     if (item->name != NULL)
         r.name = doc_text(item->name, &scratch);
-    r.session = session;
     if (session != NULL)
-        add_row(l, &r);
+        add_row(arg, &r);
     else
-        list_value(l, &r, item->value);
+        list_value(arg, &r, item->value);
     pdr_buf_dispose(&scratch);
-}
-
-static pdr_rc list_stream(struct list *l, pdr_err *err)
-{
-    const pdr_read_opts opts =
-        cli_form_walk_opts(&l->form.format, &l->from->how.limits);
-    pdr_session_reader *reader = NULL;
-    bool end = false;
-    pdr_rc rc = pdr_session_reader_new(&reader, l->form.format.codec, &opts,
-                                       true, err, cli_input_some, &l->in);
-
-    while (rc == PDR_OK && !end) {
-        pdr_session *session = NULL;
-        pdr_session_item item = {.value = NULL};
-        rc = pdr_session_reader_next(&session, &item, &end, reader, err);
-        if (rc == PDR_OK && !end)
-            list_item(l, session, &item);
-        pdr_value_free(item.value);
-        pdr_session_free(session);
-    }
-    pdr_session_reader_free(reader);
-    return rc;
-}
-
-/* Why what was found is no list of sessions. */
-static pdr_rc refuse(const struct list *l, pdr_err *err)
-{
-    pdr_session *none = NULL;
-    pdr_rc rc = PDR_OK;
-
-    if (l->sessions > 0 || l->wrong == NULL)
-        return PDR_OK;
-    rc = pdr_session_from_value(&none, l->wrong, err);
-    pdr_session_free(none);
-    return rc;
+    return PDR_OK;
 }
 
 static int list_failed(struct list *l, pdr_err *err)
@@ -321,14 +261,15 @@ static int list_failed(struct list *l, pdr_err *err)
     if (about.hint == NULL)
         about.hint = cli_hint(err, first, 0);
     (void)cli_input_locate(&about.line, &about.column, &l->in, err->offset);
-    if (l->sessions > 0 && ses_grid_rows(&l->grid) > 0)
-        flush_grid(l); /* what stands before the failure */
+    if (l->sessions > 0) /* what comes before the failure */
+        ses_grid_print(&l->grid, l->cli);
     fflush(stdout);
     return cli_fail(l->cli, &about, err);
 }
 
 static int list_file(struct list *l)
 {
+    pdr_session *none = NULL;
     pdr_err err = PDR_ERR_INIT;
     pdr_rc rc = cli_input_open(&l->in, l->cli, l->from->file, &err);
     int status = 0;
@@ -338,10 +279,12 @@ static int list_file(struct list *l)
     rc = cli_form_of_input(&l->form, &l->in, l->from->how.from, &err);
     if (rc != PDR_OK)
         l->form.format.codec = NULL;
-    if (rc == PDR_OK)
-        rc = list_stream(l, &err);
-    if (rc == PDR_OK)
-        rc = refuse(l, &err);
+    else
+        rc = ses_each_item(&l->in, &l->form, &l->from->how.limits, &err,
+                           list_item, l);
+    if (rc == PDR_OK && l->sessions == 0 && l->wrong != NULL)
+        rc = pdr_session_from_value(&none, l->wrong, &err); /* says why */
+    pdr_session_free(none);
     cli_progress_end(&l->in.progress);
     if (rc != PDR_OK)
         status = list_failed(l, &err);
@@ -351,74 +294,46 @@ static int list_file(struct list *l)
 
 /* --- folders ------------------------------------------------------------- */
 
-/* The session in a file of the folder; NULL, and a note, if it holds none. */
-static pdr_session *read_entry(pdr_buf *note, struct list *l, pdr_str file)
-{
-    const struct cli_limits limits = {.bare_tokens = true};
-    pdr_buf path = PDR_BUF_INIT(SIZE_MAX), text = PDR_BUF_INIT(SIZE_MAX);
-    struct cli_form form;
-    pdr_session *session = NULL;
-    pdr_value *value = NULL;
-    pdr_err err = PDR_ERR_INIT;
-    pdr_rc rc = PDR_OK;
-
-    cli_putf(&path, "%s/%.*s", l->from->folder, (int)file.len, file.ptr);
-    cli_must(pdr_buf_append(&path, pdr_str_n("", 1), NULL), NULL);
-    rc = cli_input_value(&value, &text, &form, l->cli, path.ptr, CLI_NO_FORM,
-                         &limits, &err);
-    if (rc == PDR_OK)
-        rc = pdr_session_from_value(&session, value, &err);
-    if (rc != PDR_OK) {
-        cli_putf(note, "cannot be read: %s", err.message);
-        l->damaged++;
-    }
-    pdr_value_free(value);
-    pdr_buf_dispose(&text);
-    pdr_buf_dispose(&path);
-    return session;
-}
-
-static const char *const entry_words[] = {"", "session", "superseded",
-                                          "quarantined", "leftover"};
-
-/* What is odd about a file, and its name where the key does not tell it. */
-static void put_note(pdr_buf *note, struct list *l,
-                     const pdr_folder_entry *entry, pdr_session **session)
-{
-    if (entry->kind == PDR_FOLDER_SESSION)
-        *session = read_entry(note, l, entry->file);
-    else
-        cli_put(note, entry_words[entry->kind]);
-    if (entry->has_old_name && entry->kind == PDR_FOLDER_SESSION)
-        cli_putf(note, "%sold name", note->len > 0 ? "; " : "");
-    if (entry->key.len == 0 && entry->kind == PDR_FOLDER_SESSION)
-        cli_putf(note, "%sno key", note->len > 0 ? "; " : "");
-    if (note->len == 0)
-        return;
-    cli_put(note, ": ");
-    cli_must(pdr_buf_append(note, entry->file, NULL), NULL);
-}
-
 static pdr_rc on_entry(const pdr_folder_entry *entry, pdr_err *err, void *arg)
 {
+    static const char *const words[] = {"", "session", "superseded",
+                                        "quarantined", "leftover"};
     struct list *l = arg;
-    struct row r = {.entry = entry_words[entry->kind],
+    bool is_session = entry->kind == PDR_FOLDER_SESSION;
+    struct row r = {.entry = words[entry->kind],
                     .name = entry->key,
                     .file = entry->file,
                     .bytes = entry->bytes,
                     .has_old_name = entry->has_old_name};
-    pdr_buf note = PDR_BUF_INIT(SIZE_MAX);
-    pdr_session *session = NULL;
+    pdr_buf note = PDR_BUF_INIT(SIZE_MAX), path = PDR_BUF_INIT(SIZE_MAX);
+    pdr_value *value = NULL;
+    pdr_err why = PDR_ERR_INIT;
 
     (void)err;
     l->files[entry->kind]++;
-    put_note(&note, l, entry, &session);
     if (entry->key.len == 0)
         r.name.ptr = NULL;
-    r.session = session;
+    /* What is odd about a file, and its name where the key does not tell it. */
+    if (!is_session) {
+        cli_put(&note, r.entry);
+    } else if (ses_folder_read(&r.session, &value, &path, l->cli,
+                               l->from->folder, entry->file, &why) != PDR_OK) {
+        cli_putf(&note, "cannot be read: %s", why.message);
+        l->damaged++;
+    }
+    if (entry->has_old_name && is_session)
+        cli_putf(&note, "%sold name", note.len > 0 ? "; " : "");
+    if (entry->key.len == 0 && is_session)
+        cli_putf(&note, "%sno key", note.len > 0 ? "; " : "");
+    if (note.len > 0) {
+        cli_put(&note, ": ");
+        cli_must(pdr_buf_append(&note, entry->file, NULL), NULL);
+    }
     r.note = pdr_buf_str(&note);
     add_row(l, &r);
-    pdr_session_free(session);
+    pdr_session_free(r.session);
+    pdr_value_free(value);
+    pdr_buf_dispose(&path);
     pdr_buf_dispose(&note);
     return PDR_OK;
 }
@@ -464,8 +379,7 @@ static void print_summary(struct list *l)
 static void print_end(struct list *l)
 {
     if (l->cli->output == CLI_OUTPUT_TABLE) {
-        if (ses_grid_rows(&l->grid) > 0)
-            flush_grid(l);
+        ses_grid_print(&l->grid, l->cli);
         if (!l->cli->quiet)
             print_summary(l);
         return;
@@ -499,7 +413,7 @@ static int list_documents(struct cli *cli, struct ses_from *from)
     return status;
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static int run_list(struct cli *cli, int argc, char **argv)
 {
     struct ses_from from;
     struct ses_listing listing = {.state = CLI_NO_FORM};
@@ -528,4 +442,4 @@ const struct cli_command cli_cmd_session_list = {
     .summary = "which sessions there are, and how large",
     .usage = "[OPTIONS] [--store URI] | [OPTIONS] --file FILE | "
              "[OPTIONS] --folder DIR",
-    .run = run};
+    .run = run_list};
