@@ -59,12 +59,13 @@ static pdr_rc delete_one(struct deletion *d, pdr_err *err)
 {
     int tries = d->expect > 0 ? 1 : MAX_TRIES;
     pdr_store *store = NULL;
-    pdr_rc rc = sto_open(&store, &d->from, d->dry_run ? "ro" : "rw", err);
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK)
-        rc = PDR_ECONFLICT;
-    while (rc == PDR_ECONFLICT && tries-- > 0)
+    CLI_TRY(sto_open(&store, &d->from, d->dry_run ? "ro" : "rw", err));
+    do
         rc = delete_once(d, store, err);
+    while (rc == PDR_ECONFLICT && --tries > 0);
+done:
     pdr_store_close(store);
     return rc;
 }
@@ -161,24 +162,26 @@ static pdr_rc delete_many(struct deletion *d, int *refused, pdr_err *err)
                           .fn = d->dry_run ? name_one : NULL,
                           .arg = d};
     pdr_store *store = NULL;
-    pdr_rc rc = sto_open(&store, &d->from, d->dry_run ? "ro" : "rw", err);
+    pdr_rc rc = PDR_OK;
 
     if (!d->all_tenants)
         how.tenant = pdr_str_c(sto_tenant(&d->from));
     if (d->older_than != NULL)
         how.changed_before_ms = how.now_ms - d->age_ms;
-    if (rc == PDR_OK)
-        rc = pdr_purge(&d->done, store, &how, err);
-    if (rc == PDR_OK && how.dry_run && !d->dry_run && d->done.removed > 0) {
-        *refused = confirm_many(d, d->done.removed);
-        /* Work that came while the question waited spares a session. What
-         * expired since then was not asked about. */
-        if (d->older_than != NULL)
-            how.now_ms = sto_now_ms();
-        how.dry_run = false;
-        if (*refused == 0)
-            rc = pdr_purge(&d->done, store, &how, err);
-    }
+    CLI_TRY(sto_open(&store, &d->from, d->dry_run ? "ro" : "rw", err));
+    CLI_TRY(pdr_purge(&d->done, store, &how, err));
+    if (!how.dry_run || d->dry_run || d->done.removed == 0)
+        goto done;
+    *refused = confirm_many(d, d->done.removed);
+    if (*refused != 0)
+        goto done;
+    /* Work that came while the question waited spares a session. What expired
+     * since then was not asked about. */
+    if (d->older_than != NULL)
+        how.now_ms = sto_now_ms();
+    how.dry_run = false;
+    CLI_TRY(pdr_purge(&d->done, store, &how, err));
+done:
     pdr_store_close(store);
     return rc;
 }
@@ -214,14 +217,12 @@ static void print_line(const struct deletion *d)
 
 static void print_object(const struct deletion *d)
 {
-    pdr_builder *to = NULL;
+    pdr_builder *to = ses_object_new();
     pdr_value *named = NULL;
     pdr_err err = PDR_ERR_INIT;
 
     pdr_builder_end(d->named);
     cli_must(pdr_builder_finish(&named, d->named, &err), &err);
-    cli_must(pdr_builder_new(&to, &err), &err);
-    pdr_builder_object(to);
     cli_member_text(to, "store", pdr_str_c(sto_name(&d->from)));
     if (!d->all_tenants)
         cli_member_text(to, "tenant", pdr_str_c(sto_tenant(&d->from)));
@@ -239,9 +240,7 @@ static void print_object(const struct deletion *d)
         pdr_builder_name(to, pdr_str_c("named"));
         pdr_builder_value(to, named);
     }
-    pdr_builder_end(to);
-    ses_print_built(d->cli, stdout, to);
-    pdr_builder_free(to);
+    ses_object_print(d->cli, stdout, to);
     pdr_value_free(named);
 }
 
@@ -267,7 +266,7 @@ static int check_usage(struct deletion *d)
     return ses_store_check(d->cli, &d->from);
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static int run_delete(struct cli *cli, int argc, char **argv)
 {
     struct deletion d = {.cli = cli};
     pdr_err err = PDR_ERR_INIT;
@@ -312,4 +311,4 @@ const struct cli_command cli_cmd_session_delete = {
     .usage = "[OPTIONS] [--store URI] ID | "
              "[OPTIONS] [--store URI] --older-than AGE | "
              "[OPTIONS] [--store URI] --expired",
-    .run = run};
+    .run = run_delete};

@@ -74,13 +74,13 @@ done:
 
 static void end_object(struct log *l)
 {
-    bool is_table = l->cli->output == CLI_OUTPUT_TABLE;
     pdr_buf name = PDR_BUF_INIT(SIZE_MAX);
 
     ses_entries_flush(&l->entries);
     if (l->cli->output == CLI_OUTPUT_JSON)
         puts("]}");
-    if (is_table && l->entries.count == 0 && !l->cli->quiet) {
+    if (l->cli->output == CLI_OUTPUT_TABLE && l->entries.count == 0 &&
+        !l->cli->quiet) {
         cli_show_cut(&name, pdr_str_c(l->id), CLI_TEXT_LINE, 60);
         fprintf(l->entries.out, "session '%.*s' has no %sentries\n",
                 (int)name.len, name.ptr,
@@ -113,18 +113,12 @@ static int print_log(struct log *l, bool paged)
     if (rc != PDR_OK)
         status = sto_fail(l->cli, &l->from, &err);
     ses_entries_free(&l->entries);
+    pdr_stored_close(l->session);
+    pdr_store_close(l->store);
     return status;
 }
 
-static int check_usage(struct log *l)
-{
-    if ((l->last > 0) + (l->first > 0) + (l->turn != NULL) > 1)
-        return doc_usage(l->cli, "--last, --from and --turn",
-                         "only one of them can be given", "");
-    return ses_store_check(l->cli, &l->from);
-}
-
-static int run(struct cli *cli, int argc, char **argv)
+static int run_log(struct cli *cli, int argc, char **argv)
 {
     struct log l = {.cli = cli};
     bool no_pager = false;
@@ -143,17 +137,15 @@ static int run(struct cli *cli, int argc, char **argv)
     };
     if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))
         return cli->status;
-    status = check_usage(&l);
-    if (status != 0)
-        return status;
-    status = print_log(&l, !no_pager);
-    pdr_stored_close(l.session);
-    pdr_store_close(l.store);
-    return status;
+    if ((l.last > 0) + (l.first > 0) + (l.turn != NULL) > 1)
+        return doc_usage(cli, "--last, --from and --turn",
+                         "only one of them can be given", "");
+    status = ses_store_check(cli, &l.from);
+    return status == 0 ? print_log(&l, !no_pager) : status;
 }
 
 const struct cli_command cli_cmd_session_log = {
     .name = "session log",
     .summary = "the entries of a stored session",
     .usage = "[OPTIONS] [--store URI] ID",
-    .run = run};
+    .run = run_log};

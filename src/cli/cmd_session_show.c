@@ -30,24 +30,8 @@ struct roles {
         size_t count;
     } items[MOST_ROLES];
     size_t count;
-    size_t others; /* messages of roles that have no room here, or none */
+    size_t others; /* messages of roles that have no room here, or of none */
 };
-
-static void count_role(struct roles *r, pdr_str name)
-{
-    for (size_t i = 0; i < r->count; i++) {
-        if (pdr_str_equal(pdr_buf_str(&r->items[i].name), name)) {
-            r->items[i].count++;
-            return;
-        }
-    }
-    if (name.len == 0 || r->count == MOST_ROLES) {
-        r->others++;
-        return;
-    }
-    r->items[r->count] = (struct role){PDR_BUF_INIT(SIZE_MAX), 1};
-    cli_must(pdr_buf_append(&r->items[r->count++].name, name, NULL), NULL);
-}
 
 static void find_roles(struct roles *r, const struct show *s)
 {
@@ -58,10 +42,23 @@ static void find_roles(struct roles *r, const struct show *s)
     memset(r, 0, sizeof(*r));
     pdr_iter_init(&it, s->info.history);
     while (pdr_iter_next(&it)) {
-        const pdr_value *role = NULL;
+        pdr_str name = {NULL, 0};
+        size_t i = 0;
+
         if (pdr_value_kind(it.value) == PDR_OBJECT)
-            role = pdr_message_role(it.value, shape);
-        count_role(r, doc_text(role, &scratch));
+            name = doc_text(pdr_message_role(it.value, shape), &scratch);
+        while (i < r->count &&
+               !pdr_str_equal(pdr_buf_str(&r->items[i].name), name))
+            i++;
+        if (i < r->count) {
+            r->items[i].count++;
+        } else if (name.len == 0 || r->count == MOST_ROLES) {
+            r->others++;
+        } else {
+            r->items[r->count] = (struct role){PDR_BUF_INIT(SIZE_MAX), 1};
+            cli_must(pdr_buf_append(&r->items[r->count++].name, name, NULL),
+                     NULL);
+        }
     }
     pdr_buf_dispose(&scratch);
 }
@@ -74,16 +71,12 @@ static void free_roles(struct roles *r)
 
 /* --- for people ---------------------------------------------------------- */
 
-static void begin_line(struct show *s)
-{
-    pdr_buf_clear(&s->line);
-}
-
-/* "kind      python", folded under its text. */
+/* "kind      python", folded under its text; then the line is empty again. */
 static void end_line(struct show *s, const char *label)
 {
     ses_label(s->tree.out, s->one.cli, s->tree.width, label,
               pdr_buf_str(&s->line));
+    pdr_buf_clear(&s->line);
 }
 
 static void show_place(struct show *s)
@@ -91,7 +84,6 @@ static void show_place(struct show *s)
     const struct ses_one *o = &s->one;
     bool colored = o->cli->color_out;
 
-    begin_line(s);
     cli_show(&s->line, pdr_str_c(ses_from_name(o->from)), CLI_TEXT_LINE);
     if (o->folder != NULL) {
         cli_put(&s->line, ", key ");
@@ -102,65 +94,48 @@ static void show_place(struct show *s)
     }
     fprintf(s->tree.out, "%s%.*s%s\n", cli_on(colored, CLI_BOLD),
             (int)s->line.len, s->line.ptr, cli_off(colored));
+    pdr_buf_clear(&s->line);
 }
 
-/* The .NET shape has no id, but a conversion keeps the one that there was. */
-static void put_id(struct show *s)
-{
-    if (s->info.id.len == 0) {
-        cli_put(&s->line, "none: sessions of this shape carry no id");
-        return;
-    }
-    cli_show(&s->line, pdr_buf_str(&s->info.id), CLI_TEXT_LINE);
-    if (s->info.shape == PDR_SESSION_DOTNET &&
-        pdr_session_id(s->one.session).len > 0)
-        cli_put(&s->line, ", kept by a conversion: .NET does not know it");
-}
-
+/* What a session in a file or folder says of itself. */
 static void show_ids(struct show *s)
 {
-    const pdr_value *name = NULL;
     pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
+    const pdr_value *name = NULL;
 
     if (s->one.folder == NULL)
         name = ses_doc_name(s->one.pick.doc, s->one.pick.index);
     if (name != NULL) {
-        begin_line(s);
         cli_show(&s->line, doc_text(name, &scratch), CLI_TEXT_LINE);
         end_line(s, "name");
     }
-    begin_line(s);
-    put_id(s);
+    cli_show(&s->line, pdr_buf_str(&s->info.id), CLI_TEXT_LINE);
+    if (s->info.id.len == 0)
+        cli_put(&s->line, "none: sessions of this shape carry no id");
+    /* The .NET shape has no id, but a conversion keeps the one that there
+     * was. */
+    else if (s->info.shape == PDR_SESSION_DOTNET &&
+             pdr_session_id(s->one.session).len > 0)
+        cli_put(&s->line, ", kept by a conversion: .NET does not know it");
     end_line(s, "id");
-    pdr_buf_dispose(&scratch);
-}
-
-static void show_kind(struct show *s)
-{
-    begin_line(s);
     cli_put(&s->line, pdr_session_kind_name(s->info.kind));
     if (s->info.kind == PDR_SESSION_KIND_UNSTATED)
         cli_put(&s->line, ": nothing says which; every agent takes it, the "
                           "first id of a service decides");
     end_line(s, "kind");
+    pdr_buf_dispose(&scratch);
 }
 
 static void show_shape(struct show *s)
 {
-    begin_line(s);
+    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
+
     cli_put(&s->line, pdr_session_shape_name(s->info.shape));
     if (s->info.shape == PDR_SESSION_DOTNET_THREAD ||
         s->info.shape == PDR_SESSION_PYTHON_THREAD)
         cli_put(&s->line, ": from before sessions had a bag; 'perdure session "
                           "convert' gives it one");
     end_line(s, "shape");
-}
-
-static void show_service(struct show *s)
-{
-    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
-
-    begin_line(s);
     if (s->info.service != NULL) {
         cli_show(&s->line, ses_service_text(s->info.service, &scratch),
                  CLI_TEXT_LINE);
@@ -179,28 +154,12 @@ static void show_service(struct show *s)
     pdr_buf_dispose(&scratch);
 }
 
-static void put_roles(pdr_buf *out, const struct show *s)
-{
-    struct roles r;
-    size_t given = 0;
-
-    find_roles(&r, s);
-    for (size_t i = 0; i < r.count; i++, given++) {
-        cli_putf(out, "%s%zu ", given > 0 ? ", " : " (", r.items[i].count);
-        cli_show_cut(out, pdr_buf_str(&r.items[i].name), CLI_TEXT_LINE, 20);
-    }
-    if (r.others > 0)
-        cli_putf(out, "%s%zu other", given++ > 0 ? ", " : " (", r.others);
-    cli_put(out, given > 0 ? ")" : "");
-    free_roles(&r);
-}
-
 static void show_history(struct show *s)
 {
-    size_t count = pdr_value_count(s->info.history);
+    size_t count = pdr_value_count(s->info.history), given = 0;
+    struct roles r = {.count = 0};
     char digits[32];
 
-    begin_line(s);
     if (s->info.history_err.code != PDR_OK) {
         cli_putf(&s->line, "none that can be read: %s",
                  s->info.history_err.message);
@@ -209,8 +168,18 @@ static void show_history(struct show *s)
     } else {
         cli_putf(&s->line, "%s message%s", cli_number(digits, count),
                  count == 1 ? "" : "s");
-        put_roles(&s->line, s);
+        find_roles(&r, s);
     }
+    for (size_t i = 0; i < r.count; i++) {
+        cli_putf(&s->line, "%s%zu ", given++ > 0 ? ", " : " (",
+                 r.items[i].count);
+        cli_show_cut(&s->line, pdr_buf_str(&r.items[i].name), CLI_TEXT_LINE,
+                     20);
+    }
+    if (r.others > 0)
+        cli_putf(&s->line, "%s%zu other", given++ > 0 ? ", " : " (", r.others);
+    cli_put(&s->line, given > 0 ? ")" : "");
+    free_roles(&r);
     end_line(s, "history");
 }
 
@@ -226,24 +195,17 @@ static pdr_value *find_properties(const struct ses_one *o)
     return p != NULL ? pdr_properties_to_value(p) : NULL;
 }
 
-static void show_properties(struct show *s)
-{
-    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
-
-    if (s->properties == NULL)
-        return;
-    begin_line(s);
-    cli_show(&s->line, doc_json_spaced(s->properties, &scratch), CLI_TEXT_LINE);
-    end_line(s, "metadata");
-    pdr_buf_dispose(&scratch);
-}
-
 static void show_bag(struct show *s)
 {
     uint64_t slots = pdr_value_count(s->bag);
+    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
     char digits[32], size[32];
 
-    begin_line(s);
+    if (s->properties != NULL) {
+        cli_show(&s->line, doc_json_spaced(s->properties, &scratch),
+                 CLI_TEXT_LINE);
+        end_line(s, "metadata");
+    }
     cli_putf(&s->line, "%s slot%s, %s", cli_number(digits, slots),
              slots == 1 ? "" : "s", cli_size(size, doc_bytes(s->bag)));
     if (s->one.store == NULL)
@@ -251,6 +213,7 @@ static void show_bag(struct show *s)
                  cli_size(size, s->info.bytes));
     end_line(s, "bag");
     ses_tree_print(&s->tree, s->bag);
+    pdr_buf_dispose(&scratch);
 }
 
 /* In a store, does its document say another id? */
@@ -264,59 +227,30 @@ static bool has_own_id(const struct show *s)
 static void print_table(struct show *s)
 {
     show_place(s);
-    if (s->one.store != NULL) {
+    if (s->one.store != NULL)
         ses_head_facts(&s->tree, pdr_stored_head(s->one.stored));
-    } else {
+    else
         show_ids(s);
-        show_kind(s);
-    }
     if (has_own_id(s))
         ses_label(s->tree.out, s->one.cli, s->tree.width, "own id",
                   pdr_buf_str(&s->info.id));
     if (s->one.session != NULL) {
         show_shape(s);
-        show_service(s);
     } else if (s->one.no_document.code != PDR_OK) {
-        begin_line(s);
         cli_putf(&s->line, "none: %s", s->one.no_document.message);
         end_line(s, "document");
     }
     if (s->one.store == NULL)
         show_history(s);
-    show_properties(s);
     show_bag(s);
 }
 
 /* --- for programs -------------------------------------------------------- */
 
-static void build_history(pdr_builder *to, const struct show *s)
-{
-    struct roles r;
-
-    if (s->info.history == NULL)
-        return;
-    find_roles(&r, s);
-    pdr_builder_name(to, pdr_str_c("roles"));
-    pdr_builder_object(to);
-    for (size_t i = 0; i < r.count; i++) {
-        pdr_builder_name(to, pdr_buf_str(&r.items[i].name));
-        pdr_builder_uint64(to, r.items[i].count);
-    }
-    pdr_builder_end(to);
-    free_roles(&r);
-}
-
-static void build_properties(pdr_builder *to, const struct show *s)
-{
-    if (s->properties == NULL)
-        return;
-    pdr_builder_name(to, pdr_str_c("properties"));
-    pdr_builder_value(to, s->properties);
-}
-
 static void build_facts(pdr_builder *to, const struct show *s)
 {
     const struct ses_one *o = &s->one;
+    struct roles r;
 
     if (o->store != NULL) {
         cli_member_text(to, "store", pdr_str_c(ses_from_name(o->from)));
@@ -330,41 +264,38 @@ static void build_facts(pdr_builder *to, const struct show *s)
         if (o->no_document.code != PDR_OK)
             cli_member_text(to, "documentError",
                             pdr_str_c(o->no_document.message));
-        build_properties(to, s);
-        return;
+    } else {
+        ses_one_members(to, o, o->folder != NULL ? "key" : NULL);
     }
-    ses_one_members(to, o, o->folder != NULL ? "key" : NULL);
-    build_properties(to, s);
+    if (s->properties != NULL) {
+        pdr_builder_name(to, pdr_str_c("properties"));
+        pdr_builder_value(to, s->properties);
+    }
+    if (o->store != NULL)
+        return;
     ses_info_members(to, &s->info);
-    build_history(to, s);
+    if (s->info.history == NULL)
+        return;
+    find_roles(&r, s);
+    pdr_builder_name(to, pdr_str_c("roles"));
+    pdr_builder_object(to);
+    for (size_t i = 0; i < r.count; i++) {
+        pdr_builder_name(to, pdr_buf_str(&r.items[i].name));
+        pdr_builder_uint64(to, r.items[i].count);
+    }
+    pdr_builder_end(to);
+    free_roles(&r);
 }
 
 static void print_object(struct show *s)
 {
-    pdr_builder *to = NULL;
-    pdr_err err = PDR_ERR_INIT;
+    pdr_builder *to = ses_object_new();
 
-    cli_must(pdr_builder_new(&to, &err), &err);
-    pdr_builder_object(to);
     build_facts(to, s);
     pdr_builder_name(to, pdr_str_c("bag"));
     ses_tree_build(to, s->bag, s->tree.full ? SIZE_MAX : s->tree.depth);
     ses_one_tell(&s->one, to);
-    pdr_builder_end(to);
-    ses_print_built(s->one.cli, stdout, to);
-    pdr_builder_free(to);
-}
-
-static void print_raw(struct show *s)
-{
-    pdr_str raw = {NULL, 0};
-    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
-
-    if (!pdr_value_raw(&raw, s->info.document))
-        raw = doc_json(s->info.document, &scratch);
-    cli_print(s->one.cli, raw);
-    fputs("\n", stdout);
-    pdr_buf_dispose(&scratch);
+    ses_object_print(s->one.cli, stdout, to);
 }
 
 static pdr_rc print_some(pdr_str bytes, pdr_err *err, void *arg)
@@ -376,32 +307,34 @@ static pdr_rc print_some(pdr_str bytes, pdr_err *err, void *arg)
     return PDR_OK;
 }
 
-/* The document that the rows of a store make. */
-static int print_stored(struct show *s)
+/* The document, or the one that the rows of a store make. */
+static int print_raw(struct show *s)
 {
-    const pdr_export_opts how = {.ref = pdr_stored_head(s->one.stored)->ref};
+    pdr_str raw = {NULL, 0};
+    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
+    pdr_export_opts how = {.bare = false};
     pdr_err err = PDR_ERR_INIT;
 
-    if (pdr_export(NULL, s->one.store, &how, &err, print_some, s) != PDR_OK)
-        return ses_one_fail(&s->one, &err);
+    if (s->one.store != NULL) {
+        how.ref = pdr_stored_head(s->one.stored)->ref;
+        if (pdr_export(NULL, s->one.store, &how, &err, print_some, s) != PDR_OK)
+            return ses_one_fail(&s->one, &err);
+    } else {
+        if (!pdr_value_raw(&raw, s->info.document))
+            raw = doc_json(s->info.document, &scratch);
+        cli_print(s->one.cli, raw);
+    }
     fputs("\n", stdout);
+    pdr_buf_dispose(&scratch);
     return 0;
 }
 
 /* --- the whole ----------------------------------------------------------- */
 
-static size_t page_width(const struct cli *cli)
-{
-    size_t width = cli->tty_out ? cli->width : 80;
-
-    if (width > MAX_WIDTH)
-        return MAX_WIDTH;
-    return width > MIN_WIDTH ? width : MIN_WIDTH;
-}
-
-static int show(struct show *s, bool paged)
+static int show_session(struct show *s, bool paged)
 {
     struct cli *cli = s->one.cli;
+    size_t width = cli->tty_out ? cli->width : 80;
     struct cli_pager pager;
 
     s->properties = find_properties(&s->one);
@@ -413,20 +346,18 @@ static int show(struct show *s, bool paged)
         return 0;
     }
     ses_one_tell(&s->one, NULL);
-    if (cli->output == CLI_OUTPUT_RAW && s->one.store != NULL)
-        return print_stored(s);
-    if (cli->output == CLI_OUTPUT_RAW) {
-        print_raw(s);
-        return 0;
-    }
+    if (cli->output == CLI_OUTPUT_RAW)
+        return print_raw(s);
     cli_pager_begin(&pager, cli, paged);
     s->tree.out = pager.out;
-    s->tree.width = page_width(cli);
+    s->tree.width = width > MAX_WIDTH   ? MAX_WIDTH
+                    : width > MIN_WIDTH ? width
+                                        : MIN_WIDTH;
     print_table(s);
     return cli_pager_end(&pager, cli, 0);
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static int run_show(struct cli *cli, int argc, char **argv)
 {
     const char *id = NULL;
     struct ses_from from;
@@ -451,15 +382,9 @@ static int run(struct cli *cli, int argc, char **argv)
     if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))
         return cli->status;
     s.tree.depth = (size_t)s.depth;
-    status = ses_from_check(cli, &from, id);
+    status = ses_one_look_up(&s.one, id);
     if (status == 0)
-        status = ses_limits_check(cli, &from);
-    if (status == 0)
-        status = ses_one_open(&s.one, false);
-    if (status == 0)
-        status = ses_one_find(&s.one, id);
-    if (status == 0)
-        status = show(&s, !no_pager);
+        status = show_session(&s, !no_pager);
     pdr_value_free(s.bag);
     pdr_value_free(s.properties);
     ses_info_free(&s.info);
@@ -471,7 +396,5 @@ static int run(struct cli *cli, int argc, char **argv)
 const struct cli_command cli_cmd_session_show = {
     .name = "session show",
     .summary = "what one session holds, its bag as a tree",
-    .usage = "[OPTIONS] [--store URI] ID | "
-             "[OPTIONS] --folder DIR ID | "
-             "[OPTIONS] --file FILE [ID]",
-    .run = run};
+    .usage = SES_ONE_USAGE(""),
+    .run = run_show};

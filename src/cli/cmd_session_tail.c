@@ -45,25 +45,35 @@ struct tail {
 static void tell_replaced(const struct tail *t, uint64_t epoch)
 {
     pdr_builder *to = NULL;
-    pdr_err err = PDR_ERR_INIT;
 
     if (!cli_is_json(t->cli)) {
         if (!t->cli->quiet)
             fprintf(stderr, "perdure: the session was replaced\n");
         return;
     }
-    cli_must(pdr_builder_new(&to, &err), &err);
-    pdr_builder_object(to);
+    to = ses_object_new();
     cli_member_text(to, "event", pdr_str_c("replaced"));
     cli_member_count(to, "epoch", epoch);
-    pdr_builder_end(to);
-    ses_print_built(t->cli, stdout, to);
-    pdr_builder_free(to);
+    ses_object_print(t->cli, stdout, to);
 }
 
-/* A session may be replaced by another one, or lose its beginning. */
-static void follow(struct tail *t, const pdr_head *head)
+/* Look at the session as it is now. It may be replaced by another one, or lose
+ * its beginning. */
+static pdr_rc look_again(struct tail *t, pdr_err *err)
 {
+    const pdr_stored_opts rows = {.rows_only = true};
+    const pdr_ref ref = sto_ref(&t->from, t->id);
+    const pdr_head *head = NULL;
+    pdr_rc rc = t->session == NULL
+                    ? pdr_stored_open(&t->session, t->store, &ref, &rows, err)
+                    : pdr_stored_reload(t->session, err);
+
+    if (rc == PDR_ENOTFOUND && t->epoch > 0)
+        rc = pdr_err_set(err, rc, "session_gone",
+                         "session '%.120s' was deleted", t->id);
+    if (rc != PDR_OK)
+        return rc;
+    head = pdr_stored_head(t->session);
     if (t->epoch == 0) {
         t->next = head->first_seq;
         if (head->next_seq - head->first_seq > t->last)
@@ -77,23 +87,7 @@ static void follow(struct tail *t, const pdr_head *head)
     t->entries.epoch = head->epoch;
     if (t->next < head->first_seq)
         t->next = head->first_seq;
-}
-
-/* Look at the session as it is now. */
-static pdr_rc look_again(struct tail *t, pdr_err *err)
-{
-    const pdr_stored_opts rows = {.rows_only = true};
-    const pdr_ref ref = sto_ref(&t->from, t->id);
-    pdr_rc rc = t->session == NULL
-                    ? pdr_stored_open(&t->session, t->store, &ref, &rows, err)
-                    : pdr_stored_reload(t->session, err);
-
-    if (rc == PDR_ENOTFOUND && t->epoch > 0)
-        rc = pdr_err_set(err, rc, "session_gone",
-                         "session '%.120s' was deleted", t->id);
-    if (rc == PDR_OK)
-        follow(t, pdr_stored_head(t->session));
-    return rc;
+    return PDR_OK;
 }
 
 /* What came since. What is replaced meanwhile is noticed by the next look: the
@@ -139,12 +133,12 @@ static bool is_closed(void)
 static pdr_rc follow_all(struct tail *t, pdr_err *err)
 {
     const pdr_ref ref = sto_ref(&t->from, t->id);
-    pdr_rc rc = sto_open(&t->store, &t->from, "ro", err);
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK) /* before the first look, so that nothing is missed */
-        rc = pdr_watch_open(&t->watch, t->store, &ref, err);
-    if (rc == PDR_OK)
-        rc = print_new(t, err);
+    CLI_TRY(sto_open(&t->store, &t->from, "ro", err));
+    /* Before the first look, so that nothing is missed. */
+    CLI_TRY(pdr_watch_open(&t->watch, t->store, &ref, err));
+    CLI_TRY(print_new(t, err));
     while (rc == PDR_OK && !is_over && !is_closed()) {
         rc = pdr_watch_wait(t->watch, WAIT_MS, err);
         if (rc == PDR_OK && !is_over)
@@ -152,10 +146,11 @@ static pdr_rc follow_all(struct tail *t, pdr_err *err)
         else if (rc == PDR_ETIMEOUT)
             rc = PDR_OK;
     }
+done:
     return rc;
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static int run_tail(struct cli *cli, int argc, char **argv)
 {
     struct sigaction action = {.sa_handler = on_interrupt};
     struct tail t = {.cli = cli, .last = 10};
@@ -191,4 +186,4 @@ const struct cli_command cli_cmd_session_tail = {
     .name = "session tail",
     .summary = "the last entries of a stored session, and those that come",
     .usage = "[OPTIONS] [--store URI] ID",
-    .run = run};
+    .run = run_tail};

@@ -18,46 +18,30 @@ struct trim {
     pdr_retain_report report;
 };
 
-/* Trim what `copy` has of the session, and tell its revision of before. */
-static pdr_rc trim_copy(struct trim *t, pdr_store *copy, pdr_err *err)
-{
-    const pdr_query query = {.what = PDR_READ_HEAD, .ref = t->how.ref};
-    pdr_page *page = NULL;
-    pdr_rc rc = pdr_store_read(&page, copy, &query, err);
-
-    if (rc == PDR_OK)
-        rc = pdr_retain(&t->report, copy, &t->how, err);
-    if (rc == PDR_OK)
-        t->report.revision = page->head.revision;
-    pdr_page_free(page);
-    return rc;
-}
-
-static pdr_rc try_out(struct trim *t, pdr_err *err)
+/* Trim the session; a dry run trims a copy of it, and tells the revision that
+ * it has. */
+static pdr_rc trim_session(struct trim *t, pdr_err *err)
 {
     const pdr_copy_opts what = {.tenant = t->how.ref.tenant,
                                 .id = t->how.ref.id,
                                 .now_ms = t->how.now_ms};
+    const pdr_query query = {.what = PDR_READ_HEAD, .ref = t->how.ref};
     pdr_store *store = NULL, *copy = NULL;
+    pdr_page *page = NULL;
     pdr_rc rc = PDR_OK;
 
-    CLI_TRY(sto_open(&store, &t->from, "ro", err));
-    CLI_TRY(pdr_store_open(&copy, "memory:", err));
-    CLI_TRY(pdr_copy(NULL, copy, store, &what, err, NULL, NULL));
-    CLI_TRY(trim_copy(t, copy, err));
+    CLI_TRY(sto_open(&store, &t->from, t->dry_run ? "ro" : "rw", err));
+    if (t->dry_run) {
+        CLI_TRY(pdr_store_open(&copy, "memory:", err));
+        CLI_TRY(pdr_copy(NULL, copy, store, &what, err, NULL, NULL));
+        CLI_TRY(pdr_store_read(&page, copy, &query, err));
+    }
+    CLI_TRY(pdr_retain(&t->report, copy != NULL ? copy : store, &t->how, err));
+    if (t->dry_run)
+        t->report.revision = page->head.revision;
 done:
+    pdr_page_free(page);
     pdr_store_close(copy);
-    pdr_store_close(store);
-    return rc;
-}
-
-static pdr_rc trim(struct trim *t, pdr_err *err)
-{
-    pdr_store *store = NULL;
-    pdr_rc rc = sto_open(&store, &t->from, "rw", err);
-
-    if (rc == PDR_OK)
-        rc = pdr_retain(&t->report, store, &t->how, err);
     pdr_store_close(store);
     return rc;
 }
@@ -123,11 +107,8 @@ static void print_line(const struct trim *t)
 
 static void print_object(const struct trim *t)
 {
-    pdr_builder *to = NULL;
-    pdr_err err = PDR_ERR_INIT;
+    pdr_builder *to = ses_object_new();
 
-    cli_must(pdr_builder_new(&to, &err), &err);
-    pdr_builder_object(to);
     cli_member_text(to, "store", pdr_str_c(sto_name(&t->from)));
     cli_member_text(to, "tenant", pdr_str_c(sto_tenant(&t->from)));
     cli_member_text(to, "session", pdr_str_c(t->id));
@@ -138,16 +119,13 @@ static void print_object(const struct trim *t)
     if (t->report.untimed_seq > 0)
         cli_member_count(to, "untimedEntry", t->report.untimed_seq);
     cli_member_bool(to, "dryRun", t->dry_run);
-    pdr_builder_end(to);
-    ses_print_built(t->cli, stdout, to);
-    pdr_builder_free(to);
+    ses_object_print(t->cli, stdout, to);
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static int run_trim(struct cli *cli, int argc, char **argv)
 {
     struct trim t = {.cli = cli};
     pdr_err err = PDR_ERR_INIT;
-    pdr_rc rc = PDR_OK;
     int status = 0;
 
     const struct cli_opt opts[] = {
@@ -168,8 +146,7 @@ static int run(struct cli *cli, int argc, char **argv)
     if (status != 0)
         return status;
     t.how.ref = sto_ref(&t.from, t.id);
-    rc = t.dry_run ? try_out(&t, &err) : trim(&t, &err);
-    if (rc != PDR_OK)
+    if (trim_session(&t, &err) != PDR_OK)
         return sto_fail(cli, &t.from, &err);
     if (cli_is_json(cli))
         print_object(&t);
@@ -182,4 +159,4 @@ const struct cli_command cli_cmd_session_trim = {
     .name = "session trim",
     .summary = "remove the oldest turns of a stored session",
     .usage = "[OPTIONS] [--store URI] ID",
-    .run = run};
+    .run = run_trim};

@@ -3,7 +3,7 @@
  */
 #include "session_parts.h"
 
-static int run(struct cli *cli, int argc, char **argv)
+static int run_verify(struct cli *cli, int argc, char **argv)
 {
     struct sto_from from = {.uri = NULL};
     const char *id = NULL;
@@ -27,4 +27,4 @@ const struct cli_command cli_cmd_session_verify = {
     .name = "session verify",
     .summary = "check every digest and count of a stored session",
     .usage = "[OPTIONS] [--store URI] ID",
-    .run = run};
+    .run = run_verify};
