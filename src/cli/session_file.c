@@ -34,21 +34,6 @@
 
 /* --- the lock ------------------------------------------------------------ */
 
-static pdr_rc lock_failed(int number, pdr_err *err)
-{
-    bool absent = number == ENOENT || number == ENOTDIR;
-    pdr_rc rc = PDR_OK;
-
-    if (number == EWOULDBLOCK)
-        return pdr_err_set(err, PDR_EBUSY, "file_locked",
-                           "another program holds the lock of the file");
-    rc =
-        pdr_err_set(err, absent ? PDR_ENOTFOUND : PDR_EIO,
-                    absent ? "no_file" : "cannot_read", "%s", strerror(number));
-    err->sys = number;
-    return rc;
-}
-
 /* Take the lock; errno, 0 if all is well. */
 static int take_lock(int fd)
 {
@@ -89,10 +74,14 @@ static bool is_read_only(int fd, const char *path)
  * be written is not replaced either, though its folder would allow it. */
 static pdr_rc lock_file(int *out, const char *path, pdr_err *err)
 {
-    for (;;) {
+    bool read_only = false, absent = false;
+    int number = 0;
+
+    while (number == 0 && !read_only) {
         int fd = open(path, O_RDWR | O_CLOEXEC);
-        int number = fd < 0 ? errno : 0;
-        bool read_only = is_read_only(fd, path);
+
+        number = fd < 0 ? errno : 0;
+        read_only = is_read_only(fd, path);
         if (number == 0 && !read_only)
             number = take_lock(fd);
         if (number == 0 && !read_only && is_named(fd, path)) {
@@ -101,68 +90,57 @@ static pdr_rc lock_file(int *out, const char *path, pdr_err *err)
         }
         if (fd >= 0)
             close(fd);
-        if (read_only)
-            return pdr_err_set(err, PDR_EIO, "read_only",
-                               "the file may be read, but not written");
-        if (number != 0)
-            return lock_failed(number, err);
     }
+    if (read_only)
+        return pdr_err_set(err, PDR_EIO, "read_only",
+                           "the file may be read, but not written");
+    if (number == EWOULDBLOCK)
+        return pdr_err_set(err, PDR_EBUSY, "file_locked",
+                           "another program holds the lock of the file");
+    absent = number == ENOENT || number == ENOTDIR;
+    (void)pdr_err_set(err, absent ? PDR_ENOTFOUND : PDR_EIO,
+                      absent ? "no_file" : "cannot_read", "%s",
+                      strerror(number));
+    err->sys = number;
+    return err->code;
 }
 
 /* --- documents ----------------------------------------------------------- */
 
-static struct ses_doc *add_doc(struct ses_file *f, pdr_value *value,
-                               int64_t offset)
+static void add_doc(struct ses_file *f, pdr_value *value, int64_t offset)
 {
     if ((f->doc_count & (f->doc_count - 1)) == 0)
         f->docs = cli_realloc(f->docs, f->doc_count > 0 ? f->doc_count * 2 : 1,
                               sizeof(f->docs[0]));
-    f->docs[f->doc_count] = (struct ses_doc){.value = value, .offset = offset};
-    return &f->docs[f->doc_count++];
-}
-
-static bool is_empty_array(const pdr_value *value)
-{
-    return pdr_value_kind(value) == PDR_ARRAY && pdr_value_count(value) == 0;
-}
-
-static pdr_rc open_list(struct ses_doc *d, pdr_err *err)
-{
-    pdr_rc rc =
-        pdr_session_list_from_value(&d->list, d->value, true, err, NULL, NULL);
-
-    d->count = rc == PDR_OK ? pdr_session_list_count(d->list) : 0;
-    return rc;
-}
-
-static pdr_rc open_wrapper(struct ses_doc *d, pdr_err *err)
-{
-    pdr_rc rc = PDR_OK;
-
-    d->wrappers = cli_realloc(NULL, 1, sizeof(d->wrappers[0]));
-    d->wrappers[0] = (pdr_session_wrapper)PDR_SESSION_WRAPPER_INIT;
-    rc = pdr_session_wrapper_from_value(d->wrappers, d->value, NULL, err, NULL,
-                                        NULL);
-    d->count = 1;
-    return rc;
+    f->docs[f->doc_count++] =
+        (struct ses_doc){.value = value, .offset = offset};
 }
 
 static pdr_rc open_doc(struct ses_doc *d, pdr_err *err)
 {
     pdr_looks looks = pdr_session_looks(d->value);
+    bool is_empty =
+        pdr_value_kind(d->value) == PDR_ARRAY && pdr_value_count(d->value) == 0;
+    pdr_rc rc = PDR_OK;
 
-    if (looks == PDR_LOOKS_LIST || looks == PDR_LOOKS_MAP ||
-        is_empty_array(d->value))
-        return open_list(d, err);
-    if (looks == PDR_LOOKS_WRAPPER)
-        return open_wrapper(d, err);
+    if (looks == PDR_LOOKS_LIST || looks == PDR_LOOKS_MAP || is_empty) {
+        rc = pdr_session_list_from_value(&d->list, d->value, true, err, NULL,
+                                         NULL);
+        d->count = rc == PDR_OK ? pdr_session_list_count(d->list) : 0;
+        return rc;
+    }
     if (looks == PDR_LOOKS_WRAPPERS) {
         d->is_array = true;
         return pdr_session_wrappers_from_value(&d->wrappers, &d->count,
                                                d->value, NULL, err, NULL, NULL);
     }
     d->count = 1;
-    return pdr_session_from_value(&d->one, d->value, err);
+    if (looks != PDR_LOOKS_WRAPPER)
+        return pdr_session_from_value(&d->one, d->value, err);
+    d->wrappers = cli_realloc(NULL, 1, sizeof(d->wrappers[0]));
+    d->wrappers[0] = (pdr_session_wrapper)PDR_SESSION_WRAPPER_INIT;
+    return pdr_session_wrapper_from_value(d->wrappers, d->value, NULL, err,
+                                          NULL, NULL);
 }
 
 static void free_doc(struct ses_doc *d)
@@ -178,37 +156,6 @@ static void free_doc(struct ses_doc *d)
     pdr_value_free(d->value);
 }
 
-/* The number of the document is told where there are several. */
-static pdr_rc open_docs(struct ses_file *f, pdr_err *err)
-{
-    for (size_t i = 0; i < f->doc_count; i++) {
-        pdr_rc rc = open_doc(&f->docs[i], err);
-        if (rc == PDR_OK)
-            continue;
-        f->wrong = f->docs[i].value;
-        if (err->offset < 0 && f->doc_count > 1)
-            err->offset = f->docs[i].offset;
-        return rc;
-    }
-    return PDR_OK;
-}
-
-static pdr_rc take_docs(struct ses_file *f, pdr_walk *walk, pdr_err *err)
-{
-    for (;;) {
-        pdr_event event = PDR_END_OF_INPUT;
-        pdr_value *value = NULL;
-        pdr_rc rc = pdr_walk_next(&event, walk, err);
-        if (rc != PDR_OK || event == PDR_END_OF_INPUT)
-            return rc;
-        int64_t offset = pdr_walk_offset(walk);
-        rc = pdr_walk_take(&value, walk, err);
-        if (rc != PDR_OK)
-            return rc;
-        (void)add_doc(f, value, offset);
-    }
-}
-
 static pdr_rc read_docs(struct ses_file *f, const struct doc_reading *how,
                         pdr_err *err)
 {
@@ -216,30 +163,39 @@ static pdr_rc read_docs(struct ses_file *f, const struct doc_reading *how,
     pdr_str text = pdr_buf_str(&f->text);
     pdr_walk *walk = NULL;
     pdr_value *value = NULL;
+    pdr_event event = PDR_END_OF_INPUT;
     pdr_rc rc = PDR_OK;
 
     if (!cli_form_is_sequence(&f->form.format)) {
-        rc = cli_input_parse(&value, &f->form, text, &how->limits, err);
-        if (rc == PDR_OK)
-            (void)add_doc(f, value, 0);
-        return rc;
+        CLI_TRY(cli_input_parse(&value, &f->form, text, &how->limits, err));
+        add_doc(f, value, 0);
+        goto done;
     }
     opts.extended = &f->extended;
-    rc = pdr_walk_new(&walk, f->form.format.codec, &opts, err, pdr_read_str,
-                      &text);
-    if (rc == PDR_OK)
-        rc = take_docs(f, walk, err);
+    CLI_TRY(pdr_walk_new(&walk, f->form.format.codec, &opts, err, pdr_read_str,
+                         &text));
+    for (;;) {
+        int64_t offset = 0;
+
+        CLI_TRY(pdr_walk_next(&event, walk, err));
+        if (event == PDR_END_OF_INPUT)
+            break;
+        offset = pdr_walk_offset(walk);
+        CLI_TRY(pdr_walk_take(&value, walk, err));
+        add_doc(f, value, offset);
+    }
+done:
     pdr_walk_free(walk);
     return rc;
 }
 
 /* --- reading ------------------------------------------------------------- */
 
-static pdr_rc read_text(struct ses_file *f, const struct cli *cli,
-                        const struct doc_reading *how, pdr_err *err)
+static pdr_rc read_text(struct ses_file *f, const struct doc_reading *how,
+                        pdr_err *err)
 {
     struct cli_input in;
-    pdr_rc rc = cli_input_open(&in, cli, f->path, err);
+    pdr_rc rc = cli_input_open(&in, f->cli, f->path, err);
 
     if (rc != PDR_OK)
         return rc;
@@ -262,16 +218,25 @@ pdr_rc ses_file_read(struct ses_file *f, const struct cli *cli,
 {
     pdr_rc rc = PDR_OK;
 
+    f->cli = cli;
     f->path = path;
     if (lock)
-        rc = lock_file(&f->lock, path, err);
-    if (rc == PDR_OK)
-        rc = read_text(f, cli, how, err);
-    if (rc == PDR_OK)
-        rc = pdr_generation_of(&f->generation, pdr_buf_str(&f->text), err);
-    if (rc == PDR_OK)
-        rc = read_docs(f, how, err);
-    return rc == PDR_OK ? open_docs(f, err) : rc;
+        CLI_TRY(lock_file(&f->lock, path, err));
+    CLI_TRY(read_text(f, how, err));
+    CLI_TRY(pdr_generation_of(&f->generation, pdr_buf_str(&f->text), err));
+    CLI_TRY(read_docs(f, how, err));
+    for (size_t i = 0; i < f->doc_count; i++) {
+        rc = open_doc(&f->docs[i], err);
+        if (rc == PDR_OK)
+            continue;
+        f->wrong = f->docs[i].value;
+        /* Where it is, if there are several. */
+        if (err->offset < 0 && f->doc_count > 1)
+            err->offset = f->docs[i].offset;
+        goto done;
+    }
+done:
+    return rc;
 }
 
 void ses_file_free(struct ses_file *f)
@@ -368,50 +333,36 @@ static bool is_called(const struct ses_pick *p, const char *id)
     return found;
 }
 
-/* What the sessions of a file have in common with an id. */
-struct search {
-    size_t count; /* of those called so */
-    struct ses_pick first, second, at_place;
-};
-
-static void search_file(struct search *s, const struct ses_file *f,
-                        const char *id)
+pdr_rc ses_file_find(struct ses_pick *out, const struct ses_file *f,
+                     const char *id, pdr_err *err)
 {
     uint64_t place = place_of(id);
-    struct ses_pick p = {.at = 0};
+    size_t count = 0; /* of those called so */
+    struct ses_pick p = {.at = 0}, called[2] = {{.at = 0}}, at_place = p;
 
-    memset(s, 0, sizeof(*s));
     for (size_t d = 0; d < f->doc_count; d++) {
         p.doc = &f->docs[d];
         for (p.index = 0; p.index < p.doc->count; p.index++, p.at++) {
             if (ses_doc_session(p.doc, p.index) == NULL)
                 continue;
             if (p.at == place)
-                s->at_place = p;
-            if (is_called(&p, id) && ++s->count <= 2)
-                *(s->count == 1 ? &s->first : &s->second) = p;
+                at_place = p;
+            if (is_called(&p, id) && ++count <= 2)
+                called[count - 1] = p;
         }
     }
-}
-
-pdr_rc ses_file_find(struct ses_pick *out, const struct ses_file *f,
-                     const char *id, pdr_err *err)
-{
-    struct search s;
-
-    search_file(&s, f, id);
-    *out = s.count > 0 ? s.first : s.at_place;
-    if (s.count <= 1 && out->doc != NULL)
+    *out = count > 0 ? called[0] : at_place;
+    if (count <= 1 && out->doc != NULL)
         return PDR_OK;
-    if (s.count > 1 && id != NULL)
+    if (count > 1 && id != NULL)
         return pdr_err_set(err, PDR_EINVALID, "several_sessions",
                            "%zu sessions are called '%.100s', %sat /%ju and "
                            "/%ju",
-                           s.count, id, s.count > 2 ? "the first two " : "",
-                           (uintmax_t)s.first.at, (uintmax_t)s.second.at);
-    if (s.count > 1)
+                           count, id, count > 2 ? "the first two " : "",
+                           (uintmax_t)called[0].at, (uintmax_t)called[1].at);
+    if (count > 1)
         return pdr_err_set(err, PDR_EINVALID, "several_sessions",
-                           "there are %zu sessions: which one?", s.count);
+                           "there are %zu sessions: which one?", count);
     if (id == NULL)
         return pdr_err_set(err, PDR_ENOTFOUND, "no_session",
                            "there is no session in it");
@@ -427,16 +378,16 @@ static pdr_rc write_rows(pdr_buf *out, const struct ses_file *f,
                          const pdr_write_opts *opts, pdr_err *err)
 {
     pdr_writer *writer = NULL;
-    pdr_rc rc = pdr_writer_new(&writer, f->form.format.codec, opts, err,
-                               pdr_write_buf, out);
+    pdr_rc rc = PDR_OK;
 
-    for (size_t i = 0; rc == PDR_OK && i < f->doc_count; i++) {
-        const struct ses_doc *d = &f->docs[i];
-        rc = pdr_writer_put(writer, PDR_SCALAR, d == changed ? value : d->value,
-                            err);
-    }
-    if (rc == PDR_OK)
-        rc = pdr_writer_finish(writer, err);
+    CLI_TRY(pdr_writer_new(&writer, f->form.format.codec, opts, err,
+                           pdr_write_buf, out));
+    for (size_t i = 0; i < f->doc_count; i++)
+        CLI_TRY(pdr_writer_put(
+            writer, PDR_SCALAR,
+            &f->docs[i] == changed ? value : f->docs[i].value, err));
+    CLI_TRY(pdr_writer_finish(writer, err));
+done:
     pdr_writer_free(writer);
     return rc;
 }
@@ -462,15 +413,15 @@ static pdr_rc write_spliced(pdr_buf *out, const struct ses_file *f,
     pdr_write_opts one = *opts;
     size_t before = (size_t)(span.ptr - f->text.ptr);
     size_t after = before + span.len;
-    pdr_rc rc = pdr_buf_append(out, pdr_str_n(f->text.ptr, before), err);
+    pdr_rc rc = PDR_OK;
 
     one.flags &= ~PDR_SEQUENCE;
     one.layout = PDR_AS_READ;
-    if (rc == PDR_OK)
-        rc = pdr_codec_write(out, f->form.format.codec, value, &one, err);
-    if (rc == PDR_OK)
-        rc = pdr_buf_append(
-            out, pdr_str_n(f->text.ptr + after, f->text.len - after), err);
+    CLI_TRY(pdr_buf_append(out, pdr_str_n(f->text.ptr, before), err));
+    CLI_TRY(pdr_codec_write(out, f->form.format.codec, value, &one, err));
+    CLI_TRY(pdr_buf_append(
+        out, pdr_str_n(f->text.ptr + after, f->text.len - after), err));
+done:
     return rc;
 }
 
@@ -508,67 +459,52 @@ static pdr_rc write_all(pdr_buf *out, struct ses_file *f,
 }
 
 /* F2 */
-struct recheck {
-    const struct ses_file *file;
-    const struct cli *cli;
-};
-
 static pdr_rc check_unchanged(pdr_err *err, void *arg)
 {
-    const struct recheck *r = arg;
+    const struct ses_file *f = arg;
     const struct cli_limits limits = {.max_bytes = 0};
     pdr_generation now = {.exists = false};
     pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
     struct cli_input in;
-    pdr_rc rc = cli_input_open(&in, r->cli, r->file->path, err);
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_OK) {
-        rc = cli_input_rest(&text, &in, &limits, err);
-        cli_input_close(&in);
-    }
+    CLI_TRY(cli_input_open(&in, f->cli, f->path, err));
+    rc = cli_input_rest(&text, &in, &limits, err);
+    cli_input_close(&in);
     if (rc == PDR_OK)
         rc = pdr_generation_of(&now, pdr_buf_str(&text), err);
+done:
     pdr_buf_dispose(&text);
     if (rc != PDR_OK && rc != PDR_ENOTFOUND)
         return rc;
-    if (pdr_generation_equal(&now, &r->file->generation))
+    if (pdr_generation_equal(&now, &f->generation))
         return PDR_OK;
     return pdr_err_set(err, PDR_ECONFLICT, "generation_changed",
                        "another program changed the file meanwhile");
 }
 
-static pdr_rc replace_file(struct ses_file *f, const struct cli *cli,
-                           pdr_str text, pdr_err *err)
-{
-    struct recheck again = {f, cli};
-    struct cli_output_file out;
-    pdr_rc rc = cli_output_open(&out, cli, f->path, true, err);
-
-    if (rc != PDR_OK)
-        return rc;
-    out.before = check_unchanged;
-    out.before_arg = &again;
-    rc = cli_output_write(text, err, &out);
-    if (rc == PDR_OK)
-        return cli_output_commit(&out, err);
-    cli_output_abandon(&out);
-    return rc;
-}
-
-pdr_rc ses_file_save(struct ses_file *f, const struct cli *cli,
-                     const struct ses_doc *changed,
+pdr_rc ses_file_save(struct ses_file *f, const struct ses_doc *changed,
                      const struct doc_reading *how, pdr_err *err)
 {
     pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
     pdr_value *value = NULL;
+    struct cli_output_file out;
     pdr_rc rc = PDR_OK;
 
     CLI_TRY(ses_doc_value(&value, changed, err));
     CLI_TRY(write_all(&text, f, changed, value, how->limits.bare_tokens, err));
-    if (!f->dry_run)
-        CLI_TRY(replace_file(f, cli, pdr_buf_str(&text), err));
-    if (!f->dry_run)
-        CLI_TRY(pdr_generation_of(&f->generation, pdr_buf_str(&text), err));
+    if (f->dry_run)
+        goto done;
+    CLI_TRY(cli_output_open(&out, f->cli, f->path, true, err));
+    out.before = check_unchanged;
+    out.before_arg = f;
+    rc = cli_output_write(pdr_buf_str(&text), err, &out);
+    if (rc != PDR_OK)
+        cli_output_abandon(&out);
+    else
+        rc = cli_output_commit(&out, err);
+    if (rc == PDR_OK)
+        rc = pdr_generation_of(&f->generation, pdr_buf_str(&text), err);
 done:
     pdr_value_free(value);
     pdr_buf_dispose(&text);

@@ -178,8 +178,7 @@ pdr_rc ses_one_save(struct ses_one *o, pdr_err *err)
         return o->file.dry_run ? PDR_OK
                                : pdr_stored_commit(o->stored, &now, err);
     if (o->folder == NULL) {
-        CLI_TRY(
-            ses_file_save(&o->file, o->cli, o->pick.doc, &o->from->how, err));
+        CLI_TRY(ses_file_save(&o->file, o->pick.doc, &o->from->how, err));
         o->generation = o->file.generation;
         goto done;
     }

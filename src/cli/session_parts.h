@@ -119,6 +119,7 @@ struct ses_doc {
 };
 
 struct ses_file {
+    const struct cli *cli; /* borrowed, as is the path */
     const char *path;
     pdr_buf text; /* the bytes of the file */
     struct cli_form form;
@@ -184,8 +185,7 @@ pdr_rc ses_file_find(struct ses_pick *out, const struct ses_file *f,
 /* Write the file anew with the sessions of `changed` as they are now; all other
  * bytes stay. PDR_ECONFLICT (reason "generation_changed") if somebody who takes
  * no lock changed it; else as cli_output_commit(). */
-pdr_rc ses_file_save(struct ses_file *f, const struct cli *cli,
-                     const struct ses_doc *changed,
+pdr_rc ses_file_save(struct ses_file *f, const struct ses_doc *changed,
                      const struct doc_reading *how, pdr_err *err);
 
 /* --- sessions one after the other (session.c) ---------------------------- */
