@@ -40,27 +40,9 @@ static pdr_shape shape_of(const pdr_entry *entry)
 
 /* --- what it says -------------------------------------------------------- */
 
-static void put_gap(pdr_buf *out, const char *gap)
-{
-    if (out->len > 0)
-        cli_put(out, gap);
-}
-
 static void put_str(pdr_buf *out, pdr_str text)
 {
     cli_must(pdr_buf_append(out, text, NULL), NULL);
-}
-
-static void put_call(pdr_buf *out, const struct doc_content *c,
-                     pdr_buf *scratch)
-{
-    const pdr_value *name = doc_field(c, PDR_FIELD_NAME);
-
-    put_gap(out, " ");
-    put_str(out, name != NULL ? doc_text(name, scratch) : pdr_str_c("call"));
-    cli_put(out, "(");
-    put_str(out, doc_arguments(c, scratch));
-    cli_put(out, ")");
 }
 
 static void put_content(pdr_buf *out, const pdr_value *content, pdr_shape shape,
@@ -69,37 +51,40 @@ static void put_content(pdr_buf *out, const pdr_value *content, pdr_shape shape,
     struct doc_content c = shape == PDR_SHAPE_STATE
                                ? doc_content_of(content)
                                : doc_content_in(content, shape);
-    const pdr_value *type = doc_type(c.value);
+    const pdr_value *name = NULL;
 
+    if (c.part == DOC_PART_USAGE ||
+        (c.part == DOC_PART_TEXT && c.kind == PDR_CONTENT_REASONING))
+        return;
+    cli_put(out, out->len > 0 ? " " : "");
     switch (c.part) {
     case DOC_PART_TEXT:
-        if (c.kind == PDR_CONTENT_REASONING)
-            return;
-        put_gap(out, " ");
         put_str(out, doc_text(doc_field(&c, PDR_FIELD_TEXT), scratch));
         return;
     case DOC_PART_CALL:
-        put_call(out, &c, scratch);
+        name = doc_field(&c, PDR_FIELD_NAME);
+        put_str(out,
+                name != NULL ? doc_text(name, scratch) : pdr_str_c("call"));
+        cli_put(out, "(");
+        put_str(out, doc_arguments(&c, scratch));
+        cli_put(out, ")");
         return;
     case DOC_PART_RESULT:
-        put_gap(out, " ");
         cli_put(out, "= ");
         put_str(out, doc_result(&c, scratch));
         return;
     case DOC_PART_ERROR:
-        put_gap(out, " ");
         cli_put(out, "error: ");
         put_str(out, doc_text(doc_field(&c, PDR_FIELD_MESSAGE), scratch));
         return;
     case DOC_PART_USAGE:
-        return;
     case DOC_PART_UNKNOWN:
     case DOC_PART_DATA:
     case DOC_PART_REFERENCE:
     case DOC_PART_APPROVAL:
-        put_gap(out, " ");
+        name = doc_type(c.value);
         cli_put(out, "[");
-        put_str(out, type != NULL ? doc_text(type, scratch) : pdr_str_c("?"));
+        put_str(out, name != NULL ? doc_text(name, scratch) : pdr_str_c("?"));
         cli_put(out, "]");
         return;
     }
@@ -117,45 +102,27 @@ static void put_message(pdr_buf *out, const pdr_value *message, pdr_shape shape,
         put_content(out, it.value, shape, scratch);
 }
 
-/* The messages of an entry of a state document. */
-static void put_messages(pdr_buf *out, const pdr_value *entry, pdr_buf *scratch)
-{
-    pdr_iter it;
-
-    pdr_iter_init(&it, pdr_value_get_c(entry, "messages"));
-    while (pdr_iter_next(&it))
-        put_message(out, it.value, PDR_SHAPE_STATE, scratch);
-}
-
-/* "user: Is the valve open?" */
-static void put_role(pdr_buf *out, const pdr_value *message, pdr_shape shape,
-                     pdr_buf *scratch)
-{
-    const pdr_value *role = pdr_value_kind(message) == PDR_OBJECT
-                                ? pdr_message_role(message, shape)
-                                : NULL;
-
-    if (role == NULL)
-        return;
-    put_str(out, doc_text(role, scratch));
-    cli_put(out, ":");
-}
-
 void ses_put_excerpt(pdr_buf *out, const pdr_stored_entry *entry)
 {
     const pdr_entry *row = entry->row;
-    const pdr_value *body = entry->body;
+    const pdr_value *body = entry->body, *role = NULL;
     pdr_shape shape = shape_of(row);
     pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX), text = PDR_BUF_INIT(SIZE_MAX);
+    pdr_iter it;
 
-    if (body != NULL && row->kind == PDR_ROW_MESSAGE) {
-        put_role(&text, body, shape, &scratch);
+    if (body != NULL && row->kind <= PDR_ROW_RESPONSE &&
+        shape == PDR_SHAPE_STATE) {
+        pdr_iter_init(&it, pdr_value_get_c(body, "messages"));
+        while (pdr_iter_next(&it))
+            put_message(&text, it.value, shape, &scratch);
+    } else if (body != NULL && row->kind <= PDR_ROW_MESSAGE) {
+        if (row->kind == PDR_ROW_MESSAGE && pdr_value_kind(body) == PDR_OBJECT)
+            role = pdr_message_role(body, shape);
+        if (role != NULL) { /* "user: Is the valve open?" */
+            put_str(&text, doc_text(role, &scratch));
+            cli_put(&text, ":");
+        }
         put_message(&text, body, shape, &scratch);
-    } else if (body != NULL && row->kind <= PDR_ROW_RESPONSE) {
-        if (shape == PDR_SHAPE_STATE)
-            put_messages(&text, body, &scratch);
-        else
-            put_message(&text, body, shape, &scratch);
     }
     if (text.len == 0) /* nothing that we know: how it begins */
         put_str(&text,
@@ -179,11 +146,8 @@ void ses_entries_init(struct ses_entries *e, struct cli *cli, FILE *out)
 static void add_json(struct ses_entries *e, const pdr_stored_entry *entry)
 {
     const pdr_entry *row = entry->row;
-    pdr_builder *to = NULL;
-    pdr_err err = PDR_ERR_INIT;
+    pdr_builder *to = ses_object_new();
 
-    cli_must(pdr_builder_new(&to, &err), &err);
-    pdr_builder_object(to);
     cli_member_count(to, "seq", row->seq);
     if (e->epoch > 0)
         cli_member_count(to, "epoch", e->epoch);
@@ -198,10 +162,8 @@ static void add_json(struct ses_entries *e, const pdr_stored_entry *entry)
     } else { /* a store counts brackets, and no more */
         cli_member_text(to, "bodyText", row->body);
     }
-    pdr_builder_end(to);
     fputs(!e->as_lines && e->count > 0 ? "," : "", e->out);
-    ses_print_built(e->cli, e->out, to);
-    pdr_builder_free(to);
+    ses_object_print(e->cli, e->out, to);
 }
 
 static void add_row(struct ses_entries *e, const pdr_stored_entry *entry)

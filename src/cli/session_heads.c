@@ -96,7 +96,7 @@ struct heads {
     bool has_begun, has_more;
 };
 
-static int bad_column(struct cli *cli, const char *name, size_t len)
+static int refuse_column(struct cli *cli, const char *name, size_t len)
 {
     char what[80], hint[200] = "choose of ";
 
@@ -106,15 +106,6 @@ static int bad_column(struct cli *cli, const char *name, size_t len)
         snprintf(hint + strlen(hint), sizeof(hint) - strlen(hint), "%s%s",
                  i > 0 ? ", " : "", all_columns[i].name);
     return doc_usage(cli, what, "there is no such column", hint);
-}
-
-static const struct column *find_column(const char *name, size_t len)
-{
-    for (size_t i = 0; i < CLI_COUNT(all_columns); i++)
-        if (strlen(all_columns[i].name) == len &&
-            strncmp(all_columns[i].name, name, len) == 0)
-            return &all_columns[i];
-    return NULL;
 }
 
 _Static_assert(CLI_COUNT(all_columns) <= SES_GRID_MAX && SES_GRID_MAX == 16,
@@ -128,15 +119,19 @@ static int choose_columns(struct heads *h)
     size_t count = 0;
 
     for (;;) {
-        size_t len = strcspn(at, ",");
-        const struct column *found = find_column(at, len);
-        if (found == NULL)
-            return bad_column(h->cli, at, len);
+        size_t len = strcspn(at, ","), i = 0;
+
+        while (i < CLI_COUNT(all_columns) &&
+               (strlen(all_columns[i].name) != len ||
+                strncmp(all_columns[i].name, at, len) != 0))
+            i++;
+        if (i == CLI_COUNT(all_columns))
+            return refuse_column(h->cli, at, len);
         if (count == SES_GRID_MAX)
             return doc_usage(h->cli, "--columns", "these are too many",
                              "16 columns are shown at most");
-        h->columns[count] = found;
-        h->shapes[count++] = found->shape;
+        h->columns[count] = &all_columns[i];
+        h->shapes[count++] = all_columns[i].shape;
         if (at[len] == '\0')
             break;
         at += len + 1;
@@ -166,46 +161,36 @@ static int set_time(struct heads *h, int64_t *out, const char *option,
                      "long ago: 90s, 15m, 12h, 7d, 2w");
 }
 
-/* What stands behind "=". */
-static int match_value(struct heads *h, const char *text)
-{
-    pdr_value *value = NULL;
-    pdr_err err = PDR_ERR_INIT;
-    bool found = false;
-    pdr_rc rc = ses_store_sought(&value, pdr_str_c(text), &err);
-
-    if (rc == PDR_OK)
-        rc = pdr_property_match(&h->match, &found, value, &err);
-    pdr_value_free(value);
-    if (rc == PDR_ENOMEM)
-        cli_must(rc, &err);
-    return rc == PDR_OK && found
-               ? 0
-               : doc_usage(h->cli, "--property",
-                           "no list finds a session by such a value",
-                           "write KEY=VALUE with a text, a number, true or "
-                           "false");
-}
-
 static int set_property(struct heads *h)
 {
     const char *text = h->how->property;
-    const char *equals = text != NULL ? strchr(text, '=') : NULL;
-    int status = 0;
+    const char *equals = strchr(text, '=');
+    pdr_value *value = NULL;
+    bool found = false;
+    pdr_err err = PDR_ERR_INIT;
+    pdr_rc rc = PDR_OK;
 
-    if (text == NULL)
-        return 0;
     if (equals == NULL || equals == text)
         return doc_usage(h->cli, "--property",
                          equals == NULL ? "'=' is missing behind its name"
                                         : "its name is missing in front of '='",
                          "write KEY=VALUE, as in team=garden");
-    status = match_value(h, equals + 1);
+    rc = ses_store_sought(&value, pdr_str_c(equals + 1), &err);
+    if (rc == PDR_OK)
+        rc = pdr_property_match(&h->match, &found, value, &err);
+    pdr_value_free(value);
+    if (rc == PDR_ENOMEM)
+        cli_must(rc, &err);
+    if (rc != PDR_OK || !found)
+        return doc_usage(h->cli, "--property",
+                         "no list finds a session by such a value",
+                         "write KEY=VALUE with a text, a number, true or "
+                         "false");
     h->query.filter.property = pdr_str_n(text, (size_t)(equals - text));
     h->query.filter.match = pdr_buf_str(&h->match);
-    if (h->match.len == 0) /* an empty text is no absent one */
+    if (h->match.len == 0) /* an empty text is not an absent one */
         h->query.filter.match = pdr_str_n("", 0);
-    return status;
+    return 0;
 }
 
 static bool has_times(const struct ses_listing *l)
@@ -221,8 +206,6 @@ static int set_times(struct heads *h)
     pdr_filter *filter = &h->query.filter;
     int status = 0;
 
-    if (!has_times(l))
-        return 0;
     filter->changed_from_ms = INT64_MIN;
     filter->changed_to_ms = INT64_MAX;
     status = set_time(h, &filter->changed_from_ms, "--changed-after",
@@ -241,7 +224,7 @@ static int set_filter(struct heads *h)
 {
     const struct ses_listing *l = h->how;
     pdr_filter *filter = &h->query.filter;
-    int status = set_times(h);
+    int status = has_times(l) ? set_times(h) : 0;
 
     if (l->agent != NULL)
         filter->agent = pdr_str_c(l->agent);
@@ -250,7 +233,7 @@ static int set_filter(struct heads *h)
         filter->state = (pdr_session_state)l->state;
     if (l->after != NULL)
         cli_put(&h->after, l->after);
-    return status == 0 ? set_property(h) : status;
+    return status == 0 && l->property != NULL ? set_property(h) : status;
 }
 
 /* Of all tenants a store lists all sessions, so filters are held here. */
@@ -272,21 +255,16 @@ static bool is_meant(const struct heads *h, const pdr_head *head)
 
 static void add_json(struct heads *h, const pdr_head *head)
 {
-    pdr_builder *to = NULL;
-    pdr_err err = PDR_ERR_INIT;
+    pdr_builder *to = ses_object_new();
 
-    cli_must(pdr_builder_new(&to, &err), &err);
-    pdr_builder_object(to);
     cli_member_text(to, "entry", pdr_str_c("session"));
     if (h->how->all_tenants)
         cli_member_text(to, "tenant", head->ref.tenant);
     ses_head_members(to, head, head->slots);
     cli_member_count(to, "properties", head->properties);
-    pdr_builder_end(to);
     if (h->cli->output == CLI_OUTPUT_JSON)
         fputs(h->count > 0 ? "," : "", stdout);
-    ses_print_built(h->cli, stdout, to);
-    pdr_builder_free(to);
+    ses_object_print(h->cli, stdout, to);
 }
 
 /* Does a name stay in its line and column, whoever reads it? Not with a control
@@ -307,58 +285,45 @@ static bool fits_line(pdr_str name)
 }
 
 /* Half a name would be another session to whoever reads the lines. */
-static void leave_out(struct heads *h, const pdr_head *head)
+static void add_raw(struct heads *h, const pdr_head *head)
 {
     pdr_buf name = PDR_BUF_INIT(SIZE_MAX);
 
-    h->left_out++;
-    cli_show(&name, head->ref.id, CLI_TEXT_LINE);
-    cli_fprintf(
-        stderr,
-        "%swarning:%s session '%.*s' was left out: its name does not fit "
-        "into a line; -o jsonl shows it\n",
-        cli_on(h->cli->color_err, CLI_YELLOW), cli_off(h->cli->color_err),
-        (int)name.len, name.ptr);
-    pdr_buf_dispose(&name);
-}
-
-static void add_raw(struct heads *h, const pdr_head *head)
-{
+    if (!fits_line(head->ref.id) || !fits_line(head->ref.tenant)) {
+        h->left_out++;
+        cli_show(&name, head->ref.id, CLI_TEXT_LINE);
+        cli_fprintf(
+            stderr,
+            "%swarning:%s session '%.*s' was left out: its name does not fit "
+            "into a line; -o jsonl shows it\n",
+            cli_on(h->cli->color_err, CLI_YELLOW), cli_off(h->cli->color_err),
+            (int)name.len, name.ptr);
+        pdr_buf_dispose(&name);
+        return;
+    }
     if (h->how->all_tenants) {
         cli_print(h->cli, head->ref.tenant);
         fputs("\t", stdout);
     }
     cli_print(h->cli, head->ref.id);
     puts("");
+    h->count++;
 }
 
 static void add_row(struct heads *h, const pdr_head *head)
 {
-    bool is_raw = h->cli->output == CLI_OUTPUT_RAW;
-
-    if (is_raw && (!fits_line(head->ref.id) || !fits_line(head->ref.tenant))) {
-        leave_out(h, head);
+    if (h->cli->output == CLI_OUTPUT_RAW) {
+        add_raw(h, head);
         return;
     }
-    if (cli_is_json(h->cli)) {
+    if (cli_is_json(h->cli))
         add_json(h, head);
-    } else if (is_raw) {
-        add_raw(h, head);
-    } else {
-        for (size_t i = 0; i < h->grid.count; i++)
-            put_column(&h->grid, h->columns[i], head);
-    }
+    for (size_t i = 0; !cli_is_json(h->cli) && i < h->grid.count; i++)
+        put_column(&h->grid, h->columns[i], head);
     h->count++;
 }
 
-static void flush(struct heads *h)
-{
-    if (ses_grid_rows(&h->grid) > 0)
-        ses_grid_flush(&h->grid, stdout, h->cli->color_out,
-                       h->cli->tty_out ? h->cli->width : 0);
-}
-
-static void begin(struct heads *h)
+static void begin_list(struct heads *h)
 {
     pdr_buf name = PDR_BUF_INIT(SIZE_MAX), tenant = PDR_BUF_INIT(SIZE_MAX);
 
@@ -375,42 +340,23 @@ static void begin(struct heads *h)
     pdr_buf_dispose(&tenant);
 }
 
-/* What the list does not show must not be lost without a word: a limit that
- * nobody set, or a cursor that has no other place. */
-static void tell_more(const struct heads *h)
-{
-    char digits[32];
-
-    if (h->how->limit > 0 && h->cli->quiet)
-        return; /* it was asked for */
-    cli_fprintf(stderr,
-                "perdure: %s session%s and more; to go on: --after %.*s\n",
-                cli_number(digits, h->count), h->count == 1 ? "" : "s",
-                (int)h->after.len, h->after.ptr);
-}
-
 /* "desk.db", "tenant 'acme' in desk.db": an empty list says whose it is. */
-static void put_whose(pdr_buf *out, const struct heads *h)
-{
-    if (h->how->all_tenants) {
-        cli_put(out, "all tenants in ");
-    } else if (h->from->tenant != NULL || h->count == 0) {
-        cli_put(out, "tenant '");
-        cli_show_cut(out, pdr_str_c(sto_tenant(h->from)), CLI_TEXT_LINE, 60);
-        cli_put(out, "' in ");
-    }
-    cli_show(out, pdr_str_c(sto_name(h->from)), CLI_TEXT_LINE);
-}
-
 static void end_table(struct heads *h)
 {
     pdr_buf name = PDR_BUF_INIT(SIZE_MAX);
     char digits[32];
 
-    flush(h);
+    ses_grid_print(&h->grid, h->cli);
     if (h->cli->quiet)
         return;
-    put_whose(&name, h);
+    if (h->how->all_tenants) {
+        cli_put(&name, "all tenants in ");
+    } else if (h->from->tenant != NULL || h->count == 0) {
+        cli_put(&name, "tenant '");
+        cli_show_cut(&name, pdr_str_c(sto_tenant(h->from)), CLI_TEXT_LINE, 60);
+        cli_put(&name, "' in ");
+    }
+    cli_show(&name, pdr_str_c(sto_name(h->from)), CLI_TEXT_LINE);
     printf("%s session%s%s of %.*s\n", cli_number(digits, h->count),
            h->count == 1 ? "" : "s", h->has_more ? " and more" : "",
            (int)name.len, name.ptr);
@@ -420,15 +366,21 @@ static void end_table(struct heads *h)
 }
 
 /* A cursor has no character that JSON would escape. */
-static void end(struct heads *h)
+static void end_list(struct heads *h)
 {
     int len = (int)h->after.len;
+    char digits[32];
 
     if (h->cli->output == CLI_OUTPUT_TABLE)
         end_table(h);
+    /* What the list does not show must not be lost without a word: a limit that
+     * nobody set, or a cursor that has no other place. */
     if (h->has_more && !cli_is_json(h->cli) &&
-        (h->cli->output == CLI_OUTPUT_RAW || h->cli->quiet))
-        tell_more(h);
+        (h->cli->quiet ? h->how->limit == 0 : h->cli->output == CLI_OUTPUT_RAW))
+        cli_fprintf(stderr,
+                    "perdure: %s session%s and more; to go on: --after %.*s\n",
+                    cli_number(digits, h->count), h->count == 1 ? "" : "s", len,
+                    h->after.ptr);
     if (h->cli->output == CLI_OUTPUT_JSONL && h->has_more)
         printf("{\"entry\":\"more\",\"next\":\"%.*s\"}\n", len, h->after.ptr);
     if (h->cli->output != CLI_OUTPUT_JSON)
@@ -456,11 +408,11 @@ static pdr_rc list_page(struct heads *h, uint64_t left, pdr_err *err)
     if (rc != PDR_OK)
         return rc;
     if (!h->has_begun)
-        begin(h);
+        begin_list(h);
     for (size_t i = 0; i < page->count; i++)
         if (is_meant(h, &page->sessions[i]))
             add_row(h, &page->sessions[i]);
-    flush(h);
+    ses_grid_print(&h->grid, h->cli);
     pdr_buf_clear(&h->after);
     h->has_more = page->next.ptr != NULL;
     if (h->has_more)
@@ -469,45 +421,26 @@ static pdr_rc list_page(struct heads *h, uint64_t left, pdr_err *err)
     return PDR_OK;
 }
 
-/* Programs read ids, and have no use for some of them. */
-static uint64_t limit_of(const struct heads *h)
+static int list_all(struct heads *h)
 {
-    if (h->how->limit > 0)
-        return h->how->limit;
-    return h->how->all || h->cli->output == CLI_OUTPUT_RAW ? UINT64_MAX
-                                                           : USUAL_LIMIT;
-}
-
-static int list(struct heads *h)
-{
-    uint64_t limit = limit_of(h);
+    /* Programs read ids, and have no use for some of them. */
+    bool is_all = h->how->all || h->cli->output == CLI_OUTPUT_RAW;
+    uint64_t limit = h->how->limit > 0 ? h->how->limit
+                     : is_all          ? UINT64_MAX
+                                       : USUAL_LIMIT;
     pdr_err err = PDR_ERR_INIT;
-    pdr_rc rc = sto_open(&h->store, h->from, "ro", &err);
+    pdr_rc rc = PDR_OK;
 
-    h->has_more = rc == PDR_OK;
-    while (rc == PDR_OK && h->has_more && h->count < limit)
-        rc = list_page(h, limit - h->count, &err);
-    if (rc == PDR_OK)
-        end(h);
+    CLI_TRY(sto_open(&h->store, h->from, "ro", &err));
+    do
+        CLI_TRY(list_page(h, limit - h->count, &err));
+    while (h->has_more && h->count < limit);
+    end_list(h);
+done:
     fflush(stdout);
     if (rc != PDR_OK)
         return sto_fail(h->cli, h->from, &err);
     return h->left_out > 0 ? CLI_EXIT_NEGATIVE : 0;
-}
-
-static int check_listing(struct cli *cli, const struct sto_from *s,
-                         const struct ses_listing *l)
-{
-    if (l->all && l->limit > 0)
-        return doc_usage(cli, "--limit and --all",
-                         "only one of them can be given", "");
-    if (l->all_tenants && s->tenant != NULL)
-        return doc_usage(cli, "--tenant and --all-tenants",
-                         "only one of them can be given", "");
-    if (l->all_tenants && l->property != NULL)
-        return doc_usage(cli, "--property", "is for the sessions of one tenant",
-                         "--tenant TENANT says which");
-    return 0;
 }
 
 int ses_list_store(struct cli *cli, const struct sto_from *s,
@@ -518,17 +451,25 @@ int ses_list_store(struct cli *cli, const struct sto_from *s,
                       .how = l,
                       .match = PDR_BUF_INIT(SIZE_MAX),
                       .after = PDR_BUF_INIT(SIZE_MAX)};
-    int status = check_listing(cli, s, l);
+    int status = 0;
 
-    if (status == 0)
-        status = choose_columns(&h);
+    if (l->all && l->limit > 0)
+        return doc_usage(cli, "--limit and --all",
+                         "only one of them can be given", "");
+    if (l->all_tenants && s->tenant != NULL)
+        return doc_usage(cli, "--tenant and --all-tenants",
+                         "only one of them can be given", "");
+    if (l->all_tenants && l->property != NULL)
+        return doc_usage(cli, "--property", "is for the sessions of one tenant",
+                         "--tenant TENANT says which");
+    status = choose_columns(&h);
     h.query.what = l->all_tenants ? PDR_READ_ALL : PDR_READ_SESSIONS;
     if (!l->all_tenants)
         h.query.ref.tenant = pdr_str_c(sto_tenant(s));
     if (status == 0)
         status = set_filter(&h);
     if (status == 0)
-        status = list(&h);
+        status = list_all(&h);
     pdr_store_close(h.store);
     ses_grid_free(&h.grid);
     pdr_buf_dispose(&h.match);

@@ -102,7 +102,8 @@ const char *ses_state_name(pdr_session_state state)
 }
 
 /* One line; then it is empty again. */
-static void tell(const struct ses_tree *how, const char *label, pdr_buf *line)
+static void end_line(const struct ses_tree *how, const char *label,
+                     pdr_buf *line)
 {
     ses_label(how->out, how->cli, how->width, label, pdr_buf_str(line));
     pdr_buf_clear(line);
@@ -118,45 +119,6 @@ static void put_count(pdr_buf *out, uint64_t count, const char *one,
                  cli_number(digits, count), count == 1 ? one : many);
 }
 
-static void put_history(pdr_buf *out, const pdr_head *h)
-{
-    put_count(out, h->next_seq - h->first_seq, "entry", "entries");
-    if (out->len == 0)
-        cli_put(out, "none");
-    else
-        cli_putf(out, ", number %ju to %ju", (uintmax_t)h->first_seq,
-                 (uintmax_t)(h->next_seq - 1));
-    put_count(out, h->completions, "correlation id", "correlation ids");
-}
-
-static void put_lease(pdr_buf *out, const pdr_head *h)
-{
-    char time[40];
-
-    cli_put(out, "held by '");
-    cli_show_cut(out, h->lease.owner, CLI_TEXT_LINE, SIDE_CELLS);
-    cli_putf(out, "' until %s, fence %ju", sto_time(time, h->lease.until_ms),
-             (uintmax_t)h->lease.fence);
-}
-
-static void put_kind(pdr_buf *out, const pdr_head *h)
-{
-    cli_show(out, h->kind, CLI_TEXT_LINE);
-    if (h->schema_version.ptr == NULL)
-        return;
-    cli_put(out, ", state document of version ");
-    cli_show(out, h->schema_version, CLI_TEXT_LINE);
-}
-
-static void put_work(pdr_buf *out, const pdr_head *h)
-{
-    put_count(out, h->journal_next - h->journal_first, "step in the journal",
-              "steps in the journal");
-    put_count(out, h->stream_next - h->stream_first, "delta in the stream",
-              "deltas in the stream");
-    put_count(out, h->inbox, "operation waits", "operations wait");
-}
-
 void ses_head_facts(const struct ses_tree *how, const pdr_head *h)
 {
     pdr_buf line = PDR_BUF_INIT(SIZE_MAX);
@@ -164,51 +126,56 @@ void ses_head_facts(const struct ses_tree *how, const pdr_head *h)
 
     if (!pdr_str_equal(h->ref.tenant, pdr_str_c(PDR_DEFAULT_TENANT))) {
         cli_show(&line, h->ref.tenant, CLI_TEXT_LINE);
-        tell(how, "tenant", &line);
+        end_line(how, "tenant", &line);
     }
     cli_show(&line, h->ref.id, CLI_TEXT_LINE);
-    tell(how, "id", &line);
+    end_line(how, "id", &line);
     if (h->agent.ptr != NULL) {
         cli_show(&line, h->agent, CLI_TEXT_LINE);
-        tell(how, "agent", &line);
+        end_line(how, "agent", &line);
     }
-    put_kind(&line, h);
-    tell(how, "kind", &line);
+    cli_show(&line, h->kind, CLI_TEXT_LINE);
+    if (h->schema_version.ptr != NULL) {
+        cli_put(&line, ", state document of version ");
+        cli_show(&line, h->schema_version, CLI_TEXT_LINE);
+    }
+    end_line(how, "kind", &line);
     cli_put(&line, ses_state_name(h->state));
-    tell(how, "state", &line);
+    end_line(how, "state", &line);
     cli_putf(&line, "%s", cli_number(digits, h->revision));
     put_count(&line, h->commits, "commit", "commits");
-    tell(how, "revision", &line);
+    end_line(how, "revision", &line);
     cli_put(&line, sto_time(time, h->created_ms));
-    tell(how, "created", &line);
+    end_line(how, "created", &line);
     cli_put(&line, sto_time(time, h->changed_ms));
-    tell(how, "changed", &line);
+    end_line(how, "changed", &line);
     if (h->expiry_ms != PDR_NEVER) {
         cli_put(&line, sto_time(time, h->expiry_ms));
-        tell(how, "expires", &line);
+        end_line(how, "expires", &line);
     }
     if (h->lease.owner.ptr != NULL) {
-        put_lease(&line, h);
-        tell(how, "lease", &line);
+        cli_put(&line, "held by '");
+        cli_show_cut(&line, h->lease.owner, CLI_TEXT_LINE, SIDE_CELLS);
+        cli_putf(&line, "' until %s, fence %ju",
+                 sto_time(time, h->lease.until_ms), (uintmax_t)h->lease.fence);
+        end_line(how, "lease", &line);
     }
-    put_work(&line, h);
+    put_count(&line, h->journal_next - h->journal_first, "step in the journal",
+              "steps in the journal");
+    put_count(&line, h->stream_next - h->stream_first, "delta in the stream",
+              "deltas in the stream");
+    put_count(&line, h->inbox, "operation waits", "operations wait");
     if (line.len > 0)
-        tell(how, "work", &line);
-    put_history(&line, h);
-    tell(how, "history", &line);
+        end_line(how, "work", &line);
+    put_count(&line, h->next_seq - h->first_seq, "entry", "entries");
+    if (line.len == 0)
+        cli_put(&line, "none");
+    else
+        cli_putf(&line, ", number %ju to %ju", (uintmax_t)h->first_seq,
+                 (uintmax_t)(h->next_seq - 1));
+    put_count(&line, h->completions, "correlation id", "correlation ids");
+    end_line(how, "history", &line);
     pdr_buf_dispose(&line);
-}
-
-static void lease_member(pdr_builder *to, const pdr_lease *lease)
-{
-    if (lease->owner.ptr == NULL)
-        return;
-    pdr_builder_name(to, pdr_str_c("lease"));
-    pdr_builder_object(to);
-    cli_member_text(to, "owner", lease->owner);
-    cli_member_count(to, "fence", lease->fence);
-    sto_member_time(to, "until", lease->until_ms);
-    pdr_builder_end(to);
 }
 
 void ses_head_members(pdr_builder *to, const pdr_head *h, uint64_t slots)
@@ -226,7 +193,14 @@ void ses_head_members(pdr_builder *to, const pdr_head *h, uint64_t slots)
     sto_member_time(to, "created", h->created_ms);
     sto_member_time(to, "changed", h->changed_ms);
     sto_member_time(to, "expires", h->expiry_ms);
-    lease_member(to, &h->lease);
+    if (h->lease.owner.ptr != NULL) {
+        pdr_builder_name(to, pdr_str_c("lease"));
+        pdr_builder_object(to);
+        cli_member_text(to, "owner", h->lease.owner);
+        cli_member_count(to, "fence", h->lease.fence);
+        sto_member_time(to, "until", h->lease.until_ms);
+        pdr_builder_end(to);
+    }
     cli_member_count(to, "entries", h->next_seq - h->first_seq);
     cli_member_count(to, "firstEntry", h->first_seq);
     cli_member_count(to, "slots", slots);

@@ -51,88 +51,60 @@ static struct line *add_line(struct tree *t, bool last)
     return &t->lines[t->count++];
 }
 
-/* Columns for a name behind its guides, with room for a value beside it. */
-static size_t name_room(const struct tree *t)
+/* The name, in columns that leave room for a value beside it. */
+static void put_name(struct tree *t, const pdr_iter *it)
 {
     size_t used = cli_cells(pdr_buf_str(&t->guides), CLI_TEXT_LINE) + 3 +
                   SIZE_CELLS + MIN_TEXT;
     size_t room = t->how->width > used ? t->how->width - used : 0;
-
-    if (t->how->full || room > NAME_CELLS)
-        return NAME_CELLS;
-    return room > MIN_NAME ? room : MIN_NAME;
-}
-
-static void put_name(struct tree *t, const pdr_iter *it)
-{
     size_t before = t->text.len;
 
+    if (t->how->full || room > NAME_CELLS)
+        room = NAME_CELLS;
     if (it->name == NULL)
         cli_putf(&t->text, "%zu", it->index);
     else
         cli_show_cut(&t->text, doc_text(it->name, &t->scratch), CLI_TEXT_LINE,
-                     name_room(t));
+                     room > MIN_NAME ? room : MIN_NAME);
     if (t->text.len == before)
         cli_put(&t->text, "\"\"");
-}
-
-/* What stands there, if it is one thing; else how much. */
-static void put_value(struct tree *t, const pdr_value *value)
-{
-    size_t count = pdr_value_count(value);
-    bool is_array = pdr_value_kind(value) == PDR_ARRAY;
-    const char *part = is_array ? "element" : "member";
-
-    if (count > 0)
-        cli_putf(&t->text, "%s, %zu %s%s", pdr_kind_name(pdr_value_kind(value)),
-                 count, part, count == 1 ? "" : "s");
-    else
-        cli_show(&t->text, doc_json(value, &t->scratch), CLI_TEXT_LINE);
-}
-
-static void add_rest(struct tree *t, size_t count)
-{
-    struct line *line = add_line(t, true);
-
-    cli_putf(&t->text, "(%zu more; --full shows them)", count);
-    line->text = line->end = t->text.len;
-}
-
-static void add_parts(struct tree *t, const pdr_value *value, size_t level,
-                      size_t most);
-
-static void add_part(struct tree *t, const pdr_iter *it, size_t level,
-                     bool last)
-{
-    size_t guides = t->guides.len;
-    struct line *line = add_line(t, last);
-
-    line->has_size = true;
-    line->bytes = doc_bytes(it->value);
-    put_name(t, it);
-    line->text = t->text.len;
-    put_value(t, it->value);
-    line->end = t->text.len;
-    cli_put(&t->guides, last ? "   " : t->how->cli->utf8 ? "│  " : "|  ");
-    add_parts(t, it->value, level + 1, MOST_PARTS);
-    t->guides.len = guides;
 }
 
 static void add_parts(struct tree *t, const pdr_value *value, size_t level,
                       size_t most)
 {
-    size_t count = pdr_value_count(value);
+    size_t count = pdr_value_count(value), guides = t->guides.len;
     pdr_iter it;
 
     if (level > t->how->depth && !t->how->full)
         return;
     pdr_iter_init(&it, value);
     while (pdr_iter_next(&it)) {
-        if (it.index == most && count > most + 1 && !t->how->full) {
-            add_rest(t, count - most);
+        bool is_rest = it.index == most && count > most + 1 && !t->how->full;
+        bool last = is_rest || it.index + 1 == count;
+        size_t parts = pdr_value_count(it.value);
+        pdr_kind kind = pdr_value_kind(it.value);
+        struct line *line = add_line(t, last);
+
+        if (is_rest) {
+            cli_putf(&t->text, "(%zu more; --full shows them)", count - most);
+            line->text = line->end = t->text.len;
             return;
         }
-        add_part(t, &it, level, it.index + 1 == count);
+        line->has_size = true;
+        line->bytes = doc_bytes(it.value);
+        put_name(t, &it);
+        line->text = t->text.len;
+        if (parts > 0) /* how much is there; else the one thing */
+            cli_putf(&t->text, "%s, %zu %s%s", pdr_kind_name(kind), parts,
+                     kind == PDR_ARRAY ? "element" : "member",
+                     parts == 1 ? "" : "s");
+        else
+            cli_show(&t->text, doc_json(it.value, &t->scratch), CLI_TEXT_LINE);
+        line->end = t->text.len;
+        cli_put(&t->guides, last ? "   " : t->how->cli->utf8 ? "│  " : "|  ");
+        add_parts(t, it.value, level + 1, MOST_PARTS);
+        t->guides.len = guides;
     }
 }
 
@@ -141,21 +113,6 @@ static void add_parts(struct tree *t, const pdr_value *value, size_t level,
 static pdr_str name_of(const struct tree *t, const struct line *line)
 {
     return pdr_str_n(t->text.ptr + line->name, line->text - line->name);
-}
-
-/* Columns of the longest name that has a size beside it, and of the sizes. */
-static void measure(struct tree *t)
-{
-    char size[32];
-
-    for (size_t i = 0; i < t->count; i++) {
-        size_t name = cli_cells(name_of(t, &t->lines[i]), CLI_TEXT_LINE);
-        size_t bytes = strlen(cli_size(size, t->lines[i].bytes));
-        if (!t->lines[i].has_size)
-            continue;
-        t->name_cells = name > t->name_cells ? name : t->name_cells;
-        t->size_cells = bytes > t->size_cells ? bytes : t->size_cells;
-    }
 }
 
 static void print_line(const struct tree *t, const struct line *line)
@@ -190,9 +147,19 @@ void ses_tree_print(const struct ses_tree *how, const pdr_value *bag)
                      .text = PDR_BUF_INIT(SIZE_MAX),
                      .guides = PDR_BUF_INIT(SIZE_MAX),
                      .scratch = PDR_BUF_INIT(SIZE_MAX)};
+    char size[32];
 
     add_parts(&t, bag, 1, MOST_SLOTS);
-    measure(&t);
+    /* Columns of the longest name that has a size beside it, and of sizes. */
+    for (size_t i = 0; i < t.count; i++) {
+        size_t name = cli_cells(name_of(&t, &t.lines[i]), CLI_TEXT_LINE);
+        size_t bytes = strlen(cli_size(size, t.lines[i].bytes));
+
+        if (!t.lines[i].has_size)
+            continue;
+        t.name_cells = name > t.name_cells ? name : t.name_cells;
+        t.size_cells = bytes > t.size_cells ? bytes : t.size_cells;
+    }
     for (size_t i = 0; i < t.count && !ferror(how->out); i++)
         print_line(&t, &t.lines[i]);
     free(t.lines);
@@ -203,41 +170,31 @@ void ses_tree_print(const struct ses_tree *how, const pdr_value *bag)
 
 /* --- for programs -------------------------------------------------------- */
 
-/* The raw text of a name is fit for any name. */
-static void build_key(pdr_builder *to, const pdr_value *name)
-{
-    pdr_str raw = {NULL, 0};
-
-    if (name == NULL || !pdr_value_raw(&raw, name))
-        return;
-    pdr_builder_name(to, pdr_str_c("key"));
-    pdr_builder_escaped(to, pdr_str_n(raw.ptr + 1, raw.len - 2));
-}
-
-static void build_parts(pdr_builder *to, const pdr_value *value, size_t levels)
+void ses_tree_build(pdr_builder *to, const pdr_value *bag, size_t depth)
 {
     pdr_iter it;
 
     pdr_builder_array(to);
-    pdr_iter_init(&it, value);
+    pdr_iter_init(&it, bag);
     while (pdr_iter_next(&it)) {
         pdr_kind kind = pdr_value_kind(it.value);
+        pdr_str raw = {NULL, 0};
+
         pdr_builder_object(to);
-        build_key(to, it.name);
+        /* The raw text of a name is fit for any name. */
+        if (it.name != NULL && pdr_value_raw(&raw, it.name)) {
+            pdr_builder_name(to, pdr_str_c("key"));
+            pdr_builder_escaped(to, pdr_str_n(raw.ptr + 1, raw.len - 2));
+        }
         cli_member_text(to, "kind", pdr_str_c(pdr_kind_name(kind)));
         cli_member_count(to, "bytes", doc_bytes(it.value));
         if (kind == PDR_ARRAY || kind == PDR_OBJECT)
             cli_member_count(to, "count", pdr_value_count(it.value));
-        if (levels > 1 && pdr_value_count(it.value) > 0) {
+        if (depth > 1 && pdr_value_count(it.value) > 0) {
             pdr_builder_name(to, pdr_str_c("parts"));
-            build_parts(to, it.value, levels - 1);
+            ses_tree_build(to, it.value, depth - 1);
         }
         pdr_builder_end(to);
     }
     pdr_builder_end(to);
-}
-
-void ses_tree_build(pdr_builder *to, const pdr_value *bag, size_t depth)
-{
-    build_parts(to, bag, depth);
 }
