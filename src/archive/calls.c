@@ -1,12 +1,12 @@
 /*
- * calls.c - which calls wait for a result, and in which turn they stand.
+ * calls.c - which calls wait for a result, and in which turn they are.
  *
  * WHY  A model refuses a conversation that has the result of a call and not the
  *      call. So the history may not be cut between the two. Who answers whom is
  *      decided as for state documents (doc/pairs.c), but in one go over
  *      entries of any length, and in every shape.
  *
- * How: a result answers a call with its id that stands before it. When a later
+ * How: a result answers a call with its id that comes before it. When a later
  * message uses an id again, results go to that message from then on. Within a
  * message there may be several calls with one id. Items without an id go with
  * each other. A request for an approval and its response are such a pair, too;

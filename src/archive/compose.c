@@ -3,7 +3,7 @@
  *
  * WHY  Most of a document is copied: texts of the frame, values of rows, bodies
  *      of entries in the shape that the frame has. What is decided here is what
- *      stands between them when rows have come or gone.
+ *      comes between them when rows have come or gone.
  *
  *      wrapper { session, additionalProperties }   if the session has
  *        └─ bundle { perdure.document, stateBag }  properties or a bag, and the

@@ -112,14 +112,14 @@ bool pdr__frame_is_state(const struct pdr__frame *frame);
 /* The key of the bag under which such a frame has its history. */
 pdr_str pdr__frame_history_key(const struct pdr__frame *frame);
 /* What a member of the bag holds that has the entries; NULL if none has: there
- * is no bag, or they stand elsewhere. */
+ * is no bag, or they are elsewhere. */
 const struct pdr__pieces *pdr__frame_history(const struct pdr__frame *frame);
 /* May there be a row of this key in the bag? Fails with BAG_SEALED,
  * HISTORY_SLOT. */
 PDR_MUST_CHECK pdr_rc pdr__frame_check_slot(const struct pdr__frame *frame,
                                             pdr_str key, pdr_err *err);
 
-/* What stands before and behind a state document in a native bundle: up to the
+/* What comes before and after a state document in a native bundle: up to the
  * document, from there to the bag. Appended. */
 PDR_MUST_CHECK pdr_rc pdr__bundle_open(pdr_buf *out, const pdr_head *head,
                                        pdr_err *err);
@@ -173,7 +173,7 @@ PDR_MUST_CHECK pdr_rc pdr__held_next(struct pdr__pair *out, bool *found,
 /* Called for each message that an entry gives; lives for the call. */
 typedef pdr_rc (*pdr__message_fn)(pdr_str message, pdr_err *err, void *arg);
 
-/* Is the body of an entry what stands in a document of this shape? */
+/* Is the body of an entry what is in a document of this shape? */
 bool pdr__entry_fits(const pdr_entry *entry, pdr_row_shape shape);
 /* Give an entry that does not fit: each message that it has, in the shape of
  * the frame. Fails with CANNOT_EXPORT if it has no such form, TOO_DEEP, or as

@@ -1,7 +1,7 @@
 /*
  * frame_read.c - the frame of a session, read from its row.
  *
- * WHY  A frame says where rows stand in a document, in a text that came out of
+ * WHY  A frame says where rows are in a document, in a text that came out of
  *      a store. It is read into pieces and checked as a whole before anything
  *      is written, so that a reader of the document never gets the first half
  *      of one that has no second.
@@ -12,12 +12,12 @@
  *      pieces of a property     text
  *
  * INVARIANTS of a frame that was read
- *   F1  The entries stand in it once. The bag stands in it once or not at all,
+ *   F1  The entries are in it once. The bag is in it once or not at all,
  *       and so does the expiry, of state documents alone.
- *   F2  A wrapper has a session and properties, each once; what is no wrapper
+ *   F2  A wrapper has a session and properties, each once; anything else
  *       has neither. So the session alone can always be told.
  *   F3  No two members take the value of the same row.
- *   F4  What stands between members and entries is white space, a comma where
+ *   F4  What comes between members and entries is white space, a comma where
  *       one has to be, and a quoted name: rows put between give JSON if the
  *       texts around them do.
  *
@@ -28,7 +28,7 @@
 
 #include <perdure/json.h>
 
-/* Where a list of pieces stands. */
+/* Where a list of pieces is. */
 enum level { IN_DOCUMENT, IN_SESSION, IN_BAG, IN_PROPERTIES };
 
 struct reader {

@@ -57,7 +57,7 @@ void pdr__held_dispose(struct pdr__held *rows)
     rows->page_cap = 0;
 }
 
-/* Read a page behind the others, or in place of the one before if they are not
+/* Read a page after the others, or in place of the one before if they are not
  * held. One of another revision (R1) is not taken: `moved`, or SESSION_CHANGED
  * if they are not held. */
 static pdr_rc read_page(struct pdr__held *rows, bool *moved, pdr_str after,

@@ -4,7 +4,7 @@
  * WHY  Such a session never was a document. It becomes one that our own readers
  *      take: a durable session a state document, any other a session of the
  *      native shape with its entries as the history slot. A state document has
- *      no place for a bag or properties; with either it stands in a bundle:
+ *      no place for a bag or properties; with either it is in a bundle:
  *
  *      {"perdure":{"version":…,"kind":"durable","document":STATE},
  *       "sessionId":"@dafx-…","stateBag":{…}}

@@ -2,12 +2,12 @@
  * project.c - an entry in a document of another shape than its own.
  *
  * WHY  A session came in as a .NET or Python document, and a run has added
- *      entries of the state shape since; or messages of one edition stand in
+ *      entries of the state shape since; or messages of one edition are in
  *      the history of the other. A history holds messages: those of the entry,
  *      each in the shape of the document. The other way there is nothing
  *      honest: an entry of a state document is a request or a response, and a
- *      message alone does not say whose. Nor is there for what is no message:
- *      in a history it would be read as one.
+ *      message alone does not say whose. Nor is there for what is not a
+ * message: in a history it would be read as one.
  *
  * NOT HERE  How a message is converted: perdure/content.h.
  */

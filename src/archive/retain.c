@@ -124,7 +124,7 @@ done:
     return rc;
 }
 
-/* Read a page from where the survey stands, and look at its entries. When
+/* Read a page from where the survey is, and look at its entries. When
  * nothing can change what was found, the head is enough. */
 static pdr_rc survey_page(struct retention *r, bool *more)
 {
@@ -152,7 +152,7 @@ done:
     return rc;
 }
 
-/* Forwards, from where the survey stands, until nothing can change what it
+/* Forwards, from where the survey is, until nothing can change what it
  * found. The revision is that of the last page. */
 static pdr_rc survey_forwards(struct retention *r)
 {

@@ -19,14 +19,14 @@ static inline pdr_shape pdr__shape_of_row(pdr_row_shape shape)
 }
 
 /* The body of an entry that a model gets to see. NULL, with PDR_OK, for other
- * kinds, and for a text that is no JSON after all: nobody can answer a call in
+ * kinds, and for a text that is not JSON after all: nobody can answer a call in
  * there. Owned by the caller; `row` must outlive it. */
 PDR_MUST_CHECK pdr_rc pdr__row_body(pdr_value **out, const pdr_entry *row,
                                     pdr_err *err);
 
 /* --- calls (calls.c) -------------------------------------------------------
  * Calls that have no result yet, and requests for an approval that have no
- * response yet, each with the turn that it stands in.
+ * response yet, each with the turn that it is in.
  */
 
 #define PDR_NO_TURN UINT64_MAX
@@ -73,7 +73,7 @@ bool pdr__turn_begins(const pdr_entry *row, const pdr_value *body);
 /* A place where the history may be cut. */
 struct pdr__cut {
     uint64_t seq;   /* the first entry that stays */
-    uint64_t turns; /* that stand before it */
+    uint64_t turns; /* that come before it */
 };
 
 struct pdr__survey {
@@ -85,14 +85,14 @@ struct pdr__survey {
     bool read_times;  /* rows may have times that nobody wrote: bodies tell */
     bool from_import; /* an entry without a time counts from `import_ms` */
     int64_t import_ms;
-    /* Where it stands. */
+    /* Where it is. */
     uint64_t next;    /* entry to look at */
     uint64_t turn;    /* first entry of the turn */
     uint64_t turns;   /* that ended */
     bool begun;       /* the turn has its request, or message of a user */
     bool aging;       /* all so far was older */
     uint64_t untimed; /* entry that ended this, as it has no time; 0: none */
-    bool at_end;      /* the last cut is behind the last entry, and its turn may
+    bool at_end;      /* the last cut is after the last entry, and its turn may
                          go on */
     uint64_t limit; /* nothing from here on goes; PDR_NO_TURN: not known yet */
     struct pdr__calls calls;

@@ -10,21 +10,21 @@
  *      cuts        3     ▲         6       8
  *                        └─ the result at 5 takes 3 back
  *
- *      Each turn that ends and goes adds a cut. A result whose call stands in
- *      an earlier turn takes back all cuts behind the beginning of that turn:
+ *      Each turn that ends and goes adds a cut. A result whose call is in
+ *      an earlier turn takes back all cuts after the beginning of that turn:
  *      they are the last ones, so the list is a stack. What is left when all
  *      entries have been seen that could still answer a call are the places
  *      where nothing is torn apart, each of them alone.
  *
  * INVARIANTS
- *   T1  Cuts stand at beginnings of turns, or behind the last entry, in order.
+ *   T1  Cuts are at beginnings of turns, or after the last entry, in order.
  *   T2  No entry from a cut on answers a call before it, as far as entries were
  *       handed in.
- *   T3  The cut behind the last entry is there only as long as nothing comes
+ *   T3  The cut after the last entry is there only as long as nothing comes
  *       that belongs to the turn in front of it.
- *   T4  A turn begins with a request, or with a message of a user. What stands
+ *   T4  A turn begins with a request, or with a message of a user. What comes
  *       before the first of them belongs to the first turn; everything else to
- *       the turn that it stands in.
+ *       the turn that it is in.
  *   T5  An entry whose time nobody knows is not older than anything, unless the
  *       rule counts it from the import.
  */

@@ -487,7 +487,7 @@ done:
 /* --- what was changed ---------------------------------------------------- */
 
 /* A long value is cut, with its size after it if there is room for that. In a
- * terminal both values stand on one line. */
+ * terminal both values are on one line. */
 static void put_side(pdr_buf *out, const struct cli *cli,
                      const pdr_value *value)
 {

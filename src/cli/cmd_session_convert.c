@@ -19,7 +19,7 @@ static const pdr_session_shape shapes[] = {
 /* A long history gives the same line for each message: after a few of them,
  * people only want to know how many there are. */
 #define MAX_RULES 32 /* that are counted; more than there are */
-#define MOST_TOLD 3  /* lines of a rule that is no warning */
+#define MOST_TOLD 3  /* lines of a rule that is not a warning */
 
 struct told {
     const char *rule; /* static */

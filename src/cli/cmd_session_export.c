@@ -4,7 +4,7 @@
  * WHY  A folder or a store of sessions is to be moved, kept or handed to
  *      another program: one file, in any format, a list or a stream. Sessions
  *      go through one at a time, as they are; what a list would lose, a key
- *      that is no id, is refused, and so is what cannot be read.
+ *      that is not an id, is refused, and so is what cannot be read.
  *
  * One session of a store goes through as it is made, byte for byte and of any
  * length; in another format than that of a store it is read first.
@@ -33,14 +33,14 @@ struct export
     struct doc_keys keys; /* of an object of sessions */
     uint64_t sessions, others, left_out;
     pdr_write_report lost; /* spellings that were given up for other programs */
-    pdr_value *wrong;      /* owned; what is no session */
+    pdr_value *wrong;      /* owned; what is not a session */
     bool out_failed;       /* a failure is about OUT */
     bool refused;          /* or about what other programs cannot hold */
 };
 
 /* One session on its way. */
 struct parcel {
-    pdr_session *session;   /* borrowed; NULL: what is no session */
+    pdr_session *session;   /* borrowed; NULL: it is not a session */
     const pdr_value *value; /* borrowed; its document */
     pdr_str name;           /* borrowed; key or name; NULL: it has none */
     uint64_t index;
@@ -219,7 +219,7 @@ static pdr_rc export_parcel(struct export *e, const struct parcel *p,
 /* --- from a file --------------------------------------------------------- */
 
 /* Metadata and nulls go along, and state documents from object to object;
- * anything else is no session. */
+ * anything else is not a session. */
 static pdr_rc export_value(struct export *e, struct parcel *p, pdr_err *err)
 {
     pdr_session *none = NULL;

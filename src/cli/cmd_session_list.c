@@ -42,7 +42,7 @@ struct list {
     uint64_t rows; /* so far */
     uint64_t sessions, bytes, damaged;
     uint64_t files[PDR_FOLDER_LEFTOVER + 1]; /* of a folder, by kind */
-    pdr_value *wrong; /* owned; the first element that is no session */
+    pdr_value *wrong; /* owned; the first element that is not a session */
 };
 
 /* One row, whatever it is about. All borrowed. */
@@ -51,7 +51,7 @@ struct row {
     uint64_t index;
     pdr_str name;         /* in an object of sessions, or key of a folder */
     pdr_str file;         /* of a folder */
-    uint64_t bytes;       /* of what is no session */
+    uint64_t bytes;       /* of what is not a session */
     pdr_session *session; /* NULL: it is none */
     const pdr_properties *properties;
     pdr_str note;
@@ -196,7 +196,7 @@ static void add_row(struct list *l, const struct row *r)
 
 /* --- files --------------------------------------------------------------- */
 
-/* An element that is no session, but may be one with metadata. */
+/* An element that is not a session, but may be one with metadata. */
 static void list_value(struct list *l, struct row *r, pdr_value *value)
 {
     pdr_session_wrapper wrapper = PDR_SESSION_WRAPPER_INIT;

@@ -183,7 +183,7 @@ static void show_history(struct show *s)
     end_line(s, "history");
 }
 
-/* What stands around the session; owned, NULL if it is nothing. */
+/* What is around the session; owned, NULL if it is nothing. */
 static pdr_value *find_properties(const struct ses_one *o)
 {
     const pdr_properties *p = NULL;

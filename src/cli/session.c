@@ -2,8 +2,8 @@
  * session.c - which sessions a verb is about, and what to do about a failure.
  *
  * Every verb of `perdure session` takes the same options for a store, a file or
- * a snapshot folder. A document that is no session is refused with the command
- * that takes it instead.
+ * a snapshot folder. A document that is not a session is refused with the
+ * command that takes it instead.
  */
 #include "session_parts.h"
 
@@ -161,7 +161,7 @@ pdr_rc ses_folder_open(pdr_folder **out, struct ses_from *from, bool create,
         from->format = guess_format(from->folder);
     rc = pdr_folder_open(out, from->folder, (pdr_folder_format)from->format,
                          create, err);
-    /* Its name stands in front of the text already. */
+    /* Its name is in front of the text already. */
     if (rc == PDR_ENOTFOUND && !create)
         rc = pdr_err_set(err, rc, "no_folder", "there is no such folder");
     return rc;
@@ -252,7 +252,7 @@ done:
 #define ANY_DOCUMENT "'perdure check' and 'perdure fmt' take any document"
 #define NO_PLACE     "the format of the folder has no place for it"
 
-/* What is no session may be something else that perdure knows. */
+/* What is not a session may be something else that perdure knows. */
 static const char *other_hint(const pdr_value *value)
 {
     switch (value != NULL ? pdr_session_looks(value) : PDR_LOOKS_OTHER) {

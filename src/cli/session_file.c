@@ -298,7 +298,7 @@ size_t ses_file_count(const struct ses_file *f)
 
 /* --- finding one --------------------------------------------------------- */
 
-/* "/12" -> 12; UINT64_MAX for what is no place. */
+/* "/12" -> 12; UINT64_MAX for what is not a place. */
 static uint64_t place_of(const char *id)
 {
     char *end = NULL;

@@ -56,7 +56,7 @@ static pdr_str cell_at(const struct ses_grid *g, size_t index)
     return pdr_str_n(g->text.ptr + begin, g->ends[index] - begin);
 }
 
-/* A column in which nothing stands has no title either, unless somebody asked
+/* A column without a text has no title either, unless somebody asked
  * for it. */
 static void widen_columns(struct ses_grid *g)
 {

@@ -58,7 +58,7 @@ pdr_str ses_service_text(const pdr_value *id, pdr_buf *scratch)
 
 void ses_info_of(struct ses_info *out, pdr_session *session)
 {
-    /* Where a service id stands, in all shapes; and the texts that two editions
+    /* Where a service id is, in all shapes; and the texts that two editions
      * write there for "history is local". */
     static const char *const names[] = {"conversationId", "service_session_id",
                                         "service_thread_id"};

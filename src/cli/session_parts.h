@@ -125,7 +125,7 @@ struct ses_file {
     struct cli_form form;
     struct ses_doc *docs;
     size_t doc_count;
-    const pdr_value *wrong; /* borrowed from docs: what is no session */
+    const pdr_value *wrong; /* borrowed from docs: what is not a session */
     pdr_generation generation;
     int lock;      /* descriptor that holds the lock; -1: none */
     bool extended; /* MessagePack that has extension types of ours */
@@ -422,10 +422,10 @@ struct ses_info {
     pdr_session_shape shape;
     pdr_value *document;     /* owned */
     pdr_value *service;      /* owned; id at a service, NULL: none */
-    const pdr_value *unused; /* borrowed: what stands in its place; or NULL */
+    const pdr_value *unused; /* borrowed: what is in its place; or NULL */
     bool is_sentinel;        /* `unused` means that history is local */
     pdr_value *history;      /* owned; NULL: none */
-    pdr_err history_err;     /* why the slot is no history; else PDR_OK */
+    pdr_err history_err;     /* why the slot is not a history; else PDR_OK */
     uint64_t slots, bytes;   /* of the bag; of the whole document as JSON */
 };
 

@@ -3,7 +3,7 @@
  *
  * WHY  Which provider keeps so much, and where? Each line has the bytes of all
  *      that is below it, as the document spells it. Lines are collected first,
- *      because the longest name decides where the sizes stand.
+ *      because the longest name decides where the sizes are.
  */
 #include "session_parts.h"
 
