@@ -233,10 +233,16 @@ pdr_rc pdr__calls_read_message(bool *has_orphan, struct pdr__calls *calls,
     *has_orphan = at.has_orphan;
     if (rc != PDR_OK || !at.has_orphan)
         return rc;
-    PDR_MAP_EACH (entry, &calls->open) {
+    /* Its own calls are the last ones in the map. */
+    for (size_t i = calls->open.used; i > 0; i--) {
+        const struct pdr__map_entry *entry = &calls->open.entries[i - 1];
         struct open_call *call = entry->value;
 
-        call->is_gone |= call->seq == place;
+        if (entry->key.ptr == NULL) /* removed */
+            continue;
+        if (call->seq != place)
+            break;
+        call->is_gone = true;
     }
     return PDR_OK;
 }

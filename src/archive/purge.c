@@ -152,11 +152,16 @@ static void remove_held(struct purge *p)
     batch->count = kept;
 }
 
-/* Somebody wrote between the two commits. If this fails the lease lapses. */
-static void give_back(struct purge *p)
+static void remove_batch(struct purge *p)
 {
     struct batch *batch = &p->batch;
 
+    if (batch->count > 0)
+        take_leases(p);
+    if (batch->count > 0)
+        remove_held(p);
+    /* Somebody wrote between the two commits: give the lease back. If this
+     * fails it lapses. */
     for (size_t i = 0; i < batch->count; i++)
         batch->edits[i] = (pdr_edit){
             .ref = batch->heads[i]->ref,
@@ -164,18 +169,9 @@ static void give_back(struct purge *p)
             .lease = {.verb = PDR_LEASE_RELEASE,
                       .fence = batch->edits[i].lease.fence},
         };
-    hand_over(p);
-}
-
-static void remove_batch(struct purge *p)
-{
-    if (p->batch.count > 0)
-        take_leases(p);
-    if (p->batch.count > 0)
-        remove_held(p);
-    if (p->batch.count > 0)
-        give_back(p);
-    p->batch.count = 0;
+    if (batch->count > 0)
+        hand_over(p);
+    batch->count = 0;
 }
 
 /* Does work wait that came due since the time that counts? Work moves no time
@@ -240,23 +236,6 @@ static pdr_rc purge_page(struct purge *p, const pdr_page *page)
 
 /* --- all of them --------------------------------------------------------- */
 
-/* The list that has the fewest sessions that are not meant. */
-static void choose_list(struct purge *p)
-{
-    const pdr_purge_opts *opts = p->opts;
-
-    p->query.limit = PDR_MAX_PAGE_ROWS;
-    p->query.now_ms = opts->now_ms;
-    if (opts->changed_before_ms != 0 && p->tenant.ptr != NULL) {
-        p->query.what = PDR_READ_SESSIONS;
-        p->query.ref.tenant = p->tenant;
-        p->query.filter.changed_from_ms = INT64_MIN;
-        p->query.filter.changed_to_ms = opts->changed_before_ms;
-    } else {
-        p->query.what = opts->expired ? PDR_READ_EXPIRED : PDR_READ_ALL;
-    }
-}
-
 static pdr_rc purge_all(struct purge *p)
 {
     pdr_page *page = NULL, *next = NULL;
@@ -295,7 +274,17 @@ pdr_rc pdr_purge(pdr_purge_report *out, pdr_store *store,
     p.tenant = ref.tenant = opts->tenant;
     if (ref.tenant.ptr != NULL)
         PDR_TRY(pdr__ref_check(&ref, &ref, &p.err));
-    choose_list(&p);
+    /* The list that has the fewest sessions that are not meant. */
+    p.query =
+        (pdr_query){.what = opts->expired ? PDR_READ_EXPIRED : PDR_READ_ALL,
+                    .limit = PDR_MAX_PAGE_ROWS,
+                    .now_ms = opts->now_ms};
+    if (opts->changed_before_ms != 0 && p.tenant.ptr != NULL) {
+        p.query.what = PDR_READ_SESSIONS;
+        p.query.ref.tenant = p.tenant;
+        p.query.filter.changed_from_ms = INT64_MIN;
+        p.query.filter.changed_to_ms = opts->changed_before_ms;
+    }
     PDR_TRY(purge_all(&p));
 done:
     if (rc != PDR_OK)
