@@ -47,6 +47,17 @@ pdr_rc pdr__stored_keep(pdr_str *io, struct pdr__arena *memory, pdr_err *err)
     return rc;
 }
 
+pdr_rc pdr__stored_alive(const pdr_stored *s, pdr_err *err)
+{
+    char shown[PDR_SHOWN];
+
+    if (!pdr__life_is_over(s->life))
+        return PDR_OK;
+    return PDR_FAIL(err, STORE_CLOSED,
+                    "the store of session '%s' is closed: open both again",
+                    pdr__shown(shown, s->ref.id));
+}
+
 pdr_rc pdr__stored_late(const pdr_stored *s, pdr_err *err)
 {
     char shown[PDR_SHOWN];
@@ -79,8 +90,10 @@ static pdr_rc view_read(struct pdr__view *v, const pdr_stored *s, pdr_err *err)
 {
     const pdr_stored_opts *opts = &s->opts;
     pdr_err why = PDR_ERR_INIT;
-    pdr_rc rc = PDR_OK;
+    pdr_rc rc = pdr__stored_alive(s, err);
 
+    if (rc != PDR_OK)
+        return rc;
     for (int i = 0; i < OPEN_TRIES; i++) {
         pdr_query query = {.what = PDR_READ_HEAD, .ref = s->ref};
 
@@ -313,6 +326,7 @@ pdr_rc pdr_stored_open(pdr_stored **out, pdr_store *store, const pdr_ref *ref,
     if (s == NULL)
         return pdr__nomem(err);
     s->store = store;
+    s->life = pdr__life_of(store);
     s->memory = no_memory;
     s->changes = no_changes;
     s->ref = *ref;
@@ -346,6 +360,7 @@ void pdr_stored_close(pdr_stored *s)
     view_free(s->view);
     pdr_value_free(s->properties);
     pdr__arena_dispose(&s->memory);
+    pdr__life_free(s->life);
     pdr__free(s);
 }
 
@@ -379,6 +394,7 @@ static pdr_rc slot_read(pdr_value **out, const pdr_stored *s, pdr_str key,
     pdr_err why = PDR_ERR_INIT;
     pdr_rc rc = PDR_OK;
 
+    PDR_TRY(pdr__stored_alive(s, err));
     PDR_TRY(pdr__text_encode(&escaped, key, err));
     query.key = pdr_buf_str(&escaped);
     rc = pdr_store_read(&page, s->store, &query, &why);
@@ -534,8 +550,10 @@ static pdr_rc rows_hold(struct pdr__held *out, const pdr_stored *s,
     pdr_head head = s->view->head;
     size_t credit = SIZE_MAX;
     bool moved = false;
-    pdr_rc rc = PDR_OK;
+    pdr_rc rc = pdr__stored_alive(s, err);
 
+    if (rc != PDR_OK)
+        return rc;
     if (s->view->has_new_properties)
         head.properties = 1; /* or more: it counts those that were read */
     rc = pdr__held_hold(out, &moved, s->store, what, &head, &credit, err);

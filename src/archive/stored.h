@@ -8,6 +8,7 @@
 
 #include "export.h"
 #include "session.h"
+#include "store.h"
 
 /* What was read, all of one revision. */
 struct pdr__view {
@@ -54,6 +55,7 @@ struct pdr__changes {
 
 struct pdr_stored {
     pdr_store *store;         /* borrowed */
+    struct pdr__life *life;   /* owned; of the store */
     struct pdr__arena memory; /* texts of `ref` and `opts` */
     pdr_ref ref;
     pdr_stored_opts opts;
@@ -68,6 +70,8 @@ extern const pdr_read_opts pdr__stored_reading;
 /* Make a text one of the arena; an absent one stays absent. */
 PDR_MUST_CHECK pdr_rc pdr__stored_keep(pdr_str *io, struct pdr__arena *memory,
                                        pdr_err *err);
+/* Fail with STORE_CLOSED if the store is closed. */
+PDR_MUST_CHECK pdr_rc pdr__stored_alive(const pdr_stored *s, pdr_err *err);
 /* Fail because somebody else wrote since. */
 pdr_rc pdr__stored_late(const pdr_stored *s, pdr_err *err);
 

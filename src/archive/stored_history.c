@@ -90,6 +90,7 @@ pdr_rc pdr_stored_read(pdr_stored_page **out, pdr_stored *s,
     p = pdr__calloc(1, sizeof(*p));
     if (p == NULL)
         return pdr__nomem(err);
+    PDR_TRY(pdr__stored_alive(s, err));
     if (head->revision > 0) {
         rows.ref = s->ref;
         rows.limit = query->limit;

@@ -1174,6 +1174,30 @@ TEST_OOM(stored_load, puts_a_slot_into_the_bag_or_does_nothing)
     test_pause_failures(false);
 }
 
+TEST(stored, says_so_when_its_store_is_closed)
+{
+    const pdr_str keys[] = {pdr_str_c("k")};
+    pdr_store *store = NULL;
+    pdr_stored_window *window = NULL;
+    pdr_value *properties = NULL;
+    pdr_stored *s = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_OK, pdr_store_open(&store, "memory:", &err));
+    s = open_as(store, "s", &create);
+    add_text(s, "user", "hi");
+    commit(s);
+    set_slot(s, "other", "1");
+    pdr_store_close(store);
+    ASSERT_RC(PDR_EMISUSE, pdr_stored_commit(s, &now, &err));
+    ASSERT_STR("store_closed", err.reason);
+    ASSERT_RC(PDR_EMISUSE, pdr_stored_reload(s, &err));
+    ASSERT_RC(PDR_EMISUSE, pdr_stored_load(s, keys, 1, &err));
+    ASSERT_RC(PDR_EMISUSE, pdr_stored_messages(&window, s, 0, 0, &err));
+    ASSERT_RC(PDR_EMISUSE, pdr_stored_properties(&properties, s, &err));
+    pdr_stored_close(s);
+}
+
 TEST_OOM(stored, cleans_up_after_any_failed_allocation)
 {
     static const char text[] =
