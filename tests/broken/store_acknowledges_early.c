@@ -33,7 +33,10 @@ int __wrap_sqlite3_step(sqlite3_stmt *stmt)
 {
     const char *sql = sqlite3_sql(stmt);
 
-    if (early && sql != NULL && sqlite3_strnicmp(sql, "COMMIT", 6) == 0) {
+    /* Of a writer: a reader that cannot end is closed. */
+    if (early && sql != NULL && sqlite3_strnicmp(sql, "COMMIT", 6) == 0 &&
+        sqlite3_txn_state(sqlite3_db_handle(stmt), "main") ==
+            SQLITE_TXN_WRITE) {
         held = stmt;
         return SQLITE_DONE;
     }
