@@ -27,9 +27,8 @@
 
 #define USUAL_TIMEOUT_MS 60000
 #define USUAL_MAX_BYTES  ((size_t)1 << 20)
-#define MAX_ERROR_BYTES  ((size_t)8 << 10) /* of standard error that are kept \
-                                            */
-#define POLL_MS 50                         /* until a cancel is noticed */
+#define MAX_ERROR_BYTES  ((size_t)8 << 10) /* of what it says as an error */
+#define POLL_MS          50                /* until a cancel is noticed */
 
 /* A program at work. */
 struct child {
