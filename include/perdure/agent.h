@@ -12,6 +12,7 @@
 #define PERDURE_AGENT_H
 
 #include <perdure/client.h>
+#include <perdure/provider.h>
 #include <perdure/stored.h>
 
 PDR_BEGIN_DECLS
@@ -48,6 +49,17 @@ typedef struct pdr_tool {
     void *arg;
 } pdr_tool;
 
+/** Let a run have one more tool. For `before` of a provider.
+ * @param tool  copied as for an agent; its function must outlive the run.
+ * @return as pdr_agent_new() for tools. @thread owner @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_context_add_tool(pdr_context *context,
+                                                   const pdr_tool *tool,
+                                                   pdr_err *err);
+
+/** Does the run have a tool of this name, the agent's or an added one?
+ * @thread owner @since 0.1 */
+PDR_API bool pdr_context_has_tool(const pdr_context *context, pdr_str name);
+
 /* A program as a tool: it gets the arguments as JSON on standard input, and
  * prints the result: JSON, or else a text. No shell is involved. */
 typedef struct pdr_command {
@@ -80,6 +92,10 @@ typedef struct pdr_agent_parts {
     pdr_client *client;   /* shared; not NULL */
     const pdr_tool *tools;
     size_t tool_count;
+    const pdr_provider *providers; /* in the order of their calls; at most one
+                                      of kind HISTORY, without one the history
+                                      is in the session */
+    size_t provider_count;
     const pdr_value *options; /* shared; an object of model options, or NULL */
     size_t window_messages;   /* of history that a model gets; 0: all */
     size_t window_bytes;      /* 0: no limit */
@@ -93,8 +109,8 @@ typedef struct pdr_agent_parts {
  * @param parts     borrowed for the call.
  * @return PDR_OK; PDR_EINVALID ("bad_tool": its name or schema, with the path
  *         in the schema; "tool_clash": two tools have one name; "wrong_kind":
- *         the options are not an object); PDR_EIO ("no_randomness");
- *         PDR_ENOMEM.
+ *         the options are not an object; as pdr_provider_set_new()); PDR_EIO
+ * ("no_randomness"); PDR_ENOMEM.
  * @thread any  @since 0.1
  */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_agent_new(pdr_agent **out,
@@ -122,11 +138,13 @@ typedef struct pdr_run {
     const pdr_value *const *messages; /* what the caller says, in `shape` */
     size_t count;
     pdr_shape shape;
-    pdr_str text;             /* one more message of the user, or empty */
-    pdr_str correlation_id;   /* of entries in a store, or absent */
-    const pdr_value *options; /* an object; wins over the agent's, or NULL */
-    pdr_cancel *cancel;       /* or NULL */
-    int64_t now_ms;           /* the caller's time */
+    pdr_str text;                /* one more message of the user, or empty */
+    pdr_str correlation_id;      /* of entries in a store, or absent */
+    const pdr_value *options;    /* an object; wins over the agent's, or NULL */
+    const pdr_provider *history; /* in place of the agent's, for this run; or
+                                    NULL */
+    pdr_cancel *cancel;          /* or NULL */
+    int64_t now_ms;              /* the caller's time */
     pdr_update_fn fn; /* hears of each piece as it comes; another code than
                          PDR_OK stops the run there. May be NULL */
     void *arg;
@@ -146,7 +164,9 @@ typedef struct pdr_run {
  *         runs at once on one session); PDR_ECONFLICT as pdr_stored_commit();
  *         PDR_ECANCELLED ("run_cancelled");
  *         PDR_EINVALID ("session_kind": a session that this agent cannot use;
- *         "history_shape"); PDR_ENOMEM; what `fn` returned.
+ *         "history_shape";
+ *         "state_key_clash": `history` has the key of a context provider);
+ *         PDR_ENOMEM; what `fn` or a provider returned.
  * @thread any  @since 0.1
  */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_agent_run(pdr_response **out,

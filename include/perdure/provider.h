@@ -80,6 +80,47 @@ typedef enum pdr_provider_kind {
     PDR_PROVIDER_HISTORY = 2  /* loads and stores messages */
 } pdr_provider_kind;
 
+/* What a run is going to send, while providers add to it. For the hooks of a
+ * run; only during the call. */
+typedef struct pdr_context pdr_context;
+
+/** Add a message, before what the caller says. It is sent with a mark of who
+ * added it. What a context provider adds is not stored in the history.
+ * @param message  shared; an object in this shape.
+ * @return PDR_OK; PDR_EINVALID (reason "wrong_kind"); PDR_ENOMEM.
+ * @thread owner @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_context_add_message(pdr_context *context,
+                                                      const pdr_value *message,
+                                                      pdr_shape shape,
+                                                      pdr_err *err);
+
+/** Add instructions, on a line of their own after those that are there.
+ * @return PDR_OK; PDR_ENOMEM. @thread owner @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_context_add_instructions(pdr_context *context,
+                                                           pdr_str text,
+                                                           pdr_err *err);
+
+/** The instructions so far: the agent's and what providers added.
+ * @return borrowed until more is added. @thread owner @since 0.1 */
+PDR_API pdr_str pdr_context_instructions(const pdr_context *context);
+
+/* What hooks are told of a run. All borrowed for the call. */
+typedef struct pdr_run_info {
+    pdr_str agent_id, agent_name;
+    pdr_session *session;          /* NULL: the run has none */
+    const pdr_value *const *input; /* what the caller says */
+    size_t input_count;
+    pdr_shape shape; /* of all messages here */
+    int64_t now_ms;
+} pdr_run_info;
+
+/* How it ended. */
+typedef struct pdr_run_outcome {
+    const pdr_value *const *answers; /* messages that the run made */
+    size_t answer_count;
+    const pdr_err *error; /* NULL: it succeeded; else there are no answers */
+} pdr_run_outcome;
+
 /* What a set knows of a provider. */
 typedef struct pdr_provider {
     const char *name; /* copied; what it is called, as "todo" */
@@ -87,6 +128,17 @@ typedef struct pdr_provider {
     const char *const *keys; /* copied; its keys in the bag, the last one NULL;
                                 NULL: it keeps no state */
     void *self;              /* borrowed; the provider itself */
+    /* Called before the model is asked, in the order of the set. One of kind
+     * HISTORY adds the history, oldest first. A failure ends the run. May be
+     * NULL. */
+    pdr_rc (*before)(pdr_context *context, const pdr_run_info *run,
+                     pdr_err *err, void *self);
+    /* Called when the run is over, in the reverse order, before anything is
+     * stored. One of kind HISTORY stores input and answers, unless there is an
+     * error. A failure ends the run, and nothing is stored; that of a run which
+     * has failed already is not looked at. May be NULL. */
+    pdr_rc (*after)(const pdr_run_info *run, const pdr_run_outcome *outcome,
+                    pdr_err *err, void *self);
 } pdr_provider;
 
 /* The providers of an agent, in the order of their calls. Immutable. */

@@ -62,15 +62,31 @@ static pdr_rc make_tools(pdr_agent *agent, const pdr_agent_parts *parts,
             pdr__tool_dispose(tool);
             goto done;
         }
-        agent->infos[i] = (pdr_tool_info){
-            .name = pdr_str_c(tool->name),
-            .description =
-                pdr_str_c(tool->description != NULL ? tool->description : ""),
-            .parameters = tool->parameters};
+        agent->infos[i] = pdr__tool_info(tool);
         agent->tool_count++;
     }
 done:
     return rc;
+}
+
+pdr_tool_info pdr__tool_info(const struct pdr__tool *tool)
+{
+    return (pdr_tool_info){
+        .name = pdr_str_c(tool->name),
+        .description =
+            pdr_str_c(tool->description != NULL ? tool->description : ""),
+        .parameters = tool->parameters};
+}
+
+const pdr_provider *pdr__history_of(const pdr_provider_set *set)
+{
+    for (size_t i = 0; i < pdr_provider_set_count(set); i++) {
+        const pdr_provider *provider = pdr_provider_set_at(set, i);
+
+        if (provider->kind == PDR_PROVIDER_HISTORY)
+            return provider;
+    }
+    return NULL;
 }
 
 struct pdr__tool *pdr__agent_tool(const pdr_agent *agent, pdr_str name)
@@ -110,6 +126,8 @@ pdr_rc pdr_agent_new(pdr_agent **out, const pdr_agent_parts *parts,
     PDR_TRY(text_copy(&agent->instructions, &agent->memory, parts->instructions,
                       err));
     PDR_TRY(make_tools(agent, parts, err));
+    PDR_TRY(pdr_provider_set_new(&agent->providers, parts->providers,
+                                 parts->provider_count, err));
     if (parts->options != NULL)
         agent->options = pdr_value_ref(parts->options);
     agent->client = pdr_client_ref(parts->client);
@@ -138,6 +156,7 @@ void pdr_agent_free(pdr_agent *agent)
         pdr__tool_dispose(&agent->tools[i]);
     pdr__free(agent->tools);
     pdr__free(agent->infos);
+    pdr_provider_set_free(agent->providers);
     pdr_value_free(agent->options);
     pdr_client_free(agent->client);
     pdr__arena_dispose(&agent->memory);

@@ -66,6 +66,39 @@ PDR_MUST_CHECK pdr_rc pdr__tool_call(pdr_value **out, struct pdr__tool *tool,
                                      const pdr_value *call, pdr_shape shape,
                                      const pdr_run *run, pdr_err *err);
 
+/* --- what providers add (context.c) ----------------------------------------
+ */
+
+struct pdr_context {
+    const pdr_agent *agent;
+    pdr_shape shape;  /* of its messages */
+    const char *from; /* name of the provider that adds now */
+    pdr_origin origin;
+    pdr_request_message *messages; /* owned, with the values */
+    size_t count, cap;
+    pdr_buf instructions;    /* of the agent, and what was added */
+    struct pdr__tool *tools; /* owned; that were added */
+    size_t tool_count, tool_cap;
+};
+
+PDR_MUST_CHECK pdr_rc pdr__context_init(struct pdr_context *context,
+                                        const pdr_agent *agent, pdr_shape shape,
+                                        pdr_err *err);
+void pdr__context_dispose(struct pdr_context *context);
+/* Let a provider add. */
+PDR_MUST_CHECK pdr_rc pdr__context_ask(struct pdr_context *context,
+                                       const pdr_provider *provider,
+                                       const pdr_run_info *info, pdr_err *err);
+/* The tool of a name, added or the agent's; NULL if there is none. */
+struct pdr__tool *pdr__context_tool(const struct pdr_context *context,
+                                    pdr_str name);
+/* What a model is told of all tools, in arena; the agent's first. */
+PDR_MUST_CHECK pdr_rc pdr__context_infos(const pdr_tool_info **out,
+                                         size_t *count,
+                                         const struct pdr_context *context,
+                                         struct pdr__arena *memory,
+                                         pdr_err *err);
+
 /* --- agents (agent.c) ------------------------------------------------------
  */
 
@@ -77,13 +110,18 @@ struct pdr_agent {
     struct pdr__tool *tools; /* owned */
     pdr_tool_info *infos;    /* owned; of the tools */
     size_t tool_count;
-    pdr_value *options; /* owned; NULL: none */
+    pdr_provider_set *providers; /* owned */
+    pdr_value *options;          /* owned; NULL: none */
     size_t window_messages, window_bytes;
     unsigned max_calls;
 };
 
 /* The tool of a name; NULL if there is none. */
 struct pdr__tool *pdr__agent_tool(const pdr_agent *agent, pdr_str name);
+/* The provider of its history; NULL: it is in the session. */
+const pdr_provider *pdr__history_of(const pdr_provider_set *set);
+/* What a model is told of a tool. */
+pdr_tool_info pdr__tool_info(const struct pdr__tool *tool);
 
 /* --- responses (run.c) -----------------------------------------------------
  */

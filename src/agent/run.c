@@ -37,6 +37,14 @@ struct work {
     size_t count, cap;
     pdr_value **input; /* owned; what is stored before the answers */
     size_t input_count, input_cap;
+    const pdr_provider_set *providers; /* borrowed */
+    pdr_provider_set *own_providers;   /* owned; of a run with a history of its
+                                          own */
+    const pdr_provider *keeper; /* of the history; NULL: it is in the session */
+    struct pdr_context context; /* what providers added */
+    struct pdr__arena memory;
+    const pdr_tool_info *infos; /* in arena, or the agent's */
+    size_t info_count;
     pdr_value *options;     /* owned; NULL: none */
     pdr_response *response; /* owned */
     struct pdr__fold *fold; /* of the call that is under way */
@@ -86,11 +94,14 @@ done:
     return rc;
 }
 
+/* The history where no provider keeps it. */
 static pdr_rc history_load(struct work *w)
 {
     const pdr_agent *agent = w->agent;
     pdr_rc rc = PDR_OK;
 
+    if (w->keeper != NULL)
+        return PDR_OK;
     if (w->run->stored != NULL) {
         PDR_TRY(pdr_stored_messages(&w->window, w->run->stored,
                                     agent->window_messages, agent->window_bytes,
@@ -119,7 +130,7 @@ static pdr_rc input_take(struct work *w, pdr_value *message)
         return rc;
     }
     w->input[w->input_count++] = message;
-    return message_add(w, message, w->shape, PDR_ORIGIN_CALLER);
+    return PDR_OK;
 }
 
 static pdr_rc input_load(struct work *w)
@@ -145,6 +156,119 @@ static pdr_rc input_load(struct work *w)
                                      run->text, w->err));
         PDR_TRY(input_take(w, message));
     }
+done:
+    return rc;
+}
+
+/* --- providers -------------------------------------------------------------
+ */
+
+static pdr_run_info run_info(const struct work *w)
+{
+    return (pdr_run_info){.agent_id = w->agent->id,
+                          .agent_name = w->agent->name,
+                          .session = w->session,
+                          .input = (const pdr_value *const *)w->input,
+                          .input_count = w->input_count,
+                          .shape = w->shape,
+                          .now_ms = w->run->now_ms};
+}
+
+/* Which providers the run has: those of the agent, or with another history. */
+static pdr_rc providers_choose(struct work *w)
+{
+    const pdr_provider_set *set = w->agent->providers;
+    size_t count = pdr_provider_set_count(set), kept = 0;
+    pdr_provider *list = NULL;
+    pdr_rc rc = PDR_OK;
+
+    w->providers = set;
+    if (w->run->history != NULL) {
+        list = pdr__calloc(count + 1, sizeof(*list));
+        if (list == NULL)
+            return pdr__nomem(w->err);
+        for (size_t i = 0; i < count; i++) {
+            const pdr_provider *provider = pdr_provider_set_at(set, i);
+
+            if (provider->kind != PDR_PROVIDER_HISTORY)
+                list[kept++] = *provider;
+        }
+        list[kept++] = *w->run->history;
+        PDR_TRY(pdr_provider_set_new(&w->own_providers, list, kept, w->err));
+        w->providers = w->own_providers;
+    }
+    w->keeper = pdr__history_of(w->providers);
+done:
+    pdr__free(list);
+    return rc;
+}
+
+/* Load the state of all providers, and let them add. */
+static pdr_rc providers_ask(struct work *w)
+{
+    const pdr_run_info info = run_info(w);
+    pdr_rc rc = PDR_OK;
+
+    for (size_t i = 0; i < pdr_provider_set_count(w->providers); i++) {
+        const pdr_provider *provider = pdr_provider_set_at(w->providers, i);
+
+        for (size_t k = 0; w->run->stored != NULL && provider->keys != NULL &&
+                           provider->keys[k] != NULL;
+             k++) {
+            const pdr_str key = pdr_str_c(provider->keys[k]);
+
+            PDR_TRY(pdr_stored_load(w->run->stored, &key, 1, w->err));
+        }
+        PDR_TRY(pdr__context_ask(&w->context, provider, &info, w->err));
+    }
+    PDR_TRY(pdr__context_infos(&w->infos, &w->info_count, &w->context,
+                               &w->memory, w->err));
+done:
+    return rc;
+}
+
+/* Tell all providers how the run ended, in reverse order. After a failure what
+ * they return is not looked at: the caller gets the first error. */
+static pdr_rc providers_tell(struct work *w, const pdr_err *error)
+{
+    const pdr_run_info info = run_info(w);
+    const pdr_run_outcome outcome = {
+        .answers = (const pdr_value *const *)w->response->messages,
+        .answer_count = error == NULL ? w->response->count : 0,
+        .error = error};
+
+    for (size_t i = pdr_provider_set_count(w->providers); i > 0; i--) {
+        const pdr_provider *provider = pdr_provider_set_at(w->providers, i - 1);
+        pdr_err why = PDR_ERR_INIT;
+        pdr_rc rc = PDR_OK;
+
+        if (provider->after != NULL)
+            rc = provider->after(&info, &outcome, &why, provider->self);
+        if (rc != PDR_OK && error == NULL) {
+            if (w->err != NULL)
+                *w->err = why;
+            return rc;
+        }
+    }
+    return PDR_OK;
+}
+
+/* All that is sent: history, what providers added, what the caller says. */
+static pdr_rc messages_gather(struct work *w)
+{
+    const struct pdr_context *c = &w->context;
+    pdr_rc rc = PDR_OK;
+
+    for (int origin = PDR_ORIGIN_HISTORY; origin <= PDR_ORIGIN_CONTEXT;
+         origin++) {
+        for (size_t i = 0; i < c->count; i++) {
+            if (c->messages[i].origin == (pdr_origin)origin)
+                PDR_TRY(message_add(w, c->messages[i].value, w->shape,
+                                    c->messages[i].origin));
+        }
+    }
+    for (size_t i = 0; i < w->input_count; i++)
+        PDR_TRY(message_add(w, w->input[i], w->shape, PDR_ORIGIN_CALLER));
 done:
     return rc;
 }
@@ -210,15 +334,15 @@ static pdr_rc answer_take(struct work *w, pdr_value *message)
 static pdr_rc model_ask(struct work *w, bool with_tools)
 {
     const pdr_agent *agent = w->agent;
-    const pdr_client_request request = {.messages = w->messages,
-                                        .count = w->count,
-                                        .instructions = agent->instructions,
-                                        .tools = agent->infos,
-                                        .tool_count =
-                                            with_tools ? agent->tool_count : 0,
-                                        .options = w->options,
-                                        .shape = w->shape,
-                                        .cancel = w->run->cancel};
+    const pdr_client_request request = {
+        .messages = w->messages,
+        .count = w->count,
+        .instructions = pdr_context_instructions(&w->context),
+        .tools = w->infos,
+        .tool_count = with_tools ? w->info_count : 0,
+        .options = w->options,
+        .shape = w->shape,
+        .cancel = w->run->cancel};
     struct pdr__fold fold;
     pdr_value *message = NULL;
     pdr_rc rc = PDR_OK;
@@ -293,7 +417,7 @@ static pdr_rc tools_run(bool *called, struct work *w, size_t first)
             name = pdr_content_get(it.value, w->shape, PDR_FIELD_NAME);
             if (name != NULL)
                 PDR_TRY(pdr__value_sound_text(&text, name, &name_room, w->err));
-            PDR_TRY(pdr__tool_call(&one, pdr__agent_tool(w->agent, text),
+            PDR_TRY(pdr__tool_call(&one, pdr__context_tool(&w->context, text),
                                    it.value, w->shape, &run, w->err));
             PDR_TRY(pdr_value_append(&results, one, w->err));
             pdr_value_free(one);
@@ -376,7 +500,9 @@ static pdr_rc run_store(struct work *w)
 
     if (w->session == NULL)
         return PDR_OK;
-    if (w->shape == PDR_SHAPE_STATE) {
+    if (w->keeper != NULL) {
+        count = 0; /* it has stored them */
+    } else if (w->shape == PDR_SHAPE_STATE) {
         PDR_TRY(store_turn(w));
     } else if (count > 0) {
         all = pdr__calloc(count, sizeof(*all));
@@ -428,11 +554,14 @@ done:
 
 static pdr_rc run_work(struct work *w)
 {
-    bool called = true;
+    pdr_err why = PDR_ERR_INIT;
+    bool called = true, told = false;
     pdr_rc rc = PDR_OK;
 
-    PDR_TRY(history_load(w));
     PDR_TRY(input_load(w));
+    PDR_TRY(history_load(w));
+    PDR_TRY(providers_ask(w));
+    PDR_TRY(messages_gather(w));
     PDR_TRY(options_merge(w));
     /* The last answer is asked for without tools, so that there is one. */
     for (unsigned i = 0; called && i <= w->agent->max_calls; i++) {
@@ -444,8 +573,15 @@ static pdr_rc run_work(struct work *w)
         if (!is_last)
             PDR_TRY(tools_run(&called, w, first));
     }
+    PDR_TRY(providers_tell(w, NULL));
+    told = true;
     PDR_TRY(run_store(w));
 done:
+    if (rc != PDR_OK && !told) {
+        why = *w->err;
+        why.code = rc; /* whoever failed may not have said more */
+        (void)!providers_tell(w, &why);
+    }
     return rc;
 }
 
@@ -453,7 +589,11 @@ pdr_rc pdr_agent_run(pdr_response **out, pdr_agent *agent, const pdr_run *run,
                      pdr_err *err)
 {
     const pdr_buf none = PDR_BUF_INIT(SIZE_MAX);
-    struct work w = {.agent = agent, .run = run, .err = err};
+    pdr_err own_err = PDR_ERR_INIT; /* providers are told what went wrong */
+    struct work w = {.agent = agent,
+                     .run = run,
+                     .err = err != NULL ? err : &own_err,
+                     .memory = PDR_ARENA_INIT(SIZE_MAX)};
     bool busy = false;
     pdr_rc rc = PDR_OK;
 
@@ -473,9 +613,11 @@ pdr_rc pdr_agent_run(pdr_response **out, pdr_agent *agent, const pdr_run *run,
         return pdr__nomem(err);
     w.response->shape = w.shape;
     w.response->finish_reason = none;
+    PDR_TRY(providers_choose(&w));
+    PDR_TRY(pdr__context_init(&w.context, agent, w.shape, w.err));
     busy = w.session != NULL && !pdr__session_begin_run(w.session);
     if (busy)
-        rc = PDR_FAIL(err, SESSION_BUSY, "%s",
+        rc = PDR_FAIL(w.err, SESSION_BUSY, "%s",
                       "another run is at work on this session: wait for it");
     else
         rc = run_work(&w);
@@ -485,6 +627,7 @@ pdr_rc pdr_agent_run(pdr_response **out, pdr_agent *agent, const pdr_run *run,
         *out = w.response;
         w.response = NULL;
     }
+done:
     pdr_response_free(w.response);
     pdr_stored_window_free(w.window);
     for (size_t i = 0; i < w.input_count; i++)
@@ -493,6 +636,9 @@ pdr_rc pdr_agent_run(pdr_response **out, pdr_agent *agent, const pdr_run *run,
     pdr__free(w.messages);
     pdr_value_free(w.history);
     pdr_value_free(w.options);
+    pdr__context_dispose(&w.context);
+    pdr_provider_set_free(w.own_providers);
+    pdr__arena_dispose(&w.memory);
     return rc;
 }
 

@@ -174,8 +174,8 @@ static const char *const *keys_dup(const char *const *keys)
 /* False without memory; what is there is freed with the set. */
 static bool item_init(pdr_provider *item, const pdr_provider *provider)
 {
-    item->kind = provider->kind;
-    item->self = provider->self;
+    *item = *provider;
+    item->keys = NULL;
     item->name = pdr__strdup(provider->name);
     if (item->name == NULL)
         return false;
