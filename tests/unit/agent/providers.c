@@ -109,7 +109,7 @@ static pdr_rc helper_before(pdr_context *context, const pdr_run_info *run,
     ASSERT_INT(NOW, run->now_ms);
     ASSERT_SIZE(1, run->input_count);
     if (h->wants != NULL)
-        ASSERT(strstr(pdr_context_instructions(context).ptr, h->wants) != NULL);
+        ASSERT_TEXT(h->wants, pdr_context_instructions(context));
     if (rc == PDR_OK && h->instructions != NULL)
         rc = pdr_context_add_instructions(context, pdr_str_c(h->instructions),
                                           err);

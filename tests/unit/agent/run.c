@@ -232,10 +232,10 @@ TEST(agent_run, tells_the_model_what_went_wrong_with_a_call)
         {"{\"name\":\"broken\"}", "Error: Function failed."},
         {"{\"name\":\"quiet\"}", "Success: Function completed."},
         {"{\"name\":\"echo\",\"arguments\":{\"n\":\"x\"}}",
-         "Error: Argument parsing failed. at '/n': expected an integer, found "
-         "a string"},
+         "Error: Argument parsing failed. at '/n': this is string, where an "
+         "integer must stand: change it"},
         {"{\"name\":\"echo\",\"arguments\":\"{\\\"n\\\":\"}",
-         "Error: Argument parsing failed. the text ends inside of an object"},
+         "Error: Argument parsing failed. the document ends before it is complete"},
         {"{\"name\":\"echo\",\"arguments\":\"[1]\"}",
          "Error: Argument parsing failed. they are not an object"},
     };
@@ -256,11 +256,7 @@ TEST(agent_run, tells_the_model_what_went_wrong_with_a_call)
         if (say(&s, session, NULL, "go", &response, &err) != PDR_OK)
             fail_msg("%s", err.message);
         ASSERT_RC(PDR_OK, pdr_response_text(&text, response, NULL));
-        if (strncmp(cases[i].result, text.ptr, text.len < 32 ? text.len : 32) !=
-            0)
-            fail_msg("expected %s, got %.*s", cases[i].result, (int)text.len,
-                     text.ptr);
-        ASSERT(strstr(text.ptr, "secret") == NULL);
+        ASSERT_TEXT(cases[i].result, pdr_buf_str(&text));
         pdr_buf_dispose(&text);
         pdr_response_free(response);
         pdr_session_free(session);
