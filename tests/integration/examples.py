@@ -1,6 +1,6 @@
 """The programs in examples/ that work on sessions, as a user runs them.
 Usage: examples.py EXAMPLE-SAVE EXAMPLE-PROVIDER EXAMPLE-STORE EXAMPLE-ARCHIVE
-EXAMPLE-AGENT"""
+EXAMPLE-AGENT EXAMPLE-MANY"""
 import json
 import os
 import sys
@@ -9,8 +9,8 @@ from harness import Tests, record, run
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
-SAVE, PROVIDER, STORE, ARCHIVE, AGENT = (
-    os.path.abspath(path) for path in sys.argv[1:6])
+SAVE, PROVIDER, STORE, ARCHIVE, AGENT, MANY = (
+    os.path.abspath(path) for path in sys.argv[1:7])
 tests = Tests("examples")
 
 
@@ -160,6 +160,13 @@ def _():
     result = run([AGENT, "desk.db", "bad.json", "x"])
     assert result.status == 6 and b"there is no reply" in result.err, result
     assert run([AGENT]).status == 2
+
+
+@tests.test("example many: one agent says something in 1,000 sessions")
+def _():
+    expect(run([MANY, "many.db"]), 0, "1000 sessions, 2000 entries\n")
+    expect(run([MANY, "many.db"]), 0, "1000 sessions, 4000 entries\n")
+    assert run([MANY]).status == 2
 
 
 # --- archive -----------------------------------------------------------------

@@ -120,7 +120,6 @@ TEST(fold, makes_of_streamed_updates_what_dotnet_made)
 
 TEST(fold, begins_a_message_where_author_id_or_role_differ)
 {
-    COVERS("S-120");
     COVERS("S-126");
     expect_fold(
         "[{\"createdAt\":\"2026-01-01T00:00:00+00:00\",\"role\":"

@@ -258,6 +258,32 @@ TEST(providers, add_to_what_is_sent_and_not_to_what_is_stored)
     stage_end(&s);
 }
 
+TEST(providers, add_instructions_also_where_the_agent_has_none)
+{
+    struct helper h = {.name = "p1", .instructions = "b"};
+    const pdr_provider list[] = {provider_of(&h, NULL)};
+    pdr_response *response = NULL;
+    pdr_agent *agent = NULL;
+    struct stage s;
+    pdr_err err = PDR_ERR_INIT;
+
+    COVERS("S-47");
+    stage_begin(&s, NULL, 0);
+    ASSERT_RC(PDR_OK, say(&s, NULL, NULL, &err));
+    ASSERT_TEXT("a", pdr_buf_str(&s.spy.said));
+    const pdr_agent_parts parts = {.name = pdr_str_c("clerk"),
+                                   .client = &s.spy.base,
+                                   .providers = list,
+                                   .provider_count = 1};
+    ASSERT_RC(PDR_OK, pdr_agent_new(&agent, &parts, &err));
+    const pdr_run run = {.text = pdr_str_c("hi"), .now_ms = NOW};
+    ASSERT_RC(PDR_OK, pdr_agent_run(&response, agent, &run, &err));
+    ASSERT_TEXT("b", pdr_buf_str(&s.spy.said));
+    pdr_response_free(response);
+    pdr_agent_free(agent);
+    stage_end(&s);
+}
+
 TEST(providers, are_told_in_the_reverse_order)
 {
     struct helper one = {.name = "p1"}, two = {.name = "p2"};
@@ -395,26 +421,35 @@ static pdr_provider shelf_of(struct shelf *shelf)
 
 TEST(providers, of_history_keep_it_where_they_like)
 {
-    struct shelf shelf = {.list = pdr_value_new_array()};
+    static const char old[] =
+        "[{\"role\":\"user\",\"contents\":[{\"$type\":\"text\",\"text\":"
+        "\"old\"}],\"additionalProperties\":{\"k\":1}}]";
+    struct shelf shelf = {.shape = PDR_SHAPE_DOTNET};
     struct helper h = {.name = "p", .message = "fact"};
     const pdr_provider list[] = {provider_of(&h, NULL), shelf_of(&shelf)};
+    pdr_value *before = NULL;
     struct stage s;
     pdr_err err = PDR_ERR_INIT;
 
+    COVERS("S-36");
     COVERS("S-37");
+    ASSERT_RC(PDR_OK, pdr_json_read(&shelf.list, pdr_str_c(old), NULL, &err));
+    before = pdr_value_ref(pdr_value_at(shelf.list, 0));
     stage_begin(&s, list, 2);
     ASSERT_RC(PDR_OK, say(&s, NULL, NULL, &err));
     ASSERT_RC(PDR_OK, say(&s, NULL, NULL, &err));
-    ASSERT_TEXT("hi/1 ok/1 fact/2 hi/0", pdr_buf_str(&s.spy.seen));
+    ASSERT_TEXT("old/1 hi/1 ok/1 fact/2 hi/0", pdr_buf_str(&s.spy.seen));
     ASSERT_SIZE(0, history_count(&s)); /* none in the session */
-    ASSERT_SIZE(4, pdr_value_count(shelf.list));
+    ASSERT_SIZE(5, pdr_value_count(shelf.list));
     /* The mark of a run is not in what is kept. */
-    ASSERT(pdr_message_properties(pdr_value_at(shelf.list, 0), shelf.shape) ==
+    ASSERT(pdr_value_equal(before, pdr_value_at(shelf.list, 0)));
+    ASSERT(pdr_message_properties(pdr_value_at(shelf.list, 1), shelf.shape) ==
            NULL);
     s.spy.fails = true;
     ASSERT_RC(PDR_EMODEL, say(&s, NULL, NULL, &err));
-    ASSERT_SIZE(4, pdr_value_count(shelf.list));
+    ASSERT_SIZE(5, pdr_value_count(shelf.list));
     stage_end(&s);
+    pdr_value_free(before);
     pdr_value_free(shelf.list);
 }
 

@@ -189,7 +189,6 @@ TEST(agent_run, stores_what_was_said_in_every_shape)
     static const pdr_session_shape shapes[] = {
         PDR_SESSION_NATIVE, PDR_SESSION_DOTNET, PDR_SESSION_PYTHON};
 
-    COVERS("S-71");
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
         pdr_session *session = NULL;
         pdr_response *response = NULL;
@@ -333,32 +332,12 @@ TEST(agent_run, without_a_session_leaves_no_trace)
     stage_end(&s);
 }
 
-TEST(agent_run, gives_answers_the_name_of_the_agent)
-{
-    pdr_session *session = new_session(PDR_SESSION_NATIVE);
-    pdr_response *response = NULL;
-    struct stage s;
-    pdr_err err = PDR_ERR_INIT;
-
-    COVERS("S-67");
-    stage_begin(&s, WEATHER, 0);
-    ASSERT_RC(PDR_OK, say(&s, session, NULL, "hi", &response, &err));
-    ASSERT(
-        pdr_value_text_is(pdr_message_author(pdr_response_message(response, 0),
-                                             pdr_response_shape(response)),
-                          pdr_str_c("clerk")));
-    pdr_response_free(response);
-    pdr_session_free(session);
-    stage_end(&s);
-}
-
 TEST(agent_run, refuses_a_session_of_another_kind)
 {
     static const pdr_session_kind kinds[] = {
         PDR_SESSION_KIND_A2A, PDR_SESSION_KIND_COPILOT_STUDIO,
         PDR_SESSION_KIND_WORKFLOW, PDR_SESSION_KIND_DURABLE};
 
-    COVERS("S-66");
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         const pdr_session_parts parts = {
             .kind = kinds[i],
@@ -465,6 +444,7 @@ struct spy {
     pdr_client base;
     pdr_buf seen;
     size_t tools;
+    const char *author;   /* of its answers; NULL: it says none */
     pdr_session *session; /* to run on while it is asked */
     pdr_agent *agent;
     pdr_rc rc_inside;
@@ -475,7 +455,9 @@ static pdr_rc spy_send(pdr_client *self, const pdr_client_request *request,
                        pdr_err *err, pdr_update_fn fn, void *arg)
 {
     struct spy *spy = (struct spy *)self;
-    const pdr_update update = {.finish_reason = pdr_str_c("stop")};
+    const pdr_update update = {
+        .author = pdr_str_c(spy->author != NULL ? spy->author : ""),
+        .finish_reason = pdr_str_c("stop")};
 
     pdr_buf_clear(&spy->seen);
     for (size_t i = 0; i < request->count; i++)
@@ -523,7 +505,6 @@ TEST(agent_run, sends_a_window_of_the_history_and_never_half_a_call)
         "\"result\":1}]},{\"role\":\"assistant\",\"contents\":[{\"$type\":"
         "\"text\",\"text\":\"b\"}]}]}}}";
 
-    COVERS("S-36");
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct spy spy = {.seen = PDR_BUF_INIT(SIZE_MAX)};
         pdr_value *value = json(text);
@@ -544,6 +525,36 @@ TEST(agent_run, sends_a_window_of_the_history_and_never_half_a_call)
         pdr_response_free(response);
         pdr_session_free(on.session);
         pdr_value_free(value);
+        pdr_agent_free(agent);
+        pdr_client_free(&spy.base);
+    }
+}
+
+TEST(agent_run, gives_answers_without_an_author_the_name_of_the_agent)
+{
+    static const char *const authors[][2] = {{NULL, "clerk"},
+                                             {"other", "other"}};
+
+    COVERS("S-67");
+    for (size_t i = 0; i < 2; i++) {
+        struct spy spy = {.seen = PDR_BUF_INIT(SIZE_MAX),
+                          .author = authors[i][0]};
+        const pdr_run run = {.text = pdr_str_c("hi")};
+        pdr_response *response = NULL;
+        pdr_agent *agent = NULL;
+        pdr_err err = PDR_ERR_INIT;
+
+        ASSERT_RC(PDR_OK, pdr_client_init(&spy.base, &spy_ops, &err));
+        const pdr_agent_parts parts = {.name = pdr_str_c("clerk"),
+                                       .instructions = pdr_str_c("Be brief."),
+                                       .client = &spy.base};
+        ASSERT_RC(PDR_OK, pdr_agent_new(&agent, &parts, &err));
+        ASSERT_RC(PDR_OK, pdr_agent_run(&response, agent, &run, &err));
+        ASSERT(pdr_value_text_is(
+            pdr_message_author(pdr_response_message(response, 0),
+                               pdr_response_shape(response)),
+            pdr_str_c(authors[i][1])));
+        pdr_response_free(response);
         pdr_agent_free(agent);
         pdr_client_free(&spy.base);
     }
