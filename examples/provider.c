@@ -219,7 +219,10 @@ static pdr_rc store(pdr_session *session, const char *path, pdr_err *err)
 static pdr_rc check_set(struct notebook *notebook, pdr_err *err)
 {
     const char *const keys[] = {KEY, NULL};
-    const pdr_provider own = {"notebook", PDR_PROVIDER_CONTEXT, keys, notebook};
+    const pdr_provider own = {.name = "notebook",
+                              .kind = PDR_PROVIDER_CONTEXT,
+                              .keys = keys,
+                              .self = notebook};
     pdr_provider_set *set = NULL;
     pdr_rc rc = pdr_provider_set_new(&set, &own, 1, err);
 

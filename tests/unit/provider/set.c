@@ -12,9 +12,9 @@ TEST(provider_set_new, keeps_copies_in_order)
     const char *keys[] = {key, "u", NULL};
     int self = 0;
     pdr_provider providers[] = {
-        {name, CONTEXT, keys, &self},
-        {"history", HISTORY, no_keys, NULL},
-        {"todo", CONTEXT, NULL, NULL},
+        {.name = name, .kind = CONTEXT, .keys = keys, .self = &self},
+        {.name = "history", .kind = HISTORY, .keys = no_keys, .self = NULL},
+        {.name = "todo", .kind = CONTEXT, .keys = NULL, .self = NULL},
     };
     pdr_provider_set *set = NULL;
 
@@ -68,11 +68,14 @@ TEST(provider_set_new, refuses_two_providers_with_one_key)
 {
     const char *ab[] = {"a", "b", NULL}, *cb[] = {"c", "b", NULL};
     const char *aa[] = {"a", "c", "a", NULL};
-    const pdr_provider two[] = {{"todo", CONTEXT, ab, NULL},
-                                {"mode", CONTEXT, cb, NULL}};
-    const pdr_provider history[] = {{"log", HISTORY, ab, NULL},
-                                    {"mode", CONTEXT, cb, NULL}};
-    const pdr_provider twice = {"todo", CONTEXT, aa, NULL};
+    const pdr_provider two[] = {
+        {.name = "todo", .kind = CONTEXT, .keys = ab, .self = NULL},
+        {.name = "mode", .kind = CONTEXT, .keys = cb, .self = NULL}};
+    const pdr_provider history[] = {
+        {.name = "log", .kind = HISTORY, .keys = ab, .self = NULL},
+        {.name = "mode", .kind = CONTEXT, .keys = cb, .self = NULL}};
+    const pdr_provider twice = {
+        .name = "todo", .kind = CONTEXT, .keys = aa, .self = NULL};
 
     check_clash(two, 2, "'b'", "todo", "mode");
     check_clash(history, 2, "'b'", "log", "mode");
@@ -82,8 +85,9 @@ TEST(provider_set_new, refuses_two_providers_with_one_key)
 TEST(provider_set_new, tells_keys_apart_by_case)
 {
     const char *small[] = {"a", NULL}, *large[] = {"A", NULL};
-    const pdr_provider two[] = {{"todo", CONTEXT, small, NULL},
-                                {"mode", CONTEXT, large, NULL}};
+    const pdr_provider two[] = {
+        {.name = "todo", .kind = CONTEXT, .keys = small, .self = NULL},
+        {.name = "mode", .kind = CONTEXT, .keys = large, .self = NULL}};
     pdr_provider_set *set = NULL;
 
     ASSERT_RC(PDR_OK, pdr_provider_set_new(&set, two, 2, NULL));
@@ -109,8 +113,10 @@ TEST(provider_set_new, refuses_reserved_keys)
 
     for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++) {
         const char *keys[] = {reserved[i], NULL};
-        const pdr_provider context = {"mine", CONTEXT, keys, NULL};
-        const pdr_provider history = {"mine", HISTORY, keys, NULL};
+        const pdr_provider context = {
+            .name = "mine", .kind = CONTEXT, .keys = keys, .self = NULL};
+        const pdr_provider history = {
+            .name = "mine", .kind = HISTORY, .keys = keys, .self = NULL};
 
         check_clash(&context, 1, reserved[i], "mine", "which ");
         check_clash(&history, 1, reserved[i], "mine", "which ");
@@ -122,11 +128,15 @@ TEST(provider_set_new, counts_the_history_in_the_session_if_there_is_no_other)
     const char *dotnet[] = {"InMemoryChatHistoryProvider", NULL};
     const char *python[] = {"in_memory", NULL};
     const char *own[] = {"log", NULL};
-    const pdr_provider one = {"mine", CONTEXT, dotnet, NULL};
-    const pdr_provider two = {"mine", CONTEXT, python, NULL};
-    const pdr_provider with[] = {{"mine", CONTEXT, python, NULL},
-                                 {"log", HISTORY, own, NULL}};
-    const pdr_provider itself = {"memory", HISTORY, python, NULL};
+    const pdr_provider one = {
+        .name = "mine", .kind = CONTEXT, .keys = dotnet, .self = NULL};
+    const pdr_provider two = {
+        .name = "mine", .kind = CONTEXT, .keys = python, .self = NULL};
+    const pdr_provider with[] = {
+        {.name = "mine", .kind = CONTEXT, .keys = python, .self = NULL},
+        {.name = "log", .kind = HISTORY, .keys = own, .self = NULL}};
+    const pdr_provider itself = {
+        .name = "memory", .kind = HISTORY, .keys = python, .self = NULL};
     pdr_provider_set *set = NULL;
 
     check_clash(&one, 1, dotnet[0], "mine", "the history in the session");
@@ -139,9 +149,10 @@ TEST(provider_set_new, counts_the_history_in_the_session_if_there_is_no_other)
 
 TEST(provider_set_new, takes_one_history)
 {
-    const pdr_provider two[] = {{"log", HISTORY, NULL, NULL},
-                                {"mine", CONTEXT, NULL, NULL},
-                                {"file", HISTORY, NULL, NULL}};
+    const pdr_provider two[] = {
+        {.name = "log", .kind = HISTORY, .keys = NULL, .self = NULL},
+        {.name = "mine", .kind = CONTEXT, .keys = NULL, .self = NULL},
+        {.name = "file", .kind = HISTORY, .keys = NULL, .self = NULL}};
     pdr_provider_set *set = NULL;
     pdr_err err = PDR_ERR_INIT;
 
@@ -154,7 +165,8 @@ TEST(provider_set_new, takes_one_history)
 static void check_key(const char *key, const char *reason)
 {
     const char *keys[] = {"good", key, NULL};
-    const pdr_provider provider = {"mine", CONTEXT, keys, NULL};
+    const pdr_provider provider = {
+        .name = "mine", .kind = CONTEXT, .keys = keys, .self = NULL};
     pdr_provider_set *set = NULL;
     pdr_err err = PDR_ERR_INIT;
 
@@ -179,8 +191,9 @@ TEST(provider_set_new, refuses_what_is_no_key)
 TEST_OOM(provider_set_new, cleans_up_after_any_failed_allocation)
 {
     const char *keys[] = {"a", "b", NULL};
-    const pdr_provider two[] = {{"todo", CONTEXT, keys, NULL},
-                                {"mode", CONTEXT, no_keys, NULL}};
+    const pdr_provider two[] = {
+        {.name = "todo", .kind = CONTEXT, .keys = keys, .self = NULL},
+        {.name = "mode", .kind = CONTEXT, .keys = no_keys, .self = NULL}};
     pdr_provider_set *set = NULL;
     pdr_rc rc = pdr_provider_set_new(&set, two, 2, NULL);
 
