@@ -279,6 +279,13 @@
 #define PDR_MIN_KEY_FILE_BYTES 32u
 #define PDR_MAX_KEY_FILE_BYTES 4096u
 
+/* Bytes of a line and of an event of an event stream at most. A piece of an
+ * answer has some hundred bytes; a picture in one, or a server that sends all
+ * at once, some hundred thousand. A peer that never ends a line must not fill
+ * the memory. */
+#define PDR_MAX_SSE_LINE_BYTES  ((size_t)1024 * 1024)
+#define PDR_MAX_SSE_EVENT_BYTES ((size_t)8 * 1024 * 1024)
+
 /* Backends that can be registered. */
 #define PDR_MAX_BACKENDS 8u
 
