@@ -123,8 +123,12 @@ const pdr_provider *pdr__history_of(const pdr_provider_set *set);
 /* What a model is told of a tool. */
 pdr_tool_info pdr__tool_info(const struct pdr__tool *tool);
 
-/* --- responses (run.c) -----------------------------------------------------
+/* --- runs (run.c) -----------------------------------------------------
  */
+
+/* Does this program have to answer the content? Only a call, and not one that
+ * the model's server has answered itself. */
+bool pdr__call_is_ours(const pdr_value *content, pdr_shape shape);
 
 struct pdr_response {
     pdr_shape shape;
@@ -133,5 +137,14 @@ struct pdr_response {
     pdr_value *usage; /* owned; NULL: none */
     pdr_buf finish_reason;
 };
+
+/* --- Chat Completions (openai_request.c) -----------------------------------
+ */
+
+/* Append the body of a request to this model. Fails with NO_MEMORY, or what
+ * does not fit into a document. */
+PDR_MUST_CHECK pdr_rc pdr__openai_request(pdr_buf *out,
+                                          const pdr_client_request *request,
+                                          pdr_str model, pdr_err *err);
 
 #endif

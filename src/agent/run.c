@@ -367,9 +367,7 @@ done:
 /* --- tools -----------------------------------------------------------------
  */
 
-/* Does this program have to answer the call? Not one that the model's server
- * has answered itself. */
-static bool call_is_ours(const pdr_value *content, pdr_shape shape)
+bool pdr__call_is_ours(const pdr_value *content, pdr_shape shape)
 {
     const char *const flags[] = {"informationalOnly", "informational_only",
                                  "hosted"};
@@ -409,7 +407,7 @@ static pdr_rc tools_run(bool *called, struct work *w, size_t first)
             const pdr_value *name = NULL;
             pdr_str text = PDR_LIT("");
 
-            if (!call_is_ours(it.value, w->shape))
+            if (!pdr__call_is_ours(it.value, w->shape))
                 continue;
             if (pdr_cancel_is_set(run.cancel))
                 PDR_TRY(PDR_FAIL(w->err, RUN_CANCELLED, "%s",

@@ -1,0 +1,222 @@
+/*
+ * The body of a Chat Completions call, for messages of every shape.
+ */
+#include "agent.h"
+#include "json_text.h"
+#include "test.h"
+
+#define HEAD       "{\"model\":\"m\",\"messages\":["
+#define TAIL       "],\"stream\":true,\"stream_options\":{\"include_usage\":true}}"
+#define USER(text) "{\"role\":\"user\",\"content\":\"" text "\"}"
+#define LOST(id)                                        \
+    "{\"role\":\"tool\",\"tool_call_id\":\"" id "\",\"" \
+    "content\":\"Error: The result of this call is not known.\"}"
+#define CALL(id, name, arguments)                           \
+    "{\"id\":\"" id "\",\"type\":\"function\",\"function\"" \
+    ":{\"name\":\"" name "\",\"arguments\":\"" arguments "\"}}"
+#define CALLS(content, calls)                          \
+    "{\"role\":\"assistant\",\"content\":" content "," \
+    "\"tool_calls\":[" calls "]}"
+#define TOOL(id, text) \
+    "{\"role\":\"tool\",\"tool_call_id\":\"" id "\",\"content\":\"" text "\"}"
+
+/* One request: its messages (or null), and options (or null). */
+struct row {
+    pdr_shape shape;
+    const char *messages, *options;
+    const char *body;
+};
+
+static pdr_rc make_body(pdr_buf *out, const struct row *row, pdr_err *err)
+{
+    pdr_client_request request = {.shape = row->shape};
+    pdr_request_message messages[16];
+    pdr_value *list = NULL, *options = NULL;
+    pdr_iter it;
+    pdr_rc rc = PDR_OK;
+
+    PDR_TRY(pdr_json_read(&list, pdr_str_c(row->messages), NULL, err));
+    PDR_TRY(pdr_json_read(&options, pdr_str_c(row->options), NULL, err));
+    pdr_iter_init(&it, list);
+    while (pdr_iter_next(&it))
+        messages[request.count++] =
+            (pdr_request_message){it.value, row->shape, PDR_ORIGIN_HISTORY};
+    request.messages = messages;
+    if (pdr_value_kind(options) == PDR_OBJECT)
+        request.options = options;
+    rc = pdr__openai_request(out, &request, PDR_LIT("m"), err);
+done:
+    pdr_value_free(options);
+    pdr_value_free(list);
+    return rc;
+}
+
+#define DN_CALL(id, name, arguments)                             \
+    "{\"$type\":\"functionCall\",\"callId\":\"" id "\",\"name\"" \
+    ":\"" name "\",\"arguments\":" arguments "}"
+#define DN_RESULT(id, result) \
+    "{\"$type\":\"functionResult\",\"callId\":\"" id "\",\"result\":" result "}"
+#define DN(role, contents) "{\"role\":\"" role "\",\"contents\":[" contents "]}"
+#define DN_TEXT(text)      "{\"$type\":\"text\",\"text\":\"" text "\"}"
+#define PY(role, contents)                                      \
+    "{\"type\":\"message\",\"role\":\"" role "\",\"contents\":" \
+    "[" contents "]}"
+
+/* clang-format off */
+static const struct row rows[] = {
+    {PDR_SHAPE_DOTNET, "[]", "null", HEAD TAIL},
+    /* The same conversation in each shape. */
+    {PDR_SHAPE_DOTNET,
+     "[" DN("user", DN_TEXT("hi")) ","
+     DN("assistant", DN_TEXT("so") "," DN_CALL("c1", "f", "{\"a\":1}")) ","
+     DN("tool", DN_RESULT("c1", "\"ok\"")) "," DN("assistant", DN_TEXT("yes"))
+     "]", "null",
+     HEAD USER("hi") "," CALLS("\"so\"", CALL("c1", "f", "{\\\"a\\\":1}")) ","
+     TOOL("c1", "ok") ",{\"role\":\"assistant\",\"content\":\"yes\"}" TAIL},
+    {PDR_SHAPE_STATE,
+     "[" DN("user", DN_TEXT("hi")) ","
+     DN("assistant", DN_TEXT("so") "," DN_CALL("c1", "f", "{\"a\":1}")) ","
+     DN("tool", DN_RESULT("c1", "\"ok\"")) "," DN("assistant", DN_TEXT("yes"))
+     "]", "null",
+     HEAD USER("hi") "," CALLS("\"so\"", CALL("c1", "f", "{\\\"a\\\":1}")) ","
+     TOOL("c1", "ok") ",{\"role\":\"assistant\",\"content\":\"yes\"}" TAIL},
+    {PDR_SHAPE_PYTHON,
+     "[" PY("user", "{\"type\":\"text\",\"text\":\"hi\"}") ","
+     PY("assistant", "{\"type\":\"text\",\"text\":\"so\"},"
+        "{\"type\":\"function_call\",\"call_id\":\"c1\",\"name\":\"f\","
+        "\"arguments\":\"{\\\"a\\\":1}\"}") ","
+     PY("tool", "{\"type\":\"function_result\",\"call_id\":\"c1\","
+        "\"result\":\"ok\"}") ","
+     PY("assistant", "{\"type\":\"text\",\"text\":\"yes\"}") "]", "null",
+     HEAD USER("hi") "," CALLS("\"so\"", CALL("c1", "f", "{\\\"a\\\":1}")) ","
+     TOOL("c1", "ok") ",{\"role\":\"assistant\",\"content\":\"yes\"}" TAIL},
+    /* Roles: letter case, unknown ones, none. */
+    {PDR_SHAPE_DOTNET,
+     "[" DN("System", DN_TEXT("a")) "," DN("developer", DN_TEXT("b")) ","
+     DN("human", DN_TEXT("c")) ",{\"contents\":[" DN_TEXT("d") "]}]", "null",
+     HEAD "{\"role\":\"system\",\"content\":\"a\"},"
+     "{\"role\":\"developer\",\"content\":\"b\"}," USER("c") "," USER("d")
+     TAIL},
+    /* Texts are joined; what has no place, and what is then empty, goes. */
+    {PDR_SHAPE_DOTNET,
+     "[" DN("user", DN_TEXT("a") "," DN_TEXT("b")) "," DN("user", "") ","
+     DN("assistant", "{\"$type\":\"reasoning\",\"text\":\"hm\"},"
+        "{\"$type\":\"usage\",\"details\":{}},{\"$type\":\"new\"}") "]",
+     "null", HEAD USER("ab") TAIL},
+    /* Results that are not strings; none at all. */
+    {PDR_SHAPE_DOTNET,
+     "[" DN("assistant", DN_CALL("1", "f", "{}") "," DN_CALL("2", "g", "null")
+            "," DN_CALL("3", "h", "{}")) ","
+     DN("tool", DN_RESULT("3", "null") "," DN_RESULT("2", "[1, {\"b\":2}]") ","
+        DN_RESULT("1", "1.50")) "]", "null",
+     HEAD CALLS("null", CALL("1", "f", "{}") "," CALL("2", "g", "{}") ","
+                CALL("3", "h", "{}")) ","
+     TOOL("1", "1.50") "," TOOL("2", "[1,{\\\"b\\\":2}]") "," TOOL("3", "")
+     TAIL},
+    /* A call without a result, a result without a call, a late result. */
+    {PDR_SHAPE_DOTNET,
+     "[" DN("assistant", DN_CALL("a", "f", "{}") "," DN_CALL("b", "f", "{}"))
+     "," DN("user", DN_TEXT("hi")) ","
+     DN("tool", DN_RESULT("b", "1") "," DN_RESULT("c", "2")) "]", "null",
+     HEAD CALLS("null", CALL("a", "f", "{}") "," CALL("b", "f", "{}")) ","
+     LOST("a") "," TOOL("b", "1") "," USER("hi") TAIL},
+    /* An id that is used again: each call has its own result. */
+    {PDR_SHAPE_DOTNET,
+     "[" DN("assistant", DN_CALL("a", "f", "{}")) ","
+     DN("assistant", DN_CALL("a", "f", "{}") "," DN_CALL("a", "f", "{}")) ","
+     DN("tool", DN_RESULT("a", "1") "," DN_RESULT("a", "2") ","
+        DN_RESULT("a", "3")) "]", "null",
+     HEAD CALLS("null", CALL("a", "f", "{}")) "," LOST("a") ","
+     CALLS("null", CALL("a", "f", "{}") "," CALL("a", "f", "{}")) ","
+     TOOL("a", "1") "," TOOL("a", "2") TAIL},
+    /* A call that the server answered itself. */
+    {PDR_SHAPE_DOTNET,
+     "[" DN("assistant", "{\"$type\":\"functionCall\",\"callId\":\"x\","
+        "\"name\":\"f\",\"arguments\":{},\"informationalOnly\":true},"
+        DN_RESULT("x", "1") "," DN_TEXT("done")) "]", "null",
+     HEAD "{\"role\":\"assistant\",\"content\":\"done\"}" TAIL},
+    /* Arguments that never were JSON are given back as they came. */
+    {PDR_SHAPE_PYTHON,
+     "[" PY("assistant", "{\"type\":\"function_call\",\"call_id\":\"c\","
+            "\"name\":\"f\",\"arguments\":\"{half\"}") "]", "null",
+     HEAD CALLS("null", CALL("c", "f", "{half")) "," LOST("c") TAIL},
+    /* Halves of surrogate pairs. */
+    {PDR_SHAPE_PYTHON,
+     "[" PY("user", "{\"type\":\"text\",\"text\":\"a\\ud800b\"}") ","
+     PY("assistant", "{\"type\":\"function_call\",\"call_id\":\"c\","
+        "\"name\":\"f\",\"arguments\":\"\\udc00\"}") ","
+     PY("tool", "{\"type\":\"function_result\",\"call_id\":\"c\","
+        "\"result\":\"\\ud83d\"}") "]", "null",
+     HEAD USER("a\xEF\xBF\xBD" "b") ","
+     CALLS("null", CALL("c", "f", "\xEF\xBF\xBD")) ","
+     TOOL("c", "\xEF\xBF\xBD") TAIL},
+    /* Pictures; other data have no place. */
+    {PDR_SHAPE_DOTNET,
+     "[" DN("user", DN_TEXT("what?") ",{\"$type\":\"data\",\"uri\":"
+            "\"data:image/png;base64,AA==\"},{\"$type\":\"uri\",\"uri\":"
+            "\"https://x.test/a.jpg\",\"mediaType\":\"image/jpeg\"},"
+            "{\"$type\":\"data\",\"uri\":\"data:text/plain,hi\"}") "]",
+     "null",
+     HEAD "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":"
+     "\"what?\"},{\"type\":\"image_url\",\"image_url\":{\"url\":"
+     "\"data:image/png;base64,AA==\"}},{\"type\":\"image_url\",\"image_url\":"
+     "{\"url\":\"https://x.test/a.jpg\"}}]}" TAIL},
+    /* Options win; null takes away. */
+    {PDR_SHAPE_DOTNET, "[]", "{\"temperature\":0.50,\"model\":\"n\"}",
+     "{\"model\":\"n\",\"messages\":[],\"stream\":true,\"stream_options\":"
+     "{\"include_usage\":true},\"temperature\":0.50}"},
+    {PDR_SHAPE_DOTNET, "[]", "{\"stream_options\":null,\"seed\":null}",
+     HEAD "],\"stream\":true}"},
+    {PDR_SHAPE_DOTNET, "[]", "{\"stream\":false}", HEAD "],\"stream\":false}"},
+};
+/* clang-format on */
+
+TEST(openai_request, has_the_conversation_as_servers_want_it)
+{
+    for (size_t i = 0; i < PDR_COUNT(rows); i++) {
+        pdr_buf body = PDR_BUF_INIT(SIZE_MAX);
+        pdr_err err = PDR_ERR_INIT;
+
+        ASSERT_RC(PDR_OK, make_body(&body, &rows[i], &err));
+        ASSERT_TEXT(rows[i].body, pdr_buf_str(&body));
+        pdr_buf_dispose(&body);
+    }
+}
+
+TEST(openai_request, has_instructions_first_and_tools)
+{
+    pdr_value *schema = json("{\"type\": \"object\"}");
+    const pdr_tool_info tools[] = {
+        {PDR_LIT("f"), PDR_LIT("does"), schema},
+        {PDR_LIT("g"), {NULL, 0}, NULL},
+    };
+    const pdr_client_request request = {.instructions = PDR_LIT("Be \"brief\""),
+                                        .tools = tools,
+                                        .tool_count = 2};
+    pdr_buf body = PDR_BUF_INIT(SIZE_MAX);
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_OK, pdr__openai_request(&body, &request, PDR_LIT("m"), &err));
+    ASSERT_TEXT(
+        HEAD "{\"role\":\"system\",\"content\":\"Be \\\"brief\\\"\"}],"
+             "\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"f\","
+             "\"description\":\"does\",\"parameters\":{\"type\":\"object\"}}},"
+             "{\"type\":\"function\",\"function\":{\"name\":\"g\"}}],"
+             "\"stream\":true,\"stream_options\":{\"include_usage\":true}}",
+        pdr_buf_str(&body));
+    pdr_buf_dispose(&body);
+    pdr_value_free(schema);
+}
+
+TEST_OOM(openai_request, cleans_up_after_any_failed_allocation)
+{
+    static const size_t chosen[] = {3, 7, 11, 12, 13};
+
+    for (size_t i = 0; i < PDR_COUNT(chosen); i++) {
+        pdr_buf body = PDR_BUF_INIT(SIZE_MAX);
+        pdr_rc rc = make_body(&body, &rows[chosen[i]], NULL);
+
+        ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
+        pdr_buf_dispose(&body);
+    }
+}
