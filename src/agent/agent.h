@@ -138,7 +138,7 @@ struct pdr_response {
     pdr_buf finish_reason;
 };
 
-/* --- Chat Completions (openai_request.c) -----------------------------------
+/* --- Chat Completions (openai_request.c, openai_answer.c) ------------------
  */
 
 /* Append the body of a request to this model. Fails with NO_MEMORY, or what
@@ -146,5 +146,47 @@ struct pdr_response {
 PDR_MUST_CHECK pdr_rc pdr__openai_request(pdr_buf *out,
                                           const pdr_client_request *request,
                                           pdr_str model, pdr_err *err);
+
+/* A call that is being put together. */
+struct pdr__openai_slot {
+    pdr_buf id, name, arguments;
+};
+
+/* An answer that is being read. */
+struct pdr__openai_answer {
+    const pdr_client_request *request;
+    pdr_str secret; /* borrowed; never in a message */
+    pdr_update_fn fn;
+    void *arg;
+    const struct pdr__rand *rand;   /* of ids for calls without one */
+    struct pdr__openai_slot *slots; /* owned */
+    size_t count, cap;
+    size_t last;            /* the slot that was touched last */
+    uint16_t by_index[128]; /* slot of an index, plus 1; 0: none */
+    pdr_value *usage;       /* owned; NULL: none yet */
+    pdr_buf finish, id, model, refusal, scratch;
+    int64_t created_at; /* ticks; 0: none yet */
+    bool has_choice, is_done;
+    bool has_given; /* something was handed over */
+};
+
+/* `request`, `secret`, `fn` and `arg` are borrowed until dispose. */
+void pdr__openai_answer_init(struct pdr__openai_answer *answer,
+                             const pdr_client_request *request, pdr_str secret,
+                             pdr_update_fn fn, void *arg);
+void pdr__openai_answer_dispose(struct pdr__openai_answer *answer);
+/* One chunk or whole answer, or "[DONE]"; `is_cut`: the text may not be whole.
+ * Fails with MODEL_TRUNCATED, MODEL_PROTOCOL, as pdr__openai_fail() for an
+ * error inside, with NO_MEMORY, or what `fn` returned. */
+PDR_MUST_CHECK pdr_rc pdr__openai_chunk(struct pdr__openai_answer *answer,
+                                        pdr_str text, bool is_cut,
+                                        pdr_err *err);
+/* The answer is over: hand over calls, usage and finish reason. Fails as
+ * pdr__openai_chunk(), with NO_RANDOMNESS too. */
+PDR_MUST_CHECK pdr_rc pdr__openai_end(struct pdr__openai_answer *answer,
+                                      pdr_err *err);
+/* Fail with what an answer of this HTTP status and body means. */
+PDR_MUST_CHECK pdr_rc pdr__openai_fail(int status, pdr_str body, pdr_str secret,
+                                       pdr_err *err);
 
 #endif

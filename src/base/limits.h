@@ -286,6 +286,12 @@
 #define PDR_MAX_SSE_LINE_BYTES  ((size_t)1024 * 1024)
 #define PDR_MAX_SSE_EVENT_BYTES ((size_t)8 * 1024 * 1024)
 
+/* Bytes of one answer of a model, and calls in it, at most. The longest answers
+ * have a megabyte, and a dozen calls; what is beyond is a server that does not
+ * stop. */
+#define PDR_MAX_ANSWER_BYTES ((size_t)64 * 1024 * 1024)
+#define PDR_MAX_ANSWER_CALLS 1024u
+
 /* Backends that can be registered. */
 #define PDR_MAX_BACKENDS 8u
 

@@ -208,6 +208,15 @@
     /* agents */                                                               \
     X(BAD_SCRIPT,         INVALID,     "bad_script")                           \
     X(MODEL_FAILED,       MODEL,       "model_failed")                         \
+    X(MODEL_REQUEST,      MODEL,       "model_request")                        \
+    X(MODEL_CONTEXT,      MODEL,       "model_context_length")                 \
+    X(MODEL_AUTH,         MODEL,       "model_auth")                           \
+    X(MODEL_QUOTA,        MODEL,       "model_quota")                          \
+    X(MODEL_RATE_LIMIT,   MODEL,       "model_rate_limit")                     \
+    X(MODEL_TRANSIENT,    MODEL,       "model_transient")                      \
+    X(MODEL_SERVER,       MODEL,       "model_server")                         \
+    X(MODEL_TRUNCATED,    MODEL,       "model_truncated")                      \
+    X(MODEL_PROTOCOL,     MODEL,       "model_protocol")                       \
     X(RUN_CANCELLED,      CANCELLED,   "run_cancelled")                        \
     X(SESSION_BUSY,       BUSY,        "session_busy")                         \
     X(BAD_TOOL,           INVALID,     "bad_tool")                             \
