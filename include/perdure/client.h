@@ -6,6 +6,7 @@
  * One client serves any number of agents, sessions and threads.
  *
  *     script   answers from a small file, for demos and tests
+ *     openai   any server that speaks Chat Completions, over HTTP
  *
  * Programs can add clients of their own: perdure/sys/client.h.
  */
@@ -106,9 +107,9 @@ typedef pdr_rc (*pdr_update_fn)(const pdr_update *update, pdr_err *err,
  *
  * @param request  borrowed for the call.
  * @param fn       borrowed with `arg` for the call.
- * @return PDR_OK; PDR_EMODEL ("model_failed") when the model or its server
- *         fails; PDR_ECANCELLED ("run_cancelled"); what `fn` returned;
- *         PDR_ENOMEM.
+ * @return PDR_OK; PDR_EMODEL ("model_failed", or a reason of the client) when
+ *         the model or its server fails; PDR_ECANCELLED ("run_cancelled"); what
+ * `fn` returned; PDR_ENOMEM.
  * @thread any  @since 0.1
  */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_client_send(pdr_client *client,
@@ -129,6 +130,43 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_client_send(pdr_client *client,
  */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_client_script(pdr_client **out,
                                                 pdr_str script, pdr_err *err);
+
+/* --- openai --------------------------------------------------------------- */
+
+/* A server that speaks Chat Completions: OpenAI's, llama.cpp, vLLM, Ollama and
+ * others. All borrowed for the call; 0 means the default. */
+typedef struct pdr_openai_opts {
+    const char *base_url; /* "http://localhost:11434/v1": what stands before
+                             "/chat/completions"; http or https */
+    const char *model;    /* its name at the server */
+    const char *api_key;  /* goes to the server only; NULL: none is sent */
+    uint32_t connect_timeout_ms;    /* default 10,000 */
+    uint32_t first_byte_timeout_ms; /* default 600,000: a local server may have
+                                       to load the model first */
+    uint32_t idle_timeout_ms;       /* between two bytes; default 120,000 */
+    int max_retries;                /* default 2; below 0: none */
+} pdr_openai_opts;
+
+/**
+ * A client for such a server. Options of a request are members of its body and
+ * win over what the client puts there; null takes a member away.
+ *
+ * Sending fails with PDR_EMODEL and reason "model_request", "model_auth",
+ * "model_quota" or "model_context_length" for what another try will not mend;
+ * "model_rate_limit", "model_transient", "model_server" or "model_network" for
+ * what it may; "model_truncated" for half an answer; "model_protocol" for one
+ * that cannot be understood. As long as nothing was handed over, the client has
+ * tried again before it says so, and waited as the server wishes.
+ *
+ * @param[out] out  owned; release with pdr_client_free(). NULL on failure.
+ * @param opts      borrowed for the call; base_url and model are not NULL.
+ * @return PDR_OK; PDR_EINVALID ("bad_client") for an address, a model or a key
+ *         that cannot be used; PDR_ENOMEM.
+ * @thread any  @since 0.1
+ */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_client_openai(pdr_client **out,
+                                                const pdr_openai_opts *opts,
+                                                pdr_err *err);
 
 PDR_END_DECLS
 

@@ -207,6 +207,7 @@
     X(STORE_CLOSED,       MISUSE,      "store_closed")                         \
     /* agents */                                                               \
     X(BAD_SCRIPT,         INVALID,     "bad_script")                           \
+    X(BAD_CLIENT,         INVALID,     "bad_client")                           \
     X(MODEL_FAILED,       MODEL,       "model_failed")                         \
     X(MODEL_REQUEST,      MODEL,       "model_request")                        \
     X(MODEL_CONTEXT,      MODEL,       "model_context_length")                 \
@@ -215,6 +216,7 @@
     X(MODEL_RATE_LIMIT,   MODEL,       "model_rate_limit")                     \
     X(MODEL_TRANSIENT,    MODEL,       "model_transient")                      \
     X(MODEL_SERVER,       MODEL,       "model_server")                         \
+    X(MODEL_NETWORK,      MODEL,       "model_network")                        \
     X(MODEL_TRUNCATED,    MODEL,       "model_truncated")                      \
     X(MODEL_PROTOCOL,     MODEL,       "model_protocol")                       \
     X(RUN_CANCELLED,      CANCELLED,   "run_cancelled")                        \
