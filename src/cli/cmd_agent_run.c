@@ -5,13 +5,15 @@
  *      with a store the conversation goes on with the next call. Calls of tools
  *      go to standard error, so that a pipe gets the answer alone.
  */
+#include <stdlib.h>
+
 #include "session_parts.h"
 
 #define CALL_CELLS 160 /* of a call in its line */
 
 struct agent_run {
     struct cli *cli;
-    const char *agent, *text, *session;
+    const char *agent, *text, *session, *key_env;
     struct sto_from from;
     pdr_client *client;
     pdr_agent *made;
@@ -120,35 +122,93 @@ static pdr_rc read_all(pdr_buf *out, const struct agent_run *r,
     return rc;
 }
 
-/* "NAME=script:FILE"; exit status. */
-static int make_agent(struct agent_run *r)
+/* The part of SPEC behind "NAME=" and a scheme; NULL if it has another one. */
+static const char *spec_rest(const char *spec, const char *scheme)
 {
-    static const char scheme[] = "script:";
-    const char *equals = r->agent != NULL ? strchr(r->agent, '=') : NULL;
-    const char *file = equals != NULL ? equals + 1 + strlen(scheme) : "";
+    const char *equals = spec != NULL ? strchr(spec, '=') : NULL;
+
+    if (equals == NULL || equals == spec ||
+        strncmp(equals + 1, scheme, strlen(scheme)) != 0 ||
+        equals[1 + strlen(scheme)] == '\0')
+        return NULL;
+    return equals + 1 + strlen(scheme);
+}
+
+/* A client for "URL#MODEL"; exit status. */
+static int make_openai(struct agent_run *r, const char *rest)
+{
+    const char *mark = strrchr(rest, '#');
+    const struct cli_about about = {.name = "--agent"};
+    pdr_openai_opts opts = {.model = mark != NULL ? mark + 1 : ""};
+    pdr_buf url = PDR_BUF_INIT(SIZE_MAX);
+    pdr_err err = PDR_ERR_INIT;
+    int status = 0;
+
+    if (opts.model[0] == '\0')
+        return doc_usage(r->cli, "--agent", "names no model",
+                         "write --agent helper=openai:http://localhost:11434/"
+                         "v1#qwen3:8b");
+    if (r->key_env != NULL) {
+        opts.api_key = getenv(r->key_env);
+        if (opts.api_key == NULL || opts.api_key[0] == '\0')
+            return doc_usage(r->cli, "--key-env",
+                             "names a variable that is not set",
+                             "set and export it, or leave the option out");
+    }
+    cli_must(pdr_buf_append(&url, pdr_str_n(rest, (size_t)(mark - rest)), &err),
+             &err);
+    cli_must(pdr_buf_append(&url, pdr_str_n("", 1), &err), &err);
+    opts.base_url = url.ptr;
+    if (pdr_client_openai(&r->client, &opts, &err) != PDR_OK)
+        status = cli_fail(r->cli, &about, &err);
+    pdr_buf_dispose(&url);
+    return status;
+}
+
+/* A client for a file of replies; exit status. */
+static int make_script(struct agent_run *r, const char *file)
+{
     struct cli_about about = {.name = file};
-    pdr_agent_parts parts = {.name = {NULL, 0}};
     pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
     pdr_err err = PDR_ERR_INIT;
     pdr_rc rc = PDR_OK;
+    int status = 0;
 
-    if (equals == NULL || equals == r->agent ||
-        strncmp(equals + 1, scheme, strlen(scheme)) != 0 || file[0] == '\0')
-        return doc_usage(r->cli, "--agent",
-                         r->agent == NULL ? "is missing"
-                                          : "is not NAME=script:FILE",
-                         "write --agent helper=script:replies.json");
     CLI_TRY(read_all(&text, r, file, &err));
     about.input = pdr_buf_str(&text);
     CLI_TRY(pdr_client_script(&r->client, pdr_buf_str(&text), &err));
-    parts.name = pdr_str_n(r->agent, (size_t)(equals - r->agent));
-    parts.client = r->client;
-    CLI_TRY(pdr_agent_new(&r->made, &parts, &err));
 done:
     if (rc != PDR_OK)
-        rc = (pdr_rc)cli_fail(r->cli, &about, &err);
+        status = cli_fail(r->cli, &about, &err);
     pdr_buf_dispose(&text);
-    return (int)rc;
+    return status;
+}
+
+/* The agent of SPEC; exit status. */
+static int make_agent(struct agent_run *r)
+{
+    const char *file = spec_rest(r->agent, "script:");
+    const char *server = spec_rest(r->agent, "openai:");
+    const struct cli_about about = {.name = "--agent"};
+    pdr_agent_parts parts = {.name = {NULL, 0}};
+    pdr_err err = PDR_ERR_INIT;
+    int status = 0;
+
+    if (file == NULL && server == NULL)
+        return doc_usage(r->cli, "--agent",
+                         r->agent == NULL ? "is missing"
+                                          : "is not NAME=script:FILE or "
+                                            "NAME=openai:URL#MODEL",
+                         "write --agent helper=script:replies.json");
+    status = file != NULL ? make_script(r, file) : make_openai(r, server);
+    if (status != 0)
+        return status;
+    parts.name =
+        pdr_str_n(r->agent, (size_t)(strchr(r->agent, '=') - r->agent));
+    parts.client = r->client;
+    if (pdr_agent_new(&r->made, &parts, &err) != PDR_OK)
+        status = cli_fail(r->cli, &about, &err);
+    return status;
 }
 
 static pdr_rc open_session(struct agent_run *r, pdr_err *err)
@@ -211,7 +271,10 @@ static int run(struct cli *cli, int argc, char **argv)
     const struct cli_opt opts[] = {
         CLI_ARG("TEXT", &r.text, "what to say; - reads standard input"),
         CLI_TEXT(0, "agent", "SPEC", &r.agent,
-                 "the agent, NAME=script:FILE: a file with its answers"),
+                 "the agent, NAME=script:FILE: a file with its answers, or "
+                 "NAME=openai:URL#MODEL: a model server"),
+        CLI_TEXT(0, "key-env", "VAR", &r.key_env,
+                 "variable of the environment with the server's key"),
         CLI_TEXT(0, "session", "ID", &r.session,
                  "session of the store; made if it is not there"),
         SES_STORE_ROWS(&r.from),
