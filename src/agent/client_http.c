@@ -224,6 +224,10 @@ static pdr_rc body_begin(struct transfer *t)
         t->kind = BODY_STREAM;
     else if (type_is(type, "application/json"))
         t->kind = BODY_JSON;
+    else if (t->client->key != NULL && type != NULL &&
+             strstr(type, t->client->key) != NULL)
+        return PDR_FAIL(&t->err, MODEL_PROTOCOL, "%s",
+                        "the model server answers with its key"); /* H1 */
     else
         return PDR_FAIL(&t->err, MODEL_PROTOCOL,
                         "the model server answers with '%s', expected JSON or "
