@@ -447,8 +447,8 @@ static pdr_rc http_send(pdr_client *self, const pdr_client_request *request,
         pdr__sse_init(&t.sse, on_event, &t);
         rc = transfer_run(&t, &body);
         is_over = rc == PDR_OK || !transfer_may_retry(&t, tries);
-        if (rc != PDR_OK && is_over)
-            rc = pdr__err_pass(err, &t.err);
+        if (is_over && t.err.code != PDR_OK) /* the caller may say no more */
+            (void)pdr__err_pass(err, &t.err);
         delay = retry_delay(&t, tries);
         pdr_buf_dispose(&t.body);
         pdr__sse_dispose(&t.sse);
