@@ -271,10 +271,9 @@ static int run(struct cli *cli, int argc, char **argv)
     const struct cli_opt opts[] = {
         CLI_ARG("TEXT", &r.text, "what to say; - reads standard input"),
         CLI_TEXT(0, "agent", "SPEC", &r.agent,
-                 "the agent, NAME=script:FILE: a file with its answers, or "
-                 "NAME=openai:URL#MODEL: a model server"),
+                 "NAME=script:FILE, or NAME=openai:URL#MODEL"),
         CLI_TEXT(0, "key-env", "VAR", &r.key_env,
-                 "variable of the environment with the server's key"),
+                 "environment variable with the server's key"),
         CLI_TEXT(0, "session", "ID", &r.session,
                  "session of the store; made if it is not there"),
         SES_STORE_ROWS(&r.from),
