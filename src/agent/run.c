@@ -23,6 +23,7 @@
 
 #include "retain.h"
 #include "session.h"
+#include "stored.h"
 
 /* A run at work. */
 struct work {
@@ -492,8 +493,10 @@ static pdr_rc store_messages(struct work *w, pdr_value *const *messages,
 static pdr_rc run_store(struct work *w)
 {
     const pdr_commit_options now = {.now_ms = w->run->now_ms};
+    pdr_stored *stored = w->run->stored;
     pdr_value **all = NULL;
     size_t count = w->input_count + w->response->count;
+    size_t waiting = stored != NULL ? stored->changes.entry_count : 0;
     pdr_rc rc = PDR_OK;
 
     if (w->session == NULL)
@@ -512,9 +515,11 @@ static pdr_rc run_store(struct work *w)
                          : w->response->messages[i - w->input_count];
         PDR_TRY(store_messages(w, all, count));
     }
-    if (w->run->stored != NULL)
-        PDR_TRY(pdr_stored_commit(w->run->stored, &now, w->err));
+    if (stored != NULL)
+        PDR_TRY(pdr_stored_commit(stored, &now, w->err));
 done:
+    if (rc != PDR_OK && stored != NULL) /* or the next run would store them */
+        pdr__changes_cut(&stored->changes, waiting);
     pdr__free(all);
     return rc;
 }

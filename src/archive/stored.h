@@ -92,5 +92,7 @@ PDR_MUST_CHECK pdr_rc pdr__changes_property(struct pdr__changes *c, pdr_str key,
                                             pdr_err *err);
 void pdr__changes_expiry(struct pdr__changes *c, int64_t expiry_ms);
 void pdr__changes_dispose(struct pdr__changes *c);
+/* Forget the entries that were added after the first `count`. */
+void pdr__changes_cut(struct pdr__changes *c, size_t count);
 
 #endif

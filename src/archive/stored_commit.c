@@ -48,6 +48,12 @@ done:
     return rc;
 }
 
+void pdr__changes_cut(struct pdr__changes *c, size_t count)
+{
+    while (c->entry_count > count)
+        pdr_value_free(c->entries[--c->entry_count].body);
+}
+
 pdr_rc pdr_stored_add_messages(pdr_stored *s, pdr_str correlation_id,
                                const pdr_value *const *messages, size_t count,
                                pdr_err *err)
@@ -76,8 +82,8 @@ pdr_rc pdr_stored_add_messages(pdr_stored *s, pdr_str correlation_id,
             err));
     }
 done:
-    while (rc != PDR_OK && c->entry_count > before)
-        pdr_value_free(c->entries[--c->entry_count].body);
+    if (rc != PDR_OK)
+        pdr__changes_cut(c, before);
     return rc;
 }
 

@@ -5,6 +5,7 @@
 #include <perdure.h>
 #include <perdure/sys/client.h>
 
+#include "fault_store.h"
 #include "test.h"
 
 #define NOW INT64_C(1700000000000)
@@ -434,6 +435,32 @@ TEST(agent_run, that_comes_late_gives_its_answer_with_the_conflict)
     pdr_stored_close(first);
     pdr_store_close(store);
     stage_end(&s);
+}
+
+TEST(agent_run, whose_commit_fails_leaves_nothing_for_the_next_one)
+{
+    static const char *const ids[] = {"s", "@dafx-clerk@k"};
+
+    fault_store_register();
+    for (size_t i = 0; i < 2; i++) {
+        pdr_store *store = NULL;
+        pdr_stored *stored = NULL;
+        pdr_response *response = NULL;
+        struct stage s;
+        pdr_err err = PDR_ERR_INIT;
+
+        stage_begin(&s, WEATHER, 0);
+        ASSERT_RC(PDR_OK, pdr_store_open(&store, "fault:memory:", &err));
+        stored = open_stored(store, ids[i]);
+        fault_store_set(&(struct fault_plan){.call = FAULT_COMMIT, .nth = 1});
+        ASSERT_RC(PDR_EIO, say(&s, NULL, stored, "one", &response, &err));
+        ASSERT_RC(PDR_OK, say(&s, NULL, stored, "two", &response, &err));
+        pdr_response_free(response);
+        ASSERT_INT(2, pdr_stored_head(stored)->next_seq - 1);
+        pdr_stored_close(stored);
+        pdr_store_close(store);
+        stage_end(&s);
+    }
 }
 
 /* --- what the model gets ---------------------------------------------------
