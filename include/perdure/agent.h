@@ -31,8 +31,9 @@ typedef struct pdr_tool_call {
     pdr_cancel *cancel;         /* of the run, or NULL */
 } pdr_tool_call;
 
-/* Do what a tool does. Called on the thread of the run. *out is owned: any JSON
- * value, NULL for none. A failure becomes the result that the model gets, and
+/* Do what a tool does. Called on the thread of the run, or with
+ * `parallel_calls` on several at once. *out is owned: any JSON value, NULL for
+ * none. A failure becomes the result that the model gets, and
  * the run goes on; PDR_ENOMEM and PDR_ECANCELLED end it. */
 typedef pdr_rc (*pdr_tool_fn)(pdr_value **out, const pdr_tool_call *call,
                               pdr_err *err, void *arg);
@@ -44,6 +45,7 @@ typedef struct pdr_tool {
     const char *description;     /* copied; what the model reads, or NULL */
     const pdr_value *parameters; /* shared; a JSON Schema of the arguments;
                                     NULL: an object of any kind */
+    bool needs_approval;         /* the caller is asked before each call */
     pdr_tool_fn fn;              /* borrowed with `arg`, must outlive the agent
                                   */
     void *arg;
@@ -97,9 +99,19 @@ typedef struct pdr_agent_parts {
                                       is in the session */
     size_t provider_count;
     const pdr_value *options; /* shared; an object of model options, or NULL */
+    const pdr_value *output_schema; /* shared; a JSON Schema of the answer; NULL:
+                                       any text will do */
     size_t window_messages;   /* of history that a model gets; 0: all */
     size_t window_bytes;      /* 0: no limit */
     unsigned max_calls;       /* of the model in one run; 0: 40 */
+    unsigned max_failures;    /* answers in a row of which every call failed,
+                                 before the model has to do without tools; 0: 3
+                               */
+    unsigned parallel_calls;  /* tools at work at once; 0 and 1: one */
+    bool stores_each_call;    /* store after each call of the model, not only
+                                 at the end of the run */
+    bool tells_errors;        /* the model hears why a tool failed, not only
+                                 that it did */
 } pdr_agent_parts;
 
 /**
@@ -129,6 +141,22 @@ PDR_API pdr_str pdr_agent_name(const pdr_agent *agent);
 
 /* --- runs ----------------------------------------------------------------- */
 
+/* What stays in the history of a run that failed or was stopped. The result of
+ * a tool that ran with approval stays in any case, with its call. */
+typedef enum pdr_partial {
+    PDR_PARTIAL_DISCARD = 0, /* nothing, but for what was stored before */
+    PDR_PARTIAL_CALLS = 1,   /* all answers that were whole, and results */
+    PDR_PARTIAL_ALL = 2      /* the unfinished answer too; its properties have
+                                "_incomplete": true */
+} pdr_partial;
+
+/* What the caller says to a call that waits for approval. */
+typedef struct pdr_answer {
+    pdr_str id; /* of the approval; one that does not wait is ignored */
+    bool approved;
+    pdr_str reason; /* for the model, or empty */
+} pdr_answer;
+
 /* One run. All borrowed for the call. */
 typedef struct pdr_run {
     pdr_session
@@ -139,8 +167,15 @@ typedef struct pdr_run {
     size_t count;
     pdr_shape shape;
     pdr_str text;                /* one more message of the user, or empty */
+    const pdr_answer *answers;   /* to calls that wait for approval */
+    size_t answer_count;
+    bool trusts_record; /* act on approval rules, approvals and hidden calls
+                           that another program left in the session */
     pdr_str correlation_id;      /* of entries in a store, or absent */
     const pdr_value *options;    /* an object; wins over the agent's, or NULL */
+    const pdr_value *output_schema; /* in place of the agent's, or NULL */
+    pdr_partial on_partial;
+    uint32_t timeout_ms; /* of the whole run; 0: none */
     const pdr_provider *history; /* in place of the agent's, for this run; or
                                     NULL */
     pdr_cancel *cancel;          /* or NULL */
@@ -155,14 +190,19 @@ typedef struct pdr_run {
  *
  * On success the input and all that came of it are in the history: of a plain
  * session at once, of a stored one by one commit. A run that fails leaves
- * nothing.
+ * nothing there, unless `on_partial` says so. What providers and tools wrote
+ * into the bag stays.
  *
- * @param[out] out  owned; release with pdr_response_free(). NULL on failure,
- *                  but for PDR_ECONFLICT: then it has the answer that was not
- *                  stored.
+ * Where a tool needs approval, the run ends with a success:
+ * pdr_response_approvals() has what to ask the user, the session remembers it,
+ * and a later run, in any process, gets the `answers`.
+ *
+ * @param[out] out  owned; release with pdr_response_free(). On failure what
+ *                  the run made so far, NULL if that is nothing;
+ *                  pdr_response_stored() says what of it is in the history.
  * @return PDR_OK; PDR_EMODEL ("model_failed"); PDR_EBUSY ("session_busy": two
  *         runs at once on one session); PDR_ECONFLICT as pdr_stored_commit();
- *         PDR_ECANCELLED ("run_cancelled");
+ *         PDR_ECANCELLED ("run_cancelled"); PDR_ETIMEOUT ("run_timeout");
  *         PDR_EINVALID ("session_kind": a session that this agent cannot use;
  *         "history_shape";
  *         "state_key_clash": `history` has the key of a context provider);
@@ -172,6 +212,52 @@ typedef struct pdr_run {
 PDR_API PDR_MUST_CHECK pdr_rc pdr_agent_run(pdr_response **out,
                                             pdr_agent *agent,
                                             const pdr_run *run, pdr_err *err);
+
+/* --- approvals ------------------------------------------------------------ */
+
+/* A call that waits for a word of the caller. */
+typedef struct pdr_approval {
+    pdr_str id;        /* to answer it with */
+    pdr_str tool;      /* its name */
+    pdr_str arguments; /* JSON */
+} pdr_approval;
+
+typedef struct pdr_approvals {
+    size_t count;
+    const pdr_approval *items; /* in the order of the calls */
+} pdr_approvals;
+
+/** What waits in a session: exactly what runs once it is approved.
+ * @param[out] out  owned; release with pdr_approvals_free(). NULL on failure.
+ * @param session   one of these two, the other is NULL.
+ * @return PDR_OK; PDR_ENOMEM; as pdr_stored_load(). @thread any, with `stored`
+ *         owner @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_approvals_pending(pdr_approvals **out,
+                                                    pdr_session *session,
+                                                    pdr_stored *stored,
+                                                    pdr_err *err);
+
+/** NULL is fine. @thread owner @since 0.1 */
+PDR_API void pdr_approvals_free(pdr_approvals *approvals);
+
+/* --- messages from outside of a run --------------------------------------- */
+
+/** Put messages into a run that is at work, or the next one: the model gets
+ * them, once, with its next call, and they are in the history after it. Until
+ * then they wait in the bag. Those that come after the last call of a run wait
+ * for the next.
+ * @param session   one of these two, the other is NULL: a session, also that of
+ *                  a handle on which a run is at work,
+ * @param stored    or a handle; its next commit stores what waits.
+ * @param messages  shared; `count` objects in this shape.
+ * @return PDR_OK; PDR_EINVALID ("wrong_kind": a message is not an object, or
+ *         the slot that they wait in is not an array); as pdr_bag_set() and
+ *         pdr_stored_load(). @thread any, with `stored` owner @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_inject(pdr_session *session,
+                                         pdr_stored *stored,
+                                         const pdr_value *const *messages,
+                                         size_t count, pdr_shape shape,
+                                         pdr_err *err);
 
 /* --- responses ------------------------------------------------------------ */
 
@@ -197,6 +283,28 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_response_text(pdr_buf *out,
 /** Tokens of all calls together: an object with the .NET names. @return
  * borrowed; NULL if nobody said. @thread const @since 0.1 */
 PDR_API const pdr_value *pdr_response_usage(const pdr_response *response);
+
+/** How many of its messages, from the first on, are in the history.
+ * @thread const @since 0.1 */
+PDR_API size_t pdr_response_stored(const pdr_response *response);
+
+/** The calls of this run that wait for approval. @return borrowed; never NULL.
+ * @thread const @since 0.1 */
+PDR_API const pdr_approvals *
+pdr_response_approvals(const pdr_response *response);
+
+/**
+ * The answer as a value, where the agent or the run has an `output_schema`: the
+ * first JSON value of its text, checked.
+ *
+ * @param[out] out  owned; NULL on failure.
+ * @return PDR_OK; PDR_EMODEL ("bad_output": the text is empty, not JSON, null,
+ *         or does not fit the schema, with the path); PDR_EMISUSE if there was
+ *         no schema; PDR_ENOMEM. @thread const @since 0.1
+ */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_response_output(pdr_value **out,
+                                                  const pdr_response *response,
+                                                  pdr_err *err);
 
 /** Why the model ended, "stop" or any other; empty if it did not say. @return
  * borrowed. @thread const @since 0.1 */

@@ -79,6 +79,8 @@ typedef struct pdr_client_request {
     const pdr_tool_info *tools;
     size_t tool_count;
     const pdr_value *options; /* an object of model options, or NULL */
+    const pdr_value *output_schema; /* a JSON Schema of an object that the
+                                       answer has to be, or NULL */
     pdr_shape shape;          /* of the contents that the answer is to have */
     pdr_cancel *cancel;       /* or NULL */
 } pdr_client_request;

@@ -9,8 +9,9 @@
 
 #include "agent.h"
 
-#define USUAL_MAX_CALLS 40
-#define ID_BYTES        16
+#define USUAL_MAX_CALLS    40
+#define USUAL_MAX_FAILURES 3
+#define ID_BYTES           16
 
 static pdr_rc text_copy(pdr_str *out, struct pdr__arena *memory, pdr_str text,
                         pdr_err *err)
@@ -119,6 +120,13 @@ pdr_rc pdr_agent_new(pdr_agent **out, const pdr_agent_parts *parts,
     agent->window_bytes = parts->window_bytes;
     agent->max_calls =
         parts->max_calls > 0 ? parts->max_calls : USUAL_MAX_CALLS;
+    agent->max_failures =
+        parts->max_failures > 0 ? parts->max_failures : USUAL_MAX_FAILURES;
+    agent->parallel_calls = parts->parallel_calls < PDR_MAX_PARALLEL_CALLS
+                                ? parts->parallel_calls
+                                : PDR_MAX_PARALLEL_CALLS;
+    agent->stores_each_call = parts->stores_each_call;
+    agent->tells_errors = parts->tells_errors;
     PDR_TRY(make_id(&agent->id, &agent->memory, parts->id, err));
     PDR_TRY(text_copy(&agent->name, &agent->memory, parts->name, err));
     PDR_TRY(text_copy(&agent->description, &agent->memory, parts->description,
@@ -128,6 +136,8 @@ pdr_rc pdr_agent_new(pdr_agent **out, const pdr_agent_parts *parts,
     PDR_TRY(make_tools(agent, parts, err));
     PDR_TRY(pdr_provider_set_new(&agent->providers, parts->providers,
                                  parts->provider_count, err));
+    if (parts->output_schema != NULL)
+        PDR_TRY(pdr__output_new(&agent->output, parts->output_schema, err));
     if (parts->options != NULL)
         agent->options = pdr_value_ref(parts->options);
     agent->client = pdr_client_ref(parts->client);
@@ -158,6 +168,7 @@ void pdr_agent_free(pdr_agent *agent)
     pdr__free(agent->infos);
     pdr_provider_set_free(agent->providers);
     pdr_value_free(agent->options);
+    pdr__output_free(agent->output);
     pdr_client_free(agent->client);
     pdr__arena_dispose(&agent->memory);
     pdr__free(agent);

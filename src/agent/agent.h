@@ -4,6 +4,8 @@
 #ifndef PDR_AGENT_AGENT_H
 #define PDR_AGENT_AGENT_H
 
+#include <pthread.h>
+
 #include <perdure/agent.h>
 #include <perdure/jsonschema.h>
 #include <perdure/sys/client.h>
@@ -52,6 +54,7 @@ struct pdr__tool {
     char *name, *description; /* owned */
     pdr_value *parameters;    /* owned; NULL: any object */
     pdr_schema *schema;       /* owned; of them */
+    bool needs_approval;
     pdr_tool_fn fn;
     void *arg;
 };
@@ -59,13 +62,6 @@ struct pdr__tool {
 PDR_MUST_CHECK pdr_rc pdr__tool_init(struct pdr__tool *out,
                                      const pdr_tool *parts, pdr_err *err);
 void pdr__tool_dispose(struct pdr__tool *tool);
-/* Run a call of a model, whatever becomes of it: the content with its result.
- * `tool` NULL: there is none of that name. Fails with NO_MEMORY, or as a tool
- * that ends the run. */
-PDR_MUST_CHECK pdr_rc pdr__tool_call(pdr_value **out, struct pdr__tool *tool,
-                                     const pdr_value *call, pdr_shape shape,
-                                     const pdr_run *run, pdr_err *err);
-
 /* --- what providers add (context.c) ----------------------------------------
  */
 
@@ -112,8 +108,10 @@ struct pdr_agent {
     size_t tool_count;
     pdr_provider_set *providers; /* owned */
     pdr_value *options;          /* owned; NULL: none */
+    struct pdr__output *output;  /* owned; NULL: any text will do */
     size_t window_messages, window_bytes;
-    unsigned max_calls;
+    unsigned max_calls, max_failures, parallel_calls;
+    bool stores_each_call, tells_errors;
 };
 
 /* The tool of a name; NULL if there is none. */
@@ -122,6 +120,41 @@ struct pdr__tool *pdr__agent_tool(const pdr_agent *agent, pdr_str name);
 const pdr_provider *pdr__history_of(const pdr_provider_set *set);
 /* What a model is told of a tool. */
 pdr_tool_info pdr__tool_info(const struct pdr__tool *tool);
+
+/* --- structured output (output.c) ------------------------------------------
+ */
+
+/* What an answer has to be. */
+struct pdr__output {
+    pdr_value *sent;    /* owned; the schema that the model gets, of an object
+                         */
+    pdr_schema *schema; /* owned; of the answer itself */
+    bool is_wrapped;    /* the answer is the member "data" of what is sent */
+};
+
+PDR_MUST_CHECK pdr_rc pdr__output_new(struct pdr__output **out,
+                                      const pdr_value *schema, pdr_err *err);
+void pdr__output_free(struct pdr__output *output);
+/* The value that this text of a model is. Fails with BAD_OUTPUT, NO_MEMORY. */
+PDR_MUST_CHECK pdr_rc pdr__output_read(pdr_value **out,
+                                       const struct pdr__output *output,
+                                       pdr_str text, pdr_err *err);
+
+/* --- cancelling (client.c) -------------------------------------------------
+ */
+
+struct pdr_cancel {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool is_set;        /* guarded by lock */
+    pdr_cancel *parent; /* borrowed; ends this one, too; NULL: none */
+    int64_t until_ms;   /* monotonic; it is set from then on; 0: never */
+};
+
+/* One that is set when `parent`, which may be NULL, is, or time is over. */
+void pdr__cancel_init(pdr_cancel *cancel, pdr_cancel *parent,
+                      uint32_t timeout_ms);
+void pdr__cancel_dispose(pdr_cancel *cancel);
 
 /* --- runs (run.c) -----------------------------------------------------
  */
@@ -134,6 +167,10 @@ struct pdr_response {
     pdr_shape shape;
     pdr_value **messages; /* owned */
     size_t count, cap;
+    size_t stored;              /* of them, from the first on */
+    pdr_approvals *approvals;   /* owned */
+    pdr_agent *agent;           /* owned; whose output it is */
+    struct pdr__output *output; /* owned; of the run; NULL: the agent's */
     pdr_value *usage; /* owned; NULL: none */
     pdr_buf finish_reason;
 };

@@ -1,7 +1,6 @@
 /*
  * client.c - what every client has: holders, checks, and a way to end a run.
  */
-#include <pthread.h>
 #include <time.h>
 
 #include "agent.h"
@@ -55,15 +54,37 @@ pdr_rc pdr_client_send(pdr_client *client, const pdr_client_request *request,
 /* --- cancelling ------------------------------------------------------------
  */
 
-struct pdr_cancel {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    bool is_set; /* guarded by lock */
-};
+static int64_t monotonic_ms(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void pdr__cancel_init(pdr_cancel *cancel, pdr_cancel *parent,
+                      uint32_t timeout_ms)
+{
+    pthread_condattr_t attributes;
+
+    *cancel = (pdr_cancel){.parent = parent};
+    if (timeout_ms > 0)
+        cancel->until_ms = monotonic_ms() + timeout_ms;
+    (void)pthread_mutex_init(&cancel->lock, NULL);
+    (void)pthread_condattr_init(&attributes);
+    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&cancel->changed, &attributes);
+    (void)pthread_condattr_destroy(&attributes);
+}
+
+void pdr__cancel_dispose(pdr_cancel *cancel)
+{
+    pthread_cond_destroy(&cancel->changed);
+    pthread_mutex_destroy(&cancel->lock);
+}
 
 pdr_rc pdr_cancel_new(pdr_cancel **out, pdr_err *err)
 {
-    pthread_condattr_t attributes;
     pdr_cancel *cancel = NULL;
 
     PDR_REQUIRE(out != NULL);
@@ -71,11 +92,7 @@ pdr_rc pdr_cancel_new(pdr_cancel **out, pdr_err *err)
     cancel = pdr__calloc(1, sizeof(*cancel));
     if (cancel == NULL)
         return pdr__nomem(err);
-    (void)pthread_mutex_init(&cancel->lock, NULL);
-    (void)pthread_condattr_init(&attributes);
-    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&cancel->changed, &attributes);
-    (void)pthread_condattr_destroy(&attributes);
+    pdr__cancel_init(cancel, NULL, 0);
     *out = cancel;
     return PDR_OK;
 }
@@ -95,44 +112,49 @@ bool pdr_cancel_is_set(const pdr_cancel *cancel)
 
     if (c == NULL)
         return false;
+    if (c->until_ms != 0 && monotonic_ms() >= c->until_ms)
+        return true;
+    if (c->parent != NULL)
+        return pdr_cancel_is_set(c->parent);
     pthread_mutex_lock(&c->lock);
     is_set = c->is_set;
     pthread_mutex_unlock(&c->lock);
     return is_set;
 }
 
+/* Wait on one that nothing stands behind. */
+static void wait_until(pdr_cancel *cancel, int64_t until_ms)
+{
+    const struct timespec until = {until_ms / 1000,
+                                   (long)(until_ms % 1000) * 1000000};
+    int code = 0;
+
+    pthread_mutex_lock(&cancel->lock);
+    while (!cancel->is_set && code == 0)
+        code = pthread_cond_timedwait(&cancel->changed, &cancel->lock, &until);
+    pthread_mutex_unlock(&cancel->lock);
+}
+
 bool pdr_cancel_wait(pdr_cancel *cancel, uint32_t timeout_ms)
 {
     const struct timespec pause = {timeout_ms / 1000,
                                    (long)(timeout_ms % 1000) * 1000000};
-    struct timespec until;
-    bool is_set = false;
-    int code = 0;
+    int64_t until = monotonic_ms() + timeout_ms;
 
     if (cancel == NULL) {
         (void)nanosleep(&pause, NULL);
         return false;
     }
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += pause.tv_sec;
-    until.tv_nsec += pause.tv_nsec;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
-    pthread_mutex_lock(&cancel->lock);
-    while (!cancel->is_set && code == 0)
-        code = pthread_cond_timedwait(&cancel->changed, &cancel->lock, &until);
-    is_set = cancel->is_set;
-    pthread_mutex_unlock(&cancel->lock);
-    return is_set;
+    if (cancel->until_ms != 0 && cancel->until_ms < until)
+        until = cancel->until_ms;
+    wait_until(cancel->parent != NULL ? cancel->parent : cancel, until);
+    return pdr_cancel_is_set(cancel);
 }
 
 void pdr_cancel_free(pdr_cancel *cancel)
 {
     if (cancel == NULL)
         return;
-    pthread_cond_destroy(&cancel->changed);
-    pthread_mutex_destroy(&cancel->lock);
+    pdr__cancel_dispose(cancel);
     pdr__free(cancel);
 }

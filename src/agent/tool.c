@@ -9,7 +9,7 @@
  *      call ─► tool? ─► arguments? ─► schema? ─► fn ─► result
  *                └────────┴─────────────┴──────────┴─► "Error: ..."
  */
-#include "agent.h"
+#include "run.h"
 
 #include <perdure/json.h>
 
@@ -50,6 +50,7 @@ pdr_rc pdr__tool_init(struct pdr__tool *out, const pdr_tool *parts,
                              parts->name);
         out->parameters = pdr_value_ref(parts->parameters);
     }
+    out->needs_approval = parts->needs_approval;
     out->fn = parts->fn;
     out->arg = parts->arg;
     out->name = pdr__strdup(parts->name);
@@ -125,28 +126,53 @@ done:
     return rc;
 }
 
-/* What the model gets to hear; owned. */
-static pdr_rc run_tool(pdr_value **out, struct pdr__tool *tool, pdr_str name,
-                       pdr_str call_id, const pdr_value *call, pdr_shape shape,
-                       const pdr_run *run, pdr_err *err)
+/* What the tool gives, or else the line that the model gets to hear. Fails as
+ * a tool that ends the run. */
+static pdr_rc call_tool(pdr_value **out, pdr_buf *line,
+                        const struct pdr__tool *tool,
+                        const pdr_tool_call *about, const struct pdr__run *w,
+                        pdr_err *err)
+{
+    pdr_err why = PDR_ERR_INIT;
+    pdr_rc rc = tool->fn(out, about, &why, tool->arg);
+
+    if (rc == PDR_ENOMEM || rc == PDR_ECANCELLED) {
+        if (err != NULL)
+            *err = why;
+        return rc;
+    }
+    if (rc == PDR_OK)
+        return *out != NULL ? PDR_OK
+                            : pdr_buf_append(
+                                  line, PDR_LIT("Success: Function completed."),
+                                  err);
+    if (!w->agent->tells_errors || why.message[0] == '\0')
+        return pdr_buf_append(line, PDR_LIT("Error: Function failed."), err);
+    return pdr_buf_printf(line, err, "Error: Function failed. Exception: %s",
+                          why.message);
+}
+
+/* What the model gets to hear of a call. */
+static pdr_rc run_tool(struct pdr__job *job, pdr_value **out, pdr_str name,
+                       pdr_str call_id, struct pdr__run *w, pdr_err *err)
 {
     pdr_buf line = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
     pdr_buf what = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
     pdr_tool_call about = {.name = name,
                            .call_id = call_id,
-                           .session = run->session,
-                           .cancel = run->cancel};
+                           .session = w->session,
+                           .cancel = w->cancel};
     pdr_value *arguments = NULL;
-    pdr_err why = PDR_ERR_INIT;
     pdr_rc rc = PDR_OK;
 
     *out = NULL;
-    if (tool == NULL) {
+    if (job->tool == NULL) {
         PDR_TRY(pdr_buf_printf(&line, err,
                                "Error: Requested function \"%.*s\" not found.",
                                (int)name.len, name.ptr));
     } else {
-        PDR_TRY(read_arguments(&arguments, &what, tool, call, shape, err));
+        PDR_TRY(read_arguments(&arguments, &what, job->tool, job->call,
+                               w->shape, err));
         if (arguments == NULL)
             PDR_TRY(pdr_buf_printf(&line, err,
                                    "Error: Argument parsing failed. %.*s",
@@ -154,19 +180,9 @@ static pdr_rc run_tool(pdr_value **out, struct pdr__tool *tool, pdr_str name,
     }
     if (arguments != NULL) {
         about.arguments = arguments;
-        rc = tool->fn(out, &about, &why, tool->arg);
-        if (rc == PDR_ENOMEM || rc == PDR_ECANCELLED) {
-            if (err != NULL)
-                *err = why;
-            goto done;
-        }
-        PDR_TRY(pdr_buf_append(&line,
-                               rc != PDR_OK ? PDR_LIT("Error: Function failed.")
-                               : *out == NULL
-                                   ? PDR_LIT("Success: Function completed.")
-                                   : PDR_LIT(""),
-                               err));
+        PDR_TRY(call_tool(out, &line, job->tool, &about, w, err));
     }
+    job->failed = line.len >= 6 && memcmp(line.ptr, "Error:", 6) == 0;
     if (line.len > 0) {
         pdr_value_free(*out);
         *out = NULL;
@@ -183,12 +199,12 @@ done:
     return rc;
 }
 
-pdr_rc pdr__tool_call(pdr_value **out, struct pdr__tool *tool,
-                      const pdr_value *call, pdr_shape shape,
-                      const pdr_run *run, pdr_err *err)
+pdr_rc pdr__tool_call(struct pdr__job *job, struct pdr__run *w, pdr_err *err)
 {
-    const pdr_value *id = pdr_content_get(call, shape, PDR_FIELD_CALL_ID);
-    const pdr_value *name = pdr_content_get(call, shape, PDR_FIELD_NAME);
+    const pdr_value *id =
+        pdr_content_get(job->call, w->shape, PDR_FIELD_CALL_ID);
+    const pdr_value *name =
+        pdr_content_get(job->call, w->shape, PDR_FIELD_NAME);
     pdr_buf id_room = PDR_BUF_INIT(SIZE_MAX),
             name_room = PDR_BUF_INIT(SIZE_MAX);
     pdr_str id_text = PDR_LIT(""), name_text = PDR_LIT("");
@@ -199,8 +215,9 @@ pdr_rc pdr__tool_call(pdr_value **out, struct pdr__tool *tool,
         PDR_TRY(pdr__value_sound_text(&id_text, id, &id_room, err));
     if (name != NULL)
         PDR_TRY(pdr__value_sound_text(&name_text, name, &name_room, err));
-    PDR_TRY(run_tool(&result, tool, name_text, id_text, call, shape, run, err));
-    PDR_TRY(pdr_content_new_result(out, shape, id_text, result, err));
+    PDR_TRY(run_tool(job, &result, name_text, id_text, w, err));
+    PDR_TRY(
+        pdr_content_new_result(&job->result, w->shape, id_text, result, err));
 done:
     pdr_value_free(result);
     pdr_buf_dispose(&name_room);

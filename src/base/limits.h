@@ -292,6 +292,9 @@
 #define PDR_MAX_ANSWER_BYTES ((size_t)64 * 1024 * 1024)
 #define PDR_MAX_ANSWER_CALLS 1024u
 
+/* Tools of one run at work at once, at most: each has a thread. */
+#define PDR_MAX_PARALLEL_CALLS 64u
+
 /* Backends that can be registered. */
 #define PDR_MAX_BACKENDS 8u
 

@@ -224,7 +224,10 @@
     X(BAD_TOOL,           INVALID,     "bad_tool")                             \
     X(TOOL_CLASH,         INVALID,     "tool_clash")                           \
     X(TOOL_FAILED,        IO,          "tool_failed")                          \
-    X(TOOL_TIMEOUT,       TIMEOUT,     "tool_timeout")
+    X(TOOL_TIMEOUT,       TIMEOUT,     "tool_timeout")                         \
+    X(RUN_TIMEOUT,        TIMEOUT,     "run_timeout")                          \
+    X(APPROVAL_RECORD,    INVALID,     "approval_record")                      \
+    X(BAD_OUTPUT,         MODEL,       "bad_output")
 /* clang-format on */
 
 enum pdr__reason {

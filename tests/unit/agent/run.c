@@ -292,12 +292,15 @@ TEST(agent_run, that_fails_leaves_the_history_as_it_was)
         stage_begin(&s, cases[i].script, 0);
         s.fails_with = cases[i].tool;
         ASSERT_RC(cases[i].rc, say(&s, session, NULL, "go", &response, &err));
-        ASSERT(response == NULL);
+        if (response != NULL) /* what it made is not stored */
+            ASSERT_SIZE(0, pdr_response_stored(response));
+        pdr_response_free(response);
         if (cases[i].rc == PDR_EMODEL)
             ASSERT_STR("model_failed", err.reason);
         expect_history("", session);
         /* It is free again, and a run without input fails alike. */
         ASSERT_RC(cases[i].rc, say(&s, session, NULL, "", &response, &err));
+        pdr_response_free(response);
         pdr_session_free(session);
         stage_end(&s);
     }
@@ -454,6 +457,8 @@ TEST(agent_run, whose_commit_fails_leaves_nothing_for_the_next_one)
         stored = open_stored(store, ids[i]);
         fault_store_set(&(struct fault_plan){.call = FAULT_COMMIT, .nth = 1});
         ASSERT_RC(PDR_EIO, say(&s, NULL, stored, "one", &response, &err));
+        expect_text("You said: one", response);
+        pdr_response_free(response);
         ASSERT_RC(PDR_OK, say(&s, NULL, stored, "two", &response, &err));
         pdr_response_free(response);
         ASSERT_INT(2, pdr_stored_head(stored)->next_seq - 1);
@@ -757,7 +762,9 @@ TEST_OOM(agent, cleans_up_after_any_failed_allocation)
     test_pause_failures(false);
     rc = say(&s, session, NULL, "go", &response, &err);
     ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
-    ASSERT((response != NULL) == (rc == PDR_OK));
+    if (response != NULL)
+        ASSERT((pdr_response_stored(response) > 0) == (rc == PDR_OK));
+    ASSERT(response != NULL || rc != PDR_OK);
     test_pause_failures(true);
     expect_history(rc == PDR_OK ? "user:go | assistant:call echo | "
                                   "tool:= {\"n\":7} | assistant:It is {\"n\":7}"
