@@ -15,6 +15,7 @@
 #include <perdure/doc.h>
 
 #include "run.h"
+#include "session.h"
 #include "stored.h"
 
 /* --- the story -------------------------------------------------------------
@@ -163,6 +164,19 @@ static pdr_rc store_messages(struct pdr__run *w, size_t end)
                                    count, w->err);
 }
 
+/* A session that runs here has its history here; it need not say so. */
+static pdr_rc drop_sentinel(struct pdr__run *w)
+{
+    const char *member = NULL;
+    pdr_rc rc = PDR_OK;
+
+    PDR_TRY(pdr__session_drop_sentinel(&member, w->session, w->err));
+    if (member != NULL && w->run->stored != NULL)
+        PDR_TRY(pdr__stored_clear_member(w->run->stored, member, w->err));
+done:
+    return rc;
+}
+
 pdr_rc pdr__story_store(struct pdr__run *w, size_t end)
 {
     const pdr_commit_options now = {.now_ms = w->run->now_ms};
@@ -173,6 +187,7 @@ pdr_rc pdr__story_store(struct pdr__run *w, size_t end)
 
     if (w->session == NULL)
         return PDR_OK;
+    PDR_TRY(drop_sentinel(w));
     PDR_TRY(pdr__record_save(w));
     PDR_TRY(store_messages(w, end));
     PDR_TRY(pdr__injected_drop(w));

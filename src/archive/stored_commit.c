@@ -156,6 +156,40 @@ pdr_rc pdr_stored_set_property(pdr_stored *s, pdr_str key,
     return pdr__changes_property(&s->changes, key, value, err);
 }
 
+pdr_rc pdr__stored_clear_member(pdr_stored *s, const char *member, pdr_err *err)
+{
+    const pdr_str frame =
+        s->view->page != NULL ? s->view->page->frame : (pdr_str){NULL, 0};
+    const char *name = NULL, *open = NULL, *close = NULL;
+    const char *end = frame.ptr + frame.len;
+    pdr_buf text = PDR_BUF_INIT(PDR_MAX_ROW_BYTES);
+    pdr_rc rc = PDR_OK;
+
+    /* The text of the document is a string there, its quotes are \". */
+    PDR_TRY(pdr_buf_printf(&text, err, "\\\"%s\\\"", member));
+    name = frame.len > 0 ? memmem(frame.ptr, frame.len, text.ptr, text.len)
+                         : NULL;
+    if (name != NULL)
+        name += text.len;
+    open = name != NULL ? memmem(name, (size_t)(end - name), "\\\"", 2) : NULL;
+    close = open != NULL
+                ? memmem(open + 2, (size_t)(end - open - 2), "\\\"", 2)
+                : NULL;
+    if (close == NULL)
+        goto done;
+    pdr_buf_clear(&text);
+    PDR_TRY(pdr_buf_append(
+        &text, pdr_str_n(frame.ptr, (size_t)(open - frame.ptr)), err));
+    PDR_TRY(pdr_buf_append(&text, PDR_LIT("null"), err));
+    PDR_TRY(pdr_buf_append(
+        &text, pdr_str_n(close + 2, (size_t)(end - close - 2)), err));
+    s->changes.frame = pdr_buf_str(&text);
+    PDR_TRY(pdr__stored_keep(&s->changes.frame, &s->changes.memory, err));
+done:
+    pdr_buf_dispose(&text);
+    return rc;
+}
+
 /* --- committing -----------------------------------------------------------
  */
 
@@ -341,7 +375,8 @@ pdr_rc pdr_stored_commit(pdr_stored *s, const pdr_commit_options *options,
                       .set_state = s->changes.sets_state,
                       .state = s->changes.state,
                       .expiry = s->changes.expiry,
-                      .expiry_ms = s->changes.expiry_ms};
+                      .expiry_ms = s->changes.expiry_ms,
+                      .frame = s->changes.frame};
     if (head->revision == 0) {
         edit.agent = head->agent;
         edit.kind = head->kind;
@@ -354,7 +389,7 @@ pdr_rc pdr_stored_commit(pdr_stored *s, const pdr_commit_options *options,
     PDR_TRY(edit_add_properties(&edit, &e, err));
     if (head->revision > 0 && edit.slot_count == 0 && edit.entry_count == 0 &&
         edit.property_count == 0 && !edit.set_state &&
-        edit.expiry == PDR_EXPIRY_KEEP)
+        edit.expiry == PDR_EXPIRY_KEEP && edit.frame.len == 0)
         goto done;
     rc = pdr_store_commit(&done, s->store, &edit, 1, options, &why);
     if (pdr__err_is(&why, PDR_R_SESSION_EXISTS))

@@ -83,5 +83,10 @@ PDR_MUST_CHECK pdr_rc pdr__bag_own(pdr_bag *bag, pdr_str key, const char *owner,
  * process, never written. */
 bool pdr__session_begin_run(pdr_session *session);
 void pdr__session_end_run(pdr_session *session);
+/* A text in place of an id that says "the history is here" becomes null, since
+ * the session runs here. `*dropped`: its member; NULL if there was none. */
+PDR_MUST_CHECK pdr_rc pdr__session_drop_sentinel(const char **dropped,
+                                                 pdr_session *session,
+                                                 pdr_err *err);
 
 #endif

@@ -427,3 +427,28 @@ pdr_rc pdr_session_set_service_id(pdr_session *session, const pdr_value *id,
     pdr__bag_unlock(session->bag);
     return rc;
 }
+
+pdr_rc pdr__session_drop_sentinel(const char **dropped, pdr_session *session,
+                                  pdr_err *err)
+{
+    const char *member = service_member(session);
+    pdr_value *null = pdr_value_new_null(), *root = NULL;
+    pdr_rc rc = PDR_OK;
+
+    *dropped = NULL;
+    pdr__bag_lock(session->bag);
+    if (member != NULL && is_sentinel(pdr_value_get_c(session->root, member))) {
+        root = pdr_value_ref(session->root);
+        rc = pdr_value_set(&root, pdr_str_c(member), null, err);
+        if (rc == PDR_OK) {
+            pdr_value_free(session->root);
+            session->root = root;
+            root = NULL;
+            *dropped = member;
+        }
+    }
+    pdr__bag_unlock(session->bag);
+    pdr_value_free(root);
+    pdr_value_free(null);
+    return rc;
+}
