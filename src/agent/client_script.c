@@ -275,9 +275,11 @@ static pdr_rc fill_text(pdr_buf *out, const pdr_value *value,
 
     PDR_TRY(pdr__value_sound_text(&text, value, &scratch, err));
     for (size_t at = 0, next = 0; at < text.len; at = next) {
-        pdr_str piece = pdr_str_n(text.ptr + at, 1);
+        const char *brace = memchr(text.ptr + at + 1, '{', text.len - at - 1);
+        pdr_str piece = {NULL, 0};
 
-        next = at + 1;
+        next = brace != NULL ? (size_t)(brace - text.ptr) : text.len;
+        piece = pdr_str_n(text.ptr + at, next - at);
         for (size_t i = 0; i < PDR_COUNT(marks); i++) {
             size_t len = marks[i].mark.len;
 

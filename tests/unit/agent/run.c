@@ -720,6 +720,33 @@ TEST(agent_new, refuses_tools_that_no_model_could_call)
     pdr_client_free(client);
 }
 
+TEST(client_script, fills_in_its_marks_and_leaves_other_braces)
+{
+    static const struct {
+        const char *text, *said;
+    } cases[] = {
+        {"{user}{user}", "hihi"},
+        {"{{user}}", "{hi}"},
+        {"{use} {user {", "{use} {user {"},
+        {"a{result}b", "ab"},
+        {"", ""},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char script[128];
+        pdr_response *response = NULL;
+        struct stage s;
+
+        snprintf(script, sizeof(script), "{\"replies\":[{\"text\":\"%s\"}]}",
+                 cases[i].text);
+        stage_begin(&s, script, 0);
+        ASSERT_RC(PDR_OK, say(&s, NULL, NULL, "hi", &response, NULL));
+        expect_text(cases[i].said, response);
+        pdr_response_free(response);
+        stage_end(&s);
+    }
+}
+
 TEST(client_script, refuses_what_it_does_not_understand)
 {
     static const struct {
