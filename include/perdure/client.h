@@ -14,6 +14,7 @@
 #define PERDURE_CLIENT_H
 
 #include <perdure/content.h>
+#include <perdure/log.h>
 
 PDR_BEGIN_DECLS
 
@@ -81,6 +82,7 @@ typedef struct pdr_client_request {
     const pdr_value *options; /* an object of model options, or NULL */
     pdr_shape shape;          /* of the contents that the answer is to have */
     pdr_cancel *cancel;       /* or NULL */
+    const pdr_log *log;       /* for pdr_log_emit(); NULL: nobody listens */
 } pdr_client_request;
 
 /* --- answers -------------------------------------------------------------- */

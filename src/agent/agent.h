@@ -114,7 +114,17 @@ struct pdr_agent {
     pdr_value *options;          /* owned; NULL: none */
     size_t window_messages, window_bytes;
     unsigned max_calls;
+    pdr_log log;
+    /* An agent around another one (wrap.c) has these, and the texts of the one
+     * inside, which it keeps alive; of the rest it has nothing. */
+    pdr_agent *inner; /* owned; NULL: it is none */
+    pdr_agent_layer layer;
 };
+
+/* Can an agent work on the session? Fails with SESSION_KIND, or NO_MEMORY.
+ * `has_store`: one of kind durable is fine, because its history is there. */
+PDR_MUST_CHECK pdr_rc pdr__agent_accepts(pdr_session *session, bool has_store,
+                                         pdr_err *err);
 
 /* The tool of a name; NULL if there is none. */
 struct pdr__tool *pdr__agent_tool(const pdr_agent *agent, pdr_str name);

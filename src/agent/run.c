@@ -343,7 +343,8 @@ static pdr_rc model_ask(struct work *w, bool with_tools)
         .tool_count = with_tools ? w->info_count : 0,
         .options = w->options,
         .shape = w->shape,
-        .cancel = w->run->cancel};
+        .cancel = w->run->cancel,
+        .log = &agent->log};
     struct pdr__fold fold;
     pdr_value *message = NULL;
     pdr_rc rc = PDR_OK;
@@ -524,37 +525,6 @@ done:
     return rc;
 }
 
-/* Can this agent work on the session? */
-static pdr_rc session_check(struct work *w)
-{
-    pdr_session_kind kind = PDR_SESSION_KIND_UNSTATED;
-    pdr_session_shape shape = PDR_SESSION_NATIVE;
-    pdr_value *service = NULL;
-    pdr_rc rc = PDR_OK;
-
-    if (w->session == NULL)
-        return PDR_OK;
-    kind = pdr_session_get_kind(w->session);
-    shape = pdr_session_get_shape(w->session);
-    if ((kind != PDR_SESSION_KIND_UNSTATED && kind != PDR_SESSION_KIND_CLIENT &&
-         kind != PDR_SESSION_KIND_PYTHON &&
-         (kind != PDR_SESSION_KIND_DURABLE || w->run->stored == NULL)) ||
-        shape == PDR_SESSION_DOTNET_THREAD ||
-        shape == PDR_SESSION_PYTHON_THREAD)
-        return PDR_FAIL(w->err, SESSION_KIND,
-                        "this agent cannot use a session of kind %s, shape %s",
-                        pdr_session_kind_name(kind),
-                        pdr_session_shape_name(shape));
-    PDR_TRY(pdr_session_service_id(&service, w->session, w->err));
-    if (service != NULL)
-        rc = PDR_FAIL(w->err, SESSION_KIND, "%s",
-                      "the history of this session is kept by a service, which "
-                      "this agent cannot ask");
-done:
-    pdr_value_free(service);
-    return rc;
-}
-
 static pdr_rc run_work(struct work *w)
 {
     pdr_err why = PDR_ERR_INIT;
@@ -603,12 +573,15 @@ pdr_rc pdr_agent_run(pdr_response **out, pdr_agent *agent, const pdr_run *run,
     PDR_REQUIRE(out != NULL && agent != NULL && run != NULL &&
                 (run->session == NULL || run->stored == NULL));
     *out = NULL;
+    if (agent->inner != NULL)
+        return agent->layer.run(out, agent->inner, run, err, agent->layer.arg);
     w.session =
         run->stored != NULL ? pdr_stored_session(run->stored) : run->session;
     w.shape = run->stored != NULL ? pdr_stored_shape(run->stored)
               : w.session != NULL ? pdr_session_message_shape(w.session)
                                   : PDR_SHAPE_DOTNET;
-    rc = session_check(&w);
+    if (w.session != NULL)
+        rc = pdr__agent_accepts(w.session, run->stored != NULL, w.err);
     if (rc != PDR_OK)
         return rc;
     w.response = pdr__calloc(1, sizeof(*w.response));
