@@ -306,6 +306,28 @@ PDR_API const pdr_value *pdr_response_usage(const pdr_response *response);
  * borrowed. @thread const @since 0.1 */
 PDR_API pdr_str pdr_response_finish_reason(const pdr_response *response);
 
+/** The id that the model's server gave it, the agent that gave it, the model
+ * that was at work. @return borrowed; empty if nobody said. @thread const
+ * @since 0.1 */
+PDR_API pdr_str pdr_response_id(const pdr_response *response);
+PDR_API pdr_str pdr_response_agent_id(const pdr_response *response);
+PDR_API pdr_str pdr_response_model(const pdr_response *response);
+
+/** When it was made, in ticks; 0 if nobody said. @thread const @since 0.1 */
+PDR_API int64_t pdr_response_created_at(const pdr_response *response);
+
+/** What else was said of it: an object. @return borrowed; NULL if there is
+ * nothing. @thread const @since 0.1 */
+PDR_API const pdr_value *pdr_response_properties(const pdr_response *response);
+
+/** The response as the JSON of an edition, its messages too.
+ * @param[out] out  owned; NULL on failure.
+ * @param shape     DOTNET or PYTHON.
+ * @return as pdr_message_convert(). @thread const @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_response_value(pdr_value **out,
+                                                 const pdr_response *response,
+                                                 pdr_shape shape, pdr_err *err);
+
 PDR_END_DECLS
 
 #endif

@@ -92,6 +92,7 @@ typedef struct pdr_client_request {
 typedef struct pdr_update {
     pdr_str role, author;
     pdr_str message_id, response_id, model;
+    pdr_str agent_id;   /* of the agent that runs; clients do not say it */
     int64_t created_at; /* ticks, see datetime.h */
     const pdr_value *const *contents;
     size_t content_count;

@@ -10,9 +10,18 @@
 
 #include "doc.h"
 
-/* --- folding (fold.c) ------------------------------------------------------
+/* --- folding (fold.c, join.c) ----------------------------------------------
  * Pieces of an answer become messages (docs/formats/responses.md).
  */
+
+/* A call whose arguments are not whole yet. */
+struct pdr__open_call {
+    size_t at;         /* of its first fragment, among the contents */
+    pdr_buf arguments; /* so far */
+    size_t depth;      /* brackets that are open in them */
+    bool in_string, is_escaped;
+    bool is_joined; /* of more than one fragment */
+};
 
 struct pdr__folded {
     pdr_buf role, author, id;
@@ -20,27 +29,42 @@ struct pdr__folded {
     pdr_value *properties; /* owned; NULL: none */
     pdr_value **contents;  /* owned */
     size_t count, cap;
+    struct pdr__open_call *open; /* owned */
+    size_t open_count, open_cap;
 };
 
 struct pdr__fold {
     pdr_shape shape; /* of contents and messages */
     struct pdr__folded *messages;
     size_t count, cap;
-    pdr_value *properties; /* owned; of the response, NULL: none */
+    /* What is said of the response. */
+    pdr_buf finish_reason, response_id, agent_id, model;
+    int64_t created_at;    /* ticks; 0: none */
+    pdr_value *properties; /* owned; NULL: none */
     pdr_value *usage;      /* owned; NULL: none */
-    pdr_buf finish_reason;
 };
 
 void pdr__fold_init(struct pdr__fold *fold, pdr_shape shape);
 void pdr__fold_dispose(struct pdr__fold *fold);
-/* One more piece. Fails with NO_MEMORY. */
+/* One more piece. Takes time for the piece, not for what is there. Fails with
+ * NO_MEMORY. */
 PDR_MUST_CHECK pdr_rc pdr__fold_add(struct pdr__fold *fold,
                                     const pdr_update *update, pdr_err *err);
 /* Message `i` as a value, contents joined where they belong together; owned.
  * `author` is for one that names none. */
-PDR_MUST_CHECK pdr_rc pdr__fold_message(pdr_value **out,
-                                        const struct pdr__fold *fold, size_t i,
-                                        pdr_str author, pdr_err *err);
+PDR_MUST_CHECK pdr_rc pdr__fold_message(pdr_value **out, struct pdr__fold *fold,
+                                        size_t i, pdr_str author, pdr_err *err);
+/* Set a text, unless the new one is empty. */
+PDR_MUST_CHECK pdr_rc pdr__text_set(pdr_buf *to, pdr_str text, pdr_err *err);
+/* Set the members of `more` in `*io`; either may be NULL. */
+PDR_MUST_CHECK pdr_rc pdr__properties_add(pdr_value **io, const pdr_value *more,
+                                          pdr_err *err);
+/* Contents of one message as an array, those that belong together as one each;
+ * owned. */
+PDR_MUST_CHECK pdr_rc pdr__contents_join(pdr_value **out,
+                                         const pdr_value *const *contents,
+                                         size_t count, pdr_shape shape,
+                                         pdr_err *err);
 /* Add the counts of `more` to `*io`; either may be NULL. */
 PDR_MUST_CHECK pdr_rc pdr__usage_add(pdr_value **io, const pdr_value *more,
                                      pdr_err *err);
@@ -140,13 +164,29 @@ pdr_tool_info pdr__tool_info(const struct pdr__tool *tool);
  * the model's server has answered itself. */
 bool pdr__call_is_ours(const pdr_value *content, pdr_shape shape);
 
+/* --- responses (response.c) ------------------------------------------------
+ */
+
 struct pdr_response {
     pdr_shape shape;
     pdr_value **messages; /* owned */
     size_t count, cap;
     pdr_value *usage; /* owned; NULL: none */
-    pdr_buf finish_reason;
+    pdr_buf finish_reason, id, agent_id, model;
+    int64_t created_at;    /* ticks; 0: none */
+    pdr_value *properties; /* owned; NULL: none */
 };
+
+/* One without messages. Fails with NO_MEMORY. */
+PDR_MUST_CHECK pdr_rc pdr__response_new(pdr_response **out, pdr_shape shape,
+                                        pdr_str agent_id, pdr_err *err);
+/* Release what this file knows of; not the messages and the usage. */
+void pdr__response_dispose(pdr_response *response);
+/* What an answer says of itself, its usage too; not its messages. Fails with
+ * NO_MEMORY. */
+PDR_MUST_CHECK pdr_rc pdr__response_add(pdr_response *response,
+                                        const struct pdr__fold *fold,
+                                        pdr_err *err);
 
 /* --- Chat Completions (openai_request.c, openai_answer.c) ------------------
  */

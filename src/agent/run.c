@@ -308,11 +308,14 @@ done:
 static pdr_rc on_update(const pdr_update *update, pdr_err *err, void *arg)
 {
     struct work *w = arg;
-    pdr_rc rc = pdr__fold_add(w->fold, update, err);
+    pdr_update ours = *update;
+    pdr_rc rc = PDR_OK;
 
+    ours.agent_id = w->agent->id;
+    rc = pdr__fold_add(w->fold, &ours, err);
     if (rc != PDR_OK || w->run->fn == NULL)
         return rc;
-    return w->run->fn(update, err, w->run->arg);
+    return w->run->fn(&ours, err, w->run->arg);
 }
 
 /* A message that the run made goes to the model next time, and into the
@@ -356,10 +359,7 @@ static pdr_rc model_ask(struct work *w, bool with_tools)
         PDR_TRY(pdr__fold_message(&message, &fold, i, agent->name, w->err));
         PDR_TRY(answer_take(w, message));
     }
-    PDR_TRY(pdr__usage_add(&w->response->usage, fold.usage, w->err));
-    pdr_buf_clear(&w->response->finish_reason);
-    PDR_TRY(pdr_buf_append(&w->response->finish_reason,
-                           pdr_buf_str(&fold.finish_reason), w->err));
+    PDR_TRY(pdr__response_add(w->response, &fold, w->err));
 done:
     w->fold = NULL;
     pdr__fold_dispose(&fold);
@@ -561,7 +561,6 @@ done:
 pdr_rc pdr_agent_run(pdr_response **out, pdr_agent *agent, const pdr_run *run,
                      pdr_err *err)
 {
-    const pdr_buf none = PDR_BUF_INIT(SIZE_MAX);
     pdr_err own_err = PDR_ERR_INIT; /* providers are told what went wrong */
     struct work w = {.agent = agent,
                      .run = run,
@@ -581,14 +580,8 @@ pdr_rc pdr_agent_run(pdr_response **out, pdr_agent *agent, const pdr_run *run,
               : w.session != NULL ? pdr_session_message_shape(w.session)
                                   : PDR_SHAPE_DOTNET;
     if (w.session != NULL)
-        rc = pdr__agent_accepts(w.session, run->stored != NULL, w.err);
-    if (rc != PDR_OK)
-        return rc;
-    w.response = pdr__calloc(1, sizeof(*w.response));
-    if (w.response == NULL)
-        return pdr__nomem(err);
-    w.response->shape = w.shape;
-    w.response->finish_reason = none;
+        PDR_TRY(pdr__agent_accepts(w.session, run->stored != NULL, w.err));
+    PDR_TRY(pdr__response_new(&w.response, w.shape, agent->id, w.err));
     PDR_TRY(providers_choose(&w));
     PDR_TRY(pdr__context_init(&w.context, agent, w.shape, w.err));
     busy = w.session != NULL && !pdr__session_begin_run(w.session);
@@ -629,7 +622,7 @@ void pdr_response_free(pdr_response *response)
         pdr_value_free(response->messages[i]);
     pdr__free(response->messages);
     pdr_value_free(response->usage);
-    pdr_buf_dispose(&response->finish_reason);
+    pdr__response_dispose(response);
     pdr__free(response);
 }
 

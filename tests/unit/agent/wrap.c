@@ -121,6 +121,7 @@ static void expect_answer(const char *expected, pdr_agent *agent,
         fail_msg("%s", err.message);
     ASSERT_RC(PDR_OK, pdr_response_text(&said, response, &err));
     ASSERT_TEXT(expected, pdr_buf_str(&said));
+    ASSERT_TEXT("a-1", pdr_response_agent_id(response));
     pdr_buf_dispose(&said);
     pdr_response_free(response);
 }
