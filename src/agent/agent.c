@@ -222,13 +222,15 @@ void *pdr_agent_get_service(const pdr_agent *agent, const char *kind,
 /* --- sessions --------------------------------------------------------------
  */
 
-pdr_rc pdr__agent_accepts(pdr_session *session, bool has_store, pdr_err *err)
+pdr_rc pdr__agent_accepts(const pdr_agent *agent, pdr_session *session,
+                          bool has_store, pdr_err *err)
 {
     pdr_session_kind kind = pdr_session_get_kind(session);
     pdr_session_shape shape = pdr_session_get_shape(session);
     pdr_value *service = NULL;
     pdr_rc rc = PDR_OK;
 
+    (void)agent; /* so far all agents can use the same */
     if ((kind != PDR_SESSION_KIND_UNSTATED && kind != PDR_SESSION_KIND_CLIENT &&
          kind != PDR_SESSION_KIND_PYTHON &&
          (kind != PDR_SESSION_KIND_DURABLE || !has_store)) ||
@@ -262,7 +264,7 @@ pdr_rc pdr_agent_create_session(pdr_session **out, const pdr_agent *agent,
         own.shape != PDR_SESSION_PYTHON)
         own.kind = PDR_SESSION_KIND_CLIENT;
     PDR_TRY(pdr_session_new(out, &own, err));
-    rc = pdr__agent_accepts(*out, true, err);
+    rc = pdr__agent_accepts(agent, *out, true, err);
     if (rc != PDR_OK) {
         pdr_session_free(*out);
         *out = NULL;
@@ -306,7 +308,7 @@ pdr_rc pdr_agent_serialize(pdr_value **out, const pdr_agent *agent,
     PDR_REQUIRE(out != NULL && agent != NULL && wrapper != NULL &&
                 wrapper->session != NULL);
     *out = NULL;
-    PDR_TRY(pdr__agent_accepts(wrapper->session, true, err));
+    PDR_TRY(pdr__agent_accepts(agent, wrapper->session, true, err));
     if (types != NULL)
         PDR_TRY(types_check(wrapper, types, err));
     if (wrapper->properties == NULL && wrapper->frame == NULL)
@@ -325,7 +327,7 @@ pdr_rc pdr_agent_deserialize(pdr_session_wrapper *out, const pdr_agent *agent,
 
     PDR_REQUIRE(out != NULL && agent != NULL && value != NULL);
     PDR_TRY(pdr_session_wrapper_from_value(out, value, NULL, err, NULL, NULL));
-    PDR_TRY(pdr__agent_accepts(out->session, true, err));
+    PDR_TRY(pdr__agent_accepts(agent, out->session, true, err));
     if (types != NULL)
         PDR_TRY(types_check(out, types, err));
 done:

@@ -145,9 +145,10 @@ struct pdr_agent {
     pdr_agent_layer layer;
 };
 
-/* Can an agent work on the session? Fails with SESSION_KIND, or NO_MEMORY.
+/* Can this agent work on the session? Fails with SESSION_KIND, or NO_MEMORY.
  * `has_store`: one of kind durable is fine, because its history is there. */
-PDR_MUST_CHECK pdr_rc pdr__agent_accepts(pdr_session *session, bool has_store,
+PDR_MUST_CHECK pdr_rc pdr__agent_accepts(const pdr_agent *agent,
+                                         pdr_session *session, bool has_store,
                                          pdr_err *err);
 
 /* The tool of a name; NULL if there is none. */
@@ -187,6 +188,27 @@ void pdr__response_dispose(pdr_response *response);
 PDR_MUST_CHECK pdr_rc pdr__response_add(pdr_response *response,
                                         const struct pdr__fold *fold,
                                         pdr_err *err);
+
+/* --- events (events.c) -----------------------------------------------------
+ * One line each, where it happens. `since_ms` is pdr__event_time() at the
+ * beginning; sessions and errors may be NULL.
+ */
+
+int64_t pdr__event_time(const pdr_log *log);
+void pdr__event_run_started(const pdr_agent *agent, const pdr_session *session);
+void pdr__event_run_ended(const pdr_agent *agent, const pdr_session *session,
+                          int64_t since_ms, pdr_rc rc, const pdr_err *err);
+void pdr__event_model_asked(const pdr_client_request *request);
+/* `usage` is that of the answer, or NULL. */
+void pdr__event_model_answered(const pdr_log *log, int64_t since_ms,
+                               const pdr_value *usage, pdr_rc rc,
+                               const pdr_err *err);
+/* For clients, before they wait: why, and how long. */
+void pdr__event_request_retried(const pdr_log *log, int64_t wait_ms,
+                                const pdr_err *err);
+/* `tool` NULL: the model called one that there is not. */
+void pdr__event_tool_called(const pdr_log *log, int64_t since_ms,
+                            const struct pdr__tool *tool, bool failed);
 
 /* --- Chat Completions (openai_request.c, openai_answer.c) ------------------
  */

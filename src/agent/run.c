@@ -349,12 +349,16 @@ static pdr_rc model_ask(struct work *w, bool with_tools)
         .cancel = w->run->cancel,
         .log = &agent->log};
     struct pdr__fold fold;
+    int64_t since = pdr__event_time(&agent->log);
     pdr_value *message = NULL;
     pdr_rc rc = PDR_OK;
 
     pdr__fold_init(&fold, w->shape);
     w->fold = &fold;
-    PDR_TRY(pdr_client_send(agent->client, &request, w->err, on_update, w));
+    pdr__event_model_asked(&request);
+    rc = pdr_client_send(agent->client, &request, w->err, on_update, w);
+    pdr__event_model_answered(&agent->log, since, fold.usage, rc, w->err);
+    PDR_TRY(rc);
     for (size_t i = 0; i < fold.count; i++) {
         PDR_TRY(pdr__fold_message(&message, &fold, i, agent->name, w->err));
         PDR_TRY(answer_take(w, message));
@@ -407,6 +411,8 @@ static pdr_rc tools_run(bool *called, struct work *w, size_t first)
         pdr_iter_init(&it, pdr_message_contents(r->messages[i], w->shape));
         while (pdr_iter_next(&it)) {
             const pdr_value *name = NULL;
+            struct pdr__tool *tool = NULL;
+            int64_t since = pdr__event_time(&w->agent->log);
             pdr_str text = PDR_LIT("");
 
             if (!pdr__call_is_ours(it.value, w->shape))
@@ -417,8 +423,10 @@ static pdr_rc tools_run(bool *called, struct work *w, size_t first)
             name = pdr_content_get(it.value, w->shape, PDR_FIELD_NAME);
             if (name != NULL)
                 PDR_TRY(pdr__value_sound_text(&text, name, &name_room, w->err));
-            PDR_TRY(pdr__tool_call(&one, pdr__context_tool(&w->context, text),
-                                   it.value, w->shape, &run, w->err));
+            tool = pdr__context_tool(&w->context, text);
+            rc = pdr__tool_call(&one, tool, it.value, w->shape, &run, w->err);
+            pdr__event_tool_called(&w->agent->log, since, tool, rc != PDR_OK);
+            PDR_TRY(rc);
             PDR_TRY(pdr_value_append(&results, one, w->err));
             pdr_value_free(one);
             one = NULL;
@@ -566,6 +574,7 @@ pdr_rc pdr_agent_run(pdr_response **out, pdr_agent *agent, const pdr_run *run,
                      .run = run,
                      .err = err != NULL ? err : &own_err,
                      .memory = PDR_ARENA_INIT(SIZE_MAX)};
+    int64_t since = 0;
     bool busy = false;
     pdr_rc rc = PDR_OK;
 
@@ -574,13 +583,16 @@ pdr_rc pdr_agent_run(pdr_response **out, pdr_agent *agent, const pdr_run *run,
     *out = NULL;
     if (agent->inner != NULL)
         return agent->layer.run(out, agent->inner, run, err, agent->layer.arg);
+    since = pdr__event_time(&agent->log);
     w.session =
         run->stored != NULL ? pdr_stored_session(run->stored) : run->session;
     w.shape = run->stored != NULL ? pdr_stored_shape(run->stored)
               : w.session != NULL ? pdr_session_message_shape(w.session)
                                   : PDR_SHAPE_DOTNET;
+    pdr__event_run_started(agent, w.session);
     if (w.session != NULL)
-        PDR_TRY(pdr__agent_accepts(w.session, run->stored != NULL, w.err));
+        PDR_TRY(
+            pdr__agent_accepts(agent, w.session, run->stored != NULL, w.err));
     PDR_TRY(pdr__response_new(&w.response, w.shape, agent->id, w.err));
     PDR_TRY(providers_choose(&w));
     PDR_TRY(pdr__context_init(&w.context, agent, w.shape, w.err));
@@ -597,6 +609,7 @@ pdr_rc pdr_agent_run(pdr_response **out, pdr_agent *agent, const pdr_run *run,
         w.response = NULL;
     }
 done:
+    pdr__event_run_ended(agent, w.session, since, rc, w.err);
     pdr_response_free(w.response);
     pdr_stored_window_free(w.window);
     for (size_t i = 0; i < w.input_count; i++)
