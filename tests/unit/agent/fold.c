@@ -519,112 +519,108 @@ TEST(fold, joins_neighbours_of_one_kind_and_no_others)
     "{\"$type\":\"text\",\"text\":\"" text "\",\"annotations\":[{" \
     "\"$type\":\"citation\"}]}"
 
+static const struct {
+    const char *pieces, *joined;
+} joins[] = {
+    /* text: what the first has beside stays; not across annotations */
+    {"{\"$type\":\"text\",\"text\":\"a\",\"additionalProperties\":{"
+     "\"k\":1}}," T("b"),
+     "{\"$type\":\"text\",\"text\":\"ab\",\"additionalProperties\":{"
+     "\"k\":1}}"},
+    {NOTED("1") "," NOTED("2"), NOTED("1") "," NOTED("2")},
+    {"{\"$type\":\"text\",\"text\":\"a\",\"annotations\":[]}," T("b"),
+     "{\"$type\":\"text\",\"text\":\"ab\",\"annotations\":[]}"},
+    {"{\"$type\":\"text\"}," T("b"), T("b")},
+    {T("\\ud83d") "," T("\\ude00"), T("\\ud83d\\ude00")},
+    /* reasoning: not after what the provider encrypted, unless empty */
+    {R("a") ",{\"$type\":\"reasoning\",\"text\":\"b\",\"protectedData\":"
+            "\"p\",\"additionalProperties\":{}}," R("c") "," R("d"),
+     "{\"$type\":\"reasoning\",\"text\":\"ab\",\"protectedData\":\"p\"}," R(
+         "cd")},
+    {"{\"$type\":\"reasoning\",\"text\":\"a\",\"protectedData\":\"\","
+     "\"additionalProperties\":{}}," R("b"),
+     "{\"$type\":\"reasoning\",\"text\":\"ab\",\"protectedData\":\"\","
+     "\"additionalProperties\":{}}"},
+    /* data: bytes of text files of one type and name */
+    {DATA("data:text/plain;base64,YQ==",
+          "") "," DATA("data:text/plain;base64,YmM=", ""),
+     DATA("data:text/plain;base64,YWJj", "")},
+    {DATA("data:text/csv;base64,YQ==", ",\"name\":\"n\"") "," DATA(
+         "data:text/csv;base64,Yg==",
+         ",\"name\":\"n\"") "," DATA("data:text/csv;base64,Yw==",
+                                     ",\"name\":\"m\""),
+     DATA("data:text/csv;base64,YWI=", ",\"name\":\"n\"") "," DATA(
+         "data:text/csv;base64,Yw==", ",\"name\":\"m\"")},
+    {DATA("data:text/csv;base64,YQ==",
+          ",\"name\":\"n\"") "," DATA("data:text/csv;base64,Yg==", ""),
+     DATA("data:text/csv;base64,YQ==",
+          ",\"name\":\"n\"") "," DATA("data:text/csv;base64,Yg==", "")},
+    {DATA("data:text/csv;base64,YQ==",
+          "") "," DATA("data:text/plain;base64,Yg==", ""),
+     DATA("data:text/csv;base64,YQ==",
+          "") "," DATA("data:text/plain;base64,Yg==", "")},
+    {DATA("data:image/png;base64,YQ==",
+          "") "," DATA("data:image/png;base64,Yg==", ""),
+     DATA("data:image/png;base64,YQ==",
+          "") "," DATA("data:image/png;base64,Yg==", "")},
+    /* what is not in base64 stays as it is */
+    {DATA("data:text/plain,a", "") "," DATA("data:text/plain;base64,Yg==", ""),
+     DATA("data:text/plain,a", "") "," DATA("data:text/plain;base64,Yg==", "")},
+    {DATA("data:text/plain;base64,YQ==",
+          "") "," DATA("data:text/plain;base64,Y", ""),
+     DATA("data:text/plain;base64,YQ==",
+          "") "," DATA("data:text/plain;base64,Y", "")},
+    /* images: the last one of an id, at the place of the first */
+    {IMAGE("1", "\"outputs\":[],") "," T("a") "," IMAGE("2", "") "," IMAGE(
+         "1", "\"outputs\":[1],") "," T("b"),
+     IMAGE("1", "\"outputs\":[1],") "," T("a") "," IMAGE("2", "") "," T("b")},
+    {IMAGE("", "") "," IMAGE("", ""), IMAGE("", "") "," IMAGE("", "")},
+    {T("a") "," IMAGE("1", "") "," T("b") "," IMAGE("1", "") "," T("c"),
+     T("a") "," IMAGE("1", "") "," T("b") "," T("c")},
+    {IMAGE("1", "") "," DATA("data:text/csv;base64,YQ==", "") "," IMAGE(
+         "1", "") "," DATA("data:text/csv;base64,Yg==", ""),
+     IMAGE("1", "") "," DATA("data:text/csv;base64,YWI=", "")},
+    /* searches: the queries of all; an image may have the same id */
+    {SEARCH("1", "\"queries\":[\"a\"],") "," T("x") "," IMAGE("1", "") "," SEARCH(
+         "1", "\"queries\":[\"b\",\"c\"],") "," SEARCH("2",
+                                                       "\"queries\":[\"d\"],"),
+     SEARCH("1", "\"queries\":[\"a\",\"b\",\"c\"],") "," T("x") "," IMAGE(
+         "1", "") "," SEARCH("2", "\"queries\":[\"d\"],")},
+    {SEARCH("1", "") "," SEARCH("1", ""), SEARCH("1", "")},
+    {SEARCH("1", "") "," SEARCH("1", "\"queries\":[\"b\"],"),
+     SEARCH("1", "\"queries\":[\"b\"],")},
+    /* code: neighbours of one call; what is in them is joined, too */
+    {CODE("1", "\"inputs\":[" T("a") "],") "," CODE(
+         "1", "\"inputs\":[" T("b") "," T("c") "],"),
+     CODE("1", "\"inputs\":[" T("abc") "],")},
+    {CODE("1", "\"inputs\":[" T("a") "," T("b") "],"),
+     CODE("1", "\"inputs\":[" T("ab") "],")},
+    {CODE("1", "") "," CODE("1", ""), CODE("1", "\"inputs\":[],")},
+    {CODE("1", "") "," CODE("2", ""), CODE("1", "") "," CODE("2", "")},
+    {CODE("1", "\"inputs\":[" T("a") "],") "," T("x") "," CODE(
+         "1", "\"inputs\":[" T("b") "],"),
+     CODE("1", "\"inputs\":[" T("a") "],") "," T("x") "," CODE(
+         "1", "\"inputs\":[" T("b") "],")},
+    {OUTPUT("1", "\"outputs\":[" T("a") "],") "," OUTPUT(
+         "1", "\"outputs\":[" T("b") "],") "," CODE("1", ""),
+     OUTPUT("1", "\"outputs\":[" T("ab") "],") "," CODE("1", "")},
+    {OUTPUT("1", "\"outputs\":5,") "," OUTPUT("1", ""),
+     OUTPUT("1", "\"outputs\":5,") "," OUTPUT("1", "")},
+    /* nobody knows it */
+    {"{\"$type\":\"new\"},{\"$type\":\"new\"},7",
+     "{\"$type\":\"new\"},{\"$type\":\"new\"},7"},
+};
+
 TEST(fold, joins_contents_by_the_table)
 {
-    static const struct {
-        const char *pieces, *joined;
-    } cases[] = {
-        /* text: what the first has beside stays; not across annotations */
-        {"{\"$type\":\"text\",\"text\":\"a\",\"additionalProperties\":{"
-         "\"k\":1}}," T("b"),
-         "{\"$type\":\"text\",\"text\":\"ab\",\"additionalProperties\":{"
-         "\"k\":1}}"},
-        {NOTED("1") "," NOTED("2"), NOTED("1") "," NOTED("2")},
-        {"{\"$type\":\"text\",\"text\":\"a\",\"annotations\":[]}," T("b"),
-         "{\"$type\":\"text\",\"text\":\"ab\",\"annotations\":[]}"},
-        {"{\"$type\":\"text\"}," T("b"), T("b")},
-        {T("\\ud83d") "," T("\\ude00"), T("\\ud83d\\ude00")},
-        /* reasoning: not after what the provider encrypted, unless empty */
-        {R("a") ",{\"$type\":\"reasoning\",\"text\":\"b\",\"protectedData\":"
-                "\"p\",\"additionalProperties\":{}}," R("c") "," R("d"),
-         "{\"$type\":\"reasoning\",\"text\":\"ab\",\"protectedData\":\"p\"}," R(
-             "cd")},
-        {"{\"$type\":\"reasoning\",\"text\":\"a\",\"protectedData\":\"\","
-         "\"additionalProperties\":{}}," R("b"),
-         "{\"$type\":\"reasoning\",\"text\":\"ab\",\"protectedData\":\"\","
-         "\"additionalProperties\":{}}"},
-        /* data: bytes of text files of one type and name */
-        {DATA("data:text/plain;base64,YQ==",
-              "") "," DATA("data:text/plain;base64,YmM=", ""),
-         DATA("data:text/plain;base64,YWJj", "")},
-        {DATA("data:text/csv;base64,YQ==", ",\"name\":\"n\"") "," DATA(
-             "data:text/csv;base64,Yg==",
-             ",\"name\":\"n\"") "," DATA("data:text/csv;base64,Yw==",
-                                         ",\"name\":\"m\""),
-         DATA("data:text/csv;base64,YWI=", ",\"name\":\"n\"") "," DATA(
-             "data:text/csv;base64,Yw==", ",\"name\":\"m\"")},
-        {DATA("data:text/csv;base64,YQ==",
-              ",\"name\":\"n\"") "," DATA("data:text/csv;base64,Yg==", ""),
-         DATA("data:text/csv;base64,YQ==",
-              ",\"name\":\"n\"") "," DATA("data:text/csv;base64,Yg==", "")},
-        {DATA("data:text/csv;base64,YQ==",
-              "") "," DATA("data:text/plain;base64,Yg==", ""),
-         DATA("data:text/csv;base64,YQ==",
-              "") "," DATA("data:text/plain;base64,Yg==", "")},
-        {DATA("data:image/png;base64,YQ==",
-              "") "," DATA("data:image/png;base64,Yg==", ""),
-         DATA("data:image/png;base64,YQ==",
-              "") "," DATA("data:image/png;base64,Yg==", "")},
-        /* what is not in base64 stays as it is */
-        {DATA("data:text/plain,a", "") "," DATA("data:text/plain;base64,Yg==",
-                                                ""),
-         DATA("data:text/plain,a", "") "," DATA("data:text/plain;base64,Yg==",
-                                                "")},
-        {DATA("data:text/plain;base64,YQ==",
-              "") "," DATA("data:text/plain;base64,Y", ""),
-         DATA("data:text/plain;base64,YQ==",
-              "") "," DATA("data:text/plain;base64,Y", "")},
-        /* images: the last one of an id, at the place of the first */
-        {IMAGE("1", "\"outputs\":[],") "," T("a") "," IMAGE("2", "") "," IMAGE(
-             "1", "\"outputs\":[1],") "," T("b"),
-         IMAGE("1", "\"outputs\":[1],") "," T("a") "," IMAGE("2",
-                                                             "") "," T("b")},
-        {IMAGE("", "") "," IMAGE("", ""), IMAGE("", "") "," IMAGE("", "")},
-        {T("a") "," IMAGE("1", "") "," T("b") "," IMAGE("1", "") "," T("c"),
-         T("a") "," IMAGE("1", "") "," T("b") "," T("c")},
-        {IMAGE("1", "") "," DATA("data:text/csv;base64,YQ==", "") "," IMAGE(
-             "1", "") "," DATA("data:text/csv;base64,Yg==", ""),
-         IMAGE("1", "") "," DATA("data:text/csv;base64,YWI=", "")},
-        /* searches: the queries of all; an image may have the same id */
-        {SEARCH("1", "\"queries\":[\"a\"],") "," T("x") "," IMAGE("1", "") "," SEARCH(
-             "1",
-             "\"queries\":[\"b\",\"c\"],") "," SEARCH("2",
-                                                      "\"queries\":[\"d\"],"),
-         SEARCH("1", "\"queries\":[\"a\",\"b\",\"c\"],") "," T("x") "," IMAGE(
-             "1", "") "," SEARCH("2", "\"queries\":[\"d\"],")},
-        {SEARCH("1", "") "," SEARCH("1", ""), SEARCH("1", "")},
-        {SEARCH("1", "") "," SEARCH("1", "\"queries\":[\"b\"],"),
-         SEARCH("1", "\"queries\":[\"b\"],")},
-        /* code: neighbours of one call; what is in them is joined, too */
-        {CODE("1", "\"inputs\":[" T("a") "],") "," CODE(
-             "1", "\"inputs\":[" T("b") "," T("c") "],"),
-         CODE("1", "\"inputs\":[" T("abc") "],")},
-        {CODE("1", "\"inputs\":[" T("a") "," T("b") "],"),
-         CODE("1", "\"inputs\":[" T("ab") "],")},
-        {CODE("1", "") "," CODE("1", ""), CODE("1", "\"inputs\":[],")},
-        {CODE("1", "") "," CODE("2", ""), CODE("1", "") "," CODE("2", "")},
-        {CODE("1", "\"inputs\":[" T("a") "],") "," T("x") "," CODE(
-             "1", "\"inputs\":[" T("b") "],"),
-         CODE("1", "\"inputs\":[" T("a") "],") "," T("x") "," CODE(
-             "1", "\"inputs\":[" T("b") "],")},
-        {OUTPUT("1", "\"outputs\":[" T("a") "],") "," OUTPUT(
-             "1", "\"outputs\":[" T("b") "],") "," CODE("1", ""),
-         OUTPUT("1", "\"outputs\":[" T("ab") "],") "," CODE("1", "")},
-        {OUTPUT("1", "\"outputs\":5,") "," OUTPUT("1", ""),
-         OUTPUT("1", "\"outputs\":5,") "," OUTPUT("1", "")},
-        /* nobody knows it */
-        {"{\"$type\":\"new\"},{\"$type\":\"new\"},7",
-         "{\"$type\":\"new\"},{\"$type\":\"new\"},7"},
-    };
-
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < sizeof(joins) / sizeof(joins[0]); i++) {
         char updates[1024], expected[1024];
 
         snprintf(updates, sizeof(updates), "[{\"contents\":[%s]}]",
-                 cases[i].pieces);
+                 joins[i].pieces);
         snprintf(expected, sizeof(expected),
                  "[{\"role\":\"assistant\",\"contents\":[%s]}]",
-                 cases[i].joined);
+                 joins[i].joined);
         expect_fold(expected, updates, PDR_SHAPE_DOTNET);
     }
 }
