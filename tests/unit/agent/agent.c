@@ -93,6 +93,56 @@ TEST(agent, keeps_what_it_was_made_of)
     stage_end(&s);
 }
 
+TEST(agent_new, takes_an_object_of_options_and_nothing_else)
+{
+    static const struct {
+        const char *options;
+        pdr_rc rc;
+    } cases[] = {{"{\"temperature\":0}", PDR_OK}, {"[]", PDR_EINVALID}};
+    struct stage s;
+
+    stage_begin(&s);
+    for (size_t i = 0; i < 2; i++) {
+        pdr_value *options = json(cases[i].options);
+        const pdr_agent_parts parts = {.client = s.client, .options = options};
+        pdr_agent *agent = NULL;
+        pdr_err err = PDR_ERR_INIT;
+
+        ASSERT_RC(cases[i].rc, pdr_agent_new(&agent, &parts, &err));
+        if (cases[i].rc != PDR_OK)
+            ASSERT_STR("wrong_kind", err.reason);
+        pdr_value_free(options);
+        pdr_agent_free(agent);
+    }
+    ASSERT(pdr_agent_ref(NULL) == NULL);
+    stage_end(&s);
+}
+
+TEST_OOM(agent_new, cleans_up_the_texts_after_any_failed_allocation)
+{
+    static char text[5000]; /* more than one piece of memory each */
+    pdr_agent *agent = NULL;
+    struct stage s;
+    pdr_rc rc = PDR_OK;
+
+    memset(text, 'x', sizeof(text));
+    test_pause_failures(true);
+    stage_begin(&s);
+    test_pause_failures(false);
+    const pdr_agent_parts parts = {.name = pdr_str_n(text, sizeof(text)),
+                                   .description = pdr_str_n(text, sizeof(text)),
+                                   .instructions =
+                                       pdr_str_n(text, sizeof(text)),
+                                   .client = s.client};
+    rc = pdr_agent_new(&agent, &parts, NULL);
+    ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
+    ASSERT((agent != NULL) == (rc == PDR_OK));
+    test_pause_failures(true);
+    pdr_agent_free(agent);
+    stage_end(&s);
+    test_pause_failures(false);
+}
+
 TEST(agent_get_service, gives_the_first_part_that_matches)
 {
     struct stage s;
