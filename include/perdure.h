@@ -16,6 +16,7 @@
 #include <perdure/errors.h>
 #include <perdure/json.h>
 #include <perdure/jsonschema.h>
+#include <perdure/log.h>
 #include <perdure/metadata.h>
 #include <perdure/msgpack.h>
 #include <perdure/provider.h>

@@ -12,6 +12,7 @@
 #define PERDURE_AGENT_H
 
 #include <perdure/client.h>
+#include <perdure/metadata.h>
 #include <perdure/provider.h>
 #include <perdure/stored.h>
 
@@ -99,19 +100,22 @@ typedef struct pdr_agent_parts {
                                       is in the session */
     size_t provider_count;
     const pdr_value *options; /* shared; an object of model options, or NULL */
-    const pdr_value *output_schema; /* shared; a JSON Schema of the answer; NULL:
-                                       any text will do */
-    size_t window_messages;   /* of history that a model gets; 0: all */
-    size_t window_bytes;      /* 0: no limit */
-    unsigned max_calls;       /* of the model in one run; 0: 40 */
-    unsigned max_failures;    /* answers in a row of which every call failed,
-                                 before the model has to do without tools; 0: 3
-                               */
-    unsigned parallel_calls;  /* tools at work at once; 0 and 1: one */
-    bool stores_each_call;    /* store after each call of the model, not only
-                                 at the end of the run */
-    bool tells_errors;        /* the model hears why a tool failed, not only
-                                 that it did */
+    const pdr_value *output_schema; /* shared; a JSON Schema of the answer;
+                                       NULL: any text will do */
+    size_t window_messages;         /* of history that a model gets; 0: all */
+    size_t window_bytes;            /* 0: no limit */
+    unsigned max_calls;             /* of the model in one run; 0: 40 */
+    unsigned max_failures;   /* answers in a row of which every call failed,
+                                before the model has to do without tools; 0: 3
+                              */
+    unsigned parallel_calls; /* tools at work at once; 0 and 1: one */
+    bool stores_each_call;   /* store after each call of the model, not only
+                                at the end of the run */
+    bool tells_errors;       /* the model hears why a tool failed, not only
+                                that it did */
+    pdr_log_fn log;          /* borrowed with `log_arg`, must outlive the
+                                agent; NULL: nobody listens. See log.h */
+    void *log_arg;
 } pdr_agent_parts;
 
 /**
@@ -135,9 +139,83 @@ PDR_API PDR_MUST_CHECK pdr_agent *pdr_agent_ref(const pdr_agent *agent);
 /** Give it up. NULL is fine. @thread any @since 0.1 */
 PDR_API void pdr_agent_free(pdr_agent *agent);
 
-/** Its id and name. @return borrowed from `agent`. @thread const @since 0.1 */
+/** Its id, name and description. @return borrowed from `agent`.
+ * @thread const @since 0.1 */
 PDR_API pdr_str pdr_agent_id(const pdr_agent *agent);
 PDR_API pdr_str pdr_agent_name(const pdr_agent *agent);
+PDR_API pdr_str pdr_agent_description(const pdr_agent *agent);
+
+/**
+ * A part of an agent. This is how callers reach providers: a session has none.
+ *
+ *     kind                          gives
+ *     "agent"                       the agent itself, if `key` is NULL
+ *     "client", or "script", ...    its pdr_client, whatever `key` is
+ *     "context", "history", or the  `self` of the first provider of this kind
+ *     name of a provider            or name that has one; if `key` is not NULL,
+ *                                   of those that keep state under this key
+ *
+ * The first match counts. A layer (see pdr_agent_wrap()) answers to "agent" and
+ * to its own name, with its `arg`, and passes the rest on to the agent inside.
+ *
+ * @return borrowed from `agent`; NULL if there is none. @thread const
+ * @since 0.1
+ */
+PDR_API void *pdr_agent_get_service(const pdr_agent *agent, const char *kind,
+                                    const char *key);
+
+/* --- sessions of an agent ------------------------------------------------- */
+
+/** A new session that this agent can use.
+ * @param[out] out  owned; release with pdr_session_free(). NULL on failure.
+ * @param parts     as for pdr_session_new(), or NULL; of no stated kind it is
+ *                  one of kind CLIENT.
+ * @return as pdr_session_new(); PDR_EINVALID ("session_kind") as
+ *         pdr_agent_run(). @thread any @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc
+pdr_agent_create_session(pdr_session **out, const pdr_agent *agent,
+                         const pdr_session_parts *parts, pdr_err *err);
+
+/* The type of a slot of the bag. */
+typedef struct pdr_slot_type {
+    pdr_str key;
+    const pdr_state_type *type; /* must outlive the session */
+} pdr_slot_type;
+
+/* Types of what is in a session or beside it. Each slot and property with a
+ * type, unless it is absent or null, is checked by it: what does not fit is an
+ * error that names it. The types change nothing: an object was encoded by its
+ * type when it was set. All borrowed for the call; zero: none. */
+typedef struct pdr_session_types {
+    const pdr_slot_type *slots;
+    size_t slot_count;
+    pdr_type_set properties;
+} pdr_session_types;
+
+/** The document of a session and its properties: byte for byte what
+ * pdr_session_wrapper_to_value() gives; of a session alone, what
+ * pdr_session_to_value() gives.
+ * @param[out] out  owned; NULL on failure.
+ * @param wrapper   borrowed for the call.
+ * @param types     or NULL.
+ * @return as pdr_session_wrapper_to_value(); PDR_EINVALID with reason
+ *         "session_kind" for a session that this agent cannot use,
+ *         "state_decode" or "state_type_mismatch" with the key of the slot,
+ *         "meta_decode" with the name of the property. @thread any @since 0.1
+ */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_agent_serialize(
+    pdr_value **out, const pdr_agent *agent, const pdr_session_wrapper *wrapper,
+    const pdr_session_types *types, pdr_err *err);
+
+/** The session of a document, with the properties that are there.
+ * @param[out] out  disposed by the caller; empty on failure.
+ * @param value     shared; a session or a wrapper of one.
+ * @param types     or NULL.
+ * @return as pdr_session_wrapper_from_value(), and as pdr_agent_serialize().
+ * @thread any @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_agent_deserialize(
+    pdr_session_wrapper *out, const pdr_agent *agent, const pdr_value *value,
+    const pdr_session_types *types, pdr_err *err);
 
 /* --- runs ----------------------------------------------------------------- */
 
@@ -166,16 +244,16 @@ typedef struct pdr_run {
     const pdr_value *const *messages; /* what the caller says, in `shape` */
     size_t count;
     pdr_shape shape;
-    pdr_str text;                /* one more message of the user, or empty */
-    const pdr_answer *answers;   /* to calls that wait for approval */
+    pdr_str text;              /* one more message of the user, or empty */
+    const pdr_answer *answers; /* to calls that wait for approval */
     size_t answer_count;
-    bool trusts_record; /* act on approval rules, approvals and hidden calls
-                           that another program left in the session */
-    pdr_str correlation_id;      /* of entries in a store, or absent */
-    const pdr_value *options;    /* an object; wins over the agent's, or NULL */
+    bool trusts_record;     /* act on approval rules, approvals and hidden calls
+                               that another program left in the session */
+    pdr_str correlation_id; /* of entries in a store, or absent */
+    const pdr_value *options; /* an object; wins over the agent's, or NULL */
     const pdr_value *output_schema; /* in place of the agent's, or NULL */
     pdr_partial on_partial;
-    uint32_t timeout_ms; /* of the whole run; 0: none */
+    uint32_t timeout_ms;         /* of the whole run; 0: none */
     const pdr_provider *history; /* in place of the agent's, for this run; or
                                     NULL */
     pdr_cancel *cancel;          /* or NULL */
@@ -259,7 +337,33 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_inject(pdr_session *session,
                                          size_t count, pdr_shape shape,
                                          pdr_err *err);
 
+/* --- agents in agents ----------------------------------------------------- */
+
+/* What is done around the runs of an agent: to log them, to change what goes
+ * in or comes out, to ask somebody first. */
+typedef struct pdr_agent_layer {
+    const char *name; /* copied; as in "audit" */
+    /* As pdr_agent_run(). May run `inner` once, several times, or not at all;
+     * called from any thread, several at once. */
+    pdr_rc (*run)(pdr_response **out, pdr_agent *inner, const pdr_run *run,
+                  pdr_err *err, void *arg);
+    void *arg; /* borrowed, must outlive the agent */
+} pdr_agent_layer;
+
+/** An agent that runs another one through a layer; else it is that agent, with
+ * its id, name, description and sessions. Layers nest.
+ * @param[out] out  owned; release with pdr_agent_free(). NULL on failure.
+ * @param inner     shared.
+ * @param layer     copied; name and run are not NULL.
+ * @return PDR_OK; PDR_ENOMEM. @thread any @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_agent_wrap(pdr_agent **out, pdr_agent *inner,
+                                             const pdr_agent_layer *layer,
+                                             pdr_err *err);
+
 /* --- responses ------------------------------------------------------------ */
+
+/* What a run made. Where the model was asked several times, the later answer
+ * says what it is: docs/formats/responses.md has the rules. */
 
 /** NULL is fine. @thread owner @since 0.1 */
 PDR_API void pdr_response_free(pdr_response *response);
@@ -290,8 +394,8 @@ PDR_API size_t pdr_response_stored(const pdr_response *response);
 
 /** The calls of this run that wait for approval. @return borrowed; never NULL.
  * @thread const @since 0.1 */
-PDR_API const pdr_approvals *
-pdr_response_approvals(const pdr_response *response);
+PDR_API const pdr_approvals *pdr_response_approvals(
+    const pdr_response *response);
 
 /**
  * The answer as a value, where the agent or the run has an `output_schema`: the
@@ -309,6 +413,28 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_response_output(pdr_value **out,
 /** Why the model ended, "stop" or any other; empty if it did not say. @return
  * borrowed. @thread const @since 0.1 */
 PDR_API pdr_str pdr_response_finish_reason(const pdr_response *response);
+
+/** The id that the model's server gave it, the agent that gave it, the model
+ * that was at work. @return borrowed; empty if nobody said. @thread const
+ * @since 0.1 */
+PDR_API pdr_str pdr_response_id(const pdr_response *response);
+PDR_API pdr_str pdr_response_agent_id(const pdr_response *response);
+PDR_API pdr_str pdr_response_model(const pdr_response *response);
+
+/** When it was made, in ticks; 0 if nobody said. @thread const @since 0.1 */
+PDR_API int64_t pdr_response_created_at(const pdr_response *response);
+
+/** What else was said of it: an object. @return borrowed; NULL if there is
+ * nothing. @thread const @since 0.1 */
+PDR_API const pdr_value *pdr_response_properties(const pdr_response *response);
+
+/** The response as the JSON of an edition, its messages too.
+ * @param[out] out  owned; NULL on failure.
+ * @param shape     DOTNET or PYTHON.
+ * @return as pdr_message_convert(). @thread const @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_response_value(pdr_value **out,
+                                                 const pdr_response *response,
+                                                 pdr_shape shape, pdr_err *err);
 
 PDR_END_DECLS
 

@@ -14,6 +14,7 @@
 #define PERDURE_CLIENT_H
 
 #include <perdure/content.h>
+#include <perdure/log.h>
 
 PDR_BEGIN_DECLS
 
@@ -78,11 +79,12 @@ typedef struct pdr_client_request {
     pdr_str instructions; /* or empty */
     const pdr_tool_info *tools;
     size_t tool_count;
-    const pdr_value *options; /* an object of model options, or NULL */
+    const pdr_value *options;       /* an object of model options, or NULL */
     const pdr_value *output_schema; /* a JSON Schema of an object that the
                                        answer has to be, or NULL */
-    pdr_shape shape;          /* of the contents that the answer is to have */
-    pdr_cancel *cancel;       /* or NULL */
+    pdr_shape shape;    /* of the contents that the answer is to have */
+    pdr_cancel *cancel; /* or NULL */
+    const pdr_log *log; /* for pdr_log_emit(); NULL: nobody listens */
 } pdr_client_request;
 
 /* --- answers -------------------------------------------------------------- */
@@ -92,6 +94,7 @@ typedef struct pdr_client_request {
 typedef struct pdr_update {
     pdr_str role, author;
     pdr_str message_id, response_id, model;
+    pdr_str agent_id;   /* of the agent that runs; clients do not say it */
     int64_t created_at; /* ticks, see datetime.h */
     const pdr_value *const *contents;
     size_t content_count;

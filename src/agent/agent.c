@@ -127,6 +127,7 @@ pdr_rc pdr_agent_new(pdr_agent **out, const pdr_agent_parts *parts,
                                 : PDR_MAX_PARALLEL_CALLS;
     agent->stores_each_call = parts->stores_each_call;
     agent->tells_errors = parts->tells_errors;
+    agent->log = (pdr_log){parts->log, parts->log_arg};
     PDR_TRY(make_id(&agent->id, &agent->memory, parts->id, err));
     PDR_TRY(text_copy(&agent->name, &agent->memory, parts->name, err));
     PDR_TRY(text_copy(&agent->description, &agent->memory, parts->description,
@@ -170,6 +171,7 @@ void pdr_agent_free(pdr_agent *agent)
     pdr_value_free(agent->options);
     pdr__output_free(agent->output);
     pdr_client_free(agent->client);
+    pdr_agent_free(agent->inner);
     pdr__arena_dispose(&agent->memory);
     pdr__free(agent);
 }
@@ -182,4 +184,170 @@ pdr_str pdr_agent_id(const pdr_agent *agent)
 pdr_str pdr_agent_name(const pdr_agent *agent)
 {
     return agent->name;
+}
+
+pdr_str pdr_agent_description(const pdr_agent *agent)
+{
+    return agent->description;
+}
+
+/* Is the provider of this kind or name, and has it state under `key`? */
+static bool provider_matches(const pdr_provider *provider, const char *kind,
+                             const char *key)
+{
+    const char *own =
+        provider->kind == PDR_PROVIDER_HISTORY ? "history" : "context";
+
+    if (strcmp(kind, own) != 0 && strcmp(kind, provider->name) != 0)
+        return false;
+    if (key == NULL)
+        return true;
+    for (size_t i = 0; provider->keys != NULL && provider->keys[i] != NULL; i++)
+        if (strcmp(key, provider->keys[i]) == 0)
+            return true;
+    return false;
+}
+
+void *pdr_agent_get_service(const pdr_agent *agent, const char *kind,
+                            const char *key)
+{
+    if (key == NULL && strcmp(kind, "agent") == 0)
+        return (void *)(uintptr_t)agent;
+    for (; agent->inner != NULL; agent = agent->inner) {
+        if (key == NULL && agent->layer.arg != NULL &&
+            strcmp(kind, agent->layer.name) == 0)
+            return agent->layer.arg;
+    }
+    if (strcmp(kind, "client") == 0 ||
+        strcmp(kind, agent->client->ops->name) == 0)
+        return agent->client;
+    for (size_t i = 0; i < pdr_provider_set_count(agent->providers); i++) {
+        const pdr_provider *provider = pdr_provider_set_at(agent->providers, i);
+
+        if (provider->self != NULL && provider_matches(provider, kind, key))
+            return provider->self;
+    }
+    return NULL;
+}
+
+/* --- sessions --------------------------------------------------------------
+ */
+
+pdr_rc pdr__agent_accepts(const pdr_agent *agent, pdr_session *session,
+                          bool has_store, pdr_err *err)
+{
+    pdr_session_kind kind = pdr_session_get_kind(session);
+    pdr_session_shape shape = pdr_session_get_shape(session);
+    pdr_value *service = NULL;
+    pdr_rc rc = PDR_OK;
+
+    while (agent->inner != NULL)
+        agent = agent->inner;
+    if ((kind != PDR_SESSION_KIND_UNSTATED && kind != PDR_SESSION_KIND_CLIENT &&
+         kind != PDR_SESSION_KIND_PYTHON &&
+         (kind != PDR_SESSION_KIND_DURABLE || !has_store)) ||
+        shape == PDR_SESSION_DOTNET_THREAD ||
+        shape == PDR_SESSION_PYTHON_THREAD)
+        return PDR_FAIL(err, SESSION_KIND,
+                        "this agent cannot use a session of kind %s, shape %s",
+                        pdr_session_kind_name(kind),
+                        pdr_session_shape_name(shape));
+    if (kind == PDR_SESSION_KIND_DURABLE && agent->stores_each_call)
+        return PDR_FAIL(err, SESSION_KIND, "%s",
+                        "a durable session is stored turn by turn, and this "
+                        "agent stores each call of the model");
+    PDR_TRY(pdr_session_service_id(&service, session, err));
+    if (service != NULL)
+        rc = PDR_FAIL(err, SESSION_KIND, "%s",
+                      "the history of this session is kept by a service, which "
+                      "this agent cannot ask");
+done:
+    pdr_value_free(service);
+    return rc;
+}
+
+pdr_rc pdr_agent_create_session(pdr_session **out, const pdr_agent *agent,
+                                const pdr_session_parts *parts, pdr_err *err)
+{
+    pdr_session_parts own = {.kind = PDR_SESSION_KIND_UNSTATED};
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(out != NULL && agent != NULL);
+    *out = NULL;
+    if (parts != NULL)
+        own = *parts;
+    if (own.kind == PDR_SESSION_KIND_UNSTATED &&
+        own.shape != PDR_SESSION_PYTHON)
+        own.kind = PDR_SESSION_KIND_CLIENT;
+    PDR_TRY(pdr_session_new(out, &own, err));
+    rc = pdr__agent_accepts(agent, *out, true, err);
+    if (rc != PDR_OK) {
+        pdr_session_free(*out);
+        *out = NULL;
+    }
+done:
+    return rc;
+}
+
+/* Does all that has a type fit it? An absent slot or property does. */
+static pdr_rc types_check(const pdr_session_wrapper *wrapper,
+                          const pdr_session_types *types, pdr_err *err)
+{
+    pdr_bag *bag = pdr_session_bag(wrapper->session);
+    size_t slots = types->slot_count;
+    size_t all =
+        slots + (wrapper->properties != NULL ? types->properties.count : 0);
+
+    for (size_t i = 0; i < all; i++) {
+        pdr_object *object = NULL;
+        pdr_err why = PDR_ERR_INIT;
+        pdr_rc rc = i < slots
+                        ? pdr_bag_get_typed(&object, bag, types->slots[i].key,
+                                            types->slots[i].type, &why)
+                        : pdr_properties_get_typed(
+                              &object, wrapper->properties,
+                              types->properties.types[i - slots], &why);
+
+        pdr_object_free(object);
+        if (rc != PDR_OK && rc != PDR_ENOTFOUND)
+            return pdr__err_pass(err, &why);
+    }
+    return PDR_OK;
+}
+
+pdr_rc pdr_agent_serialize(pdr_value **out, const pdr_agent *agent,
+                           const pdr_session_wrapper *wrapper,
+                           const pdr_session_types *types, pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(out != NULL && agent != NULL && wrapper != NULL &&
+                wrapper->session != NULL);
+    *out = NULL;
+    PDR_TRY(pdr__agent_accepts(agent, wrapper->session, true, err));
+    if (types != NULL)
+        PDR_TRY(types_check(wrapper, types, err));
+    if (wrapper->properties == NULL && wrapper->frame == NULL)
+        rc = pdr_session_to_value(out, wrapper->session, err);
+    else
+        rc = pdr_session_wrapper_to_value(out, wrapper, err);
+done:
+    return rc;
+}
+
+pdr_rc pdr_agent_deserialize(pdr_session_wrapper *out, const pdr_agent *agent,
+                             const pdr_value *value,
+                             const pdr_session_types *types, pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(out != NULL && agent != NULL && value != NULL);
+    PDR_TRY(pdr_session_wrapper_from_value(out, value, NULL, err, NULL, NULL));
+    PDR_TRY(pdr__agent_accepts(agent, out->session, true, err));
+    if (types != NULL)
+        PDR_TRY(types_check(out, types, err));
+done:
+    if (rc != PDR_OK)
+        pdr_session_wrapper_dispose(out);
+    return rc;
 }

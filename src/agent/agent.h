@@ -12,9 +12,18 @@
 
 #include "doc.h"
 
-/* --- folding (fold.c) ------------------------------------------------------
+/* --- folding (fold.c, join.c) ----------------------------------------------
  * Pieces of an answer become messages (docs/formats/responses.md).
  */
+
+/* A call whose arguments are not whole yet. */
+struct pdr__open_call {
+    size_t at;         /* of its first fragment, among the contents */
+    pdr_buf arguments; /* so far */
+    size_t depth;      /* brackets that are open in them */
+    bool in_string, is_escaped;
+    bool is_joined; /* of more than one fragment */
+};
 
 struct pdr__folded {
     pdr_buf role, author, id;
@@ -22,27 +31,42 @@ struct pdr__folded {
     pdr_value *properties; /* owned; NULL: none */
     pdr_value **contents;  /* owned */
     size_t count, cap;
+    struct pdr__open_call *open; /* owned */
+    size_t open_count, open_cap;
 };
 
 struct pdr__fold {
     pdr_shape shape; /* of contents and messages */
     struct pdr__folded *messages;
     size_t count, cap;
-    pdr_value *properties; /* owned; of the response, NULL: none */
+    /* What is said of the response. */
+    pdr_buf finish_reason, response_id, agent_id, model;
+    int64_t created_at;    /* ticks; 0: none */
+    pdr_value *properties; /* owned; NULL: none */
     pdr_value *usage;      /* owned; NULL: none */
-    pdr_buf finish_reason;
 };
 
 void pdr__fold_init(struct pdr__fold *fold, pdr_shape shape);
 void pdr__fold_dispose(struct pdr__fold *fold);
-/* One more piece. Fails with NO_MEMORY. */
+/* One more piece. Takes time for the piece, not for what is there. Fails with
+ * NO_MEMORY. */
 PDR_MUST_CHECK pdr_rc pdr__fold_add(struct pdr__fold *fold,
                                     const pdr_update *update, pdr_err *err);
 /* Message `i` as a value, contents joined where they belong together; owned.
  * `author` is for one that names none. */
-PDR_MUST_CHECK pdr_rc pdr__fold_message(pdr_value **out,
-                                        const struct pdr__fold *fold, size_t i,
-                                        pdr_str author, pdr_err *err);
+PDR_MUST_CHECK pdr_rc pdr__fold_message(pdr_value **out, struct pdr__fold *fold,
+                                        size_t i, pdr_str author, pdr_err *err);
+/* Set a text, unless the new one is empty. */
+PDR_MUST_CHECK pdr_rc pdr__text_set(pdr_buf *to, pdr_str text, pdr_err *err);
+/* Set the members of `more` in `*io`; either may be NULL. */
+PDR_MUST_CHECK pdr_rc pdr__properties_add(pdr_value **io, const pdr_value *more,
+                                          pdr_err *err);
+/* Contents of one message as an array, those that belong together as one each;
+ * owned. */
+PDR_MUST_CHECK pdr_rc pdr__contents_join(pdr_value **out,
+                                         const pdr_value *const *contents,
+                                         size_t count, pdr_shape shape,
+                                         pdr_err *err);
 /* Add the counts of `more` to `*io`; either may be NULL. */
 PDR_MUST_CHECK pdr_rc pdr__usage_add(pdr_value **io, const pdr_value *more,
                                      pdr_err *err);
@@ -112,7 +136,18 @@ struct pdr_agent {
     size_t window_messages, window_bytes;
     unsigned max_calls, max_failures, parallel_calls;
     bool stores_each_call, tells_errors;
+    pdr_log log;
+    /* An agent around another one (wrap.c) has these, and the texts of the one
+     * inside, which it keeps alive; of the rest it has nothing. */
+    pdr_agent *inner; /* owned; NULL: it is none */
+    pdr_agent_layer layer;
 };
+
+/* Can this agent work on the session? Fails with SESSION_KIND, or NO_MEMORY.
+ * `has_store`: one of kind durable is fine, because its history is there. */
+PDR_MUST_CHECK pdr_rc pdr__agent_accepts(const pdr_agent *agent,
+                                         pdr_session *session, bool has_store,
+                                         pdr_err *err);
 
 /* The tool of a name; NULL if there is none. */
 struct pdr__tool *pdr__agent_tool(const pdr_agent *agent, pdr_str name);
@@ -163,6 +198,9 @@ void pdr__cancel_dispose(pdr_cancel *cancel);
  * the model's server has answered itself. */
 bool pdr__call_is_ours(const pdr_value *content, pdr_shape shape);
 
+/* --- responses (response.c) ------------------------------------------------
+ */
+
 struct pdr_response {
     pdr_shape shape;
     pdr_value **messages; /* owned */
@@ -171,9 +209,41 @@ struct pdr_response {
     pdr_approvals *approvals;   /* owned */
     pdr_agent *agent;           /* owned; whose output it is */
     struct pdr__output *output; /* owned; of the run; NULL: the agent's */
-    pdr_value *usage; /* owned; NULL: none */
-    pdr_buf finish_reason;
+    pdr_value *usage;           /* owned; NULL: none */
+    pdr_buf finish_reason, id, agent_id, model;
+    int64_t created_at;    /* ticks; 0: none */
+    pdr_value *properties; /* owned; NULL: none */
 };
+
+/* One without messages. Fails with NO_MEMORY. */
+PDR_MUST_CHECK pdr_rc pdr__response_new(pdr_response **out, pdr_shape shape,
+                                        pdr_str agent_id, pdr_err *err);
+/* What an answer says of itself, its usage too; not its messages. Fails with
+ * NO_MEMORY. */
+PDR_MUST_CHECK pdr_rc pdr__response_add(pdr_response *response,
+                                        const struct pdr__fold *fold,
+                                        pdr_err *err);
+
+/* --- events (events.c) -----------------------------------------------------
+ * One line each, where it happens. `since_ms` is pdr__event_time() at the
+ * beginning; sessions and errors may be NULL.
+ */
+
+int64_t pdr__event_time(const pdr_log *log);
+void pdr__event_run_started(const pdr_agent *agent, const pdr_session *session);
+void pdr__event_run_ended(const pdr_agent *agent, const pdr_session *session,
+                          int64_t since_ms, pdr_rc rc, const pdr_err *err);
+void pdr__event_model_asked(const pdr_client_request *request);
+/* `usage` is that of the answer, or NULL. */
+void pdr__event_model_answered(const pdr_log *log, int64_t since_ms,
+                               const pdr_value *usage, pdr_rc rc,
+                               const pdr_err *err);
+/* For clients, before they wait: why, and how long. */
+void pdr__event_request_retried(const pdr_log *log, int64_t wait_ms,
+                                const pdr_err *err);
+/* `tool` NULL: the model called one that there is not. */
+void pdr__event_tool_called(const pdr_log *log, int64_t since_ms,
+                            const struct pdr__tool *tool, bool failed);
 
 /* --- Chat Completions (openai_request.c, openai_answer.c) ------------------
  */

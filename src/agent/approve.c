@@ -331,11 +331,11 @@ static pdr_rc reply_make(pdr_value **out, const pdr_answer *answer,
                          const pdr_value *request, pdr_shape shape,
                          pdr_err *err)
 {
-    pdr_content_part parts[4] = {{PDR_FIELD_APPROVED, NULL},
-                                 {PDR_FIELD_TOOL_CALL,
-                                  request_call(request, shape)},
-                                 {PDR_FIELD_REQUEST_ID, request_id(request)},
-                                 {PDR_FIELD_REASON, NULL}};
+    pdr_content_part parts[4] = {
+        {PDR_FIELD_APPROVED, NULL},
+        {PDR_FIELD_TOOL_CALL, request_call(request, shape)},
+        {PDR_FIELD_REQUEST_ID, request_id(request)},
+        {PDR_FIELD_REASON, NULL}};
     bool has_reason = answer->reason.len > 0 && shape != PDR_SHAPE_PYTHON;
     pdr_value *approved = pdr_value_new_bool(answer->approved), *reason = NULL;
     pdr_rc rc = PDR_OK;
@@ -370,8 +370,8 @@ pdr_rc pdr__answers_message(pdr_value **out, const struct pdr__run *w)
             if (id == NULL || !pdr_value_text_is(id, run->answers[i].id) ||
                 request_call(it.value, r->shape) == NULL)
                 continue;
-            PDR_TRY(reply_make(&one, &run->answers[i], it.value, r->shape,
-                               w->err));
+            PDR_TRY(
+                reply_make(&one, &run->answers[i], it.value, r->shape, w->err));
             PDR_TRY(pdr_content_convert(&own, one, r->shape, w->shape, w->err));
             PDR_TRY(pdr_value_append(&contents, own, w->err));
             pdr_value_free(own);
@@ -462,9 +462,8 @@ static bool rules_approve(const struct pdr__run *w, const pdr_value *call,
                           pdr_shape shape)
 {
     const struct pdr__record *r = &w->record;
-    const pdr_value *rules =
-        member(r->slots[r->shape == PDR_SHAPE_PYTHON ? 0 : 2], "rules",
-               "rules");
+    const pdr_value *rules = member(
+        r->slots[r->shape == PDR_SHAPE_PYTHON ? 0 : 2], "rules", "rules");
     pdr_iter it;
 
     if (!w->run->trusts_record || rules == NULL ||
@@ -511,10 +510,10 @@ static pdr_rc record_open(pdr_value **replies, pdr_value **hidden,
         PDR_TRY(append_all(
             hidden, member(it.value, "approval_requests", "approval_requests"),
             w->err));
-        PDR_TRY(append_all(replies,
-                           member(it.value, "approval_responses",
-                                  "approval_responses"),
-                           w->err));
+        PDR_TRY(append_all(
+            replies,
+            member(it.value, "approval_responses", "approval_responses"),
+            w->err));
     }
 done:
     return rc;
@@ -600,9 +599,8 @@ static pdr_rc answered_find(struct pdr__jobs *jobs, struct pdr__run *w)
         const pdr_value *id = request_id(it.value);
         const pdr_value *call = request_call(it.value, r->shape);
         bool usable = id != NULL && call != NULL && !is_answered(jobs, id);
-        bool found =
-            usable && (reply_find(&reply, w->replies, w->shape, id) ||
-                       reply_find(&reply, replies, r->shape, id));
+        bool found = usable && (reply_find(&reply, w->replies, w->shape, id) ||
+                                reply_find(&reply, replies, r->shape, id));
 
         if (usable && !found && rules_approve(w, call, r->shape)) {
             reply = (struct reply){.approved = true};
@@ -766,8 +764,8 @@ static pdr_rc python_id(pdr_value **call, pdr_err *err)
         if (*from != '-')
             *to++ = *from;
     }
-    PDR_TRY(pdr_value_new_string(&id, pdr_str_n(text, (size_t)(to - text)),
-                                 err));
+    PDR_TRY(
+        pdr_value_new_string(&id, pdr_str_n(text, (size_t)(to - text)), err));
     PDR_TRY(pdr_value_set(call, PDR_LIT("id"), id, err));
 done:
     pdr_value_free(id);
@@ -795,8 +793,8 @@ static pdr_rc new_request_id(pdr_value **out, const struct pdr__record *r,
     PDR_TRY(pdr_buf_printf(&text, err, "ficc_%.*s", (int)id.len, id.ptr));
     for (unsigned n = 2; id_waits(r->left, pdr_buf_str(&text)); n++) {
         pdr_buf_clear(&text);
-        PDR_TRY(pdr_buf_printf(&text, err, "ficc_%.*s_%u", (int)id.len, id.ptr,
-                               n));
+        PDR_TRY(
+            pdr_buf_printf(&text, err, "ficc_%.*s_%u", (int)id.len, id.ptr, n));
     }
     PDR_TRY(pdr_value_new_string(out, pdr_buf_str(&text), err));
 done:
@@ -816,11 +814,11 @@ pdr_rc pdr__approval_ask(pdr_value **out, pdr_value **call, struct pdr__run *w)
         PDR_TRY(python_id(call, w->err));
     PDR_TRY(pdr_content_convert(&own, *call, w->shape, r->shape, w->err));
     PDR_TRY(new_request_id(&id, r, own, w->err));
-    PDR_TRY(pdr_content_new(&request, r->shape, PDR_CONTENT_APPROVAL_REQUEST,
-                            (const pdr_content_part[]){
-                                {PDR_FIELD_TOOL_CALL, own},
-                                {PDR_FIELD_REQUEST_ID, id}},
-                            2, w->err));
+    PDR_TRY(
+        pdr_content_new(&request, r->shape, PDR_CONTENT_APPROVAL_REQUEST,
+                        (const pdr_content_part[]){{PDR_FIELD_TOOL_CALL, own},
+                                                   {PDR_FIELD_REQUEST_ID, id}},
+                        2, w->err));
     entry = pdr_value_ref(request);
     if (r->shape != PDR_SHAPE_PYTHON) /* .NET leaves it out in its record */
         PDR_TRY(pdr_value_remove(&entry, PDR_LIT("$type"), w->err));
@@ -879,9 +877,9 @@ pdr_rc pdr__approvals_new(pdr_approvals **out, const pdr_value *requests,
     if (list == NULL)
         return pdr__nomem(err);
     list->memory = no_memory;
-    PDR_TRY(pdr__arena_alloc(
-        &room, &list->memory,
-        (pdr_value_count(requests) + 1) * sizeof(*items), err));
+    PDR_TRY(pdr__arena_alloc(&room, &list->memory,
+                             (pdr_value_count(requests) + 1) * sizeof(*items),
+                             err));
     items = room;
     list->shown.items = items;
     pdr_iter_init(&it, requests);
@@ -926,8 +924,8 @@ pdr_rc pdr_approvals_pending(pdr_approvals **out, pdr_session *session,
         session = pdr_stored_session(stored);
     shape = pdr_session_message_shape(session);
     if (stored != NULL)
-        PDR_TRY(pdr_stored_load(stored, keys, pdr__record_keys(keys, shape),
-                                err));
+        PDR_TRY(
+            pdr_stored_load(stored, keys, pdr__record_keys(keys, shape), err));
     PDR_TRY(pdr__record_load(&record, session, shape, err));
     PDR_TRY(pdr__approvals_new(out, record.waiting, record.shape, err));
 done:

@@ -110,9 +110,13 @@ static void *crew_work(void *arg)
     struct pdr__job *job = NULL;
 
     while ((job = crew_next(crew)) != NULL) {
+        const pdr_log *log = &crew->w->agent->log;
+        int64_t since = pdr__event_time(log);
         pdr_err why = PDR_ERR_INIT;
         pdr_rc rc = pdr__tool_call(job, crew->w, &why);
 
+        pdr__event_tool_called(log, since, job->tool,
+                               job->failed || rc != PDR_OK);
         pthread_mutex_lock(&crew->lock);
         if (rc != PDR_OK && crew->rc == PDR_OK) {
             crew->rc = rc;
@@ -166,8 +170,7 @@ pdr_rc pdr__jobs_message(pdr_value **out, const struct pdr__jobs *jobs,
     *out = NULL;
     for (size_t i = 0; i < jobs->count; i++) {
         if (jobs->items[i].result != NULL)
-            PDR_TRY(
-                pdr_value_append(&results, jobs->items[i].result, w->err));
+            PDR_TRY(pdr_value_append(&results, jobs->items[i].result, w->err));
     }
     parts.contents = results;
     if (pdr_value_count(results) > 0)

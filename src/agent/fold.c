@@ -10,8 +10,9 @@
  *      text text text  call  text text  ─►  text  call  text
  *
  * INVARIANTS
- *   F1  Pieces are joined only with their neighbours of the same kind; a call
- *       in fragments with the fragments of its id.
+ *   F1  A piece costs what it is long: contents are gathered as they come, and
+ *       joined once, at the end (join.c). Only the fragments of a call are put
+ *       together at once, because it has to be known when it is whole.
  *   F2  Usage is a sum beside the messages, never a content.
  *   F3  What a piece does not say leaves what was there.
  */
@@ -25,7 +26,11 @@ void pdr__fold_init(struct pdr__fold *fold, pdr_shape shape)
 {
     const pdr_buf none = PDR_BUF_INIT(SIZE_MAX);
 
-    *fold = (struct pdr__fold){.shape = shape, .finish_reason = none};
+    *fold = (struct pdr__fold){.shape = shape,
+                               .finish_reason = none,
+                               .response_id = none,
+                               .agent_id = none,
+                               .model = none};
 }
 
 void pdr__fold_dispose(struct pdr__fold *fold)
@@ -36,6 +41,9 @@ void pdr__fold_dispose(struct pdr__fold *fold)
         for (size_t k = 0; k < m->count; k++)
             pdr_value_free(m->contents[k]);
         pdr__free(m->contents);
+        for (size_t k = 0; k < m->open_count; k++)
+            pdr_buf_dispose(&m->open[k].arguments);
+        pdr__free(m->open);
         pdr_value_free(m->properties);
         pdr_buf_dispose(&m->role);
         pdr_buf_dispose(&m->author);
@@ -45,6 +53,9 @@ void pdr__fold_dispose(struct pdr__fold *fold)
     pdr_value_free(fold->properties);
     pdr_value_free(fold->usage);
     pdr_buf_dispose(&fold->finish_reason);
+    pdr_buf_dispose(&fold->response_id);
+    pdr_buf_dispose(&fold->agent_id);
+    pdr_buf_dispose(&fold->model);
 }
 
 /* --- usage -----------------------------------------------------------------
@@ -117,7 +128,7 @@ static bool text_differs(const pdr_buf *had, pdr_str has, bool ignore_case)
                         : memcmp(had->ptr, has.ptr, has.len)) != 0;
 }
 
-static pdr_rc text_set(pdr_buf *to, pdr_str text, pdr_err *err)
+pdr_rc pdr__text_set(pdr_buf *to, pdr_str text, pdr_err *err)
 {
     if (text.len == 0)
         return PDR_OK;
@@ -125,9 +136,7 @@ static pdr_rc text_set(pdr_buf *to, pdr_str text, pdr_err *err)
     return pdr_buf_append(to, text, err);
 }
 
-/* Later members win. */
-static pdr_rc properties_add(pdr_value **io, const pdr_value *more,
-                             pdr_err *err)
+pdr_rc pdr__properties_add(pdr_value **io, const pdr_value *more, pdr_err *err)
 {
     pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
     pdr_iter it;
@@ -149,61 +158,118 @@ done:
     return rc;
 }
 
-/* The text of the arguments so far, if they are not whole yet. */
-static bool call_is_open(pdr_buf *arguments, const pdr_value *call,
-                         pdr_shape shape)
+/* More of the arguments of a call: are they whole now? Counts brackets instead
+ * of reading all of them again. What does not begin with one is whole. */
+static bool arguments_end(struct pdr__open_call *call, pdr_str more)
 {
-    pdr_value *whole = NULL;
-    pdr_rc rc = PDR_OK;
+    for (size_t i = 0; i < more.len; i++) {
+        char c = more.ptr[i];
 
-    pdr_buf_clear(arguments);
-    if (pdr_content_arguments(arguments, call, shape, NULL) != PDR_OK)
-        return false;
-    rc = pdr_json_read(&whole, pdr_buf_str(arguments), NULL, NULL);
-    pdr_value_free(whole);
-    return rc == PDR_EINVALID;
+        if (call->is_escaped) {
+            call->is_escaped = false;
+        } else if (call->in_string) {
+            call->is_escaped = c == '\\';
+            call->in_string = c != '"';
+        } else if (c == '{' || c == '[') {
+            call->depth++;
+        } else if (c == '}' || c == ']') {
+            call->depth -= call->depth > 0;
+            if (call->depth == 0)
+                return true;
+        } else if (call->depth > 0) {
+            call->in_string = c == '"';
+        } else if (strchr(" \t\r\n", c) == NULL) {
+            return true;
+        }
+    }
+    return false;
 }
 
-/* Join a fragment with the call that it goes on with, if there is one. */
-static pdr_rc call_join(bool *joined, struct pdr__folded *m,
-                        const pdr_value *fragment, pdr_shape shape,
-                        pdr_err *err)
+/* No more fragments of this call: put it where its first one is. */
+static pdr_rc call_close(struct pdr__folded *m, struct pdr__open_call *call,
+                         pdr_shape shape, pdr_err *err)
 {
-    const pdr_value *id = pdr_content_get(fragment, shape, PDR_FIELD_CALL_ID);
-    pdr_buf arguments = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
-    pdr_buf id_text = PDR_BUF_INIT(SIZE_MAX),
-            name_text = PDR_BUF_INIT(SIZE_MAX);
-    bool is_named = id != NULL && !pdr_value_text_is(id, PDR_LIT(""));
-    pdr_value *made = NULL;
+    const pdr_value *first = m->contents[call->at];
+    const pdr_value *id = pdr_content_get(first, shape, PDR_FIELD_CALL_ID);
+    const pdr_value *name = pdr_content_get(first, shape, PDR_FIELD_NAME);
+    pdr_buf id_room = PDR_BUF_INIT(SIZE_MAX),
+            name_room = PDR_BUF_INIT(SIZE_MAX);
+    pdr_str id_text = PDR_LIT(""), name_text = PDR_LIT("");
+    pdr_value *whole = NULL, *text = NULL;
     pdr_rc rc = PDR_OK;
 
-    *joined = false;
-    for (size_t k = m->count; k > 0 && !*joined; k--) {
-        const pdr_value *call = m->contents[k - 1];
-        const pdr_value *own = pdr_content_get(call, shape, PDR_FIELD_CALL_ID);
-        const pdr_value *name = pdr_content_get(call, shape, PDR_FIELD_NAME);
-        pdr_str text = {NULL, 0}, name_of = PDR_LIT("");
-
-        if (!is_named && k < m->count)
-            break; /* only the one directly before it */
-        if (pdr_content_kind_of(call, shape) != PDR_CONTENT_CALL ||
-            own == NULL || (is_named && !pdr__value_same_text(own, id)) ||
-            !call_is_open(&arguments, call, shape))
-            continue;
-        PDR_TRY(pdr_content_arguments(&arguments, fragment, shape, err));
-        PDR_TRY(pdr__value_sound_text(&text, own, &id_text, err));
+    if (call->is_joined && shape == PDR_SHAPE_PYTHON) {
+        whole = pdr_value_ref(first);
+        PDR_TRY(
+            pdr_value_new_string(&text, pdr_buf_str(&call->arguments), err));
+        PDR_TRY(pdr_value_set(&whole, PDR_LIT("arguments"), text, err));
+    } else if (call->is_joined) {
+        if (id != NULL)
+            PDR_TRY(pdr__value_sound_text(&id_text, id, &id_room, err));
         if (name != NULL)
-            PDR_TRY(pdr__value_sound_text(&name_of, name, &name_text, err));
-        PDR_TRY(pdr_content_new_call(&made, shape, text, name_of,
-                                     pdr_buf_str(&arguments), err));
-        pdr_value_free(m->contents[k - 1]);
-        m->contents[k - 1] = made;
-        *joined = true;
+            PDR_TRY(pdr__value_sound_text(&name_text, name, &name_room, err));
+        PDR_TRY(pdr_content_new_call(&whole, shape, id_text, name_text,
+                                     pdr_buf_str(&call->arguments), err));
+    }
+    if (whole != NULL) {
+        pdr_value_free(m->contents[call->at]);
+        m->contents[call->at] = whole;
+        whole = NULL;
+    }
+    pdr_buf_dispose(&call->arguments);
+    *call = m->open[--m->open_count];
+done:
+    pdr_value_free(whole);
+    pdr_value_free(text);
+    pdr_buf_dispose(&name_room);
+    pdr_buf_dispose(&id_room);
+    return rc;
+}
+
+/* A call, or more of one: a fragment goes on with the open call of its id; if
+ * it has none, with the one directly before it. `*joined`: it did. */
+static pdr_rc call_add(bool *joined, struct pdr__folded *m,
+                       const pdr_value *fragment, pdr_shape shape, pdr_err *err)
+{
+    const pdr_value *id = pdr_content_get(fragment, shape, PDR_FIELD_CALL_ID);
+    bool has_id = id != NULL && !pdr_value_text_is(id, PDR_LIT(""));
+    pdr_buf text = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
+    struct pdr__open_call *call = NULL;
+    bool is_whole = false;
+    pdr_rc rc = pdr_content_arguments(&text, fragment, shape, NULL);
+
+    *joined = false;
+    if (rc != PDR_OK) /* not a text: nothing goes on with it */
+        return rc == PDR_ENOMEM ? pdr__nomem(err) : PDR_OK;
+    for (size_t i = m->open_count; i > 0 && call == NULL; i--) {
+        size_t at = m->open[i - 1].at;
+        const pdr_value *own =
+            pdr_content_get(m->contents[at], shape, PDR_FIELD_CALL_ID);
+
+        if (has_id ? own != NULL && pdr__value_same_text(own, id)
+                   : at + 1 == m->count)
+            call = &m->open[i - 1];
+    }
+    if (call != NULL) {
+        *joined = call->is_joined = true;
+        is_whole = arguments_end(call, pdr_buf_str(&text));
+        PDR_TRY(pdr_buf_append(&call->arguments, pdr_buf_str(&text), err));
+    } else {
+        PDR_TRY(pdr__grow((void **)&m->open, &m->open_cap, m->open_count + 1,
+                          sizeof(*m->open), err));
+        call = &m->open[m->open_count++];
+        *call = (struct pdr__open_call){.at = m->count, .arguments = text};
+        is_whole = arguments_end(call, pdr_buf_str(&text));
+        text = (pdr_buf)PDR_BUF_INIT(SIZE_MAX);
+    }
+    if (is_whole && !call->is_joined) {
+        pdr_buf_dispose(&call->arguments);
+        m->open_count--;
+    } else if (is_whole) {
+        PDR_TRY(call_close(m, call, shape, err));
     }
 done:
-    pdr_buf_dispose(&name_text);
-    pdr_buf_dispose(&id_text);
-    pdr_buf_dispose(&arguments);
+    pdr_buf_dispose(&text);
     return rc;
 }
 
@@ -219,7 +285,7 @@ static pdr_rc content_add(struct pdr__fold *fold, struct pdr__folded *m,
             &fold->usage,
             pdr_content_get(content, fold->shape, PDR_FIELD_USAGE), err);
     if (kind == PDR_CONTENT_CALL)
-        PDR_TRY(call_join(&joined, m, content, fold->shape, err));
+        PDR_TRY(call_add(&joined, m, content, fold->shape, err));
     if (joined)
         goto done;
     PDR_TRY(pdr__grow((void **)&m->contents, &m->cap, m->count + 1,
@@ -244,16 +310,22 @@ pdr_rc pdr__fold_add(struct pdr__fold *fold, const pdr_update *update,
                           sizeof(*fold->messages), err));
         m = &fold->messages[fold->count++];
         *m = (struct pdr__folded){.role = none, .author = none, .id = none};
+        PDR_TRY(pdr__text_set(&m->role, PDR_LIT("assistant"), err));
     }
-    PDR_TRY(text_set(&m->role, update->role, err));
-    PDR_TRY(text_set(&m->author, update->author, err));
-    PDR_TRY(text_set(&m->id, update->message_id, err));
-    PDR_TRY(text_set(&fold->finish_reason, update->finish_reason, err));
+    PDR_TRY(pdr__text_set(&m->role, update->role, err));
+    PDR_TRY(pdr__text_set(&m->author, update->author, err));
+    PDR_TRY(pdr__text_set(&m->id, update->message_id, err));
+    PDR_TRY(pdr__text_set(&fold->finish_reason, update->finish_reason, err));
+    PDR_TRY(pdr__text_set(&fold->response_id, update->response_id, err));
+    PDR_TRY(pdr__text_set(&fold->agent_id, update->agent_id, err));
+    PDR_TRY(pdr__text_set(&fold->model, update->model, err));
     if (m->created_at == 0 && update->created_at > PDR_TICKS_UNIX_EPOCH)
         m->created_at = update->created_at;
-    PDR_TRY(properties_add(update->message_id.len > 0 ? &m->properties
-                                                      : &fold->properties,
-                           update->properties, err));
+    if (fold->created_at == 0)
+        fold->created_at = m->created_at;
+    PDR_TRY(pdr__properties_add(update->message_id.len > 0 ? &m->properties
+                                                           : &fold->properties,
+                                update->properties, err));
     for (size_t i = 0; i < update->content_count; i++)
         PDR_TRY(content_add(fold, m, update->contents[i], err));
 done:
@@ -263,96 +335,13 @@ done:
 /* --- messages --------------------------------------------------------------
  */
 
-/* May the next content be joined with this one? */
-static bool content_goes_on(const pdr_value *content, pdr_shape shape,
-                            pdr_content_kind kind)
+pdr_rc pdr__fold_message(pdr_value **out, struct pdr__fold *fold, size_t i,
+                         pdr_str author, pdr_err *err)
 {
-    if (pdr_content_kind_of(content, shape) != kind)
-        return false;
-    if (kind == PDR_CONTENT_TEXT)
-        return pdr_content_get(content, shape, PDR_FIELD_ANNOTATIONS) == NULL;
-    return kind == PDR_CONTENT_REASONING &&
-           pdr_content_get(content, shape, PDR_FIELD_PROTECTED) == NULL;
-}
-
-/* One content of several: the first one with the text of all. */
-static pdr_rc contents_join(pdr_value **out, pdr_value *const *contents,
-                            size_t count, pdr_shape shape, pdr_err *err)
-{
-    const pdr_value *last = contents[count - 1];
-    const pdr_value *secret = pdr_content_get(last, shape, PDR_FIELD_PROTECTED);
-    pdr_buf all = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
-    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
-    pdr_value *text = NULL;
-    pdr_rc rc = PDR_OK;
-
-    *out = pdr_value_ref(contents[0]);
-    if (count == 1)
-        return PDR_OK;
-    for (size_t i = 0; i < count; i++) {
-        const pdr_value *part =
-            pdr_content_get(contents[i], shape, PDR_FIELD_TEXT);
-        pdr_str bytes = {NULL, 0};
-
-        if (part == NULL)
-            continue;
-        PDR_TRY(pdr__value_name_bytes(&bytes, part, &scratch, err));
-        PDR_TRY(pdr__text_encode(&all, bytes, err));
-    }
-    pdr_buf_clear(&scratch);
-    PDR_TRY(pdr_buf_printf(&scratch, err, "\"%.*s\"", (int)all.len, all.ptr));
-    PDR_TRY(pdr_json_read_take(&text, &scratch, NULL, err));
-    PDR_TRY(pdr_value_set(out, PDR_LIT("text"), text, err));
-    if (secret != NULL)
-        PDR_TRY(pdr_value_set(out,
-                              shape == PDR_SHAPE_PYTHON
-                                  ? PDR_LIT("protected_data")
-                                  : PDR_LIT("protectedData"),
-                              secret, err));
-done:
-    pdr_value_free(text);
-    pdr_buf_dispose(&scratch);
-    pdr_buf_dispose(&all);
-    return rc;
-}
-
-/* Contents that belong together as one each; an owned array. */
-static pdr_rc contents_fold(pdr_value **out, const struct pdr__folded *m,
-                            pdr_shape shape, pdr_err *err)
-{
-    pdr_value *list = pdr_value_new_array(), *one = NULL;
-    pdr_rc rc = PDR_OK;
-
-    for (size_t i = 0, next = 0; i < m->count; i = next) {
-        pdr_content_kind kind = pdr_content_kind_of(m->contents[i], shape);
-
-        next = i + 1;
-        while (next < m->count &&
-               content_goes_on(m->contents[next - 1], shape, kind) &&
-               pdr_content_kind_of(m->contents[next], shape) == kind &&
-               (kind != PDR_CONTENT_TEXT ||
-                content_goes_on(m->contents[next], shape, kind)))
-            next++;
-        PDR_TRY(contents_join(&one, m->contents + i, next - i, shape, err));
-        PDR_TRY(pdr_value_append(&list, one, err));
-        pdr_value_free(one);
-        one = NULL;
-    }
-    *out = list;
-    list = NULL;
-done:
-    pdr_value_free(one);
-    pdr_value_free(list);
-    return rc;
-}
-
-pdr_rc pdr__fold_message(pdr_value **out, const struct pdr__fold *fold,
-                         size_t i, pdr_str author, pdr_err *err)
-{
-    const struct pdr__folded *m = &fold->messages[i];
+    struct pdr__folded *m = &fold->messages[i];
     pdr_datetime at = pdr_datetime_utc(m->created_at);
     pdr_message_parts parts = {
-        .role = m->role.len > 0 ? pdr_buf_str(&m->role) : PDR_LIT("assistant"),
+        .role = pdr_buf_str(&m->role),
         .author = m->author.len > 0 ? pdr_buf_str(&m->author) : author,
         .id = pdr_buf_str(&m->id),
         .properties = m->properties};
@@ -361,7 +350,10 @@ pdr_rc pdr__fold_message(pdr_value **out, const struct pdr__fold *fold,
 
     if (m->created_at > 0)
         parts.created_at = &at;
-    PDR_TRY(contents_fold(&contents, m, fold->shape, err));
+    while (m->open_count > 0) /* the model has stopped in them */
+        PDR_TRY(call_close(m, &m->open[0], fold->shape, err));
+    PDR_TRY(pdr__contents_join(&contents, (const pdr_value *const *)m->contents,
+                               m->count, fold->shape, err));
     parts.contents = contents;
     PDR_TRY(pdr_message_new(out, fold->shape, &parts, err));
 done:

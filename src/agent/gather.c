@@ -213,9 +213,8 @@ static pdr_rc providers_ask(struct pdr__run *w)
     pdr_rc rc = PDR_OK;
 
     for (size_t i = 0; i < pdr_provider_set_count(w->providers); i++)
-        PDR_TRY(pdr__context_ask(&w->context,
-                                 pdr_provider_set_at(w->providers, i), &info,
-                                 w->err));
+        PDR_TRY(pdr__context_ask(
+            &w->context, pdr_provider_set_at(w->providers, i), &info, w->err));
     PDR_TRY(pdr__context_infos(&w->infos, &w->info_count, &w->context,
                                &w->memory, w->err));
 done:
@@ -363,16 +362,15 @@ pdr_rc pdr__injected_drop(struct pdr__run *w)
         return PDR_OK;
     pdr_value_free(w->dropped);
     w->dropped = pdr_value_new_array();
-    return pdr_bag_update(pdr_session_bag(w->session),
-                          injected_key(w->shape), w->err, queue_drop, w);
+    return pdr_bag_update(pdr_session_bag(w->session), injected_key(w->shape),
+                          w->err, queue_drop, w);
 }
 
 void pdr__injected_restore(struct pdr__run *w)
 {
     if (w->dropped != NULL && pdr_value_count(w->dropped) > 0)
         (void)!pdr_bag_update(pdr_session_bag(w->session),
-                              injected_key(w->shape), NULL, queue_restore,
-                              w);
+                              injected_key(w->shape), NULL, queue_restore, w);
 }
 
 struct injection {
@@ -397,8 +395,8 @@ static pdr_rc queue_add(pdr_value **io, pdr_err *err, void *arg)
               ? pdr_value_ref(*io)
               : pdr_value_new_array();
     for (size_t i = 0; i < in->count; i++) {
-        PDR_TRY(pdr_message_convert(&one, in->messages[i], in->from, in->to,
-                                    err));
+        PDR_TRY(
+            pdr_message_convert(&one, in->messages[i], in->from, in->to, err));
         PDR_TRY(pdr_value_append(&all, one, err));
         pdr_value_free(one);
         one = NULL;

@@ -65,14 +65,14 @@ done:
 
 pdr_run_info pdr__run_info(const struct pdr__run *w, size_t from, size_t end)
 {
-    return (pdr_run_info){
-        .agent_id = w->agent->id,
-        .agent_name = w->agent->name,
-        .session = w->session,
-        .input = (const pdr_value *const *)w->story.messages + from,
-        .input_count = end - from,
-        .shape = w->shape,
-        .now_ms = w->run->now_ms};
+    return (pdr_run_info){.agent_id = w->agent->id,
+                          .agent_name = w->agent->name,
+                          .session = w->session,
+                          .input = (const pdr_value *const *)w->story.messages +
+                                   from,
+                          .input_count = end - from,
+                          .shape = w->shape,
+                          .now_ms = w->run->now_ms};
 }
 
 /* Tell one provider of the messages from `stored` to `end`. */
@@ -223,10 +223,9 @@ static pdr_rc take_unfinished(struct pdr__run *w)
 
         if (*properties == NULL)
             *properties = pdr_value_new_object();
-        PDR_TRY(pdr_value_set(properties, PDR_LIT("_incomplete"), truth,
-                              w->err));
         PDR_TRY(
-            pdr__fold_message(&message, fold, i, w->agent->name, w->err));
+            pdr_value_set(properties, PDR_LIT("_incomplete"), truth, w->err));
+        PDR_TRY(pdr__fold_message(&message, fold, i, w->agent->name, w->err));
         PDR_TRY(pdr__answer_take(w, message));
     }
 done:
@@ -245,9 +244,8 @@ void pdr__story_rescue(struct pdr__run *w)
         (void)!take_unfinished(w);
     if (w->run->on_partial != PDR_PARTIAL_DISCARD && s->count > s->inputs)
         end = s->count;
-    if (end > s->stored &&
-        (w->keeper == NULL ||
-         tell(w, w->keeper, split, end, NULL, &why) == PDR_OK))
+    if (end > s->stored && (w->keeper == NULL || tell(w, w->keeper, split, end,
+                                                      NULL, &why) == PDR_OK))
         (void)!pdr__story_store(w, end);
     w->err = first;
 }

@@ -31,11 +31,14 @@
 static pdr_rc on_update(const pdr_update *update, pdr_err *err, void *arg)
 {
     struct pdr__run *w = arg;
-    pdr_rc rc = pdr__fold_add(w->fold, update, err);
+    pdr_update ours = *update;
+    pdr_rc rc = PDR_OK;
 
+    ours.agent_id = w->agent->id;
+    rc = pdr__fold_add(w->fold, &ours, err);
     if (rc != PDR_OK || w->run->fn == NULL)
         return rc;
-    return w->run->fn(update, err, w->run->arg);
+    return w->run->fn(&ours, err, w->run->arg);
 }
 
 /* Ask the model once; its messages are the last ones of the response. The fold
@@ -52,21 +55,23 @@ static pdr_rc model_ask(struct pdr__run *w, bool with_tools)
         .options = w->options,
         .output_schema = w->output != NULL ? w->output->sent : NULL,
         .shape = w->shape,
-        .cancel = w->cancel};
+        .cancel = w->cancel,
+        .log = &agent->log};
+    int64_t since = pdr__event_time(&agent->log);
     pdr_value *message = NULL;
     pdr_rc rc = PDR_OK;
 
     pdr__fold_init(&w->folds, w->shape);
     w->fold = &w->folds;
-    PDR_TRY(pdr_client_send(agent->client, &request, w->err, on_update, w));
+    pdr__event_model_asked(&request);
+    rc = pdr_client_send(agent->client, &request, w->err, on_update, w);
+    pdr__event_model_answered(&agent->log, since, w->fold->usage, rc, w->err);
+    PDR_TRY(rc);
     for (size_t i = 0; i < w->fold->count; i++) {
         PDR_TRY(pdr__fold_message(&message, w->fold, i, agent->name, w->err));
         PDR_TRY(pdr__answer_take(w, message));
     }
-    PDR_TRY(pdr__usage_add(&w->response->usage, w->fold->usage, w->err));
-    pdr_buf_clear(&w->response->finish_reason);
-    PDR_TRY(pdr_buf_append(&w->response->finish_reason,
-                           pdr_buf_str(&w->fold->finish_reason), w->err));
+    PDR_TRY(pdr__response_add(w->response, w->fold, w->err));
     pdr__fold_dispose(w->fold);
     w->fold = NULL;
 done:
@@ -134,41 +139,6 @@ done:
 /* --- a run as a whole ------------------------------------------------------
  */
 
-/* Can this agent work on the session? */
-static pdr_rc session_check(struct pdr__run *w)
-{
-    pdr_session_kind kind = PDR_SESSION_KIND_UNSTATED;
-    pdr_session_shape shape = PDR_SESSION_NATIVE;
-    pdr_value *service = NULL;
-    pdr_rc rc = PDR_OK;
-
-    if (w->session == NULL)
-        return PDR_OK;
-    kind = pdr_session_get_kind(w->session);
-    shape = pdr_session_get_shape(w->session);
-    if ((kind != PDR_SESSION_KIND_UNSTATED && kind != PDR_SESSION_KIND_CLIENT &&
-         kind != PDR_SESSION_KIND_PYTHON &&
-         (kind != PDR_SESSION_KIND_DURABLE || w->run->stored == NULL)) ||
-        shape == PDR_SESSION_DOTNET_THREAD ||
-        shape == PDR_SESSION_PYTHON_THREAD)
-        return PDR_FAIL(w->err, SESSION_KIND,
-                        "this agent cannot use a session of kind %s, shape %s",
-                        pdr_session_kind_name(kind),
-                        pdr_session_shape_name(shape));
-    if (kind == PDR_SESSION_KIND_DURABLE && w->agent->stores_each_call)
-        return PDR_FAIL(w->err, SESSION_KIND, "%s",
-                        "a durable session is stored turn by turn, and this "
-                        "agent stores each call of the model");
-    PDR_TRY(pdr_session_service_id(&service, w->session, w->err));
-    if (service != NULL)
-        rc = PDR_FAIL(w->err, SESSION_KIND, "%s",
-                      "the history of this session is kept by a service, which "
-                      "this agent cannot ask");
-done:
-    pdr_value_free(service);
-    return rc;
-}
-
 /* From the first question to the last answer. The last one is asked for without
  * tools, so that there is one. */
 static pdr_rc run_steps(struct pdr__run *w)
@@ -184,9 +154,9 @@ static pdr_rc run_steps(struct pdr__run *w)
     PDR_TRY(pdr__gather(w));
     PDR_TRY(pdr__approved_run(w));
     for (unsigned i = 0; goes_on && i <= agent->max_calls; i++)
-        PDR_TRY(step(&goes_on, w,
-                     i < agent->max_calls &&
-                         w->failures < agent->max_failures));
+        PDR_TRY(
+            step(&goes_on, w,
+                 i < agent->max_calls && w->failures < agent->max_failures));
     PDR_TRY(pdr__approvals_new(&w->response->approvals, w->record.asked,
                                w->record.shape, w->err));
     if (w->story.stored < w->story.count || !agent->stores_each_call)
@@ -218,29 +188,27 @@ static pdr_rc run_fail(struct pdr__run *w, pdr_rc rc)
 /* What the run needs before it begins. */
 static pdr_rc run_begin(struct pdr__run *w)
 {
-    const pdr_buf none = PDR_BUF_INIT(SIZE_MAX);
     const pdr_run *run = w->run;
     pdr_rc rc = PDR_OK;
 
     w->session =
         run->stored != NULL ? pdr_stored_session(run->stored) : run->session;
-    w->shape = run->stored != NULL ? pdr_stored_shape(run->stored)
+    w->shape = run->stored != NULL  ? pdr_stored_shape(run->stored)
                : w->session != NULL ? pdr_session_message_shape(w->session)
                                     : PDR_SHAPE_DOTNET;
     w->record.shape =
         w->shape == PDR_SHAPE_PYTHON ? w->shape : PDR_SHAPE_DOTNET;
-    PDR_TRY(session_check(w));
-    w->response = pdr__calloc(1, sizeof(*w->response));
-    if (w->response == NULL)
-        return pdr__nomem(w->err);
-    w->response->shape = w->shape;
-    w->response->finish_reason = none;
+    pdr__event_run_started(w->agent, w->session);
+    if (w->session != NULL)
+        PDR_TRY(pdr__agent_accepts(w->agent, w->session, run->stored != NULL,
+                                   w->err));
+    PDR_TRY(pdr__response_new(&w->response, w->shape, w->agent->id, w->err));
     w->response->agent = pdr_agent_ref(w->agent);
     if (run->output_schema != NULL)
-        PDR_TRY(pdr__output_new(&w->response->output, run->output_schema,
-                                w->err));
-    w->output = w->response->output != NULL ? w->response->output
-                                            : w->agent->output;
+        PDR_TRY(
+            pdr__output_new(&w->response->output, run->output_schema, w->err));
+    w->output =
+        w->response->output != NULL ? w->response->output : w->agent->output;
     PDR_TRY(pdr__providers_choose(w));
     PDR_TRY(pdr__context_init(&w->context, w->agent, w->shape, w->err));
     if (w->session != NULL && !pdr__session_begin_run(w->session))
@@ -281,11 +249,15 @@ pdr_rc pdr_agent_run(pdr_response **out, pdr_agent *agent, const pdr_run *run,
                          .err = err != NULL ? err : &own_err,
                          .memory = PDR_ARENA_INIT(SIZE_MAX)};
     pdr_cancel timer;
+    int64_t since = 0;
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(out != NULL && agent != NULL && run != NULL &&
                 (run->session == NULL || run->stored == NULL));
     *out = NULL;
+    if (agent->inner != NULL)
+        return agent->layer.run(out, agent->inner, run, err, agent->layer.arg);
+    since = pdr__event_time(&agent->log);
     w.cancel = run->cancel;
     if (run->timeout_ms > 0) {
         pdr__cancel_init(&timer, run->cancel, run->timeout_ms);
@@ -300,107 +272,9 @@ pdr_rc pdr_agent_run(pdr_response **out, pdr_agent *agent, const pdr_run *run,
         w.response = NULL;
     }
 done:
+    pdr__event_run_ended(agent, w.session, since, rc, w.err);
     run_dispose(&w);
     if (run->timeout_ms > 0)
         pdr__cancel_dispose(&timer);
     return rc;
-}
-
-/* --- responses -------------------------------------------------------------
- */
-
-void pdr_response_free(pdr_response *response)
-{
-    if (response == NULL)
-        return;
-    for (size_t i = 0; i < response->count; i++)
-        pdr_value_free(response->messages[i]);
-    pdr__free(response->messages);
-    pdr_value_free(response->usage);
-    pdr_approvals_free(response->approvals);
-    pdr__output_free(response->output);
-    pdr_agent_free(response->agent);
-    pdr_buf_dispose(&response->finish_reason);
-    pdr__free(response);
-}
-
-size_t pdr_response_count(const pdr_response *response)
-{
-    return response->count;
-}
-
-const pdr_value *pdr_response_message(const pdr_response *response,
-                                      size_t index)
-{
-    return index < response->count ? response->messages[index] : NULL;
-}
-
-pdr_shape pdr_response_shape(const pdr_response *response)
-{
-    return response->shape;
-}
-
-pdr_rc pdr_response_text(pdr_buf *out, const pdr_response *response,
-                         pdr_err *err)
-{
-    pdr_buf text = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
-    bool any = false;
-    pdr_rc rc = PDR_OK;
-
-    PDR_REQUIRE(out != NULL && response != NULL);
-    for (size_t i = 0; i < response->count; i++) {
-        pdr_buf_clear(&text);
-        PDR_TRY(pdr_message_text(&text, response->messages[i], response->shape,
-                                 err));
-        if (text.len == 0)
-            continue;
-        if (any)
-            PDR_TRY(pdr_buf_append(out, PDR_LIT("\n"), err));
-        PDR_TRY(pdr_buf_append(out, pdr_buf_str(&text), err));
-        any = true;
-    }
-done:
-    pdr_buf_dispose(&text);
-    return rc;
-}
-
-size_t pdr_response_stored(const pdr_response *response)
-{
-    return response->stored;
-}
-
-const pdr_approvals *pdr_response_approvals(const pdr_response *response)
-{
-    static const pdr_approvals none = {0, NULL};
-
-    return response->approvals != NULL ? response->approvals : &none;
-}
-
-pdr_rc pdr_response_output(pdr_value **out, const pdr_response *response,
-                           pdr_err *err)
-{
-    const struct pdr__output *output = NULL;
-    pdr_buf text = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
-    pdr_rc rc = PDR_OK;
-
-    PDR_REQUIRE(out != NULL && response != NULL);
-    *out = NULL;
-    output = response->output != NULL ? response->output
-                                      : response->agent->output;
-    PDR_REQUIRE(output != NULL);
-    PDR_TRY(pdr_response_text(&text, response, err));
-    PDR_TRY(pdr__output_read(out, output, pdr_buf_str(&text), err));
-done:
-    pdr_buf_dispose(&text);
-    return rc;
-}
-
-const pdr_value *pdr_response_usage(const pdr_response *response)
-{
-    return response->usage;
-}
-
-pdr_str pdr_response_finish_reason(const pdr_response *response)
-{
-    return pdr_buf_str(&response->finish_reason);
 }

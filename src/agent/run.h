@@ -19,9 +19,9 @@ struct pdr__story {
 
 /* A call of the model that is to be run. */
 struct pdr__job {
-    struct pdr__tool *tool; /* borrowed; NULL: there is none of that name */
-    pdr_value *call;        /* owned; a content */
-    pdr_value *result;      /* owned; a content; NULL: not run */
+    struct pdr__tool *tool;   /* borrowed; NULL: there is none of that name */
+    pdr_value *call;          /* owned; a content */
+    pdr_value *result;        /* owned; a content; NULL: not run */
     const pdr_value *request; /* borrowed; that was approved, or NULL */
     bool failed;
 };
@@ -101,7 +101,8 @@ PDR_MUST_CHECK pdr_rc pdr__injected_take(struct pdr__run *w);
 PDR_MUST_CHECK pdr_rc pdr__injected_drop(struct pdr__run *w);
 void pdr__injected_restore(struct pdr__run *w);
 
-/* --- tools (tool.c, call.c) --------------------------------------------------------
+/* --- tools (tool.c, call.c)
+ * --------------------------------------------------------
  */
 
 /* Run a call of a model, whatever becomes of it: it has a result then. Fails

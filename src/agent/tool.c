@@ -142,10 +142,10 @@ static pdr_rc call_tool(pdr_value **out, pdr_buf *line,
         return rc;
     }
     if (rc == PDR_OK)
-        return *out != NULL ? PDR_OK
-                            : pdr_buf_append(
-                                  line, PDR_LIT("Success: Function completed."),
-                                  err);
+        return *out != NULL
+                   ? PDR_OK
+                   : pdr_buf_append(
+                         line, PDR_LIT("Success: Function completed."), err);
     if (!w->agent->tells_errors || why.message[0] == '\0')
         return pdr_buf_append(line, PDR_LIT("Error: Function failed."), err);
     return pdr_buf_printf(line, err, "Error: Function failed. Exception: %s",

@@ -167,14 +167,13 @@ pdr_rc pdr__stored_clear_member(pdr_stored *s, const char *member, pdr_err *err)
 
     /* The text of the document is a string there, its quotes are \". */
     PDR_TRY(pdr_buf_printf(&text, err, "\\\"%s\\\"", member));
-    name = frame.len > 0 ? memmem(frame.ptr, frame.len, text.ptr, text.len)
-                         : NULL;
+    name =
+        frame.len > 0 ? memmem(frame.ptr, frame.len, text.ptr, text.len) : NULL;
     if (name != NULL)
         name += text.len;
     open = name != NULL ? memmem(name, (size_t)(end - name), "\\\"", 2) : NULL;
-    close = open != NULL
-                ? memmem(open + 2, (size_t)(end - open - 2), "\\\"", 2)
-                : NULL;
+    close = open != NULL ? memmem(open + 2, (size_t)(end - open - 2), "\\\"", 2)
+                         : NULL;
     if (close == NULL)
         goto done;
     pdr_buf_clear(&text);

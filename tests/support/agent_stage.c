@@ -228,7 +228,8 @@ static void describe_content(pdr_buf *out, const pdr_value *content,
         describe_content(out, inner, PDR_SHAPE_DOTNET);
         pdr_value_free(inner);
     } else if (kind == PDR_CONTENT_CALL) {
-        put_value(out, "call ", pdr_content_get(content, shape, PDR_FIELD_NAME));
+        put_value(out, "call ",
+                  pdr_content_get(content, shape, PDR_FIELD_NAME));
     } else if (kind == PDR_CONTENT_RESULT) {
         put_value(out, "= ", pdr_content_get(content, shape, PDR_FIELD_RESULT));
     } else if (kind == PDR_CONTENT_APPROVAL_REQUEST ||

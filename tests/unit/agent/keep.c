@@ -27,8 +27,8 @@ static pdr_rc ear_after(const pdr_run_info *run, const pdr_run_outcome *outcome,
     for (size_t i = 0; i < outcome->answer_count; i++)
         stage_describe(&line, outcome->answers[i], run->shape);
     if (outcome->error != NULL)
-        ASSERT_RC(PDR_OK, pdr_buf_printf(&line, NULL, " %s",
-                                         outcome->error->reason));
+        ASSERT_RC(PDR_OK,
+                  pdr_buf_printf(&line, NULL, " %s", outcome->error->reason));
     ASSERT_RC(PDR_OK, pdr_buf_append(&line, pdr_str_c("\n"), NULL));
     ASSERT_RC(PDR_OK, pdr_buf_append(&ear->heard, pdr_buf_str(&line), NULL));
     pdr_buf_dispose(&line);
@@ -148,9 +148,8 @@ TEST(agent_keep, has_the_same_history_in_both_modes)
         stage_history("user:go | assistant:call look | " DID
                       " | assistant:fine",
                       session);
-        stage_stored_history("user:go | assistant:call look | " DID
-                             " | assistant:fine",
-                             stored);
+        stage_stored_history(
+            "user:go | assistant:call look | " DID " | assistant:fine", stored);
         ASSERT_INT(cases[i].commits, pdr_stored_head(stored)->revision);
         pdr_session_free(session);
         pdr_stored_close(stored);
@@ -269,14 +268,14 @@ TEST(agent_keep, takes_the_sentinel_out_of_a_stored_document)
     struct stage s;
 
     ASSERT_RC(PDR_OK, pdr_store_open(&store, "memory:", NULL));
-    ASSERT_RC(PDR_OK,
-              pdr_import(NULL, store, &in, NULL, pdr_read_str, &rest));
+    ASSERT_RC(PDR_OK, pdr_import(NULL, store, &in, NULL, pdr_read_str, &rest));
     ASSERT_RC(PDR_OK, pdr_stored_open(&stored, store, &ref, NULL, NULL));
     stage_begin(&s, steps, NULL);
     const pdr_run run = {
         .stored = stored, .text = pdr_str_c("go"), .now_ms = STAGE_NOW};
     pdr_response_free(go(&s, PDR_OK, &run));
-    ASSERT_RC(PDR_OK, pdr_export(NULL, store, &out, NULL, pdr_write_buf, &text));
+    ASSERT_RC(PDR_OK,
+              pdr_export(NULL, store, &out, NULL, pdr_write_buf, &text));
     ASSERT(memmem(text.ptr, text.len, "{\"conversationId\" : null,", 25) ==
            text.ptr);
     ASSERT(memmem(text.ptr, text.len, "\"fine\"", 6) != NULL);
@@ -286,7 +285,8 @@ TEST(agent_keep, takes_the_sentinel_out_of_a_stored_document)
     stage_end(&s);
 }
 
-/* --- what a failure leaves ------------------------------------------------- */
+/* --- what a failure leaves -------------------------------------------------
+ */
 
 /* A pdr_update_fn: stop at the first piece. */
 static pdr_rc stop(const pdr_update *update, pdr_err *err, void *arg)
@@ -297,75 +297,90 @@ static pdr_rc stop(const pdr_update *update, pdr_err *err, void *arg)
     return pdr_err_set(err, PDR_ECANCELLED, "run_cancelled", "enough");
 }
 
+static const char *const fails[] = {LOOK, "fail", NULL};
+static const char *const half[] = {LOOK, "half it is/ al", NULL};
+static const char *const at_once[] = {"half so/ it", NULL};
+static const char *const cut[] = {"call look {\"n\":1};look {\"cancel\":1}",
+                                  NULL};
+static const char *const streamed[] = {"say one/ two/ three", NULL};
+static const struct {
+    const char *const *steps;
+    bool each_call, stops;
+    pdr_rc rc;
+    const char *left[3]; /* discard, calls, all */
+} failures[] = {
+    {fails,
+     false,
+     false,
+     PDR_EMODEL,
+     {"", "user:go | assistant:call look | " DID,
+      "user:go | assistant:call look | " DID}},
+    {fails,
+     true,
+     false,
+     PDR_EMODEL,
+     {"user:go | assistant:call look", "user:go | assistant:call look | " DID,
+      "user:go | assistant:call look | " DID}},
+    {half,
+     false,
+     false,
+     PDR_EMODEL,
+     {"", "user:go | assistant:call look | " DID,
+      "user:go | assistant:call look | " DID " | assistant!:it is al"}},
+    {half,
+     true,
+     false,
+     PDR_EMODEL,
+     {"user:go | assistant:call look", "user:go | assistant:call look | " DID,
+      "user:go | assistant:call look | " DID " | assistant!:it is al"}},
+    {at_once, false, false, PDR_EMODEL, {"", "", "user:go | assistant!:so it"}},
+    {cut,
+     false,
+     false,
+     PDR_ECANCELLED,
+     {"", "user:go | assistant:call look+call look | " DID,
+      "user:go | assistant:call look+call look | " DID}},
+    {streamed,
+     false,
+     true,
+     PDR_ECANCELLED,
+     {"", "", "user:go | assistant!:one"}},
+};
+
 TEST(agent_keep, leaves_of_a_failed_run_what_the_caller_wants)
 {
-    static const char *const fails[] = {LOOK, "fail", NULL};
-    static const char *const half[] = {LOOK, "half it is/ al", NULL};
-    static const char *const at_once[] = {"half so/ it", NULL};
-    static const char *const cut[] = {
-        "call look {\"n\":1};look {\"cancel\":1}", NULL};
-    static const char *const streamed[] = {"say one/ two/ three", NULL};
-    static const struct {
-        const char *const *steps;
-        bool each_call, stops;
-        pdr_rc rc;
-        const char *left[3]; /* discard, calls, all */
-    } cases[] = {
-        {fails, false, false, PDR_EMODEL,
-         {"", "user:go | assistant:call look | " DID,
-          "user:go | assistant:call look | " DID}},
-        {fails, true, false, PDR_EMODEL,
-         {"user:go | assistant:call look",
-          "user:go | assistant:call look | " DID,
-          "user:go | assistant:call look | " DID}},
-        {half, false, false, PDR_EMODEL,
-         {"", "user:go | assistant:call look | " DID,
-          "user:go | assistant:call look | " DID " | assistant!:it is al"}},
-        {half, true, false, PDR_EMODEL,
-         {"user:go | assistant:call look",
-          "user:go | assistant:call look | " DID,
-          "user:go | assistant:call look | " DID " | assistant!:it is al"}},
-        {at_once, false, false, PDR_EMODEL,
-         {"", "", "user:go | assistant!:so it"}},
-        {cut, false, false, PDR_ECANCELLED,
-         {"", "user:go | assistant:call look+call look | " DID,
-          "user:go | assistant:call look+call look | " DID}},
-        {streamed, false, true, PDR_ECANCELLED,
-         {"", "", "user:go | assistant!:one"}},
-    };
-
     COVERS("S-69");
-    for (size_t i = 0; i < 3 * sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < 3 * sizeof(failures) / sizeof(failures[0]); i++) {
         pdr_store *store = NULL;
         pdr_stored *stored = open_stored(&store, "s");
         pdr_session *session = stage_session(PDR_SESSION_NATIVE);
         const pdr_agent_parts parts = {.stores_each_call =
-                                           cases[i / 3].each_call};
+                                           failures[i / 3].each_call};
         struct stage s;
 
-        stage_begin(&s, cases[i / 3].steps, &parts);
+        stage_begin(&s, failures[i / 3].steps, &parts);
         for (int k = 0; k < 2; k++) {
             const pdr_run run = {.session = k == 0 ? session : NULL,
                                  .stored = k == 0 ? NULL : stored,
                                  .text = pdr_str_c("go"),
                                  .on_partial = (pdr_partial)(i % 3),
-                                 .fn = cases[i / 3].stops ? stop : NULL,
+                                 .fn = failures[i / 3].stops ? stop : NULL,
                                  .now_ms = STAGE_NOW};
             pdr_response *response = NULL;
 
             s.model.next = 0;
-            response = go(&s, cases[i / 3].rc, &run);
+            response = go(&s, failures[i / 3].rc, &run);
             /* It says what is in the history. */
             if (response != NULL && i % 3 == 0)
-                ASSERT_SIZE(cases[i / 3].each_call ? 1 : 0,
+                ASSERT_SIZE(failures[i / 3].each_call ? 1 : 0,
                             pdr_response_stored(response));
             if (response != NULL && i % 3 == 2)
                 ASSERT_SIZE(pdr_response_count(response),
                             pdr_response_stored(response));
             pdr_response_free(response);
         }
-        stage_history(cases[i / 3].left[i % 3], session);
-        stage_stored_history(cases[i / 3].left[i % 3], stored);
+        stage_history(failures[i / 3].left[i % 3], session);
+        stage_stored_history(failures[i / 3].left[i % 3], stored);
         pdr_session_free(session);
         pdr_stored_close(stored);
         pdr_store_close(store);
@@ -373,18 +388,19 @@ TEST(agent_keep, leaves_of_a_failed_run_what_the_caller_wants)
     }
 }
 
-/* --- from outside ---------------------------------------------------------- */
+/* --- from outside ----------------------------------------------------------
+ */
 
 static void inject(pdr_session *session, pdr_stored *stored, const char *text)
 {
     pdr_value *message = NULL;
 
-    ASSERT_RC(PDR_OK, pdr_message_new_text(&message, PDR_SHAPE_DOTNET,
-                                           pdr_str_c("user"), pdr_str_c(text),
-                                           NULL));
-    ASSERT_RC(PDR_OK, pdr_inject(session, stored,
-                                 (const pdr_value *const *)&message, 1,
-                                 PDR_SHAPE_DOTNET, NULL));
+    ASSERT_RC(PDR_OK,
+              pdr_message_new_text(&message, PDR_SHAPE_DOTNET,
+                                   pdr_str_c("user"), pdr_str_c(text), NULL));
+    ASSERT_RC(PDR_OK,
+              pdr_inject(session, stored, (const pdr_value *const *)&message, 1,
+                         PDR_SHAPE_DOTNET, NULL));
     pdr_value_free(message);
 }
 
@@ -534,11 +550,10 @@ TEST(agent_inject, refuses_what_is_not_a_message)
               pdr_inject(session, NULL, (const pdr_value *const *)&number, 1,
                          PDR_SHAPE_DOTNET, &err));
     ASSERT_STR("wrong_kind", err.reason);
-    ASSERT_RC(PDR_OK,
-              pdr_bag_set(pdr_session_bag(session),
-                          pdr_str_c("MessageInjectingChatClient."
-                                    "PendingInjectedMessages"),
-                          number, &err));
+    ASSERT_RC(PDR_OK, pdr_bag_set(pdr_session_bag(session),
+                                  pdr_str_c("MessageInjectingChatClient."
+                                            "PendingInjectedMessages"),
+                                  number, &err));
     ASSERT_RC(PDR_EINVALID,
               pdr_inject(session, NULL, (const pdr_value *const *)&message, 1,
                          PDR_SHAPE_DOTNET, &err));

@@ -83,7 +83,8 @@ TEST(agent_loop, tells_the_reason_of_a_failure_only_if_it_may)
         bool tells;
         const char *seen;
     } cases[] = {
-        {false, "user:x | assistant:call look | tool:= Error: Function failed."},
+        {false,
+         "user:x | assistant:call look | tool:= Error: Function failed."},
         {true, "user:x | assistant:call look | tool:= Error: Function failed. "
                "Exception: the secret reason"},
     };
@@ -204,7 +205,8 @@ TEST(agent_loop, ends_with_the_first_call_that_ends_it)
     }
 }
 
-/* --- answers that are values ----------------------------------------------- */
+/* --- answers that are values -----------------------------------------------
+ */
 
 TEST(agent_output, is_the_first_value_of_the_answer_and_fits_its_schema)
 {
@@ -309,10 +311,10 @@ TEST_OOM(agent_output, cleans_up_after_any_failed_allocation)
     test_pause_failures(false);
 }
 
-/* --- sessions in a bad state ----------------------------------------------- */
+/* --- sessions in a bad state -----------------------------------------------
+ */
 
-#define DOTNET(slot)                                                           \
-    "{\"stateBag\":{\"InMemoryChatHistoryProvider\":" slot "}}"
+#define DOTNET(slot)   "{\"stateBag\":{\"InMemoryChatHistoryProvider\":" slot "}}"
 #define SAID(contents) "{\"role\":\"user\",\"contents\":[" contents "]}"
 
 /* Levels of arrays around a number. */
@@ -320,8 +322,8 @@ TEST_OOM(agent_output, cleans_up_after_any_failed_allocation)
 #define DEEP_32(x)  DEEP_8(DEEP_8(DEEP_8(DEEP_8(x))))
 #define DEEP_56(x)  DEEP_32(DEEP_8(DEEP_8(DEEP_8(x))))
 #define DEEP_112(x) DEEP_56(DEEP_56(x))
-#define DEEP_CALL(x)                                                           \
-    "{\"role\":\"assistant\",\"contents\":[{\"$type\":\"functionCall\","       \
+#define DEEP_CALL(x)                                                     \
+    "{\"role\":\"assistant\",\"contents\":[{\"$type\":\"functionCall\"," \
     "\"callId\":\"1\",\"name\":\"look\",\"arguments\":{\"a\":" x "}}]}"
 
 /* A session that runs, is stored, and still has every byte that it had: `rest`
@@ -337,7 +339,8 @@ TEST(agent_loop, runs_on_whatever_a_session_holds)
         {DOTNET("{\"messages\":null,\"more\":1}"), "\"more\":1"},
         {DOTNET("{\"messages\":[]}"), ""},
         {DOTNET("{\"messages\":[null,null]}"), "[null,null,"},
-        {DOTNET("{\"messages\":[{\"role\":\"user\"}]}"), "[{\"role\":\"user\"},"},
+        {DOTNET("{\"messages\":[{\"role\":\"user\"}]}"),
+         "[{\"role\":\"user\"},"},
         {DOTNET("{\"messages\":[{}]}"), "[{},"},
         {DOTNET("{\"messages\":[{\"role\":null,\"contents\":null}]}"),
          "[{\"role\":null,\"contents\":null},"},

@@ -1,0 +1,263 @@
+/*
+ * response.c - what is said of a response, and its JSON.
+ *
+ * WHY  One run may ask the model several times. Each answer has an id, a model,
+ *      a time and counts of tokens; the caller wants one of each. The rules are
+ *      those of pieces within an answer (fold.c): the latest text that says
+ *      something, the first time, the sum of the counts.
+ */
+#include "agent.h"
+
+pdr_rc pdr__response_new(pdr_response **out, pdr_shape shape, pdr_str agent_id,
+                         pdr_err *err)
+{
+    const pdr_buf none = PDR_BUF_INIT(SIZE_MAX);
+    pdr_response *r = pdr__calloc(1, sizeof(*r));
+    pdr_rc rc = PDR_OK;
+
+    *out = NULL;
+    if (r == NULL)
+        return pdr__nomem(err);
+    r->shape = shape;
+    r->finish_reason = r->id = r->agent_id = r->model = none;
+    PDR_TRY(pdr_buf_append(&r->agent_id, agent_id, err));
+    *out = r;
+    r = NULL;
+done:
+    pdr_response_free(r);
+    return rc;
+}
+
+pdr_rc pdr__response_add(pdr_response *r, const struct pdr__fold *fold,
+                         pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    PDR_TRY(pdr__text_set(&r->finish_reason, pdr_buf_str(&fold->finish_reason),
+                          err));
+    PDR_TRY(pdr__text_set(&r->id, pdr_buf_str(&fold->response_id), err));
+    PDR_TRY(pdr__text_set(&r->agent_id, pdr_buf_str(&fold->agent_id), err));
+    PDR_TRY(pdr__text_set(&r->model, pdr_buf_str(&fold->model), err));
+    if (r->created_at == 0)
+        r->created_at = fold->created_at;
+    PDR_TRY(pdr__properties_add(&r->properties, fold->properties, err));
+    PDR_TRY(pdr__usage_add(&r->usage, fold->usage, err));
+done:
+    return rc;
+}
+
+void pdr_response_free(pdr_response *response)
+{
+    if (response == NULL)
+        return;
+    for (size_t i = 0; i < response->count; i++)
+        pdr_value_free(response->messages[i]);
+    pdr__free(response->messages);
+    pdr_value_free(response->usage);
+    pdr_approvals_free(response->approvals);
+    pdr__output_free(response->output);
+    pdr_agent_free(response->agent);
+    pdr_value_free(response->properties);
+    pdr_buf_dispose(&response->finish_reason);
+    pdr_buf_dispose(&response->id);
+    pdr_buf_dispose(&response->agent_id);
+    pdr_buf_dispose(&response->model);
+    pdr__free(response);
+}
+
+size_t pdr_response_count(const pdr_response *response)
+{
+    return response->count;
+}
+
+const pdr_value *pdr_response_message(const pdr_response *response,
+                                      size_t index)
+{
+    return index < response->count ? response->messages[index] : NULL;
+}
+
+pdr_shape pdr_response_shape(const pdr_response *response)
+{
+    return response->shape;
+}
+
+pdr_rc pdr_response_text(pdr_buf *out, const pdr_response *response,
+                         pdr_err *err)
+{
+    pdr_buf text = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
+    bool any = false;
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(out != NULL && response != NULL);
+    for (size_t i = 0; i < response->count; i++) {
+        pdr_buf_clear(&text);
+        PDR_TRY(pdr_message_text(&text, response->messages[i], response->shape,
+                                 err));
+        if (text.len == 0)
+            continue;
+        if (any)
+            PDR_TRY(pdr_buf_append(out, PDR_LIT("\n"), err));
+        PDR_TRY(pdr_buf_append(out, pdr_buf_str(&text), err));
+        any = true;
+    }
+done:
+    pdr_buf_dispose(&text);
+    return rc;
+}
+
+size_t pdr_response_stored(const pdr_response *response)
+{
+    return response->stored;
+}
+
+const pdr_approvals *pdr_response_approvals(const pdr_response *response)
+{
+    static const pdr_approvals none = {0, NULL};
+
+    return response->approvals != NULL ? response->approvals : &none;
+}
+
+pdr_rc pdr_response_output(pdr_value **out, const pdr_response *response,
+                           pdr_err *err)
+{
+    const struct pdr__output *output = NULL;
+    pdr_buf text = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(out != NULL && response != NULL);
+    *out = NULL;
+    output =
+        response->output != NULL ? response->output : response->agent->output;
+    PDR_REQUIRE(output != NULL);
+    PDR_TRY(pdr_response_text(&text, response, err));
+    PDR_TRY(pdr__output_read(out, output, pdr_buf_str(&text), err));
+done:
+    pdr_buf_dispose(&text);
+    return rc;
+}
+
+const pdr_value *pdr_response_usage(const pdr_response *response)
+{
+    return response->usage;
+}
+
+pdr_str pdr_response_finish_reason(const pdr_response *response)
+{
+    return pdr_buf_str(&response->finish_reason);
+}
+
+pdr_str pdr_response_id(const pdr_response *response)
+{
+    return pdr_buf_str(&response->id);
+}
+
+pdr_str pdr_response_agent_id(const pdr_response *response)
+{
+    return pdr_buf_str(&response->agent_id);
+}
+
+pdr_str pdr_response_model(const pdr_response *response)
+{
+    return pdr_buf_str(&response->model);
+}
+
+int64_t pdr_response_created_at(const pdr_response *response)
+{
+    return response->created_at;
+}
+
+const pdr_value *pdr_response_properties(const pdr_response *response)
+{
+    return response->properties;
+}
+
+/* --- as JSON ---------------------------------------------------------------
+ */
+
+static void text_build(pdr_builder *b, const char *name, const pdr_buf *text)
+{
+    if (text->len == 0)
+        return;
+    pdr_builder_name(b, pdr_str_c(name));
+    pdr_builder_string(b, pdr_buf_str(text));
+}
+
+/* The counts as the shape calls them: what it makes of a usage content. */
+static pdr_rc usage_build(pdr_builder *b, const char *name,
+                          const pdr_response *r, pdr_shape shape, pdr_err *err)
+{
+    const pdr_content_part part = {PDR_FIELD_USAGE, r->usage};
+    pdr_value *content = NULL, *there = NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (r->usage == NULL)
+        return PDR_OK;
+    PDR_TRY(pdr_content_new(&content, PDR_SHAPE_DOTNET, PDR_CONTENT_USAGE,
+                            &part, 1, err));
+    PDR_TRY(pdr_content_convert(&there, content, PDR_SHAPE_DOTNET, shape, err));
+    pdr_builder_name(b, pdr_str_c(name));
+    pdr_builder_value(b, pdr_content_get(there, shape, PDR_FIELD_USAGE));
+done:
+    pdr_value_free(there);
+    pdr_value_free(content);
+    return rc;
+}
+
+pdr_rc pdr_response_value(pdr_value **out, const pdr_response *r,
+                          pdr_shape shape, pdr_err *err)
+{
+    const pdr_datetime at = pdr_datetime_utc(r->created_at);
+    bool python = shape == PDR_SHAPE_PYTHON;
+    pdr_buf time = PDR_BUF_INIT(SIZE_MAX);
+    pdr_builder *b = NULL;
+    pdr_value *message = NULL;
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(out != NULL && shape != PDR_SHAPE_STATE);
+    *out = NULL;
+    if (r->created_at > 0)
+        PDR_TRY(pdr_datetime_write(
+            &time, &at,
+            python ? PDR_DATETIME_OURS_Z : PDR_DATETIME_DOTNET_OFFSET, err));
+    PDR_TRY(pdr_builder_new(&b, err));
+    pdr_builder_object(b);
+    if (python) {
+        pdr_builder_name(b, PDR_LIT("type"));
+        pdr_builder_string(b, PDR_LIT("agent_response"));
+    }
+    pdr_builder_name(b, PDR_LIT("messages"));
+    pdr_builder_array(b);
+    for (size_t i = 0; i < r->count; i++) {
+        PDR_TRY(pdr_message_convert(&message, r->messages[i], r->shape, shape,
+                                    err));
+        pdr_builder_value(b, message);
+        pdr_value_free(message);
+        message = NULL;
+    }
+    pdr_builder_end(b);
+    if (python)
+        text_build(b, "response_id", &r->id);
+    text_build(b, python ? "agent_id" : "agentId", &r->agent_id);
+    if (!python)
+        text_build(b, "responseId", &r->id);
+    text_build(b, python ? "created_at" : "createdAt", &time);
+    text_build(b, python ? "finish_reason" : "finishReason", &r->finish_reason);
+    PDR_TRY(usage_build(b, python ? "usage_details" : "usage", r, shape, err));
+    if (r->properties != NULL || python) {
+        pdr_builder_name(b, pdr_str_c(python ? "additional_properties"
+                                             : "additionalProperties"));
+        if (r->properties != NULL) {
+            pdr_builder_value(b, r->properties);
+        } else {
+            pdr_builder_object(b);
+            pdr_builder_end(b);
+        }
+    }
+    pdr_builder_end(b);
+    PDR_TRY(pdr_builder_finish(out, b, err));
+done:
+    pdr_value_free(message);
+    pdr_builder_free(b);
+    pdr_buf_dispose(&time);
+    return rc;
+}
