@@ -2,6 +2,7 @@
  * The limits of a run, calls side by side, answers that are values, and
  * sessions that others left in a bad state.
  */
+#include <dirent.h>
 #include <pthread.h>
 
 #include "agent_stage.h"
@@ -396,4 +397,108 @@ TEST(agent_loop, runs_on_whatever_a_session_holds)
         pdr_session_free(session);
         stage_end(&s);
     }
+}
+
+/* --- every recorded session ------------------------------------------------
+ */
+
+/* The history of a document; NULL if it has none. */
+static pdr_value *history_of(pdr_str document)
+{
+    pdr_value *value = NULL, *list = NULL;
+    pdr_session *session = NULL;
+
+    ASSERT_RC(PDR_OK, pdr_json_read(&value, document, NULL, NULL));
+    ASSERT_RC(PDR_OK, pdr_session_from_value(&session, value, NULL));
+    ASSERT_RC(PDR_OK, pdr_session_history(&list, session, NULL));
+    pdr_session_free(session);
+    pdr_value_free(value);
+    return list;
+}
+
+/* Import it, run twice, export it: what it had is there, byte by byte, and then
+ * the two turns. */
+static void run_on_recording(const char *path)
+{
+    static const char *const steps[] = {"call look {}", "say fine", NULL};
+    const pdr_ref ref = {.id = pdr_str_c("s")};
+    const pdr_import_opts in = {.ref = ref, .now_ms = STAGE_NOW};
+    const pdr_export_opts out = {.ref = ref};
+    size_t len = 0;
+    char *text = test_read_data(path, &len);
+    pdr_str rest = pdr_str_n(text, len);
+    pdr_value *before = history_of(rest), *after = NULL;
+    pdr_buf exported = PDR_BUF_INIT(SIZE_MAX);
+    pdr_buf was = PDR_BUF_INIT(SIZE_MAX), is = PDR_BUF_INIT(SIZE_MAX);
+    pdr_store *store = NULL;
+    pdr_stored *stored = NULL;
+    struct stage s;
+
+    ASSERT_RC(PDR_OK, pdr_store_open(&store, "memory:", NULL));
+    ASSERT_RC(PDR_OK, pdr_import(NULL, store, &in, NULL, pdr_read_str, &rest));
+    ASSERT_RC(PDR_OK, pdr_stored_open(&stored, store, &ref, NULL, NULL));
+    stage_begin(&s, steps, NULL);
+    s.model.is_deaf = true;
+    for (int i = 0; i < 2; i++)
+        pdr_response_free(go(&s, PDR_OK,
+                             &(pdr_run){.stored = stored,
+                                        .text = pdr_str_c("go"),
+                                        .now_ms = STAGE_NOW}));
+    ASSERT_RC(PDR_OK,
+              pdr_export(NULL, store, &out, NULL, pdr_write_buf, &exported));
+    after = history_of(pdr_buf_str(&exported));
+    for (size_t i = 0; before != NULL && i < pdr_value_count(before); i++) {
+        pdr_buf_clear(&was);
+        pdr_buf_clear(&is);
+        ASSERT_RC(PDR_OK,
+                  pdr_json_write(&was, pdr_value_at(before, i), NULL, NULL));
+        ASSERT_RC(PDR_OK,
+                  pdr_json_write(&is, pdr_value_at(after, i), NULL, NULL));
+        if (!pdr_str_equal(pdr_buf_str(&was), pdr_buf_str(&is)))
+            fail_msg("%s: message %zu has changed", path, i);
+    }
+    if (pdr_value_count(after) < 8)
+        fail_msg("%s: %zu messages", path, pdr_value_count(after));
+    pdr_value_free(after);
+    pdr_value_free(before);
+    pdr_buf_dispose(&is);
+    pdr_buf_dispose(&was);
+    pdr_buf_dispose(&exported);
+    pdr_stored_close(stored);
+    pdr_store_close(store);
+    stage_end(&s);
+    free(text);
+}
+
+TEST(agent_loop, goes_on_with_every_recorded_session)
+{
+    static const char *const folders[] = {"dotnet/sessions", "python/sessions"};
+    size_t count = 0;
+
+    for (size_t i = 0; i < 2; i++) {
+        char path[300];
+        DIR *dir = NULL;
+        struct dirent *entry = NULL;
+
+        snprintf(path, sizeof(path), "%s/%s", test_data_folder(), folders[i]);
+        dir = opendir(path);
+        ASSERT(dir != NULL);
+        while ((entry = readdir(dir)) != NULL) {
+            const char *name = entry->d_name;
+
+            /* Those of a service have their history there, and a file in a
+             * store of the Python package is an envelope. */
+            if (strncmp(name, "session-", 8) != 0 ||
+                strstr(name, ".json") == NULL ||
+                strstr(name, "service-") != NULL ||
+                strstr(name, "conversation-id") != NULL ||
+                strstr(name, "-store.json") != NULL)
+                continue;
+            snprintf(path, sizeof(path), "%s/%s", folders[i], name);
+            run_on_recording(path);
+            count++;
+        }
+        (void)closedir(dir);
+    }
+    ASSERT(count >= 30);
 }
