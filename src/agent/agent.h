@@ -10,6 +10,22 @@
 
 #include "doc.h"
 
+/* --- cancelling (client.c) -------------------------------------------------
+ */
+
+/* Somebody to wake when a run is cancelled. `wake` is called with a lock held:
+ * it may not cancel, watch or wait. */
+struct pdr__cancel_watch {
+    void (*wake)(void *arg);
+    void *arg;
+    struct pdr__cancel_watch *next; /* the list's */
+};
+
+/* `watch` is borrowed until pdr__cancel_unwatch(); NULL `cancel`: nothing. One
+ * that is set already wakes nobody. */
+void pdr__cancel_watch(pdr_cancel *cancel, struct pdr__cancel_watch *watch);
+void pdr__cancel_unwatch(pdr_cancel *cancel, struct pdr__cancel_watch *watch);
+
 /* --- folding (fold.c) ------------------------------------------------------
  * Pieces of an answer become messages (docs/formats/responses.md).
  */
@@ -141,11 +157,37 @@ struct pdr_response {
 /* --- Chat Completions (openai_request.c, openai_answer.c) ------------------
  */
 
+/* What a server takes; all texts are static. */
+struct pdr__openai_profile {
+    const char *name;              /* NULL: any server */
+    const char *instructions_role; /* never NULL */
+    const char *token_limit_field; /* NULL: as the caller names it */
+    const char *reasoning_field;   /* NULL: reasoning is not sent back */
+    unsigned lacks;                /* PDR_OPENAI_NO_* */
+};
+
+/* The profile that options ask for. Fails with BAD_CLIENT. */
+PDR_MUST_CHECK pdr_rc pdr__openai_profile_init(struct pdr__openai_profile *out,
+                                               const pdr_openai_opts *opts,
+                                               pdr_err *err);
 /* Append the body of a request to this model. Fails with NO_MEMORY, or what
  * does not fit into a document. */
-PDR_MUST_CHECK pdr_rc pdr__openai_request(pdr_buf *out,
-                                          const pdr_client_request *request,
-                                          pdr_str model, pdr_err *err);
+PDR_MUST_CHECK pdr_rc pdr__openai_request(
+    pdr_buf *out, const pdr_client_request *request, pdr_str model,
+    const struct pdr__openai_profile *profile, pdr_err *err);
+
+/* Texts that must not get into a message. */
+struct pdr__secrets {
+    pdr_str *texts;
+    size_t count, cap;
+};
+
+#define PDR_SERVER_TEXT 201 /* bytes of a server's text in a message, and NUL \
+                             */
+
+/* A text of a server, fit for a message: one line, cut, without secrets. */
+const char *pdr__openai_shown(char out[PDR_SERVER_TEXT], pdr_str text,
+                              const struct pdr__secrets *secrets);
 
 /* A call that is being put together. */
 struct pdr__openai_slot {
@@ -155,7 +197,7 @@ struct pdr__openai_slot {
 /* An answer that is being read. */
 struct pdr__openai_answer {
     const pdr_client_request *request;
-    pdr_str secret; /* borrowed; never in a message */
+    const struct pdr__secrets *secrets; /* borrowed */
     pdr_update_fn fn;
     void *arg;
     const struct pdr__rand *rand;   /* of ids for calls without one */
@@ -170,9 +212,10 @@ struct pdr__openai_answer {
     bool has_given; /* something was handed over */
 };
 
-/* `request`, `secret`, `fn` and `arg` are borrowed until dispose. */
+/* `request`, `secrets`, `fn` and `arg` are borrowed until dispose. */
 void pdr__openai_answer_init(struct pdr__openai_answer *answer,
-                             const pdr_client_request *request, pdr_str secret,
+                             const pdr_client_request *request,
+                             const struct pdr__secrets *secrets,
                              pdr_update_fn fn, void *arg);
 void pdr__openai_answer_dispose(struct pdr__openai_answer *answer);
 /* One chunk or whole answer, or "[DONE]"; `is_cut`: the text may not be whole.
@@ -186,7 +229,8 @@ PDR_MUST_CHECK pdr_rc pdr__openai_chunk(struct pdr__openai_answer *answer,
 PDR_MUST_CHECK pdr_rc pdr__openai_end(struct pdr__openai_answer *answer,
                                       pdr_err *err);
 /* Fail with what an answer of this HTTP status and body means. */
-PDR_MUST_CHECK pdr_rc pdr__openai_fail(int status, pdr_str body, pdr_str secret,
+PDR_MUST_CHECK pdr_rc pdr__openai_fail(int status, pdr_str body,
+                                       const struct pdr__secrets *secrets,
                                        pdr_err *err);
 
 #endif

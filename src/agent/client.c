@@ -58,7 +58,8 @@ pdr_rc pdr_client_send(pdr_client *client, const pdr_client_request *request,
 struct pdr_cancel {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool is_set; /* guarded by lock */
+    bool is_set;                     /* guarded by lock */
+    struct pdr__cancel_watch *watch; /* guarded by lock; a list */
 };
 
 pdr_rc pdr_cancel_new(pdr_cancel **out, pdr_err *err)
@@ -85,6 +86,32 @@ void pdr_cancel_set(pdr_cancel *cancel)
     pthread_mutex_lock(&cancel->lock);
     cancel->is_set = true;
     pthread_cond_broadcast(&cancel->changed);
+    for (const struct pdr__cancel_watch *w = cancel->watch; w != NULL;
+         w = w->next)
+        w->wake(w->arg);
+    pthread_mutex_unlock(&cancel->lock);
+}
+
+void pdr__cancel_watch(pdr_cancel *cancel, struct pdr__cancel_watch *watch)
+{
+    if (cancel == NULL)
+        return;
+    pthread_mutex_lock(&cancel->lock);
+    watch->next = cancel->watch;
+    cancel->watch = watch;
+    pthread_mutex_unlock(&cancel->lock);
+}
+
+void pdr__cancel_unwatch(pdr_cancel *cancel, struct pdr__cancel_watch *watch)
+{
+    struct pdr__cancel_watch **at = NULL;
+
+    if (cancel == NULL)
+        return;
+    pthread_mutex_lock(&cancel->lock);
+    for (at = &cancel->watch; *at != watch; at = &(*at)->next)
+        ;
+    *at = watch->next;
     pthread_mutex_unlock(&cancel->lock);
 }
 

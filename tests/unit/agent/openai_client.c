@@ -6,10 +6,15 @@
 #include "test.h"
 
 #define URL "http://127.0.0.1/v1"
+#define HEADERS(line)           \
+    (const char *const[])       \
+    {                           \
+        "X-Good: g", line, NULL \
+    }
 
 TEST(client_openai, refuses_what_cannot_be_sent)
 {
-    static const pdr_openai_opts wrong[] = {
+    const pdr_openai_opts wrong[] = {
         {.base_url = "", .model = "m"},
         {.base_url = "http://", .model = "m"},
         {.base_url = "file:///etc/passwd", .model = "m"},
@@ -23,6 +28,30 @@ TEST(client_openai, refuses_what_cannot_be_sent)
         {.base_url = URL, .model = "m", .api_key = ""},
         {.base_url = URL, .model = "m", .api_key = "sk-1\r\nX: y"},
         {.base_url = URL, .model = "m", .api_key = "sk-\xC3\xA4"},
+        {.base_url = URL, .model = "m", .profile = "cloud"},
+        {.base_url = URL, .model = "m", .instructions_role = "user"},
+        {.base_url = URL, .model = "m", .token_limit_field = "limit"},
+        {.base_url = URL, .model = "m", .reasoning_field = "thoughts"},
+        {.base_url = URL,
+         .model = "m",
+         .headers = HEADERS("X-Key: sk-1\r\nA: b")},
+        {.base_url = URL,
+         .model = "m",
+         .headers = HEADERS("X-Key: sk-\xC3\xA4")},
+        {.base_url = URL, .model = "m", .headers = HEADERS("X-Key:  ")},
+        {.base_url = URL, .model = "m", .headers = HEADERS("X-Key")},
+        {.base_url = URL, .model = "m", .headers = HEADERS(": sk-1")},
+        {.base_url = URL, .model = "m", .headers = HEADERS("X Key: sk-1")},
+        {.base_url = URL,
+         .model = "m",
+         .headers = HEADERS("content-type: sk-1")},
+        {.base_url = URL,
+         .model = "m",
+         .headers = HEADERS("Content-Length: 1")},
+        {.base_url = URL,
+         .model = "m",
+         .api_key = "sk-1",
+         .headers = HEADERS("Authorization: Bearer sk-2")},
     };
 
     for (size_t i = 0; i < PDR_COUNT(wrong); i++) {
@@ -44,7 +73,10 @@ TEST(client_openai, takes_either_scheme_in_any_case)
 
     for (size_t i = 0; i < PDR_COUNT(urls); i++) {
         const pdr_openai_opts opts = {
-            .base_url = urls[i], .model = "m", .max_retries = -1};
+            .base_url = urls[i],
+            .model = "m",
+            .max_retries = -1,
+            .headers = HEADERS("Authorization: Basic c2stMQ==")};
         pdr_client *client = NULL;
         pdr_err err = PDR_ERR_INIT;
 
@@ -56,8 +88,11 @@ TEST(client_openai, takes_either_scheme_in_any_case)
 
 TEST_OOM(client_openai, cleans_up_after_any_failed_allocation)
 {
-    const pdr_openai_opts opts = {
-        .base_url = URL, .model = "m", .api_key = "sk-1"};
+    const pdr_openai_opts opts = {.base_url = URL,
+                                  .model = "m",
+                                  .api_key = "sk-1",
+                                  .headers =
+                                      HEADERS("X-Key: one and another secret")};
     pdr_client *client = NULL;
     pdr_rc rc = pdr_client_openai(&client, &opts, NULL);
 
