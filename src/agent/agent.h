@@ -182,9 +182,14 @@ struct pdr__secrets {
     size_t count, cap;
 };
 
-#define PDR_SERVER_TEXT 201 /* bytes of a server's text in a message, and NUL \
-                             */
+#define PDR_SERVER_TEXT                                   \
+    201 /* bytes of a server's text in a message, and NUL \
+         */
 
+/* Milliseconds that a server asks to wait: a number of `unit` milliseconds
+ * each, with decimals, or a date. -1 if it is neither. (client_http.c) */
+int64_t pdr__retry_delay(pdr_str value, int64_t unit,
+                         const struct pdr__clock *clock);
 /* A text of a server, fit for a message: one line, cut, without secrets. */
 const char *pdr__openai_shown(char out[PDR_SERVER_TEXT], pdr_str text,
                               const struct pdr__secrets *secrets);

@@ -33,7 +33,7 @@
     60000 /* ms; a server that asks for more is not \
              asked again */
 #define BACKOFF_FIRST_MS 500u
-#define BACKOFF_MOST_MS  8000u
+#define BACKOFF_STEPS    4u   /* of doubling: 8 s at most */
 #define DONE_LINGER_MS   1000 /* for a server that does not hang up */
 #define MIN_SECRET_LEN   4u   /* bytes of a word in a header to hide it */
 
@@ -151,11 +151,10 @@ static bool header_is(pdr_str *value, pdr_str line, const char *name)
     return true;
 }
 
-/* Milliseconds of a delay: a number of `unit` milliseconds each, with decimals,
- * or a date. -1 if it is neither. */
-static int64_t read_delay(pdr_str value, int64_t unit)
+int64_t pdr__retry_delay(pdr_str value, int64_t unit,
+                         const struct pdr__clock *clock)
 {
-    int64_t whole = 0, part = 0, scale = 1;
+    int64_t whole = 0, part = 0, scale = 1, now = 0;
     char date[64];
     size_t i = 0;
     time_t at = 0;
@@ -179,10 +178,8 @@ static int64_t read_delay(pdr_str value, int64_t unit)
     at = curl_getdate(date, NULL);
     if (at < 0)
         return -1;
-    at -=
-        (time_t)((pdr__now_ticks(pdr__clock_system()) - PDR_TICKS_UNIX_EPOCH) /
-                 PDR_TICKS_PER_SECOND);
-    return at > 0 ? (int64_t)at * 1000 : 0;
+    now = (pdr__now_ticks(clock) - PDR_TICKS_UNIX_EPOCH) / PDR_TICKS_PER_MS;
+    return at * INT64_C(1000) > now ? at * INT64_C(1000) - now : 0;
 }
 
 static size_t on_header(char *bytes, size_t size, size_t count, void *arg)
@@ -195,10 +192,11 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *arg)
         t->retry_after_ms = -1; /* what came before was "100 Continue" */
         t->should_retry = -1;
     } else if (header_is(&value, line, "retry-after-ms")) {
-        t->retry_after_ms = read_delay(value, 1);
+        t->retry_after_ms = pdr__retry_delay(value, 1, pdr__clock_system());
     } else if (header_is(&value, line, "retry-after")) {
         if (t->retry_after_ms < 0)
-            t->retry_after_ms = read_delay(value, 1000);
+            t->retry_after_ms =
+                pdr__retry_delay(value, 1000, pdr__clock_system());
     } else if (header_is(&value, line, "x-should-retry")) {
         t->should_retry = pdr_str_equal(value, PDR_LIT("true"))    ? 1
                           : pdr_str_equal(value, PDR_LIT("false")) ? 0
@@ -283,13 +281,9 @@ static bool transfer_setup(struct transfer *t, const pdr_buf *body)
 {
     const struct http_client *c = t->client;
     CURL *h = t->handle;
-    CURLcode code = CURLE_OK;
+    unsigned bad = 0;
 
-#define SET(option, value)                                 \
-    do {                                                   \
-        if (code == CURLE_OK)                              \
-            code = curl_easy_setopt(h, (option), (value)); \
-    } while (0)
+#define SET(option, value) bad |= curl_easy_setopt(h, (option), (value))
     SET(CURLOPT_URL, c->url);
     SET(CURLOPT_POST, 1L);
     SET(CURLOPT_POSTFIELDS, body->ptr);
@@ -305,7 +299,7 @@ static bool transfer_setup(struct transfer *t, const pdr_buf *body)
     SET(CURLOPT_WRITEFUNCTION, on_body);
     SET(CURLOPT_WRITEDATA, t);
 #undef SET
-    return code == CURLE_OK;
+    return bad == CURLE_OK;
 }
 
 static void wake_multi(void *arg)
@@ -441,15 +435,13 @@ static bool transfer_may_retry(const struct transfer *t, unsigned tries)
  * a ceiling that doubles, so that clients do not come back together. */
 static uint32_t retry_delay(const struct transfer *t, unsigned tries)
 {
-    uint32_t most = BACKOFF_FIRST_MS << (tries < 4 ? tries : 4), random = 0;
+    uint32_t most = BACKOFF_FIRST_MS
+                    << (tries < BACKOFF_STEPS ? tries : BACKOFF_STEPS);
+    uint32_t random = most; /* if there is none */
 
     if (t->retry_after_ms >= 0)
         return (uint32_t)t->retry_after_ms;
-    if (most > BACKOFF_MOST_MS)
-        most = BACKOFF_MOST_MS;
-    if (pdr__rand_fill(&random, pdr__rand_system(), sizeof(random), NULL) !=
-        PDR_OK)
-        return most;
+    (void)!pdr__rand_fill(&random, pdr__rand_system(), sizeof(random), NULL);
     return random % (most + 1);
 }
 
@@ -668,6 +660,11 @@ pdr_rc pdr_client_openai(pdr_client **out, const pdr_openai_opts *opts,
                          pdr_err *err)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    static const char *const usual[] = {
+        "Content-Type: application/json",
+        "Accept: text/event-stream, application/json",
+        "Expect:", /* no round trip before the body */
+    };
     struct pdr__openai_profile profile;
     pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
     struct http_client *c = NULL;
@@ -698,7 +695,7 @@ pdr_rc pdr_client_openai(pdr_client **out, const pdr_openai_opts *opts,
     c->max_retries = opts->max_retries == 0  ? 2
                      : opts->max_retries < 0 ? 0
                                              : (unsigned)opts->max_retries;
-    PDR_TRY(pdr_client_init(&c->base, &http_ops, err));
+    (void)!pdr_client_init(&c->base, &http_ops, err); /* the table is whole */
     for (len = strlen(opts->base_url); opts->base_url[len - 1] == '/'; len--)
         ;
     PDR_TRY(pdr_buf_printf(&text, err, "%.*s/chat/completions", (int)len,
@@ -712,9 +709,8 @@ pdr_rc pdr_client_openai(pdr_client **out, const pdr_openai_opts *opts,
         rc = pdr__nomem(err);
         goto done;
     }
-    PDR_TRY(add_header(c, "Content-Type: application/json", err));
-    PDR_TRY(add_header(c, "Accept: text/event-stream, application/json", err));
-    PDR_TRY(add_header(c, "Expect:", err)); /* no round trip before the body */
+    for (size_t i = 0; i < PDR_COUNT(usual); i++)
+        PDR_TRY(add_header(c, usual[i], err));
     if (c->key != NULL) {
         pdr_buf_clear(&text);
         PDR_TRY(pdr_buf_printf(&text, err, "Authorization: Bearer %s%c", c->key,

@@ -108,6 +108,11 @@ ANSWERS = {
     "mid-error": [head() + PART + events({"error": {
         "message": "the slot is gone", "code": 503}}, done=False)],
     "down-twice": [head(503) + b"<html>", head(408), STREAM],
+    "big-error": [head(400, kind="text/plain") + b"no" * 20000],
+    "no-type": [b"HTTP/1.1 200 X\r\nConnection: close\r\n\r\n{}"],
+    "odd-type": [head(kind="application/jsonx") + b"{}"],
+    "bad-json": [head(kind="application/json") + b'{"choices"'],
+    "endless": [[head(), PART] + [b":" + b"x" * 999999 + b"\n"] * 70],
     "page": [head(kind="text/html") + b"<html>"],
     "empty": [head()],
     "no-choices": [head(kind="application/json") + b"{}"],
@@ -288,6 +293,7 @@ def _():
 @tests.test("what will not pass is not asked again", covers=["P-14"])
 def _():
     expect_bad("quota", "no quota left (HTTP 429): pay")
+    expect_bad("big-error", "refused the request (HTTP 400): nonono")
     expect_bad("long", "too long for the model (HTTP 400)")
     expect_bad("redirect", "refused the request (HTTP 302)")
 
@@ -329,6 +335,10 @@ def _():
 def _():
     # model_protocol: once more while nothing was printed
     expect_bad("page", "the model server answers with 'text/html'", tries=2)
+    expect_bad("no-type", "the model server answers with ''", tries=2)
+    expect_bad("odd-type", "answers with 'application/jsonx'", tries=2)
+    expect_bad("bad-json", "is not valid JSON: unexpected_end", tries=2)
+    expect_bad("endless", "has more than 67108864 bytes")
     expect_bad("empty", "has no choices", tries=2)
     expect_bad("no-choices", "has no choices", tries=2)
     expect_bad("utf8", "is not valid JSON: bad_utf8")

@@ -68,16 +68,17 @@ static void *serve(void *arg)
 
     for (;;) {
         const struct answer *answer = NULL;
+        char *request = NULL;
         int fd = accept(s->socket, NULL, NULL);
 
         if (fd < 0)
             return NULL; /* shut down */
         answer = &s->answers[s->seen < s->count ? s->seen : s->count - 1];
-        if (s->seen == MOST_REQUESTS) {
-            close(fd);
-            continue;
-        }
-        s->requests[s->seen++] = read_request(fd);
+        request = read_request(fd);
+        if (s->seen < MOST_REQUESTS)
+            s->requests[s->seen++] = request;
+        else
+            free(request);
         send_text(fd, answer->text);
         for (int i = 0; i < answer->comments; i++) {
             (void)pdr_cancel_wait(NULL, 50);
@@ -364,10 +365,21 @@ TEST(client_openai, has_calls_that_run_only_when_their_arguments_are_whole)
 #define OPTION  "planted-in-an-option"
 #define SECRETS KEY " " TOKEN
 
-/* Is the text in the file, or in one beside it whose name goes on? */
+static const char *const ends[] = {"", "-wal", "-shm", "-lock"};
+
+static void remove_store(const char *path)
+{
+    char name[256];
+
+    for (size_t i = 0; i < PDR_COUNT(ends); i++) {
+        snprintf(name, sizeof(name), "%s%s", path, ends[i]);
+        (void)unlink(name);
+    }
+}
+
+/* Is the text in a file of the store? */
 static bool files_have(const char *path, const char *text)
 {
-    static const char *const ends[] = {"", "-wal", "-shm", "-lock"};
     bool found = false;
 
     for (size_t i = 0; i < PDR_COUNT(ends); i++) {
@@ -453,11 +465,28 @@ TEST(client_openai, keeps_secrets_out_of_the_store_and_of_errors)
     for (size_t k = 0; k < PDR_COUNT(planted); k++)
         ASSERT(strstr(s.requests[0], planted[k]) != NULL); /* they were sent */
     server_forget(&s);
-    for (const char *const *end =
-             (const char *const[]){"", "-wal", "-shm", "-lock", NULL};
-         *end != NULL; end++) {
-        snprintf(uri, sizeof(uri), "%s%s", path, *end);
-        (void)unlink(uri);
-    }
+    remove_store(path);
     ASSERT_INT(0, rmdir(folder));
+}
+
+/* --- memory --------------------------------------------------------------- */
+
+TEST_OOM(client_openai, cleans_up_after_any_failed_allocation_of_a_request)
+{
+    static const struct answer answers[] = {
+        {STREAM CALL("{}") FINISH("stop") DONE, 0, NULL, false}};
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+    struct server s;
+    pdr_client *client = NULL;
+    pdr_rc rc = PDR_OK;
+
+    test_pause_failures(true);
+    server_open(&s, &client, (pdr_openai_opts){.connect_timeout_ms = 60000},
+                answers, 1);
+    test_pause_failures(false);
+    rc = pdr_client_send(client, &nothing, NULL, on_update, &text);
+    ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
+    pdr_buf_dispose(&text);
+    server_close(&s, client);
+    server_forget(&s);
 }

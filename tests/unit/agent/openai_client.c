@@ -3,6 +3,7 @@
  * tests/integration/openai.py has the rest.
  */
 #include "agent.h"
+#include "fake_clock.h"
 #include "test.h"
 
 #define URL "http://127.0.0.1/v1"
@@ -99,4 +100,67 @@ TEST_OOM(client_openai, cleans_up_after_any_failed_allocation)
     ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
     ASSERT((client != NULL) == (rc == PDR_OK));
     pdr_client_free(client);
+}
+
+/* The clock says 2023-11-14 22:13:20.250. */
+TEST(client_openai, waits_as_long_as_a_server_says)
+{
+    COVERS("P-13");
+    static const struct {
+        const char *value;
+        int64_t unit, delay;
+    } rows[] = {
+        {"250", 1, 250},
+        {"0.5", 1000, 500},
+        {"0", 1000, 0},
+        {"2", 1000, 2000},
+        {"1.", 1000, 1000},
+        {"0.250999", 1000, 250},
+        {"999999999999999999999", 1000, INT64_C(9999999999000)},
+        {"Tue, 14 Nov 2023 22:13:22 GMT", 1000, 1750},
+        {"Tue, 14 Nov 2023 22:13:20 GMT", 1000, 0},
+        {"Tue, 14 Nov 1993 22:13:20 GMT", 1000, 0},
+        {"", 1000, -1},
+        {".5", 1000, -1},
+        {"1.5s", 1000, -1},
+        {"5 minutes", 1000, -1},
+        {"-1", 1000, -1},
+        {"Tue, 14 Nov 2023 22:13:22 GMT, or a little later than that, perhaps",
+         1000, -1},
+    };
+    struct fake_clock clock;
+
+    fake_clock_init(&clock, PDR_TICKS_UNIX_EPOCH +
+                                INT64_C(1700000000250) * PDR_TICKS_PER_MS);
+    for (size_t i = 0; i < PDR_COUNT(rows); i++)
+        ASSERT_INT(rows[i].delay, pdr__retry_delay(pdr_str_c(rows[i].value),
+                                                   rows[i].unit, &clock.base));
+}
+
+static void wake_count(void *arg)
+{
+    ++*(int *)arg;
+}
+
+TEST(cancel, wakes_those_who_still_watch)
+{
+    int woken[3] = {0, 0, 0};
+    struct pdr__cancel_watch watch[] = {{wake_count, &woken[0], NULL},
+                                        {wake_count, &woken[1], NULL},
+                                        {wake_count, &woken[2], NULL}};
+    pdr_cancel *cancel = NULL;
+
+    ASSERT_RC(PDR_OK, pdr_cancel_new(&cancel, NULL));
+    for (size_t i = 0; i < 3; i++)
+        pdr__cancel_watch(cancel, &watch[i]);
+    pdr__cancel_unwatch(cancel, &watch[0]);
+    pdr_cancel_set(cancel);
+    ASSERT_INT(0, woken[0]);
+    ASSERT_INT(1, woken[1]);
+    ASSERT_INT(1, woken[2]);
+    pdr__cancel_unwatch(cancel, &watch[2]);
+    pdr__cancel_unwatch(cancel, &watch[1]);
+    pdr_cancel_free(cancel);
+    pdr__cancel_watch(NULL, &watch[0]);
+    pdr__cancel_unwatch(NULL, &watch[0]);
 }

@@ -171,6 +171,31 @@ static const struct row rows[] = {
      "\"data:image/png;base64,AA==\"}},{\"type\":\"image_url\",\"image_url\":"
      "{\"url\":\"https://x.test/a.jpg\"}},{\"type\":\"text\",\"text\":"
      "\"https://x.test/b.pdf\"}]}" TAIL},
+    /* Escapes, in every place that has a text. */
+    {PDR_SHAPE_DOTNET,
+     "[" DN("system", DN_TEXT("\\u0061")) ","
+     DN("developer", DN_TEXT("\\u0062")) ","
+     DN("assistant", DN_CALL("\\u0063", "\\u0066", "{\"\\u0061\":1}")) ","
+     DN("tool", DN_RESULT("\\u0063", "\"\\u006fk\"")) ","
+     DN("user", DN_TEXT("\\u0068i") ",{\"$type\":\"uri\",\"uri\":"
+        "\"https:\\/\\/x.test\",\"mediaType\":\"image\\/png\"}") "]",
+     "{\"s\\u0065ed\":1,\"m\\u006fdel\":null}",
+     "{\"messages\":[{\"role\":\"system\",\"content\":\"a\"},{\"role\":"
+     "\"developer\",\"content\":\"b\"}," CALLS("null", CALL("c", "f",
+     "{\\\"\\\\u0061\\\":1}")) "," TOOL("c", "ok") ",{\"role\":\"user\","
+     "\"content\":[{\"type\":\"text\",\"text\":\"hi\"},{\"type\":"
+     "\"image_url\",\"image_url\":{\"url\":\"https://x.test\"}}]}],"
+     "\"stream\":true,\"stream_options\":{\"include_usage\":true},"
+     "\"seed\":1}"},
+    /* Calls where none should be, ids that are missing; half a picture. */
+    {PDR_SHAPE_DOTNET,
+     "[" DN("user", DN_CALL("a", "f", "{}") "," DN_TEXT("x")
+            ",{\"$type\":\"data\",\"uri\":\"data:image/\"}") ","
+     DN("assistant", "{\"$type\":\"functionCall\",\"name\":\"g\"}") ","
+     DN("tool", "{\"$type\":\"functionResult\",\"result\":\"r\"},"
+        DN_RESULT("a", "1")) "]", "null",
+     HEAD USER("x") "," CALLS("null", CALL("", "g", "{}")) ","
+     TOOL("", "r") TAIL},
     /* Options win; null takes away. */
     {PDR_SHAPE_DOTNET, "[]", "{\"temperature\":0.50,\"model\":\"n\"}",
      "{\"model\":\"n\",\"messages\":[],\"stream\":true,\"stream_options\":"
@@ -178,6 +203,8 @@ static const struct row rows[] = {
     {PDR_SHAPE_DOTNET, "[]", "{\"stream_options\":null,\"seed\":null}",
      HEAD "],\"stream\":true}"},
     {PDR_SHAPE_DOTNET, "[]", "{\"stream\":false}", HEAD "],\"stream\":false}"},
+    {PDR_SHAPE_DOTNET, "[]", "{\"stream\":null}", HEAD "]}"},
+    {PDR_SHAPE_DOTNET, "[]", "{\"stream\":\"no\"}", HEAD "],\"stream\":\"no\"}"},
 };
 
 static const struct {
@@ -207,7 +234,7 @@ static const struct {
     /* Reasoning goes back only where it is wanted. */
     {{.reasoning_field = "reasoning"},
      {PDR_SHAPE_DOTNET,
-     "[" DN("assistant", DN_THOUGHT("h") "," DN_THOUGHT("m") "," DN_TEXT("a")
+     "[" DN("assistant", DN_THOUGHT("\\u0068") "," DN_THOUGHT("m") "," DN_TEXT("a")
             ",{\"$type\":\"reasoning\"}") ","
      DN("assistant", DN_TEXT("b")) "]", "null",
      HEAD "{\"role\":\"assistant\",\"content\":\"a\",\"reasoning\":\"hm\"},"
@@ -269,7 +296,7 @@ TEST(openai_request, has_instructions_first_and_tools)
 
 TEST_OOM(openai_request, cleans_up_after_any_failed_allocation)
 {
-    static const size_t chosen[] = {3, 7, 8, 11, 12, 13};
+    static const size_t chosen[] = {3, 7, 8, 11, 12, 13, 14, 15, 16};
 
     for (size_t i = 0; i < PDR_COUNT(chosen) + PDR_COUNT(profiles); i++) {
         size_t at = i - PDR_COUNT(chosen);
