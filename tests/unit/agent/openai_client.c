@@ -164,3 +164,63 @@ TEST(cancel, wakes_those_who_still_watch)
     pdr__cancel_watch(NULL, &watch[0]);
     pdr__cancel_unwatch(NULL, &watch[0]);
 }
+
+/* --- any client ----------------------------------------------------------- */
+
+static pdr_rc send_nothing(pdr_client *self, const pdr_client_request *request,
+                           pdr_err *err, pdr_update_fn fn, void *arg)
+{
+    (void)self, (void)request, (void)err, (void)fn, (void)arg;
+    return PDR_OK;
+}
+
+static void free_nothing(pdr_client *self)
+{
+    self->ops = NULL;
+}
+
+TEST(client, needs_a_table_that_is_whole_and_not_too_new)
+{
+    static const struct {
+        pdr_client_ops ops;
+        pdr_rc rc;
+        const char *reason;
+    } rows[] = {
+        {{0, "x", send_nothing, free_nothing}, PDR_EVERSION, "table_version"},
+        {{PDR_CLIENT_OPS_VERSION + 1, NULL, send_nothing, free_nothing},
+         PDR_EVERSION,
+         "table_version"},
+        {{1, NULL, send_nothing, free_nothing}, PDR_EMISUSE, "missing_slot"},
+        {{1, "x", NULL, free_nothing}, PDR_EMISUSE, "missing_slot"},
+        {{1, "x", send_nothing, NULL}, PDR_EMISUSE, "missing_slot"},
+        {{1, "x", send_nothing, free_nothing}, PDR_OK, ""},
+    };
+
+    for (size_t i = 0; i < PDR_COUNT(rows); i++) {
+        pdr_client client = {.ops = NULL};
+        pdr_err err = PDR_ERR_INIT;
+
+        ASSERT_RC(rows[i].rc, pdr_client_init(&client, &rows[i].ops, &err));
+        if (rows[i].rc != PDR_OK) {
+            ASSERT_STR(rows[i].reason, err.reason);
+            continue;
+        }
+        ASSERT(pdr_client_ref(&client) == &client);
+        pdr_client_free(&client);
+        ASSERT(client.ops != NULL); /* there is another holder */
+        pdr_client_free(&client);
+        ASSERT(client.ops == NULL);
+    }
+    ASSERT(pdr_client_ref(NULL) == NULL);
+    pdr_client_free(NULL);
+}
+
+TEST_OOM(cancel, cleans_up_after_any_failed_allocation)
+{
+    pdr_cancel *cancel = NULL;
+    pdr_rc rc = pdr_cancel_new(&cancel, NULL);
+
+    ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
+    ASSERT((cancel != NULL) == (rc == PDR_OK));
+    pdr_cancel_free(cancel);
+}
