@@ -26,8 +26,8 @@ struct pair {
     size_t message;          /* of the call */
     const pdr_value *result; /* NULL: none */
     pdr_shape shape;         /* of the result */
-    size_t next, last;       /* calls of this message and id, plus 1: the next
-                                and the last one that wait; 0: none */
+    size_t next; /* call of this message with this id, plus 1; 0: none */
+    size_t last; /* of them, plus 1; of the first one only */
 };
 
 struct body {
@@ -152,8 +152,6 @@ static pdr_rc pair_close(struct body *b, const pdr_value *result,
     pair = &b->pairs[first - 1];
     pair->result = result;
     pair->shape = shape;
-    if (pair->next != 0)
-        b->pairs[pair->next - 1].last = pair->last;
     PDR_TRY(pdr__map_put(NULL, &b->waiting, key, (void *)(uintptr_t)pair->next,
                          b->err));
 done:
