@@ -106,6 +106,8 @@ interop: ## tests against third-party packages
 	    build/interop/venv-1.21
 	@tools/setup-python tests/interop/requirements-1.17.txt \
 	    build/interop/venv-1.17
+	@tools/setup-python tests/interop/requirements-litellm.txt \
+	    build/interop/venv-litellm
 	@$(call compile,dev)
 	@tools/run-tests --suite interop build/dev
 

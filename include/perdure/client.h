@@ -138,23 +138,46 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_client_script(pdr_client **out,
 
 /* --- openai --------------------------------------------------------------- */
 
+/* What a server does not take (pdr_openai_opts, `lacks`). */
+#define PDR_OPENAI_NO_STREAM_OPTIONS 1u
+#define PDR_OPENAI_NO_TOOL_CHOICE    2u /* nor parallel_tool_calls */
+#define PDR_OPENAI_NO_IMAGE_URLS     4u /* pictures only inside the request */
+
 /* A server that speaks Chat Completions: OpenAI's, llama.cpp, vLLM, Ollama and
- * others. All borrowed for the call; 0 means the default. */
+ * others. All borrowed for the call; NULL and 0 mean the default. */
 typedef struct pdr_openai_opts {
-    const char *base_url; /* "http://localhost:11434/v1": what stands before
+    const char *base_url; /* "http://localhost:11434/v1": what comes before
                              "/chat/completions"; http or https */
     const char *model;    /* its name at the server */
     const char *api_key;  /* goes to the server only; NULL: none is sent */
-    uint32_t connect_timeout_ms;    /* default 10,000 */
+    const char *const *headers;  /* more headers, "Name: value", up to a NULL;
+                                    values go to the server only */
+    uint32_t connect_timeout_ms; /* default 10,000 */
     uint32_t first_byte_timeout_ms; /* default 600,000: a local server may have
                                        to load the model first */
     uint32_t idle_timeout_ms;       /* between two bytes; default 120,000 */
     int max_retries;                /* default 2; below 0: none */
+    uint32_t retry_budget_ms; /* after this time a request is not begun again;
+                                 default 300,000 */
+
+    /* Where servers differ. The profile of a known server ("openai",
+     * "llama.cpp", "vllm", "ollama") sets the rest of the members; NULL: what
+     * all of them take. A member that is given wins, `lacks` is added. */
+    const char *profile;
+    const char *instructions_role; /* "system" or "developer" */
+    const char *token_limit_field; /* name to send `max_tokens` and
+                                      `max_completion_tokens` under; NULL: as
+                                      the options have it */
+    const char *reasoning_field;   /* "reasoning" or "reasoning_content": where
+                                      what a model thought is sent back; NULL:
+                                      it is not */
+    unsigned lacks;                /* PDR_OPENAI_NO_* */
 } pdr_openai_opts;
 
 /**
  * A client for such a server. Options of a request are members of its body and
- * win over what the client puts there; null takes a member away.
+ * win over what the client puts there; null takes a member away. A server that
+ * refuses `stream_options` is asked without them from then on.
  *
  * Sending fails with PDR_EMODEL and reason "model_request", "model_auth",
  * "model_quota" or "model_context_length" for what another try will not mend;
@@ -165,8 +188,8 @@ typedef struct pdr_openai_opts {
  *
  * @param[out] out  owned; release with pdr_client_free(). NULL on failure.
  * @param opts      borrowed for the call; base_url and model are not NULL.
- * @return PDR_OK; PDR_EINVALID ("bad_client") for an address, a model or a key
- *         that cannot be used; PDR_ENOMEM.
+ * @return PDR_OK; PDR_EINVALID ("bad_client") for an address, a model, a key, a
+ *         header or a profile that cannot be used; PDR_ENOMEM.
  * @thread any  @since 0.1
  */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_client_openai(pdr_client **out,

@@ -178,10 +178,19 @@ PDR_MUST_CHECK pdr_rc pdr__output_read(pdr_value **out,
 /* --- cancelling (client.c) -------------------------------------------------
  */
 
+/* Somebody to wake when a run is cancelled. `wake` is called with a lock held:
+ * it may not cancel, watch or wait. */
+struct pdr__cancel_watch {
+    void (*wake)(void *arg);
+    void *arg;
+    struct pdr__cancel_watch *next; /* the list's */
+};
+
 struct pdr_cancel {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool is_set;        /* guarded by lock */
+    bool is_set;                     /* guarded by lock */
+    struct pdr__cancel_watch *watch; /* guarded by lock; a list */
     pdr_cancel *parent; /* borrowed; ends this one, too; NULL: none */
     int64_t until_ms;   /* monotonic; it is set from then on; 0: never */
 };
@@ -190,6 +199,12 @@ struct pdr_cancel {
 void pdr__cancel_init(pdr_cancel *cancel, pdr_cancel *parent,
                       uint32_t timeout_ms);
 void pdr__cancel_dispose(pdr_cancel *cancel);
+/* Milliseconds until it is set by itself, at most `most`; NULL never is. */
+int64_t pdr__cancel_left_ms(const pdr_cancel *cancel, int64_t most);
+/* `watch` is borrowed until pdr__cancel_unwatch(); NULL `cancel`: nothing. One
+ * that is set already, or because its time is over, wakes nobody. */
+void pdr__cancel_watch(pdr_cancel *cancel, struct pdr__cancel_watch *watch);
+void pdr__cancel_unwatch(pdr_cancel *cancel, struct pdr__cancel_watch *watch);
 
 /* --- runs (run.c) -----------------------------------------------------
  */
@@ -248,11 +263,42 @@ void pdr__event_tool_called(const pdr_log *log, int64_t since_ms,
 /* --- Chat Completions (openai_request.c, openai_answer.c) ------------------
  */
 
+/* What a server takes; all texts are static. */
+struct pdr__openai_profile {
+    const char *name;              /* NULL: any server */
+    const char *instructions_role; /* never NULL */
+    const char *token_limit_field; /* NULL: as the caller names it */
+    const char *reasoning_field;   /* NULL: reasoning is not sent back */
+    unsigned lacks;                /* PDR_OPENAI_NO_* */
+};
+
+/* The profile that options ask for. Fails with BAD_CLIENT. */
+PDR_MUST_CHECK pdr_rc pdr__openai_profile_init(struct pdr__openai_profile *out,
+                                               const pdr_openai_opts *opts,
+                                               pdr_err *err);
 /* Append the body of a request to this model. Fails with NO_MEMORY, or what
  * does not fit into a document. */
-PDR_MUST_CHECK pdr_rc pdr__openai_request(pdr_buf *out,
-                                          const pdr_client_request *request,
-                                          pdr_str model, pdr_err *err);
+PDR_MUST_CHECK pdr_rc pdr__openai_request(
+    pdr_buf *out, const pdr_client_request *request, pdr_str model,
+    const struct pdr__openai_profile *profile, pdr_err *err);
+
+/* Texts that must not get into a message. */
+struct pdr__secrets {
+    pdr_str *texts;
+    size_t count, cap;
+};
+
+#define PDR_SERVER_TEXT                                   \
+    201 /* bytes of a server's text in a message, and NUL \
+         */
+
+/* Milliseconds that a server asks to wait: a number of `unit` milliseconds
+ * each, with decimals, or a date. -1 if it is neither. (client_http.c) */
+int64_t pdr__retry_delay(pdr_str value, int64_t unit,
+                         const struct pdr__clock *clock);
+/* A text of a server, fit for a message: one line, cut, without secrets. */
+const char *pdr__openai_shown(char out[PDR_SERVER_TEXT], pdr_str text,
+                              const struct pdr__secrets *secrets);
 
 /* A call that is being put together. */
 struct pdr__openai_slot {
@@ -262,7 +308,7 @@ struct pdr__openai_slot {
 /* An answer that is being read. */
 struct pdr__openai_answer {
     const pdr_client_request *request;
-    pdr_str secret; /* borrowed; never in a message */
+    const struct pdr__secrets *secrets; /* borrowed */
     pdr_update_fn fn;
     void *arg;
     const struct pdr__rand *rand;   /* of ids for calls without one */
@@ -277,9 +323,10 @@ struct pdr__openai_answer {
     bool has_given; /* something was handed over */
 };
 
-/* `request`, `secret`, `fn` and `arg` are borrowed until dispose. */
+/* `request`, `secrets`, `fn` and `arg` are borrowed until dispose. */
 void pdr__openai_answer_init(struct pdr__openai_answer *answer,
-                             const pdr_client_request *request, pdr_str secret,
+                             const pdr_client_request *request,
+                             const struct pdr__secrets *secrets,
                              pdr_update_fn fn, void *arg);
 void pdr__openai_answer_dispose(struct pdr__openai_answer *answer);
 /* One chunk or whole answer, or "[DONE]"; `is_cut`: the text may not be whole.
@@ -293,7 +340,8 @@ PDR_MUST_CHECK pdr_rc pdr__openai_chunk(struct pdr__openai_answer *answer,
 PDR_MUST_CHECK pdr_rc pdr__openai_end(struct pdr__openai_answer *answer,
                                       pdr_err *err);
 /* Fail with what an answer of this HTTP status and body means. */
-PDR_MUST_CHECK pdr_rc pdr__openai_fail(int status, pdr_str body, pdr_str secret,
+PDR_MUST_CHECK pdr_rc pdr__openai_fail(int status, pdr_str body,
+                                       const struct pdr__secrets *secrets,
                                        pdr_err *err);
 
 #endif

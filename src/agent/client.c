@@ -102,6 +102,51 @@ void pdr_cancel_set(pdr_cancel *cancel)
     pthread_mutex_lock(&cancel->lock);
     cancel->is_set = true;
     pthread_cond_broadcast(&cancel->changed);
+    for (const struct pdr__cancel_watch *w = cancel->watch; w != NULL;
+         w = w->next)
+        w->wake(w->arg);
+    pthread_mutex_unlock(&cancel->lock);
+}
+
+int64_t pdr__cancel_left_ms(const pdr_cancel *cancel, int64_t most)
+{
+    int64_t left = most;
+
+    if (cancel != NULL && cancel->until_ms != 0)
+        left = cancel->until_ms - monotonic_ms();
+    if (left < 0)
+        left = 0;
+    return left < most ? left : most;
+}
+
+/* What a run is cancelled with: the caller's, behind one with a deadline. */
+static pdr_cancel *first_of(pdr_cancel *cancel)
+{
+    return cancel != NULL && cancel->parent != NULL ? cancel->parent : cancel;
+}
+
+void pdr__cancel_watch(pdr_cancel *cancel, struct pdr__cancel_watch *watch)
+{
+    cancel = first_of(cancel);
+    if (cancel == NULL)
+        return;
+    pthread_mutex_lock(&cancel->lock);
+    watch->next = cancel->watch;
+    cancel->watch = watch;
+    pthread_mutex_unlock(&cancel->lock);
+}
+
+void pdr__cancel_unwatch(pdr_cancel *cancel, struct pdr__cancel_watch *watch)
+{
+    struct pdr__cancel_watch **at = NULL;
+
+    cancel = first_of(cancel);
+    if (cancel == NULL)
+        return;
+    pthread_mutex_lock(&cancel->lock);
+    for (at = &cancel->watch; *at != watch; at = &(*at)->next)
+        ;
+    *at = watch->next;
     pthread_mutex_unlock(&cancel->lock);
 }
 
@@ -147,7 +192,7 @@ bool pdr_cancel_wait(pdr_cancel *cancel, uint32_t timeout_ms)
     }
     if (cancel->until_ms != 0 && cancel->until_ms < until)
         until = cancel->until_ms;
-    wait_until(cancel->parent != NULL ? cancel->parent : cancel, until);
+    wait_until(first_of(cancel), until);
     return pdr_cancel_is_set(cancel);
 }
 

@@ -2,21 +2,22 @@
  * client_http.c - a client for Chat Completions servers, over libcurl.
  *
  * WHY  pdr_client_send() blocks and is called from many threads, so a request
- *      is one easy handle, used by one thread. Handles keep their connections;
- *      a pool hands them from request to request.
+ *      has a multi handle of its own, used by one thread. These handles keep
+ *      connections; a pool hands them from request to request.
  *
  *      take a handle ─► transfer ─► answer ─► give it back
  *                 ▲        │ failed, nothing handed over, worth it
  *                 └─ wait ─┘
  *
  * INVARIANTS
- *   H1  The key is in the header `Authorization` and nowhere else. Texts of a
- *       server are searched for it before they get into a message.
+ *   H1  The key and the values of headers are in headers and nowhere else.
+ *       Texts of a server are searched for them before they get into a message.
  *   H2  A request is repeated only while the caller has got no content.
- *   H3  Every wait ends when the run is cancelled, within a second.
+ *   H3  Every wait ends at once when the run is cancelled.
  *
  * NOT HERE  What is sent (openai_request.c), what comes (openai_answer.c).
  */
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <strings.h>
@@ -32,18 +33,22 @@
     60000 /* ms; a server that asks for more is not \
              asked again */
 #define BACKOFF_FIRST_MS 500u
-#define BACKOFF_MOST_MS  8000u
+#define BACKOFF_STEPS    4u   /* of doubling: 8 s at most */
 #define DONE_LINGER_MS   1000 /* for a server that does not hang up */
+#define MIN_SECRET_LEN   4u   /* bytes of a word in a header to hide it */
 
 struct http_client {
     pdr_client base;
     char *url, *model, *key; /* owned; key NULL: none */
     struct curl_slist *headers;
-    uint32_t connect_ms, first_byte_ms, idle_ms;
+    struct pdr__secrets secrets; /* in `key` and `headers` */
+    uint32_t connect_ms, first_byte_ms, idle_ms, retry_ms;
     unsigned max_retries;
+    struct pdr__openai_profile profile;
     pthread_mutex_t lock;
-    CURL *idle[MAX_IDLE_HANDLES]; /* guarded by lock; owned */
-    size_t idle_count;            /* guarded by lock */
+    unsigned lacks; /* guarded by lock; of the profile, and found out */
+    CURLM *idle[MAX_IDLE_HANDLES]; /* guarded by lock; owned */
+    size_t idle_count;             /* guarded by lock */
 };
 
 enum body_kind { BODY_NONE, BODY_STREAM, BODY_JSON, BODY_FAILED };
@@ -51,6 +56,7 @@ enum body_kind { BODY_NONE, BODY_STREAM, BODY_JSON, BODY_FAILED };
 /* One try. */
 struct transfer {
     struct http_client *client;
+    CURLM *multi;
     CURL *handle;
     const pdr_client_request *request;
     pdr_update_fn fn;
@@ -63,7 +69,8 @@ struct transfer {
     int64_t started, last;      /* ms; `last`: of the last byte */
     int64_t retry_after_ms;     /* -1: the server does not say */
     int should_retry;           /* 1, 0; -1: the server does not say */
-    bool is_cancelled, is_late; /* ended by on_progress() */
+    long status;                /* of HTTP; 0: none yet */
+    bool is_cancelled, is_late; /* ended by transfer_perform() */
     bool is_refused;            /* ended by the caller's function */
     pdr_rc rc;                  /* of the callbacks */
     pdr_err err;
@@ -77,28 +84,27 @@ static void curl_start(void)
     (void)curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
-static CURL *handle_take(struct http_client *c)
+static CURLM *handle_take(struct http_client *c)
 {
-    CURL *handle = NULL;
+    CURLM *multi = NULL;
 
     pthread_mutex_lock(&c->lock);
     if (c->idle_count > 0)
-        handle = c->idle[--c->idle_count];
+        multi = c->idle[--c->idle_count];
     pthread_mutex_unlock(&c->lock);
-    return handle != NULL ? handle : curl_easy_init();
+    return multi != NULL ? multi : curl_multi_init();
 }
 
-static void handle_give(struct http_client *c, CURL *handle)
+static void handle_give(struct http_client *c, CURLM *multi)
 {
-    curl_easy_reset(handle); /* forgets body and callbacks, keeps connections */
     pthread_mutex_lock(&c->lock);
     if (c->idle_count < MAX_IDLE_HANDLES) {
-        c->idle[c->idle_count++] = handle;
-        handle = NULL;
+        c->idle[c->idle_count++] = multi;
+        multi = NULL;
     }
     pthread_mutex_unlock(&c->lock);
-    if (handle != NULL)
-        curl_easy_cleanup(handle);
+    if (multi != NULL)
+        (void)curl_multi_cleanup(multi);
 }
 
 /* --- what comes ------------------------------------------------------------
@@ -145,11 +151,10 @@ static bool header_is(pdr_str *value, pdr_str line, const char *name)
     return true;
 }
 
-/* Milliseconds of a delay: a number of `unit` milliseconds each, with decimals,
- * or a date. -1 if it is neither. */
-static int64_t read_delay(pdr_str value, int64_t unit)
+int64_t pdr__retry_delay(pdr_str value, int64_t unit,
+                         const struct pdr__clock *clock)
 {
-    int64_t whole = 0, part = 0, scale = 1;
+    int64_t whole = 0, part = 0, scale = 1, now = 0;
     char date[64];
     size_t i = 0;
     time_t at = 0;
@@ -173,10 +178,8 @@ static int64_t read_delay(pdr_str value, int64_t unit)
     at = curl_getdate(date, NULL);
     if (at < 0)
         return -1;
-    at -=
-        (time_t)((pdr__now_ticks(pdr__clock_system()) - PDR_TICKS_UNIX_EPOCH) /
-                 PDR_TICKS_PER_SECOND);
-    return at > 0 ? (int64_t)at * 1000 : 0;
+    now = (pdr__now_ticks(clock) - PDR_TICKS_UNIX_EPOCH) / PDR_TICKS_PER_MS;
+    return at * INT64_C(1000) > now ? at * INT64_C(1000) - now : 0;
 }
 
 static size_t on_header(char *bytes, size_t size, size_t count, void *arg)
@@ -189,10 +192,11 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *arg)
         t->retry_after_ms = -1; /* what came before was "100 Continue" */
         t->should_retry = -1;
     } else if (header_is(&value, line, "retry-after-ms")) {
-        t->retry_after_ms = read_delay(value, 1);
+        t->retry_after_ms = pdr__retry_delay(value, 1, pdr__clock_system());
     } else if (header_is(&value, line, "retry-after")) {
         if (t->retry_after_ms < 0)
-            t->retry_after_ms = read_delay(value, 1000);
+            t->retry_after_ms =
+                pdr__retry_delay(value, 1000, pdr__clock_system());
     } else if (header_is(&value, line, "x-should-retry")) {
         t->should_retry = pdr_str_equal(value, PDR_LIT("true"))    ? 1
                           : pdr_str_equal(value, PDR_LIT("false")) ? 0
@@ -214,26 +218,22 @@ static bool type_is(const char *type, const char *wanted)
 static pdr_rc body_begin(struct transfer *t)
 {
     const char *type = NULL;
-    long status = 0;
 
-    (void)curl_easy_getinfo(t->handle, CURLINFO_RESPONSE_CODE, &status);
+    (void)curl_easy_getinfo(t->handle, CURLINFO_RESPONSE_CODE, &t->status);
     (void)curl_easy_getinfo(t->handle, CURLINFO_CONTENT_TYPE, &type);
-    if (status < 200 || status > 299)
+    if (t->status < 200 || t->status > 299)
         t->kind = BODY_FAILED;
     else if (type_is(type, "text/event-stream"))
         t->kind = BODY_STREAM;
     else if (type_is(type, "application/json"))
         t->kind = BODY_JSON;
-    else if (t->client->key != NULL && type != NULL &&
-             strstr(type, t->client->key) != NULL)
-        return PDR_FAIL(&t->err, MODEL_PROTOCOL, "%s",
-                        "the model server answers with its key"); /* H1 */
     else
         return PDR_FAIL(&t->err, MODEL_PROTOCOL,
                         "the model server answers with '%s', expected JSON or "
                         "an event stream",
-                        pdr__shown((char[PDR_SHOWN]){0},
-                                   pdr_str_c(type != NULL ? type : "")));
+                        pdr__openai_shown((char[PDR_SERVER_TEXT]){0},
+                                          pdr_str_c(type != NULL ? type : ""),
+                                          &t->client->secrets)); /* H1 */
     return PDR_OK;
 }
 
@@ -274,25 +274,6 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
     return t->rc == PDR_OK ? size * count : 0; /* 0 ends the transfer */
 }
 
-/* Called all the time, and once a second in silence. Not 0 ends the transfer.
- */
-static int on_progress(void *arg, curl_off_t a, curl_off_t b, curl_off_t c,
-                       curl_off_t d)
-{
-    struct transfer *t = arg;
-    int64_t now = now_ms();
-
-    (void)a, (void)b, (void)c, (void)d;
-    t->is_cancelled = pdr_cancel_is_set(t->request->cancel);
-    if (t->last == 0)
-        t->is_late = now - t->started > t->client->first_byte_ms;
-    else
-        t->is_late =
-            now - t->last >
-            (t->answer.is_done ? DONE_LINGER_MS : (int64_t)t->client->idle_ms);
-    return t->is_cancelled || t->is_late;
-}
-
 /* --- one try ---------------------------------------------------------------
  */
 
@@ -300,13 +281,9 @@ static bool transfer_setup(struct transfer *t, const pdr_buf *body)
 {
     const struct http_client *c = t->client;
     CURL *h = t->handle;
-    CURLcode code = CURLE_OK;
+    unsigned bad = 0;
 
-#define SET(option, value)                                 \
-    do {                                                   \
-        if (code == CURLE_OK)                              \
-            code = curl_easy_setopt(h, (option), (value)); \
-    } while (0)
+#define SET(option, value) bad |= curl_easy_setopt(h, (option), (value))
     SET(CURLOPT_URL, c->url);
     SET(CURLOPT_POST, 1L);
     SET(CURLOPT_POSTFIELDS, body->ptr);
@@ -321,28 +298,77 @@ static bool transfer_setup(struct transfer *t, const pdr_buf *body)
     SET(CURLOPT_HEADERDATA, t);
     SET(CURLOPT_WRITEFUNCTION, on_body);
     SET(CURLOPT_WRITEDATA, t);
-    SET(CURLOPT_NOPROGRESS, 0L);
-    SET(CURLOPT_XFERINFOFUNCTION, on_progress);
-    SET(CURLOPT_XFERINFODATA, t);
 #undef SET
-    return code == CURLE_OK;
+    return bad == CURLE_OK;
+}
+
+static void wake_multi(void *arg)
+{
+    (void)curl_multi_wakeup(arg);
+}
+
+/* Milliseconds until the server is late. */
+static int64_t transfer_left(const struct transfer *t)
+{
+    const struct http_client *c = t->client;
+    int64_t left = 0;
+
+    if (t->last == 0)
+        left = t->started + c->first_byte_ms - now_ms();
+    else
+        left = t->last +
+               (t->answer.is_done ? DONE_LINGER_MS : (int64_t)c->idle_ms) -
+               now_ms();
+    return left < INT_MAX ? left : INT_MAX;
+}
+
+/* Send and receive until the transfer is over, late or cancelled (H3). */
+static CURLcode transfer_perform(struct transfer *t)
+{
+    pdr_cancel *cancel = t->request->cancel;
+    struct pdr__cancel_watch watch = {wake_multi, t->multi, NULL};
+    CURLMcode state = curl_multi_add_handle(t->multi, t->handle);
+    CURLcode code = CURLE_OPERATION_TIMEDOUT;
+    const CURLMsg *message = NULL;
+    int running = 1, count = 0;
+
+    pdr__cancel_watch(cancel, &watch);
+    while (state == CURLM_OK) {
+        int64_t left = 0;
+
+        state = curl_multi_perform(t->multi, &running);
+        if (state != CURLM_OK || running == 0)
+            break;
+        left = transfer_left(t);
+        t->is_cancelled = pdr_cancel_is_set(cancel);
+        t->is_late = left <= 0;
+        if (t->is_cancelled || t->is_late)
+            break;
+        left = pdr__cancel_left_ms(cancel, left);
+        state = curl_multi_poll(t->multi, NULL, 0, (int)left, NULL);
+    }
+    pdr__cancel_unwatch(cancel, &watch);
+    message = curl_multi_info_read(t->multi, &count);
+    if (message != NULL)
+        code = message->data.result;
+    else if (state != CURLM_OK)
+        code = CURLE_OUT_OF_MEMORY;
+    (void)curl_multi_remove_handle(t->multi, t->handle);
+    return code;
 }
 
 /* What became of a transfer that nobody ended. */
 static pdr_rc transfer_end(struct transfer *t, CURLcode code)
 {
-    struct http_client *c = t->client;
     bool is_whole = code == CURLE_OK || t->answer.is_done;
-    long status = 0;
     pdr_rc rc = PDR_OK;
 
-    (void)curl_easy_getinfo(t->handle, CURLINFO_RESPONSE_CODE, &status);
+    (void)curl_easy_getinfo(t->handle, CURLINFO_RESPONSE_CODE, &t->status);
     if (code == CURLE_OUT_OF_MEMORY)
         return pdr__nomem(&t->err);
-    if (status >= 300 || t->kind == BODY_FAILED) /* also with half a body */
-        return pdr__openai_fail((int)status, pdr_buf_str(&t->body),
-                                pdr_str_c(c->key != NULL ? c->key : ""),
-                                &t->err);
+    if (t->status >= 300 || t->kind == BODY_FAILED) /* also with half a body */
+        return pdr__openai_fail((int)t->status, pdr_buf_str(&t->body),
+                                &t->client->secrets, &t->err);
     if (!is_whole && t->received == 0)
         return PDR_FAIL(&t->err, MODEL_NETWORK,
                         "the model server cannot be "
@@ -371,16 +397,17 @@ static pdr_rc transfer_run(struct transfer *t, const pdr_buf *body)
     CURLcode code = CURLE_OUT_OF_MEMORY;
 
     t->started = now_ms();
-    t->handle = handle_take(t->client);
-    if (t->handle == NULL)
-        return pdr__nomem(&t->err);
-    if (transfer_setup(t, body))
-        code = curl_easy_perform(t->handle);
+    t->multi = handle_take(t->client);
+    t->handle = curl_easy_init();
+    if (t->multi != NULL && t->handle != NULL && transfer_setup(t, body))
+        code = transfer_perform(t);
     if (t->is_cancelled)
         t->rc = PDR_FAIL(&t->err, RUN_CANCELLED, "%s", "the run was cancelled");
     if (t->rc == PDR_OK)
         t->rc = transfer_end(t, code);
-    handle_give(t->client, t->handle);
+    curl_easy_cleanup(t->handle);
+    if (t->multi != NULL)
+        handle_give(t->client, t->multi);
     return t->rc;
 }
 
@@ -409,57 +436,97 @@ static bool transfer_may_retry(const struct transfer *t, unsigned tries)
  * a ceiling that doubles, so that clients do not come back together. */
 static uint32_t retry_delay(const struct transfer *t, unsigned tries)
 {
-    uint32_t most = BACKOFF_FIRST_MS << (tries < 4 ? tries : 4), random = 0;
+    uint32_t most = BACKOFF_FIRST_MS
+                    << (tries < BACKOFF_STEPS ? tries : BACKOFF_STEPS);
+    uint32_t random = most; /* if there is none */
 
     if (t->retry_after_ms >= 0)
         return (uint32_t)t->retry_after_ms;
-    if (most > BACKOFF_MOST_MS)
-        most = BACKOFF_MOST_MS;
-    if (pdr__rand_fill(&random, pdr__rand_system(), sizeof(random), NULL) !=
-        PDR_OK)
-        return most;
+    (void)!pdr__rand_fill(&random, pdr__rand_system(), sizeof(random), NULL);
     return random % (most + 1);
+}
+
+/* Does the server refuse the wish for usage in a stream? */
+static bool transfer_lacks_usage(const struct transfer *t)
+{
+    static const char name[] = "stream_options";
+
+    return t->status == 400 && t->body.len > 0 &&
+           memmem(t->body.ptr, t->body.len, name, sizeof(name) - 1) != NULL;
+}
+
+/* What the server does not take, as far as it is known; `more` is news. */
+static unsigned client_lacks(struct http_client *c, unsigned more)
+{
+    unsigned lacks = 0;
+
+    pthread_mutex_lock(&c->lock);
+    lacks = c->lacks |= more;
+    pthread_mutex_unlock(&c->lock);
+    return lacks;
+}
+
+/* Try once. `*delay_ms`: how long to wait before another try, -1: no more.
+ * `*tries` counts; one that found out what the server lacks does not count. */
+static pdr_rc try_once(int64_t *delay_ms, unsigned *tries,
+                       struct http_client *c, const pdr_client_request *request,
+                       pdr_err *err, pdr_update_fn fn, void *arg)
+{
+    struct transfer t = {.client = c,
+                         .request = request,
+                         .fn = fn,
+                         .arg = arg,
+                         .body = PDR_BUF_INIT(PDR_MAX_ANSWER_BYTES),
+                         .retry_after_ms = -1,
+                         .should_retry = -1,
+                         .err = PDR_ERR_INIT};
+    struct pdr__openai_profile profile = c->profile;
+    pdr_buf body = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
+    pdr_rc rc = PDR_OK;
+
+    *delay_ms = -1;
+    profile.lacks = client_lacks(c, 0);
+    pdr__openai_answer_init(&t.answer, request, &c->secrets, on_update, &t);
+    pdr__sse_init(&t.sse, on_event, &t);
+    PDR_TRY(pdr__openai_request(&body, request, pdr_str_c(c->model), &profile,
+                                &t.err));
+    PDR_TRY(transfer_run(&t, &body));
+done:
+    if (rc == PDR_EMODEL && transfer_lacks_usage(&t) &&
+        !(profile.lacks & PDR_OPENAI_NO_STREAM_OPTIONS)) {
+        (void)client_lacks(c, PDR_OPENAI_NO_STREAM_OPTIONS);
+        *delay_ms = 0;
+    } else if (rc != PDR_OK && transfer_may_retry(&t, *tries)) {
+        *delay_ms = retry_delay(&t, (*tries)++);
+    }
+    *err = t.err;
+    pdr_buf_dispose(&body);
+    pdr_buf_dispose(&t.body);
+    pdr__sse_dispose(&t.sse);
+    pdr__openai_answer_dispose(&t.answer);
+    return rc;
 }
 
 static pdr_rc http_send(pdr_client *self, const pdr_client_request *request,
                         pdr_err *err, pdr_update_fn fn, void *arg)
 {
     struct http_client *c = (struct http_client *)self;
-    pdr_buf body = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
-    bool is_over = false;
-    pdr_rc rc = PDR_OK;
+    int64_t until = now_ms() + c->retry_ms, delay = 0;
+    unsigned tries = 0;
 
-    PDR_TRY(pdr__openai_request(&body, request, pdr_str_c(c->model), err));
-    for (unsigned tries = 0; !is_over; tries++) {
-        struct transfer t = {.client = c,
-                             .request = request,
-                             .fn = fn,
-                             .arg = arg,
-                             .body = PDR_BUF_INIT(PDR_MAX_ANSWER_BYTES),
-                             .retry_after_ms = -1,
-                             .should_retry = -1,
-                             .err = PDR_ERR_INIT};
-        uint32_t delay = 0;
+    for (;;) {
+        pdr_err why = PDR_ERR_INIT;
+        pdr_rc rc = try_once(&delay, &tries, c, request, &why, fn, arg);
 
-        pdr__openai_answer_init(&t.answer, request,
-                                pdr_str_c(c->key != NULL ? c->key : ""),
-                                on_update, &t);
-        pdr__sse_init(&t.sse, on_event, &t);
-        rc = transfer_run(&t, &body);
-        is_over = rc == PDR_OK || !transfer_may_retry(&t, tries);
-        if (is_over && t.err.code != PDR_OK) /* the caller may say no more */
-            (void)pdr__err_pass(err, &t.err);
-        delay = retry_delay(&t, tries);
-        pdr_buf_dispose(&t.body);
-        pdr__sse_dispose(&t.sse);
-        pdr__openai_answer_dispose(&t.answer);
-        if (!is_over && pdr_cancel_wait(request->cancel, delay))
-            PDR_TRY(
-                PDR_FAIL(err, RUN_CANCELLED, "%s", "the run was cancelled"));
+        if (rc == PDR_OK || delay < 0 || now_ms() + delay > until) {
+            if (why.code != PDR_OK) /* the caller may say no more */
+                (void)pdr__err_pass(err, &why);
+            return rc;
+        }
+        pdr__event_request_retried(request->log, delay, &why);
+        if (pdr_cancel_wait(request->cancel, (uint32_t)delay))
+            return PDR_FAIL(err, RUN_CANCELLED, "%s", "the run was cancelled");
     }
-done:
-    pdr_buf_dispose(&body);
-    return rc;
 }
 
 /* --- making ----------------------------------------------------------------
@@ -470,12 +537,13 @@ static void http_free(pdr_client *self)
     struct http_client *c = (struct http_client *)self;
 
     for (size_t i = 0; i < c->idle_count; i++)
-        curl_easy_cleanup(c->idle[i]);
+        (void)curl_multi_cleanup(c->idle[i]);
     curl_slist_free_all(c->headers);
     pthread_mutex_destroy(&c->lock);
     pdr__free(c->url);
     pdr__free(c->model);
     pdr__free(c->key);
+    pdr__free(c->secrets.texts);
     pdr__free(c);
 }
 
@@ -492,11 +560,69 @@ static pdr_rc add_header(struct http_client *c, const char *line, pdr_err *err)
     return PDR_OK;
 }
 
+static pdr_rc add_secret(struct http_client *c, pdr_str text, pdr_err *err)
+{
+    struct pdr__secrets *s = &c->secrets;
+    pdr_rc rc = pdr__grow((void **)&s->texts, &s->cap, s->count + 1,
+                          sizeof(*s->texts), err);
+
+    if (rc == PDR_OK)
+        s->texts[s->count++] = text;
+    return rc;
+}
+
+/* A header of the caller. Each word of its value is a secret: a server may
+ * repeat the token of "Bearer TOKEN" alone. */
+static pdr_rc add_own_header(struct http_client *c, const char *line,
+                             pdr_err *err)
+{
+    const struct curl_slist *last = NULL;
+    const char *at = NULL;
+    pdr_rc rc = PDR_OK;
+
+    PDR_TRY(add_header(c, line, err));
+    for (last = c->headers; last->next != NULL; last = last->next)
+        ;
+    for (at = strchr(last->data, ':') + 1; *at != '\0';) {
+        size_t len = strcspn(at, " ");
+
+        if (len >= MIN_SECRET_LEN)
+            PDR_TRY(add_secret(c, pdr_str_n(at, len), err));
+        at += len + (at[len] == ' ');
+    }
+done:
+    return rc;
+}
+
 /* Printable ASCII only: what ends a header must not get into one. */
 static bool is_plain(const char *text)
 {
     for (; *text != '\0'; text++)
         if (*text <= ' ' || *text > '~')
+            return false;
+    return true;
+}
+
+/* "Name: value", and none that the client sets itself. */
+static bool header_is_fine(const char *line, bool has_key)
+{
+    static const char *const ours[] = {
+        "content-type", "content-length",    "accept",
+        "expect",       "transfer-encoding", "authorization"};
+    pdr_str value = PDR_LIT("");
+    size_t name = strspn(line, "abcdefghijklmnopqrstuvwxyz-_"
+                               "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789");
+
+    for (size_t i = 0; i < PDR_COUNT(ours) - !has_key; i++)
+        if (header_is(&value, pdr_str_c(line), ours[i]))
+            return false;
+    if (name == 0 || line[name] != ':')
+        return false;
+    line += name + 1;
+    if (line[strspn(line, " ")] == '\0')
+        return false;
+    for (; *line != '\0'; line++)
+        if (*line < ' ' || *line > '~')
             return false;
     return true;
 }
@@ -523,6 +649,12 @@ static pdr_rc opts_check(const pdr_openai_opts *opts, pdr_err *err)
         (opts->api_key[0] == '\0' || !is_plain(opts->api_key)))
         return PDR_FAIL(err, BAD_CLIENT, "%s",
                         "the key must be printable ASCII without space");
+    for (size_t i = 0; opts->headers != NULL && opts->headers[i] != NULL; i++)
+        if (!header_is_fine(opts->headers[i], opts->api_key != NULL))
+            return PDR_FAIL(err, BAD_CLIENT,
+                            "header %zu must be 'Name: value' in printable "
+                            "ASCII, and not one that the client sets",
+                            i);
     return PDR_OK;
 }
 
@@ -530,6 +662,12 @@ pdr_rc pdr_client_openai(pdr_client **out, const pdr_openai_opts *opts,
                          pdr_err *err)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    static const char *const usual[] = {
+        "Content-Type: application/json",
+        "Accept: text/event-stream, application/json",
+        "Expect:", /* no round trip before the body */
+    };
+    struct pdr__openai_profile profile;
     pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
     struct http_client *c = NULL;
     size_t len = 0;
@@ -539,6 +677,8 @@ pdr_rc pdr_client_openai(pdr_client **out, const pdr_openai_opts *opts,
                 opts->model != NULL);
     *out = NULL;
     rc = opts_check(opts, err);
+    if (rc == PDR_OK)
+        rc = pdr__openai_profile_init(&profile, opts, err);
     if (rc != PDR_OK)
         return rc;
     (void)pthread_once(&once, curl_start);
@@ -546,15 +686,18 @@ pdr_rc pdr_client_openai(pdr_client **out, const pdr_openai_opts *opts,
     if (c == NULL)
         return pdr__nomem(err);
     (void)pthread_mutex_init(&c->lock, NULL);
+    c->profile = profile;
+    c->lacks = profile.lacks;
     c->connect_ms =
         opts->connect_timeout_ms > 0 ? opts->connect_timeout_ms : 10000;
     c->first_byte_ms =
         opts->first_byte_timeout_ms > 0 ? opts->first_byte_timeout_ms : 600000;
     c->idle_ms = opts->idle_timeout_ms > 0 ? opts->idle_timeout_ms : 120000;
+    c->retry_ms = opts->retry_budget_ms > 0 ? opts->retry_budget_ms : 300000;
     c->max_retries = opts->max_retries == 0  ? 2
                      : opts->max_retries < 0 ? 0
                                              : (unsigned)opts->max_retries;
-    PDR_TRY(pdr_client_init(&c->base, &http_ops, err));
+    (void)!pdr_client_init(&c->base, &http_ops, err); /* the table is whole */
     for (len = strlen(opts->base_url); opts->base_url[len - 1] == '/'; len--)
         ;
     PDR_TRY(pdr_buf_printf(&text, err, "%.*s/chat/completions", (int)len,
@@ -568,15 +711,17 @@ pdr_rc pdr_client_openai(pdr_client **out, const pdr_openai_opts *opts,
         rc = pdr__nomem(err);
         goto done;
     }
-    PDR_TRY(add_header(c, "Content-Type: application/json", err));
-    PDR_TRY(add_header(c, "Accept: text/event-stream, application/json", err));
-    PDR_TRY(add_header(c, "Expect:", err)); /* no round trip before the body */
+    for (size_t i = 0; i < PDR_COUNT(usual); i++)
+        PDR_TRY(add_header(c, usual[i], err));
     if (c->key != NULL) {
         pdr_buf_clear(&text);
         PDR_TRY(pdr_buf_printf(&text, err, "Authorization: Bearer %s%c", c->key,
                                '\0'));
         PDR_TRY(add_header(c, text.ptr, err));
+        PDR_TRY(add_secret(c, pdr_str_c(c->key), err));
     }
+    for (size_t i = 0; opts->headers != NULL && opts->headers[i] != NULL; i++)
+        PDR_TRY(add_own_header(c, opts->headers[i], err));
     *out = &c->base;
     c = NULL;
 done:

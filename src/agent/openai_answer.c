@@ -23,8 +23,6 @@
 /* --- errors of servers -----------------------------------------------------
  */
 
-#define ERROR_SHOWN 160 /* bytes of a server's text in a message */
-
 static const struct {
     enum pdr__reason reason;
     const char *phrase;
@@ -74,32 +72,45 @@ static size_t classify(int status, pdr_str code, pdr_str type, pdr_str message)
     }
 }
 
-/* A text of a server, fit for a message: one line, without the key. */
-static void show_error(char out[ERROR_SHOWN], pdr_str text, pdr_str secret)
+/* The length of the longest secret that begins here; 0: none does. */
+static size_t secret_len(pdr_str rest, const struct pdr__secrets *secrets)
 {
     size_t len = 0;
 
-    for (size_t at = 0; at < text.len && len < ERROR_SHOWN - 8;) {
-        size_t one = pdr__utf8_len(text.ptr + at, text.ptr + text.len);
-        unsigned char c = (unsigned char)text.ptr[at];
+    for (size_t i = 0; i < secrets->count; i++) {
+        pdr_str secret = secrets->texts[i];
 
-        if (secret.len > 0 && text.len - at >= secret.len &&
-            memcmp(text.ptr + at, secret.ptr, secret.len) == 0) {
-            memcpy(out + len, "***", 3);
-            len += 3;
-            at += secret.len;
-            continue;
-        }
-        if (one == 0 || c < 0x20 || c == 0x7F) {
-            out[len++] = c == '\n' ? ' ' : '?';
-            at++;
-            continue;
-        }
-        memcpy(out + len, text.ptr + at, one);
-        len += one;
-        at += one;
+        if (secret.len > len && secret.len <= rest.len &&
+            memcmp(rest.ptr, secret.ptr, secret.len) == 0)
+            len = secret.len;
+    }
+    return len;
+}
+
+const char *pdr__openai_shown(char out[PDR_SERVER_TEXT], pdr_str text,
+                              const struct pdr__secrets *secrets)
+{
+    size_t len = 0;
+
+    for (size_t at = 0; at < text.len;) {
+        pdr_str rest = pdr_str_n(text.ptr + at, text.len - at);
+        size_t hidden = secret_len(rest, secrets);
+        size_t one = pdr__utf8_len(rest.ptr, rest.ptr + rest.len);
+        unsigned char c = (unsigned char)rest.ptr[0];
+        pdr_str put = pdr_str_n(rest.ptr, one);
+
+        if (hidden > 0)
+            put = PDR_LIT("***");
+        else if (one == 0 || c < 0x20 || c == 0x7F)
+            put = c == '\n' ? PDR_LIT(" ") : PDR_LIT("?");
+        if (len + put.len >= PDR_SERVER_TEXT)
+            break;
+        memcpy(out + len, put.ptr, put.len);
+        len += put.len;
+        at += hidden > 0 ? hidden : one > 0 ? one : 1;
     }
     out[len] = '\0';
+    return out;
 }
 
 /* The text of a member, or empty. */
@@ -115,9 +126,10 @@ static pdr_str member_text(const pdr_value *object, const char *name,
     return text;
 }
 
-/* Fail with what an answer says; `body` is NULL for one that is no JSON. */
+/* Fail with what an answer says; `raw` is for a body that is not JSON: text, or
+ * a page of a proxy. */
 static pdr_rc answer_fail(int status, const pdr_value *body, pdr_str raw,
-                          pdr_str secret, pdr_err *err)
+                          const struct pdr__secrets *secrets, pdr_err *err)
 {
     const pdr_value *error = pdr_value_get_c(body, "error");
     const pdr_value *number = pdr_value_get_c(error, "code");
@@ -126,7 +138,7 @@ static pdr_rc answer_fail(int status, const pdr_value *body, pdr_str raw,
     pdr_str code = member_text(error, "code", &rooms[0]);
     pdr_str type = member_text(error, "type", &rooms[1]);
     pdr_str message = member_text(error, "message", &rooms[2]);
-    char shown[ERROR_SHOWN], where[24] = "";
+    char shown[PDR_SERVER_TEXT], where[24] = "";
     int64_t own = 0;
     size_t row = 0;
 
@@ -141,10 +153,10 @@ static pdr_rc answer_fail(int status, const pdr_value *body, pdr_str raw,
         message = member_text(body, "detail", &rooms[2]);
     if (message.len == 0)
         message = member_text(body, "message", &rooms[2]);
-    if (message.len == 0 && raw.len > 0 && raw.ptr[0] != '<')
-        message = raw; /* plain text; a page of HTML says nothing in a line */
+    if (message.len == 0)
+        message = raw;
     row = classify(status, code, type, message);
-    show_error(shown, message, secret);
+    (void)pdr__openai_shown(shown, message, secrets);
     if (status != 200)
         snprintf(where, sizeof(where), " (HTTP %d)", status);
     pdr__fail(err, classes[row].reason, PDR__WHERE, "%s%s%s%s",
@@ -154,12 +166,13 @@ static pdr_rc answer_fail(int status, const pdr_value *body, pdr_str raw,
     return PDR_EMODEL;
 }
 
-pdr_rc pdr__openai_fail(int status, pdr_str body, pdr_str secret, pdr_err *err)
+pdr_rc pdr__openai_fail(int status, pdr_str body,
+                        const struct pdr__secrets *secrets, pdr_err *err)
 {
     pdr_value *value = NULL;
     pdr_rc rc = pdr_json_read(&value, body, NULL, NULL);
 
-    rc = answer_fail(status, value, rc == PDR_OK ? PDR_LIT("") : body, secret,
+    rc = answer_fail(status, value, rc == PDR_OK ? PDR_LIT("") : body, secrets,
                      err);
     pdr_value_free(value);
     return rc;
@@ -169,12 +182,13 @@ pdr_rc pdr__openai_fail(int status, pdr_str body, pdr_str secret, pdr_err *err)
  */
 
 void pdr__openai_answer_init(struct pdr__openai_answer *a,
-                             const pdr_client_request *request, pdr_str secret,
+                             const pdr_client_request *request,
+                             const struct pdr__secrets *secrets,
                              pdr_update_fn fn, void *arg)
 {
     *a = (struct pdr__openai_answer){
         .request = request,
-        .secret = secret,
+        .secrets = secrets,
         .fn = fn,
         .arg = arg,
         .rand = pdr__rand_system(),
@@ -503,7 +517,7 @@ pdr_rc pdr__openai_chunk(struct pdr__openai_answer *a, pdr_str text,
         return chunk_bad(is_cut, &why, err);
     error = pdr_value_get_c(chunk, "error");
     if (!pdr__is_nothing(error))
-        PDR_TRY(answer_fail(200, chunk, PDR_LIT(""), a->secret, err));
+        PDR_TRY(answer_fail(200, chunk, PDR_LIT(""), a->secrets, err));
     PDR_TRY(
         add_text(&a->id, a, pdr__member(chunk, "id", PDR_STRING), true, err));
     PDR_TRY(add_text(&a->model, a, pdr__member(chunk, "model", PDR_STRING),

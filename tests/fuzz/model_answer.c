@@ -34,13 +34,14 @@ static pdr_rc fill_same(void *ctx, void *out, size_t len, pdr_err *err)
 static pdr_rc answer_read(pdr_buf *out, pdr_str bytes, size_t cut, pdr_err *err)
 {
     static const struct pdr__rand same = {fill_same, NULL};
+    pdr_str secret = pdr_str_c("sk-1");
+    const struct pdr__secrets secrets = {&secret, 1, 1};
     const pdr_client_request request = {.shape = PDR_SHAPE_DOTNET};
     struct pdr__openai_answer answer;
     struct pdr__sse sse;
     pdr_rc rc = PDR_OK;
 
-    pdr__openai_answer_init(&answer, &request, pdr_str_c("sk-1"), on_update,
-                            out);
+    pdr__openai_answer_init(&answer, &request, &secrets, on_update, out);
     answer.rand = &same;
     pdr__sse_init(&sse, on_event, &answer);
     PDR_TRY(pdr__sse_feed(&sse, pdr_str_n(bytes.ptr, cut), err));

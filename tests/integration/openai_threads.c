@@ -25,6 +25,7 @@ static const char answer[] =
 struct loopback {
     int socket;
     pthread_t thread;
+    size_t connections; /* read it after loopback_close() */
     pdr_client *client; /* of its address */
 };
 
@@ -54,7 +55,7 @@ static void *serve_connection(void *arg)
 
 static void *serve(void *arg)
 {
-    const struct loopback *l = arg;
+    struct loopback *l = arg;
 
     for (;;) {
         pthread_t thread;
@@ -62,6 +63,7 @@ static void *serve(void *arg)
 
         if (fd < 0)
             return NULL; /* shut down */
+        l->connections++;
         if (pthread_create(&thread, NULL, serve_connection,
                            (void *)(intptr_t)fd) == 0)
             pthread_detach(thread);
@@ -69,17 +71,18 @@ static void *serve(void *arg)
 }
 
 /* Listen; with `answers`, somebody is there who answers. */
-static void loopback_open(struct loopback *l, bool answers)
+static void loopback_open(struct loopback *l, bool answers,
+                          uint32_t first_byte_ms)
 {
     struct sockaddr_in address = {.sin_family = AF_INET};
-    pdr_openai_opts opts = {
-        .model = "m", .first_byte_timeout_ms = 200, .max_retries = -1};
+    pdr_openai_opts opts = {.model = "m",
+                            .first_byte_timeout_ms = first_byte_ms,
+                            .max_retries = -1};
     socklen_t len = sizeof(address);
     char url[64];
     pdr_err err = PDR_ERR_INIT;
 
-    if (answers)
-        opts.first_byte_timeout_ms = 60000;
+    l->connections = 0;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     l->socket = socket(AF_INET, SOCK_STREAM, 0);
     ASSERT(l->socket >= 0);
@@ -144,7 +147,7 @@ TEST(client_openai, serves_several_threads_at_once)
     struct loopback l;
     pthread_t threads[THREADS];
 
-    loopback_open(&l, true);
+    loopback_open(&l, true, 60000);
     for (size_t i = 0; i < THREADS; i++)
         ASSERT_INT(0, pthread_create(&threads[i], NULL, ask_often, l.client));
     for (size_t i = 0; i < THREADS; i++) {
@@ -154,6 +157,7 @@ TEST(client_openai, serves_several_threads_at_once)
         ASSERT_SIZE(REQUESTS, (uintptr_t)good);
     }
     loopback_close(&l, true);
+    ASSERT(l.connections <= THREADS); /* they are used again */
 }
 
 TEST(client_openai, ends_with_what_the_callers_function_returned)
@@ -162,7 +166,7 @@ TEST(client_openai, ends_with_what_the_callers_function_returned)
     size_t pieces = 0;
     struct loopback l;
 
-    loopback_open(&l, true);
+    loopback_open(&l, true, 60000);
     ASSERT_RC(PDR_ELIMIT, pdr_client_send(l.client, &request, NULL,
                                           on_update_refuse, &pieces));
     ASSERT_SIZE(1, pieces);
@@ -176,7 +180,7 @@ TEST(client_openai, gives_up_on_a_server_that_is_silent)
     struct loopback l;
     pdr_err err = PDR_ERR_INIT;
 
-    loopback_open(&l, false);
+    loopback_open(&l, false, 200);
     ASSERT_RC(PDR_EMODEL,
               pdr_client_send(l.client, &request, &err, on_update, &pieces));
     ASSERT_STR("model_network", err.reason);
@@ -191,7 +195,7 @@ static void *cancel_soon(void *arg)
     return NULL;
 }
 
-TEST(client_openai, ends_when_the_run_is_cancelled)
+TEST(client_openai, ends_at_once_when_the_run_is_cancelled)
 {
     pdr_client_request request = {.shape = PDR_SHAPE_DOTNET};
     pdr_openai_opts opts = {
@@ -202,7 +206,7 @@ TEST(client_openai, ends_when_the_run_is_cancelled)
     pthread_t thread;
     pdr_err err = PDR_ERR_INIT;
 
-    loopback_open(&l, false);
+    loopback_open(&l, false, 600000);
     ASSERT_RC(PDR_OK, pdr_client_openai(&nobody, &opts, &err));
     for (int i = 0; i < 2; i++) { /* in a request, and between two of them */
         ASSERT_RC(PDR_OK, pdr_cancel_new(&request.cancel, &err));

@@ -15,9 +15,9 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 
 
-def wanted():
+def wanted(name="requirements.txt"):
     """The version of each package."""
-    lines = (HERE / "requirements.txt").read_text(encoding="utf-8").split("\n")
+    lines = (HERE / name).read_text(encoding="utf-8").split("\n")
     return dict(line.split("==") for line in lines
                 if line and not line.startswith("#"))
 

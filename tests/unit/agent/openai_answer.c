@@ -26,6 +26,9 @@ done:
     return rc;
 }
 
+static pdr_str hidden[] = {{"sk-1", 4}, {"tok", 3}, {"token-2", 7}};
+static const struct pdr__secrets secrets = {hidden, PDR_COUNT(hidden), 0};
+
 #define CHUNKS 10
 
 /* Read chunks up to NULL, then the end. */
@@ -38,7 +41,7 @@ static pdr_rc read_chunks(pdr_buf *out, const char *const chunks[CHUNKS],
     pdr_rc rc = PDR_OK;
 
     fake_rand_init(&source, 1);
-    pdr__openai_answer_init(&answer, &request, PDR_LIT("sk-1"), on_update, out);
+    pdr__openai_answer_init(&answer, &request, &secrets, on_update, out);
     answer.rand = &source.base;
     for (size_t i = 0; i < CHUNKS && chunks[i] != NULL; i++)
         PDR_TRY(pdr__openai_chunk(&answer, pdr_str_c(chunks[i]), false, err));
@@ -62,11 +65,13 @@ done:
     "\",\"arguments\":" arguments                  \
     ",\"informationalOnly\":false,\"callId\":\"" id "\"}\n"
 
-/* clang-format off */
-static const struct {
+struct row {
     const char *chunks[CHUNKS];
     const char *updates;
-} rows[] = {
+};
+
+/* clang-format off */
+static const struct row texts[] = {
     /* Texts at once; empty, repeated and strange members. */
     {{D("\"role\":\"assistant\",\"content\":\"\""),
       D("\"role\":\"assistant\",\"content\":\"a\",\"obfuscation\":\"xx\""),
@@ -88,14 +93,29 @@ static const struct {
     /* [DONE] without a reason, an unknown reason, an old one. */
     {{D("\"content\":\"a\""), "[DONE]"}, TEXT("a") "=stop"},
     {{D("\"content\":\"a\""), END("eos")}, TEXT("a") "=stop"},
-    {{TC("\"index\":0,\"id\":\"c\"," FN("f", "{}")), END("function_call")},
-     CALL("c", "f", "{}") "=tool_calls"},
     {{D("\"content\":\"a\""), END("content_filter")},
      TEXT("a") "=content_filter"},
     /* A refusal. */
     {{D("\"refusal\":\"I \""), D("\"refusal\":\"can not\""), END("stop")},
      "{\"$type\":\"error\",\"message\":\"I can not\",\"errorCode\":\"Refusal\""
      "}\n=stop"},
+    /* Usage: the last one wins, what is missing stays missing. */
+    {{D("\"content\":\"a\""), END("stop"),
+      "{\"choices\":[],\"usage\":{\"prompt_tokens\":1}}",
+      "{\"choices\":[],\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":7,"
+      "\"total_tokens\":12,\"prompt_tokens_details\":{\"cached_tokens\":3},"
+      "\"completion_tokens_details\":{\"reasoning_tokens\":2}}}", "[DONE]"},
+     TEXT("a") "{\"$type\":\"usage\",\"details\":{\"inputTokenCount\":5,"
+     "\"outputTokenCount\":7,\"totalTokenCount\":12,"
+     "\"cachedInputTokenCount\":3,\"reasoningTokenCount\":2}}\n=stop"},
+    {{"{\"usage\":{\"prompt_tokens\":-1,\"total_tokens\":4,"
+      "\"prompt_tokens_details\":null}}", END("stop")},
+     "{\"$type\":\"usage\",\"details\":{\"totalTokenCount\":4}}\n=stop"},
+};
+
+static const struct row calls[] = {
+    {{TC("\"index\":0,\"id\":\"c\"," FN("f", "{}")), END("function_call")},
+     CALL("c", "f", "{}") "=tool_calls"},
     /* The usual call, with "stop" at its end. */
     {{TC("\"index\":0,\"id\":\"c1\",\"type\":\"function\"," FN("f", "")),
       TC("\"index\":0," ARGS("{\\\"a\\\"")), TC("\"index\":0," ARGS(":1}")),
@@ -134,6 +154,9 @@ static const struct {
       TC("\"index\":4711,\"id\":\"c2\"," FN("g", "{")),
       TC("\"index\":-1," ARGS("}")), END("tool_calls")},
      CALL("c1", "f", "{}") CALL("c2", "g", "{}") "=tool_calls"},
+};
+
+static const struct row wholes[] = {
     /* Arguments: none, an object, half. */
     {{TC("\"index\":0,\"id\":\"c1\",\"function\":{\"name\":\"f\"}"),
       TC("\"index\":1,\"id\":\"c2\",\"function\":{\"name\":\"g\","
@@ -148,18 +171,6 @@ static const struct {
     {{D("\"tool_calls\":[7]"), D("\"tool_calls\":null"),
       TC("\"id\":\"c1\"," ARGS("{}")), END("tool_calls")},
      CALL("c1", "", "{}") "=tool_calls"},
-    /* Usage: the last one wins, what is missing stays missing. */
-    {{D("\"content\":\"a\""), END("stop"),
-      "{\"choices\":[],\"usage\":{\"prompt_tokens\":1}}",
-      "{\"choices\":[],\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":7,"
-      "\"total_tokens\":12,\"prompt_tokens_details\":{\"cached_tokens\":3},"
-      "\"completion_tokens_details\":{\"reasoning_tokens\":2}}}", "[DONE]"},
-     TEXT("a") "{\"$type\":\"usage\",\"details\":{\"inputTokenCount\":5,"
-     "\"outputTokenCount\":7,\"totalTokenCount\":12,"
-     "\"cachedInputTokenCount\":3,\"reasoningTokenCount\":2}}\n=stop"},
-    {{"{\"usage\":{\"prompt_tokens\":-1,\"total_tokens\":4,"
-      "\"prompt_tokens_details\":null}}", END("stop")},
-     "{\"$type\":\"usage\",\"details\":{\"totalTokenCount\":4}}\n=stop"},
     /* A whole answer. */
     {{"{\"object\":\"chat.completion\",\"choices\":[{\"index\":0,\"message\":{"
       "\"role\":\"assistant\",\"content\":\"a\",\"tool_calls\":[{\"id\":\"c1\","
@@ -174,9 +185,9 @@ static const struct {
 };
 /* clang-format on */
 
-TEST(openai_answer, takes_what_servers_do_differently)
+static void check_rows(const struct row *rows, size_t count)
 {
-    for (size_t i = 0; i < PDR_COUNT(rows); i++) {
+    for (size_t i = 0; i < count; i++) {
         pdr_buf out = PDR_BUF_INIT(SIZE_MAX);
         pdr_err err = PDR_ERR_INIT;
 
@@ -185,6 +196,27 @@ TEST(openai_answer, takes_what_servers_do_differently)
         ASSERT_TEXT(rows[i].updates, pdr_buf_str(&out));
         pdr_buf_dispose(&out);
     }
+}
+
+TEST(openai_answer, has_texts_reasoning_and_usage_of_any_server)
+{
+    COVERS("P-10");
+    COVERS("P-11");
+    check_rows(texts, PDR_COUNT(texts));
+}
+
+TEST(openai_answer, has_the_calls_that_the_fragments_of_any_server_mean)
+{
+    COVERS("P-4");
+    COVERS("P-5");
+    COVERS("P-6");
+    check_rows(calls, PDR_COUNT(calls));
+}
+
+TEST(openai_answer, takes_arguments_as_they_come_and_whole_answers)
+{
+    COVERS("P-7");
+    check_rows(wholes, PDR_COUNT(wholes));
 }
 
 /* clang-format off */
@@ -211,11 +243,17 @@ static const struct {
      "the model server failed (HTTP 503): key *** bad"},
     {{"{\"error\":{\"message\":\"x\",\"code\":\"context_length_exceeded\"}}"},
      "model_context_length", "the conversation is too long for the model: x"},
+    {{D("\"content\":\"a\""), "{\"error\":{\"message\":\"out\",\"code\":7}}"},
+     "model_protocol", "the model server answered with an error: out"},
+    {{"{\"error\":{\"message\":\"\\ud800 \\u007f\",\"code\":\"x\"}}"},
+     "model_protocol",
+     "the model server answered with an error: \xEF\xBF\xBD ?"},
 };
 /* clang-format on */
 
 TEST(openai_answer, says_what_is_wrong_with_an_answer)
 {
+    COVERS("P-15");
     for (size_t i = 0; i < PDR_COUNT(failures); i++) {
         pdr_buf out = PDR_BUF_INIT(SIZE_MAX);
         pdr_err err = PDR_ERR_INIT;
@@ -263,10 +301,43 @@ TEST(openai_answer, has_a_class_for_every_failed_status)
 
         ASSERT_RC(PDR_EMODEL, pdr__openai_fail(statuses[i].status,
                                                pdr_str_c(statuses[i].body),
-                                               PDR_LIT("sk-1"), &err));
+                                               &secrets, &err));
         ASSERT_STR(statuses[i].reason, err.reason);
         ASSERT(strstr(err.message, "sk-1") == NULL);
-        ASSERT(strchr(err.message, '<') == NULL);
+    }
+}
+
+/* 199 times "x", then this. */
+#define LONG_PAGE(end) \
+    "<html>" X50 X50 X50 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" end
+#define X50 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+
+TEST(openai_answer, shows_the_first_200_characters_of_a_page)
+{
+    COVERS("P-16");
+    static const struct {
+        const char *body, *end;
+    } pages[] = {
+        {LONG_PAGE("yz</html>"), "xy"},
+        {LONG_PAGE("\n</html>"), "x "},
+        {LONG_PAGE("\xFFz"), "x?"},
+        {LONG_PAGE("\xC3\xA4z"), "xx"}, /* half a character is none */
+        {LONG_PAGE("sk-1"), "xx"},      /* nor is there half a key */
+        {"<html>token-2,tok-2 sk-", "<html>***,***-2 sk-"},
+    };
+
+    for (size_t i = 0; i < PDR_COUNT(pages); i++) {
+        pdr_err err = PDR_ERR_INIT;
+        size_t len = 0;
+
+        ASSERT_RC(PDR_EMODEL, pdr__openai_fail(502, pdr_str_c(pages[i].body),
+                                               &secrets, &err));
+        ASSERT_STR("model_server", err.reason);
+        ASSERT(strncmp("the model server failed (HTTP 502): <html>",
+                       err.message, 42) == 0);
+        len = strlen(err.message);
+        ASSERT(len <= 36 + 200);
+        ASSERT_STR(pages[i].end, err.message + len - strlen(pages[i].end));
     }
 }
 
@@ -343,8 +414,7 @@ TEST(openai_answer, says_which_answer_and_model_a_piece_is_of)
     struct pdr__openai_answer answer;
     pdr_err err = PDR_ERR_INIT;
 
-    pdr__openai_answer_init(&answer, &request, PDR_LIT(""), on_update_facts,
-                            NULL);
+    pdr__openai_answer_init(&answer, &request, &secrets, on_update_facts, NULL);
     ASSERT_RC(PDR_OK, pdr__openai_chunk(&answer,
                                         PDR_LIT("{\"id\":\"\",\"created\":0,"
                                                 "\"choices\":[]}"),
@@ -371,7 +441,7 @@ TEST(openai_answer, refuses_an_endless_row_of_calls)
     pdr_rc rc = PDR_OK;
     size_t count = 0;
 
-    pdr__openai_answer_init(&answer, &request, PDR_LIT(""), on_update, &out);
+    pdr__openai_answer_init(&answer, &request, &secrets, on_update, &out);
     for (; rc == PDR_OK && count < 5000; count++)
         rc = pdr__openai_chunk(&answer, pdr_str_c(TC(FN("f", "{}"))), false,
                                &err);
@@ -405,7 +475,7 @@ static pdr_rc read_stream(pdr_buf *out, size_t len, size_t cut, pdr_err *err)
     struct pdr__sse sse;
     pdr_rc rc = PDR_OK;
 
-    pdr__openai_answer_init(&answer, &request, PDR_LIT(""), on_update, out);
+    pdr__openai_answer_init(&answer, &request, &secrets, on_update, out);
     pdr__sse_init(&sse, on_event, &answer);
     PDR_TRY(pdr__sse_feed(&sse, pdr_str_n(stream, cut), err));
     PDR_TRY(pdr__sse_feed(&sse, pdr_str_n(stream + cut, len - cut), err));
@@ -444,16 +514,17 @@ TEST(openai_answer, is_never_taken_for_whole_when_a_stream_is_cut_off)
 
 TEST_OOM(openai_answer, cleans_up_after_any_failed_allocation)
 {
-    static const size_t chosen[] = {2, 7, 9, 17, 19, 21};
+    const struct row *const chosen[] = {&texts[2], &texts[6],  &texts[7],
+                                        &calls[2], &wholes[0], &wholes[2]};
 
     for (size_t i = 0; i < PDR_COUNT(chosen); i++) {
         pdr_buf out = PDR_BUF_INIT(SIZE_MAX);
         pdr_rc rc =
-            read_chunks(&out, rows[chosen[i]].chunks, PDR_SHAPE_DOTNET, NULL);
+            read_chunks(&out, chosen[i]->chunks, PDR_SHAPE_DOTNET, NULL);
 
         ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
         pdr_buf_dispose(&out);
     }
-    ASSERT(pdr__openai_fail(500, PDR_LIT("{\"error\":\"a\\nb\"}"), PDR_LIT(""),
+    ASSERT(pdr__openai_fail(500, PDR_LIT("{\"error\":\"a\\nb\"}"), &secrets,
                             NULL) == PDR_EMODEL);
 }

@@ -27,14 +27,17 @@ struct row {
     const char *body;
 };
 
-static pdr_rc make_body(pdr_buf *out, const struct row *row, pdr_err *err)
+static pdr_rc make_body(pdr_buf *out, const struct row *row,
+                        const pdr_openai_opts *opts, pdr_err *err)
 {
     pdr_client_request request = {.shape = row->shape};
+    struct pdr__openai_profile profile = {.name = NULL};
     pdr_request_message messages[16];
     pdr_value *list = NULL, *options = NULL;
     pdr_iter it;
     pdr_rc rc = PDR_OK;
 
+    PDR_TRY(pdr__openai_profile_init(&profile, opts, err));
     PDR_TRY(pdr_json_read(&list, pdr_str_c(row->messages), NULL, err));
     PDR_TRY(pdr_json_read(&options, pdr_str_c(row->options), NULL, err));
     pdr_iter_init(&it, list);
@@ -44,7 +47,7 @@ static pdr_rc make_body(pdr_buf *out, const struct row *row, pdr_err *err)
     request.messages = messages;
     if (pdr_value_kind(options) == PDR_OBJECT)
         request.options = options;
-    rc = pdr__openai_request(out, &request, PDR_LIT("m"), err);
+    rc = pdr__openai_request(out, &request, PDR_LIT("m"), &profile, err);
 done:
     pdr_value_free(options);
     pdr_value_free(list);
@@ -58,6 +61,10 @@ done:
     "{\"$type\":\"functionResult\",\"callId\":\"" id "\",\"result\":" result "}"
 #define DN(role, contents) "{\"role\":\"" role "\",\"contents\":[" contents "]}"
 #define DN_TEXT(text)      "{\"$type\":\"text\",\"text\":\"" text "\"}"
+#define DN_THOUGHT(text)   "{\"$type\":\"reasoning\",\"text\":\"" text "\"}"
+#define LIMITS                                      \
+    "{\"max_tokens\":5,\"tool_choice\":\"auto\",\"" \
+    "parallel_tool_calls\":true}"
 #define PY(role, contents)                                      \
     "{\"type\":\"message\",\"role\":\"" role "\",\"contents\":" \
     "[" contents "]}"
@@ -129,11 +136,16 @@ static const struct row rows[] = {
      HEAD CALLS("null", CALL("a", "f", "{}")) "," LOST("a") ","
      CALLS("null", CALL("a", "f", "{}") "," CALL("a", "f", "{}")) ","
      TOOL("a", "1") "," TOOL("a", "2") TAIL},
-    /* A call that the server answered itself. */
+    /* A call that somebody else answered, and one whose answer is gone. */
     {PDR_SHAPE_DOTNET,
      "[" DN("assistant", "{\"$type\":\"functionCall\",\"callId\":\"x\","
         "\"name\":\"f\",\"arguments\":{},\"informationalOnly\":true},"
         DN_RESULT("x", "1") "," DN_TEXT("done")) "]", "null",
+     HEAD CALLS("\"done\"", CALL("x", "f", "{}")) "," TOOL("x", "1") TAIL},
+    {PDR_SHAPE_DOTNET,
+     "[" DN("assistant", "{\"$type\":\"functionCall\",\"callId\":\"x\","
+        "\"name\":\"f\",\"arguments\":{},\"informationalOnly\":true},"
+        DN_TEXT("done")) "]", "null",
      HEAD "{\"role\":\"assistant\",\"content\":\"done\"}" TAIL},
     /* Arguments that never were JSON are given back as they came. */
     {PDR_SHAPE_PYTHON,
@@ -155,12 +167,40 @@ static const struct row rows[] = {
      "[" DN("user", DN_TEXT("what?") ",{\"$type\":\"data\",\"uri\":"
             "\"data:image/png;base64,AA==\"},{\"$type\":\"uri\",\"uri\":"
             "\"https://x.test/a.jpg\",\"mediaType\":\"image/jpeg\"},"
-            "{\"$type\":\"data\",\"uri\":\"data:text/plain,hi\"}") "]",
+            "{\"$type\":\"data\",\"uri\":\"data:text/plain,hi\"},"
+            "{\"$type\":\"uri\",\"uri\":\"https://x.test/b.pdf\","
+            "\"mediaType\":\"application/pdf\"},{\"$type\":\"uri\"}") "]",
      "null",
      HEAD "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":"
      "\"what?\"},{\"type\":\"image_url\",\"image_url\":{\"url\":"
      "\"data:image/png;base64,AA==\"}},{\"type\":\"image_url\",\"image_url\":"
-     "{\"url\":\"https://x.test/a.jpg\"}}]}" TAIL},
+     "{\"url\":\"https://x.test/a.jpg\"}},{\"type\":\"text\",\"text\":"
+     "\"https://x.test/b.pdf\"}]}" TAIL},
+    /* Escapes, in every place that has a text. */
+    {PDR_SHAPE_DOTNET,
+     "[" DN("system", DN_TEXT("\\u0061")) ","
+     DN("developer", DN_TEXT("\\u0062")) ","
+     DN("assistant", DN_CALL("\\u0063", "\\u0066", "{\"\\u0061\":1}")) ","
+     DN("tool", DN_RESULT("\\u0063", "\"\\u006fk\"")) ","
+     DN("user", DN_TEXT("\\u0068i") ",{\"$type\":\"uri\",\"uri\":"
+        "\"https:\\/\\/x.test\",\"mediaType\":\"image\\/png\"}") "]",
+     "{\"s\\u0065ed\":1,\"m\\u006fdel\":null}",
+     "{\"messages\":[{\"role\":\"system\",\"content\":\"a\"},{\"role\":"
+     "\"developer\",\"content\":\"b\"}," CALLS("null", CALL("c", "f",
+     "{\\\"\\\\u0061\\\":1}")) "," TOOL("c", "ok") ",{\"role\":\"user\","
+     "\"content\":[{\"type\":\"text\",\"text\":\"hi\"},{\"type\":"
+     "\"image_url\",\"image_url\":{\"url\":\"https://x.test\"}}]}],"
+     "\"stream\":true,\"stream_options\":{\"include_usage\":true},"
+     "\"seed\":1}"},
+    /* Calls where none should be, ids that are missing; half a picture. */
+    {PDR_SHAPE_DOTNET,
+     "[" DN("user", DN_CALL("a", "f", "{}") "," DN_TEXT("x")
+            ",{\"$type\":\"data\",\"uri\":\"data:image/\"}") ","
+     DN("assistant", "{\"$type\":\"functionCall\",\"name\":\"g\"}") ","
+     DN("tool", "{\"$type\":\"functionResult\",\"result\":\"r\"},"
+        DN_RESULT("a", "1")) "]", "null",
+     HEAD USER("x") "," CALLS("null", CALL("", "g", "{}")) ","
+     TOOL("", "r") TAIL},
     /* Options win; null takes away. */
     {PDR_SHAPE_DOTNET, "[]", "{\"temperature\":0.50,\"model\":\"n\"}",
      "{\"model\":\"n\",\"messages\":[],\"stream\":true,\"stream_options\":"
@@ -168,19 +208,67 @@ static const struct row rows[] = {
     {PDR_SHAPE_DOTNET, "[]", "{\"stream_options\":null,\"seed\":null}",
      HEAD "],\"stream\":true}"},
     {PDR_SHAPE_DOTNET, "[]", "{\"stream\":false}", HEAD "],\"stream\":false}"},
+    {PDR_SHAPE_DOTNET, "[]", "{\"stream\":null}", HEAD "]}"},
+    {PDR_SHAPE_DOTNET, "[]", "{\"stream\":\"no\"}", HEAD "],\"stream\":\"no\"}"},
+};
+
+static const struct {
+    pdr_openai_opts opts;
+    struct row row;
+} profiles[] = {
+    /* As options have it, then as servers want it. */
+    {{.profile = "llama.cpp"},
+     {PDR_SHAPE_DOTNET, "[]", LIMITS, HEAD "],\"stream\":true,\"stream_options\""
+     ":{\"include_usage\":true},\"max_tokens\":5,\"tool_choice\":\"auto\","
+     "\"parallel_tool_calls\":true}"}},
+    {{.profile = "openai"},
+     {PDR_SHAPE_DOTNET, "[]", LIMITS, HEAD "],\"stream\":true,\"stream_options\""
+     ":{\"include_usage\":true},\"max_completion_tokens\":5,\"tool_choice\":"
+     "\"auto\",\"parallel_tool_calls\":true}"}},
+    {{.profile = "ollama"},
+     {PDR_SHAPE_DOTNET,
+     "[" DN("user", "{\"$type\":\"uri\",\"uri\":\"https://x.test/a.jpg\","
+            "\"mediaType\":\"image/jpeg\"}") "]",
+     "{\"max_completion_tokens\":5,\"tool_choice\":\"auto\"}",
+     HEAD "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":"
+     "\"https://x.test/a.jpg\"}]}],\"stream\":true,\"stream_options\":"
+     "{\"include_usage\":true},\"max_tokens\":5}"}},
+    {{.profile = "vllm", .lacks = PDR_OPENAI_NO_STREAM_OPTIONS},
+     {PDR_SHAPE_DOTNET, "[]", "{\"stream_options\":{\"include_usage\":true}}",
+     HEAD "],\"stream\":true}"}},
+    /* Reasoning goes back only where it is wanted. */
+    {{.reasoning_field = "reasoning"},
+     {PDR_SHAPE_DOTNET,
+     "[" DN("assistant", DN_THOUGHT("\\u0068") "," DN_THOUGHT("m") "," DN_TEXT("a")
+            ",{\"$type\":\"reasoning\"}") ","
+     DN("assistant", DN_TEXT("b")) "]", "null",
+     HEAD "{\"role\":\"assistant\",\"content\":\"a\",\"reasoning\":\"hm\"},"
+     "{\"role\":\"assistant\",\"content\":\"b\"}" TAIL}},
 };
 /* clang-format on */
 
+static const pdr_openai_opts any_server;
+
+static void check_body(const struct row *row, const pdr_openai_opts *opts)
+{
+    pdr_buf body = PDR_BUF_INIT(SIZE_MAX);
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_OK, make_body(&body, row, opts, &err));
+    ASSERT_TEXT(row->body, pdr_buf_str(&body));
+    pdr_buf_dispose(&body);
+}
+
 TEST(openai_request, has_the_conversation_as_servers_want_it)
 {
-    for (size_t i = 0; i < PDR_COUNT(rows); i++) {
-        pdr_buf body = PDR_BUF_INIT(SIZE_MAX);
-        pdr_err err = PDR_ERR_INIT;
+    for (size_t i = 0; i < PDR_COUNT(rows); i++)
+        check_body(&rows[i], &any_server);
+}
 
-        ASSERT_RC(PDR_OK, make_body(&body, &rows[i], &err));
-        ASSERT_TEXT(rows[i].body, pdr_buf_str(&body));
-        pdr_buf_dispose(&body);
-    }
+TEST(openai_request, has_what_this_server_takes)
+{
+    for (size_t i = 0; i < PDR_COUNT(profiles); i++)
+        check_body(&profiles[i].row, &profiles[i].opts);
 }
 
 TEST(openai_request, has_instructions_first_and_tools)
@@ -193,12 +281,15 @@ TEST(openai_request, has_instructions_first_and_tools)
     const pdr_client_request request = {.instructions = PDR_LIT("Be \"brief\""),
                                         .tools = tools,
                                         .tool_count = 2};
+    const struct pdr__openai_profile profile = {.instructions_role =
+                                                    "developer"};
     pdr_buf body = PDR_BUF_INIT(SIZE_MAX);
     pdr_err err = PDR_ERR_INIT;
 
-    ASSERT_RC(PDR_OK, pdr__openai_request(&body, &request, PDR_LIT("m"), &err));
+    ASSERT_RC(PDR_OK, pdr__openai_request(&body, &request, PDR_LIT("m"),
+                                          &profile, &err));
     ASSERT_TEXT(
-        HEAD "{\"role\":\"system\",\"content\":\"Be \\\"brief\\\"\"}],"
+        HEAD "{\"role\":\"developer\",\"content\":\"Be \\\"brief\\\"\"}],"
              "\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"f\","
              "\"description\":\"does\",\"parameters\":{\"type\":\"object\"}}},"
              "{\"type\":\"function\",\"function\":{\"name\":\"g\"}}],"
@@ -208,15 +299,106 @@ TEST(openai_request, has_instructions_first_and_tools)
     pdr_value_free(schema);
 }
 
+TEST(openai_request, asks_for_an_answer_that_fits_a_schema)
+{
+    pdr_value *schema = json("{\"type\":\"object\"}");
+    const pdr_client_request request = {.output_schema = schema};
+    const struct pdr__openai_profile profile = {.instructions_role = "system"};
+    pdr_buf body = PDR_BUF_INIT(SIZE_MAX);
+
+    ASSERT_RC(PDR_OK, pdr__openai_request(&body, &request, PDR_LIT("m"),
+                                          &profile, NULL));
+    ASSERT_TEXT(HEAD "],\"response_format\":{\"type\":\"json_schema\","
+                     "\"json_schema\":{\"name\":\"answer\",\"schema\":{"
+                     "\"type\":\"object\"}}},\"stream\":true,"
+                     "\"stream_options\":{\"include_usage\":true}}",
+                pdr_buf_str(&body));
+    pdr_buf_dispose(&body);
+    pdr_value_free(schema);
+}
+
 TEST_OOM(openai_request, cleans_up_after_any_failed_allocation)
 {
-    static const size_t chosen[] = {3, 7, 11, 12, 13};
+    static const size_t chosen[] = {3, 7, 8, 11, 12, 13, 14, 15, 16};
 
-    for (size_t i = 0; i < PDR_COUNT(chosen); i++) {
+    for (size_t i = 0; i < PDR_COUNT(chosen) + PDR_COUNT(profiles); i++) {
+        size_t at = i - PDR_COUNT(chosen);
         pdr_buf body = PDR_BUF_INIT(SIZE_MAX);
-        pdr_rc rc = make_body(&body, &rows[chosen[i]], NULL);
+        pdr_rc rc =
+            i < PDR_COUNT(chosen)
+                ? make_body(&body, &rows[chosen[i]], &any_server, NULL)
+                : make_body(&body, &profiles[at].row, &profiles[at].opts, NULL);
 
         ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
         pdr_buf_dispose(&body);
+    }
+}
+
+/* As many calls as a long session has, none of them answered, or all of them by
+ * results that come at the end in the reverse order. */
+TEST(openai_request, finds_the_results_of_many_calls)
+{
+    enum { CALLS = 400 };
+
+    for (int answered = 0; answered < 2; answered++) {
+        pdr_buf list = PDR_BUF_INIT(SIZE_MAX), body = PDR_BUF_INIT(SIZE_MAX);
+        struct pdr__openai_profile profile = {.instructions_role = "system"};
+        pdr_client_request request = {.shape = PDR_SHAPE_DOTNET, .count = 2};
+        pdr_request_message messages[2];
+        pdr_value *values[2] = {NULL, NULL}, *made = NULL;
+        const pdr_value *sent = NULL;
+        pdr_err err = PDR_ERR_INIT;
+
+        for (int m = 0; m < 2; m++) {
+            pdr_buf_clear(&list);
+            ASSERT_RC(PDR_OK, pdr_buf_printf(&list, &err,
+                                             "{\"role\":\"%s\",\"contents\":[",
+                                             m == 0 ? "assistant" : "tool"));
+            for (int i = 0; i < CALLS; i++) {
+                if (m == 0)
+                    ASSERT_RC(PDR_OK,
+                              pdr_buf_printf(&list, &err,
+                                             "%s" DN_CALL("c%d", "f", "{}"),
+                                             i > 0 ? "," : "", i));
+                else
+                    ASSERT_RC(PDR_OK,
+                              pdr_buf_printf(&list, &err,
+                                             "%s" DN_RESULT("%s%d", "\"r%d\""),
+                                             i > 0 ? "," : "",
+                                             answered ? "c" : "x",
+                                             CALLS - 1 - i, CALLS - 1 - i));
+            }
+            ASSERT_RC(PDR_OK, pdr_buf_append(&list, PDR_LIT("]}"), &err));
+            ASSERT_RC(PDR_OK, pdr_json_read(&values[m], pdr_buf_str(&list),
+                                            NULL, &err));
+            messages[m] = (pdr_request_message){values[m], PDR_SHAPE_DOTNET,
+                                                PDR_ORIGIN_HISTORY};
+        }
+        request.messages = messages;
+        ASSERT_RC(PDR_OK, pdr__openai_request(&body, &request, PDR_LIT("m"),
+                                              &profile, &err));
+        ASSERT_RC(PDR_OK, pdr_json_read(&made, pdr_buf_str(&body), NULL, &err));
+        sent = pdr_value_get_c(made, "messages");
+        ASSERT_SIZE(CALLS + 1, pdr_value_count(sent));
+        for (size_t i = 0; i < CALLS; i++) {
+            const pdr_value *one = pdr_value_at(sent, i + 1);
+            char id[16], text[64];
+
+            snprintf(id, sizeof(id), "c%zu", i);
+            snprintf(text, sizeof(text), "r%zu", i);
+            ASSERT(pdr_value_text_is(pdr_value_get_c(one, "tool_call_id"),
+                                     pdr_str_c(id)));
+            ASSERT(pdr_value_text_is(
+                pdr_value_get_c(one, "content"),
+                pdr_str_c(
+                    answered
+                        ? text
+                        : "Error: The result of this call is not known.")));
+        }
+        pdr_value_free(made);
+        pdr_value_free(values[0]);
+        pdr_value_free(values[1]);
+        pdr_buf_dispose(&body);
+        pdr_buf_dispose(&list);
     }
 }

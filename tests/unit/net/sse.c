@@ -84,6 +84,7 @@ static const struct {
 
 TEST(sse, gives_the_same_events_however_the_bytes_are_split)
 {
+    COVERS("P-1");
     for (size_t i = 0; i < PDR_COUNT(cases); i++) {
         for (size_t cut = 0; cut <= cases[i].bytes.len; cut++) {
             for (size_t step = 1; step < 1000; step += 998) {
