@@ -44,6 +44,7 @@ typedef struct pdr_tool {
     const char *description;     /* copied; what the model reads, or NULL */
     const pdr_value *parameters; /* shared; a JSON Schema of the arguments;
                                     NULL: an object of any kind */
+    bool needs_approval;         /* the caller is asked before each call */
     pdr_tool_fn fn;              /* borrowed with `arg`, must outlive the agent
                                   */
     void *arg;
@@ -97,9 +98,11 @@ typedef struct pdr_agent_parts {
                                       is in the session */
     size_t provider_count;
     const pdr_value *options; /* shared; an object of model options, or NULL */
-    size_t window_messages;   /* of history that a model gets; 0: all */
-    size_t window_bytes;      /* 0: no limit */
-    unsigned max_calls;       /* of the model in one run; 0: 40 */
+    const pdr_value *output_schema; /* shared; a JSON Schema that the answer has
+                                       to fit, or NULL */
+    size_t window_messages;         /* of history that a model gets; 0: all */
+    size_t window_bytes;            /* 0: no limit */
+    unsigned max_calls;             /* of the model in one run; 0: 40 */
 } pdr_agent_parts;
 
 /**

@@ -224,7 +224,13 @@
     X(BAD_TOOL,           INVALID,     "bad_tool")                             \
     X(TOOL_CLASH,         INVALID,     "tool_clash")                           \
     X(TOOL_FAILED,        IO,          "tool_failed")                          \
-    X(TOOL_TIMEOUT,       TIMEOUT,     "tool_timeout")
+    X(TOOL_TIMEOUT,       TIMEOUT,     "tool_timeout")                         \
+    /* definition files */                                                     \
+    X(BAD_YAML,           INVALID,     "bad_yaml")                             \
+    X(BAD_DEFINITION,     INVALID,     "bad_definition")                       \
+    X(LITERAL_SECRET,     INVALID,     "literal_secret")                       \
+    X(NO_VARIABLE,        INVALID,     "no_variable")                          \
+    X(AGENT_EXISTS,       EXISTS,      "agent_exists")
 /* clang-format on */
 
 enum pdr__reason {
