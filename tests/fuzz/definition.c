@@ -45,6 +45,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     pdr_err err = PDR_ERR_INIT;
     pdr_rc rc = PDR_OK;
 
+    if (memmem(data, size, SECRET, strlen(SECRET)) != NULL)
+        return 0; /* the fuzzer has seen it, and writes it itself */
     MUST(pdr_client_script(&client, pdr_str_c(replies), NULL) == PDR_OK);
     MUST(pdr_host_new(&host, NULL) == PDR_OK);
     const pdr_definition definition = {.text = {(const char *)data, size},
@@ -62,8 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         MUST(err.message[0] != '\0' && strstr(err.message, SECRET) == NULL);
     } else {
         MUST(pdr_json_write(&text, agent->definition, NULL, NULL) == PDR_OK);
-        MUST(memmem(data, size, SECRET, strlen(SECRET)) != NULL ||
-             memmem(text.ptr, text.len, SECRET, strlen(SECRET)) == NULL);
+        MUST(memmem(text.ptr, text.len, SECRET, strlen(SECRET)) == NULL);
     }
     pdr_buf_dispose(&text);
     pdr_host_free(host);
