@@ -234,7 +234,8 @@ static int make_agent(struct agent_run *r)
     pdr_err err = PDR_ERR_INIT;
     int status = 0;
 
-    if (file == NULL)
+    if (file == NULL || strcmp(file, "script:") == 0 ||
+        strcmp(file, "openai:") == 0)
         return doc_usage(r->cli, "--agent",
                          r->agent == NULL ? "is missing"
                                           : "is not NAME=FILE, "

@@ -180,6 +180,7 @@ def _():
 @tests.test("run: a wrong --agent or --key-env is an error of usage")
 def _():
     for args in (["--agent", "a="], ["--agent", "=a"], ["--agent", "a"], [],
+                 ["--agent", "a=script:"],
                  ["--agent", "a=a.yaml", "--key-env", "HOME"]):
         agent("run", *args, "hi", status=2)
     agent("run", "--agent", "a=no.yaml", "hi", status=3)
