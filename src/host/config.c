@@ -148,6 +148,10 @@ pdr_rc pdr__load_text(pdr_str *out, const struct pdr__load *load,
     if (node->kind != PDR_NODE_SCALAR)
         return PDR_FAIL_NODE(load, node, err, BAD_DEFINITION, "%s",
                              "a text is expected here");
+    if (variable != NULL && load->is_shown)
+        return PDR_FAIL_NODE(load, node, err, BAD_DEFINITION, "%s",
+                             "this may be shown, so it may not come from a "
+                             "variable: write it out");
     if (variable != NULL)
         return look_up(out, load, node, variable, err);
     if (pdr__scalar_of(node) == PDR_SCALAR_TEXT)
@@ -163,16 +167,11 @@ pdr_rc pdr__load_member(pdr_str *out, const struct pdr__load *load,
                         enum pdr__source source, pdr_err *err)
 {
     const struct pdr__node *node = pdr__node_get(map, name);
+    struct pdr__load how = *load;
 
     *out = PDR_LIT("");
-    if (node == NULL)
-        return PDR_OK;
-    if (source == PDR_WRITTEN && pdr__node_variable(node) != NULL)
-        return PDR_FAIL_NODE(load, node, err, BAD_DEFINITION,
-                             "'%s' is shown, so it may not come from a "
-                             "variable: write it out",
-                             name);
-    return pdr__load_text(out, load, node, err);
+    how.is_shown = how.is_shown || source == PDR_WRITTEN;
+    return node != NULL ? pdr__load_text(out, &how, node, err) : PDR_OK;
 }
 
 pdr_rc pdr__load_path(const char **out, const struct pdr__load *load,

@@ -174,13 +174,15 @@ pdr_rc pdr__load_schema(pdr_value **out, const struct pdr__load *load,
                         const struct pdr__node *node, pdr_err *err)
 {
     const pdr_schema_options lenient = {.lenient = true};
+    struct pdr__load shown = *load;
     pdr_schema *schema = NULL;
     pdr_builder *to = NULL;
     pdr_rc rc = PDR_OK;
 
     *out = NULL;
+    shown.is_shown = true; /* errors about schemas and arguments show parts */
     PDR_TRY(pdr_builder_new(&to, err));
-    PDR_TRY(build_schema(to, load, node, err));
+    PDR_TRY(build_schema(to, &shown, node, err));
     PDR_TRY(pdr_builder_finish(out, to, err));
     rc = pdr_schema_new(&schema, *out, &lenient, err);
     if (rc != PDR_OK) {

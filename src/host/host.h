@@ -76,6 +76,7 @@ struct pdr__load {
     struct pdr__arena *memory;
     pdr_notice_fn fn;
     void *arg;
+    bool is_shown;   /* what is read now may show up in an error */
     pdr_tool *tools; /* owned, with their parameters */
     size_t tool_count, tool_cap;
 };
@@ -136,7 +137,7 @@ PDR_MUST_CHECK pdr_rc pdr__load_path(const char **out,
                                      const struct pdr__node *node,
                                      pdr_err *err);
 /* Build a value of a node: as it is written if `load` is NULL, else with
- * variables looked up. Fails as pdr__load_text(). */
+ * variables looked up, unless it is shown. Fails as pdr__load_text(). */
 PDR_MUST_CHECK pdr_rc pdr__load_value(pdr_builder *to,
                                       const struct pdr__load *load,
                                       const struct pdr__node *node,

@@ -162,7 +162,7 @@ static const struct {
     {"kind: [Prompt]\n", "bad_definition",
      "line 1, column 7: a text is expected here"},
     {"kind: =Env.KEY\n", "bad_definition",
-     "line 1, column 7: 'kind' is shown, so it may not come from a variable: "
+     "line 1, column 7: this may be shown, so it may not come from a variable: "
      "write it out"},
     /* YAML */
     {P "---\n" P, "bad_yaml",
@@ -222,7 +222,7 @@ static const struct {
     {P "description: =Env.BAD\n", "no_variable",
      "line 2, column 14: the variable 'BAD' is not UTF-8"},
     {P "name: =Env.KEY\n", "bad_definition",
-     "line 2, column 7: 'name' is shown, so it may not come from a variable: "
+     "line 2, column 7: this may be shown, so it may not come from a variable: "
      "write it out"},
     {P "name: {}\n", "bad_definition",
      "line 2, column 7: a text is expected here"},
@@ -256,10 +256,10 @@ static const struct {
     {P "model: {id: []}\n", "bad_definition",
      "line 2, column 13: a text is expected here"},
     {P "model: {provider: =Env.KEY}\n", "bad_definition",
-     "line 2, column 19: 'provider' is shown, so it may not come from a "
+     "line 2, column 19: this may be shown, so it may not come from a "
      "variable: write it out"},
     {P "model: {apiType: =Env.KEY}\n", "bad_definition",
-     "line 2, column 18: 'apiType' is shown, so it may not come from a "
+     "line 2, column 18: this may be shown, so it may not come from a "
      "variable: write it out"},
     {P "model: {provider: script}\n", "bad_definition",
      "line 2, column 8: a script is in a file: write connection: {file: "
@@ -308,10 +308,13 @@ static const struct {
     {P "outputSchema: [{name: a}, {name: a}]\n", "duplicate_name",
      "line 2, column 34: 'a' is there twice"},
     {P "outputSchema:\n  type: 7\n", "bad_schema", NULL},
-    {P "outputSchema: {properties: {a: {enum: [=Env.NOT_SET]}}}\n",
-     "no_variable", "line 2, column 40: the variable 'NOT_SET' is not set"},
-    {P "outputSchema: {a: =Env.NOT_SET}\n", "no_variable",
-     "line 2, column 19: the variable 'NOT_SET' is not set"},
+    {P "outputSchema: {properties: {a: {enum: [=Env.KEY]}}}\n",
+     "bad_definition",
+     "line 2, column 40: this may be shown, so it may not come from a "
+     "variable: write it out"},
+    {P "outputSchema: {type: =Env.KEY}\n", "bad_definition",
+     "line 2, column 22: this may be shown, so it may not come from a "
+     "variable: write it out"},
     /* tools */
     {P "tools: {}\n", "bad_definition",
      "line 2, column 8: 'tools' must be a list"},
@@ -322,7 +325,7 @@ static const struct {
     {P "tools: [{kind: [a]}]\n", "bad_definition",
      "line 2, column 16: a text is expected here"},
     {P "tools: [{kind: function, name: =Env.KEY}]\n", "bad_definition",
-     "line 2, column 32: 'name' is shown, so it may not come from a variable: "
+     "line 2, column 32: this may be shown, so it may not come from a variable: "
      "write it out"},
     {P "tools: [{kind: function, name: other}]\n", "bad_definition",
      "line 2, column 9: this program has no function for the tool 'other'; a "
