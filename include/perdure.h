@@ -14,6 +14,7 @@
 #include <perdure/datetime.h>
 #include <perdure/doc.h>
 #include <perdure/errors.h>
+#include <perdure/host.h>
 #include <perdure/json.h>
 #include <perdure/jsonschema.h>
 #include <perdure/log.h>

@@ -227,7 +227,13 @@
     X(TOOL_TIMEOUT,       TIMEOUT,     "tool_timeout")                         \
     X(RUN_TIMEOUT,        TIMEOUT,     "run_timeout")                          \
     X(APPROVAL_RECORD,    INVALID,     "approval_record")                      \
-    X(BAD_OUTPUT,         MODEL,       "bad_output")
+    X(BAD_OUTPUT,         MODEL,       "bad_output")                           \
+    /* definition files */                                                     \
+    X(BAD_YAML,           INVALID,     "bad_yaml")                             \
+    X(BAD_DEFINITION,     INVALID,     "bad_definition")                       \
+    X(LITERAL_SECRET,     INVALID,     "literal_secret")                       \
+    X(NO_VARIABLE,        INVALID,     "no_variable")                          \
+    X(AGENT_EXISTS,       EXISTS,      "agent_exists")
 /* clang-format on */
 
 enum pdr__reason {

@@ -5,9 +5,12 @@
  */
 #include "cli.h"
 
-extern const struct cli_command cli_cmd_agent_run;
+extern const struct cli_command cli_cmd_agent_run, cli_cmd_agent_check;
 
-static const struct cli_command *const verbs[] = {&cli_cmd_agent_run, NULL};
+static const struct cli_command *const verbs[] = {&cli_cmd_agent_run,
+                                                  &cli_cmd_agent_check, NULL};
 
 const struct cli_command cli_cmd_agent = {
-    .name = "agent", .summary = "agents: run one on a session", .verbs = verbs};
+    .name = "agent",
+    .summary = "agents: run one on a session, check",
+    .verbs = verbs};

@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 
+#include "agent_parts.h"
 #include "session_parts.h"
 
 #define CALL_CELLS 160 /* of a call in its line */
@@ -16,6 +17,7 @@ struct agent_run {
     const char *agent, *text, *session, *key_env;
     struct sto_from from;
     pdr_client *client;
+    pdr_host *host; /* of an agent from a file */
     pdr_agent *made;
     pdr_store *store;
     pdr_stored *stored;
@@ -184,27 +186,68 @@ done:
     return status;
 }
 
+/* A pdr_notice_fn: what is not as it was perhaps meant. */
+static pdr_rc on_notice(const pdr_notice *notice, pdr_err *err, void *arg)
+{
+    const struct agent_run *r = arg;
+    pdr_buf line = PDR_BUF_INIT(SIZE_MAX);
+
+    (void)err;
+    if (notice->severity == PDR_SEVERITY_WARNING && !r->cli->quiet) {
+        agt_put_place(&line, spec_rest(r->agent, ""), notice);
+        cli_show(&line, notice->text, CLI_TEXT_LINE);
+        cli_fprintf(stderr, "perdure: %.*s\n", (int)line.len, line.ptr);
+    }
+    pdr_buf_dispose(&line);
+    return PDR_OK;
+}
+
+/* The agent of a definition file; exit status. */
+static int make_defined(struct agent_run *r, const char *file, pdr_str name)
+{
+    const pdr_host_agent *agent = NULL;
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+    pdr_err err = PDR_ERR_INIT;
+    int status = 0;
+
+    if (r->key_env != NULL)
+        return doc_usage(r->cli, "--key-env", "is not for a definition file",
+                         "the file names it: apiKey: =Env.VAR");
+    cli_must(pdr_host_new(&r->host, &err), &err);
+    if (agt_load(&agent, r->host, &text, r->cli, file, name, &err, on_notice,
+                 r) == PDR_OK)
+        r->made = pdr_agent_ref(agent->agent);
+    else
+        status = agt_fail(r->cli, file, pdr_buf_str(&text), &err);
+    pdr_buf_dispose(&text);
+    return status;
+}
+
 /* The agent of SPEC; exit status. */
 static int make_agent(struct agent_run *r)
 {
-    const char *file = spec_rest(r->agent, "script:");
+    const char *script = spec_rest(r->agent, "script:");
     const char *server = spec_rest(r->agent, "openai:");
+    const char *file = spec_rest(r->agent, "");
     const struct cli_about about = {.name = "--agent"};
     pdr_agent_parts parts = {.name = {NULL, 0}};
     pdr_err err = PDR_ERR_INIT;
     int status = 0;
 
-    if (file == NULL && server == NULL)
+    if (file == NULL || strcmp(file, "script:") == 0 ||
+        strcmp(file, "openai:") == 0)
         return doc_usage(r->cli, "--agent",
                          r->agent == NULL ? "is missing"
-                                          : "is not NAME=script:FILE or "
+                                          : "is not NAME=FILE, "
+                                            "NAME=script:FILE or "
                                             "NAME=openai:URL#MODEL",
-                         "write --agent helper=script:replies.json");
-    status = file != NULL ? make_script(r, file) : make_openai(r, server);
+                         "write --agent helper=helper.yaml");
+    parts.name = pdr_str_n(r->agent, (size_t)(file - 1 - r->agent));
+    if (script == NULL && server == NULL)
+        return make_defined(r, file, parts.name);
+    status = script != NULL ? make_script(r, script) : make_openai(r, server);
     if (status != 0)
         return status;
-    parts.name =
-        pdr_str_n(r->agent, (size_t)(strchr(r->agent, '=') - r->agent));
     parts.client = r->client;
     if (pdr_agent_new(&r->made, &parts, &err) != PDR_OK)
         status = cli_fail(r->cli, &about, &err);
@@ -271,7 +314,7 @@ static int run(struct cli *cli, int argc, char **argv)
     const struct cli_opt opts[] = {
         CLI_ARG("TEXT", &r.text, "what to say; - reads standard input"),
         CLI_TEXT(0, "agent", "SPEC", &r.agent,
-                 "NAME=script:FILE, or NAME=openai:URL#MODEL"),
+                 "NAME=FILE, NAME=script:FILE, NAME=openai:URL#MODEL"),
         CLI_TEXT(0, "key-env", "VAR", &r.key_env,
                  "environment variable with the server's key"),
         CLI_TEXT(0, "session", "ID", &r.session,
@@ -291,6 +334,7 @@ static int run(struct cli *cli, int argc, char **argv)
     pdr_stored_close(r.stored);
     pdr_store_close(r.store);
     pdr_agent_free(r.made);
+    pdr_host_free(r.host);
     pdr_client_free(r.client);
     return status;
 }

@@ -230,6 +230,7 @@ static void measure_request(void)
         .count = TALK_MESSAGES,
         .instructions = pdr_str_c("You are a helpful clerk."),
         .shape = PDR_SHAPE_DOTNET};
+    const struct pdr__openai_profile profile = {.instructions_role = "system"};
     pdr_buf body = PDR_BUF_INIT((size_t)1 << 26);
     pdr_err err = PDR_ERR_INIT;
     double us[BUILDS];
@@ -242,7 +243,8 @@ static void measure_request(void)
     for (size_t i = 0; i < builds; i++) {
         pdr_buf_clear(&body);
         uint64_t core = bench_core_ns();
-        talk_must(pdr__openai_request(&body, &request, pdr_str_c("m"), &err),
+        talk_must(pdr__openai_request(&body, &request, pdr_str_c("m"), &profile,
+                                      &err),
                   &err);
         us[i] = (double)(bench_core_ns() - core) / 1e3;
     }
