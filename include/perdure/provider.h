@@ -84,8 +84,9 @@ typedef enum pdr_provider_kind {
  * run; only during the call. */
 typedef struct pdr_context pdr_context;
 
-/** Add a message, before what the caller says. It is sent with a mark of who
- * added it. What a context provider adds is not stored in the history.
+/** Add a message. It is sent with a mark of who added it: that of a provider of
+ * history before what the caller says, as far as the agent's window goes; any
+ * other after it, and it is not stored.
  * @param message  shared; an object in this shape.
  * @return PDR_OK; PDR_EINVALID (reason "wrong_kind"); PDR_ENOMEM.
  * @thread owner @since 0.1 */

@@ -66,6 +66,36 @@ PDR_MUST_CHECK pdr_rc pdr__tool_call(pdr_value **out, struct pdr__tool *tool,
                                      const pdr_value *call, pdr_shape shape,
                                      const pdr_run *run, pdr_err *err);
 
+/* --- histories (choose.c) --------------------------------------------------
+ */
+
+/* What a model gets of a history. */
+struct pdr__history {
+    pdr_request_message *messages; /* owned; the values are not */
+    size_t count, cap;
+    pdr_stored_window *window; /* owned; of a stored session */
+    pdr_value *list;           /* owned; of a plain one */
+};
+
+/* Load what the agent wants of the history in a session; neither: none. Fails
+ * with HISTORY_KEY, as pdr_session_history() and pdr_stored_messages(). */
+PDR_MUST_CHECK pdr_rc pdr__history_load(struct pdr__history *history,
+                                        const pdr_agent *agent,
+                                        pdr_session *session,
+                                        pdr_stored *stored, pdr_err *err);
+/* One more message, which must outlive it. */
+PDR_MUST_CHECK pdr_rc pdr__history_add(struct pdr__history *history,
+                                       const pdr_value *message,
+                                       pdr_shape shape, pdr_err *err);
+/* Leave out what the agent does not want. If `is_whole` is false, there may be
+ * more before the first message; then `*is_sure` says whether that plays no
+ * part, and if it may, nothing is left out. */
+PDR_MUST_CHECK pdr_rc pdr__history_choose(bool *is_sure,
+                                          struct pdr__history *history,
+                                          bool is_whole, const pdr_agent *agent,
+                                          pdr_err *err);
+void pdr__history_dispose(struct pdr__history *history);
+
 /* --- what providers add (context.c) ----------------------------------------
  */
 
@@ -89,6 +119,10 @@ void pdr__context_dispose(struct pdr_context *context);
 PDR_MUST_CHECK pdr_rc pdr__context_ask(struct pdr_context *context,
                                        const pdr_provider *provider,
                                        const pdr_run_info *info, pdr_err *err);
+/* What the agent wants of the history that a provider added. */
+PDR_MUST_CHECK pdr_rc pdr__context_history(struct pdr__history *history,
+                                           const struct pdr_context *context,
+                                           pdr_err *err);
 /* The tool of a name, added or the agent's; NULL if there is none. */
 struct pdr__tool *pdr__context_tool(const struct pdr_context *context,
                                     pdr_str name);
@@ -112,7 +146,10 @@ struct pdr_agent {
     size_t tool_count;
     pdr_provider_set *providers; /* owned */
     pdr_value *options;          /* owned; NULL: none */
-    size_t window_messages, window_bytes;
+    size_t window_messages, window_bytes, window_turns;
+    const char *history_key; /* in arena; NULL: the session's */
+    pdr_history_filter_fn history_filter;
+    void *history_arg;
     unsigned max_calls;
 };
 

@@ -75,6 +75,26 @@ done:
     return rc;
 }
 
+pdr_rc pdr__context_history(struct pdr__history *history,
+                            const struct pdr_context *context, pdr_err *err)
+{
+    bool is_sure = true, any = false;
+    pdr_rc rc = PDR_OK;
+
+    for (size_t i = 0; i < context->count; i++) {
+        if (context->messages[i].origin != PDR_ORIGIN_HISTORY)
+            continue;
+        PDR_TRY(pdr__history_add(history, context->messages[i].value,
+                                 context->shape, err));
+        any = true;
+    }
+    if (any)
+        PDR_TRY(
+            pdr__history_choose(&is_sure, history, true, context->agent, err));
+done:
+    return rc;
+}
+
 pdr_rc pdr_context_add_instructions(pdr_context *context, pdr_str text,
                                     pdr_err *err)
 {

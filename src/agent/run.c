@@ -15,13 +15,13 @@
  *   R3  Every call of the model has a result before the model is asked again.
  *   R4  One run at a time on a session: a second one is refused.
  *
- * NOT HERE  How pieces become messages (fold.c), what tools do (tool.c).
+ * NOT HERE  How pieces become messages (fold.c), what tools do (tool.c), what
+ *           is sent of a history (choose.c).
  */
 #include "agent.h"
 
 #include <perdure/doc.h>
 
-#include "retain.h"
 #include "session.h"
 #include "stored.h"
 
@@ -32,8 +32,7 @@ struct work {
     pdr_err *err;
     pdr_shape shape;               /* of what is made and stored */
     pdr_session *session;          /* borrowed; NULL: none */
-    pdr_stored_window *window;     /* owned; of a stored session */
-    pdr_value *history;            /* owned; of a plain session, an array */
+    struct pdr__history history;   /* what the model gets of it */
     pdr_request_message *messages; /* owned; what the model gets */
     size_t count, cap;
     pdr_value **input; /* owned; what is stored before the answers */
@@ -62,60 +61,6 @@ static pdr_rc message_add(struct work *w, const pdr_value *value,
 
     if (rc == PDR_OK)
         w->messages[w->count++] = (pdr_request_message){value, shape, origin};
-    return rc;
-}
-
-/* The history of a plain session, or its last messages; never a result without
- * its call. What is not an object is left out. */
-static pdr_rc history_add(struct work *w)
-{
-    struct pdr__calls calls = PDR_CALLS_INIT;
-    size_t count = pdr_value_count(w->history), skip = 0;
-    size_t limit = w->agent->window_messages;
-    pdr_iter it;
-    pdr_rc rc = PDR_OK;
-
-    calls.keeps_answered = true;
-    if (limit > 0 && count > limit)
-        skip = count - limit;
-    pdr_iter_init(&it, w->history);
-    while (pdr_iter_next(&it)) {
-        bool has_orphan = false;
-
-        if (it.index < skip || pdr_value_kind(it.value) != PDR_OBJECT)
-            continue;
-        if (skip > 0)
-            PDR_TRY(pdr__calls_read_message(&has_orphan, &calls, it.value,
-                                            w->shape, it.index, w->err));
-        if (!has_orphan)
-            PDR_TRY(message_add(w, it.value, w->shape, PDR_ORIGIN_HISTORY));
-    }
-done:
-    pdr__calls_dispose(&calls);
-    return rc;
-}
-
-/* The history where no provider keeps it. */
-static pdr_rc history_load(struct work *w)
-{
-    const pdr_agent *agent = w->agent;
-    pdr_rc rc = PDR_OK;
-
-    if (w->keeper != NULL)
-        return PDR_OK;
-    if (w->run->stored != NULL) {
-        PDR_TRY(pdr_stored_messages(&w->window, w->run->stored,
-                                    agent->window_messages, agent->window_bytes,
-                                    w->err));
-        for (size_t i = 0; i < w->window->count; i++)
-            PDR_TRY(message_add(w, w->window->messages[i].value, w->shape,
-                                PDR_ORIGIN_HISTORY));
-    } else if (w->session != NULL) {
-        PDR_TRY(pdr_session_history(&w->history, w->session, w->err));
-        if (w->history != NULL)
-            PDR_TRY(history_add(w));
-    }
-done:
     return rc;
 }
 
@@ -254,22 +199,24 @@ static pdr_rc providers_tell(struct work *w, const pdr_err *error)
     return PDR_OK;
 }
 
-/* All that is sent: history, what providers added, what the caller says. */
+/* All that is sent: history, what the caller says, what providers added. */
 static pdr_rc messages_gather(struct work *w)
 {
     const struct pdr_context *c = &w->context;
+    const struct pdr__history *history = &w->history;
     pdr_rc rc = PDR_OK;
 
-    for (int origin = PDR_ORIGIN_HISTORY; origin <= PDR_ORIGIN_CONTEXT;
-         origin++) {
-        for (size_t i = 0; i < c->count; i++) {
-            if (c->messages[i].origin == (pdr_origin)origin)
-                PDR_TRY(message_add(w, c->messages[i].value, w->shape,
-                                    c->messages[i].origin));
-        }
-    }
+    PDR_TRY(pdr__context_history(&w->history, c, w->err));
+    for (size_t i = 0; i < history->count; i++)
+        PDR_TRY(message_add(w, history->messages[i].value, w->shape,
+                            PDR_ORIGIN_HISTORY));
     for (size_t i = 0; i < w->input_count; i++)
         PDR_TRY(message_add(w, w->input[i], w->shape, PDR_ORIGIN_CALLER));
+    for (size_t i = 0; i < c->count; i++) {
+        if (c->messages[i].origin == PDR_ORIGIN_CONTEXT)
+            PDR_TRY(message_add(w, c->messages[i].value, w->shape,
+                                PDR_ORIGIN_CONTEXT));
+    }
 done:
     return rc;
 }
@@ -486,7 +433,8 @@ static pdr_rc store_messages(struct work *w, pdr_value *const *messages,
     if (w->run->stored != NULL)
         return pdr_stored_add_messages(w->run->stored, w->run->correlation_id,
                                        list, count, w->err);
-    return pdr_session_add_messages(w->session, list, count, w->err);
+    return pdr_session_add_messages_at(w->session, w->agent->history_key, list,
+                                       count, w->err);
 }
 
 /* Input and answers into the history, in one step (R2). */
@@ -562,7 +510,9 @@ static pdr_rc run_work(struct work *w)
     pdr_rc rc = PDR_OK;
 
     PDR_TRY(input_load(w));
-    PDR_TRY(history_load(w));
+    if (w->keeper == NULL)
+        PDR_TRY(pdr__history_load(&w->history, w->agent, w->session,
+                                  w->run->stored, w->err));
     PDR_TRY(providers_ask(w));
     PDR_TRY(messages_gather(w));
     PDR_TRY(options_merge(w));
@@ -632,12 +582,11 @@ pdr_rc pdr_agent_run(pdr_response **out, pdr_agent *agent, const pdr_run *run,
     }
 done:
     pdr_response_free(w.response);
-    pdr_stored_window_free(w.window);
+    pdr__history_dispose(&w.history);
     for (size_t i = 0; i < w.input_count; i++)
         pdr_value_free(w.input[i]);
     pdr__free(w.input);
     pdr__free(w.messages);
-    pdr_value_free(w.history);
     pdr_value_free(w.options);
     pdr__context_dispose(&w.context);
     pdr_provider_set_free(w.own_providers);

@@ -122,6 +122,7 @@
     X(SESSION_VERSION,    VERSION,     "session_version")                      \
     X(SERVICE_ID,         INVALID,     "service_id")                           \
     X(HISTORY_SHAPE,      INVALID,     "history_shape")                        \
+    X(HISTORY_KEY,        INVALID,     "history_key")                          \
     /* snapshot folders */                                                     \
     X(NO_FOLDER,          NOTFOUND,    "no_folder")                            \
     X(NO_SESSION,         NOTFOUND,    "no_session")                           \

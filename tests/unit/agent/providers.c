@@ -43,6 +43,9 @@ static pdr_rc spy_send(pdr_client *self, const pdr_client_request *request,
                   pdr_message_text(&spy->seen, m->value, m->shape, err));
         ASSERT_RC(PDR_OK,
                   pdr_buf_printf(&spy->seen, err, "/%d", (int)m->origin));
+        ASSERT(m->origin != PDR_ORIGIN_CONTEXT || /* it has a mark */
+               pdr_value_get_c(pdr_message_properties(m->value, m->shape),
+                               "_attribution") != NULL);
     }
     if (spy->fails)
         return pdr_err_set(err, PDR_EMODEL, "model_failed", "no server");
@@ -243,17 +246,17 @@ TEST(providers, add_to_what_is_sent_and_not_to_what_is_stored)
     struct stage s;
     pdr_err err = PDR_ERR_INIT;
 
-    COVERS("S-47");
+    COVERS("S-48");
     COVERS("S-49");
     COVERS("S-39");
     stage_begin(&s, list, 2);
     ASSERT_RC(PDR_OK, say(&s, NULL, NULL, &err));
-    ASSERT_TEXT("fact/2 hi/0", pdr_buf_str(&s.spy.seen));
+    ASSERT_TEXT("hi/0 fact/2", pdr_buf_str(&s.spy.seen));
     ASSERT_TEXT("a\nb\nc", pdr_buf_str(&s.spy.said));
     ASSERT_SIZE(2, s.spy.tools);
     ASSERT_SIZE(2, history_count(&s));
     ASSERT_RC(PDR_OK, say(&s, NULL, NULL, &err));
-    ASSERT_TEXT("hi/1 ok/1 fact/2 hi/0", pdr_buf_str(&s.spy.seen));
+    ASSERT_TEXT("hi/1 ok/1 hi/0 fact/2", pdr_buf_str(&s.spy.seen));
     ASSERT_SIZE(4, history_count(&s));
     stage_end(&s);
 }
@@ -438,7 +441,7 @@ TEST(providers, of_history_keep_it_where_they_like)
     stage_begin(&s, list, 2);
     ASSERT_RC(PDR_OK, say(&s, NULL, NULL, &err));
     ASSERT_RC(PDR_OK, say(&s, NULL, NULL, &err));
-    ASSERT_TEXT("old/1 hi/1 ok/1 fact/2 hi/0", pdr_buf_str(&s.spy.seen));
+    ASSERT_TEXT("old/1 hi/1 ok/1 hi/0 fact/2", pdr_buf_str(&s.spy.seen));
     ASSERT_SIZE(0, history_count(&s)); /* none in the session */
     ASSERT_SIZE(5, pdr_value_count(shelf.list));
     /* The mark of a run is not in what is kept. */
@@ -451,6 +454,85 @@ TEST(providers, of_history_keep_it_where_they_like)
     stage_end(&s);
     pdr_value_free(before);
     pdr_value_free(shelf.list);
+}
+
+TEST(providers, of_history_give_a_window_of_it)
+{
+    struct shelf shelf = {.list = pdr_value_new_array()};
+    struct helper h = {.name = "p", .message = "fact"};
+    const pdr_provider list[] = {shelf_of(&shelf), provider_of(&h, NULL)};
+    struct stage s;
+    pdr_err err = PDR_ERR_INIT;
+
+    COVERS("S-142");
+    stage_begin(&s, list, 2);
+    pdr_agent_free(s.agent);
+    const pdr_agent_parts parts = {.name = pdr_str_c("clerk"),
+                                   .client = &s.spy.base,
+                                   .providers = list,
+                                   .provider_count = 2,
+                                   .window_turns = 1};
+    ASSERT_RC(PDR_OK, pdr_agent_new(&s.agent, &parts, &err));
+    for (size_t i = 1; i <= 3; i++) {
+        ASSERT_RC(PDR_OK, say(&s, NULL, NULL, &err));
+        ASSERT_SIZE(2 * i, pdr_value_count(shelf.list));
+    }
+    ASSERT_TEXT("hi/1 ok/1 hi/0 fact/2", pdr_buf_str(&s.spy.seen));
+    stage_end(&s);
+    pdr_value_free(shelf.list);
+}
+
+TEST(providers, leave_the_history_under_a_key_of_the_agent)
+{
+    static const char *const keys[] = {"mine", NULL};
+    const pdr_ref ref = {.id = pdr_str_c("s")};
+    const pdr_stored_opts create = {.create = true};
+    struct shelf shelf = {.list = NULL};
+    struct helper h = {.name = "p"};
+    const pdr_provider one = provider_of(&h, keys), other = shelf_of(&shelf);
+    pdr_agent_parts parts = {.name = pdr_str_c("clerk"), .history_key = "mine"};
+    pdr_agent *none = NULL;
+    pdr_value *list = NULL;
+    pdr_stored *stored = NULL;
+    pdr_store *store = NULL;
+    struct stage s;
+    pdr_err err = PDR_ERR_INIT;
+
+    COVERS("S-46");
+    stage_begin(&s, NULL, 0);
+    pdr_agent_free(s.agent);
+    parts.client = &s.spy.base;
+    ASSERT_RC(PDR_OK, pdr_agent_new(&s.agent, &parts, &err));
+    ASSERT_RC(PDR_OK, say(&s, NULL, NULL, &err));
+    ASSERT_RC(PDR_OK, say(&s, NULL, NULL, &err));
+    ASSERT_TEXT("hi/1 ok/1 hi/0", pdr_buf_str(&s.spy.seen));
+    ASSERT_RC(PDR_OK, pdr_session_history_at(&list, s.session, "mine", &err));
+    ASSERT_SIZE(4, pdr_value_count(list));
+    pdr_value_free(list);
+    ASSERT(!pdr_bag_has(pdr_session_bag(s.session),
+                        pdr_str_c("InMemoryChatHistoryProvider")));
+    /* In a store the history is entries, so there is no key to choose. */
+    ASSERT_RC(PDR_OK, pdr_store_open(&store, "memory:", &err));
+    ASSERT_RC(PDR_OK, pdr_stored_open(&stored, store, &ref, &create, &err));
+    ASSERT_RC(PDR_EINVALID, say(&s, stored, NULL, &err));
+    ASSERT_STR("history_key", err.reason);
+    ASSERT(strstr(err.message, "mine") != NULL);
+    ASSERT_INT(2, s.spy.calls);
+    pdr_stored_close(stored);
+    pdr_store_close(store);
+    /* Nobody else has the key, and it is one. */
+    parts.providers = &one;
+    parts.provider_count = 1;
+    ASSERT_RC(PDR_EINVALID, pdr_agent_new(&none, &parts, &err));
+    ASSERT_STR("state_key_clash", err.reason);
+    parts.providers = &other;
+    ASSERT_RC(PDR_EINVALID, pdr_agent_new(&none, &parts, &err));
+    ASSERT_STR("two_histories", err.reason);
+    parts.provider_count = 0;
+    parts.history_key = " ";
+    ASSERT_RC(PDR_EINVALID, pdr_agent_new(&none, &parts, &err));
+    ASSERT_STR("key_blank", err.reason);
+    stage_end(&s);
 }
 
 TEST(providers, of_history_can_be_replaced_for_a_run)
