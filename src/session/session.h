@@ -84,4 +84,11 @@ PDR_MUST_CHECK pdr_rc pdr__bag_own(pdr_bag *bag, pdr_str key, const char *owner,
 bool pdr__session_begin_run(pdr_session *session);
 void pdr__session_end_run(pdr_session *session);
 
+/* Let two sessions, which nobody else uses now, change places: each is where
+ * the other one was, bags too. For whoever wants to know whether a third one
+ * remembers a session by its address. */
+void pdr__session_swap(pdr_session *one, pdr_session *two);
+/* The same for bags. */
+void pdr__bag_swap(pdr_bag *one, pdr_bag *two);
+
 #endif
