@@ -5,6 +5,7 @@
 #include <perdure.h>
 #include <perdure/sys/client.h>
 
+#include "room.h"
 #include "test.h"
 
 #define NOW INT64_C(1700000000000)
@@ -600,6 +601,157 @@ TEST(providers, with_one_key_are_refused_when_the_agent_is_built)
         ASSERT(strstr(err.message, cases[i].key) != NULL);
         pdr_client_free(&spy.base);
     }
+}
+
+/* --- wrappers ----------------------------------------------------------------
+ */
+
+/* A model that writes down all of a request. */
+struct recorder {
+    pdr_client base;
+    pdr_buf all;
+};
+
+static pdr_rc recorder_send(pdr_client *self, const pdr_client_request *request,
+                            pdr_err *err, pdr_update_fn fn, void *arg)
+{
+    pdr_buf *all = &((struct recorder *)self)->all;
+
+    ASSERT_RC(PDR_OK, pdr_buf_append(all, request->instructions, err));
+    if (request->options != NULL)
+        ASSERT_RC(PDR_OK, pdr_json_write(all, request->options, NULL, err));
+    for (size_t i = 0; i < request->count; i++)
+        ASSERT_RC(PDR_OK,
+                  pdr_json_write(all, request->messages[i].value, NULL, err));
+    for (size_t i = 0; i < request->tool_count; i++) {
+        ASSERT_RC(PDR_OK, pdr_buf_append(all, request->tools[i].name, err));
+        ASSERT_RC(PDR_OK,
+                  pdr_buf_append(all, request->tools[i].description, err));
+    }
+    return fn(&(pdr_update){.role = pdr_str_c("assistant")}, err, arg);
+}
+
+static void recorder_free(pdr_client *self)
+{
+    pdr_buf_dispose(&((struct recorder *)self)->all);
+}
+
+static const pdr_client_ops recorder_ops = {PDR_CLIENT_OPS_VERSION, "recorder",
+                                            recorder_send, recorder_free};
+
+/* An agent in a wrapper with the property "tenant". */
+struct wrapped {
+    struct recorder model;
+    pdr_agent_wrapper wrapper;
+    pdr_value *tenant;
+};
+
+static void wrapped_begin(struct wrapped *w)
+{
+    const pdr_buf none = PDR_BUF_INIT(SIZE_MAX);
+    const pdr_agent_parts parts = {.name = pdr_str_c("clerk"),
+                                   .instructions = pdr_str_c("be kind"),
+                                   .client = &w->model.base};
+    pdr_agent *agent = NULL;
+
+    memset(w, 0, sizeof(*w));
+    w->model.all = none;
+    ASSERT_RC(PDR_OK, pdr_client_init(&w->model.base, &recorder_ops, NULL));
+    ASSERT_RC(PDR_OK, pdr_agent_new(&agent, &parts, NULL));
+    w->wrapper.agent = agent;
+    ASSERT_RC(PDR_OK,
+              pdr_value_new_string(&w->tenant, pdr_str_c("acme-4711"), NULL));
+    ASSERT_RC(PDR_OK, pdr_properties_new(&w->wrapper.properties, NULL));
+    ASSERT_RC(PDR_OK, pdr_properties_set(w->wrapper.properties,
+                                         pdr_str_c("tenant"), w->tenant, NULL));
+}
+
+static void wrapped_end(struct wrapped *w)
+{
+    pdr_value_free(w->tenant);
+    pdr_properties_free(w->wrapper.properties);
+    pdr_agent_free(w->wrapper.agent);
+    pdr_client_free(&w->model.base);
+}
+
+static void wrapped_say(struct wrapped *w, pdr_session *session,
+                        pdr_stored *stored, const pdr_value *options)
+{
+    const pdr_run run = {.session = session,
+                         .stored = stored,
+                         .text = pdr_str_c("hi there"),
+                         .options = options,
+                         .now_ms = NOW};
+    pdr_response *response = NULL;
+
+    ASSERT_RC(PDR_OK, pdr_agent_run(&response, w->wrapper.agent, &run, NULL));
+    pdr_response_free(response);
+}
+
+static bool has_text(const char *bytes, size_t len, const char *text)
+{
+    return memmem(bytes, len, text, strlen(text)) != NULL;
+}
+
+TEST(wrappers, of_agents_reach_no_request_and_no_session)
+{
+    const pdr_session_parts parts = {.kind = PDR_SESSION_KIND_CLIENT};
+    pdr_value *options = pdr_value_new_object(), *document = NULL;
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+    pdr_session *session = NULL;
+    struct wrapped w;
+
+    COVERS("S-113");
+    wrapped_begin(&w);
+    ASSERT_RC(PDR_OK, pdr_session_new(&session, &parts, NULL));
+    wrapped_say(&w, session, NULL, NULL);
+    wrapped_say(&w, session, NULL, NULL);
+    ASSERT(has_text(w.model.all.ptr, w.model.all.len, "be kind"));
+    ASSERT(!has_text(w.model.all.ptr, w.model.all.len, "acme"));
+    ASSERT(!has_text(w.model.all.ptr, w.model.all.len, "tenant"));
+    /* What the caller copies into the options of a run does get there. */
+    ASSERT_RC(PDR_OK,
+              pdr_value_set(&options, pdr_str_c("tenant"), w.tenant, NULL));
+    wrapped_say(&w, session, NULL, options);
+    ASSERT(has_text(w.model.all.ptr, w.model.all.len, "acme-4711"));
+    ASSERT_RC(PDR_OK, pdr_session_to_value(&document, session, NULL));
+    ASSERT_RC(PDR_OK, pdr_json_write(&text, document, NULL, NULL));
+    ASSERT(has_text(text.ptr, text.len, "hi there"));
+    ASSERT(!has_text(text.ptr, text.len, "acme"));
+    ASSERT(!has_text(text.ptr, text.len, "tenant"));
+    pdr_value_free(document);
+    pdr_value_free(options);
+    pdr_buf_dispose(&text);
+    pdr_session_free(session);
+    wrapped_end(&w);
+}
+
+TEST(wrappers, of_agents_are_not_in_the_file_of_a_store)
+{
+    const pdr_stored_opts create = {.create = true};
+    const pdr_ref ref = {.id = pdr_str_c("s")};
+    pdr_stored *stored = NULL;
+    pdr_store *store = NULL;
+    struct wrapped w;
+    struct room room;
+    char *bytes = NULL;
+    size_t len = 0;
+
+    COVERS("S-113");
+    wrapped_begin(&w);
+    room_enter(&room);
+    ASSERT_RC(PDR_OK, pdr_store_open(&store, room_path(&room, "s.db"), NULL));
+    ASSERT_RC(PDR_OK, pdr_stored_open(&stored, store, &ref, &create, NULL));
+    wrapped_say(&w, NULL, stored, NULL);
+    wrapped_say(&w, NULL, stored, NULL);
+    pdr_stored_close(stored);
+    pdr_store_close(store);
+    bytes = room_get(&room, "s.db", &len);
+    ASSERT(bytes != NULL && has_text(bytes, len, "hi there"));
+    ASSERT(!has_text(bytes, len, "acme"));
+    free(bytes);
+    room_leave(&room);
+    wrapped_end(&w);
 }
 
 TEST_OOM(providers, clean_up_after_any_failed_allocation)
