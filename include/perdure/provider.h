@@ -95,6 +95,15 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_context_add_message(pdr_context *context,
                                                       pdr_shape shape,
                                                       pdr_err *err);
 
+/** Release something when the run is over, as a window of a store that has the
+ * messages which were added.
+ * @param thing  taken, also on failure. @param release  called with it.
+ * @return PDR_OK; PDR_ENOMEM. @thread owner @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_context_keep(pdr_context *context,
+                                               void *thing,
+                                               void (*release)(void *thing),
+                                               pdr_err *err);
+
 /** Add instructions, on a line of their own after those that are there.
  * @return PDR_OK; PDR_ENOMEM. @thread owner @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_context_add_instructions(pdr_context *context,

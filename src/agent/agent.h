@@ -99,6 +99,12 @@ void pdr__history_dispose(struct pdr__history *history);
 /* --- what providers add (context.c) ----------------------------------------
  */
 
+/* What is released with a context. */
+struct pdr__kept {
+    void *thing;
+    void (*release)(void *thing);
+};
+
 struct pdr_context {
     const pdr_agent *agent;
     pdr_shape shape;  /* of its messages */
@@ -109,6 +115,8 @@ struct pdr_context {
     pdr_buf instructions;    /* of the agent, and what was added */
     struct pdr__tool *tools; /* owned; that were added */
     size_t tool_count, tool_cap;
+    struct pdr__kept *kept; /* owned */
+    size_t kept_count, kept_cap;
 };
 
 PDR_MUST_CHECK pdr_rc pdr__context_init(struct pdr_context *context,

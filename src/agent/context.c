@@ -27,6 +27,9 @@ void pdr__context_dispose(struct pdr_context *context)
         pdr_value_free((pdr_value *)(uintptr_t)context->messages[i].value);
     for (size_t i = 0; i < context->tool_count; i++)
         pdr__tool_dispose(&context->tools[i]);
+    for (size_t i = 0; i < context->kept_count; i++)
+        context->kept[i].release(context->kept[i].thing);
+    pdr__free(context->kept);
     pdr__free(context->messages);
     pdr__free(context->tools);
     pdr_buf_dispose(&context->instructions);
@@ -73,6 +76,22 @@ pdr_rc pdr_context_add_message(pdr_context *context, const pdr_value *message,
 done:
     pdr_value_free(own);
     return rc;
+}
+
+pdr_rc pdr_context_keep(pdr_context *context, void *thing,
+                        void (*release)(void *thing), pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(context != NULL && release != NULL);
+    rc = pdr__grow((void **)&context->kept, &context->kept_cap,
+                   context->kept_count + 1, sizeof(*context->kept), err);
+    if (rc != PDR_OK) {
+        release(thing);
+        return rc;
+    }
+    context->kept[context->kept_count++] = (struct pdr__kept){thing, release};
+    return PDR_OK;
 }
 
 pdr_rc pdr__context_history(struct pdr__history *history,

@@ -263,51 +263,59 @@ static int64_t conversation_of(struct keeper *k, pdr_session *session)
     return n;
 }
 
-/* The whole conversation, as a list; owned. */
+/* The whole conversation, as a list; owned. Not for IN_STORE. */
 static pdr_value *keeper_read(struct keeper *k, pdr_session *session)
 {
-    pdr_value *list = pdr_value_new_array(), *own = NULL;
-    pdr_stored_window *window = NULL;
-    pdr_stored *stored = NULL;
+    pdr_value *list = NULL;
     char name[64], text[65536];
     ssize_t len = 0;
     int file = -1;
 
     if (k->where == IN_SESSION) {
-        must(pdr_session_history_at(&own, session, k->key, NULL), "history");
-        pdr_value_free(list);
-        return own;
-    }
-    (void)snprintf(name, sizeof(name), "%" PRId64, conversation_of(k, session));
-    const pdr_ref ref = {.id = pdr_str_c(name)};
-    if (k->where == IN_STORE) {
-        must(pdr_stored_open(&stored, k->store, &ref, NULL, NULL), "open");
-        must(pdr_stored_messages(&window, stored, 0, 0, NULL), "messages");
-        for (size_t i = 0; i < window->count; i++)
-            must(pdr_value_append(&list, window->messages[i].value, NULL),
-                 "list");
-        pdr_stored_window_free(window);
-        pdr_stored_close(stored);
+        must(pdr_session_history_at(&list, session, k->key, NULL), "history");
         return list;
     }
+    (void)snprintf(name, sizeof(name), "%" PRId64, conversation_of(k, session));
     file = openat(k->folder, name, O_RDONLY | O_CLOEXEC);
     len = read(file, text, sizeof(text));
     close(file);
-    if (len > 0) {
-        pdr_value_free(list);
-        must(pdr_json_read(&list, pdr_str_n(text, (size_t)len), NULL, NULL),
-             "file");
-    }
+    if (len <= 0)
+        return pdr_value_new_array();
+    must(pdr_json_read(&list, pdr_str_n(text, (size_t)len), NULL, NULL),
+         "file");
     return list;
+}
+
+static void free_window(void *window)
+{
+    pdr_stored_window_free(window);
 }
 
 static pdr_rc keeper_before(pdr_context *context, const pdr_run_info *run,
                             pdr_err *err, void *self)
 {
-    pdr_value *list = keeper_read(self, run->session);
+    struct keeper *k = self;
+    pdr_stored_window *window = NULL;
+    pdr_stored *stored = NULL;
+    pdr_value *list = NULL;
     pdr_rc rc = PDR_OK;
+    char name[64];
     pdr_iter it;
 
+    if (k->where == IN_STORE) {
+        (void)snprintf(name, sizeof(name), "%" PRId64,
+                       conversation_of(k, run->session));
+        const pdr_ref ref = {.id = pdr_str_c(name)};
+        must(pdr_stored_open(&stored, k->store, &ref, NULL, err), "open");
+        must(pdr_stored_messages(&window, stored, 0, 0, err), "messages");
+        pdr_stored_close(stored);
+        for (size_t i = 0; i < window->count; i++)
+            must(pdr_context_add_message(context, window->messages[i].value,
+                                         run->shape, err),
+                 "message");
+        return pdr_context_keep(context, window, free_window, err);
+    }
+    list = keeper_read(k, run->session);
     pdr_iter_init(&it, list);
     while (rc == PDR_OK && pdr_iter_next(&it))
         rc = pdr_context_add_message(context, it.value, run->shape, err);

@@ -4,7 +4,8 @@
  *
  * A history is a text, a letter for each message: 's'ystem, 'u'ser, 'a'ssistant
  * with a text, 'r'easoning, 'c'all, 't'ool with the result of the last call,
- * 'l'ate result of the first one, 'o'rphan: a result that never had a call.
+ * 'l'ate result of the first one, 'o'rphan: a result that never had a call,
+ * 'e'mpty message of an assistant.
  */
 #include <perdure.h>
 #include <perdure/sys/client.h>
@@ -72,7 +73,7 @@ static pdr_value *message_of(const char *letters, size_t i)
         {'u', "user", "{\"$type\":\"text\",\"text\":\"%.*s\"}"},
         {'a', "assistant", "{\"$type\":\"text\",\"text\":\"%.*s\"}"},
         {'r', "assistant", "{\"$type\":\"reasoning\",\"text\":\"%.*s\"}"},
-        {'e', "assistant", "%.0s"},
+        {'e', "assistant", "%.*s"}, /* of no bytes */
         {'c', "assistant",
          "{\"$type\":\"functionCall\",\"callId\":\"%d\",\"name\":\"f\"}"},
         {'t', "tool",
@@ -100,7 +101,8 @@ static pdr_value *message_of(const char *letters, size_t i)
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
     if (strchr("suare", letters[i]) != NULL)
         (void)snprintf(content, sizeof(content), forms[form].content,
-                       (int)(i * 7 % sizeof(filler)), filler);
+                       letters[i] == 'e' ? 0 : (int)(i * 7 % sizeof(filler)),
+                       filler);
     else
         (void)snprintf(content, sizeof(content), forms[form].content, call);
 #pragma GCC diagnostic pop

@@ -380,6 +380,11 @@ struct shelf {
     pdr_shape shape;
 };
 
+static void release_value(void *value)
+{
+    pdr_value_free(value);
+}
+
 static pdr_rc shelf_load(pdr_context *context, const pdr_run_info *run,
                          pdr_err *err, void *self)
 {
@@ -391,6 +396,9 @@ static pdr_rc shelf_load(pdr_context *context, const pdr_run_info *run,
     pdr_iter_init(&it, shelf->list);
     while (rc == PDR_OK && pdr_iter_next(&it))
         rc = pdr_context_add_message(context, it.value, shelf->shape, err);
+    if (rc == PDR_OK) /* released with the run, or a test finds a leak */
+        rc = pdr_context_keep(context, pdr_value_ref(shelf->list),
+                              release_value, err);
     return rc;
 }
 
