@@ -451,8 +451,14 @@ static pdr_rc check_process(const pdr_provider_kit *kit, const char *folder,
         rc = PDR_FAIL(err, LEAK_PROCESS, "in another process: %s", why.message);
         goto done;
     }
+    if (pdr_value_count(list) != TURNS) {
+        rc = PDR_FAIL(err, LEAK_PROCESS, "%s",
+                      "in another process, the program did not come to the kit "
+                      "again");
+        goto done;
+    }
     pdr_iter_init(&it, list);
-    while (pdr_iter_next(&it) && it.index < TURNS) {
+    while (pdr_iter_next(&it)) {
         struct talk *talk = &talks[it.index / (TURNS / 2)];
         pdr_buf *to = &talk->added[talk->done++];
         pdr_str text = {NULL, 0};
