@@ -63,7 +63,7 @@ TEST(provider_kit, says_what_a_provider_or_its_second_process_fails_with)
 
 TEST(provider_kit, cleans_up_after_failed_allocations)
 {
-    size_t step = test_every(53);
+    size_t step = test_every(29);
 
     for (size_t n = 1; n < 100000; n += step) {
         size_t before = test_allocations();
