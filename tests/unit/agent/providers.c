@@ -611,6 +611,38 @@ TEST(providers, with_one_key_are_refused_when_the_agent_is_built)
     }
 }
 
+TEST(history, keeps_what_is_said_again)
+{
+    static const char text[] =
+        "{\"role\":\"user\",\"contents\":[{\"$type\":\"text\",\"text\":"
+        "\"hi\"}],\"additionalProperties\":{\"k\":1}}";
+    pdr_value *message = NULL, *before = NULL;
+    const pdr_value *messages[1];
+    pdr_run run = {.messages = messages, .count = 1, .shape = PDR_SHAPE_DOTNET};
+    struct stage s;
+    pdr_err err = PDR_ERR_INIT;
+
+    COVERS("S-137");
+    COVERS("S-147");
+    stage_begin(&s, NULL, 0);
+    run.session = s.session;
+    ASSERT_RC(PDR_OK, pdr_json_read(&message, pdr_str_c(text), NULL, &err));
+    ASSERT_RC(PDR_OK, pdr_json_read(&before, pdr_str_c(text), NULL, &err));
+    messages[0] = message;
+    for (size_t i = 1; i <= 3; i++) { /* the model answers the same, too */
+        pdr_response *response = NULL;
+
+        ASSERT_RC(PDR_OK, pdr_agent_run(&response, s.agent, &run, &err));
+        ASSERT_SIZE(2 * i, history_count(&s));
+        ASSERT(pdr_value_equal(before, message));
+        pdr_response_free(response);
+    }
+    ASSERT_TEXT("hi/1 ok/1 hi/1 ok/1 hi/0", pdr_buf_str(&s.spy.seen));
+    pdr_value_free(message);
+    pdr_value_free(before);
+    stage_end(&s);
+}
+
 /* --- wrappers ----------------------------------------------------------------
  */
 
