@@ -86,6 +86,11 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_command_run(pdr_value **out,
 
 /* --- agents --------------------------------------------------------------- */
 
+/* Is a message of the history sent? Called for what is inside the window, on
+ * the thread of the run. A call and its results are sent together, or not. */
+typedef bool (*pdr_history_filter_fn)(const pdr_value *message, pdr_shape shape,
+                                      void *arg);
+
 /* What an agent is made of. Copied or shared; the caller's may change later. */
 typedef struct pdr_agent_parts {
     pdr_str id;           /* empty: 32 random hex digits */
@@ -102,9 +107,21 @@ typedef struct pdr_agent_parts {
     const pdr_value *options; /* shared; an object of model options, or NULL */
     const pdr_value *output_schema; /* shared; a JSON Schema of the answer;
                                        NULL: any text will do */
-    size_t window_messages;         /* of history that a model gets; 0: all */
-    size_t window_bytes;            /* 0: no limit */
-    unsigned max_calls;             /* of the model in one run; 0: 40 */
+    /* What a model gets of the history, wherever that is kept: its end within
+     * these limits, 0 is none. A call goes with its results and the thoughts
+     * beside it; the last such group is sent in any case. System messages are
+     * sent and not counted, as far back as the history is read: of a stored
+     * session that is not much further than the limits. */
+    size_t window_messages;
+    size_t window_bytes; /* of messages as JSON */
+    size_t window_turns; /* that begin with a message of the user */
+    pdr_history_filter_fn history_filter; /* borrowed with `history_arg`, must
+                                             outlive the agent; or NULL */
+    void *history_arg;
+    const char *history_key; /* copied; of the history in a plain session, in
+                                place of the session's; NULL: that. A run on a
+                                stored session is refused then */
+    unsigned max_calls;      /* of the model in one run; 0: 40 */
     unsigned max_failures;   /* answers in a row of which every call failed,
                                 before the model has to do without tools; 0: 3
                               */
@@ -282,7 +299,8 @@ typedef struct pdr_run {
  *         runs at once on one session); PDR_ECONFLICT as pdr_stored_commit();
  *         PDR_ECANCELLED ("run_cancelled"); PDR_ETIMEOUT ("run_timeout");
  *         PDR_EINVALID ("session_kind": a session that this agent cannot use;
- *         "history_shape";
+ *         "history_shape"; "history_key": a stored session, and the agent has
+ *         a key of its own;
  *         "state_key_clash": `history` has the key of a context provider);
  *         PDR_ENOMEM; what `fn` or a provider returned.
  * @thread any  @since 0.1

@@ -84,8 +84,9 @@ typedef enum pdr_provider_kind {
  * run; only during the call. */
 typedef struct pdr_context pdr_context;
 
-/** Add a message, before what the caller says. It is sent with a mark of who
- * added it. What a context provider adds is not stored in the history.
+/** Add a message. It is sent with a mark of who added it: that of a provider of
+ * history before what the caller says, as far as the agent's window goes; any
+ * other after it, and it is not stored.
  * @param message  shared; an object in this shape.
  * @return PDR_OK; PDR_EINVALID (reason "wrong_kind"); PDR_ENOMEM.
  * @thread owner @since 0.1 */
@@ -93,6 +94,15 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_context_add_message(pdr_context *context,
                                                       const pdr_value *message,
                                                       pdr_shape shape,
                                                       pdr_err *err);
+
+/** Release something when the run is over, as a window of a store that has the
+ * messages which were added.
+ * @param thing  taken, also on failure. @param release  called with it.
+ * @return PDR_OK; PDR_ENOMEM. @thread owner @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_context_keep(pdr_context *context,
+                                               void *thing,
+                                               void (*release)(void *thing),
+                                               pdr_err *err);
 
 /** Add instructions, on a line of their own after those that are there.
  * @return PDR_OK; PDR_ENOMEM. @thread owner @since 0.1 */

@@ -242,6 +242,33 @@ PDR_API PDR_MUST_CHECK pdr_rc
 pdr_session_add_messages(pdr_session *session, const pdr_value *const *messages,
                          size_t count, pdr_err *err);
 
+/*
+ * A program may keep a history of its own under another key of the bag. In the
+ * following, `key` NULL is the session's key.
+ */
+
+/** As pdr_session_history(), under this key. Without a session (NULL) it is an
+ * empty list. @thread any @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_session_history_at(pdr_value **out,
+                                                     pdr_session *session,
+                                                     const char *key,
+                                                     pdr_err *err);
+
+/** As pdr_session_add_messages(), under this key. @thread any @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_session_add_messages_at(
+    pdr_session *session, const char *key, const pdr_value *const *messages,
+    size_t count, pdr_err *err);
+
+/** Replace the history, or make it. Other members of the slot stay; what is not
+ * an object is replaced.
+ * @param messages  shared; an array of objects.
+ * @return PDR_OK; PDR_EINVALID (reason "wrong_kind") for anything else, NULL
+ *         included; as pdr_bag_set(). @thread any @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_session_set_history(pdr_session *session,
+                                                      const char *key,
+                                                      const pdr_value *messages,
+                                                      pdr_err *err);
+
 /* --- from shape to shape ------------------------------------------------- */
 
 /* How to convert. Zero everywhere: to the native shape. */

@@ -183,7 +183,8 @@ PDR_API void pdr_stored_page_free(pdr_stored_page *page);
 
 /* One message of the history, in the shape of pdr_stored_shape(). */
 typedef struct pdr_stored_message {
-    const pdr_value *value; /* an object */
+    const pdr_value *value; /* an object; it and whatever shares it live as
+                               long as the window */
     uint64_t seq;           /* of its entry */
     pdr_str correlation_id; /* of its entry, or absent */
 } pdr_stored_message;

@@ -9,6 +9,8 @@
 
 #include "agent.h"
 
+#include "provider.h"
+
 #define USUAL_MAX_CALLS    40
 #define USUAL_MAX_FAILURES 3
 #define ID_BYTES           16
@@ -104,6 +106,7 @@ pdr_rc pdr_agent_new(pdr_agent **out, const pdr_agent_parts *parts,
 {
     const struct pdr__arena no_memory = PDR_ARENA_INIT(SIZE_MAX);
     pdr_agent *agent = NULL;
+    char *history_key = NULL;
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(out != NULL && parts != NULL && parts->client != NULL);
@@ -118,6 +121,9 @@ pdr_rc pdr_agent_new(pdr_agent **out, const pdr_agent_parts *parts,
     agent->memory = no_memory;
     agent->window_messages = parts->window_messages;
     agent->window_bytes = parts->window_bytes;
+    agent->window_turns = parts->window_turns;
+    agent->history_filter = parts->history_filter;
+    agent->history_arg = parts->history_arg;
     agent->max_calls =
         parts->max_calls > 0 ? parts->max_calls : USUAL_MAX_CALLS;
     agent->max_failures =
@@ -135,8 +141,14 @@ pdr_rc pdr_agent_new(pdr_agent **out, const pdr_agent_parts *parts,
     PDR_TRY(text_copy(&agent->instructions, &agent->memory, parts->instructions,
                       err));
     PDR_TRY(make_tools(agent, parts, err));
-    PDR_TRY(pdr_provider_set_new(&agent->providers, parts->providers,
-                                 parts->provider_count, err));
+    PDR_TRY(pdr__provider_set_new(&agent->providers, parts->providers,
+                                  parts->provider_count, parts->history_key,
+                                  err));
+    if (parts->history_key != NULL) {
+        PDR_TRY(pdr__arena_strndup(&history_key, &agent->memory,
+                                   pdr_str_c(parts->history_key), err));
+        agent->history_key = history_key;
+    }
     if (parts->output_schema != NULL)
         PDR_TRY(pdr__output_new(&agent->output, parts->output_schema, err));
     if (parts->options != NULL)

@@ -86,8 +86,45 @@ struct pdr__tool {
 PDR_MUST_CHECK pdr_rc pdr__tool_init(struct pdr__tool *out,
                                      const pdr_tool *parts, pdr_err *err);
 void pdr__tool_dispose(struct pdr__tool *tool);
+
+/* --- histories (choose.c) --------------------------------------------------
+ */
+
+/* What a model gets of a history. */
+struct pdr__history {
+    pdr_request_message *messages; /* owned; the values are not */
+    size_t count, cap;
+    pdr_stored_window *window; /* owned; of a stored session */
+    pdr_value *list;           /* owned; of a plain one */
+};
+
+/* Load what the agent wants of the history in a session; neither: none. Fails
+ * with HISTORY_KEY, as pdr_session_history() and pdr_stored_messages(). */
+PDR_MUST_CHECK pdr_rc pdr__history_load(struct pdr__history *history,
+                                        const pdr_agent *agent,
+                                        pdr_session *session,
+                                        pdr_stored *stored, pdr_err *err);
+/* One more message, which must outlive it. */
+PDR_MUST_CHECK pdr_rc pdr__history_add(struct pdr__history *history,
+                                       const pdr_value *message,
+                                       pdr_shape shape, pdr_err *err);
+/* Leave out what the agent does not want. If `is_whole` is false, there may be
+ * more before the first message; then `*is_sure` says whether that plays no
+ * part, and if it may, nothing is left out. */
+PDR_MUST_CHECK pdr_rc pdr__history_choose(bool *is_sure,
+                                          struct pdr__history *history,
+                                          bool is_whole, const pdr_agent *agent,
+                                          pdr_err *err);
+void pdr__history_dispose(struct pdr__history *history);
+
 /* --- what providers add (context.c) ----------------------------------------
  */
+
+/* What is released with a context. */
+struct pdr__kept {
+    void *thing;
+    void (*release)(void *thing);
+};
 
 struct pdr_context {
     const pdr_agent *agent;
@@ -99,6 +136,8 @@ struct pdr_context {
     pdr_buf instructions;    /* of the agent, and what was added */
     struct pdr__tool *tools; /* owned; that were added */
     size_t tool_count, tool_cap;
+    struct pdr__kept *kept; /* owned */
+    size_t kept_count, kept_cap;
 };
 
 PDR_MUST_CHECK pdr_rc pdr__context_init(struct pdr_context *context,
@@ -109,6 +148,10 @@ void pdr__context_dispose(struct pdr_context *context);
 PDR_MUST_CHECK pdr_rc pdr__context_ask(struct pdr_context *context,
                                        const pdr_provider *provider,
                                        const pdr_run_info *info, pdr_err *err);
+/* What the agent wants of the history that a provider added. */
+PDR_MUST_CHECK pdr_rc pdr__context_history(struct pdr__history *history,
+                                           const struct pdr_context *context,
+                                           pdr_err *err);
 /* The tool of a name, added or the agent's; NULL if there is none. */
 struct pdr__tool *pdr__context_tool(const struct pdr_context *context,
                                     pdr_str name);
@@ -133,7 +176,10 @@ struct pdr_agent {
     pdr_provider_set *providers; /* owned */
     pdr_value *options;          /* owned; NULL: none */
     struct pdr__output *output;  /* owned; NULL: any text will do */
-    size_t window_messages, window_bytes;
+    size_t window_messages, window_bytes, window_turns;
+    const char *history_key; /* in arena; NULL: the session's */
+    pdr_history_filter_fn history_filter;
+    void *history_arg;
     unsigned max_calls, max_failures, parallel_calls;
     bool stores_each_call, tells_errors;
     pdr_log log;

@@ -209,8 +209,9 @@ static pdr_rc read_scene(struct scene *scene, const pdr_client_request *request,
         const pdr_request_message *m = &request->messages[i - 1];
         const pdr_value *role = pdr_message_role(m->value, m->shape);
 
-        if (role == NULL || !pdr__is_folded(role, PDR_LIT("user")))
-            continue;
+        if (role == NULL || !pdr__is_folded(role, PDR_LIT("user")) ||
+            m->origin == PDR_ORIGIN_CONTEXT)
+            continue; /* a provider is not the user */
         rc = pdr_message_text(&scene->user, m->value, m->shape, err);
         break;
     }

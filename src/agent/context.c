@@ -27,6 +27,9 @@ void pdr__context_dispose(struct pdr_context *context)
         pdr_value_free((pdr_value *)(uintptr_t)context->messages[i].value);
     for (size_t i = 0; i < context->tool_count; i++)
         pdr__tool_dispose(&context->tools[i]);
+    for (size_t i = 0; i < context->kept_count; i++)
+        context->kept[i].release(context->kept[i].thing);
+    pdr__free(context->kept);
     pdr__free(context->messages);
     pdr__free(context->tools);
     pdr_buf_dispose(&context->instructions);
@@ -72,6 +75,42 @@ pdr_rc pdr_context_add_message(pdr_context *context, const pdr_value *message,
         (pdr_request_message){marked, context->shape, context->origin};
 done:
     pdr_value_free(own);
+    return rc;
+}
+
+pdr_rc pdr_context_keep(pdr_context *context, void *thing,
+                        void (*release)(void *thing), pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(context != NULL && release != NULL);
+    rc = pdr__grow((void **)&context->kept, &context->kept_cap,
+                   context->kept_count + 1, sizeof(*context->kept), err);
+    if (rc != PDR_OK) {
+        release(thing);
+        return rc;
+    }
+    context->kept[context->kept_count++] = (struct pdr__kept){thing, release};
+    return PDR_OK;
+}
+
+pdr_rc pdr__context_history(struct pdr__history *history,
+                            const struct pdr_context *context, pdr_err *err)
+{
+    bool is_sure = true, any = false;
+    pdr_rc rc = PDR_OK;
+
+    for (size_t i = 0; i < context->count; i++) {
+        if (context->messages[i].origin != PDR_ORIGIN_HISTORY)
+            continue;
+        PDR_TRY(pdr__history_add(history, context->messages[i].value,
+                                 context->shape, err));
+        any = true;
+    }
+    if (any)
+        PDR_TRY(
+            pdr__history_choose(&is_sure, history, true, context->agent, err));
+done:
     return rc;
 }
 

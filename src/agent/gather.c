@@ -8,9 +8,7 @@
  */
 #include <perdure/doc.h>
 
-#include "retain.h"
 #include "run.h"
-#include "session.h"
 
 pdr_rc pdr__send_add(struct pdr__run *w, const pdr_value *value,
                      pdr_origin origin)
@@ -30,63 +28,6 @@ static pdr_str injected_key(pdr_shape shape)
     return shape == PDR_SHAPE_PYTHON
                ? PDR_LIT("message_injection.pending_messages")
                : PDR_LIT("MessageInjectingChatClient.PendingInjectedMessages");
-}
-
-/* --- history ---------------------------------------------------------------
- */
-
-/* The history of a plain session, or its last messages; never a result without
- * its call. What is not an object is left out. */
-static pdr_rc history_add(struct pdr__run *w)
-{
-    struct pdr__calls calls = PDR_CALLS_INIT;
-    size_t count = pdr_value_count(w->history), skip = 0;
-    size_t limit = w->agent->window_messages;
-    pdr_iter it;
-    pdr_rc rc = PDR_OK;
-
-    calls.keeps_answered = true;
-    if (limit > 0 && count > limit)
-        skip = count - limit;
-    pdr_iter_init(&it, w->history);
-    while (pdr_iter_next(&it)) {
-        bool has_orphan = false;
-
-        if (it.index < skip || pdr_value_kind(it.value) != PDR_OBJECT)
-            continue;
-        if (skip > 0)
-            PDR_TRY(pdr__calls_read_message(&has_orphan, &calls, it.value,
-                                            w->shape, it.index, w->err));
-        if (!has_orphan)
-            PDR_TRY(pdr__send_add(w, it.value, PDR_ORIGIN_HISTORY));
-    }
-done:
-    pdr__calls_dispose(&calls);
-    return rc;
-}
-
-/* The history where no provider keeps it. */
-static pdr_rc history_load(struct pdr__run *w)
-{
-    const pdr_agent *agent = w->agent;
-    pdr_rc rc = PDR_OK;
-
-    if (w->keeper != NULL)
-        return PDR_OK;
-    if (w->run->stored != NULL) {
-        PDR_TRY(pdr_stored_messages(&w->window, w->run->stored,
-                                    agent->window_messages, agent->window_bytes,
-                                    w->err));
-        for (size_t i = 0; i < w->window->count; i++)
-            PDR_TRY(pdr__send_add(w, w->window->messages[i].value,
-                                  PDR_ORIGIN_HISTORY));
-    } else if (w->session != NULL) {
-        PDR_TRY(pdr_session_history(&w->history, w->session, w->err));
-        if (w->history != NULL)
-            PDR_TRY(history_add(w));
-    }
-done:
-    return rc;
 }
 
 /* --- what the caller says --------------------------------------------------
@@ -254,20 +195,23 @@ done:
 pdr_rc pdr__gather(struct pdr__run *w)
 {
     const struct pdr_context *c = &w->context;
+    const struct pdr__history *history = &w->history;
     pdr_rc rc = PDR_OK;
 
-    PDR_TRY(history_load(w));
+    if (w->keeper == NULL)
+        PDR_TRY(pdr__history_load(&w->history, w->agent, w->session,
+                                  w->run->stored, w->err));
     PDR_TRY(providers_ask(w));
-    for (int origin = PDR_ORIGIN_HISTORY; origin <= PDR_ORIGIN_CONTEXT;
-         origin++) {
-        for (size_t i = 0; i < c->count; i++) {
-            if (c->messages[i].origin == (pdr_origin)origin)
-                PDR_TRY(pdr__send_add(w, c->messages[i].value,
-                                      c->messages[i].origin));
-        }
-    }
+    PDR_TRY(pdr__context_history(&w->history, c, w->err));
+    for (size_t i = 0; i < history->count; i++)
+        PDR_TRY(
+            pdr__send_add(w, history->messages[i].value, PDR_ORIGIN_HISTORY));
     for (size_t i = 0; i < w->story.inputs; i++)
         PDR_TRY(pdr__send_add(w, w->story.messages[i], PDR_ORIGIN_CALLER));
+    for (size_t i = 0; i < c->count; i++) {
+        if (c->messages[i].origin == PDR_ORIGIN_CONTEXT)
+            PDR_TRY(pdr__send_add(w, c->messages[i].value, PDR_ORIGIN_CONTEXT));
+    }
     PDR_TRY(options_merge(w));
 done:
     return rc;

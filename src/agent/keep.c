@@ -157,7 +157,8 @@ static pdr_rc store_messages(struct pdr__run *w, size_t end)
     if (w->keeper != NULL || count == 0)
         return PDR_OK; /* a provider has them */
     if (w->run->stored == NULL)
-        return pdr_session_add_messages(w->session, list, count, w->err);
+        return pdr_session_add_messages_at(w->session, w->agent->history_key,
+                                           list, count, w->err);
     if (w->shape == PDR_SHAPE_STATE)
         return store_turn(w, end);
     return pdr_stored_add_messages(w->run->stored, w->run->correlation_id, list,

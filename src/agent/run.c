@@ -227,13 +227,12 @@ static void run_dispose(struct pdr__run *w)
     if (w->fold != NULL)
         pdr__fold_dispose(w->fold);
     pdr_response_free(w->response);
-    pdr_stored_window_free(w->window);
+    pdr__history_dispose(&w->history);
     pdr__story_dispose(&w->story);
     pdr__record_dispose(&w->record);
     pdr__free(w->messages);
     pdr_value_free(w->replies);
     pdr_value_free(w->dropped);
-    pdr_value_free(w->history);
     pdr_value_free(w->options);
     pdr__context_dispose(&w->context);
     pdr_provider_set_free(w->own_providers);

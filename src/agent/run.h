@@ -51,8 +51,7 @@ struct pdr__run {
     pdr_shape shape;               /* of what is made and stored */
     pdr_session *session;          /* borrowed; NULL: none */
     pdr_cancel *cancel;            /* borrowed; NULL: none */
-    pdr_stored_window *window;     /* owned; of a stored session */
-    pdr_value *history;            /* owned; of a plain session, an array */
+    struct pdr__history history;   /* what the model gets of it */
     pdr_request_message *messages; /* owned; what the model gets */
     size_t count, cap;
     struct pdr__story story;

@@ -122,6 +122,12 @@
     X(SESSION_VERSION,    VERSION,     "session_version")                      \
     X(SERVICE_ID,         INVALID,     "service_id")                           \
     X(HISTORY_SHAPE,      INVALID,     "history_shape")                        \
+    X(HISTORY_KEY,        INVALID,     "history_key")                          \
+    X(LEAK_SESSION,       INVALID,     "leak_session")                         \
+    X(LEAK_ADDRESS,       INVALID,     "leak_address")                         \
+    X(LEAK_KEY,           INVALID,     "leak_key")                             \
+    X(LEAK_SECRET,        INVALID,     "leak_secret")                          \
+    X(LEAK_PROCESS,       INVALID,     "leak_process")                         \
     /* snapshot folders */                                                     \
     X(NO_FOLDER,          NOTFOUND,    "no_folder")                            \
     X(NO_SESSION,         NOTFOUND,    "no_session")                           \

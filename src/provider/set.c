@@ -7,7 +7,7 @@
  *      when it is found, with both names. Some keys are not any provider's:
  *      programs of the other editions write them beside the providers.
  */
-#include <perdure/provider.h>
+#include "provider.h"
 
 #include "session.h"
 
@@ -92,41 +92,46 @@ static pdr_rc take_keys(struct pdr__map *owners, const pdr_provider *provider,
 
 /* What is taken before any provider. */
 static pdr_rc take_reserved(struct pdr__map *owners, bool has_history,
-                            pdr_err *err)
+                            const char *history_key, pdr_err *err)
 {
+    const char *const *keys = history_key != NULL ? &history_key : history_keys;
+    size_t count = history_key != NULL ? 1 : PDR_COUNT(history_keys);
     pdr_rc rc = PDR_OK;
 
     for (size_t i = 0; rc == PDR_OK && i < PDR_COUNT(reserved); i++)
         rc = take_key(owners, reserved[i].key, reserved[i].owner, err);
-    for (size_t i = 0;
-         rc == PDR_OK && !has_history && i < PDR_COUNT(history_keys); i++)
-        rc = take_key(owners, history_keys[i], history_name, err);
+    if (rc == PDR_OK && history_key != NULL)
+        rc = pdr__key_check(pdr_str_c(history_key), err);
+    for (size_t i = 0; rc == PDR_OK && !has_history && i < count; i++)
+        rc = take_key(owners, keys[i], history_name, err);
     return rc;
 }
 
 /* --- checks -------------------------------------------------------------- */
 
 static pdr_rc find_history(bool *out, const pdr_provider *providers,
-                           size_t count, pdr_err *err)
+                           size_t count, const char *history_key, pdr_err *err)
 {
-    const pdr_provider *found = NULL;
+    const char *found = history_key != NULL ? history_name : NULL;
     char one[PDR_SHOWN], two[PDR_SHOWN];
 
+    *out = false;
     for (size_t i = 0; i < count; i++) {
         if (providers[i].kind != PDR_PROVIDER_HISTORY)
             continue;
         if (found != NULL)
             return PDR_FAIL(err, TWO_HISTORIES,
                             "both %s and %s keep the history, only one can",
-                            pdr__shown(one, pdr_str_c(found->name)),
+                            pdr__shown(one, pdr_str_c(found)),
                             pdr__shown(two, pdr_str_c(providers[i].name)));
-        found = &providers[i];
+        found = providers[i].name;
+        *out = true;
     }
-    *out = found != NULL;
     return PDR_OK;
 }
 
-static pdr_rc check(const pdr_provider *providers, size_t count, pdr_err *err)
+static pdr_rc check(const pdr_provider *providers, size_t count,
+                    const char *history_key, pdr_err *err)
 {
     struct pdr__map owners = PDR_MAP_INIT(PDR_MAX_MAP_ENTRIES);
     bool has_history = false;
@@ -135,9 +140,9 @@ static pdr_rc check(const pdr_provider *providers, size_t count, pdr_err *err)
         PDR_REQUIRE(providers[i].name != NULL &&
                     (providers[i].kind == PDR_PROVIDER_CONTEXT ||
                      providers[i].kind == PDR_PROVIDER_HISTORY));
-    pdr_rc rc = find_history(&has_history, providers, count, err);
+    pdr_rc rc = find_history(&has_history, providers, count, history_key, err);
     if (rc == PDR_OK)
-        rc = take_reserved(&owners, has_history, err);
+        rc = take_reserved(&owners, has_history, history_key, err);
     for (size_t i = 0; rc == PDR_OK && i < count; i++)
         rc = take_keys(&owners, &providers[i], err);
     pdr__map_dispose(&owners);
@@ -202,13 +207,13 @@ static bool set_init(pdr_provider_set *set, const pdr_provider *providers,
     return true;
 }
 
-pdr_rc pdr_provider_set_new(pdr_provider_set **out,
-                            const pdr_provider *providers, size_t count,
-                            pdr_err *err)
+pdr_rc pdr__provider_set_new(pdr_provider_set **out,
+                             const pdr_provider *providers, size_t count,
+                             const char *history_key, pdr_err *err)
 {
     PDR_REQUIRE(out != NULL && (providers != NULL || count == 0));
     *out = NULL;
-    pdr_rc rc = check(providers, count, err);
+    pdr_rc rc = check(providers, count, history_key, err);
     if (rc != PDR_OK)
         return rc;
     pdr_provider_set *set = pdr__calloc(1, sizeof(*set));
@@ -220,6 +225,13 @@ pdr_rc pdr_provider_set_new(pdr_provider_set **out,
     }
     *out = set;
     return PDR_OK;
+}
+
+pdr_rc pdr_provider_set_new(pdr_provider_set **out,
+                            const pdr_provider *providers, size_t count,
+                            pdr_err *err)
+{
+    return pdr__provider_set_new(out, providers, count, NULL, err);
 }
 
 void pdr_provider_set_free(pdr_provider_set *set)

@@ -424,3 +424,21 @@ pdr_rc pdr_bag_update(pdr_bag *bag, pdr_str key, pdr_err *err,
     pdr_value_free(after);
     return rc;
 }
+
+void pdr__bag_swap(pdr_bag *one, pdr_bag *two)
+{
+    const pdr_bag was = *one;
+
+    one->value = two->value;
+    one->views = two->views;
+    one->owners = two->owners;
+    one->generation = two->generation;
+    one->sealed = two->sealed;
+    one->levels = two->levels;
+    two->value = was.value;
+    two->views = was.views;
+    two->owners = was.owners;
+    two->generation = was.generation;
+    two->sealed = was.sealed;
+    two->levels = was.levels;
+}

@@ -524,3 +524,16 @@ void pdr__session_end_run(pdr_session *session)
     session->is_running = false;
     pdr__bag_unlock(session->bag);
 }
+
+void pdr__session_swap(pdr_session *one, pdr_session *two)
+{
+    const pdr_session was = *one;
+    pdr_bag *bag = one->bag;
+
+    *one = *two;
+    one->bag = bag;
+    bag = two->bag;
+    *two = was;
+    two->bag = bag;
+    pdr__bag_swap(one->bag, two->bag);
+}

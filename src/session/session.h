@@ -89,4 +89,11 @@ PDR_MUST_CHECK pdr_rc pdr__session_drop_sentinel(const char **dropped,
                                                  pdr_session *session,
                                                  pdr_err *err);
 
+/* Let two sessions, which nobody else uses now, change places: each is where
+ * the other one was, bags too. For whoever wants to know whether a third one
+ * remembers a session by its address. */
+void pdr__session_swap(pdr_session *one, pdr_session *two);
+/* The same for bags. */
+void pdr__bag_swap(pdr_bag *one, pdr_bag *two);
+
 #endif

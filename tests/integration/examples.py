@@ -1,6 +1,6 @@
 """The programs in examples/ that work on sessions, as a user runs them.
 Usage: examples.py EXAMPLE-SAVE EXAMPLE-PROVIDER EXAMPLE-STORE EXAMPLE-ARCHIVE
-EXAMPLE-AGENT EXAMPLE-MANY"""
+EXAMPLE-AGENT EXAMPLE-MANY EXAMPLE-NOTEBOOK"""
 import json
 import os
 import sys
@@ -9,8 +9,8 @@ from harness import Tests, record, run
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
-SAVE, PROVIDER, STORE, ARCHIVE, AGENT, MANY = (
-    os.path.abspath(path) for path in sys.argv[1:7])
+SAVE, PROVIDER, STORE, ARCHIVE, AGENT, MANY, NOTEBOOK = (
+    os.path.abspath(path) for path in sys.argv[1:8])
 tests = Tests("examples")
 
 
@@ -79,14 +79,14 @@ def _():
     assert run([SAVE]).status == 2
 
 
-# --- provider ----------------------------------------------------------------
+# --- notebook ----------------------------------------------------------------
 
-@tests.test("example provider: keeps notes apart, and only a key in the bag")
+@tests.test("example notebook: keeps notes apart, and only a key in the bag")
 def _():
     os.mkdir("notes")
-    expect(run([PROVIDER, "notes", "a.json", "buy seeds"]), 0, "buy seeds\n")
-    expect(run([PROVIDER, "notes", "b.json", "call Ann"]), 0, "call Ann\n")
-    expect(run([PROVIDER, "notes", "a.json", "water bed 3"]), 0,
+    expect(run([NOTEBOOK, "notes", "a.json", "buy seeds"]), 0, "buy seeds\n")
+    expect(run([NOTEBOOK, "notes", "b.json", "call Ann"]), 0, "call Ann\n")
+    expect(run([NOTEBOOK, "notes", "a.json", "water bed 3"]), 0,
            "buy seeds\nwater bed 3\n")
     for name, page in (("a.json", 1), ("b.json", 2)):
         session = json.loads(read(name))
@@ -95,27 +95,27 @@ def _():
     assert sorted(os.listdir("notes")) == ["page-1.txt", "page-2.txt"]
 
 
-@tests.test("example provider: works on a session that another program wrote")
+@tests.test("example notebook: works on a session that another program wrote")
 def _():
     os.mkdir("notes")
     source = read(data("python", "sessions", "session-context-provider.json"))
     write("s.json", source.decode())
-    expect(run([PROVIDER, "notes", "s.json", "x"]), 0, "x\n")
+    expect(run([NOTEBOOK, "notes", "s.json", "x"]), 0, "x\n")
     before, after = json.loads(source), json.loads(read("s.json"))
     assert after["state"].pop("example.notes") == {"page": 1}
     assert before == after
 
 
-@tests.test("example provider: takes no page that a document makes up")
+@tests.test("example notebook: takes no page that a document makes up")
 def _():
     os.mkdir("notes")
     text = '{"stateBag":{"example.notes":{"page":"../secret"}}}'
     write("s.json", text)
-    result = run([PROVIDER, "notes", "s.json", "x"])
+    result = run([NOTEBOOK, "notes", "s.json", "x"])
     assert result.status == 6 and b"state_decode" in result.err, result
     assert b"/example.notes" in result.err, result
     assert read("s.json") == text.encode() and os.listdir("notes") == []
-    assert run([PROVIDER]).status == 2
+    assert run([NOTEBOOK]).status == 2
 
 
 # --- store -------------------------------------------------------------------
@@ -160,6 +160,13 @@ def _():
     result = run([AGENT, "desk.db", "bad.json", "x"])
     assert result.status == 6 and b"there is no reply" in result.err, result
     assert run([AGENT]).status == 2
+
+
+@tests.test("example provider: lets the model read what was said before")
+def _():
+    expect(run([PROVIDER, "buy seeds", "call Ann", "What?"]), 0,
+           'I see\nI see\nYou said ["buy seeds","call Ann"]\n')
+    expect(run([PROVIDER]), 0)
 
 
 @tests.test("example many: one agent says something in 1,000 sessions")

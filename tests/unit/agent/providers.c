@@ -5,6 +5,7 @@
 #include <perdure.h>
 #include <perdure/sys/client.h>
 
+#include "room.h"
 #include "test.h"
 
 #define NOW INT64_C(1700000000000)
@@ -43,6 +44,9 @@ static pdr_rc spy_send(pdr_client *self, const pdr_client_request *request,
                   pdr_message_text(&spy->seen, m->value, m->shape, err));
         ASSERT_RC(PDR_OK,
                   pdr_buf_printf(&spy->seen, err, "/%d", (int)m->origin));
+        ASSERT(m->origin != PDR_ORIGIN_CONTEXT || /* it has a mark */
+               pdr_value_get_c(pdr_message_properties(m->value, m->shape),
+                               "_attribution") != NULL);
     }
     if (spy->fails)
         return pdr_err_set(err, PDR_EMODEL, "model_failed", "no server");
@@ -243,17 +247,17 @@ TEST(providers, add_to_what_is_sent_and_not_to_what_is_stored)
     struct stage s;
     pdr_err err = PDR_ERR_INIT;
 
-    COVERS("S-47");
+    COVERS("S-48");
     COVERS("S-49");
     COVERS("S-39");
     stage_begin(&s, list, 2);
     ASSERT_RC(PDR_OK, say(&s, NULL, NULL, &err));
-    ASSERT_TEXT("fact/2 hi/0", pdr_buf_str(&s.spy.seen));
+    ASSERT_TEXT("hi/0 fact/2", pdr_buf_str(&s.spy.seen));
     ASSERT_TEXT("a\nb\nc", pdr_buf_str(&s.spy.said));
     ASSERT_SIZE(2, s.spy.tools);
     ASSERT_SIZE(2, history_count(&s));
     ASSERT_RC(PDR_OK, say(&s, NULL, NULL, &err));
-    ASSERT_TEXT("hi/1 ok/1 fact/2 hi/0", pdr_buf_str(&s.spy.seen));
+    ASSERT_TEXT("hi/1 ok/1 hi/0 fact/2", pdr_buf_str(&s.spy.seen));
     ASSERT_SIZE(4, history_count(&s));
     stage_end(&s);
 }
@@ -376,6 +380,11 @@ struct shelf {
     pdr_shape shape;
 };
 
+static void release_value(void *value)
+{
+    pdr_value_free(value);
+}
+
 static pdr_rc shelf_load(pdr_context *context, const pdr_run_info *run,
                          pdr_err *err, void *self)
 {
@@ -387,6 +396,9 @@ static pdr_rc shelf_load(pdr_context *context, const pdr_run_info *run,
     pdr_iter_init(&it, shelf->list);
     while (rc == PDR_OK && pdr_iter_next(&it))
         rc = pdr_context_add_message(context, it.value, shelf->shape, err);
+    if (rc == PDR_OK) /* released with the run, or a test finds a leak */
+        rc = pdr_context_keep(context, pdr_value_ref(shelf->list),
+                              release_value, err);
     return rc;
 }
 
@@ -438,7 +450,7 @@ TEST(providers, of_history_keep_it_where_they_like)
     stage_begin(&s, list, 2);
     ASSERT_RC(PDR_OK, say(&s, NULL, NULL, &err));
     ASSERT_RC(PDR_OK, say(&s, NULL, NULL, &err));
-    ASSERT_TEXT("old/1 hi/1 ok/1 fact/2 hi/0", pdr_buf_str(&s.spy.seen));
+    ASSERT_TEXT("old/1 hi/1 ok/1 hi/0 fact/2", pdr_buf_str(&s.spy.seen));
     ASSERT_SIZE(0, history_count(&s)); /* none in the session */
     ASSERT_SIZE(5, pdr_value_count(shelf.list));
     /* The mark of a run is not in what is kept. */
@@ -451,6 +463,85 @@ TEST(providers, of_history_keep_it_where_they_like)
     stage_end(&s);
     pdr_value_free(before);
     pdr_value_free(shelf.list);
+}
+
+TEST(providers, of_history_give_a_window_of_it)
+{
+    struct shelf shelf = {.list = pdr_value_new_array()};
+    struct helper h = {.name = "p", .message = "fact"};
+    const pdr_provider list[] = {shelf_of(&shelf), provider_of(&h, NULL)};
+    struct stage s;
+    pdr_err err = PDR_ERR_INIT;
+
+    COVERS("S-142");
+    stage_begin(&s, list, 2);
+    pdr_agent_free(s.agent);
+    const pdr_agent_parts parts = {.name = pdr_str_c("clerk"),
+                                   .client = &s.spy.base,
+                                   .providers = list,
+                                   .provider_count = 2,
+                                   .window_turns = 1};
+    ASSERT_RC(PDR_OK, pdr_agent_new(&s.agent, &parts, &err));
+    for (size_t i = 1; i <= 3; i++) {
+        ASSERT_RC(PDR_OK, say(&s, NULL, NULL, &err));
+        ASSERT_SIZE(2 * i, pdr_value_count(shelf.list));
+    }
+    ASSERT_TEXT("hi/1 ok/1 hi/0 fact/2", pdr_buf_str(&s.spy.seen));
+    stage_end(&s);
+    pdr_value_free(shelf.list);
+}
+
+TEST(providers, leave_the_history_under_a_key_of_the_agent)
+{
+    static const char *const keys[] = {"mine", NULL};
+    const pdr_ref ref = {.id = pdr_str_c("s")};
+    const pdr_stored_opts create = {.create = true};
+    struct shelf shelf = {.list = NULL};
+    struct helper h = {.name = "p"};
+    const pdr_provider one = provider_of(&h, keys), other = shelf_of(&shelf);
+    pdr_agent_parts parts = {.name = pdr_str_c("clerk"), .history_key = "mine"};
+    pdr_agent *none = NULL;
+    pdr_value *list = NULL;
+    pdr_stored *stored = NULL;
+    pdr_store *store = NULL;
+    struct stage s;
+    pdr_err err = PDR_ERR_INIT;
+
+    COVERS("S-46");
+    stage_begin(&s, NULL, 0);
+    pdr_agent_free(s.agent);
+    parts.client = &s.spy.base;
+    ASSERT_RC(PDR_OK, pdr_agent_new(&s.agent, &parts, &err));
+    ASSERT_RC(PDR_OK, say(&s, NULL, NULL, &err));
+    ASSERT_RC(PDR_OK, say(&s, NULL, NULL, &err));
+    ASSERT_TEXT("hi/1 ok/1 hi/0", pdr_buf_str(&s.spy.seen));
+    ASSERT_RC(PDR_OK, pdr_session_history_at(&list, s.session, "mine", &err));
+    ASSERT_SIZE(4, pdr_value_count(list));
+    pdr_value_free(list);
+    ASSERT(!pdr_bag_has(pdr_session_bag(s.session),
+                        pdr_str_c("InMemoryChatHistoryProvider")));
+    /* In a store the history is entries, so there is no key to choose. */
+    ASSERT_RC(PDR_OK, pdr_store_open(&store, "memory:", &err));
+    ASSERT_RC(PDR_OK, pdr_stored_open(&stored, store, &ref, &create, &err));
+    ASSERT_RC(PDR_EINVALID, say(&s, stored, NULL, &err));
+    ASSERT_STR("history_key", err.reason);
+    ASSERT(strstr(err.message, "mine") != NULL);
+    ASSERT_INT(2, s.spy.calls);
+    pdr_stored_close(stored);
+    pdr_store_close(store);
+    /* Nobody else has the key, and it is one. */
+    parts.providers = &one;
+    parts.provider_count = 1;
+    ASSERT_RC(PDR_EINVALID, pdr_agent_new(&none, &parts, &err));
+    ASSERT_STR("state_key_clash", err.reason);
+    parts.providers = &other;
+    ASSERT_RC(PDR_EINVALID, pdr_agent_new(&none, &parts, &err));
+    ASSERT_STR("two_histories", err.reason);
+    parts.provider_count = 0;
+    parts.history_key = " ";
+    ASSERT_RC(PDR_EINVALID, pdr_agent_new(&none, &parts, &err));
+    ASSERT_STR("key_blank", err.reason);
+    stage_end(&s);
 }
 
 TEST(providers, of_history_can_be_replaced_for_a_run)
@@ -518,6 +609,189 @@ TEST(providers, with_one_key_are_refused_when_the_agent_is_built)
         ASSERT(strstr(err.message, cases[i].key) != NULL);
         pdr_client_free(&spy.base);
     }
+}
+
+TEST(history, keeps_what_is_said_again)
+{
+    static const char text[] =
+        "{\"role\":\"user\",\"contents\":[{\"$type\":\"text\",\"text\":"
+        "\"hi\"}],\"additionalProperties\":{\"k\":1}}";
+    pdr_value *message = NULL, *before = NULL;
+    const pdr_value *messages[1];
+    pdr_run run = {.messages = messages, .count = 1, .shape = PDR_SHAPE_DOTNET};
+    struct stage s;
+    pdr_err err = PDR_ERR_INIT;
+
+    COVERS("S-137");
+    COVERS("S-147");
+    stage_begin(&s, NULL, 0);
+    run.session = s.session;
+    ASSERT_RC(PDR_OK, pdr_json_read(&message, pdr_str_c(text), NULL, &err));
+    ASSERT_RC(PDR_OK, pdr_json_read(&before, pdr_str_c(text), NULL, &err));
+    messages[0] = message;
+    for (size_t i = 1; i <= 3; i++) { /* the model answers the same, too */
+        pdr_response *response = NULL;
+
+        ASSERT_RC(PDR_OK, pdr_agent_run(&response, s.agent, &run, &err));
+        ASSERT_SIZE(2 * i, history_count(&s));
+        ASSERT(pdr_value_equal(before, message));
+        pdr_response_free(response);
+    }
+    ASSERT_TEXT("hi/1 ok/1 hi/1 ok/1 hi/0", pdr_buf_str(&s.spy.seen));
+    pdr_value_free(message);
+    pdr_value_free(before);
+    stage_end(&s);
+}
+
+/* --- wrappers ----------------------------------------------------------------
+ */
+
+/* A model that writes down all of a request. */
+struct recorder {
+    pdr_client base;
+    pdr_buf all;
+};
+
+static pdr_rc recorder_send(pdr_client *self, const pdr_client_request *request,
+                            pdr_err *err, pdr_update_fn fn, void *arg)
+{
+    pdr_buf *all = &((struct recorder *)self)->all;
+
+    ASSERT_RC(PDR_OK, pdr_buf_append(all, request->instructions, err));
+    if (request->options != NULL)
+        ASSERT_RC(PDR_OK, pdr_json_write(all, request->options, NULL, err));
+    for (size_t i = 0; i < request->count; i++)
+        ASSERT_RC(PDR_OK,
+                  pdr_json_write(all, request->messages[i].value, NULL, err));
+    for (size_t i = 0; i < request->tool_count; i++) {
+        ASSERT_RC(PDR_OK, pdr_buf_append(all, request->tools[i].name, err));
+        ASSERT_RC(PDR_OK,
+                  pdr_buf_append(all, request->tools[i].description, err));
+    }
+    return fn(&(pdr_update){.role = pdr_str_c("assistant")}, err, arg);
+}
+
+static void recorder_free(pdr_client *self)
+{
+    pdr_buf_dispose(&((struct recorder *)self)->all);
+}
+
+static const pdr_client_ops recorder_ops = {PDR_CLIENT_OPS_VERSION, "recorder",
+                                            recorder_send, recorder_free};
+
+/* An agent in a wrapper with the property "tenant". */
+struct wrapped {
+    struct recorder model;
+    pdr_agent_wrapper wrapper;
+    pdr_value *tenant;
+};
+
+static void wrapped_begin(struct wrapped *w)
+{
+    const pdr_buf none = PDR_BUF_INIT(SIZE_MAX);
+    const pdr_agent_parts parts = {.name = pdr_str_c("clerk"),
+                                   .instructions = pdr_str_c("be kind"),
+                                   .client = &w->model.base};
+    pdr_agent *agent = NULL;
+
+    memset(w, 0, sizeof(*w));
+    w->model.all = none;
+    ASSERT_RC(PDR_OK, pdr_client_init(&w->model.base, &recorder_ops, NULL));
+    ASSERT_RC(PDR_OK, pdr_agent_new(&agent, &parts, NULL));
+    w->wrapper.agent = agent;
+    ASSERT_RC(PDR_OK,
+              pdr_value_new_string(&w->tenant, pdr_str_c("acme-4711"), NULL));
+    ASSERT_RC(PDR_OK, pdr_properties_new(&w->wrapper.properties, NULL));
+    ASSERT_RC(PDR_OK, pdr_properties_set(w->wrapper.properties,
+                                         pdr_str_c("tenant"), w->tenant, NULL));
+}
+
+static void wrapped_end(struct wrapped *w)
+{
+    pdr_value_free(w->tenant);
+    pdr_properties_free(w->wrapper.properties);
+    pdr_agent_free(w->wrapper.agent);
+    pdr_client_free(&w->model.base);
+}
+
+static void wrapped_say(struct wrapped *w, pdr_session *session,
+                        pdr_stored *stored, const pdr_value *options)
+{
+    const pdr_run run = {.session = session,
+                         .stored = stored,
+                         .text = pdr_str_c("hi there"),
+                         .options = options,
+                         .now_ms = NOW};
+    pdr_response *response = NULL;
+
+    ASSERT_RC(PDR_OK, pdr_agent_run(&response, w->wrapper.agent, &run, NULL));
+    pdr_response_free(response);
+}
+
+static bool has_text(const char *bytes, size_t len, const char *text)
+{
+    return memmem(bytes, len, text, strlen(text)) != NULL;
+}
+
+TEST(wrappers, of_agents_reach_no_request_and_no_session)
+{
+    const pdr_session_parts parts = {.kind = PDR_SESSION_KIND_CLIENT};
+    pdr_value *options = pdr_value_new_object(), *document = NULL;
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+    pdr_session *session = NULL;
+    struct wrapped w;
+
+    COVERS("S-113");
+    wrapped_begin(&w);
+    ASSERT_RC(PDR_OK, pdr_session_new(&session, &parts, NULL));
+    wrapped_say(&w, session, NULL, NULL);
+    wrapped_say(&w, session, NULL, NULL);
+    ASSERT(has_text(w.model.all.ptr, w.model.all.len, "be kind"));
+    ASSERT(!has_text(w.model.all.ptr, w.model.all.len, "acme"));
+    ASSERT(!has_text(w.model.all.ptr, w.model.all.len, "tenant"));
+    /* What the caller copies into the options of a run does get there. */
+    ASSERT_RC(PDR_OK,
+              pdr_value_set(&options, pdr_str_c("tenant"), w.tenant, NULL));
+    wrapped_say(&w, session, NULL, options);
+    ASSERT(has_text(w.model.all.ptr, w.model.all.len, "acme-4711"));
+    ASSERT_RC(PDR_OK, pdr_session_to_value(&document, session, NULL));
+    ASSERT_RC(PDR_OK, pdr_json_write(&text, document, NULL, NULL));
+    ASSERT(has_text(text.ptr, text.len, "hi there"));
+    ASSERT(!has_text(text.ptr, text.len, "acme"));
+    ASSERT(!has_text(text.ptr, text.len, "tenant"));
+    pdr_value_free(document);
+    pdr_value_free(options);
+    pdr_buf_dispose(&text);
+    pdr_session_free(session);
+    wrapped_end(&w);
+}
+
+TEST(wrappers, of_agents_are_not_in_the_file_of_a_store)
+{
+    const pdr_stored_opts create = {.create = true};
+    const pdr_ref ref = {.id = pdr_str_c("s")};
+    pdr_stored *stored = NULL;
+    pdr_store *store = NULL;
+    struct wrapped w;
+    struct room room;
+    char *bytes = NULL;
+    size_t len = 0;
+
+    COVERS("S-113");
+    wrapped_begin(&w);
+    room_enter(&room);
+    ASSERT_RC(PDR_OK, pdr_store_open(&store, room_path(&room, "s.db"), NULL));
+    ASSERT_RC(PDR_OK, pdr_stored_open(&stored, store, &ref, &create, NULL));
+    wrapped_say(&w, NULL, stored, NULL);
+    wrapped_say(&w, NULL, stored, NULL);
+    pdr_stored_close(stored);
+    pdr_store_close(store);
+    bytes = room_get(&room, "s.db", &len);
+    ASSERT(bytes != NULL && has_text(bytes, len, "hi there"));
+    ASSERT(!has_text(bytes, len, "acme"));
+    free(bytes);
+    room_leave(&room);
+    wrapped_end(&w);
 }
 
 TEST_OOM(providers, clean_up_after_any_failed_allocation)

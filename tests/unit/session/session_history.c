@@ -89,6 +89,59 @@ TEST(session_history, is_refused_with_its_path_if_it_is_none)
                        "{'storeState':{'messages':'x'}}");
 }
 
+TEST(session_history, can_be_under_another_key)
+{
+    pdr_session *s = session_of("{'stateBag':{'a/b':{'messages':null,'x':1}}}");
+    pdr_value *message = doc_value("{'role':'user'}");
+    pdr_value *empty = doc_value("[]"), *bad = doc_value("[1]");
+    const pdr_value *messages[] = {message};
+    pdr_value *list = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    COVERS("S-44");
+    COVERS("S-45");
+    COVERS("S-46");
+    /* None, null, and empty. */
+    ASSERT_RC(PDR_OK, pdr_session_history_at(&list, s, "none", &err));
+    ASSERT(list == NULL);
+    ASSERT_RC(PDR_OK, pdr_session_history_at(&list, s, "a/b", &err));
+    ASSERT(list == NULL);
+    ASSERT_RC(PDR_OK, pdr_session_set_history(s, "a/b", empty, &err));
+    ASSERT_RC(PDR_OK, pdr_session_history_at(&list, s, "a/b", &err));
+    assert_value("[]", list, PDR_COMPACT);
+    pdr_value_free(list);
+    ASSERT_RC(PDR_OK, pdr_session_history_at(&list, NULL, "a/b", &err));
+    assert_value("[]", list, PDR_COMPACT);
+    pdr_value_free(list);
+    ASSERT_RC(PDR_OK, pdr_session_add_messages_at(s, "a/b", messages, 1, &err));
+    assert_session("{'stateBag':{'a/b':{'messages':[{'role':'user'}],'x':1}}}",
+                   s, PDR_AS_READ);
+    /* What is not a list of messages. */
+    ASSERT_RC(PDR_EINVALID, pdr_session_set_history(s, "a/b", NULL, &err));
+    ASSERT_STR("wrong_kind", err.reason);
+    ASSERT_RC(PDR_EINVALID, pdr_session_set_history(s, "a/b", message, &err));
+    ASSERT_RC(PDR_EINVALID, pdr_session_set_history(s, "a/b", bad, &err));
+    ASSERT_STR("wrong_kind", err.reason);
+    ASSERT_RC(PDR_EINVALID, pdr_session_set_history(s, " ", empty, &err));
+    ASSERT_STR("key_blank", err.reason);
+    ASSERT_RC(PDR_OK,
+              pdr_bag_set(pdr_session_bag(s), pdr_str_c("a/b"), empty, &err));
+    ASSERT_RC(PDR_EINVALID, pdr_session_history_at(&list, s, "a/b", &err));
+    ASSERT_STR("history_shape", err.reason);
+    ASSERT_STR("/stateBag/a~1b", err.path);
+    ASSERT_RC(PDR_EINVALID, pdr_session_history_at(&list, s, "a/b", NULL));
+    /* Set replaces that, too, and without a key it is the session's own. */
+    ASSERT_RC(PDR_OK, pdr_session_set_history(s, "a/b", empty, &err));
+    ASSERT_RC(PDR_OK, pdr_session_set_history(s, NULL, empty, &err));
+    assert_session("{'stateBag':{'a/b':{'messages':[]},'" SLOT
+                   "':{'messages':[]}}}",
+                   s, PDR_AS_READ);
+    pdr_value_free(message);
+    pdr_value_free(empty);
+    pdr_value_free(bad);
+    pdr_session_free(s);
+}
+
 /* Add two messages. */
 static void assert_added(const char *expected, const char *text)
 {
