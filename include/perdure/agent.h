@@ -47,8 +47,9 @@ typedef struct pdr_tool {
     const pdr_value *parameters; /* shared; a JSON Schema of the arguments;
                                     NULL: an object of any kind */
     bool needs_approval;         /* the caller is asked before each call */
-    pdr_tool_fn fn;              /* borrowed with `arg`, must outlive the agent
-                                  */
+    pdr_tool_fn fn;              /* borrowed with `arg`, must outlive the agent;
+                                    NULL: a call of it ends the run, and the
+                                    caller gives the result with the next */
     void *arg;
 } pdr_tool;
 

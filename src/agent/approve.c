@@ -742,7 +742,7 @@ done:
 bool pdr__approval_needed(const struct pdr__run *w,
                           const struct pdr__tool *tool, const pdr_value *call)
 {
-    return tool != NULL && tool->needs_approval &&
+    return tool != NULL && tool->fn != NULL && tool->needs_approval &&
            !rules_approve(w, call, w->shape);
 }
 

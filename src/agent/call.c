@@ -244,6 +244,8 @@ static pdr_rc find_in(struct pdr__jobs *jobs, struct pdr__run *w, size_t at)
             request = NULL;
             if (!is_python)
                 continue;
+        } else if (is_ours && tool != NULL && tool->fn == NULL) {
+            w->has_open_call = true;
         } else if (is_ours) {
             PDR_TRY(pdr__jobs_add(jobs, w, call));
         }

@@ -129,7 +129,7 @@ static pdr_rc step(bool *goes_on, struct pdr__run *w, bool with_tools)
     }
     if (jobs.count > 0) {
         PDR_TRY(tools_run(&jobs, w));
-        *goes_on = w->record.asked == NULL;
+        *goes_on = w->record.asked == NULL && !w->has_open_call;
     }
 done:
     pdr__jobs_dispose(&jobs);

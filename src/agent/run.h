@@ -70,6 +70,7 @@ struct pdr__run {
                                nothing */
     size_t injected;        /* messages of the queue that were sent */
     pdr_value *dropped;     /* owned; that are no longer there; NULL: none */
+    bool has_open_call;     /* of a tool that is the caller's */
     unsigned failures;      /* answers in a row of which every call failed */
     pdr_response *response; /* owned */
     struct pdr__fold folds;

@@ -40,9 +40,6 @@ pdr_rc pdr__tool_init(struct pdr__tool *out, const pdr_tool *parts,
             MAX_TOOL_NAME,
             pdr__shown(shown,
                        pdr_str_c(parts->name != NULL ? parts->name : "")));
-    if (parts->fn == NULL)
-        return PDR_FAIL(err, BAD_TOOL, "the tool '%s' has no function",
-                        parts->name);
     if (parts->parameters != NULL) {
         rc = pdr_schema_new(&out->schema, parts->parameters, &lenient, err);
         if (rc != PDR_OK)
@@ -166,7 +163,7 @@ static pdr_rc run_tool(struct pdr__job *job, pdr_value **out, pdr_str name,
     pdr_rc rc = PDR_OK;
 
     *out = NULL;
-    if (job->tool == NULL) {
+    if (job->tool == NULL || job->tool->fn == NULL) {
         PDR_TRY(pdr_buf_printf(&line, err,
                                "Error: Requested function \"%.*s\" not found.",
                                (int)name.len, name.ptr));

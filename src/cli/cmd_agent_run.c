@@ -3,9 +3,13 @@
  *
  * WHY  The shortest way to try an agent: its answer is printed as it comes, and
  *      with a store the conversation goes on with the next call. Calls of tools
- *      go to standard error, so that a pipe gets the answer alone.
+ *      go to standard error, so that a pipe gets the answer alone. A call that
+ *      needs approval ends the run; the next one brings the answer.
  */
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "agent_parts.h"
 #include "session_parts.h"
@@ -15,6 +19,8 @@
 struct agent_run {
     struct cli *cli;
     const char *agent, *text, *session, *key_env;
+    const char *approve, *reject, *reason;
+    bool trusts_record;
     struct sto_from from;
     pdr_client *client;
     pdr_host *host; /* of an agent from a file */
@@ -22,10 +28,24 @@ struct agent_run {
     pdr_store *store;
     pdr_stored *stored;
     pdr_shape shape;
+    pdr_approvals *waiting; /* before the run; NULL: nobody answers */
+    pdr_answer *answers;
+    size_t answer_count;
+    pdr_cancel *cancel;
+    int signal;       /* that ended the run; 0: none */
     bool at_line_end; /* of what was printed */
 };
 
 /* --- what comes ---------------------------------------------------------- */
+
+/* "NAME(ARGUMENTS)" */
+static void put_call(pdr_buf *line, pdr_str name, pdr_str arguments)
+{
+    cli_show(line, name, CLI_TEXT_LINE);
+    cli_put(line, "(");
+    cli_show_cut(line, arguments, CLI_TEXT_LINE, CALL_CELLS);
+    cli_put(line, ")");
+}
 
 static void print_call(const struct agent_run *r, const pdr_value *call)
 {
@@ -33,17 +53,31 @@ static void print_call(const struct agent_run *r, const pdr_value *call)
     pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
     const pdr_value *name = pdr_content_get(call, r->shape, PDR_FIELD_NAME);
 
+    if (pdr_content_arguments(&arguments, call, r->shape, NULL) != PDR_OK)
+        pdr_buf_clear(&arguments);
     cli_put(&line, "calls ");
-    cli_show(&line, doc_text(name, &scratch), CLI_TEXT_LINE);
-    if (pdr_content_arguments(&arguments, call, r->shape, NULL) == PDR_OK) {
-        cli_put(&line, "(");
-        cli_show_cut(&line, pdr_buf_str(&arguments), CLI_TEXT_LINE, CALL_CELLS);
-        cli_put(&line, ")");
-    }
+    put_call(&line, doc_text(name, &scratch), pdr_buf_str(&arguments));
     if (!r->cli->quiet)
         cli_fprintf(stderr, "perdure: %.*s\n", (int)line.len, line.ptr);
     pdr_buf_dispose(&scratch);
     pdr_buf_dispose(&arguments);
+    pdr_buf_dispose(&line);
+}
+
+/* What waits for a word, and how to give it. */
+static void print_approvals(const pdr_approvals *approvals)
+{
+    pdr_buf line = PDR_BUF_INIT(SIZE_MAX);
+
+    for (size_t i = 0; i < approvals->count; i++) {
+        const pdr_approval *a = &approvals->items[i];
+
+        pdr_buf_clear(&line);
+        cli_show(&line, a->id, CLI_TEXT_LINE);
+        cli_put(&line, " waits for --approve or --reject: ");
+        put_call(&line, a->tool, a->arguments);
+        cli_fprintf(stderr, "perdure: %.*s\n", (int)line.len, line.ptr);
+    }
     pdr_buf_dispose(&line);
 }
 
@@ -75,6 +109,24 @@ static pdr_rc on_update(const pdr_update *update, pdr_err *err, void *arg)
     return PDR_OK;
 }
 
+static void build_approvals(pdr_builder *to, const pdr_approvals *approvals)
+{
+    if (approvals->count == 0)
+        return;
+    pdr_builder_name(to, pdr_str_c("approvals"));
+    pdr_builder_array(to);
+    for (size_t i = 0; i < approvals->count; i++) {
+        const pdr_approval *a = &approvals->items[i];
+
+        pdr_builder_object(to);
+        cli_member_text(to, "id", a->id);
+        cli_member_text(to, "tool", a->tool);
+        cli_member_text(to, "arguments", a->arguments);
+        pdr_builder_end(to);
+    }
+    pdr_builder_end(to);
+}
+
 static void print_object(const struct agent_run *r,
                          const pdr_response *response)
 {
@@ -102,6 +154,7 @@ static void print_object(const struct agent_run *r,
         pdr_builder_value(to, pdr_response_usage(response));
     }
     cli_member_text(to, "finishReason", pdr_response_finish_reason(response));
+    build_approvals(to, pdr_response_approvals(response));
     pdr_builder_end(to);
     ses_print_built(r->cli, stdout, to);
     pdr_builder_free(to);
@@ -271,9 +324,109 @@ done:
     return rc;
 }
 
+/* --- answers -------------------------------------------------------------- */
+
+/* Note what was said to the call `id`, or to all. */
+static pdr_rc answer(struct agent_run *r, const char *id, bool approved,
+                     pdr_err *err)
+{
+    bool is_all = id != NULL && strcmp(id, "all") == 0, found = is_all;
+
+    for (size_t i = 0; id != NULL && i < r->waiting->count; i++) {
+        const pdr_str other = r->waiting->items[i].id;
+
+        if (!is_all && !pdr_str_equal(other, pdr_str_c(id)))
+            continue;
+        r->answers[r->answer_count++] = (pdr_answer){
+            other, approved, pdr_str_c(r->reason != NULL ? r->reason : "")};
+        found = true;
+    }
+    if (id == NULL || (found && r->waiting->count > 0))
+        return PDR_OK;
+    print_approvals(r->waiting);
+    return pdr_err_set(err, PDR_ENOTFOUND, "no_approval",
+                       r->waiting->count > 0
+                           ? "no call with this id waits for approval"
+                           : "no call waits for approval");
+}
+
+/* What --approve and --reject say. */
+static pdr_rc take_answers(struct agent_run *r, pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    if (r->approve == NULL && r->reject == NULL)
+        return PDR_OK;
+    CLI_TRY(pdr_approvals_pending(&r->waiting, NULL, r->stored, err));
+    r->answers = calloc(2 * r->waiting->count + 1, sizeof(*r->answers));
+    if (r->answers == NULL)
+        return pdr_err_set(err, PDR_ENOMEM, "no_memory", "out of memory");
+    CLI_TRY(answer(r, r->approve, true, err));
+    CLI_TRY(answer(r, r->reject, false, err));
+done:
+    return rc;
+}
+
+/* --- signals -------------------------------------------------------------- */
+
+static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+
+/* The first signal ends the run in order, so that its tools end, too; the
+ * second ends the process. */
+static void *await_signal(void *arg)
+{
+    struct agent_run *r = arg;
+    sigset_t set;
+    int number = 0;
+
+    sigemptyset(&set);
+    for (size_t i = 0; i < CLI_COUNT(ending); i++)
+        sigaddset(&set, ending[i]);
+    if (sigwait(&set, &number) == 0) {
+        __atomic_store_n(&r->signal, number, __ATOMIC_RELEASE);
+        pdr_cancel_set(r->cancel);
+        if (sigwait(&set, &number) == 0)
+            _exit(CLI_EXIT_SIGNAL + number);
+    }
+    return NULL;
+}
+
+/* Run, and be done when a signal comes. */
+static pdr_rc run_until_signal(pdr_response **out, struct agent_run *r,
+                               pdr_run *run, pdr_err *err)
+{
+    pthread_t thread;
+    sigset_t set, before;
+    bool waits = false;
+    pdr_rc rc = PDR_OK;
+
+    CLI_TRY(pdr_cancel_new(&r->cancel, err));
+    run->cancel = r->cancel;
+    sigemptyset(&set);
+    for (size_t i = 0; i < CLI_COUNT(ending); i++)
+        sigaddset(&set, ending[i]);
+    pthread_sigmask(SIG_BLOCK, &set, &before);
+    waits = pthread_create(&thread, NULL, await_signal, r) == 0;
+    if (!waits)
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    rc = pdr_agent_run(out, r->made, run, err);
+    if (waits) {
+        pthread_cancel(thread);
+        pthread_join(thread, NULL);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
+done:
+    return rc;
+}
+
+/* --- all of it ------------------------------------------------------------ */
+
 static int run_once(struct agent_run *r)
 {
-    pdr_run run = {.now_ms = sto_now_ms(), .fn = on_update, .arg = r};
+    pdr_run run = {.now_ms = sto_now_ms(),
+                   .trusts_record = r->trusts_record,
+                   .fn = on_update,
+                   .arg = r};
     pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
     pdr_response *response = NULL;
     pdr_err err = PDR_ERR_INIT;
@@ -281,19 +434,26 @@ static int run_once(struct agent_run *r)
     int status = 0;
 
     CLI_TRY(open_session(r, &err));
-    if (strcmp(r->text, "-") == 0)
+    CLI_TRY(take_answers(r, &err));
+    if (r->text != NULL && strcmp(r->text, "-") == 0)
         CLI_TRY(read_all(&text, r, "-", &err));
-    else
+    else if (r->text != NULL)
         cli_put(&text, r->text);
     run.text = pdr_buf_str(&text);
     run.stored = r->stored;
-    CLI_TRY(pdr_agent_run(&response, r->made, &run, &err));
+    run.answers = r->answers;
+    run.answer_count = r->answer_count;
+    CLI_TRY(run_until_signal(&response, r, &run, &err));
     if (cli_is_json(r->cli))
         print_object(r, response);
 done:
     if (!r->at_line_end && !cli_is_json(r->cli))
         puts("");
-    if (rc != PDR_OK) {
+    if (rc == PDR_OK)
+        print_approvals(pdr_response_approvals(response));
+    if (rc == PDR_ECANCELLED && r->signal != 0) {
+        status = CLI_EXIT_SIGNAL + r->signal;
+    } else if (rc != PDR_OK) {
         const struct cli_about about = {
             .name = r->session != NULL ? sto_name(&r->from) : r->agent};
 
@@ -301,8 +461,28 @@ done:
         status = cli_fail(r->cli, &about, &err);
     }
     pdr_response_free(response);
+    pdr_approvals_free(r->waiting);
+    pdr_cancel_free(r->cancel);
+    free(r->answers);
     pdr_buf_dispose(&text);
     return status;
+}
+
+/* Are the arguments such that there is something to do? Exit status. */
+static int check_arguments(struct agent_run *r)
+{
+    bool answers = r->approve != NULL || r->reject != NULL;
+
+    if (r->text == NULL && !answers)
+        return doc_usage(r->cli, "TEXT", "is missing",
+                         "say something to the agent, or answer it: --approve "
+                         "ID, --reject ID");
+    if (r->session == NULL && (r->from.uri != NULL || answers))
+        return doc_usage(r->cli, "--session", "is missing",
+                         "a conversation in a store has an id: --session ID");
+    if (r->session != NULL && r->from.uri == NULL && !sto_use_default(&r->from))
+        return ses_store_check(r->cli, &r->from);
+    return 0;
 }
 
 static int run(struct cli *cli, int argc, char **argv)
@@ -312,23 +492,27 @@ static int run(struct cli *cli, int argc, char **argv)
     int status = 0;
 
     const struct cli_opt opts[] = {
-        CLI_ARG("TEXT", &r.text, "what to say; - reads standard input"),
+        CLI_MAY("TEXT", &r.text, "what to say; - reads standard input"),
         CLI_TEXT(0, "agent", "SPEC", &r.agent,
                  "NAME=FILE, NAME=script:FILE, NAME=openai:URL#MODEL"),
         CLI_TEXT(0, "key-env", "VAR", &r.key_env,
                  "environment variable with the server's key"),
         CLI_TEXT(0, "session", "ID", &r.session,
                  "session of the store; made if it is not there"),
+        CLI_TEXT(0, "approve", "ID", &r.approve,
+                 "let a call run that waits for approval; or: all"),
+        CLI_TEXT(0, "reject", "ID", &r.reject, "refuse such a call; or: all"),
+        CLI_TEXT(0, "reason", "TEXT", &r.reason,
+                 "what the model hears about it"),
+        CLI_FLAG(0, "trust-record", &r.trusts_record,
+                 "act on approvals that the session came with"),
         SES_STORE_ROWS(&r.from),
     };
     if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))
         return cli->status;
-    if (r.session == NULL && r.from.uri != NULL)
-        return doc_usage(cli, "--session", "is missing",
-                         "a conversation in a store has an id: --session ID");
-    if (r.session != NULL && r.from.uri == NULL && !sto_use_default(&r.from))
-        return ses_store_check(cli, &r.from);
-    status = make_agent(&r);
+    status = check_arguments(&r);
+    if (status == 0)
+        status = make_agent(&r);
     if (status == 0)
         status = run_once(&r);
     pdr_stored_close(r.stored);
@@ -342,5 +526,5 @@ static int run(struct cli *cli, int argc, char **argv)
 const struct cli_command cli_cmd_agent_run = {
     .name = "agent run",
     .summary = "say something to an agent, on a session or without one",
-    .usage = "[OPTIONS] --agent SPEC [--store URI --session ID] TEXT",
+    .usage = "[OPTIONS] --agent SPEC [--session ID] [TEXT]",
     .run = run};

@@ -47,9 +47,12 @@ static pdr_rc bind_function(pdr_tool *tool, const struct pdr__load *load,
 {
     const struct pdr__node *bindings = pdr__node_get(node, "bindings");
     const struct pdr__node *n = bindings != NULL ? bindings->first : NULL;
+    const struct pdr__node *place = pdr__node_get(node, "name");
     const pdr_tool *found = NULL;
     pdr_rc rc = PDR_OK;
 
+    if (place == NULL)
+        place = node;
     PDR_TRY(pdr__load_members(load, node, function_members, err));
     for (; n != NULL && found == NULL; n = n->next)
         found = find_function(load, n->name != NULL ? n->name
@@ -57,10 +60,10 @@ static pdr_rc bind_function(pdr_tool *tool, const struct pdr__load *load,
     if (found == NULL)
         found = find_function(load, pdr__node_get(node, "name"));
     if (found == NULL)
-        return PDR_FAIL_NODE(load, node, err, BAD_DEFINITION,
-                             "this program has no function for the tool "
-                             "'%.64s'; a tool of kind command runs a program",
-                             tool->name);
+        return pdr__load_notice(load, place, PDR_SEVERITY_WARNING,
+                                "this program has no such function: a call of "
+                                "it ends the run, for the caller to answer",
+                                err);
     tool->fn = found->fn;
     tool->arg = found->arg;
     tool->needs_approval = tool->needs_approval || found->needs_approval;

@@ -6,8 +6,11 @@ import http.server
 import json
 import os
 import re
+import signal
+import subprocess
 import sys
 import threading
+import time
 
 from harness import Tests, run
 
@@ -134,10 +137,9 @@ def _():
              "Prompt, not 'Workflow'"),
             ("kind: Prompt\n---\nkind: Prompt\n", "2:1: a second document "
              "begins; a file has one"),
-            ("kind: Prompt\ntools:\n- {kind: function, name: look}\nmodel: "
+            ("kind: Prompt\ntools:\n- {kind: http, name: look}\nmodel: "
              "{provider: script, connection: {file: r.json}}\n",
-             "3:3: this program has no function for the tool 'look'; a tool "
-             "of kind command runs a program")]
+             "3:10: a tool is of kind function or command, not 'http'")]
     write("r.json", {"replies": [{"text": "ok"}]})
     for text, why in rows:
         write("a.yaml", text)
@@ -245,6 +247,121 @@ def _():
     assert b"the key must be printable ASCII" in result.err, result
     assert KEY.encode() not in result.err + result.out, result
     server.shutdown()
+
+
+# --- approvals ---------------------------------------------------------------
+
+DESK = """kind: Prompt
+model: {provider: script, connection: {file: desk.json}}
+tools:
+- {kind: command, name: pay, approvalMode: always, command: [tee, -a, paid]}
+- {kind: command, name: rate, command: [echo, "7"]}
+- {kind: function, name: theirs}
+"""
+WAITS = 'perdure: %s waits for --approve or --reject: pay({"to":"%s"})\n'
+
+
+def start_desk():
+    write("desk.yaml", DESK)
+    write("desk.json", {"replies": [
+        {"user": "both", "calls": [
+            {"id": "a", "name": "pay", "arguments": {"to": "Ann"}},
+            {"id": "b", "name": "pay", "arguments": {"to": "Bo"}},
+            {"id": "c", "name": "rate", "arguments": {}}]},
+        {"user": "theirs", "calls": [{"name": "theirs"}]},
+        {"after": "pay", "text": "Done: {result}."}, {"text": "Hm."}]})
+    for name in os.listdir("."):
+        if name.startswith("d.db") or name == "paid":
+            os.remove(name)
+    return ["run", "-q", "--agent", "desk=desk.yaml", "--store", "d.db",
+            "--session", "s"]
+
+
+def paid():
+    return open("paid", encoding="utf-8").read() if os.path.exists(
+        "paid") else ""
+
+
+@tests.test("run: stops for approval, and another process goes on")
+def _():
+    at = start_desk()
+    result = agent(*at, "pay both")
+    assert result.out == b"" and paid() == "", result
+    assert result.err.decode() == (
+        WAITS % ("ficc_a", "Ann")
+        + WAITS % ("ficc_b", "Bo")), result
+    result = agent(*at, "--approve", "ficc_a")
+    assert result.out == b'Done: {"to":"Ann"}.\n', result
+    assert paid() == '{"to":"Ann"}', paid()
+    # Once: it does not wait any more, and the other one does.
+    result = agent(*at, "--approve", "ficc_a", status=3)
+    assert result.err.decode() == (
+        WAITS % ("ficc_b", "Bo") +
+        "perdure: d.db: no call with this id waits for approval\n"), result
+    result = agent(*at, "--reject", "all", "--reason", "not today")
+    assert result.out == (b"Done: Tool call invocation rejected. not "
+                          b"today.\n"), result
+    assert paid() == '{"to":"Ann"}', paid()
+    agent(*at, "--reject", "all", status=3)
+
+
+@tests.test("run: -o json has what waits")
+def _():
+    at = start_desk()
+    got = json.loads(agent(*at, "-o", "json", "pay both").out)
+    assert got["approvals"] == [
+        {"id": "ficc_a", "tool": "pay", "arguments": '{"to":"Ann"}'},
+        {"id": "ficc_b", "tool": "pay", "arguments": '{"to":"Bo"}'}], got
+    got = json.loads(agent(*at, "-o", "json", "--approve", "all").out)
+    assert "approvals" not in got and paid() == '{"to":"Ann"}{"to":"Bo"}', got
+
+
+@tests.test("run: an answer needs a session, and a run a text or an answer")
+def _():
+    at = start_desk()
+    for args, why in ((["--approve", "all"], b"--session: is missing"),
+                      ([], b"TEXT: is missing")):
+        result = agent("run", "--agent", "desk=desk.yaml", *args, status=2)
+        assert why in result.err, result
+    assert b"no call waits" in agent(*at, "--approve", "all", status=3).err
+
+
+@tests.test("run: hands a call of a function that it does not have back")
+def _():
+    at = start_desk()
+    at.remove("-q")
+    result = agent(*at, "theirs")
+    assert result.err == (
+        b"perdure: desk.yaml:6:26: 'theirs': this program has no such "
+        b"function: a call of it ends the run, for the caller to answer\n"
+        b"perdure: calls theirs({})\n"), result
+
+
+@tests.test("run: a signal ends it, and the program that is a tool")
+def _():
+    at = start_desk()
+    write("desk.yaml", DESK.replace(
+        '[echo, "7"]', "[sh, -c, 'echo $$ > pid; sleep 600']"))
+    write("desk.json", {"replies": [{"calls": [{"name": "rate"}]}]})
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if os.path.exists("pid"):
+            os.remove("pid")
+        child = subprocess.Popen([PERDURE, "agent", *at, "go"],
+                                 stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE)
+        while not os.path.exists("pid") or not open("pid").read().strip():
+            assert child.poll() is None, child.communicate()
+            time.sleep(0.01)
+        child.send_signal(number)
+        out, err = child.communicate(timeout=60)
+        assert child.returncode == 128 + number, (child.returncode, out, err)
+        try:
+            os.kill(int(open("pid").read()), 0)
+            raise AssertionError("the tool is still there")
+        except ProcessLookupError:
+            pass
+    result = run([PERDURE, "session", "list", "--store", "d.db", "-o", "raw"])
+    assert result.out == b"", result
 
 
 tests.finish()

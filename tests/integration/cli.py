@@ -20,10 +20,10 @@ EDIT = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else None
 ESCAPE = b"\033"
 tests = Tests("cli")
 FORMATS = ("table", "json", "jsonl", "raw")
-TALK, TODAY, SESSIONS, REPLIES, CLERK = (
+TALK, TODAY, SESSIONS, REPLIES, CLERK, GARDENER = (
     os.path.join(ROOT, "examples", "tour", name)
     for name in ("conversation.json", "session.json", "sessions.json",
-                 "replies.json", "clerk.yaml"))
+                 "replies.json", "clerk.yaml", "gardener.yaml"))
 
 SANITIZED = is_sanitized(PERDURE)
 
@@ -1237,7 +1237,8 @@ def _():
             lines = ["exec 2>&1", mark]
             for command, _ in block:
                 lines += ["mark", command]
-            for sample in (TALK, SESSIONS, REPLIES, CLERK):
+            for sample in (TALK, SESSIONS, REPLIES, CLERK,
+                           GARDENER):
                 if os.path.basename(sample) in str(block):
                     lines[:0] = ["cp %s ." % sample]
             os.mkdir("block-%d" % seen)

@@ -502,3 +502,43 @@ TEST(agent_loop, goes_on_with_every_recorded_session)
     }
     ASSERT(count >= 30);
 }
+
+/* --- tools that are the caller's -------------------------------------------
+ */
+
+TEST(agent_loop, hands_the_call_of_a_declared_tool_to_the_caller)
+{
+    static const char *const steps[] = {"call theirs {\"n\":1};look {}",
+                                        "say so it is", NULL};
+    struct stage s;
+    pdr_session *session = stage_session(PDR_SESSION_NATIVE);
+    pdr_value *result = stage_json(
+        "{\"role\":\"tool\",\"contents\":[{\"$type\":\"functionResult\","
+        "\"callId\":\"c1\",\"result\":\"done by hand\"}]}");
+    const pdr_tool tools[] = {
+        {.name = "theirs", .needs_approval = true},
+        {.name = "look", .fn = stage_tool, .arg = &s.ran}};
+    const pdr_agent_parts parts = {.tools = tools, .tool_count = 2};
+
+    COVERS("P-71");
+    stage_begin(&s, steps, &parts);
+    pdr_response_free(
+        go(&s, PDR_OK, &(pdr_run){.session = session, .text = pdr_str_c("x")}));
+    ASSERT_SIZE(1, s.model.asked);
+    stage_history("user:x | assistant:call theirs+call look | "
+                  "tool:= look did {}",
+                  session);
+    pdr_response_free(
+        go(&s, PDR_OK,
+           &(pdr_run){.session = session,
+                      .messages = (const pdr_value *const *)&result,
+                      .count = 1,
+                      .shape = PDR_SHAPE_DOTNET}));
+    stage_history("user:x | assistant:call theirs+call look | "
+                  "tool:= look did {} | tool:= done by hand | "
+                  "assistant:so it is",
+                  session);
+    pdr_value_free(result);
+    pdr_session_free(session);
+    stage_end(&s);
+}

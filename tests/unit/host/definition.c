@@ -327,9 +327,6 @@ static const struct {
     {P "tools: [{kind: function, name: =Env.KEY}]\n", "bad_definition",
      "line 2, column 32: this may be shown, so it may not come from a variable: "
      "write it out"},
-    {P "tools: [{kind: function, name: other}]\n", "bad_definition",
-     "line 2, column 9: this program has no function for the tool 'other'; a "
-     "tool of kind command runs a program"},
     {P "tools: [{kind: function, name: a b, bindings: {lookup: {}}}]\n",
      "bad_tool",
      "line 2, column 9: the name of a tool has 1 to 64 letters, digits, '_' "
