@@ -1272,7 +1272,8 @@ def _():
                  "3 sessions, 725 bytes\n", "': written\ngeneration ",
                  '\n~ /state/watering/valve  "open" -> "shut"\n',
                  "desk.db: a new store", "desk.db: sound; 4 sessions",
-                 "\nIt is raining.\n", "assistant: You said: Thank you\n"):
+                 "\nIt is raining.\n", "waits for --approve",
+                 "\nThe valve said {\"open\":true}.\n{\"open\":true}\n"):
         assert part in text, part
     # The program that was killed: what it noted is there, or one more.
     noted, there = re.findall(r"tomato-house rounds\n(\d+)\n(\d+)\n", text)[0]
