@@ -149,4 +149,95 @@ def _():
     assert summary(new[-1]) == ("assistant", ["Yes: Still there?"]), new
 
 
+# --- approvals ----------------------------------------------------------------
+
+RAN = []
+
+
+@af.tool(approval_mode="always_require")
+def refund(amount: float) -> str:
+    """Pays money back."""
+    RAN.append(amount)
+    return f"paid {amount}"
+
+
+class Cashier(Client):
+    """A model that wants to pay, and then says what came of it."""
+
+    async def _answer(self, last):
+        if last.role == "tool":
+            content = af.Content.from_text(last.contents[0].result)
+        else:
+            content = af.Content.from_function_call(
+                call_id="pay-1", name="refund", arguments='{"amount": 12.5}')
+        return af.ChatResponse(messages=[af.Message("assistant", [content])])
+
+
+def pay_there(session, message):
+    client = Cashier()
+    agent = af.Agent(client=client, name="till", tools=[refund])
+    return asyncio.run(agent.run(message, session=session))
+
+
+def write_till():
+    with open("till.json", "w", encoding="utf-8") as file:
+        json.dump({"replies": [
+            {"after": "refund", "text": "{result}"},
+            {"calls": [{"name": "refund", "id": "pay-1",
+                        "arguments": {"amount": 12.5}}]}]}, file)
+    with open("till.yaml", "w", encoding="utf-8") as file:
+        file.write("""kind: Prompt
+model: {provider: script, connection: {file: till.json}}
+tools:
+- {kind: command, name: refund, approvalMode: always, command: [tee, -a, paid]}
+""")
+
+
+def till(*args):
+    return perdure("agent", "run", "-q", "--agent", "till=till.yaml",
+                   "--store", "till.db", "--session", *args).decode()
+
+
+@tests.test("approval: asked for by the real agent, answered here")
+def _():
+    session = af.AgentSession(session_id="there")
+    answer = pay_there(session, "Pay it back")
+    assert len(answer.user_input_requests) == 1 and not RAN, answer
+    with open("asked.json", "w", encoding="utf-8") as file:
+        json.dump(session.to_dict(), file)
+    write_till()
+    perdure("session", "import", "asked.json", "--store", "till.db")
+    said = till("there", "--approve", "all")
+    assert json.loads(said) == {"amount": 12.5}, said
+    paid = open("paid", encoding="utf-8").read()
+    assert json.loads(paid) == {"amount": 12.5}, paid
+    # Nothing waits any more, there either: no tool runs again.
+    back = af.AgentSession.from_dict(json.loads(
+        perdure("session", "export", "there", "--store", "till.db")))
+    again = af.Message("user", [
+        answer.user_input_requests[0].to_function_approval_response(True)])
+    pay_there(back, again)
+    assert not RAN, RAN
+
+
+@tests.test("approval: asked for here, answered by the real agent")
+def _():
+    write_till()
+    empty = af.AgentSession(session_id="here").to_dict()
+    with open("empty.json", "w", encoding="utf-8") as file:
+        json.dump(empty, file)
+    perdure("session", "import", "empty.json", "--store", "till.db")
+    assert till("here", "Pay it back") == ""
+    session = af.AgentSession.from_dict(json.loads(
+        perdure("session", "export", "here", "--store", "till.db")))
+    waiting = session.state["tool_approval"]["pending_approval_requests"]
+    request = waiting[0] if isinstance(waiting[0], af.Content) else \
+        af.Content.from_dict(waiting[0])
+    RAN.clear()
+    answer = pay_there(session, af.Message(
+        "user", [request.to_function_approval_response(True)]))
+    assert RAN == [12.5], (RAN, answer.to_dict())
+    assert answer.text == "paid 12.5", answer.to_dict()
+
+
 tests.finish()
