@@ -32,8 +32,10 @@
 
 /* A program at work. */
 struct child {
-    pid_t pid;        /* 0: not started, or gone */
-    int in, out, err; /* our ends of its pipes; -1: closed */
+    pid_t pid;         /* 0: not started, or gone */
+    int in, out, err;  /* our ends of its pipes; -1: closed */
+    uint32_t limit_ms; /* of its time */
+    int64_t until_ms;  /* monotonic; when that is over */
     pdr_buf stdout_text, stderr_text;
 };
 
@@ -166,29 +168,36 @@ static void pipe_write(int *end, pdr_str *rest)
         pipe_close(end);
 }
 
+/* How long to wait for it now, at most `most`. Fails if it has to end. */
+static pdr_rc child_pause(int *ms, const struct child *c, int most,
+                          pdr_cancel *cancel, pdr_err *err)
+{
+    int64_t left = c->until_ms - pdr__monotonic_ms(pdr__clock_system());
+
+    if (pdr_cancel_is_set(cancel))
+        return PDR_FAIL(err, RUN_CANCELLED, "%s", "the run was cancelled");
+    if (left <= 0)
+        return PDR_FAIL(err, TOOL_TIMEOUT, "the program took longer than %u ms",
+                        c->limit_ms);
+    *ms = left < most ? (int)left : most;
+    return PDR_OK;
+}
+
 /* Feed it and listen until it has closed its output. */
 static pdr_rc child_talk(struct child *c, const pdr_command *command,
                          pdr_str input, pdr_cancel *cancel, pdr_err *err)
 {
-    const struct pdr__clock *clock = pdr__clock_system();
-    uint32_t limit =
-        command->timeout_ms > 0 ? command->timeout_ms : USUAL_TIMEOUT_MS;
     size_t max = command->max_bytes > 0 ? command->max_bytes : USUAL_MAX_BYTES;
-    int64_t until = pdr__monotonic_ms(clock) + limit;
+    int pause = 0;
     pdr_rc rc = PDR_OK;
 
     while (c->out >= 0 || c->err >= 0) {
         struct pollfd ends[3] = {{.fd = c->in, .events = POLLOUT},
                                  {.fd = c->out, .events = POLLIN},
                                  {.fd = c->err, .events = POLLIN}};
-        int64_t left = until - pdr__monotonic_ms(clock);
 
-        if (pdr_cancel_is_set(cancel))
-            return PDR_FAIL(err, RUN_CANCELLED, "%s", "the run was cancelled");
-        if (left <= 0)
-            return PDR_FAIL(err, TOOL_TIMEOUT,
-                            "the program took longer than %u ms", limit);
-        if (poll(ends, 3, left < POLL_MS ? (int)left : POLL_MS) < 0)
+        PDR_TRY(child_pause(&pause, c, POLL_MS, cancel, err));
+        if (poll(ends, 3, pause) < 0)
             continue; /* interrupted */
         if (c->in >= 0 && ends[0].revents != 0)
             pipe_write(&c->in, &input);
@@ -215,14 +224,21 @@ static const char *error_line(char out[PDR_SHOWN], const pdr_buf *text)
     return pdr__shown(out, pdr_str_n(text->ptr + begin, end - begin));
 }
 
+/* Wait until it is gone: it may have closed its output long before. */
 static pdr_rc child_end(struct child *c, const pdr_command *command,
-                        pdr_err *err)
+                        pdr_cancel *cancel, pdr_err *err)
 {
     char shown[PDR_SHOWN], line[PDR_SHOWN];
-    int status = 0;
+    int status = 0, most = 1, pause = 0;
+    pid_t gone = 0;
+    pdr_rc rc = PDR_OK;
 
-    while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
-        continue;
+    while ((gone = waitpid(c->pid, &status, WNOHANG)) == 0 ||
+           (gone < 0 && errno == EINTR)) {
+        PDR_TRY(child_pause(&pause, c, most, cancel, err));
+        (void)poll(NULL, 0, pause);
+        most = most < POLL_MS ? 2 * most : POLL_MS;
+    }
     c->pid = 0;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return PDR_OK;
@@ -231,8 +247,10 @@ static pdr_rc child_end(struct child *c, const pdr_command *command,
         return PDR_FAIL(err, TOOL_FAILED, "'%s' exited with status %d: %s",
                         shown, WEXITSTATUS(status),
                         error_line(line, &c->stderr_text));
-    return PDR_FAIL(err, TOOL_FAILED, "'%s' was ended by signal %d", shown,
-                    WTERMSIG(status));
+    rc = PDR_FAIL(err, TOOL_FAILED, "'%s' was ended by signal %d", shown,
+                  WTERMSIG(status));
+done:
+    return rc;
 }
 
 /* JSON if it is, else the text without its last line break. */
@@ -267,6 +285,7 @@ pdr_rc pdr_command_run(pdr_value **out, const pdr_tool_call *call, pdr_err *err,
                       .out = -1,
                       .err = -1,
                       .stdout_text = PDR_BUF_INIT(SIZE_MAX),
+                      .limit_ms = USUAL_TIMEOUT_MS,
                       .stderr_text = PDR_BUF_INIT(MAX_ERROR_BYTES)};
     pdr_buf input = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
     pdr_rc rc = PDR_OK;
@@ -275,9 +294,12 @@ pdr_rc pdr_command_run(pdr_value **out, const pdr_tool_call *call, pdr_err *err,
                 command->argv != NULL && command->argv[0] != NULL);
     *out = NULL;
     PDR_TRY(pdr_json_write(&input, call->arguments, NULL, err));
+    if (command->timeout_ms > 0)
+        c.limit_ms = command->timeout_ms;
+    c.until_ms = pdr__monotonic_ms(pdr__clock_system()) + c.limit_ms;
     PDR_TRY(child_start(&c, command, err));
     PDR_TRY(child_talk(&c, command, pdr_buf_str(&input), call->cancel, err));
-    PDR_TRY(child_end(&c, command, err));
+    PDR_TRY(child_end(&c, command, call->cancel, err));
     PDR_TRY(read_result(out, &c.stdout_text, err));
 done:
     child_dispose(&c);
