@@ -110,19 +110,22 @@ void pdr_cancel_set(pdr_cancel *cancel)
 
 int64_t pdr__cancel_left_ms(const pdr_cancel *cancel, int64_t most)
 {
-    int64_t left = most;
+    int64_t now = monotonic_ms();
 
-    if (cancel != NULL && cancel->until_ms != 0)
-        left = cancel->until_ms - monotonic_ms();
-    if (left < 0)
-        left = 0;
-    return left < most ? left : most;
+    for (; cancel != NULL; cancel = cancel->parent) {
+        if (cancel->until_ms != 0 && cancel->until_ms - now < most)
+            most = cancel->until_ms - now;
+    }
+    return most > 0 ? most : 0;
 }
 
-/* What a run is cancelled with: the caller's, behind one with a deadline. */
+/* What a run is cancelled with: the caller's, behind those with a deadline. A
+ * tool may run another agent with what it was given, so there may be many. */
 static pdr_cancel *first_of(pdr_cancel *cancel)
 {
-    return cancel != NULL && cancel->parent != NULL ? cancel->parent : cancel;
+    while (cancel != NULL && cancel->parent != NULL)
+        cancel = cancel->parent;
+    return cancel;
 }
 
 void pdr__cancel_watch(pdr_cancel *cancel, struct pdr__cancel_watch *watch)
@@ -184,15 +187,13 @@ bool pdr_cancel_wait(pdr_cancel *cancel, uint32_t timeout_ms)
 {
     const struct timespec pause = {timeout_ms / 1000,
                                    (long)(timeout_ms % 1000) * 1000000};
-    int64_t until = monotonic_ms() + timeout_ms;
 
     if (cancel == NULL) {
         (void)nanosleep(&pause, NULL);
         return false;
     }
-    if (cancel->until_ms != 0 && cancel->until_ms < until)
-        until = cancel->until_ms;
-    wait_until(first_of(cancel), until);
+    wait_until(first_of(cancel),
+               monotonic_ms() + pdr__cancel_left_ms(cancel, timeout_ms));
     return pdr_cancel_is_set(cancel);
 }
 

@@ -165,6 +165,29 @@ TEST(cancel, wakes_those_who_still_watch)
     pdr__cancel_unwatch(NULL, &watch[0]);
 }
 
+/* A tool may run another agent with what it was given: deadlines in a row. */
+TEST(cancel, counts_for_all_that_stand_before_it)
+{
+    struct pdr__cancel_watch watch = {wake_count, NULL, NULL};
+    pdr_cancel *root = NULL, outer, inner;
+    int woken = 0;
+
+    ASSERT_RC(PDR_OK, pdr_cancel_new(&root, NULL));
+    pdr__cancel_init(&outer, root, 20);
+    pdr__cancel_init(&inner, &outer, 600000);
+    ASSERT(pdr__cancel_left_ms(&inner, 1000) <= 20);
+    ASSERT(pdr_cancel_wait(&inner, 600000));
+    ASSERT(pdr__cancel_left_ms(&inner, 1000) == 0);
+    watch.arg = &woken;
+    pdr__cancel_watch(&inner, &watch);
+    pdr_cancel_set(root);
+    ASSERT_INT(1, woken);
+    pdr__cancel_unwatch(&inner, &watch);
+    pdr__cancel_dispose(&inner);
+    pdr__cancel_dispose(&outer);
+    pdr_cancel_free(root);
+}
+
 /* --- any client ----------------------------------------------------------- */
 
 static pdr_rc send_nothing(pdr_client *self, const pdr_client_request *request,
