@@ -173,7 +173,7 @@ static pdr_rc drop_sentinel(struct pdr__run *w)
 
     PDR_TRY(pdr__session_drop_sentinel(&member, w->session, w->err));
     if (member != NULL && w->run->stored != NULL)
-        PDR_TRY(pdr__stored_clear_member(w->run->stored, member, w->err));
+        PDR_TRY(pdr__stored_clear_sentinel(w->run->stored, member, w->err));
 done:
     return rc;
 }

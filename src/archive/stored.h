@@ -93,10 +93,10 @@ PDR_MUST_CHECK pdr_rc pdr__changes_property(struct pdr__changes *c, pdr_str key,
                                             pdr_err *err);
 void pdr__changes_expiry(struct pdr__changes *c, int64_t expiry_ms);
 void pdr__changes_dispose(struct pdr__changes *c);
-/* Write null for the first string after this member of the document. */
-PDR_MUST_CHECK pdr_rc pdr__stored_clear_member(pdr_stored *s,
-                                               const char *member,
-                                               pdr_err *err);
+/* Write null for the sentinel that this member of the document has. */
+PDR_MUST_CHECK pdr_rc pdr__stored_clear_sentinel(pdr_stored *s,
+                                                 const char *member,
+                                                 pdr_err *err);
 /* Forget the entries that were added after the first `count`. */
 void pdr__changes_cut(struct pdr__changes *c, size_t count);
 

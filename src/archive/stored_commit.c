@@ -156,32 +156,65 @@ pdr_rc pdr_stored_set_property(pdr_stored *s, pdr_str key,
     return pdr__changes_property(&s->changes, key, value, err);
 }
 
-pdr_rc pdr__stored_clear_member(pdr_stored *s, const char *member, pdr_err *err)
+/* Behind what may stand between two tokens. The text of the document is a
+ * string in the frame: its line breaks are \n, and its quotes \". */
+static const char *skip_blanks(const char *at, const char *end)
+{
+    for (;;) {
+        if (at < end && *at == ' ')
+            at++;
+        else if (end - at > 1 && *at == '\\' && memchr("nrt", at[1], 3) != NULL)
+            at += 2;
+        else
+            return at;
+    }
+}
+
+/* Where a member called `name` has a sentinel, with its quotes; absent if it
+ * has none. A text inside of a string has other quotes. */
+static pdr_str sentinel_find(pdr_str frame, pdr_str name)
+{
+    const char *at = frame.ptr, *end = frame.ptr + frame.len;
+
+    while ((at = memmem(at, (size_t)(end - at), name.ptr, name.len)) != NULL) {
+        const char *open = skip_blanks(at += name.len, end), *close = NULL;
+
+        if (open == end || *open != ':')
+            continue;
+        open = skip_blanks(open + 1, end);
+        if (end - open < 4 || memcmp(open, "\\\"", 2) != 0)
+            continue;
+        close = memmem(open + 2, (size_t)(end - open - 2), "\\\"", 2);
+        if (close != NULL &&
+            pdr__is_sentinel(pdr_str_n(open + 2, (size_t)(close - open - 2))))
+            return pdr_str_n(open, (size_t)(close + 2 - open));
+    }
+    return (pdr_str){NULL, 0};
+}
+
+pdr_rc pdr__stored_clear_sentinel(pdr_stored *s, const char *member,
+                                  pdr_err *err)
 {
     const pdr_str frame =
         s->view->page != NULL ? s->view->page->frame : (pdr_str){NULL, 0};
-    const char *name = NULL, *open = NULL, *close = NULL;
-    const char *end = frame.ptr + frame.len;
     pdr_buf text = PDR_BUF_INIT(PDR_MAX_ROW_BYTES);
+    pdr_str old = {NULL, 0};
+    size_t before = 0;
     pdr_rc rc = PDR_OK;
 
-    /* The text of the document is a string there, its quotes are \". */
+    if (frame.len == 0)
+        return PDR_OK;
     PDR_TRY(pdr_buf_printf(&text, err, "\\\"%s\\\"", member));
-    name =
-        frame.len > 0 ? memmem(frame.ptr, frame.len, text.ptr, text.len) : NULL;
-    if (name != NULL)
-        name += text.len;
-    open = name != NULL ? memmem(name, (size_t)(end - name), "\\\"", 2) : NULL;
-    close = open != NULL ? memmem(open + 2, (size_t)(end - open - 2), "\\\"", 2)
-                         : NULL;
-    if (close == NULL)
+    old = sentinel_find(frame, pdr_buf_str(&text));
+    if (old.ptr == NULL)
         goto done;
+    before = (size_t)(old.ptr - frame.ptr);
     pdr_buf_clear(&text);
-    PDR_TRY(pdr_buf_append(
-        &text, pdr_str_n(frame.ptr, (size_t)(open - frame.ptr)), err));
+    PDR_TRY(pdr_buf_append(&text, pdr_str_n(frame.ptr, before), err));
     PDR_TRY(pdr_buf_append(&text, PDR_LIT("null"), err));
     PDR_TRY(pdr_buf_append(
-        &text, pdr_str_n(close + 2, (size_t)(end - close - 2)), err));
+        &text, pdr_str_n(old.ptr + old.len, frame.len - before - old.len),
+        err));
     s->changes.frame = pdr_buf_str(&text);
     PDR_TRY(pdr__stored_keep(&s->changes.frame, &s->changes.memory, err));
 done:

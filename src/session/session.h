@@ -83,6 +83,8 @@ PDR_MUST_CHECK pdr_rc pdr__bag_own(pdr_bag *bag, pdr_str key, const char *owner,
  * process, never written. */
 bool pdr__session_begin_run(pdr_session *session);
 void pdr__session_end_run(pdr_session *session);
+/* Is it one of the texts that stand for "the history is local"? */
+bool pdr__is_sentinel(pdr_str text);
 /* A text in place of an id that says "the history is here" becomes null, since
  * the session runs here. `*dropped`: its member; NULL if there was none. */
 PDR_MUST_CHECK pdr_rc pdr__session_drop_sentinel(const char **dropped,

@@ -39,9 +39,6 @@ PDR_MUST_CHECK pdr_rc pdr__session_new(pdr_session **out,
 /* The version that native documents of ours have. */
 #define PDR_SESSION_VERSION "1.0.0"
 
-/* Is it one of the texts that stand for "the history is local"? */
-bool pdr__is_sentinel(pdr_str text);
-
 /* Does a value stand for "no id": nothing, blank, or one of the two texts that
  * say that the history is local? Fails with NO_MEMORY. */
 PDR_MUST_CHECK pdr_rc pdr__service_id_is_none(bool *out, const pdr_value *value,

@@ -252,37 +252,70 @@ TEST(agent_keep, knows_no_sentinel_as_an_id)
     }
 }
 
+#define SENTINEL "\"_agent_local_chat_history\""
+
 TEST(agent_keep, takes_the_sentinel_out_of_a_stored_document)
 {
     static const char *const steps[] = {"say fine", NULL};
-    static const char document[] =
-        "{\"conversationId\" : \"_agent_local_chat_history\",\"stateBag\":{"
-        "\"k\":1}}";
-    const pdr_ref ref = {.id = pdr_str_c("s")};
-    const pdr_import_opts in = {.ref = ref, .now_ms = STAGE_NOW};
-    const pdr_export_opts out = {.ref = ref};
-    pdr_str rest = pdr_str_c(document);
-    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
-    pdr_store *store = NULL;
-    pdr_stored *stored = NULL;
-    struct stage s;
+    static const struct {
+        const char *document, *after; /* what is there before the history */
+    } cases[] = {
+        {"{\"conversationId\" : " SENTINEL ",\"stateBag\":{\"k\":1}}",
+         "{\"conversationId\" : null,"},
+        {"{\n\t\"conversationId\"\r\n:\n\t" SENTINEL "\n,\"stateBag\":{}}",
+         "{\n\t\"conversationId\"\r\n:\n\tnull\n,"},
+        /* And nothing else, whatever it looks like. */
+        {"{\"a\":\"conversationId\",\"b\":\"c\",\"conversationId\":" SENTINEL
+         ",\"stateBag\":{}}",
+         "{\"a\":\"conversationId\",\"b\":\"c\",\"conversationId\":null,"},
+        {"{\"a\":{\"conversationId\":\"mine\"},\"b\":\"\\\"conversationId\\\":"
+         "\\\"_agent_local_chat_history\\\"\",\"conversationId\":" SENTINEL
+         ",\"stateBag\":{}}",
+         "{\"a\":{\"conversationId\":\"mine\"},\"b\":\"\\\"conversationId\\\":"
+         "\\\"_agent_local_chat_history\\\"\",\"conversationId\":null,"},
+        {"{\"conversationId\":\"old\",\"conversationId\":" SENTINEL
+         ",\"stateBag\":{}}",
+         "{\"conversationId\":\"old\",\"conversationId\":null,"},
+        {"{\"stateBag\":{\"conversationId\":\"x\",\"b\":\"y\"},"
+         "\"conversationId\":" SENTINEL "}",
+         "{\"stateBag\":{\"conversationId\":\"x\",\"b\":\"y\","},
+        /* One that is spelled oddly stays: readers know it. */
+        {"{\"conversation\\u0049d\":" SENTINEL ",\"stateBag\":{}}",
+         "{\"conversation\\u0049d\":" SENTINEL ","},
+    };
 
-    ASSERT_RC(PDR_OK, pdr_store_open(&store, "memory:", NULL));
-    ASSERT_RC(PDR_OK, pdr_import(NULL, store, &in, NULL, pdr_read_str, &rest));
-    ASSERT_RC(PDR_OK, pdr_stored_open(&stored, store, &ref, NULL, NULL));
-    stage_begin(&s, steps, NULL);
-    const pdr_run run = {
-        .stored = stored, .text = pdr_str_c("go"), .now_ms = STAGE_NOW};
-    pdr_response_free(go(&s, PDR_OK, &run));
-    ASSERT_RC(PDR_OK,
-              pdr_export(NULL, store, &out, NULL, pdr_write_buf, &text));
-    ASSERT(memmem(text.ptr, text.len, "{\"conversationId\" : null,", 25) ==
-           text.ptr);
-    ASSERT(memmem(text.ptr, text.len, "\"fine\"", 6) != NULL);
-    pdr_buf_dispose(&text);
-    pdr_stored_close(stored);
-    pdr_store_close(store);
-    stage_end(&s);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const pdr_ref ref = {.id = pdr_str_c("s")};
+        const pdr_import_opts in = {.ref = ref, .now_ms = STAGE_NOW};
+        const pdr_export_opts out = {.ref = ref};
+        pdr_str rest = pdr_str_c(cases[i].document);
+        pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+        pdr_value *value = NULL;
+        pdr_store *store = NULL;
+        pdr_stored *stored = NULL;
+        struct stage s;
+
+        ASSERT_RC(PDR_OK, pdr_store_open(&store, "memory:", NULL));
+        ASSERT_RC(PDR_OK,
+                  pdr_import(NULL, store, &in, NULL, pdr_read_str, &rest));
+        ASSERT_RC(PDR_OK, pdr_stored_open(&stored, store, &ref, NULL, NULL));
+        stage_begin(&s, steps, NULL);
+        const pdr_run run = {
+            .stored = stored, .text = pdr_str_c("go"), .now_ms = STAGE_NOW};
+        pdr_response_free(go(&s, PDR_OK, &run));
+        ASSERT_RC(PDR_OK,
+                  pdr_export(NULL, store, &out, NULL, pdr_write_buf, &text));
+        ASSERT_TEXT(cases[i].after,
+                    pdr_str_n(text.ptr, strlen(cases[i].after)));
+        ASSERT(memmem(text.ptr, text.len, "\"fine\"", 6) != NULL);
+        ASSERT_RC(PDR_OK,
+                  pdr_json_read(&value, pdr_buf_str(&text), NULL, NULL));
+        pdr_value_free(value);
+        pdr_buf_dispose(&text);
+        pdr_stored_close(stored);
+        pdr_store_close(store);
+        stage_end(&s);
+    }
 }
 
 /* --- what a failure leaves -------------------------------------------------
