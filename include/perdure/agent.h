@@ -302,7 +302,8 @@ typedef struct pdr_run {
  *         PDR_EINVALID ("session_kind": a session that this agent cannot use;
  *         "history_shape"; "history_key": a stored session, and the agent has
  *         a key of its own;
- *         "state_key_clash": `history` has the key of a context provider);
+ *         "state_key_clash": `history` has the key of a context provider;
+ *         "wrong_kind": a message or the options are not an object);
  *         PDR_ENOMEM; what `fn` or a provider returned.
  * @thread any  @since 0.1
  */

@@ -21,6 +21,7 @@ static bool is_object_schema(const pdr_value *schema)
 
 static pdr_rc wrap(pdr_value **out, const pdr_value *schema, pdr_err *err)
 {
+    static const char *const shared[] = {"$defs", "definitions"};
     pdr_builder *to = NULL;
     pdr_rc rc = PDR_OK;
 
@@ -42,6 +43,17 @@ static pdr_rc wrap(pdr_value **out, const pdr_value *schema, pdr_err *err)
     pdr_builder_end(to);
     pdr_builder_name(to, PDR_LIT("additionalProperties"));
     pdr_builder_bool(to, false);
+    /* References in it begin at the root, which is another one now. */
+    for (size_t i = 0; i < PDR_COUNT(shared); i++) {
+        const pdr_value *parts = pdr_value_kind(schema) == PDR_OBJECT
+                                     ? pdr_value_get_c(schema, shared[i])
+                                     : NULL;
+
+        if (parts == NULL)
+            continue;
+        pdr_builder_name(to, pdr_str_c(shared[i]));
+        pdr_builder_value(to, parts);
+    }
     pdr_builder_end(to);
     PDR_TRY(pdr_builder_finish(out, to, err));
 done:

@@ -202,6 +202,10 @@ static pdr_rc run_begin(struct pdr__run *w)
     if (w->session != NULL)
         PDR_TRY(pdr__agent_accepts(w->agent, w->session, run->stored != NULL,
                                    w->err));
+    if (run->options != NULL && pdr_value_kind(run->options) != PDR_OBJECT)
+        PDR_TRY(PDR_FAIL(w->err, WRONG_KIND,
+                         "the options of a run are an object, these are %s",
+                         pdr__kind_phrase(run->options)));
     PDR_TRY(pdr__response_new(&w->response, w->shape, w->agent->id, w->err));
     w->response->agent = pdr_agent_ref(w->agent);
     if (run->output_schema != NULL)

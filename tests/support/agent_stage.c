@@ -93,6 +93,7 @@ static pdr_rc model_send(pdr_client *self, const pdr_client_request *request,
         note(m, request);
     m->asked++;
     m->tools = request->tool_count;
+    m->schema = request->output_schema;
     m->next = m->steps[m->next + 1] != NULL ? m->next + 1 : 0;
     if (m->hook != NULL)
         rc = m->hook(m->hook_arg);

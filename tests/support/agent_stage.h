@@ -22,13 +22,14 @@ struct stage_model {
     pdr_client base;
     const char *const *steps; /* the last one NULL */
     size_t next;
-    unsigned ids;           /* of calls: c1, c2, ... */
-    size_t asked;           /* questions */
-    size_t tools;           /* of the last question */
-    pdr_buf seen;           /* its messages, as stage_describe() says them */
-    pdr_buf all;            /* those of all questions, a line each */
-    bool is_deaf;           /* notes nothing, for tests without memory */
-    pdr_rc (*hook)(void *); /* called with each question; may be NULL */
+    unsigned ids;            /* of calls: c1, c2, ... */
+    size_t asked;            /* questions */
+    size_t tools;            /* of the last question */
+    const pdr_value *schema; /* of its answer; the agent's */
+    pdr_buf seen;            /* its messages, as stage_describe() says them */
+    pdr_buf all;             /* those of all questions, a line each */
+    bool is_deaf;            /* notes nothing, for tests without memory */
+    pdr_rc (*hook)(void *);  /* called with each question; may be NULL */
     void *hook_arg;
 };
 

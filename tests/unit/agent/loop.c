@@ -101,6 +101,25 @@ TEST(agent_loop, tells_the_reason_of_a_failure_only_if_it_may)
     }
 }
 
+TEST(agent_loop, takes_an_object_of_options_and_nothing_else)
+{
+    static const char *const steps[] = {"say so", NULL};
+    pdr_value *options = stage_json("[1]"), *own = stage_json("{\"a\":1}");
+    const pdr_agent_parts parts = {.options = own};
+    pdr_response *response = NULL;
+    pdr_err err = PDR_ERR_INIT;
+    struct stage s;
+
+    stage_begin(&s, steps, &parts);
+    const pdr_run run = {.text = pdr_str_c("x"), .options = options};
+    ASSERT_RC(PDR_EINVALID, pdr_agent_run(&response, s.agent, &run, &err));
+    ASSERT_STR("wrong_kind", err.reason);
+    ASSERT_SIZE(0, s.model.asked);
+    pdr_value_free(own);
+    pdr_value_free(options);
+    stage_end(&s);
+}
+
 /* A tool that waits until the run is over. */
 static pdr_rc wait_for_the_end(pdr_value **out, const pdr_tool_call *call,
                                pdr_err *err, void *arg)
@@ -263,6 +282,38 @@ TEST(agent_output, is_the_first_value_of_the_answer_and_fits_its_schema)
         pdr_value_free(value);
         pdr_response_free(response);
         pdr_value_free(other);
+        pdr_value_free(schema);
+        stage_end(&s);
+    }
+}
+
+TEST(agent_output, is_asked_for_with_a_schema_of_an_object)
+{
+    static const char *const steps[] = {"say {\"data\":[]}", NULL};
+    /* What it refers to has to be where it looks for it. */
+    static const char *const schemas[] = {
+        "{\"type\":\"array\",\"items\":{\"$ref\":\"#/$defs/a\"},\"$defs\":{"
+        "\"a\":{\"type\":\"object\"}}}",
+        "{\"type\":\"array\",\"items\":{\"$ref\":\"#/definitions/a\"},"
+        "\"definitions\":{\"a\":{\"type\":\"object\"}}}",
+        "{\"type\":\"array\"}",
+        "true",
+    };
+    static const char *const names[] = {"$defs", "definitions"};
+
+    for (size_t i = 0; i < 4; i++) {
+        pdr_value *schema = stage_json(schemas[i]);
+        const pdr_agent_parts parts = {.output_schema = schema};
+        struct stage s;
+
+        stage_begin(&s, steps, &parts);
+        pdr_response_free(go(&s, PDR_OK, &(pdr_run){.text = pdr_str_c("x")}));
+        ASSERT(pdr_value_text_is(pdr_value_get_c(s.model.schema, "type"),
+                                 pdr_str_c("object")));
+        ASSERT_SIZE(i < 2 ? 6 : 5, pdr_value_count(s.model.schema));
+        if (i < 2)
+            ASSERT(pdr_value_equal(pdr_value_get_c(schema, names[i]),
+                                   pdr_value_get_c(s.model.schema, names[i])));
         pdr_value_free(schema);
         stage_end(&s);
     }
