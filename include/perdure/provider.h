@@ -144,9 +144,9 @@ typedef struct pdr_provider {
     pdr_rc (*before)(pdr_context *context, const pdr_run_info *run,
                      pdr_err *err, void *self);
     /* Called when the run is over, in the reverse order, before anything is
-     * stored. One of kind HISTORY stores input and answers, unless there is an
-     * error. A failure ends the run, and nothing is stored; that of a run which
-     * has failed already is not looked at. May be NULL. */
+     * stored. One of kind HISTORY comes last, and stores input and answers,
+     * unless there is an error. A failure ends the run, and nothing is stored;
+     * that of a run which has failed already is not looked at. May be NULL. */
     pdr_rc (*after)(const pdr_run_info *run, const pdr_run_outcome *outcome,
                     pdr_err *err, void *self);
 } pdr_provider;

@@ -121,26 +121,30 @@ size_t pdr__record_keys(pdr_str keys[PDR_RECORD_KEYS], pdr_shape shape)
     return 3;
 }
 
-pdr_rc pdr__record_load(struct pdr__record *record, pdr_session *session,
-                        pdr_shape shape, pdr_err *err)
+void pdr__record_note(struct pdr__record *record, pdr_session *session)
 {
+    pdr_value *bag = pdr_bag_snapshot(pdr_session_bag(session));
     pdr_str keys[PDR_RECORD_KEYS];
-    pdr_bag *bag = pdr_session_bag(session);
-    size_t count = pdr__record_keys(keys, shape);
-    pdr_rc rc = PDR_OK;
+    size_t count = pdr__record_keys(keys, record->shape);
 
-    record->shape = shape == PDR_SHAPE_PYTHON ? shape : PDR_SHAPE_DOTNET;
     for (size_t i = 0; i < count; i++) {
-        if (pdr_bag_has(bag, keys[i]))
-            PDR_TRY(pdr_bag_get(&record->slots[i], bag, keys[i], err));
+        pdr_value_free(record->slots[i]);
+        record->slots[i] = pdr_value_ref(pdr_value_get(bag, keys[i]));
     }
+    record->has_changed = false;
+    pdr_value_free(bag);
+}
+
+void pdr__record_load(struct pdr__record *record, pdr_session *session,
+                      pdr_shape shape)
+{
+    record->shape = shape == PDR_SHAPE_PYTHON ? shape : PDR_SHAPE_DOTNET;
+    pdr__record_note(record, session);
     record->waiting =
         array_of(shape == PDR_SHAPE_PYTHON
                      ? member(record->slots[0], PYTHON_WAITING, PYTHON_WAITING)
                      : record->slots[0]);
     record->left = pdr_value_ref(record->waiting);
-done:
-    return rc;
 }
 
 void pdr__record_dispose(struct pdr__record *record)
@@ -163,7 +167,8 @@ static pdr_rc set_list(pdr_value **object, pdr_str name, const pdr_value *list,
     return pdr_value_remove(object, name, err);
 }
 
-static pdr_rc save_python(struct pdr__run *w, pdr_str key)
+static pdr_rc save_python(struct pdr__run *w, pdr_str key,
+                          const pdr_value *waiting)
 {
     const struct pdr__record *r = &w->record;
     pdr_value *none = pdr_value_new_array();
@@ -180,7 +185,7 @@ static pdr_rc save_python(struct pdr__run *w, pdr_str key)
                          "the slot 'tool_approval' holds %s, so that it cannot "
                          "be recorded what waits for approval",
                          pdr__kind_phrase(state)));
-    PDR_TRY(set_list(&state, PDR_LIT(PYTHON_WAITING), r->left, w->err));
+    PDR_TRY(set_list(&state, PDR_LIT(PYTHON_WAITING), waiting, w->err));
     if (r->ran_hidden) {
         PDR_TRY(set_list(&state, PDR_LIT(PYTHON_GROUPS), none, w->err));
         PDR_TRY(set_list(&state, PDR_LIT("collected_approval_responses"), none,
@@ -204,24 +209,34 @@ pdr_rc pdr__record_save(struct pdr__run *w)
 {
     struct pdr__record *r = &w->record;
     pdr_str keys[PDR_RECORD_KEYS];
+    pdr_value *all = NULL;
     pdr_rc rc = PDR_OK;
 
-    if (!r->has_changed || w->session == NULL)
+    if (!r->has_changed)
         return PDR_OK;
     (void)pdr__record_keys(keys, r->shape);
+    all = pdr_value_ref(r->left);
+    PDR_TRY(append_all(&all, r->asked, w->err));
     if (r->shape == PDR_SHAPE_PYTHON) {
-        PDR_TRY(save_python(w, keys[0]));
+        PDR_TRY(save_python(w, keys[0], all));
     } else {
-        if (pdr_value_count(r->left) > 0)
-            PDR_TRY(pdr_bag_set(pdr_session_bag(w->session), keys[0], r->left,
-                                w->err));
+        if (pdr_value_count(all) > 0)
+            PDR_TRY(
+                pdr_bag_set(pdr_session_bag(w->session), keys[0], all, w->err));
         else
             PDR_TRY(slot_remove(w, keys[0]));
         if (r->ran_hidden)
             PDR_TRY(slot_remove(w, keys[1]));
     }
 done:
+    pdr_value_free(all);
     return rc;
+}
+
+void pdr__record_unask(struct pdr__run *w)
+{
+    pdr_value_free(w->record.asked);
+    w->record.asked = NULL;
 }
 
 void pdr__record_restore(struct pdr__run *w)
@@ -428,15 +443,15 @@ static bool rule_fits(const pdr_value *rule, const pdr_value *call,
                       pdr_shape shape)
 {
     const pdr_value *name = member(rule, "toolName", "tool_name");
+    const pdr_value *called = pdr_content_get(call, shape, PDR_FIELD_NAME);
     const pdr_value *wanted = member(rule, "arguments", "arguments");
     pdr_value *given = NULL;
     pdr_buf text = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
     bool fits = false;
     pdr_iter it;
 
-    if (name == NULL || pdr_value_kind(name) != PDR_STRING ||
-        !pdr__value_same_text(name,
-                              pdr_content_get(call, shape, PDR_FIELD_NAME)))
+    if (name == NULL || pdr_value_kind(name) != PDR_STRING || called == NULL ||
+        !pdr__value_same_text(name, called))
         return false;
     if (wanted == NULL || pdr_value_kind(wanted) == PDR_NULL)
         return true;
@@ -522,6 +537,19 @@ done:
 /* --- running what was approved ---------------------------------------------
  */
 
+/* What the caller said with a refusal; Python contents have no place for it. */
+static pdr_str refusal_reason(const struct pdr__run *w,
+                              const struct reply *reply)
+{
+    for (size_t i = 0; i < w->run->answer_count; i++) {
+        const pdr_answer *answer = &w->run->answers[i];
+
+        if (!answer->approved && pdr_value_text_is(reply->id, answer->id))
+            return answer->reason;
+    }
+    return PDR_LIT("");
+}
+
 /* The result that a rejected call gets, for the model to read. */
 static pdr_rc reject(struct pdr__job *job, const struct reply *reply,
                      const struct pdr__run *w)
@@ -531,7 +559,7 @@ static pdr_rc reject(struct pdr__job *job, const struct reply *reply,
     pdr_buf room = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
     const pdr_value *call_id =
         pdr_content_get(job->call, w->shape, PDR_FIELD_CALL_ID);
-    pdr_str id = PDR_LIT(""), reason = PDR_LIT("");
+    pdr_str id = PDR_LIT(""), reason = refusal_reason(w, reply);
     pdr_value *text = NULL;
     pdr_rc rc = PDR_OK;
 
@@ -791,10 +819,14 @@ static pdr_rc new_request_id(pdr_value **out, const struct pdr__record *r,
     if (call_id != NULL)
         PDR_TRY(pdr__value_sound_text(&id, call_id, &room, err));
     PDR_TRY(pdr_buf_printf(&text, err, "ficc_%.*s", (int)id.len, id.ptr));
-    for (unsigned n = 2; id_waits(r->left, pdr_buf_str(&text)); n++) {
+    /* All of them may be of one call id: so it is soon another one. */
+    for (size_t n = pdr_value_count(r->left) + pdr_value_count(r->asked) + 1;
+         id_waits(r->left, pdr_buf_str(&text)) ||
+         id_waits(r->asked, pdr_buf_str(&text));
+         n++) {
         pdr_buf_clear(&text);
-        PDR_TRY(
-            pdr_buf_printf(&text, err, "ficc_%.*s_%u", (int)id.len, id.ptr, n));
+        PDR_TRY(pdr_buf_printf(&text, err, "ficc_%.*s_%zu", (int)id.len, id.ptr,
+                               n));
     }
     PDR_TRY(pdr_value_new_string(out, pdr_buf_str(&text), err));
 done:
@@ -825,7 +857,6 @@ pdr_rc pdr__approval_ask(pdr_value **out, pdr_value **call, struct pdr__run *w)
     if (r->asked == NULL)
         r->asked = pdr_value_new_array();
     PDR_TRY(pdr_value_append(&r->asked, entry, w->err));
-    PDR_TRY(pdr_value_append(&r->left, entry, w->err));
     r->has_changed = true;
     PDR_TRY(pdr_content_convert(out, request, r->shape, w->shape, w->err));
 done:
@@ -926,7 +957,7 @@ pdr_rc pdr_approvals_pending(pdr_approvals **out, pdr_session *session,
     if (stored != NULL)
         PDR_TRY(
             pdr_stored_load(stored, keys, pdr__record_keys(keys, shape), err));
-    PDR_TRY(pdr__record_load(&record, session, shape, err));
+    pdr__record_load(&record, session, shape);
     PDR_TRY(pdr__approvals_new(out, record.waiting, record.shape, err));
 done:
     pdr__record_dispose(&record);

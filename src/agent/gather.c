@@ -302,19 +302,30 @@ done:
 
 pdr_rc pdr__injected_drop(struct pdr__run *w)
 {
+    pdr_rc rc = PDR_OK;
+
     if (w->injected == 0)
         return PDR_OK;
-    pdr_value_free(w->dropped);
     w->dropped = pdr_value_new_array();
-    return pdr_bag_update(pdr_session_bag(w->session), injected_key(w->shape),
-                          w->err, queue_drop, w);
+    rc = pdr_bag_update(pdr_session_bag(w->session), injected_key(w->shape),
+                        w->err, queue_drop, w);
+    if (rc != PDR_OK)
+        pdr__injected_forget(w); /* they are still there */
+    return rc;
+}
+
+void pdr__injected_forget(struct pdr__run *w)
+{
+    pdr_value_free(w->dropped);
+    w->dropped = NULL;
 }
 
 void pdr__injected_restore(struct pdr__run *w)
 {
-    if (w->dropped != NULL && pdr_value_count(w->dropped) > 0)
+    if (w->dropped != NULL)
         (void)!pdr_bag_update(pdr_session_bag(w->session),
                               injected_key(w->shape), NULL, queue_restore, w);
+    pdr__injected_forget(w);
 }
 
 struct injection {

@@ -63,13 +63,19 @@ done:
 /* --- telling ---------------------------------------------------------------
  */
 
+/* The messages from `at` on; NULL if there are none at all. */
+static const pdr_value *const *story_at(const struct pdr__story *s, size_t at)
+{
+    return s->messages != NULL ? (const pdr_value *const *)s->messages + at
+                               : NULL;
+}
+
 pdr_run_info pdr__run_info(const struct pdr__run *w, size_t from, size_t end)
 {
     return (pdr_run_info){.agent_id = w->agent->id,
                           .agent_name = w->agent->name,
                           .session = w->session,
-                          .input = (const pdr_value *const *)w->story.messages +
-                                   from,
+                          .input = story_at(&w->story, from),
                           .input_count = end - from,
                           .shape = w->shape,
                           .now_ms = w->run->now_ms};
@@ -80,10 +86,10 @@ static pdr_rc tell(struct pdr__run *w, const pdr_provider *provider,
                    size_t split, size_t end, const pdr_err *error, pdr_err *err)
 {
     const pdr_run_info info = pdr__run_info(w, w->story.stored, split);
-    const pdr_run_outcome outcome = {
-        .answers = (const pdr_value *const *)w->story.messages + split,
-        .answer_count = error == NULL ? end - split : 0,
-        .error = error};
+    const pdr_run_outcome outcome = {.answers = story_at(&w->story, split),
+                                     .answer_count =
+                                         error == NULL ? end - split : 0,
+                                     .error = error};
 
     if (provider->after == NULL)
         return PDR_OK;
@@ -93,11 +99,17 @@ static pdr_rc tell(struct pdr__run *w, const pdr_provider *provider,
 pdr_rc pdr__providers_tell(struct pdr__run *w, size_t split,
                            const pdr_err *error)
 {
-    for (size_t i = pdr_provider_set_count(w->providers); i > 0; i--) {
+    /* Whoever keeps the history comes last: what it has is stored, and nobody
+     * may object any more. */
+    for (size_t i = pdr_provider_set_count(w->providers) + 1; i > 0; i--) {
+        const pdr_provider *provider =
+            i > 1 ? pdr_provider_set_at(w->providers, i - 2) : w->keeper;
         pdr_err why = PDR_ERR_INIT;
-        pdr_rc rc = tell(w, pdr_provider_set_at(w->providers, i - 1), split,
-                         w->story.count, error, &why);
+        pdr_rc rc = PDR_OK;
 
+        if (provider == NULL || (i > 1 && provider == w->keeper))
+            continue;
+        rc = tell(w, provider, split, w->story.count, error, &why);
         if (rc != PDR_OK && error == NULL) {
             *w->err = why;
             return rc;
@@ -150,8 +162,7 @@ done:
 static pdr_rc store_messages(struct pdr__run *w, size_t end)
 {
     const struct pdr__story *s = &w->story;
-    const pdr_value *const *list =
-        (const pdr_value *const *)s->messages + s->stored;
+    const pdr_value *const *list = story_at(s, s->stored);
     size_t count = end - s->stored;
 
     if (w->keeper != NULL || count == 0)
@@ -178,34 +189,46 @@ done:
     return rc;
 }
 
-pdr_rc pdr__story_store(struct pdr__run *w, size_t end)
+/* Put them into the session with what changed in the bag; all of it, or
+ * nothing: else the next run would store the rest. */
+static pdr_rc store_in_session(struct pdr__run *w, size_t end)
 {
     const pdr_commit_options now = {.now_ms = w->run->now_ms};
-    struct pdr__story *s = &w->story;
     pdr_stored *stored = w->run->stored;
     size_t waiting = stored != NULL ? stored->changes.entry_count : 0;
     pdr_rc rc = PDR_OK;
 
-    if (w->session == NULL)
-        return PDR_OK;
     PDR_TRY(drop_sentinel(w));
     PDR_TRY(pdr__record_save(w));
-    PDR_TRY(store_messages(w, end));
     PDR_TRY(pdr__injected_drop(w));
+    PDR_TRY(store_messages(w, end));
     if (stored != NULL)
         PDR_TRY(pdr_stored_commit(stored, &now, w->err));
-    for (size_t i = s->stored; i < end; i++)
-        w->response->stored += s->is_answer[i];
-    s->stored = end;
-    w->record.has_changed = false;
+    pdr__record_note(&w->record, w->session);
+    pdr__injected_forget(w);
     w->injected = 0;
 done:
-    if (rc != PDR_OK) { /* as it was: or the next run would store it */
+    if (rc != PDR_OK) {
         if (stored != NULL)
             pdr__changes_cut(&stored->changes, waiting);
         pdr__record_restore(w);
         pdr__injected_restore(w);
     }
+    return rc;
+}
+
+pdr_rc pdr__story_store(struct pdr__run *w, size_t end)
+{
+    struct pdr__story *s = &w->story;
+    bool has_place = w->session != NULL || w->keeper != NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (w->session != NULL)
+        PDR_TRY(store_in_session(w, end));
+    for (size_t i = s->stored; has_place && i < end; i++)
+        w->response->stored += s->is_answer[i];
+    s->stored = end;
+done:
     return rc;
 }
 
@@ -245,6 +268,10 @@ void pdr__story_rescue(struct pdr__run *w)
         (void)!take_unfinished(w);
     if (w->run->on_partial != PDR_PARTIAL_DISCARD && s->count > s->inputs)
         end = s->count;
+    if (end <= s->sure) { /* what came after that is gone */
+        w->injected = 0;
+        pdr__record_unask(w);
+    }
     if (end > s->stored && (w->keeper == NULL || tell(w, w->keeper, split, end,
                                                       NULL, &why) == PDR_OK))
         (void)!pdr__story_store(w, end);

@@ -42,7 +42,7 @@ static pdr_rc on_update(const pdr_update *update, pdr_err *err, void *arg)
 }
 
 /* Ask the model once; its messages are the last ones of the response. The fold
- * of an answer that came to nothing stays. */
+ * of an answer that was cut off stays. */
 static pdr_rc model_ask(struct pdr__run *w, bool with_tools)
 {
     const pdr_agent *agent = w->agent;
@@ -66,15 +66,16 @@ static pdr_rc model_ask(struct pdr__run *w, bool with_tools)
     pdr__event_model_asked(&request);
     rc = pdr_client_send(agent->client, &request, w->err, on_update, w);
     pdr__event_model_answered(&agent->log, since, w->fold->usage, rc, w->err);
-    PDR_TRY(rc);
-    for (size_t i = 0; i < w->fold->count; i++) {
-        PDR_TRY(pdr__fold_message(&message, w->fold, i, agent->name, w->err));
+    if (rc != PDR_OK)
+        return rc;
+    w->fold = NULL; /* it is whole */
+    for (size_t i = 0; i < w->folds.count; i++) {
+        PDR_TRY(pdr__fold_message(&message, &w->folds, i, agent->name, w->err));
         PDR_TRY(pdr__answer_take(w, message));
     }
-    PDR_TRY(pdr__response_add(w->response, w->fold, w->err));
-    pdr__fold_dispose(w->fold);
-    w->fold = NULL;
+    PDR_TRY(pdr__response_add(w->response, &w->folds, w->err));
 done:
+    pdr__fold_dispose(&w->folds);
     return rc;
 }
 
@@ -149,7 +150,7 @@ static pdr_rc run_steps(struct pdr__run *w)
 
     PDR_TRY(pdr__slots_load(w));
     if (w->session != NULL)
-        PDR_TRY(pdr__record_load(&w->record, w->session, w->shape, w->err));
+        pdr__record_load(&w->record, w->session, w->shape);
     PDR_TRY(pdr__input_load(w));
     PDR_TRY(pdr__gather(w));
     PDR_TRY(pdr__approved_run(w));
@@ -175,8 +176,8 @@ static pdr_rc run_fail(struct pdr__run *w, pdr_rc rc)
         !pdr_cancel_is_set(w->run->cancel))
         rc = PDR_FAIL(w->err, RUN_TIMEOUT, "the run took longer than %u ms",
                       w->run->timeout_ms);
+    w->err->code = rc; /* whoever failed may not have said more */
     why = *w->err;
-    why.code = rc; /* whoever failed may not have said more */
     if (w->is_told)
         return rc; /* it could not be stored */
     (void)!pdr__providers_tell(
@@ -256,7 +257,9 @@ pdr_rc pdr_agent_run(pdr_response **out, pdr_agent *agent, const pdr_run *run,
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(out != NULL && agent != NULL && run != NULL &&
-                (run->session == NULL || run->stored == NULL));
+                (run->session == NULL || run->stored == NULL) &&
+                (run->messages != NULL || run->count == 0) &&
+                (run->answers != NULL || run->answer_count == 0));
     *out = NULL;
     if (agent->inner != NULL)
         return agent->layer.run(out, agent->inner, run, err, agent->layer.arg);

@@ -36,10 +36,11 @@ struct pdr__jobs {
 
 struct pdr__record {
     pdr_shape shape;                   /* of its contents: .NET or Python */
-    pdr_value *slots[PDR_RECORD_KEYS]; /* owned; as they were, NULL: none */
+    pdr_value *slots[PDR_RECORD_KEYS]; /* owned; as they were loaded or stored,
+                                          NULL: none */
     pdr_value *waiting;                /* owned; an array of requests */
-    pdr_value *left;                   /* owned; those that wait now */
-    pdr_value *asked; /* owned; of them, those of this run; NULL: none */
+    pdr_value *left;                   /* owned; those of them that still do */
+    pdr_value *asked; /* owned; those that this run adds; NULL: none */
     bool has_changed;
     bool ran_hidden; /* what waited for others ran, too */
 };
@@ -100,6 +101,8 @@ PDR_MUST_CHECK pdr_rc pdr__injected_take(struct pdr__run *w);
 /* Those that were sent are no longer in the queue; or they are again. */
 PDR_MUST_CHECK pdr_rc pdr__injected_drop(struct pdr__run *w);
 void pdr__injected_restore(struct pdr__run *w);
+/* Those that were dropped are in the history. */
+void pdr__injected_forget(struct pdr__run *w);
 
 /* --- tools (tool.c, call.c)
  * --------------------------------------------------------
@@ -130,13 +133,16 @@ PDR_MUST_CHECK pdr_rc pdr__jobs_message(pdr_value **out,
 
 /* The slots that the record is in; how many. */
 size_t pdr__record_keys(pdr_str keys[PDR_RECORD_KEYS], pdr_shape shape);
-PDR_MUST_CHECK pdr_rc pdr__record_load(struct pdr__record *record,
-                                       pdr_session *session, pdr_shape shape,
-                                       pdr_err *err);
+void pdr__record_load(struct pdr__record *record, pdr_session *session,
+                      pdr_shape shape);
 void pdr__record_dispose(struct pdr__record *record);
-/* What waits now, into the bag; or what waited before. */
+/* What waits now, into the bag; or what was there when it was noted last. */
 PDR_MUST_CHECK pdr_rc pdr__record_save(struct pdr__run *w);
 void pdr__record_restore(struct pdr__run *w);
+/* The slots are what they have to be. */
+void pdr__record_note(struct pdr__record *record, pdr_session *session);
+/* What this run asked for does not wait after all. */
+void pdr__record_unask(struct pdr__run *w);
 /* The caller's `answers` as a message; NULL if none of them is awaited. */
 PDR_MUST_CHECK pdr_rc pdr__answers_message(pdr_value **out,
                                            const struct pdr__run *w);

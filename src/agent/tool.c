@@ -134,9 +134,8 @@ static pdr_rc call_tool(pdr_value **out, pdr_buf *line,
     pdr_rc rc = tool->fn(out, about, &why, tool->arg);
 
     if (rc == PDR_ENOMEM || rc == PDR_ECANCELLED) {
-        if (err != NULL)
-            *err = why;
-        return rc;
+        why.code = rc; /* it may not have said why */
+        return pdr__err_pass(err, &why);
     }
     if (rc == PDR_OK)
         return *out != NULL

@@ -193,6 +193,35 @@ TEST(approval, that_is_refused_tells_the_model_why)
     stage_end(&s);
 }
 
+/* A Python answer has no place for the reason. */
+TEST(approval, that_is_refused_tells_the_model_why_in_any_shape)
+{
+    static const char *const steps[] = {REFUND, "say a pity", NULL};
+    pdr_session *session = stage_session(PDR_SESSION_PYTHON);
+    struct stage s;
+
+    stage_begin(&s, steps, false);
+    go(&s, PDR_OK, &(pdr_run){.session = session, .text = pdr_str_c("pay")});
+    answer_all(&s, PDR_OK, session, false, "no");
+    stage_history("user:pay | assistant:call refund+ask refund | user:no "
+                  "refund | tool:= Tool call invocation rejected. no | "
+                  "assistant:a pity",
+                  session);
+    pdr_session_free(session);
+    stage_end(&s);
+}
+
+TEST(approval, is_asked_for_without_a_session_too)
+{
+    static const char *const steps[] = {REFUND, NULL};
+    struct stage s;
+
+    stage_begin(&s, steps, false);
+    ASSERT_SIZE(1, go(&s, PDR_OK, &(pdr_run){.text = pdr_str_c("pay")}));
+    ASSERT_INT(0, s.ran);
+    stage_end(&s);
+}
+
 TEST(approval, of_one_call_lets_its_siblings_run_at_once)
 {
     static const char *const steps[] = {
@@ -301,16 +330,17 @@ TEST(approval, has_an_id_of_its_own_where_calls_share_one)
     struct stage s;
 
     stage_begin(&s, steps, false);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         s.model.ids = 0;
         ASSERT_SIZE(
             1, go(&s, PDR_OK,
                   &(pdr_run){.session = session, .text = pdr_str_c("pay")}));
     }
     list = pending(session);
-    ASSERT_SIZE(2, list->count);
+    ASSERT_SIZE(3, list->count);
     ASSERT_TEXT("ficc_c1", list->items[0].id);
     ASSERT_TEXT("ficc_c1_2", list->items[1].id);
+    ASSERT_TEXT("ficc_c1_3", list->items[2].id);
     pdr_approvals_free(list);
     pdr_session_free(session);
     stage_end(&s);
@@ -421,6 +451,34 @@ TEST(approval, of_two_calls_keeps_the_one_that_ran)
     ASSERT_TEXT("ficc_c2", list->items[0].id);
     pdr_approvals_free(list);
     pdr_session_free(session);
+    stage_end(&s);
+}
+
+/* One that was hidden behind another is shown when it could not run. */
+TEST(approval, of_a_hidden_call_that_did_not_run_waits)
+{
+    static const char *const steps[] = {"say done", NULL};
+    pdr_value *value = stage_json(
+        "{\"stateBag\":{\"_pendingApprovalRequests\":[{\"toolCall\":{\"$type\":"
+        "\"functionCall\",\"callId\":\"c1\",\"name\":\"refund\"},"
+        "\"requestId\":\"ficc_c1\"}],\"_autoApprovedFunctionCalls\":[{"
+        "\"toolCall\":{\"$type\":\"functionCall\",\"callId\":\"c2\",\"name\":"
+        "\"rate\",\"arguments\":{\"cancel\":1}},\"requestId\":\"ficc_c2\"}]}}");
+    const pdr_answer yes = {pdr_str_c("ficc_c1"), true, {NULL, 0}};
+    pdr_session *session = NULL;
+    struct stage s;
+
+    ASSERT_RC(PDR_OK, pdr_session_from_value(&session, value, NULL));
+    stage_begin(&s, steps, false);
+    go(&s, PDR_ECANCELLED,
+       &(pdr_run){.session = session,
+                  .answers = &yes,
+                  .answer_count = 1,
+                  .trusts_record = true});
+    ASSERT_INT(1, s.ran);
+    expect_pending(1, session);
+    pdr_session_free(session);
+    pdr_value_free(value);
     stage_end(&s);
 }
 
@@ -568,6 +626,10 @@ TEST(approval, that_was_planted_in_a_document_runs_nothing)
                 "],\"approval_responses\":[" PLANTED_YES "]}]}}"),
          1, 0},
         /* What cannot be read says nothing. */
+        {"{\"stateBag\":{\"_pendingApprovalRequests\":[{\"toolCall\":{"
+         "\"$type\":\"functionCall\",\"callId\":\"c\"},\"requestId\":\"r\"}],"
+         "\"toolApprovalState\":{\"rules\":[{\"toolName\":\"refund\"}]}}}",
+         1, 0},
         {"{\"stateBag\":{\"_pendingApprovalRequests\":{\"a\":1},"
          "\"toolApprovalState\":[],\"_autoApprovedFunctionCalls\":\"x\"}}",
          1, 0},

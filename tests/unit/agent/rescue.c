@@ -1,0 +1,321 @@
+/*
+ * Runs that end badly after something happened that must not be lost, or must
+ * not happen again: approved calls, messages from outside, histories that a
+ * provider keeps.
+ */
+#include "agent_stage.h"
+#include "fault_store.h"
+#include "test.h"
+
+/* --- small steps ---------------------------------------------------------- */
+
+struct stage {
+    struct stage_model model;
+    pdr_agent *agent;
+    int ran, safe; /* of "pay", which needs approval, and of "look" */
+};
+
+static void stage_begin(struct stage *s, const char *const *steps,
+                        const pdr_agent_parts *more)
+{
+    const pdr_tool tools[] = {
+        {.name = "pay",
+         .needs_approval = true,
+         .fn = stage_tool,
+         .arg = &s->ran},
+        {.name = "look", .fn = stage_tool, .arg = &s->safe}};
+    pdr_agent_parts parts = {.client = NULL};
+
+    if (more != NULL)
+        parts = *more;
+    s->ran = s->safe = 0;
+    stage_model_init(&s->model, steps);
+    parts.client = &s->model.base;
+    if (parts.tools == NULL) {
+        parts.tools = tools;
+        parts.tool_count = 2;
+    }
+    ASSERT_RC(PDR_OK, pdr_agent_new(&s->agent, &parts, NULL));
+}
+
+static void stage_end(struct stage *s)
+{
+    pdr_agent_free(s->agent);
+    stage_model_free(&s->model);
+}
+
+static void go(struct stage *s, pdr_rc expected, const pdr_run *run)
+{
+    pdr_response *response = NULL;
+    pdr_err err = PDR_ERR_INIT;
+    pdr_rc rc = pdr_agent_run(&response, s->agent, run, &err);
+
+    if (rc != expected)
+        fail_msg("expected %d, is %d: %s", expected, rc, err.message);
+    pdr_response_free(response);
+}
+
+static void inject(pdr_session *session, const char *text)
+{
+    pdr_value *message = NULL;
+
+    ASSERT_RC(PDR_OK,
+              pdr_message_new_text(&message, PDR_SHAPE_DOTNET,
+                                   pdr_str_c("user"), pdr_str_c(text), NULL));
+    ASSERT_RC(PDR_OK,
+              pdr_inject(session, NULL, (const pdr_value *const *)&message, 1,
+                         PDR_SHAPE_DOTNET, NULL));
+    pdr_value_free(message);
+}
+
+static void expect_pending(size_t count, pdr_session *session,
+                           pdr_stored *stored)
+{
+    pdr_approvals *list = NULL;
+
+    ASSERT_RC(PDR_OK, pdr_approvals_pending(&list, session, stored, NULL));
+    ASSERT_SIZE(count, list->count);
+    pdr_approvals_free(list);
+}
+
+static pdr_stored *open_stored(pdr_store **store, const char *uri)
+{
+    const pdr_ref ref = {.id = pdr_str_c("s")};
+    const pdr_stored_opts create = {.create = true};
+    pdr_stored *out = NULL;
+
+    fault_store_register();
+    fault_store_set(&(struct fault_plan){.nth = 0});
+    ASSERT_RC(PDR_OK, pdr_store_open(store, uri, NULL));
+    ASSERT_RC(PDR_OK, pdr_stored_open(&out, *store, &ref, &create, NULL));
+    return out;
+}
+
+static const pdr_agent_parts each_call = {.stores_each_call = true};
+static const pdr_answer yes = {{"ficc_c1", 7}, true, {NULL, 0}};
+
+#define PAY  "call pay {\"n\":1}"
+#define PAID "user:go | assistant:ask pay"
+#define DID  "tool:= pay did {\"n\":1}"
+#define DONE PAID " | user:yes pay | assistant:call pay | " DID
+
+/* --- approved calls -------------------------------------------------------
+ */
+
+TEST(rescue, does_not_bring_back_an_approval_that_was_stored_before)
+{
+    static const char *const steps[] = {PAY, "call look {}",
+                                        "call pay {\"n\":2}", "say so", NULL};
+    pdr_store *store = NULL;
+    pdr_stored *stored = open_stored(&store, "fault:memory:");
+    pdr_run run = {
+        .stored = stored, .text = pdr_str_c("go"), .now_ms = STAGE_NOW};
+    struct stage s;
+
+    stage_begin(&s, steps, &each_call);
+    go(&s, PDR_OK, &run);
+    run.text = pdr_str_c("");
+    run.answers = &yes;
+    run.answer_count = 1;
+    /* The result is stored with the first answer, the second is not. */
+    fault_store_set(&(struct fault_plan){.call = FAULT_COMMIT, .nth = 2});
+    go(&s, PDR_EIO, &run);
+    ASSERT_INT(1, s.ran);
+    expect_pending(0, NULL, stored);
+    go(&s, PDR_OK, &run);
+    ASSERT_INT(1, s.ran);
+    pdr_stored_close(stored);
+    pdr_store_close(store);
+    stage_end(&s);
+}
+
+TEST(rescue, forgets_what_a_failed_run_asked_for)
+{
+    static const char *const steps[] = {
+        PAY, "call look {\"cancel\":1};pay {\"n\":2}", "say so", NULL};
+    pdr_session *session = stage_session(PDR_SESSION_NATIVE);
+    pdr_run run = {.session = session, .text = pdr_str_c("go")};
+    struct stage s;
+
+    stage_begin(&s, steps, NULL);
+    go(&s, PDR_OK, &run);
+    run.text = pdr_str_c("");
+    run.answers = &yes;
+    run.answer_count = 1;
+    go(&s, PDR_ECANCELLED, &run);
+    stage_history(DONE, session);
+    expect_pending(0, session, NULL);
+    pdr_session_free(session);
+    stage_end(&s);
+}
+
+/* A tool that ends the run and does not say why. */
+static pdr_rc end_it(pdr_value **out, const pdr_tool_call *call, pdr_err *err,
+                     void *arg)
+{
+    (void)call;
+    (void)err;
+    (void)arg;
+    *out = NULL;
+    return PDR_ECANCELLED;
+}
+
+TEST(rescue, keeps_an_approval_of_a_tool_that_ends_the_run_silently)
+{
+    static const char *const steps[] = {PAY, "say so", NULL};
+    const pdr_tool tools[] = {
+        {.name = "pay", .needs_approval = true, .fn = end_it}};
+    const pdr_agent_parts parts = {.tools = tools, .tool_count = 1};
+    pdr_session *session = stage_session(PDR_SESSION_NATIVE);
+    pdr_run run = {.session = session, .text = pdr_str_c("go")};
+    struct stage s;
+
+    stage_begin(&s, steps, &parts);
+    go(&s, PDR_OK, &run);
+    run.text = pdr_str_c("");
+    run.answers = &yes;
+    run.answer_count = 1;
+    go(&s, PDR_ECANCELLED, &run);
+    stage_history(PAID, session);
+    expect_pending(1, session, NULL);
+    pdr_session_free(session);
+    stage_end(&s);
+}
+
+/* --- messages from outside ------------------------------------------------
+ */
+
+TEST(rescue, loses_no_message_that_was_put_in_after_an_approved_call)
+{
+    static const char *const steps[] = {PAY, "fail", "say so", NULL};
+    pdr_session *session = stage_session(PDR_SESSION_NATIVE);
+    pdr_run run = {.session = session, .text = pdr_str_c("go")};
+    struct stage s;
+
+    stage_begin(&s, steps, NULL);
+    go(&s, PDR_OK, &run);
+    inject(session, "and hurry");
+    run.text = pdr_str_c("");
+    run.answers = &yes;
+    run.answer_count = 1;
+    go(&s, PDR_EMODEL, &run);
+    stage_history(DONE, session);
+    go(&s, PDR_OK, &run);
+    stage_history(DONE " | user:and hurry | assistant:so", session);
+    pdr_session_free(session);
+    stage_end(&s);
+}
+
+TEST(rescue, puts_no_message_back_that_was_stored_before)
+{
+    static const char *const steps[] = {"call look {}", "say so", NULL};
+    pdr_store *store = NULL;
+    pdr_stored *stored = open_stored(&store, "fault:memory:");
+    pdr_run run = {
+        .stored = stored, .text = pdr_str_c("go"), .now_ms = STAGE_NOW};
+    struct stage s;
+
+    stage_begin(&s, steps, &each_call);
+    inject(pdr_stored_session(stored), "and hurry");
+    fault_store_set(&(struct fault_plan){.call = FAULT_COMMIT, .nth = 2});
+    go(&s, PDR_EIO, &run);
+    s.model.next = 1;
+    run.text = pdr_str_c("well?");
+    go(&s, PDR_OK, &run);
+    stage_stored_history("user:go | user:and hurry | assistant:call look | "
+                         "user:well? | assistant:so",
+                         stored);
+    pdr_stored_close(stored);
+    pdr_store_close(store);
+    stage_end(&s);
+}
+
+/* --- providers ------------------------------------------------------------
+ */
+
+/* A history that is kept elsewhere, as a line. */
+static pdr_rc keep(const pdr_run_info *run, const pdr_run_outcome *outcome,
+                   pdr_err *err, void *self)
+{
+    (void)err;
+    for (size_t i = 0; outcome->error == NULL && i < run->input_count; i++)
+        stage_describe(self, run->input[i], run->shape);
+    for (size_t i = 0; i < outcome->answer_count; i++)
+        stage_describe(self, outcome->answers[i], run->shape);
+    return PDR_OK;
+}
+
+/* A provider that does not like what it is told. */
+static pdr_rc complain(const pdr_run_info *run, const pdr_run_outcome *outcome,
+                       pdr_err *err, void *self)
+{
+    (void)run;
+    (void)self;
+    return outcome->error != NULL
+               ? PDR_OK
+               : pdr_err_set(err, PDR_EIO, "any", "not this");
+}
+
+TEST(rescue, tells_a_history_elsewhere_no_message_twice)
+{
+    static const char *const steps[] = {"call look {}", "say so", NULL};
+    static const char all[] = "user:go | assistant:call look | "
+                              "tool:= look did {} | assistant:so";
+    static const struct {
+        pdr_partial on_partial;
+        bool each_call;
+        const char *kept;
+    } cases[] = {
+        {PDR_PARTIAL_DISCARD, false, ""},
+        {PDR_PARTIAL_CALLS, false, all},
+        {PDR_PARTIAL_ALL, false, all},
+        {PDR_PARTIAL_DISCARD, true, ""},
+        {PDR_PARTIAL_CALLS, true, "user:go | assistant:call look"},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        pdr_session *session = stage_session(PDR_SESSION_NATIVE);
+        pdr_buf kept = PDR_BUF_INIT(SIZE_MAX);
+        const pdr_provider providers[] = {
+            {.name = "critic", .kind = PDR_PROVIDER_CONTEXT, .after = complain},
+            {.name = "shelf",
+             .kind = PDR_PROVIDER_HISTORY,
+             .self = &kept,
+             .after = keep}};
+        const pdr_agent_parts parts = {.providers = providers,
+                                       .provider_count = 2,
+                                       .stores_each_call = cases[i].each_call};
+        struct stage s;
+
+        stage_begin(&s, steps, &parts);
+        go(&s, PDR_EIO,
+           &(pdr_run){.session = session,
+                      .text = pdr_str_c("go"),
+                      .on_partial = cases[i].on_partial});
+        ASSERT_TEXT(cases[i].kept, pdr_buf_str(&kept));
+        pdr_buf_dispose(&kept);
+        pdr_session_free(session);
+        stage_end(&s);
+    }
+}
+
+TEST(rescue, tells_a_history_elsewhere_no_message_twice_without_a_session)
+{
+    static const char *const steps[] = {"call look {}", "say so", NULL};
+    pdr_buf kept = PDR_BUF_INIT(SIZE_MAX);
+    const pdr_provider providers[] = {{.name = "shelf",
+                                       .kind = PDR_PROVIDER_HISTORY,
+                                       .self = &kept,
+                                       .after = keep}};
+    const pdr_agent_parts parts = {
+        .providers = providers, .provider_count = 1, .stores_each_call = true};
+    struct stage s;
+
+    stage_begin(&s, steps, &parts);
+    go(&s, PDR_OK, &(pdr_run){.text = pdr_str_c("go")});
+    ASSERT_TEXT("user:go | assistant:call look | tool:= look did {} | "
+                "assistant:so",
+                pdr_buf_str(&kept));
+    pdr_buf_dispose(&kept);
+    stage_end(&s);
+}
