@@ -730,12 +730,24 @@ done:
     return rc;
 }
 
+/* None of it happened, as far as session and model are concerned. */
+static void approved_undo(struct pdr__run *w, size_t sent)
+{
+    struct pdr__record *r = &w->record;
+
+    pdr_value_free(r->left);
+    r->left = pdr_value_ref(r->waiting);
+    r->has_changed = r->ran_hidden = false;
+    w->count = sent;
+    pdr__answers_drop(w);
+}
+
 pdr_rc pdr__approved_run(struct pdr__run *w)
 {
     struct pdr__jobs jobs = {NULL, 0, 0};
     pdr_value *message = NULL;
     pdr_rc rc = PDR_OK, ran = PDR_OK;
-    size_t rejected = 0, done = 0;
+    size_t rejected = 0, done = 0, sent = w->count;
 
     if (pdr_value_count(w->record.waiting) == 0)
         return PDR_OK;
@@ -748,9 +760,7 @@ pdr_rc pdr__approved_run(struct pdr__run *w)
     for (size_t i = 0; i < jobs.count; i++)
         done += jobs.items[i].result != NULL;
     if (ran != PDR_OK)
-        PDR_TRY(waiting_restore(w, &jobs));
-    if (ran != PDR_OK && done == rejected)
-        goto done;
+        PDR_TRY(done == rejected ? ran : waiting_restore(w, &jobs));
     PDR_TRY(calls_message(&message, &jobs, w));
     if (message != NULL)
         PDR_TRY(pdr__answer_take(w, message));
@@ -760,6 +770,8 @@ pdr_rc pdr__approved_run(struct pdr__run *w)
     if (done > rejected)
         w->story.sure = w->story.count;
 done:
+    if (rc != PDR_OK)
+        approved_undo(w, sent);
     pdr__jobs_dispose(&jobs);
     return rc != PDR_OK ? rc : ran;
 }

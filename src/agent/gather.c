@@ -247,13 +247,14 @@ pdr_rc pdr__injected_take(struct pdr__run *w)
     while (pdr_iter_next(&it)) {
         if (it.index < w->injected)
             continue;
+        if (pdr_value_kind(it.value) == PDR_OBJECT) {
+            PDR_TRY(pdr_message_convert(&message, it.value, shape, w->shape,
+                                        w->err));
+            PDR_TRY(pdr__story_add(w, message, false));
+        }
         w->injected++;
-        if (pdr_value_kind(it.value) != PDR_OBJECT)
-            continue;
-        PDR_TRY(
-            pdr_message_convert(&message, it.value, shape, w->shape, w->err));
-        PDR_TRY(pdr__story_add(w, message, false));
-        PDR_TRY(pdr__send_add(w, message, PDR_ORIGIN_CALLER));
+        if (message != NULL)
+            PDR_TRY(pdr__send_add(w, message, PDR_ORIGIN_CALLER));
         pdr_value_free(message);
         message = NULL;
     }

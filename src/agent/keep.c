@@ -60,6 +60,16 @@ done:
     return rc;
 }
 
+void pdr__answers_drop(struct pdr__run *w)
+{
+    pdr_response *r = w->response;
+
+    while (r->count > 0)
+        pdr_value_free(r->messages[--r->count]);
+    while (w->story.count > w->story.inputs)
+        pdr_value_free(w->story.messages[--w->story.count]);
+}
+
 /* --- telling ---------------------------------------------------------------
  */
 

@@ -175,6 +175,8 @@ void pdr__story_dispose(struct pdr__story *story);
 /* A message that the run made goes into story and response, and to the model
  * with its next call; taken, also on failure. */
 PDR_MUST_CHECK pdr_rc pdr__answer_take(struct pdr__run *w, pdr_value *message);
+/* Those of a run that has not asked the model yet are gone. */
+void pdr__answers_drop(struct pdr__run *w);
 /* What hooks are told of the run; `input` are the messages from `from` to
  * `end`. */
 pdr_run_info pdr__run_info(const struct pdr__run *w, size_t from, size_t end);

@@ -319,3 +319,117 @@ TEST(rescue, tells_a_history_elsewhere_no_message_twice_without_a_session)
     pdr_buf_dispose(&kept);
     stage_end(&s);
 }
+
+/* --- without memory -------------------------------------------------------
+ */
+
+/* How often a text occurs in a value. */
+static size_t count_in(const pdr_value *value, const char *text)
+{
+    pdr_buf all = PDR_BUF_INIT(SIZE_MAX);
+    const char *at = NULL;
+    size_t count = 0;
+
+    ASSERT_RC(PDR_OK, pdr_json_write(&all, value, NULL, NULL));
+    for (at = all.ptr; at != NULL; count += at != NULL) {
+        at = memmem(at, all.len - (size_t)(at - all.ptr), text, strlen(text));
+        at = at != NULL ? at + 1 : NULL;
+    }
+    pdr_buf_dispose(&all);
+    return count;
+}
+
+/* A request waits or its result is there, never both or neither; and each
+ * message from outside is in one place. */
+static void expect_all_once(pdr_session *session, pdr_stored *stored)
+{
+    pdr_value *bag = pdr_bag_snapshot(pdr_session_bag(session));
+    size_t said = count_in(bag, "and hurry");
+    size_t done = count_in(bag, "\"result\":\"pay did");
+    pdr_stored_window *window = NULL;
+    pdr_approvals *list = NULL;
+
+    if (stored != NULL)
+        ASSERT_RC(PDR_OK, pdr_stored_messages(&window, stored, 0, 0, NULL));
+    for (size_t i = 0; window != NULL && i < window->count; i++) {
+        said += count_in(window->messages[i].value, "and hurry");
+        done += count_in(window->messages[i].value, "\"result\":\"pay did");
+    }
+    ASSERT_RC(PDR_OK, pdr_approvals_pending(&list, session, NULL, NULL));
+    ASSERT_SIZE(9, said);
+    ASSERT_SIZE(1, done + list->count);
+    pdr_approvals_free(list);
+    pdr_stored_window_free(window);
+    pdr_value_free(bag);
+}
+
+/* Approve a call, with messages from outside, while allocation `n` fails; true
+ * if there were not so many. */
+static bool approve_without_memory(pdr_session *own, pdr_stored *stored,
+                                   const pdr_run *how, bool each, size_t n)
+{
+    static const char *const steps[] = {PAY, "call look {}", "say so", NULL};
+    const pdr_agent_parts parts = {.stores_each_call = each};
+    pdr_session *session = own != NULL ? own : pdr_stored_session(stored);
+    pdr_answer answer = {.approved = true};
+    pdr_response *response = NULL;
+    pdr_approvals *list = NULL;
+    pdr_run run = *how;
+    size_t before = 0;
+    struct stage s;
+    pdr_rc rc = PDR_OK;
+
+    run.session = own;
+    run.stored = stored;
+    stage_begin(&s, steps, &parts);
+    s.model.is_deaf = true;
+    go(&s, PDR_OK, &run);
+    for (int i = 0; i < 9; i++)
+        inject(session, "and hurry");
+    ASSERT_RC(PDR_OK, pdr_approvals_pending(&list, session, NULL, NULL));
+    answer.id = list->items[0].id;
+    run.text = pdr_str_c("");
+    run.answers = &answer;
+    run.answer_count = 1;
+    before = test_allocations();
+    test_fail_allocation(n, false);
+    rc = pdr_agent_run(&response, s.agent, &run, NULL);
+    test_fail_allocation(0, false);
+    before = test_allocations() - before;
+    ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
+    expect_all_once(session, stored);
+    pdr_response_free(response);
+    pdr_approvals_free(list);
+    stage_end(&s);
+    return before < n;
+}
+
+TEST(rescue, leaves_nothing_half_done_after_any_failed_allocation)
+{
+    static const pdr_session_shape shapes[] = {PDR_SESSION_NATIVE,
+                                               PDR_SESSION_PYTHON};
+
+    for (size_t i = 0; i < 12; i++) {
+        const pdr_run how = {.text = pdr_str_c("go"),
+                             .now_ms = STAGE_NOW,
+                             .on_partial = i / 6 > 0 ? PDR_PARTIAL_ALL
+                                                     : PDR_PARTIAL_DISCARD};
+        bool is_over = false;
+
+        for (size_t n = 1; !is_over; n++) {
+            pdr_store *store = NULL;
+            pdr_stored *stored = NULL;
+            pdr_session *session = NULL;
+
+            if (i % 3 < 2)
+                session = stage_session(shapes[i % 3]);
+            else
+                stored = open_stored(&store, "memory:");
+            is_over =
+                approve_without_memory(session, stored, &how, i / 3 % 2 > 0, n);
+            pdr_session_free(session);
+            pdr_stored_close(stored);
+            pdr_store_close(store);
+        }
+    }
+}
