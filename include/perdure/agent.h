@@ -33,9 +33,9 @@ typedef struct pdr_tool_call {
 } pdr_tool_call;
 
 /* Do what a tool does. Called on the thread of the run, or with
- * `parallel_calls` on several at once. *out is owned: any JSON value, NULL for
- * none. A failure becomes the result that the model gets, and
- * the run goes on; PDR_ENOMEM and PDR_ECANCELLED end it. */
+ * `parallel_calls` on several at once. *out is owned: any JSON value of at most
+ * 100 levels, NULL for none. A failure becomes the result that the model gets,
+ * and the run goes on; PDR_ENOMEM and PDR_ECANCELLED end it. */
 typedef pdr_rc (*pdr_tool_fn)(pdr_value **out, const pdr_tool_call *call,
                               pdr_err *err, void *arg);
 

@@ -133,6 +133,10 @@ static pdr_rc call_tool(pdr_value **out, pdr_buf *line,
     pdr_err why = PDR_ERR_INIT;
     pdr_rc rc = tool->fn(out, about, &why, tool->arg);
 
+    if (rc == PDR_OK && *out != NULL &&
+        pdr__levels(*out) > PDR_MAX_RESULT_LEVELS)
+        rc = PDR_FAIL(&why, TOO_DEEP, "the result has more than %u levels",
+                      PDR_MAX_RESULT_LEVELS);
     if (rc == PDR_ENOMEM || rc == PDR_ECANCELLED) {
         why.code = rc; /* it may not have said why */
         return pdr__err_pass(err, &why);

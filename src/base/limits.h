@@ -292,6 +292,11 @@
 #define PDR_MAX_ANSWER_BYTES ((size_t)64 * 1024 * 1024)
 #define PDR_MAX_ANSWER_CALLS 1024u
 
+/* Levels of the result of a tool, at most: around it there are a message, a
+ * history and a session, and a document has 128. What could not be stored would
+ * let an approved call run again and again. */
+#define PDR_MAX_RESULT_LEVELS 100u
+
 /* Tools of one run at work at once, at most: each has a thread. */
 #define PDR_MAX_PARALLEL_CALLS 64u
 

@@ -182,6 +182,70 @@ TEST(rescue, keeps_an_approval_of_a_tool_that_ends_the_run_silently)
     stage_end(&s);
 }
 
+/* A tool whose result has as many levels as it was asked for. */
+static pdr_rc dig(pdr_value **out, const pdr_tool_call *call, pdr_err *err,
+                  void *arg)
+{
+    const pdr_value *levels = pdr_value_get_c(call->arguments, "n");
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+    int64_t n = 0;
+
+    ++*(int *)arg;
+    ASSERT_RC(PDR_OK, pdr_value_int64(&n, levels, err));
+    for (int64_t i = 0; i < 2 * n; i++)
+        ASSERT_RC(PDR_OK,
+                  pdr_buf_append(&text, pdr_str_c(i < n ? "[" : "]"), err));
+    ASSERT_RC(PDR_OK, pdr_json_read(out, pdr_buf_str(&text), NULL, err));
+    pdr_buf_dispose(&text);
+    return PDR_OK;
+}
+
+/* What cannot be stored would let it run with each answer. */
+TEST(rescue, runs_a_call_once_though_its_result_is_too_deep)
+{
+    static const char *const steps[] = {"call dig {\"n\":100}", "say so",
+                                        "call dig {\"n\":125}", "say so", NULL};
+    static const pdr_session_shape shapes[] = {PDR_SESSION_NATIVE,
+                                               PDR_SESSION_PYTHON};
+    int ran = 0;
+    const pdr_tool tools[] = {
+        {.name = "dig", .needs_approval = true, .fn = dig, .arg = &ran}};
+    const pdr_agent_parts parts = {.tools = tools, .tool_count = 1};
+
+    for (size_t i = 0; i < 8; i++) {
+        pdr_store *store = NULL;
+        pdr_stored *stored =
+            i / 2 % 2 > 0 ? open_stored(&store, "memory:") : NULL;
+        pdr_session *session =
+            stored == NULL ? stage_session(shapes[i % 2]) : NULL;
+        pdr_approvals *list = NULL;
+        pdr_answer answer = {.approved = true};
+        pdr_run run = {.session = session,
+                       .stored = stored,
+                       .text = pdr_str_c("go"),
+                       .now_ms = STAGE_NOW};
+        struct stage s;
+
+        ran = 0;
+        stage_begin(&s, steps, &parts);
+        s.model.next = i / 4 * 2;
+        s.model.is_deaf = true;
+        go(&s, PDR_OK, &run);
+        ASSERT_RC(PDR_OK, pdr_approvals_pending(&list, session, stored, NULL));
+        answer.id = list->items[0].id;
+        run.answers = &answer;
+        run.answer_count = 1;
+        go(&s, PDR_OK, &run);
+        ASSERT_INT(1, ran);
+        expect_pending(0, session, stored);
+        pdr_approvals_free(list);
+        pdr_session_free(session);
+        pdr_stored_close(stored);
+        pdr_store_close(store);
+        stage_end(&s);
+    }
+}
+
 /* --- messages from outside ------------------------------------------------
  */
 
