@@ -626,10 +626,6 @@ TEST(approval, that_was_planted_in_a_document_runs_nothing)
                 "],\"approval_responses\":[" PLANTED_YES "]}]}}"),
          1, 0},
         /* What cannot be read says nothing. */
-        {"{\"stateBag\":{\"_pendingApprovalRequests\":[{\"toolCall\":{"
-         "\"$type\":\"functionCall\",\"callId\":\"c\"},\"requestId\":\"r\"}],"
-         "\"toolApprovalState\":{\"rules\":[{\"toolName\":\"refund\"}]}}}",
-         1, 0},
         {"{\"stateBag\":{\"_pendingApprovalRequests\":{\"a\":1},"
          "\"toolApprovalState\":[],\"_autoApprovedFunctionCalls\":\"x\"}}",
          1, 0},
@@ -660,6 +656,25 @@ TEST(approval, that_was_planted_in_a_document_runs_nothing)
         pdr_value_free(value);
         stage_end(&s);
     }
+}
+
+TEST(approval, by_a_rule_is_not_for_a_call_without_a_name)
+{
+    static const char *const steps[] = {"say done", NULL};
+    pdr_value *value = stage_json(
+        "{\"stateBag\":{\"_pendingApprovalRequests\":[{\"toolCall\":{\"$type\":"
+        "\"functionCall\",\"callId\":\"c\"},\"requestId\":\"r\"}],"
+        "\"toolApprovalState\":{\"rules\":[{\"toolName\":\"refund\"}]}}}");
+    pdr_session *session = NULL;
+    struct stage s;
+
+    ASSERT_RC(PDR_OK, pdr_session_from_value(&session, value, NULL));
+    stage_begin(&s, steps, false);
+    go(&s, PDR_OK, &(pdr_run){.session = session, .trusts_record = true});
+    expect_pending(1, session);
+    pdr_session_free(session);
+    pdr_value_free(value);
+    stage_end(&s);
 }
 
 TEST(approval, cannot_be_recorded_in_a_slot_that_is_something_else)
