@@ -626,10 +626,12 @@ static pdr_rc answered_find(struct pdr__jobs *jobs, struct pdr__run *w)
     while (pdr_iter_next(&it)) {
         const pdr_value *id = request_id(it.value);
         const pdr_value *call = request_call(it.value, r->shape);
-        bool usable = id != NULL && call != NULL && !is_answered(jobs, id);
+        bool usable = id != NULL && call != NULL;
         bool found = usable && (reply_find(&reply, w->replies, w->shape, id) ||
                                 reply_find(&reply, replies, r->shape, id));
 
+        if (id != NULL && is_answered(jobs, id))
+            continue; /* or the same answer, sent again, would run it */
         if (usable && !found && rules_approve(w, call, r->shape)) {
             reply = (struct reply){.approved = true};
             found = true;

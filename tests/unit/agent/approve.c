@@ -658,6 +658,30 @@ TEST(approval, that_was_planted_in_a_document_runs_nothing)
     }
 }
 
+TEST(approval, of_one_id_runs_one_call_however_often_it_is_sent)
+{
+    static const char *const steps[] = {"say done", NULL};
+    pdr_value *value = stage_json(
+        "{\"stateBag\":{\"_pendingApprovalRequests\":[{\"toolCall\":{\"$type\":"
+        "\"functionCall\",\"callId\":\"c\",\"name\":\"refund\"},\"requestId\":"
+        "\"r\"},{\"toolCall\":{\"$type\":\"functionCall\",\"callId\":\"d\","
+        "\"name\":\"unlock\"},\"requestId\":\"r\"}]}}");
+    const pdr_answer yes = {pdr_str_c("r"), true, {NULL, 0}};
+    pdr_session *session = NULL;
+    struct stage s;
+
+    ASSERT_RC(PDR_OK, pdr_session_from_value(&session, value, NULL));
+    stage_begin(&s, steps, false);
+    for (int i = 0; i < 2; i++)
+        go(&s, PDR_OK,
+           &(pdr_run){.session = session, .answers = &yes, .answer_count = 1});
+    ASSERT_INT(1, s.ran);
+    expect_pending(0, session);
+    pdr_session_free(session);
+    pdr_value_free(value);
+    stage_end(&s);
+}
+
 TEST(approval, by_a_rule_is_not_for_a_call_without_a_name)
 {
     static const char *const steps[] = {"say done", NULL};
