@@ -166,7 +166,21 @@ static void pipe_write(int *end, pdr_str *rest)
         pipe_close(end);
 }
 
-/* Feed it and listen until it has closed its output. */
+/* Has it ended? Then what it started has to end, too, although somebody may
+ * still hold the pipes. It is not waited for yet, so that its number, which is
+ * that of the group, means nobody else. */
+static bool child_is_gone(const struct child *c)
+{
+    siginfo_t info = {.si_pid = 0};
+
+    if (waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+        info.si_pid == 0)
+        return false;
+    (void)kill(-c->pid, SIGKILL);
+    return true;
+}
+
+/* Feed it and listen until it has closed its output and ended. */
 static pdr_rc child_talk(struct child *c, const pdr_command *command,
                          pdr_str input, pdr_cancel *cancel, pdr_err *err)
 {
@@ -175,12 +189,15 @@ static pdr_rc child_talk(struct child *c, const pdr_command *command,
         command->timeout_ms > 0 ? command->timeout_ms : USUAL_TIMEOUT_MS;
     size_t max = command->max_bytes > 0 ? command->max_bytes : USUAL_MAX_BYTES;
     int64_t until = pdr__monotonic_ms(clock) + limit;
+    int64_t nap_ms = 1; /* who closes its output ends soon, as a rule */
+    bool is_gone = false;
     pdr_rc rc = PDR_OK;
 
-    while (c->out >= 0 || c->err >= 0) {
+    while (c->out >= 0 || c->err >= 0 || !is_gone) {
         struct pollfd ends[3] = {{.fd = c->in, .events = POLLOUT},
                                  {.fd = c->out, .events = POLLIN},
                                  {.fd = c->err, .events = POLLIN}};
+        const bool is_silent = c->out < 0 && c->err < 0;
         int64_t left = until - pdr__monotonic_ms(clock);
 
         if (pdr_cancel_is_set(cancel))
@@ -188,7 +205,11 @@ static pdr_rc child_talk(struct child *c, const pdr_command *command,
         if (left <= 0)
             return PDR_FAIL(err, TOOL_TIMEOUT,
                             "the program took longer than %u ms", limit);
-        if (poll(ends, 3, left < POLL_MS ? (int)left : POLL_MS) < 0)
+        if (is_silent && nap_ms < POLL_MS)
+            nap_ms *= 2;
+        if (left > (is_silent ? nap_ms : POLL_MS))
+            left = is_silent ? nap_ms : POLL_MS;
+        if (poll(ends, 3, (int)left) < 0)
             continue; /* interrupted */
         if (c->in >= 0 && ends[0].revents != 0)
             pipe_write(&c->in, &input);
@@ -197,6 +218,7 @@ static pdr_rc child_talk(struct child *c, const pdr_command *command,
         if (c->err >= 0 && ends[2].revents != 0)
             PDR_TRY(pipe_read(&c->err, &c->stderr_text, MAX_ERROR_BYTES, true,
                               err));
+        is_gone = is_gone || child_is_gone(c);
     }
 done:
     return rc;
