@@ -125,13 +125,13 @@ pdr_rc pdr__record_load(struct pdr__record *record, pdr_session *session,
                         pdr_shape shape, pdr_err *err)
 {
     pdr_str keys[PDR_RECORD_KEYS];
-    pdr_bag *bag = pdr_session_bag(session);
+    pdr_bag *bag = session != NULL ? pdr_session_bag(session) : NULL;
     size_t count = pdr__record_keys(keys, shape);
     pdr_rc rc = PDR_OK;
 
     record->shape = shape == PDR_SHAPE_PYTHON ? shape : PDR_SHAPE_DOTNET;
     for (size_t i = 0; i < count; i++) {
-        if (pdr_bag_has(bag, keys[i]))
+        if (bag != NULL && pdr_bag_has(bag, keys[i]))
             PDR_TRY(pdr_bag_get(&record->slots[i], bag, keys[i], err));
     }
     record->waiting =

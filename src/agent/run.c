@@ -148,8 +148,7 @@ static pdr_rc run_steps(struct pdr__run *w)
     pdr_rc rc = PDR_OK;
 
     PDR_TRY(pdr__slots_load(w));
-    if (w->session != NULL)
-        PDR_TRY(pdr__record_load(&w->record, w->session, w->shape, w->err));
+    PDR_TRY(pdr__record_load(&w->record, w->session, w->shape, w->err));
     PDR_TRY(pdr__input_load(w));
     PDR_TRY(pdr__gather(w));
     PDR_TRY(pdr__approved_run(w));
