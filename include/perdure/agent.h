@@ -275,7 +275,10 @@ typedef struct pdr_run {
     const pdr_provider *history; /* in place of the agent's, for this run; or
                                     NULL */
     pdr_cancel *cancel;          /* or NULL */
-    int64_t now_ms;              /* the caller's time */
+    int64_t now_ms;              /* the time of what is stored, since 1970: no
+                                    clock is asked. From pdr_now() it is
+                                    (t - PDR_TICKS_UNIX_EPOCH) /
+                                    PDR_TICKS_PER_MS */
     pdr_update_fn fn; /* hears of each piece as it comes; another code than
                          PDR_OK stops the run there. May be NULL */
     void *arg;
