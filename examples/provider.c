@@ -43,14 +43,16 @@ static pdr_rc add_note(pdr_value **io, pdr_err *err, void *arg)
 static pdr_rc after(const pdr_run_info *run, const pdr_run_outcome *outcome,
                     pdr_err *err, void *self)
 {
-    const pdr_value *contents = pdr_message_contents(run->input[0], run->shape);
-    const pdr_value *text = NULL;
+    const pdr_value *contents = NULL, *text = NULL;
 
     (void)self;
-    if (outcome->error != NULL)
+    if (outcome->error != NULL || run->input_count == 0)
         return PDR_OK;
+    contents = pdr_message_contents(run->input[0], run->shape);
     text =
         pdr_content_get(pdr_value_at(contents, 0), run->shape, PDR_FIELD_TEXT);
+    if (text == NULL) /* a picture */
+        return PDR_OK;
     return pdr_bag_update(pdr_session_bag(run->session), pdr_str_c(keys[0]),
                           err, add_note, &text);
 }

@@ -275,7 +275,10 @@ typedef struct pdr_run {
     const pdr_provider *history; /* in place of the agent's, for this run; or
                                     NULL */
     pdr_cancel *cancel;          /* or NULL */
-    int64_t now_ms;              /* the caller's time */
+    int64_t now_ms;              /* the time of what is stored, since 1970: no
+                                    clock is asked. From pdr_now() it is
+                                    (t - PDR_TICKS_UNIX_EPOCH) /
+                                    PDR_TICKS_PER_MS */
     pdr_update_fn fn; /* hears of each piece as it comes; another code than
                          PDR_OK stops the run there. May be NULL */
     void *arg;
@@ -419,7 +422,7 @@ PDR_API const pdr_approvals *pdr_response_approvals(
 
 /**
  * The answer as a value, where the agent or the run has an `output_schema`: the
- * first JSON value of its text, checked.
+ * first JSON value in the last message that has a text, checked.
  *
  * @param[out] out  owned; NULL on failure.
  * @return PDR_OK; PDR_EMODEL ("bad_output": the text is empty, not JSON, null,

@@ -57,10 +57,12 @@ typedef struct pdr_definition {
     const pdr_tool *tools; /* functions of this program, by name. Parameters and
                               description count where the file has none */
     size_t tool_count;
-    pdr_client *client; /* shared; for a file without a model, or with one of a
-                           provider that the library does not know. NULL: such
-                           files are refused */
-    pdr_env_fn env;     /* NULL: getenv() */
+    pdr_tool_fn command; /* runs tools of kind command: gets a pdr_command as
+                            its `arg`. NULL: pdr_command_run() */
+    pdr_client *client;  /* shared; for a file without a model, or with one of a
+                            provider that the library does not know. NULL: such
+                            files are refused */
+    pdr_env_fn env;      /* NULL: getenv() */
     void *env_arg;
 } pdr_definition;
 

@@ -84,10 +84,11 @@ static pdr_rc data_goes_on(bool *out, const pdr_value *content,
     pdr_buf rooms[] = {PDR_BUF_INIT(SIZE_MAX), PDR_BUF_INIT(SIZE_MAX)};
     const pdr_str text = PDR_LIT("text/");
     pdr_str a = {NULL, 0}, b = {NULL, 0};
+    pdr_err why = PDR_ERR_INIT;
     pdr_rc rc = PDR_OK;
 
-    PDR_TRY(pdr_content_media_type(&a, content, shape, &rooms[0], err));
-    PDR_TRY(pdr_content_media_type(&b, next, shape, &rooms[1], err));
+    PDR_TRY(pdr_content_media_type(&a, content, shape, &rooms[0], &why));
+    PDR_TRY(pdr_content_media_type(&b, next, shape, &rooms[1], &why));
     *out = a.len >= text.len && strncasecmp(a.ptr, text.ptr, text.len) == 0 &&
            pdr_str_equal(a, b) &&
            is_same(pdr_content_get(content, shape, PDR_FIELD_NAME),
@@ -95,9 +96,9 @@ static pdr_rc data_goes_on(bool *out, const pdr_value *content,
 done:
     pdr_buf_dispose(&rooms[0]);
     pdr_buf_dispose(&rooms[1]);
-    if (rc == PDR_EINVALID) /* half a surrogate pair: no media type */
-        rc = PDR_OK;
-    return rc;
+    if (rc == PDR_OK || rc == PDR_EINVALID) /* half a surrogate pair */
+        return PDR_OK;
+    return pdr__err_pass(err, &why);
 }
 
 static bool has_annotations(const pdr_value *content, pdr_shape shape)

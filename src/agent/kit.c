@@ -2,8 +2,8 @@
  * kit.c - does a provider keep sessions apart, and find them again?
  *
  * WHY  A provider serves all sessions of a process, so a mistake in it shows
- * one user what another one said. No test of one session finds that. Here the
- *      same two conversations, "a" and "b", are held several times:
+ *      one user what another one said. No test of one session finds that. Here
+ *      the same two conversations, "a" and "b", are held several times:
  *
  *        each alone              what the provider adds now is right
  *        in turns, one inside the other, at swapped addresses,
@@ -13,8 +13,10 @@
  *      Who adds the same whatever happens around a session, keeps nothing of it
  *      anywhere else.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "agent.h"
 
@@ -254,7 +256,8 @@ static pdr_rc secrets_find(pdr_session *session, const struct stand *stand,
                            pdr_err *err)
 {
     const char *const *secrets = stand->kit->secrets;
-    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+    const uintptr_t address = (uintptr_t)stand->provider.self;
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX), secret = PDR_BUF_INIT(SIZE_MAX);
     pdr_value *document = NULL;
     char self[2][32] = {"", ""}, shown[PDR_SHOWN];
     pdr_rc rc = PDR_OK;
@@ -262,22 +265,24 @@ static pdr_rc secrets_find(pdr_session *session, const struct stand *stand,
     PDR_TRY(pdr_session_to_value(&document, session, err));
     PDR_TRY(pdr_json_write(&text, document, NULL, err));
     PDR_TRY(pdr_buf_append(&text, pdr_str_n("", 1), err));
-    (void)snprintf(self[0], sizeof(self[0]), "%ju",
-                   (uintmax_t)(uintptr_t)stand->provider.self);
-    (void)snprintf(self[1], sizeof(self[1]), "%jx",
-                   (uintmax_t)(uintptr_t)stand->provider.self);
-    for (size_t i = 0; stand->provider.self != NULL && i < 2; i++) {
+    (void)snprintf(self[0], sizeof(self[0]), "%ju", (uintmax_t)address);
+    (void)snprintf(self[1], sizeof(self[1]), "%jx", (uintmax_t)address);
+    for (size_t i = 0; address > UINT16_MAX && i < 2; i++) {
         if (strstr(text.ptr, self[i]) != NULL)
             rc = PDR_FAIL(err, LEAK_SECRET, "%s",
                           "a session holds the address of the provider");
     }
     for (; rc == PDR_OK && secrets != NULL && *secrets != NULL; secrets++) {
-        if (strstr(text.ptr, *secrets) != NULL)
+        pdr_buf_clear(&secret); /* as JSON spells it */
+        PDR_TRY(pdr__text_encode(&secret, pdr_str_c(*secrets), err));
+        PDR_TRY(pdr_buf_append(&secret, pdr_str_n("", 1), err));
+        if (strstr(text.ptr, secret.ptr) != NULL)
             rc = PDR_FAIL(err, LEAK_SECRET, "a session holds the secret '%s'",
                           pdr__shown(shown, pdr_str_c(*secrets)));
     }
 done:
     pdr_value_free(document);
+    pdr_buf_dispose(&secret);
     pdr_buf_dispose(&text);
     return rc;
 }
@@ -435,7 +440,8 @@ static pdr_rc check_process(const pdr_provider_kit *kit, const char *folder,
                             const char *const *again,
                             const struct talk alone[2], pdr_err *err)
 {
-    pdr_command command = {.argv = again};
+    const pdr_command command = {.argv = again,
+                                 .env = (const char *const *)environ};
     struct talk talks[2] = {{.name = NULL}, {.name = NULL}};
     pdr_value *none = pdr_value_new_object(), *list = NULL;
     const pdr_tool_call call = {.arguments = none};
@@ -447,7 +453,8 @@ static pdr_rc check_process(const pdr_provider_kit *kit, const char *folder,
     for (size_t i = 0; i < 2; i++)
         PDR_TRY(talk_compare(&talks[i], &alone[i], 0, PDR_R_LEAK_PROCESS,
                              "in a store", err));
-    if (pdr_command_run(&list, &call, &why, &command) != PDR_OK) {
+    if (pdr_command_run(&list, &call, &why, (void *)(uintptr_t)&command) !=
+        PDR_OK) {
         rc = PDR_FAIL(err, LEAK_PROCESS, "in another process: %s", why.message);
         goto done;
     }
@@ -485,7 +492,14 @@ static pdr_rc check_all(const pdr_provider_kit *kit, const char *folder,
                         const char *const *again, pdr_err *err)
 {
     struct talk alone[2][2] = {{{.name = NULL}}};
+    char path[MAX_PLACE], shown[PDR_SHOWN];
     pdr_rc rc = PDR_OK;
+
+    /* What an earlier check left there would look like a leak. */
+    (void)snprintf(path, sizeof(path), "%s/other", folder);
+    if (mkdir(path, 0700) != 0)
+        return PDR_FAIL(err, FILE_FAILED, "'%s' must be an empty folder: %s",
+                        pdr__shown(shown, pdr_str_c(folder)), strerror(errno));
 
     for (unsigned i = 0; i < 2; i++)
         PDR_TRY(hold_alone(alone[i], kit, folder, i, err));

@@ -129,7 +129,9 @@ pdr_rc pdr_response_output(pdr_value **out, const pdr_response *response,
     output =
         response->output != NULL ? response->output : response->agent->output;
     PDR_REQUIRE(output != NULL);
-    PDR_TRY(pdr_response_text(&text, response, err));
+    for (size_t i = response->count; i > 0 && text.len == 0; i--)
+        PDR_TRY(pdr_message_text(&text, response->messages[i - 1],
+                                 response->shape, err));
     PDR_TRY(pdr__output_read(out, output, pdr_buf_str(&text), err));
 done:
     pdr_buf_dispose(&text);

@@ -75,12 +75,17 @@ static pdr_rc note_finding(const pdr_schema_finding *finding, pdr_err *err,
                            void *arg)
 {
     pdr_buf *line = arg;
+    pdr_rc rc = PDR_OK;
 
     if (line->len > 0)
         return PDR_OK;
-    return pdr_buf_printf(line, err, "at '%.*s': %.*s",
-                          (int)finding->instance.len, finding->instance.ptr,
-                          (int)finding->text.len, finding->text.ptr);
+    if (finding->instance.len > 0)
+        PDR_TRY(pdr_buf_printf(line, err,
+                               "at '%.*s': ", (int)finding->instance.len,
+                               finding->instance.ptr));
+    rc = pdr_buf_append(line, finding->text, err);
+done:
+    return rc;
 }
 
 /* The arguments of a call as an object; NULL, and what is wrong in `line`, if

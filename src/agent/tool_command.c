@@ -32,10 +32,8 @@
 
 /* A program at work. */
 struct child {
-    pid_t pid;         /* 0: not started, or gone */
-    int in, out, err;  /* our ends of its pipes; -1: closed */
-    uint32_t limit_ms; /* of its time */
-    int64_t until_ms;  /* monotonic; when that is over */
+    pid_t pid;        /* 0: not started, or gone */
+    int in, out, err; /* our ends of its pipes; -1: closed */
     pdr_buf stdout_text, stderr_text;
 };
 
@@ -168,36 +166,51 @@ static void pipe_write(int *end, pdr_str *rest)
         pipe_close(end);
 }
 
-/* How long to wait for it now, at most `most`. Fails if it has to end. */
-static pdr_rc child_pause(int *ms, const struct child *c, int most,
-                          pdr_cancel *cancel, pdr_err *err)
+/* Has it ended? Then what it started has to end, too, although somebody may
+ * still hold the pipes. It is not waited for yet, so that its number, which is
+ * that of the group, means nobody else. */
+static bool child_is_gone(const struct child *c)
 {
-    int64_t left = c->until_ms - pdr__monotonic_ms(pdr__clock_system());
+    siginfo_t info = {.si_pid = 0};
 
-    if (pdr_cancel_is_set(cancel))
-        return PDR_FAIL(err, RUN_CANCELLED, "%s", "the run was cancelled");
-    if (left <= 0)
-        return PDR_FAIL(err, TOOL_TIMEOUT, "the program took longer than %u ms",
-                        c->limit_ms);
-    *ms = left < most ? (int)left : most;
-    return PDR_OK;
+    if (waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0)
+        return errno == ECHILD; /* somebody else waited for it */
+    if (info.si_pid == 0)
+        return false;
+    (void)kill(-c->pid, SIGKILL);
+    return true;
 }
 
-/* Feed it and listen until it has closed its output. */
+/* Feed it and listen until it has closed its output and ended. */
 static pdr_rc child_talk(struct child *c, const pdr_command *command,
                          pdr_str input, pdr_cancel *cancel, pdr_err *err)
 {
+    const struct pdr__clock *clock = pdr__clock_system();
+    uint32_t limit =
+        command->timeout_ms > 0 ? command->timeout_ms : USUAL_TIMEOUT_MS;
     size_t max = command->max_bytes > 0 ? command->max_bytes : USUAL_MAX_BYTES;
-    int pause = 0;
+    int64_t until = pdr__monotonic_ms(clock) + limit;
+    int64_t nap_ms = 1; /* who closes its output ends soon, as a rule */
+    bool is_gone = false;
     pdr_rc rc = PDR_OK;
 
-    while (c->out >= 0 || c->err >= 0) {
+    while (c->out >= 0 || c->err >= 0 || !is_gone) {
         struct pollfd ends[3] = {{.fd = c->in, .events = POLLOUT},
                                  {.fd = c->out, .events = POLLIN},
                                  {.fd = c->err, .events = POLLIN}};
+        const bool is_silent = c->out < 0 && c->err < 0;
+        int64_t left = until - pdr__monotonic_ms(clock);
 
-        PDR_TRY(child_pause(&pause, c, POLL_MS, cancel, err));
-        if (poll(ends, 3, pause) < 0)
+        if (pdr_cancel_is_set(cancel))
+            return PDR_FAIL(err, RUN_CANCELLED, "%s", "the run was cancelled");
+        if (left <= 0)
+            return PDR_FAIL(err, TOOL_TIMEOUT,
+                            "the program took longer than %u ms", limit);
+        if (is_silent && nap_ms < POLL_MS)
+            nap_ms *= 2;
+        if (left > (is_silent ? nap_ms : POLL_MS))
+            left = is_silent ? nap_ms : POLL_MS;
+        if (poll(ends, 3, (int)left) < 0)
             continue; /* interrupted */
         if (c->in >= 0 && ends[0].revents != 0)
             pipe_write(&c->in, &input);
@@ -206,6 +219,7 @@ static pdr_rc child_talk(struct child *c, const pdr_command *command,
         if (c->err >= 0 && ends[2].revents != 0)
             PDR_TRY(pipe_read(&c->err, &c->stderr_text, MAX_ERROR_BYTES, true,
                               err));
+        is_gone = is_gone || child_is_gone(c);
     }
 done:
     return rc;
@@ -224,33 +238,29 @@ static const char *error_line(char out[PDR_SHOWN], const pdr_buf *text)
     return pdr__shown(out, pdr_str_n(text->ptr + begin, end - begin));
 }
 
-/* Wait until it is gone: it may have closed its output long before. */
 static pdr_rc child_end(struct child *c, const pdr_command *command,
-                        pdr_cancel *cancel, pdr_err *err)
+                        pdr_err *err)
 {
     char shown[PDR_SHOWN], line[PDR_SHOWN];
-    int status = 0, most = 1, pause = 0;
-    pid_t gone = 0;
-    pdr_rc rc = PDR_OK;
+    int status = 0;
+    pid_t ended = -1;
 
-    while ((gone = waitpid(c->pid, &status, WNOHANG)) == 0 ||
-           (gone < 0 && errno == EINTR)) {
-        PDR_TRY(child_pause(&pause, c, most, cancel, err));
-        (void)poll(NULL, 0, pause);
-        most = most < POLL_MS ? 2 * most : POLL_MS;
-    }
+    while ((ended = waitpid(c->pid, &status, 0)) < 0 && errno == EINTR)
+        continue;
     c->pid = 0;
+    (void)pdr__shown(shown, pdr_str_c(command->argv[0]));
+    if (ended < 0)
+        return PDR_FAIL(err, TOOL_FAILED,
+                        "how '%s' ended is not known: SIGCHLD is ignored here",
+                        shown);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return PDR_OK;
-    (void)pdr__shown(shown, pdr_str_c(command->argv[0]));
     if (WIFEXITED(status))
         return PDR_FAIL(err, TOOL_FAILED, "'%s' exited with status %d: %s",
                         shown, WEXITSTATUS(status),
                         error_line(line, &c->stderr_text));
-    rc = PDR_FAIL(err, TOOL_FAILED, "'%s' was ended by signal %d", shown,
-                  WTERMSIG(status));
-done:
-    return rc;
+    return PDR_FAIL(err, TOOL_FAILED, "'%s' was ended by signal %d", shown,
+                    WTERMSIG(status));
 }
 
 /* JSON if it is, else the text without its last line break. */
@@ -285,7 +295,6 @@ pdr_rc pdr_command_run(pdr_value **out, const pdr_tool_call *call, pdr_err *err,
                       .out = -1,
                       .err = -1,
                       .stdout_text = PDR_BUF_INIT(SIZE_MAX),
-                      .limit_ms = USUAL_TIMEOUT_MS,
                       .stderr_text = PDR_BUF_INIT(MAX_ERROR_BYTES)};
     pdr_buf input = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
     pdr_rc rc = PDR_OK;
@@ -294,12 +303,9 @@ pdr_rc pdr_command_run(pdr_value **out, const pdr_tool_call *call, pdr_err *err,
                 command->argv != NULL && command->argv[0] != NULL);
     *out = NULL;
     PDR_TRY(pdr_json_write(&input, call->arguments, NULL, err));
-    if (command->timeout_ms > 0)
-        c.limit_ms = command->timeout_ms;
-    c.until_ms = pdr__monotonic_ms(pdr__clock_system()) + c.limit_ms;
     PDR_TRY(child_start(&c, command, err));
     PDR_TRY(child_talk(&c, command, pdr_buf_str(&input), call->cancel, err));
-    PDR_TRY(child_end(&c, command, call->cancel, err));
+    PDR_TRY(child_end(&c, command, err));
     PDR_TRY(read_result(out, &c.stdout_text, err));
 done:
     child_dispose(&c);

@@ -22,6 +22,7 @@ struct agent_run {
     const char *approve, *reject, *reason;
     bool trusts_record;
     struct sto_from from;
+    pdr_buf said; /* TEXT, or standard input */
     pdr_client *client;
     pdr_host *host; /* of an agent from a file */
     pdr_agent *made;
@@ -65,7 +66,8 @@ static void print_call(const struct agent_run *r, const pdr_value *call)
 }
 
 /* What waits for a word, and how to give it. */
-static void print_approvals(const pdr_approvals *approvals)
+static void print_approvals(const struct agent_run *r,
+                            const pdr_approvals *approvals)
 {
     pdr_buf line = PDR_BUF_INIT(SIZE_MAX);
 
@@ -73,12 +75,29 @@ static void print_approvals(const pdr_approvals *approvals)
         const pdr_approval *a = &approvals->items[i];
 
         pdr_buf_clear(&line);
-        cli_show(&line, a->id, CLI_TEXT_LINE);
-        cli_put(&line, " waits for --approve or --reject: ");
+        if (r->stored != NULL) {
+            cli_show(&line, a->id, CLI_TEXT_LINE);
+            cli_put(&line, " waits for --approve or --reject: ");
+        } else {
+            cli_put(&line, "needs approval, and without --session it cannot "
+                           "wait: ");
+        }
         put_call(&line, a->tool, a->arguments);
         cli_fprintf(stderr, "perdure: %.*s\n", (int)line.len, line.ptr);
     }
     pdr_buf_dispose(&line);
+}
+
+/* All that waits after the run, also what an earlier one asked. */
+static void print_waiting(const struct agent_run *r,
+                          const pdr_response *response)
+{
+    pdr_approvals *all = NULL;
+
+    if (r->stored != NULL)
+        cli_must(pdr_approvals_pending(&all, NULL, r->stored, NULL), NULL);
+    print_approvals(r, all != NULL ? all : pdr_response_approvals(response));
+    pdr_approvals_free(all);
 }
 
 /* A pdr_update_fn: text as it comes. */
@@ -326,43 +345,46 @@ done:
 
 /* --- answers -------------------------------------------------------------- */
 
-/* Note what was said to the call `id`, or to all. */
-static pdr_rc answer(struct agent_run *r, const char *id, bool approved,
-                     pdr_err *err)
+/* Does one option mean this call? An id counts more than the other's "all". */
+static bool means(const char *said, const char *other, pdr_str id)
 {
-    bool is_all = id != NULL && strcmp(id, "all") == 0, found = is_all;
-
-    for (size_t i = 0; id != NULL && i < r->waiting->count; i++) {
-        const pdr_str other = r->waiting->items[i].id;
-
-        if (!is_all && !pdr_str_equal(other, pdr_str_c(id)))
-            continue;
-        r->answers[r->answer_count++] = (pdr_answer){
-            other, approved, pdr_str_c(r->reason != NULL ? r->reason : "")};
-        found = true;
-    }
-    if (id == NULL || (found && r->waiting->count > 0))
-        return PDR_OK;
-    print_approvals(r->waiting);
-    return pdr_err_set(err, PDR_ENOTFOUND, "no_approval",
-                       r->waiting->count > 0
-                           ? "no call with this id waits for approval"
-                           : "no call waits for approval");
+    if (said == NULL)
+        return false;
+    return pdr_str_equal(id, pdr_str_c(said)) ||
+           (strcmp(said, "all") == 0 &&
+            (other == NULL || !pdr_str_equal(id, pdr_str_c(other))));
 }
 
-/* What --approve and --reject say. */
+/* What --approve and --reject say. Each has to mean a call. */
 static pdr_rc take_answers(struct agent_run *r, pdr_err *err)
 {
+    const char *said[] = {r->approve, r->reject};
+    pdr_str reason = pdr_str_c(r->reason != NULL ? r->reason : "");
     pdr_rc rc = PDR_OK;
 
     if (r->approve == NULL && r->reject == NULL)
         return PDR_OK;
     CLI_TRY(pdr_approvals_pending(&r->waiting, NULL, r->stored, err));
-    r->answers = calloc(2 * r->waiting->count + 1, sizeof(*r->answers));
-    if (r->answers == NULL)
-        return pdr_err_set(err, PDR_ENOMEM, "no_memory", "out of memory");
-    CLI_TRY(answer(r, r->approve, true, err));
-    CLI_TRY(answer(r, r->reject, false, err));
+    r->answers = cli_realloc(NULL, r->waiting->count, sizeof(*r->answers));
+    for (size_t k = 0; k < 2; k++) {
+        size_t before = r->answer_count;
+
+        for (size_t i = 0; i < r->waiting->count; i++) {
+            pdr_str id = r->waiting->items[i].id;
+
+            if (means(said[k], said[1 - k], id))
+                r->answers[r->answer_count++] =
+                    (pdr_answer){id, k == 0, reason};
+        }
+        if (said[k] == NULL || r->answer_count > before)
+            continue;
+        print_approvals(r, r->waiting);
+        return pdr_err_set(err, PDR_ENOTFOUND, "no_approval",
+                           r->waiting->count > 0
+                               ? "no call '%.64s' waits for approval"
+                               : "no call waits for approval",
+                           said[k]);
+    }
 done:
     return rc;
 }
@@ -427,7 +449,6 @@ static int run_once(struct agent_run *r)
                    .trusts_record = r->trusts_record,
                    .fn = on_update,
                    .arg = r};
-    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
     pdr_response *response = NULL;
     pdr_err err = PDR_ERR_INIT;
     pdr_rc rc = PDR_OK;
@@ -435,11 +456,7 @@ static int run_once(struct agent_run *r)
 
     CLI_TRY(open_session(r, &err));
     CLI_TRY(take_answers(r, &err));
-    if (r->text != NULL && strcmp(r->text, "-") == 0)
-        CLI_TRY(read_all(&text, r, "-", &err));
-    else if (r->text != NULL)
-        cli_put(&text, r->text);
-    run.text = pdr_buf_str(&text);
+    run.text = pdr_buf_str(&r->said);
     run.stored = r->stored;
     run.answers = r->answers;
     run.answer_count = r->answer_count;
@@ -449,23 +466,41 @@ static int run_once(struct agent_run *r)
 done:
     if (!r->at_line_end && !cli_is_json(r->cli))
         puts("");
+    fflush(stdout);
     if (rc == PDR_OK)
-        print_approvals(pdr_response_approvals(response));
+        print_waiting(r, response);
     if (rc == PDR_ECANCELLED && r->signal != 0) {
         status = CLI_EXIT_SIGNAL + r->signal;
     } else if (rc != PDR_OK) {
         const struct cli_about about = {
-            .name = r->session != NULL ? sto_name(&r->from) : r->agent};
+            .name = r->session != NULL && rc != PDR_EMODEL ? sto_name(&r->from)
+                                                           : r->agent};
 
-        fflush(stdout);
         status = cli_fail(r->cli, &about, &err);
     }
     pdr_response_free(response);
     pdr_approvals_free(r->waiting);
     pdr_cancel_free(r->cancel);
     free(r->answers);
-    pdr_buf_dispose(&text);
     return status;
+}
+
+/* What to say, which may be nothing if there is an answer; exit status. */
+static int read_text(struct agent_run *r)
+{
+    const struct cli_about about = {.name = cli_input_name("-")};
+    pdr_err err = PDR_ERR_INIT;
+
+    if (r->text != NULL && strcmp(r->text, "-") != 0)
+        cli_put(&r->said, r->text);
+    else if (r->text != NULL && read_all(&r->said, r, "-", &err) != PDR_OK)
+        return cli_fail(r->cli, &about, &err);
+    if (r->said.len == 0 && r->approve == NULL && r->reject == NULL)
+        return doc_usage(r->cli, "TEXT",
+                         r->text == NULL ? "is missing" : "is empty",
+                         "say something to the agent, or answer it: --approve "
+                         "ID, --reject ID");
+    return 0;
 }
 
 /* Are the arguments such that there is something to do? Exit status. */
@@ -473,10 +508,10 @@ static int check_arguments(struct agent_run *r)
 {
     bool answers = r->approve != NULL || r->reject != NULL;
 
-    if (r->text == NULL && !answers)
-        return doc_usage(r->cli, "TEXT", "is missing",
-                         "say something to the agent, or answer it: --approve "
-                         "ID, --reject ID");
+    if (r->approve != NULL && r->reject != NULL &&
+        strcmp(r->approve, r->reject) == 0)
+        return doc_usage(r->cli, "--reject", "says the opposite of --approve",
+                         "write one of them, or another id");
     if (r->session == NULL && (r->from.uri != NULL || answers))
         return doc_usage(r->cli, "--session", "is missing",
                          "a conversation in a store has an id: --session ID");
@@ -487,8 +522,10 @@ static int check_arguments(struct agent_run *r)
 
 static int run(struct cli *cli, int argc, char **argv)
 {
-    struct agent_run r = {
-        .cli = cli, .shape = PDR_SHAPE_DOTNET, .at_line_end = true};
+    struct agent_run r = {.cli = cli,
+                          .shape = PDR_SHAPE_DOTNET,
+                          .said = PDR_BUF_INIT(SIZE_MAX),
+                          .at_line_end = true};
     int status = 0;
 
     const struct cli_opt opts[] = {
@@ -512,9 +549,12 @@ static int run(struct cli *cli, int argc, char **argv)
         return cli->status;
     status = check_arguments(&r);
     if (status == 0)
+        status = read_text(&r);
+    if (status == 0)
         status = make_agent(&r);
     if (status == 0)
         status = run_once(&r);
+    pdr_buf_dispose(&r.said);
     pdr_stored_close(r.stored);
     pdr_store_close(r.store);
     pdr_agent_free(r.made);

@@ -204,6 +204,11 @@ static const char *reason_hint(const char *reason)
                           "without"},
         {"xml_element", "the elements are map, array, string, number, boolean "
                         "and null"},
+        {"model_auth", "--key-env VAR, or apiKey: =Env.VAR in a definition "
+                       "file, names the variable with the key"},
+        {"model_protocol", "is it the address of the API, without "
+                           "/chat/completions, as in "
+                           "http://localhost:11434/v1?"},
         {"xml_attribute", "the attributes of XPath 3.1 are key, escaped-key "
                           "and escaped"},
     };

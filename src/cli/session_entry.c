@@ -45,6 +45,44 @@ static void put_str(pdr_buf *out, pdr_str text)
     cli_must(pdr_buf_append(out, text, NULL), NULL);
 }
 
+/* "NAME(ARGUMENTS)" */
+static void put_call(pdr_buf *out, const struct doc_content *call,
+                     pdr_buf *scratch)
+{
+    const pdr_value *name = doc_field(call, PDR_FIELD_NAME);
+
+    put_str(out, name != NULL ? doc_text(name, scratch) : pdr_str_c("call"));
+    cli_put(out, "(");
+    put_str(out, doc_arguments(call, scratch));
+    cli_put(out, ")");
+}
+
+/* The question and the answer name the call; it waits only while there is no
+ * answer, which is another entry. */
+static void put_approval(pdr_buf *out, const struct doc_content *c,
+                         pdr_buf *scratch)
+{
+    const pdr_value *call = doc_field(c, PDR_FIELD_TOOL_CALL);
+    const pdr_value *reason = doc_field(c, PDR_FIELD_REASON);
+    struct doc_content inner = doc_content_in(call, c->shape);
+    bool yes = false;
+
+    if (doc_is_asking(c))
+        cli_put(out, "asks for approval: ");
+    else if (pdr_value_bool(&yes, doc_field(c, PDR_FIELD_APPROVED), NULL) ==
+                 PDR_OK &&
+             yes)
+        cli_put(out, "approved: ");
+    else
+        cli_put(out, "refused: ");
+    if (call != NULL)
+        put_call(out, &inner, scratch);
+    if (reason != NULL) {
+        cli_put(out, ": ");
+        put_str(out, doc_text(reason, scratch));
+    }
+}
+
 static void put_content(pdr_buf *out, const pdr_value *content, pdr_shape shape,
                         pdr_buf *scratch)
 {
@@ -62,12 +100,7 @@ static void put_content(pdr_buf *out, const pdr_value *content, pdr_shape shape,
         put_str(out, doc_text(doc_field(&c, PDR_FIELD_TEXT), scratch));
         return;
     case DOC_PART_CALL:
-        name = doc_field(&c, PDR_FIELD_NAME);
-        put_str(out,
-                name != NULL ? doc_text(name, scratch) : pdr_str_c("call"));
-        cli_put(out, "(");
-        put_str(out, doc_arguments(&c, scratch));
-        cli_put(out, ")");
+        put_call(out, &c, scratch);
         return;
     case DOC_PART_RESULT:
         cli_put(out, "= ");
@@ -77,11 +110,13 @@ static void put_content(pdr_buf *out, const pdr_value *content, pdr_shape shape,
         cli_put(out, "error: ");
         put_str(out, doc_text(doc_field(&c, PDR_FIELD_MESSAGE), scratch));
         return;
+    case DOC_PART_APPROVAL:
+        put_approval(out, &c, scratch);
+        return;
     case DOC_PART_USAGE:
     case DOC_PART_UNKNOWN:
     case DOC_PART_DATA:
     case DOC_PART_REFERENCE:
-    case DOC_PART_APPROVAL:
         name = doc_type(c.value);
         cli_put(out, "[");
         put_str(out, name != NULL ? doc_text(name, scratch) : pdr_str_c("?"));

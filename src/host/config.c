@@ -59,6 +59,7 @@ pdr_rc pdr__load_members(const struct pdr__load *load,
         [PDR_USE_NOBODY] = "not used, nor by the Python loader",
         [PDR_USE_THERE] = "not used here",
         [PDR_USE_UNKNOWN] = "not used, and the Python loader refuses it"};
+    char shown[PDR_SHOWN];
     pdr_rc rc = PDR_OK;
 
     for (const struct pdr__node *n = map->first; n != NULL; n = n->next) {
@@ -66,6 +67,10 @@ pdr_rc pdr__load_members(const struct pdr__load *load,
 
         while (m->name != NULL && strcmp(m->name, n->name->text.ptr) != 0)
             m++;
+        if (m->use == PDR_USE_REFUSED)
+            return PDR_FAIL_NODE(load, n->name, err, BAD_DEFINITION,
+                                 "'%s' is not known here",
+                                 pdr__shown(shown, n->name->text));
         if (m->use != PDR_USE_BOTH)
             PDR_TRY(pdr__load_notice(load, n->name,
                                      m->use >= PDR_USE_NOBODY

@@ -175,12 +175,15 @@ static pdr_rc use_other(pdr_client **out, const struct pdr__load *load,
                              BAD_DEFINITION, "%s",
                              "no model: write model: {id: NAME, provider: "
                              "OpenAI}");
+    if (provider == NULL)
+        return PDR_FAIL_NODE(load, model, err, BAD_DEFINITION, "%s",
+                             "no provider: write provider: OpenAI, for any "
+                             "server that speaks Chat Completions");
     return PDR_FAIL_NODE(
-        load, provider != NULL ? provider : model, err, BAD_DEFINITION,
+        load, provider, err, BAD_DEFINITION,
         "the provider '%s' is not offered here; OpenAI, over Chat Completions, "
         "and script are",
-        pdr__shown(shown,
-                   provider != NULL ? provider->text : PDR_LIT("Foundry")));
+        pdr__shown(shown, provider->text));
 }
 
 pdr_rc pdr__load_client(pdr_client **out, const struct pdr__load *load,

@@ -4,7 +4,10 @@
  *     function   code of the program that loads the file, found by its name
  *     command    a program that is started for each call; a kind of our own
  */
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "host.h"
 
@@ -18,14 +21,15 @@ static const struct pdr__member function_members[] = {
     {"bindings", PDR_USE_BOTH},     {"strict", PDR_USE_THERE},
     {"approvalMode", PDR_USE_OURS}, {NULL, PDR_USE_UNKNOWN}};
 
-/* All of it is ours; a notice about the kind says so. */
+/* All of it is ours; a notice about the kind says so. Whoever writes approval
+ * for approvalMode means it. */
 static const struct pdr__member command_members[] = {
     {"kind", PDR_USE_BOTH},        {"name", PDR_USE_BOTH},
     {"description", PDR_USE_BOTH}, {"parameters", PDR_USE_BOTH},
     {"command", PDR_USE_BOTH},     {"folder", PDR_USE_BOTH},
     {"timeout", PDR_USE_BOTH},     {"maxBytes", PDR_USE_BOTH},
     {"environment", PDR_USE_BOTH}, {"approvalMode", PDR_USE_BOTH},
-    {NULL, PDR_USE_UNKNOWN}};
+    {NULL, PDR_USE_REFUSED}};
 
 /* --- functions ------------------------------------------------------------ */
 
@@ -54,6 +58,9 @@ static pdr_rc bind_function(pdr_tool *tool, const struct pdr__load *load,
     if (place == NULL)
         place = node;
     PDR_TRY(pdr__load_members(load, node, function_members, err));
+    if (bindings != NULL && bindings->kind == PDR_NODE_SCALAR)
+        return PDR_FAIL_NODE(load, bindings, err, BAD_DEFINITION, "%s",
+                             "'bindings' must be a list or a map");
     for (; n != NULL && found == NULL; n = n->next)
         found = find_function(load, n->name != NULL ? n->name
                                                     : pdr__node_get(n, "name"));
@@ -127,6 +134,54 @@ static pdr_rc get_count(uint64_t *out, const struct pdr__load *load,
                          (uintmax_t)max);
 }
 
+/* Would a program of this name be found, by a process in this folder? */
+static bool is_program(const char *name, const char *folder)
+{
+    const char *list = getenv("PATH");
+    bool is_there = false;
+    char path[4096];
+
+    if (strchr(name, '/') != NULL) {
+        (void)snprintf(path, sizeof(path), "%s/%s",
+                       name[0] == '/' ? "" : folder, name);
+        return access(path, X_OK) == 0;
+    }
+    for (list = list != NULL ? list : "/bin:/usr/bin"; !is_there; list++) {
+        size_t len = strcspn(list, ":");
+
+        (void)snprintf(path, sizeof(path), "%.*s/%s", (int)len, list, name);
+        is_there = access(path, X_OK) == 0;
+        list += len;
+        if (*list == '\0')
+            break;
+    }
+    return is_there;
+}
+
+/* What a call would need, while the place in the file is known. */
+static pdr_rc check_command(const struct pdr__load *load,
+                            const struct pdr__node *program,
+                            const struct pdr__node *folder,
+                            const pdr_command *command, pdr_err *err)
+{
+    char shown[PDR_SHOWN];
+    struct stat info;
+
+    if (pdr__node_variable(program) != NULL)
+        return PDR_FAIL_NODE(load, program, err, BAD_DEFINITION, "%s",
+                             "the program may be shown, so it may not come "
+                             "from a variable: write it out");
+    if (stat(command->folder, &info) != 0 || !S_ISDIR(info.st_mode))
+        return PDR_FAIL_NODE(load, folder, err, BAD_DEFINITION,
+                             "there is no folder '%s'",
+                             pdr__shown(shown, folder->text));
+    if (!is_program(command->argv[0], command->folder))
+        return PDR_FAIL_NODE(load, program, err, BAD_DEFINITION,
+                             "there is no program '%s'",
+                             pdr__shown(shown, program->text));
+    return PDR_OK;
+}
+
 static pdr_rc make_command(pdr_tool *tool, const struct pdr__load *load,
                            const struct pdr__node *node, pdr_err *err)
 {
@@ -159,9 +214,12 @@ static pdr_rc make_command(pdr_tool *tool, const struct pdr__load *load,
     PDR_TRY(make_texts(&command->argv, load, words, err));
     if (environment != NULL)
         PDR_TRY(make_texts(&command->env, load, environment, err));
-    PDR_TRY(pdr__load_path(&command->folder, load,
-                           folder != NULL ? folder : &here, err));
-    tool->fn = pdr_command_run;
+    if (folder == NULL)
+        folder = &here;
+    PDR_TRY(pdr__load_path(&command->folder, load, folder, err));
+    PDR_TRY(check_command(load, words->first, folder, command, err));
+    tool->fn =
+        load->from->command != NULL ? load->from->command : pdr_command_run;
     tool->arg = command;
 done:
     return rc;
@@ -264,11 +322,13 @@ pdr_rc pdr__load_tools(struct pdr__load *load, const struct pdr__node *list,
         }
         if (strcmp(kind.ptr, "function") != 0 &&
             strcmp(kind.ptr, "command") != 0)
-            return PDR_FAIL_NODE(load, place != NULL ? place : n, err,
-                                 BAD_DEFINITION,
-                                 "a tool is of kind function or command, not "
-                                 "'%s'",
-                                 pdr__shown(shown, kind));
+            return PDR_FAIL_NODE(
+                load, place != NULL ? place : n, err, BAD_DEFINITION,
+                place != NULL ? "a tool is of kind function or "
+                                "command, not '%s'"
+                              : "a tool is a map, with kind: function "
+                                "or kind: command%s",
+                pdr__shown(shown, kind));
         PDR_TRY(add_tool(load, n, strcmp(kind.ptr, "command") == 0, err));
     }
 done:

@@ -43,8 +43,6 @@ pdr_rc pdr_host_load(const pdr_host_agent **out, pdr_host *host,
     PDR_REQUIRE(host != NULL && definition != NULL);
     if (out != NULL)
         *out = NULL;
-    PDR_TRY(pdr__grow((void **)&host->agents, &host->cap, host->count + 1,
-                      sizeof(struct pdr__loaded *), err));
     loaded = pdr__calloc(1, sizeof(*loaded));
     if (loaded == NULL)
         return pdr__nomem(err);
@@ -54,6 +52,9 @@ pdr_rc pdr_host_load(const pdr_host_agent **out, pdr_host *host,
                       pdr__shown(shown, loaded->view.name));
         goto done;
     }
+    /* After the loading: `fn` may have loaded others. */
+    PDR_TRY(pdr__grow((void **)&host->agents, &host->cap, host->count + 1,
+                      sizeof(struct pdr__loaded *), err));
     host->agents[host->count++] = loaded;
     if (out != NULL)
         *out = &loaded->view;

@@ -100,6 +100,7 @@ enum pdr__use {
     PDR_USE_NOBODY,  /* ignored by both */
     PDR_USE_THERE,   /* ignored here */
     PDR_USE_UNKNOWN, /* ignored here, refused there */
+    PDR_USE_REFUSED, /* refused here: a typing error would do harm */
 };
 
 struct pdr__member {
@@ -107,7 +108,8 @@ struct pdr__member {
     enum pdr__use use;
 };
 
-/* Tell of the members that are not used everywhere. */
+/* Tell of the members that are not used everywhere. Fails with BAD_DEFINITION
+ * for one that is refused. */
 PDR_MUST_CHECK pdr_rc pdr__load_members(const struct pdr__load *load,
                                         const struct pdr__node *map,
                                         const struct pdr__member *known,

@@ -297,12 +297,53 @@ def _():
     result = agent(*at, "--approve", "ficc_a", status=3)
     assert result.err.decode() == (
         WAITS % ("ficc_b", "Bo") +
-        "perdure: d.db: no call with this id waits for approval\n"), result
+        "perdure: d.db: no call 'ficc_a' waits for approval\n"), result
+    # Whoever says something else is reminded.
+    result = agent(*at, "hello")
+    assert result.err.decode() == WAITS % ("ficc_b", "Bo"), result
     result = agent(*at, "--reject", "all", "--reason", "not today")
     assert result.out == (b"Done: Tool call invocation rejected. not "
                           b"today.\n"), result
     assert paid() == '{"to":"Ann"}', paid()
     agent(*at, "--reject", "all", status=3)
+
+
+@tests.test("run: --approve and --reject together, an id before all")
+def _():
+    at = start_desk()
+    agent(*at, "pay both")
+    for word in ("all", "ficc_a"):
+        result = agent(*at, "--approve", word, "--reject", word, status=2)
+        assert b"--reject: says the opposite of --approve" in result.err
+    assert paid() == ""
+    agent(*at, "--approve", "all", "--reject", "ficc_a")
+    assert paid() == '{"to":"Bo"}', paid()
+    agent(*at, "pay both")
+    agent(*at, "--approve", "ficc_a", "--reject", "all")
+    assert paid() == '{"to":"Bo"}{"to":"Ann"}', paid()
+
+
+@tests.test("run: without a session nothing can wait")
+def _():
+    start_desk()
+    result = agent("run", "-q", "--agent", "desk=desk.yaml", "pay both")
+    assert result.out == b"" and paid() == "", result
+    assert result.err.decode() == "".join(
+        "perdure: needs approval, and without --session it cannot wait: "
+        'pay({"to":"%s"})\n' % name for name in ("Ann", "Bo")), result
+
+
+@tests.test("run: says why a program failed, and to the model that it did")
+def _():
+    at = start_desk()
+    write("desk.yaml", DESK.replace(
+        '[echo, "7"]', "[sh, -c, 'echo no rate >&2; exit 3']"))
+    write("desk.json", {"replies": [
+        {"after": "rate", "text": "{result}"}, {"calls": [{"name": "rate"}]}]})
+    result = agent(*at, "go")
+    assert result.out == b"Error: Function failed.\n", result
+    assert result.err == (b"perdure: rate failed: 'sh' exited with status 3: "
+                          b"no rate\n"), result
 
 
 @tests.test("run: -o json has what waits")
@@ -320,7 +361,8 @@ def _():
 def _():
     at = start_desk()
     for args, why in ((["--approve", "all"], b"--session: is missing"),
-                      ([], b"TEXT: is missing")):
+                      ([], b"TEXT: is missing"), ([""], b"TEXT: is empty"),
+                      (["-"], b"TEXT: is empty")):
         result = agent("run", "--agent", "desk=desk.yaml", *args, status=2)
         assert why in result.err, result
     assert b"no call waits" in agent(*at, "--approve", "all", status=3).err

@@ -33,7 +33,7 @@ def _():
             ("in-agent", "leak_process", "in another process"),
             ("one-key", "leak_key", "two instances have one key"),
             ("one-hidden-key", "leak_key", "beside another instance"),
-            ("secret-in-bag", "leak_secret", "hunter2-of-the-backend"),
+            ("secret-in-bag", "leak_secret", 'hunter2-of-the-"backend"'),
             ("handle-in-bag", "leak_secret", "address of the provider"),
             ("handle-followed", "leak_process", "in another process"),
             ("unnamed-key", "leak_process", "in another process")):
@@ -47,7 +47,25 @@ def _():
 def _():
     assert run([KIT]).status == 2
     result = run([KIT, "honest", "no/such/folder"])
-    assert result.status != 0 and b"no/such" in result.err, result
+    assert result.status == 9 and b"no/such" in result.err, result
+    os.mkdir("honest-twice")
+    assert run([KIT, "honest", "honest-twice"]).status == 0
+    result = run([KIT, "honest", "honest-twice"])
+    assert (result.status == 9 and b"file_failed: 'honest-twice' must be an "
+            b"empty folder" in result.err), result
+
+
+@tests.test("provider kit: the second process has the same environment")
+def _():
+    with open("again", "w") as file:
+        file.write('#!/bin/sh\ntest "$MARK" = 1 && exec %s "$@"\n' % KIT)
+    os.chmod("again", 0o755)
+    os.mkdir("marked")
+    for mark, status in (("1", 0), ("2", 6)):
+        os.mkdir("marked/" + mark)
+        result = run(["./again", "honest", "marked/" + mark],
+                     env={"MARK": mark}, executable=KIT)
+        assert result.status == status, result
 
 
 tests.finish()

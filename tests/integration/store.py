@@ -1319,6 +1319,48 @@ def _():
            "session 'c' has no entries\n")
 
 
+@tests.test("log: what was asked for approval, and what was answered")
+def _():
+    call = {"name": "pay", "arguments": {"to": "Ann"}}
+    dotnet = [
+        {"$type": "toolApprovalRequest", "requestId": "r",
+         "toolCall": {"$type": "functionCall", "callId": "1", **call}},
+        {"$type": "toolApprovalResponse", "requestId": "r", "approved": True,
+         "toolCall": {"$type": "functionCall", "callId": "1", **call}},
+        {"$type": "toolApprovalResponse", "requestId": "r", "approved": False,
+         "toolCall": {"$type": "functionCall", "callId": "1", **call},
+         "reason": "not today"}]
+    python = [
+        {"type": "function_approval_request", "id": "r",
+         "function_call": {"type": "function_call", "call_id": "1", **call}},
+        {"type": "function_approval_response", "id": "r", "approved": True,
+         "function_call": {"type": "function_call", "call_id": "1", **call}},
+        {"type": "function_approval_response", "id": "r", "approved": False}]
+    write("d.json", {"stateBag": {"InMemoryChatHistoryProvider": {"messages": [
+        {"role": "user", "contents": [one]} for one in dotnet]}}})
+    document = python_session("p", ["x"])
+    message = document["state"]["in_memory"]["messages"][0]
+    document["state"]["in_memory"]["messages"] = [
+        {**message, "contents": [one]} for one in python]
+    write("p.json", document)
+    write("s.json", {"schemaVersion": "1.1.0", "data": {
+        "conversationHistory": [
+            {"$type": "response", "correlationId": "c", "messages": [
+                {"role": "assistant", "contents": [
+                    {"$type": "unknown", "content": one}]}]}
+            for one in dotnet]}})
+    want = ['asks for approval: pay({"to": "Ann"})',
+            'approved: pay({"to": "Ann"})',
+            'refused: pay({"to": "Ann"}): not today']
+    for name, more in (("d", ["--id", "d"]), ("p", []), ("s", ["--id", "s"])):
+        expect(session("import", "-q", name + ".json", "--store", "desk.db",
+                       *more), 0)
+        lines = good(session("log", "--store", "desk.db", name)).decode()
+        got = [re.sub(".*(message  user: |response  c +)", "", line)
+               for line in lines.splitlines()[1:]]
+        assert got == (want if name != "p" else want[:2] + ["refused:"]), got
+
+
 class Tail:
     """A command that runs on, and the lines that it printed."""
 

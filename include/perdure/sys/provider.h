@@ -53,7 +53,8 @@ typedef struct pdr_provider_kit {
  *
  * @param argv  the program, any arguments of its own, and an empty folder for
  *              what it writes. The program is started again with the same
- *              arguments and one more, and has to come here again.
+ *              arguments and one more, in the same environment, and has to come
+ *              here again.
  * @param kit   borrowed for the call.
  * @return the status to exit with: 0 if nothing leaks.
  * @thread owner  @since 0.1

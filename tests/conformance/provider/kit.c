@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PASSWORD "hunter2-of-the-backend"
+#define PASSWORD "hunter2-of-the-\"backend\""
 
 static void must(pdr_rc rc, const char *what)
 {

@@ -168,6 +168,19 @@ TEST(approval, is_asked_for_and_the_call_runs_after_a_restart)
     }
 }
 
+/* There is nothing that could remember it; the caller is told nevertheless. */
+TEST(approval, is_asked_for_without_a_session)
+{
+    static const char *const steps[] = {REFUND, NULL};
+    const pdr_run run = {.text = pdr_str_c("Go"), .now_ms = STAGE_NOW};
+    struct stage s;
+
+    stage_begin(&s, steps, false);
+    ASSERT_SIZE(1, go(&s, PDR_OK, &run));
+    ASSERT_INT(0, s.ran);
+    stage_end(&s);
+}
+
 TEST(approval, that_is_refused_tells_the_model_why)
 {
     static const char *const steps[] = {REFUND, "say a pity", NULL};

@@ -45,6 +45,8 @@ TEST(command, gives_what_the_program_prints)
         {"exec <&-; sleep 0.1; echo 1", "1"}, /* does not read */
         {"env | sort | head -n 1 | cut -c 1-5", "\"PATH=\""},
         {"head -c 300000 /dev/zero | tr '\\0' x | wc -c", "300000"},
+        {"echo 1; exec >&- 2>&-; sleep 0.1", "1"},
+        {"sleep 1000 & echo 1", "1"}, /* holds the pipes */
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -157,6 +159,24 @@ TEST(command, that_fails_says_how)
     }
 }
 
+TEST(command, whose_end_nobody_can_know_has_failed)
+{
+    static const char *const scripts[] = {"exit 3", "echo 1"};
+    void (*before)(int) = signal(SIGCHLD, SIG_IGN);
+
+    for (size_t i = 0; i < 2; i++) {
+        const char *const argv[] = {"sh", "-c", scripts[i], NULL};
+        const pdr_command command = {.argv = argv};
+        pdr_value *out = NULL;
+        pdr_err err = PDR_ERR_INIT;
+
+        ASSERT_RC(PDR_EIO, run_command(&out, &command, "{}", NULL, &err));
+        ASSERT_STR("tool_failed", err.reason);
+        ASSERT(strstr(err.message, "SIGCHLD") != NULL);
+    }
+    (void)signal(SIGCHLD, before);
+}
+
 TEST(command, gets_large_arguments_while_it_prints)
 {
     const char *const argv[] = {"cat", NULL};
@@ -178,41 +198,51 @@ TEST(command, gets_large_arguments_while_it_prints)
 /* A program that starts another one, which would go on for ever. */
 TEST(command, leaves_no_child_behind)
 {
-    struct room room;
-    char script[600];
-    char *pid = NULL;
-    size_t len = 0;
+    static const struct {
+        const char *script; /* behind the start of the other one */
+        pdr_rc rc;
+    } cases[] = {{"wait", PDR_ETIMEOUT}, {"echo 1", PDR_OK}};
 
-    room_enter(&room);
-    snprintf(script, sizeof(script), "sleep 1000 & echo $! > %s/pid; wait",
-             room.path);
-    const char *const argv[] = {"sh", "-c", script, NULL};
-    const pdr_command command = {.argv = argv, .timeout_ms = 300};
-    pdr_value *out = NULL;
-    pdr_err err = PDR_ERR_INIT;
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        struct room room;
+        char script[600];
+        char *pid = NULL;
+        size_t len = 0;
 
-    ASSERT_RC(PDR_ETIMEOUT, run_command(&out, &command, "{}", NULL, &err));
-    pid = room_get(&room, "pid", &len);
-    ASSERT(pid != NULL && len > 1);
-    /* Whoever adopts it may not have waited for it yet. */
-    for (int i = 0; i < 100 && kill((pid_t)strtol(pid, NULL, 10), 0) == 0;
-         i++) {
-        char path[64], state = 'Z';
-        FILE *file = NULL;
+        room_enter(&room);
+        snprintf(script, sizeof(script),
+                 "sleep 1000 >/dev/null 2>&1 & echo $! > %s/pid; %s", room.path,
+                 cases[k].script);
+        const char *const argv[] = {"sh", "-c", script, NULL};
+        const pdr_command command = {.argv = argv, .timeout_ms = 300};
+        pdr_value *out = NULL;
+        pdr_err err = PDR_ERR_INIT;
 
-        snprintf(path, sizeof(path), "/proc/%ld/stat", strtol(pid, NULL, 10));
-        file = fopen(path, "r");
-        if (file == NULL || fscanf(file, "%*d %*s %c", &state) != 1)
-            state = 'Z';
-        if (file != NULL)
-            fclose(file);
-        if (state == 'Z')
-            break;
-        ASSERT(i < 99);
-        nanosleep(&(struct timespec){0, 10000000}, NULL);
+        ASSERT_RC(cases[k].rc, run_command(&out, &command, "{}", NULL, &err));
+        pdr_value_free(out);
+        pid = room_get(&room, "pid", &len);
+        ASSERT(pid != NULL && len > 1);
+        /* Whoever adopts it may not have waited for it yet. */
+        for (int i = 0; i < 100 && kill((pid_t)strtol(pid, NULL, 10), 0) == 0;
+             i++) {
+            char path[64], state = 'Z';
+            FILE *file = NULL;
+
+            snprintf(path, sizeof(path), "/proc/%ld/stat",
+                     strtol(pid, NULL, 10));
+            file = fopen(path, "r");
+            if (file == NULL || fscanf(file, "%*d %*s %c", &state) != 1)
+                state = 'Z';
+            if (file != NULL)
+                fclose(file);
+            if (state == 'Z')
+                break;
+            ASSERT(i < 99);
+            nanosleep(&(struct timespec){0, 10000000}, NULL);
+        }
+        free(pid);
+        room_leave(&room);
     }
-    free(pid);
-    room_leave(&room);
 }
 
 static void *cancel_soon(void *arg)

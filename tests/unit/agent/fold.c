@@ -123,6 +123,7 @@ static void expect_fold(const char *expected, const char *updates,
     }
     ASSERT_RC(PDR_OK, pdr_json_write(&text, list, NULL, &err));
     ASSERT_TEXT(expected, pdr_buf_str(&text));
+    ASSERT_STR("", err.reason); /* a success leaves it alone */
     pdr_buf_dispose(&text);
     pdr__fold_dispose(&fold);
     pdr_value_free(list);
@@ -606,6 +607,11 @@ static const struct {
      OUTPUT("1", "\"outputs\":[" T("ab") "],") "," CODE("1", "")},
     {OUTPUT("1", "\"outputs\":5,") "," OUTPUT("1", ""),
      OUTPUT("1", "\"outputs\":5,") "," OUTPUT("1", "")},
+    /* half a surrogate pair is not a media type */
+    {DATA("data:text/\\ud800;base64,YQ==",
+          "") "," DATA("data:text/\\ud800;base64,YQ==", ""),
+     DATA("data:text/\\ud800;base64,YQ==",
+          "") "," DATA("data:text/\\ud800;base64,YQ==", "")},
     /* nobody knows it */
     {"{\"$type\":\"new\"},{\"$type\":\"new\"},7",
      "{\"$type\":\"new\"},{\"$type\":\"new\"},7"},

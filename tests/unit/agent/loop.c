@@ -319,6 +319,26 @@ TEST(agent_output, is_asked_for_with_a_schema_of_an_object)
     }
 }
 
+TEST(agent_output, is_in_the_last_message_that_says_something)
+{
+    static const char *const steps[] = {"call look {}", "say {\"a\":1}", NULL};
+    pdr_value *schema = stage_json("{\"type\":\"object\"}"), *value = NULL;
+    pdr_value *said = stage_json("{\"a\":1}");
+    const pdr_agent_parts parts = {.output_schema = schema};
+    pdr_response *response = NULL;
+    struct stage s;
+
+    stage_begin(&s, steps, &parts);
+    response = go(&s, PDR_OK, &(pdr_run){.text = pdr_str_c("{\"a\":0}")});
+    ASSERT_RC(PDR_OK, pdr_response_output(&value, response, NULL));
+    ASSERT(pdr_value_equal(said, value));
+    pdr_value_free(said);
+    pdr_value_free(value);
+    pdr_response_free(response);
+    pdr_value_free(schema);
+    stage_end(&s);
+}
+
 TEST(agent_output, has_a_schema_that_is_checked_when_the_agent_is_built)
 {
     static const char *const steps[] = {"say x", NULL};

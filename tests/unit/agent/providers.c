@@ -611,6 +611,38 @@ TEST(providers, with_one_key_are_refused_when_the_agent_is_built)
     }
 }
 
+TEST(providers, of_context_and_history_may_not_share_a_key)
+{
+    static const char *const keys[] = {"drawer", NULL};
+    struct shelf shelf = {.list = NULL};
+    struct helper h = {.name = "helper"};
+    pdr_provider history = shelf_of(&shelf);
+    struct spy spy = {.calls = 0};
+
+    COVERS("S-32");
+    history.keys = keys;
+    for (size_t first = 0; first < 2; first++) {
+        pdr_provider list[2];
+        pdr_agent *agent = NULL;
+        pdr_err err = PDR_ERR_INIT;
+
+        list[first] = provider_of(&h, keys);
+        list[1 - first] = history;
+        ASSERT_RC(PDR_OK, pdr_client_init(&spy.base, &spy_ops, &err));
+        const pdr_agent_parts parts = {
+            .client = &spy.base, .providers = list, .provider_count = 2};
+        ASSERT_RC(PDR_EINVALID, pdr_agent_new(&agent, &parts, &err));
+        ASSERT_STR("state_key_clash", err.reason);
+        ASSERT_STR(first == 0 ? "shelf has the key 'drawer', which helper "
+                                "uses; give it another one"
+                              : "helper has the key 'drawer', which shelf "
+                                "uses; give it another one",
+                   err.message);
+        ASSERT(agent == NULL);
+        pdr_client_free(&spy.base);
+    }
+}
+
 TEST(history, keeps_what_is_said_again)
 {
     static const char text[] =

@@ -234,6 +234,8 @@ TEST(agent_run, tells_the_model_what_went_wrong_with_a_call)
         {"{\"name\":\"echo\",\"arguments\":{\"n\":\"x\"}}",
          "Error: Argument parsing failed. at '/n': this is string, where an "
          "integer must stand: change it"},
+        {"{\"name\":\"echo\",\"arguments\":{}}",
+         "Error: Argument parsing failed. the member 'n' is missing: add it"},
         {"{\"name\":\"echo\",\"arguments\":\"{\\\"n\\\":\"}",
          "Error: Argument parsing failed. the document ends before it is complete"},
         {"{\"name\":\"echo\",\"arguments\":\"[1]\"}",

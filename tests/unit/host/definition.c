@@ -98,11 +98,8 @@ static const struct {
      "5:48 info 'approvalMode': the Python loader refuses it\n"
      "6:10 warning 'web_search': tools of this kind are not offered here: the "
      "agent goes without it\n"},
-    {"kind: Prompt\ntools:\n- kind: command\n  name: add\n  command: [cat]\n"
-     "  shell: x\n",
-     "",
-     "3:9 info 'command': the Python loader refuses it\n"
-     "6:3 warning 'shell': not used, and the Python loader refuses it\n"},
+    {"kind: Prompt\ntools:\n- kind: command\n  name: add\n  command: [cat]\n",
+     "", "3:9 info 'command': the Python loader refuses it\n"},
     {"kind: Prompt\noutputSchema:\n  properties:\n"
      "    n: {type: integer, minimum: 0, required: true}\n"
      "  additionalProperties: false\n",
@@ -319,7 +316,8 @@ static const struct {
     {P "tools: {}\n", "bad_definition",
      "line 2, column 8: 'tools' must be a list"},
     {P "tools: [lookup]\n", "bad_definition",
-     "line 2, column 9: a tool is of kind function or command, not ''"},
+     "line 2, column 9: a tool is a map, with kind: function or kind: "
+     "command"},
     {P "tools:\n- {name: a, kind: http}\n", "bad_definition",
      "line 3, column 19: a tool is of kind function or command, not 'http'"},
     {P "tools: [{kind: [a]}]\n", "bad_definition",
@@ -346,6 +344,22 @@ static const struct {
     {P "tools: [{kind: function, name: lookup, approvalMode: {}}]\n",
      "bad_definition",
      "line 2, column 54: 'approvalMode' must be always or never"},
+    {P "tools: [{kind: function, name: lookup, bindings: lookup}]\n",
+     "bad_definition", "line 2, column 50: 'bindings' must be a list or a map"},
+    {P "tools: [{kind: command, name: a, command: [cat], approval: always}]\n",
+     "bad_definition", "line 2, column 50: 'approval' is not known here"},
+    {P "tools: [{kind: command, name: a, command: [no-such]}]\n",
+     "bad_definition", "line 2, column 44: there is no program 'no-such'"},
+    {P "tools: [{kind: command, name: a, command: [./cat]}]\n",
+     "bad_definition", "line 2, column 44: there is no program './cat'"},
+    {P "tools: [{kind: command, name: a, command: [=Env.KEY]}]\n",
+     "bad_definition",
+     "line 2, column 44: the program may be shown, so it may not come from a "
+     "variable: write it out"},
+    {P "tools: [{kind: command, name: a, command: [cat], folder: no}]\n",
+     "bad_definition", "line 2, column 58: there is no folder 'no'"},
+    {P "tools: [{kind: command, name: a, command: [cat], folder: r.json}]\n",
+     "bad_definition", "line 2, column 58: there is no folder 'r.json'"},
     {P "tools: [{kind: command, name: a}]\n", "bad_definition",
      "line 2, column 9: a command is a list: [program, argument, ...]"},
     {P "tools: [{kind: command, name: a, command: []}]\n", "bad_definition",
@@ -426,8 +440,8 @@ TEST(definition, needs_a_model_that_the_library_knows)
          "line 2, column 8: no model: write model: {id: NAME, provider: "
          "OpenAI}"},
         {P "model: {id: m}\n",
-         "line 2, column 8: the provider 'Foundry' is not offered here; "
-         "OpenAI, over Chat Completions, and script are"},
+         "line 2, column 8: no provider: write provider: OpenAI, for any "
+         "server that speaks Chat Completions"},
         {P "model: {id: m, provider: Anthropic, apiType: Chat}\n",
          "line 2, column 26: the provider 'Anthropic' is not offered here; "
          "OpenAI, over Chat Completions, and script are"},
@@ -553,7 +567,7 @@ TEST(definition, may_have_any_bytes_before_its_nul)
       "outputSchema: {properties: {n: {type: integer}}}\n"                  \
       "tools:\n"                                                            \
       "- kind: command\n  name: add\n  command: [cat, =Env.KEY]\n"          \
-      "  environment: {PATH: /bin, TOKEN: =Env.KEY}\n  folder: sub\n"       \
+      "  environment: {PATH: /bin, TOKEN: =Env.KEY}\n  folder: ..\n"        \
       "  parameters: [{name: n, type: integer, required: true}]\n"          \
       "- kind: function\n  name: lookup\n"                                  \
       "size: [1, 0x10, 1e3, yes, ~, '']\n"
@@ -625,6 +639,37 @@ TEST(host, keeps_agents_by_name)
     pdr_client_free(client);
 }
 
+/* A pdr_notice_fn that loads others. */
+static pdr_rc load_others(const pdr_notice *notice, pdr_err *err, void *arg)
+{
+    pdr_client *client = new_client();
+    const pdr_definition definition = {.text = pdr_str_c(P), .client = client};
+    pdr_rc rc = PDR_OK;
+
+    (void)notice;
+    for (int i = 0; rc == PDR_OK && i < 8; i++) /* a list has room for 8 */
+        rc = pdr_host_load(NULL, arg, &definition, err, NULL, NULL);
+    pdr_client_free(client);
+    return rc;
+}
+
+TEST(host, may_load_others_while_it_loads_one)
+{
+    pdr_client *client = new_client();
+    const pdr_definition definition = {
+        .text = pdr_str_c(P "name: last\nsize: 1\n"), .client = client};
+    pdr_host *host = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_OK, pdr_host_new(&host, &err));
+    ASSERT_RC(PDR_OK,
+              pdr_host_load(NULL, host, &definition, &err, load_others, host));
+    ASSERT_SIZE(9, pdr_host_count(host));
+    ASSERT(pdr_host_find(host, pdr_str_c("last")) == pdr_host_at(host, 8));
+    pdr_host_free(host);
+    pdr_client_free(client);
+}
+
 TEST(host, refuses_a_name_that_is_too_long)
 {
     char name[200];
@@ -655,7 +700,7 @@ TEST(definition, ends_where_the_caller_stops_it)
           "{name: x}, options: {topK: 1}}\noutputSchema: {minimum: 1}\n"
           "tools:\n- {kind: mcp}\n- {kind: function, name: lookup, strict: "
           "1, parameters: {maximum: 1}}\n- {kind: command, name: 7, command: "
-          "[5], environment: {A: 1}, x: 1}\n";
+          "[cat, 5], environment: {A: 1}}\n";
     static const char script[] =
         P "model: {provider: script, connection: {file: r.json}}\n";
     const pdr_tool tools[] = {{.name = "lookup", .fn = tool_nothing}};
@@ -682,7 +727,7 @@ TEST(definition, ends_where_the_caller_stops_it)
                 break;
         }
     }
-    ASSERT_INT(17, most);
+    ASSERT_INT(16, most);
 }
 
 TEST_OOM(definition, cleans_up_after_any_failed_allocation)

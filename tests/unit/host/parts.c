@@ -203,7 +203,8 @@ TEST(definition, binds_functions_by_name)
 /* --- command tools -------------------------------------------------------- */
 
 /* What a scripted model says after it called the tool of this text. */
-static void call_tool(pdr_buf *out, const char *tool, const char *folder)
+static void call_tool(pdr_buf *out, const char *tool, const char *folder,
+                      pdr_tool_fn command)
 {
     static const char replies[] =
         "{\"replies\":[{\"after\":\"t\",\"text\":\"{result}\"},"
@@ -223,6 +224,7 @@ static void call_tool(pdr_buf *out, const char *tool, const char *folder)
     ASSERT_RC(PDR_OK, pdr_host_new(&host, &err));
     const pdr_definition definition = {.text = pdr_str_c(text),
                                        .folder = copy,
+                                       .command = command,
                                        .client = client,
                                        .env = test_env};
     if (pdr_host_load(&agent, host, &definition, &err, NULL, NULL) != PDR_OK)
@@ -234,6 +236,25 @@ static void call_tool(pdr_buf *out, const char *tool, const char *folder)
     pdr_response_free(response);
     pdr_host_free(host);
     pdr_client_free(client);
+}
+
+/* A pdr_tool_fn that runs no program. */
+static pdr_rc show_command(pdr_value **out, const pdr_tool_call *call,
+                           pdr_err *err, void *arg)
+{
+    const pdr_command *command = arg;
+
+    (void)call;
+    return pdr_value_new_string(out, pdr_str_c(command->argv[1]), err);
+}
+
+TEST(definition, leaves_commands_to_a_function_of_the_program)
+{
+    pdr_buf answer = PDR_BUF_INIT(SIZE_MAX);
+
+    call_tool(&answer, "  command: [cat, hidden]\n", "/usr", show_command);
+    ASSERT_TEXT("hidden", pdr_buf_str(&answer));
+    pdr_buf_dispose(&answer);
 }
 
 TEST(definition, runs_its_command_tools)
@@ -260,7 +281,7 @@ TEST(definition, runs_its_command_tools)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         pdr_buf answer = PDR_BUF_INIT(SIZE_MAX);
 
-        call_tool(&answer, cases[i].tool, "/usr");
+        call_tool(&answer, cases[i].tool, "/usr", NULL);
         ASSERT_TEXT(cases[i].answer, pdr_buf_str(&answer));
         pdr_buf_dispose(&answer);
     }
