@@ -229,13 +229,16 @@ static pdr_rc find_in(struct pdr__jobs *jobs, struct pdr__run *w, size_t at)
                   pdr_message_contents(w->response->messages[at], w->shape));
     while (pdr_iter_next(&it)) {
         struct pdr__tool *tool = NULL;
-        bool is_ours = pdr__call_is_ours(it.value, w->shape);
+        bool is_ours = pdr__call_is_ours(it.value, w->shape), asks = false;
 
         pdr_value_free(call);
         call = pdr_value_ref(it.value);
         if (is_ours)
             PDR_TRY(tool_of(&tool, w, call));
-        if (is_ours && pdr__approval_needed(w, tool, call)) {
+        /* Nobody is asked about a call that cannot be made. */
+        if (is_ours && pdr__approval_needed(w, tool, call))
+            PDR_TRY(pdr__tool_takes(&asks, tool, call, w->shape, w->err));
+        if (asks) {
             has_asked = true;
             PDR_TRY(pdr__approval_ask(&request, &call, w));
             PDR_TRY(pdr_value_append(is_python ? &requests : &contents, request,

@@ -108,6 +108,10 @@ void pdr__injected_forget(struct pdr__run *w);
  * --------------------------------------------------------
  */
 
+/* Could the tool be called with these arguments? */
+PDR_MUST_CHECK pdr_rc pdr__tool_takes(bool *out, const struct pdr__tool *tool,
+                                      const pdr_value *call, pdr_shape shape,
+                                      pdr_err *err);
 /* Run a call of a model, whatever becomes of it: it has a result then. Fails
  * with NO_MEMORY, or as a tool that ends the run. */
 PDR_MUST_CHECK pdr_rc pdr__tool_call(struct pdr__job *job, struct pdr__run *w,

@@ -128,6 +128,19 @@ done:
     return rc;
 }
 
+pdr_rc pdr__tool_takes(bool *out, const struct pdr__tool *tool,
+                       const pdr_value *call, pdr_shape shape, pdr_err *err)
+{
+    pdr_buf line = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
+    pdr_value *arguments = NULL;
+    pdr_rc rc = read_arguments(&arguments, &line, tool, call, shape, err);
+
+    *out = arguments != NULL;
+    pdr_value_free(arguments);
+    pdr_buf_dispose(&line);
+    return rc;
+}
+
 /* What the tool gives, or else the line that the model gets to hear. Fails as
  * a tool that ends the run. */
 static pdr_rc call_tool(pdr_value **out, pdr_buf *line,

@@ -335,6 +335,24 @@ TEST(approval, counts_only_for_the_call_that_was_recorded)
     }
 }
 
+TEST(approval, is_not_asked_for_where_the_call_could_not_be_made)
+{
+    static const char *const steps[] = {"call refund [1]", "say sorry", NULL};
+    pdr_session *session = stage_session(PDR_SESSION_NATIVE);
+    struct stage s;
+
+    stage_begin(&s, steps, false);
+    ASSERT_SIZE(0,
+                go(&s, PDR_OK,
+                   &(pdr_run){.session = session, .text = pdr_str_c("pay")}));
+    ASSERT_INT(0, s.ran);
+    stage_history("user:pay | assistant:call refund | tool:= Error: Argument "
+                  "parsing failed. they are not an object | assistant:sorry",
+                  session);
+    pdr_session_free(session);
+    stage_end(&s);
+}
+
 TEST(approval, has_an_id_of_its_own_where_calls_share_one)
 {
     static const char *const steps[] = {REFUND, NULL};
