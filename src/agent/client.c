@@ -192,8 +192,9 @@ bool pdr_cancel_wait(pdr_cancel *cancel, uint32_t timeout_ms)
         (void)nanosleep(&pause, NULL);
         return false;
     }
+    /* The clock's millisecond has begun already: to the end of the last. */
     wait_until(first_of(cancel),
-               monotonic_ms() + pdr__cancel_left_ms(cancel, timeout_ms));
+               monotonic_ms() + 1 + pdr__cancel_left_ms(cancel, timeout_ms));
     return pdr_cancel_is_set(cancel);
 }
 

@@ -230,6 +230,8 @@ static const char *error_line(char out[PDR_SHOWN], const pdr_buf *text)
 {
     size_t end = text->len, begin = 0;
 
+    if (end == 0)
+        return pdr__shown(out, PDR_LIT(""));
     while (end > 0 && strchr(" \t\r\n", text->ptr[end - 1]) != NULL)
         end--;
     begin = end;
