@@ -128,7 +128,7 @@ typedef struct pdr_run_info {
 typedef struct pdr_run_outcome {
     const pdr_value *const *answers; /* messages that the run made */
     size_t answer_count;
-    const pdr_err *error; /* NULL: it succeeded; else there are no answers */
+    const pdr_err *error; /* NULL on success; on failure there are no answers */
 } pdr_run_outcome;
 
 /* What a set knows of a provider. */

@@ -180,11 +180,6 @@ static pdr_rc save_python(struct pdr__run *w, pdr_str key,
         pdr_value_free(state);
         state = pdr_value_new_object();
     }
-    if (pdr_value_kind(state) != PDR_OBJECT)
-        PDR_TRY(PDR_FAIL(w->err, APPROVAL_RECORD,
-                         "the slot 'tool_approval' holds %s, so that it cannot "
-                         "be recorded what waits for approval",
-                         pdr__kind_phrase(state)));
     PDR_TRY(set_list(&state, PDR_LIT(PYTHON_WAITING), waiting, w->err));
     if (r->ran_hidden) {
         PDR_TRY(set_list(&state, PDR_LIT(PYTHON_GROUPS), none, w->err));
@@ -215,6 +210,14 @@ pdr_rc pdr__record_save(struct pdr__run *w)
     if (!r->has_changed)
         return PDR_OK;
     (void)pdr__record_keys(keys, r->shape);
+    if (r->slots[0] != NULL && pdr_value_kind(r->slots[0]) != PDR_NULL &&
+        pdr_value_kind(r->slots[0]) !=
+            (r->shape == PDR_SHAPE_PYTHON ? PDR_OBJECT : PDR_ARRAY))
+        return PDR_FAIL(w->err, APPROVAL_RECORD,
+                        "the slot '%.*s' holds %s, and the pending approvals "
+                        "of a session are recorded there",
+                        (int)keys[0].len, keys[0].ptr,
+                        pdr__kind_phrase(r->slots[0]));
     all = pdr_value_ref(r->left);
     PDR_TRY(append_all(&all, r->asked, w->err));
     if (r->shape == PDR_SHAPE_PYTHON) {
@@ -264,8 +267,8 @@ struct reply {
     const pdr_value *reason; /* a string, or NULL */
 };
 
-/* Is the content an answer? In a state document it stands in an unknown
- * content, as the edition wrote it. */
+/* Is this content an approval response? State documents wrap it in an unknown
+ * content, as .NET or Python wrote it. */
 static bool reply_read(struct reply *out, const pdr_value *content,
                        pdr_shape shape)
 {

@@ -131,11 +131,12 @@ static size_t head_find(const uint8_t *parts, size_t count)
 static pdr_rc bytes_add(size_t *io, const pdr_request_message *messages,
                         size_t count, pdr_buf *scratch, pdr_err *err)
 {
+    const pdr_write_opts any = {.flags = PDR_BARE_TOKENS};
     pdr_rc rc = PDR_OK;
 
     for (size_t i = 0; i < count; i++) {
         pdr_buf_clear(scratch);
-        PDR_TRY(pdr_json_write(scratch, messages[i].value, NULL, err));
+        PDR_TRY(pdr_json_write(scratch, messages[i].value, &any, err));
         *io += scratch->len;
     }
 done:
@@ -266,7 +267,7 @@ pdr_rc pdr__history_add(struct pdr__history *history, const pdr_value *message,
     return rc;
 }
 
-/* Twice as many; 0, which is all, if there is no such number. */
+/* Double a limit; 0, which means no limit, on overflow. */
 static size_t doubled(size_t n)
 {
     return n > SIZE_MAX / 2 ? 0 : 2 * n;

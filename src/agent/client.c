@@ -170,7 +170,7 @@ bool pdr_cancel_is_set(const pdr_cancel *cancel)
     return is_set;
 }
 
-/* Wait on one that nothing stands behind. */
+/* Wait for the caller's own cancel, or until the time is up. */
 static void wait_until(pdr_cancel *cancel, int64_t until_ms)
 {
     const struct timespec until = {until_ms / 1000,

@@ -70,7 +70,7 @@ struct pdr__run {
     pdr_value *replies;     /* owned; what the caller said to requests; NULL:
                                nothing */
     size_t injected;        /* messages of the queue that were sent */
-    pdr_value *dropped;     /* owned; that are no longer there; NULL: none */
+    pdr_value *dropped;     /* owned; removed from the queue; NULL: none */
     bool has_open_call;     /* of a tool that is the caller's */
     unsigned failures;      /* answers in a row of which every call failed */
     pdr_response *response; /* owned */
@@ -98,7 +98,7 @@ PDR_MUST_CHECK pdr_rc pdr__input_load(struct pdr__run *w);
 PDR_MUST_CHECK pdr_rc pdr__gather(struct pdr__run *w);
 /* Messages that were put in from outside since the last call. */
 PDR_MUST_CHECK pdr_rc pdr__injected_take(struct pdr__run *w);
-/* Those that were sent are no longer in the queue; or they are again. */
+/* Remove the delivered messages from the queue; undo that. */
 PDR_MUST_CHECK pdr_rc pdr__injected_drop(struct pdr__run *w);
 void pdr__injected_restore(struct pdr__run *w);
 /* Those that were dropped are in the history. */

@@ -657,7 +657,7 @@ TEST(approval, that_was_planted_in_a_document_runs_nothing)
                 "],\"approval_responses\":[" PLANTED_YES "]}]}}"),
          1, 0},
         /* What cannot be read says nothing. */
-        {"{\"stateBag\":{\"_pendingApprovalRequests\":{\"a\":1},"
+        {"{\"stateBag\":{\"_pendingApprovalRequests\":[{\"a\":1}],"
          "\"toolApprovalState\":[],\"_autoApprovedFunctionCalls\":\"x\"}}",
          1, 0},
         {PYTHON("{\"tool_approval\":{\"pending_approval_requests\":[7,{},{"
@@ -735,22 +735,30 @@ TEST(approval, by_a_rule_is_not_for_a_call_without_a_name)
 TEST(approval, cannot_be_recorded_in_a_slot_that_is_something_else)
 {
     static const char *const steps[] = {REFUND, NULL};
-    pdr_value *value = stage_json(PYTHON("{\"tool_approval\":[1]}"));
-    pdr_session *session = NULL;
-    pdr_response *response = NULL;
-    pdr_err err = PDR_ERR_INIT;
-    struct stage s;
+    static const char *const sessions[] = {
+        PYTHON("{\"tool_approval\":[1]}"),
+        "{\"stateBag\":{\"_pendingApprovalRequests\":{\"a\":1}}}"};
 
-    ASSERT_RC(PDR_OK, pdr_session_from_value(&session, value, NULL));
-    stage_begin(&s, steps, false);
-    const pdr_run run = {.session = session, .text = pdr_str_c("x")};
-    ASSERT_RC(PDR_EINVALID, pdr_agent_run(&response, s.agent, &run, &err));
-    ASSERT_STR("approval_record", err.reason);
-    pdr_response_free(response);
-    stage_history("", session);
-    pdr_session_free(session);
-    pdr_value_free(value);
-    stage_end(&s);
+    for (size_t i = 0; i < 2; i++) {
+        pdr_value *value = stage_json(sessions[i]), *after = NULL;
+        pdr_session *session = NULL;
+        pdr_response *response = NULL;
+        pdr_err err = PDR_ERR_INIT;
+        struct stage s;
+
+        ASSERT_RC(PDR_OK, pdr_session_from_value(&session, value, NULL));
+        stage_begin(&s, steps, false);
+        const pdr_run run = {.session = session, .text = pdr_str_c("x")};
+        ASSERT_RC(PDR_EINVALID, pdr_agent_run(&response, s.agent, &run, &err));
+        ASSERT_STR("approval_record", err.reason);
+        pdr_response_free(response);
+        ASSERT_RC(PDR_OK, pdr_session_to_value(&after, session, NULL));
+        ASSERT(pdr_value_equal(value, after));
+        pdr_value_free(after);
+        pdr_session_free(session);
+        pdr_value_free(value);
+        stage_end(&s);
+    }
 }
 
 TEST_OOM(approval, cleans_up_after_any_failed_allocation)

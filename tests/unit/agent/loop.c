@@ -470,6 +470,27 @@ TEST(agent_loop, runs_on_whatever_a_session_holds)
     }
 }
 
+TEST(agent_loop, counts_the_bytes_of_a_message_that_no_json_has)
+{
+    static const char *const steps[] = {"say fine", NULL};
+    static const char text[] = DOTNET("{\"messages\":[" DEEP_CALL("NaN") "]}");
+    const pdr_read_opts bare = {.flags = PDR_BARE_TOKENS};
+    const pdr_agent_parts parts = {.window_bytes = 10000};
+    pdr_session *session = NULL;
+    pdr_value *value = NULL;
+    struct stage s;
+
+    ASSERT_RC(PDR_OK, pdr_json_read(&value, pdr_str_c(text), &bare, NULL));
+    ASSERT_RC(PDR_OK, pdr_session_from_value(&session, value, NULL));
+    stage_begin(&s, steps, &parts);
+    const pdr_run run = {.session = session, .text = pdr_str_c("go")};
+    pdr_response_free(go(&s, PDR_OK, &run));
+    ASSERT_TEXT("assistant:call look | user:go", pdr_buf_str(&s.model.seen));
+    pdr_session_free(session);
+    pdr_value_free(value);
+    stage_end(&s);
+}
+
 /* --- every recorded session ------------------------------------------------
  */
 

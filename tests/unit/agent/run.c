@@ -2,23 +2,11 @@
  * One run of an agent: what the model gets, what tools do, what is stored, and
  * what is left when something fails.
  */
-#include <perdure.h>
-#include <perdure/sys/client.h>
-
+#include "agent_stage.h"
 #include "fault_store.h"
 #include "test.h"
 
-#define NOW INT64_C(1700000000000)
-
 /* --- small steps ---------------------------------------------------------- */
-
-static pdr_value *json(const char *text)
-{
-    pdr_value *out = NULL;
-
-    ASSERT_RC(PDR_OK, pdr_json_read(&out, pdr_str_c(text), NULL, NULL));
-    return out;
-}
 
 /* What a tool was called with, as a text. */
 static pdr_rc tool_echo(pdr_value **out, const pdr_tool_call *call,
@@ -65,8 +53,9 @@ static void stage_begin(struct stage *s, const char *script, size_t window)
 
     memset(s, 0, sizeof(*s));
     s->fails_with = PDR_EIO;
-    s->schema = json("{\"type\":\"object\",\"properties\":{\"n\":{\"type\":"
-                     "\"integer\"}},\"required\":[\"n\"]}");
+    s->schema =
+        stage_json("{\"type\":\"object\",\"properties\":{\"n\":{\"type\":"
+                   "\"integer\"}},\"required\":[\"n\"]}");
     const pdr_tool tools[] = {
         {.name = "echo",
          .fn = tool_echo,
@@ -100,71 +89,9 @@ static pdr_rc say(struct stage *s, pdr_session *session, pdr_stored *stored,
                          .stored = stored,
                          .text = pdr_str_c(text),
                          .correlation_id = pdr_str_c("turn-1"),
-                         .now_ms = NOW};
+                         .now_ms = STAGE_NOW};
 
     return pdr_agent_run(out, s->agent, &run, err);
-}
-
-static pdr_session *new_session(pdr_session_shape shape)
-{
-    const pdr_session_parts parts = {.shape = shape,
-                                     .kind = shape == PDR_SESSION_PYTHON
-                                                 ? PDR_SESSION_KIND_PYTHON
-                                                 : PDR_SESSION_KIND_CLIENT};
-    pdr_session *out = NULL;
-
-    ASSERT_RC(PDR_OK, pdr_session_new(&out, &parts, NULL));
-    return out;
-}
-
-/* "role:what" of each message, contents with '+' between them. */
-static void describe(pdr_buf *out, const pdr_value *message, pdr_shape shape)
-{
-    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
-    pdr_str text = {NULL, 0};
-    pdr_iter it;
-
-    ASSERT_RC(PDR_OK, pdr_value_text(&text, pdr_message_role(message, shape),
-                                     &scratch, NULL));
-    ASSERT_RC(PDR_OK,
-              pdr_buf_printf(out, NULL, "%s%.*s:", out->len > 0 ? " | " : "",
-                             (int)text.len, text.ptr));
-    pdr_iter_init(&it, pdr_message_contents(message, shape));
-    while (pdr_iter_next(&it)) {
-        pdr_content_kind kind = pdr_content_kind_of(it.value, shape);
-        pdr_field field = kind == PDR_CONTENT_CALL     ? PDR_FIELD_NAME
-                          : kind == PDR_CONTENT_RESULT ? PDR_FIELD_RESULT
-                                                       : PDR_FIELD_TEXT;
-        const pdr_value *value = pdr_content_get(it.value, shape, field);
-
-        ASSERT_RC(PDR_OK,
-                  pdr_buf_printf(out, NULL, "%s%s", it.index > 0 ? "+" : "",
-                                 kind == PDR_CONTENT_CALL     ? "call "
-                                 : kind == PDR_CONTENT_RESULT ? "= "
-                                                              : ""));
-        if (value != NULL && pdr_value_kind(value) == PDR_STRING) {
-            ASSERT_RC(PDR_OK, pdr_value_text(&text, value, &scratch, NULL));
-            ASSERT_RC(PDR_OK, pdr_buf_append(out, text, NULL));
-        } else if (value != NULL) {
-            ASSERT_RC(PDR_OK, pdr_json_write(out, value, NULL, NULL));
-        }
-    }
-    pdr_buf_dispose(&scratch);
-}
-
-static void expect_history(const char *expected, pdr_session *session)
-{
-    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
-    pdr_value *list = NULL;
-    pdr_iter it;
-
-    ASSERT_RC(PDR_OK, pdr_session_history(&list, session, NULL));
-    pdr_iter_init(&it, list);
-    while (pdr_iter_next(&it))
-        describe(&text, it.value, pdr_session_message_shape(session));
-    ASSERT_TEXT(expected, pdr_buf_str(&text));
-    pdr_value_free(list);
-    pdr_buf_dispose(&text);
 }
 
 static void expect_text(const char *expected, const pdr_response *response)
@@ -198,7 +125,7 @@ TEST(agent_run, stores_what_was_said_in_every_shape)
         pdr_err err = PDR_ERR_INIT;
 
         stage_begin(&s, WEATHER, 0);
-        session = new_session(shapes[i]);
+        session = stage_session(shapes[i]);
         ASSERT_RC(PDR_OK, say(&s, session, NULL, "hello", &response, &err));
         expect_text("You said: hello", response);
         ASSERT_TEXT("stop", pdr_response_finish_reason(response));
@@ -212,10 +139,10 @@ TEST(agent_run, stores_what_was_said_in_every_shape)
         ASSERT(pdr_usage_count(&tokens, pdr_response_usage(response),
                                pdr_str_c("inputTokenCount")));
         ASSERT_INT(4, tokens);
-        expect_history("user:hello | assistant:You said: hello | user:go on | "
-                       "assistant:call echo | tool:= {\"n\":7} | "
-                       "assistant:It is {\"n\":7}",
-                       session);
+        stage_history("user:hello | assistant:You said: hello | user:go on | "
+                      "assistant:call echo | tool:= {\"n\":7} | "
+                      "assistant:It is {\"n\":7}",
+                      session);
         pdr_response_free(response);
         pdr_session_free(session);
         stage_end(&s);
@@ -244,7 +171,7 @@ TEST(agent_run, tells_the_model_what_went_wrong_with_a_call)
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char script[512];
-        pdr_session *session = new_session(PDR_SESSION_NATIVE);
+        pdr_session *session = stage_session(PDR_SESSION_NATIVE);
         pdr_response *response = NULL;
         pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
         struct stage s;
@@ -286,7 +213,7 @@ TEST(agent_run, that_fails_leaves_the_history_as_it_was)
 
     COVERS("S-40");
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        pdr_session *session = new_session(PDR_SESSION_NATIVE);
+        pdr_session *session = stage_session(PDR_SESSION_NATIVE);
         pdr_response *response = NULL;
         struct stage s;
         pdr_err err = PDR_ERR_INIT;
@@ -299,7 +226,7 @@ TEST(agent_run, that_fails_leaves_the_history_as_it_was)
         pdr_response_free(response);
         if (cases[i].rc == PDR_EMODEL)
             ASSERT_STR("model_failed", err.reason);
-        expect_history("", session);
+        stage_history("", session);
         /* It is free again, and a run without input fails alike. */
         ASSERT_RC(cases[i].rc, say(&s, session, NULL, "", &response, &err));
         pdr_response_free(response);
@@ -310,7 +237,7 @@ TEST(agent_run, that_fails_leaves_the_history_as_it_was)
 
 TEST(agent_run, ends_a_loop_with_an_answer_without_tools)
 {
-    pdr_session *session = new_session(PDR_SESSION_NATIVE);
+    pdr_session *session = stage_session(PDR_SESSION_NATIVE);
     pdr_response *response = NULL;
     struct stage s;
     pdr_err err = PDR_ERR_INIT;
@@ -402,8 +329,8 @@ TEST(agent_run, on_a_stored_session_is_one_commit)
         ASSERT_INT(i == 0 ? 4 : 2, pdr_stored_head(stored)->next_seq - 1);
         ASSERT_RC(PDR_OK, pdr_stored_messages(&window, stored, 0, 0, &err));
         for (size_t k = 0; k < window->count; k++) {
-            describe(&text, window->messages[k].value,
-                     pdr_stored_shape(stored));
+            stage_describe(&text, window->messages[k].value,
+                           pdr_stored_shape(stored));
             ASSERT_TEXT("turn-1", window->messages[k].correlation_id);
         }
         ASSERT_TEXT("user:go | assistant:call echo | tool:= {\"n\":7} | "
@@ -495,8 +422,8 @@ static pdr_rc spy_send(pdr_client *self, const pdr_client_request *request,
 
     pdr_buf_clear(&spy->seen);
     for (size_t i = 0; i < request->count; i++)
-        describe(&spy->seen, request->messages[i].value,
-                 request->messages[i].shape);
+        stage_describe(&spy->seen, request->messages[i].value,
+                       request->messages[i].shape);
     spy->tools = request->tool_count;
     ASSERT_TEXT("Be brief.", request->instructions);
     if (spy->session != NULL) {
@@ -541,7 +468,7 @@ TEST(agent_run, sends_a_window_of_the_history_and_never_half_a_call)
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct spy spy = {.seen = PDR_BUF_INIT(SIZE_MAX)};
-        pdr_value *value = json(text);
+        pdr_value *value = stage_json(text);
         const pdr_run run = {.text = pdr_str_c("now")};
         pdr_run on = run;
         pdr_response *response = NULL;
@@ -597,7 +524,7 @@ TEST(agent_run, gives_answers_without_an_author_the_name_of_the_agent)
 TEST(agent_run, refuses_a_second_run_on_a_session_at_work)
 {
     struct spy spy = {.seen = PDR_BUF_INIT(SIZE_MAX)};
-    pdr_session *session = new_session(PDR_SESSION_NATIVE);
+    pdr_session *session = stage_session(PDR_SESSION_NATIVE);
     const pdr_run run = {.session = session};
     pdr_response *response = NULL;
     pdr_err err = PDR_ERR_INIT;
@@ -631,7 +558,7 @@ static pdr_rc count_pieces(const pdr_update *update, pdr_err *err, void *arg)
 
 TEST(agent_run, stops_when_the_listener_says_so)
 {
-    pdr_session *session = new_session(PDR_SESSION_NATIVE);
+    pdr_session *session = stage_session(PDR_SESSION_NATIVE);
     pdr_response *response = NULL;
     struct stage s;
     int left = 100;
@@ -648,14 +575,14 @@ TEST(agent_run, stops_when_the_listener_says_so)
     pdr_response_free(response);
     left = 2;
     ASSERT_RC(PDR_ECANCELLED, pdr_agent_run(&response, s.agent, &run, &err));
-    expect_history("user:x | assistant:abc", session);
+    stage_history("user:x | assistant:abc", session);
     pdr_session_free(session);
     stage_end(&s);
 }
 
 TEST(agent_run, that_is_cancelled_ends_at_its_next_step)
 {
-    pdr_session *session = new_session(PDR_SESSION_NATIVE);
+    pdr_session *session = stage_session(PDR_SESSION_NATIVE);
     pdr_response *response = NULL;
     pdr_cancel *cancel = NULL;
     struct stage s;
@@ -670,7 +597,7 @@ TEST(agent_run, that_is_cancelled_ends_at_its_next_step)
     stage_begin(&s, "{\"replies\":[{\"text\":\"a\",\"delay_ms\":3600000}]}", 0);
     ASSERT_RC(PDR_ECANCELLED, pdr_agent_run(&response, s.agent, &run, &err));
     ASSERT_STR("run_cancelled", err.reason);
-    expect_history("", session);
+    stage_history("", session);
     pdr_session_free(session);
     pdr_cancel_free(cancel);
     stage_end(&s);
@@ -702,7 +629,7 @@ TEST(agent_new, refuses_tools_that_no_model_could_call)
                           pdr_str_c("{\"replies\":[{\"text\":\"x\"}]}"), &err));
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         pdr_value *schema =
-            cases[i].schema != NULL ? json(cases[i].schema) : NULL;
+            cases[i].schema != NULL ? stage_json(cases[i].schema) : NULL;
         const pdr_tool tools[] = {
             {.name = cases[i].names[0],
              .parameters = schema,
@@ -787,7 +714,7 @@ TEST_OOM(agent, cleans_up_after_any_failed_allocation)
 
     test_pause_failures(true);
     stage_begin(&s, WEATHER, 0);
-    session = new_session(PDR_SESSION_NATIVE);
+    session = stage_session(PDR_SESSION_NATIVE);
     test_pause_failures(false);
     rc = say(&s, session, NULL, "go", &response, &err);
     ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
@@ -795,10 +722,10 @@ TEST_OOM(agent, cleans_up_after_any_failed_allocation)
         ASSERT((pdr_response_stored(response) > 0) == (rc == PDR_OK));
     ASSERT(response != NULL || rc != PDR_OK);
     test_pause_failures(true);
-    expect_history(rc == PDR_OK ? "user:go | assistant:call echo | "
-                                  "tool:= {\"n\":7} | assistant:It is {\"n\":7}"
-                                : "",
-                   session);
+    stage_history(rc == PDR_OK ? "user:go | assistant:call echo | "
+                                 "tool:= {\"n\":7} | assistant:It is {\"n\":7}"
+                               : "",
+                  session);
     pdr_response_free(response);
     pdr_session_free(session);
     stage_end(&s);
