@@ -18,9 +18,10 @@
  * The store never looks into a body: entries, slots, frames and the rest are
  * JSON texts whose brackets and quotes it counts, and no more.
  *
- * Times are milliseconds since 1970 (UTC), and always the caller's. No function
- * here reads the clock of the system to decide anything; it only measures how
- * long a commit waits.
+ * Times are milliseconds since 1970 (UTC), and always the caller's; where
+ * several machines share a store, pdr_store_now() tells which to give. No
+ * function here reads the clock of the system to decide anything; it only
+ * measures how long a commit waits.
  */
 #ifndef PERDURE_STORE_H
 #define PERDURE_STORE_H
@@ -247,6 +248,20 @@ typedef struct pdr_store_info {
 PDR_API PDR_MUST_CHECK pdr_rc pdr_store_info_get(pdr_store_info *out,
                                                  pdr_store *store,
                                                  pdr_err *err);
+
+/**
+ * The time that leases of this store go by: of the clock that it has, or, if it
+ * has none, the caller's. Whoever takes, renews or judges a lease commits with
+ * this one.
+ *
+ * @param[out] out  untouched unless PDR_OK.
+ * @param now_ms    the caller's time.
+ * @return PDR_OK; PDR_EMISUSE (after fork); or what the store's clock reports.
+ *         Of "memory:" and "sqlite:", which have none, only the first two.
+ * @thread any  @since 0.1
+ */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_store_now(int64_t *out, pdr_store *store,
+                                            int64_t now_ms, pdr_err *err);
 
 /* --- commit -------------------------------------------------------------- */
 

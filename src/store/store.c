@@ -164,6 +164,20 @@ done:
     return rc;
 }
 
+pdr_rc pdr_store_now(int64_t *out, pdr_store *store, int64_t now_ms,
+                     pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(out != NULL && store != NULL);
+    PDR_TRY(pdr__store_here(store, err));
+    if (store->ops->version >= 2 && store->ops->now != NULL)
+        PDR_TRY(store->ops->now(store, &now_ms, err));
+    *out = now_ms;
+done:
+    return rc;
+}
+
 /* --- keeping house ------------------------------------------------------- */
 
 pdr_rc pdr_store_vacuum(pdr_vacuum_report *out, pdr_store *store, pdr_err *err,

@@ -179,6 +179,15 @@ static pdr_rc fault_info(pdr_store *store, pdr_store_info *out, pdr_err *err)
     return rc;
 }
 
+/* Something that a store says of itself: a call of that kind. */
+static pdr_rc fault_now(pdr_store *store, int64_t *out, pdr_err *err)
+{
+    pdr_store *inner = self_of(store)->inner;
+    pdr_rc rc = pass(FAULT_INFO, err);
+
+    return rc == PDR_OK ? inner->ops->now(inner, out, err) : rc;
+}
+
 static pdr_rc fault_poll(pdr_store *store, uint64_t *out, pdr_err *err)
 {
     pdr_store *inner = self_of(store)->inner;
@@ -268,6 +277,8 @@ static const pdr_store_ops fault_ops = {.version = PDR_STORE_OPS_VERSION,
                                         .vacuum = fault_vacuum,
                                         .migrate = fault_migrate,
                                         .backup = fault_backup};
+/* The same around a store that has a clock. */
+static pdr_store_ops clock_ops;
 
 static pdr_rc fault_open(pdr_store **out, const char *rest, pdr_err *err)
 {
@@ -285,7 +296,7 @@ static pdr_rc fault_open(pdr_store **out, const char *rest, pdr_err *err)
         return rc;
     }
     pthread_mutex_init(&self->lock, NULL);
-    self->base.ops = &fault_ops;
+    self->base.ops = self->inner->ops->now != NULL ? &clock_ops : &fault_ops;
     self->base.capabilities = self->inner->capabilities;
     self->base.key = self->inner->key;
     self->base.key_len = self->inner->key_len;
@@ -297,6 +308,8 @@ void fault_store_register(void)
 {
     static bool known;
 
+    clock_ops = fault_ops;
+    clock_ops.now = fault_now;
     if (!known)
         ASSERT_RC(PDR_OK, pdr_store_register(&fault_ops, NULL));
     known = true;

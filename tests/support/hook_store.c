@@ -64,6 +64,7 @@ pdr_store *hook_open(hook_fn fn, void *arg)
     }
     hook = NULL;
     read_hook = NULL;
+    ops.now = NULL;
     ASSERT_RC(PDR_OK, pdr_store_open(&store, "hook:", NULL));
     hook = fn;
     hook_arg = arg;
@@ -73,4 +74,9 @@ pdr_store *hook_open(hook_fn fn, void *arg)
 void hook_reads(void (*fn)(pdr_store *store, void *arg))
 {
     read_hook = fn;
+}
+
+void hook_now(pdr_rc (*fn)(pdr_store *store, int64_t *out, pdr_err *err))
+{
+    ops.now = fn;
 }

@@ -20,4 +20,7 @@ pdr_store *hook_open(hook_fn fn, void *arg);
  * to the store calls no hook. */
 void hook_reads(void (*fn)(pdr_store *store, void *arg));
 
+/* From now on the clock of the store; without one it has none. */
+void hook_now(pdr_rc (*fn)(pdr_store *store, int64_t *out, pdr_err *err));
+
 #endif

@@ -36,7 +36,9 @@
 
 PDR_BEGIN_DECLS
 
-#define PDR_STORE_OPS_VERSION 1
+/* Of the table below. One of an older version is taken, and what came after
+ * that version is not looked at. */
+#define PDR_STORE_OPS_VERSION 2
 
 typedef uint8_t pdr_digest[PDR_DIGEST_BYTES];
 
@@ -312,7 +314,11 @@ typedef struct pdr_store_ops {
     pdr_rc (*backup)(pdr_store *self, const char *file, bool replace,
                      pdr_backup_report *report, pdr_backup_fn fn, void *arg,
                      pdr_err *err);
-    /* --- version 1 ends here; later slots go below this line --- */
+    /* --- version 1 ends here --- */
+    /* Optional. The time that leases of this store go by, for a store that
+     * several machines share. If NULL, it is that of each caller. */
+    pdr_rc (*now)(pdr_store *self, int64_t *out, pdr_err *err);
+    /* --- version 2 ends here; later slots go below this line --- */
 } pdr_store_ops;
 
 /* The base object; a backend embeds it as its first member. */

@@ -39,6 +39,16 @@ TEST(info, counts_the_commits_that_were_done)
     suite_close(store);
 }
 
+TEST(now, is_the_callers_in_a_store_without_a_clock)
+{
+    pdr_store *store = suite_open();
+    int64_t now = 0;
+
+    ASSERT_RC(PDR_OK, pdr_store_now(&now, store, NOW + 7, NULL));
+    ASSERT_INT(NOW + 7, now);
+    suite_close(store);
+}
+
 /* --- tenants -------------------------------------------------------------- */
 
 TEST(tenant, has_sessions_of_its_own)
@@ -142,11 +152,13 @@ TEST(opening, gives_a_handle_for_one_process)
         const pdr_commit_options options = {.now_ms = NOW};
         pdr_page *page = NULL;
         pdr_store_info info;
+        int64_t now = 0;
         int bad = 0;
         bad += PDR_EMISUSE !=
                pdr_store_commit(NULL, store, &edit, 1, &options, NULL);
         bad += PDR_EMISUSE != pdr_store_read(&page, store, &query, NULL);
         bad += PDR_EMISUSE != pdr_store_info_get(&info, store, NULL);
+        bad += PDR_EMISUSE != pdr_store_now(&now, store, NOW, NULL);
         pdr_store_close(store);
         _exit(bad);
     }

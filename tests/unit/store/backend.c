@@ -186,6 +186,7 @@ TEST(store_register, takes_eight_backends_with_names_of_their_own)
     ASSERT_STR("backend_exists", err.reason);
     for (size_t i = 0; i < PDR_MAX_BACKENDS; i++) {
         tables[i] = table(names[i]);
+        tables[i].version = 1 + (uint32_t)i % PDR_STORE_OPS_VERSION;
         ASSERT_RC(PDR_OK, pdr_store_register(&tables[i], &err));
         ASSERT_RC(PDR_EEXISTS, pdr_store_register(&tables[i], &err));
     }

@@ -4,6 +4,7 @@
  */
 #include "fault_store.h"
 
+#include "hook_store.h"
 #include "room.h"
 
 static const pdr_commit_options at_noon = {.now_ms = 43200000};
@@ -59,6 +60,33 @@ TEST(fault_store, is_the_store_inside_while_nothing_fails)
     ASSERT_SIZE(0, fault_store_failed());
     ASSERT(fault_store_calls() >= 5);
     pdr_store_close(store);
+}
+
+static pdr_rc clock_at_9000(pdr_store *store, int64_t *out, pdr_err *err)
+{
+    (void)store;
+    (void)err;
+    *out = 9000;
+    return PDR_OK;
+}
+
+TEST(fault_store, passes_on_the_clock_of_the_store_inside)
+{
+    pdr_store *hooked = hook_open(NULL, NULL);
+    pdr_store *without = fault_over("hook:");
+    int64_t now = 0;
+
+    ASSERT_RC(PDR_OK, pdr_store_now(&now, without, 5, NULL));
+    ASSERT_INT(5, now);
+    hook_now(clock_at_9000);
+    pdr_store *store = fault_over("hook:");
+    ASSERT_RC(PDR_OK, pdr_store_now(&now, store, 5, NULL));
+    ASSERT_INT(9000, now);
+    fault_store_set(&(struct fault_plan){.call = FAULT_INFO, .nth = 1});
+    ASSERT_RC(PDR_EIO, pdr_store_now(&now, store, 5, NULL));
+    pdr_store_close(store);
+    pdr_store_close(without);
+    pdr_store_close(hooked);
 }
 
 TEST(fault_store, fails_one_call_or_all_behind_it)

@@ -85,6 +85,47 @@ TEST(store_info_get, says_what_the_store_is)
 }
 
 /* As in the child of the process that opened it. */
+static pdr_rc clock_at_9000(pdr_store *store, int64_t *out, pdr_err *err)
+{
+    (void)store;
+    (void)err;
+    *out = 9000;
+    return PDR_OK;
+}
+
+static pdr_rc clock_that_fails(pdr_store *store, int64_t *out, pdr_err *err)
+{
+    (void)clock_at_9000(store, out, NULL);
+    return pdr_err_set(err, PDR_EIO, "no_clock", "it stands still");
+}
+
+TEST(store_now, is_that_of_the_clock_if_the_table_has_one)
+{
+    static const struct {
+        uint32_t version;
+        pdr_rc (*now)(pdr_store *store, int64_t *out, pdr_err *err);
+        pdr_rc rc;
+        int64_t wanted;
+    } cases[] = {{2, NULL, PDR_OK, 5},
+                 {2, clock_at_9000, PDR_OK, 9000},
+                 {2, clock_that_fails, PDR_EIO, -1}, /* untouched */
+                 {1, clock_at_9000, PDR_OK, 5}};     /* not looked at */
+
+    for (size_t i = 0; i < PDR_COUNT(cases); i++) {
+        pdr_store *store = NULL;
+        int64_t now = -1;
+
+        ASSERT_RC(PDR_OK, pdr_store_open(&store, "memory:", NULL));
+        pdr_store_ops ops = *store->ops;
+        ops.version = cases[i].version;
+        ops.now = cases[i].now;
+        store->ops = &ops;
+        ASSERT_RC(cases[i].rc, pdr_store_now(&now, store, 5, NULL));
+        ASSERT_INT(cases[i].wanted, now);
+        pdr_store_close(store);
+    }
+}
+
 TEST(store, refuses_everything_after_fork)
 {
     pdr_store *store = trick_open("trick:");
