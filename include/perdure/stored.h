@@ -200,7 +200,8 @@ typedef struct pdr_stored_window {
 /**
  * Read the last messages, and no more than these. A message with the result of
  * a tool whose call is not among them is left out. So is what is neither a
- * message nor a list of them.
+ * message nor a list of them, and a response for which pdr_entry_is_error()
+ * holds: no model is to read what went wrong here.
  *
  * @param[out] out      owned; NULL on failure.
  * @param max_messages  0: no limit.

@@ -243,16 +243,16 @@ done:
 
 /* What differs between the bag and what was loaded (H2). A bag that nobody
  * wrote to is the same value, so that it costs nothing. */
-pdr_rc pdr__view_changes(const struct pdr__view *v, const pdr_value *now,
-                         pdr_err *err, pdr__slot_fn fn, void *arg)
+pdr_rc pdr__slots_compare(const pdr_value *before, const pdr_value *now,
+                          pdr_err *err, pdr__slot_fn fn, void *arg)
 {
-    const pdr_value *sides[] = {now, v->loaded};
+    const pdr_value *sides[] = {now, before};
     pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
     pdr_str name = {NULL, 0};
     pdr_iter it;
     pdr_rc rc = PDR_OK;
 
-    for (int i = 0; now != v->loaded && i < 2; i++) {
+    for (int i = 0; now != before && i < 2; i++) {
         pdr_iter_init(&it, sides[i]);
         while (pdr_iter_next(&it)) {
             const pdr_value *other = NULL;
@@ -560,9 +560,8 @@ static pdr_rc rows_hold(struct pdr__held *out, const pdr_stored *s,
     return rc == PDR_OK && moved ? pdr__stored_late(s, err) : rc;
 }
 
-/* A pdr__slot_fn: the same change to another bag. */
-static pdr_rc slot_change_repeat(pdr_str name, const pdr_value *value,
-                                 pdr_err *err, void *arg)
+pdr_rc pdr__slot_repeat(pdr_str name, const pdr_value *value, pdr_err *err,
+                        void *arg)
 {
     if (value != NULL)
         return pdr_bag_set(arg, name, value, err);
@@ -592,8 +591,8 @@ pdr_rc pdr_stored_load_all(pdr_stored *s, pdr_err *err)
     PDR_TRY(pdr_session_from_value(&session, document, err));
     loaded = pdr_bag_snapshot(pdr_session_bag(session));
     now = pdr_bag_snapshot(pdr_session_bag(v->session));
-    PDR_TRY(pdr__view_changes(v, now, err, slot_change_repeat,
-                              pdr_session_bag(session)));
+    PDR_TRY(pdr__slots_compare(v->loaded, now, err, pdr__slot_repeat,
+                               pdr_session_bag(session)));
     pdr_value_free(v->loaded);
     v->loaded = loaded;
     loaded = NULL;

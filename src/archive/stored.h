@@ -63,6 +63,9 @@ struct pdr_stored {
     pdr_value *properties;       /* owned; those of `opts` */
     struct pdr__view *view;      /* owned */
     struct pdr__changes changes; /* owned */
+    uint64_t history_end; /* entries from this number on are not part of the
+                             history that is read; 0: all are. Of a durable run
+                             it is its own request */
 };
 
 /* How bodies and slots are read: levels were counted when they came in. */
@@ -80,10 +83,36 @@ pdr_rc pdr__stored_late(const pdr_stored *s, pdr_err *err);
  * removed. Both live for the call. */
 typedef pdr_rc (*pdr__slot_fn)(pdr_str name, const pdr_value *value,
                                pdr_err *err, void *arg);
-/* What differs between `now`, a snapshot of the bag, and what was loaded. */
-PDR_MUST_CHECK pdr_rc pdr__view_changes(const struct pdr__view *v,
-                                        const pdr_value *now, pdr_err *err,
-                                        pdr__slot_fn fn, void *arg);
+/* What differs between two snapshots of a bag, as in what was loaded and what
+ * is there now. */
+PDR_MUST_CHECK pdr_rc pdr__slots_compare(const pdr_value *before,
+                                         const pdr_value *now, pdr_err *err,
+                                         pdr__slot_fn fn, void *arg);
+/* A pdr__slot_fn: the same change to the bag `arg`. */
+PDR_MUST_CHECK pdr_rc pdr__slot_repeat(pdr_str name, const pdr_value *value,
+                                       pdr_err *err, void *arg);
+
+/* --- history (stored_history.c) -------------------------------------------
+ */
+
+/* Consecutive messages of the history. Those that models are not sent, of
+ * responses that are errors, do not count. The last one says where they are,
+ * because old entries are removed from the other end. */
+struct pdr__span {
+    uint64_t seq;   /* of the entry of the last one */
+    uint64_t index; /* of the last one, in its entry */
+    uint64_t count;
+};
+
+/* Where message `i` of a window is: the span of that one message. `*number`
+ * grows by 1 from a message to the next one of the history. */
+struct pdr__span pdr__window_place(uint64_t *number,
+                                   const pdr_stored_window *window, size_t i);
+/* Read these messages, the oldest span first, as pdr_stored_messages() gives
+ * them. What is no longer there is left out. */
+PDR_MUST_CHECK pdr_rc pdr__stored_pick(pdr_stored_window **out, pdr_stored *s,
+                                       const struct pdr__span *spans,
+                                       size_t count, pdr_err *err);
 
 /* --- changes (stored_commit.c) --------------------------------------------
  */

@@ -414,7 +414,7 @@ pdr_rc pdr_stored_commit(pdr_stored *s, const pdr_commit_options *options,
         edit.kind = head->kind;
     }
     PDR_TRY(pdr__stored_alive(s, err));
-    PDR_TRY(pdr__view_changes(s->view, now, err, edit_add_slot, &e));
+    PDR_TRY(pdr__slots_compare(s->view->loaded, now, err, edit_add_slot, &e));
     edit.slots = e.slots;
     edit.slot_count = e.slot_count;
     PDR_TRY(edit_add_entries(&edit, &e, err));

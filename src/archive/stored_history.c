@@ -11,7 +11,8 @@
  *                                 goes, since models refuse one without
  *
  * INVARIANTS
- *   W1  Entries of later revisions than the handle's are not given.
+ *   W1  Entries of later revisions than the handle's are not given, nor those
+ *       from `history_end` on.
  *   W2  What is read is what is given, rounded up to a page of the store.
  *   W3  No message of a window has a result whose call is not in the window.
  */
@@ -45,7 +46,7 @@ void pdr_stored_page_free(pdr_stored_page *page)
 
 /* Entries as values. One that is not valid JSON has none: a store counts
  * brackets and quotes only. */
-static pdr_rc page_fill(struct entries_page *p, uint64_t next_seq, pdr_err *err)
+static pdr_rc page_fill(struct entries_page *p, uint64_t end, pdr_err *err)
 {
     pdr_err why = PDR_ERR_INIT;
     pdr_rc rc = PDR_OK;
@@ -59,7 +60,7 @@ static pdr_rc page_fill(struct entries_page *p, uint64_t next_seq, pdr_err *err)
         const pdr_entry *row = &p->rows->entries[i];
         pdr_value *body = NULL;
 
-        if (row->seq >= next_seq) { /* W1 */
+        if (row->seq >= end) { /* W1 */
             p->base.next = pdr_str_n(NULL, 0);
             break;
         }
@@ -80,6 +81,7 @@ pdr_rc pdr_stored_read(pdr_stored_page **out, pdr_stored *s,
     struct entries_page *p = NULL;
     pdr_query rows = {.what = PDR_READ_ENTRIES};
     pdr_err why = PDR_ERR_INIT;
+    uint64_t end = 0;
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(out != NULL && s != NULL);
@@ -87,11 +89,14 @@ pdr_rc pdr_stored_read(pdr_stored_page **out, pdr_stored *s,
     if (query == NULL)
         query = &usual;
     head = &s->view->head;
+    end = s->history_end > 0 && s->history_end < head->next_seq
+              ? s->history_end
+              : head->next_seq;
     p = pdr__calloc(1, sizeof(*p));
     if (p == NULL)
         return pdr__nomem(err);
     PDR_TRY(pdr__stored_alive(s, err));
-    if (head->revision > 0) {
+    if (head->revision > 0 && (s->history_end == 0 || end > head->first_seq)) {
         rows.ref = s->ref;
         rows.limit = query->limit;
         rows.max_bytes = query->max_bytes;
@@ -100,8 +105,8 @@ pdr_rc pdr_stored_read(pdr_stored_page **out, pdr_stored *s,
         rows.after = query->after;
         rows.key = query->correlation_id;
         if (rows.backwards && rows.after.ptr == NULL &&
-            (rows.from == 0 || rows.from >= head->next_seq))
-            rows.from = head->next_seq - 1; /* W1 */
+            (rows.from == 0 || rows.from >= end))
+            rows.from = end - 1; /* W1 */
         rc = pdr_store_read(&p->rows, s->store, &rows, &why);
         if (rc == PDR_OK && p->rows->head.epoch != head->epoch)
             rc = pdr__stored_late(s, &why);
@@ -109,7 +114,7 @@ pdr_rc pdr_stored_read(pdr_stored_page **out, pdr_stored *s,
             rc = pdr__err_pass(err, &why);
             goto done;
         }
-        PDR_TRY(page_fill(p, head->next_seq, err));
+        PDR_TRY(page_fill(p, end, err));
     }
     *out = &p->base;
     p = NULL;
@@ -136,6 +141,8 @@ static size_t entry_message_count(const pdr_stored_entry *entry)
         return 0;
     if (!entry_is_list(row))
         return pdr_value_kind(entry->body) == PDR_OBJECT ? 1 : 0;
+    if (pdr_entry_is_error(entry->body))
+        return 0; /* no model is told what went wrong here */
     return pdr_value_count(pdr_entry_messages(entry->body));
 }
 
@@ -160,6 +167,12 @@ struct window {
     size_t messages;          /* that they have */
     size_t seen;              /* of these, so far */
     pdr_stored_message *list; /* owned, with the values */
+    struct place *places;     /* owned; of the messages of `list` */
+};
+
+struct place {
+    size_t index;  /* in its entry */
+    size_t number; /* among the messages that were read */
 };
 
 void pdr_stored_window_free(pdr_stored_window *window)
@@ -174,6 +187,7 @@ void pdr_stored_window_free(pdr_stored_window *window)
         pdr_stored_page_free(w->pages[i]);
     pdr__free(w->pages);
     pdr__free(w->entries);
+    pdr__free(w->places);
     pdr__free(w->list);
     pdr__free(w);
 }
@@ -225,12 +239,25 @@ done:
     return rc;
 }
 
-/* Put a message into the window, in the shape of the handle, unless it has a
- * result whose call is not there (W3). */
+/* Room for the messages of its entries. */
+static pdr_rc window_reserve(struct window *w, pdr_err *err)
+{
+    w->list = pdr__calloc(w->messages + 1, sizeof(*w->list));
+    w->places = pdr__calloc(w->messages + 1, sizeof(*w->places));
+    if (w->list == NULL || w->places == NULL)
+        return pdr__nomem(err);
+    w->base.messages = w->list;
+    return PDR_OK;
+}
+
+/* Put message `index` of an entry into the window, in the shape of the handle,
+ * unless it has a result whose call is not there (W3). */
 static pdr_rc window_add(struct window *w, struct pdr__calls *calls,
-                         const pdr_entry *row, const pdr_value *message,
+                         const pdr_stored_entry *entry, size_t index,
                          pdr_shape shape, pdr_err *err)
 {
+    const pdr_entry *row = entry->row;
+    const pdr_value *message = entry_message_at(entry, index);
     pdr_shape from = pdr__shape_of_row(row->shape);
     pdr_stored_message *to = &w->list[w->base.count];
     pdr_value *made = NULL;
@@ -248,7 +275,7 @@ static pdr_rc window_add(struct window *w, struct pdr__calls *calls,
     else
         PDR_TRY(pdr_message_convert(&made, message, from, shape, err));
     *to = (pdr_stored_message){made, row->seq, row->correlation_id};
-    w->base.count++;
+    w->places[w->base.count++] = (struct place){index, w->seen};
 done:
     return rc;
 }
@@ -268,12 +295,7 @@ pdr_rc pdr_stored_messages(pdr_stored_window **out, pdr_stored *s,
     if (w == NULL)
         return pdr__nomem(err);
     PDR_TRY(window_read(w, s, max_messages, max_bytes, err));
-    w->list = pdr__calloc(w->messages + 1, sizeof(*w->list));
-    if (w->list == NULL) {
-        rc = pdr__nomem(err);
-        goto done;
-    }
-    w->base.messages = w->list;
+    PDR_TRY(window_reserve(w, err));
     if (max_messages > 0 && w->messages > max_messages)
         skip = w->messages - max_messages;
     for (size_t i = w->entry_count; i > 0; i--) {
@@ -282,14 +304,111 @@ pdr_rc pdr_stored_messages(pdr_stored_window **out, pdr_stored *s,
 
         for (size_t k = 0; k < count; k++) {
             if (++w->seen > skip)
-                PDR_TRY(window_add(w, &calls, entry->row,
-                                   entry_message_at(entry, k),
-                                   pdr_stored_shape(s), err));
+                PDR_TRY(
+                    window_add(w, &calls, entry, k, pdr_stored_shape(s), err));
         }
     }
     *out = &w->base;
     w = NULL;
 done:
+    pdr__calls_dispose(&calls);
+    pdr_stored_window_free(w != NULL ? &w->base : NULL);
+    return rc;
+}
+
+/* --- the same messages again ----------------------------------------------
+ */
+
+struct pdr__span pdr__window_place(uint64_t *number,
+                                   const pdr_stored_window *window, size_t i)
+{
+    const struct window *w = (const struct window *)window;
+
+    *number = w->places[i].number;
+    return (struct pdr__span){w->list[i].seq, w->places[i].index, 1};
+}
+
+struct picked {
+    const pdr_stored_entry *entry;
+    size_t index;
+};
+
+/* Messages on the way from the end of the history to its beginning. */
+struct picking {
+    const struct pdr__span *spans; /* the one that is looked for is the last */
+    size_t span_count;
+    uint64_t left;       /* of the one that was found last */
+    struct picked *list; /* owned */
+    size_t count, cap;
+};
+
+/* Pick from an entry. A span whose place comes after it is gone. */
+static pdr_rc entry_pick(struct picking *p, const pdr_stored_entry *entry,
+                         pdr_err *err)
+{
+    const uint64_t seq = entry->row->seq;
+    pdr_rc rc = PDR_OK;
+
+    for (size_t i = entry_message_count(entry); i > 0; i--) {
+        while (p->left == 0 && p->span_count > 0) {
+            const struct pdr__span *span = &p->spans[p->span_count - 1];
+
+            if (span->seq < seq || (span->seq == seq && span->index < i - 1))
+                break;
+            if (span->seq == seq && span->index == i - 1)
+                p->left = span->count;
+            p->span_count--;
+        }
+        if (p->left == 0)
+            continue;
+        p->left--;
+        PDR_TRY(pdr__grow((void **)&p->list, &p->cap, p->count + 1,
+                          sizeof(*p->list), err));
+        p->list[p->count++] = (struct picked){entry, i - 1};
+    }
+done:
+    return rc;
+}
+
+pdr_rc pdr__stored_pick(pdr_stored_window **out, pdr_stored *s,
+                        const struct pdr__span *spans, size_t count,
+                        pdr_err *err)
+{
+    struct picking p = {.spans = spans, .span_count = count};
+    pdr_stored_query query = {.backwards = true, .limit = PDR_MAX_PAGE_ROWS};
+    struct pdr__calls calls = PDR_CALLS_INIT;
+    struct window *w = pdr__calloc(1, sizeof(*w));
+    pdr_rc rc = PDR_OK;
+
+    *out = NULL;
+    if (w == NULL)
+        return pdr__nomem(err);
+    calls.keeps_answered = true;
+    query.from = count > 0 ? spans[count - 1].seq : 0;
+    while (p.left > 0 || p.span_count > 0) {
+        pdr_stored_page *page = NULL;
+
+        PDR_TRY(pdr__grow((void **)&w->pages, &w->page_cap, w->page_count + 1,
+                          sizeof(*w->pages), err));
+        PDR_TRY(pdr_stored_read(&page, s, &query, err));
+        w->pages[w->page_count++] = page;
+        for (size_t i = 0; i < page->count; i++)
+            PDR_TRY(entry_pick(&p, &page->entries[i], err));
+        if (page->next.ptr == NULL)
+            break;
+        query.after = page->next;
+    }
+    w->messages = p.count;
+    PDR_TRY(window_reserve(w, err));
+    for (size_t i = p.count; i > 0; i--) {
+        w->seen++;
+        PDR_TRY(window_add(w, &calls, p.list[i - 1].entry, p.list[i - 1].index,
+                           pdr_stored_shape(s), err));
+    }
+    *out = &w->base;
+    w = NULL;
+done:
+    pdr__free(p.list);
     pdr__calls_dispose(&calls);
     pdr_stored_window_free(w != NULL ? &w->base : NULL);
     return rc;

@@ -11,6 +11,7 @@
 #include "hook_store.h"
 #include "past.h"
 #include "sqlite_room.h"
+#include "stored.h"
 
 #define NOW INT64_C(1700000000000)
 
@@ -770,6 +771,149 @@ TEST(stored_read, gives_what_is_not_json_without_a_body)
     pdr_stored_window_free(window);
     pdr_stored_close(s);
     pdr_store_close(store);
+}
+
+/* --- of a durable session ------------------------------------------------- */
+
+/* Entries of a durable session, numbers from 1 on: requests say "q", responses
+ * have two messages, the fourth entry is an error. */
+static pdr_stored *durable_with_turns(pdr_store *store)
+{
+    static const struct {
+        const char *texts[2];
+        bool is_error;
+    } entries[] = {{{"q1", NULL}, false}, {{"a1", "b1"}, false},
+                   {{"q2", NULL}, false}, {{"oh no", NULL}, true},
+                   {{"q3", NULL}, false}, {{"a3", "b3"}, false},
+                   {{"q4", NULL}, false}};
+    pdr_stored *s = open_as(store, "@dafx-bot@k1", &create);
+
+    for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++) {
+        pdr_value *list = pdr_value_new_array(), *entry = NULL;
+        pdr_entry_parts parts = {.kind = i % 2 == 0 ? PDR_ENTRY_REQUEST
+                                                    : PDR_ENTRY_RESPONSE,
+                                 .correlation_id = pdr_str_c("t"),
+                                 .created_at = PDR_TICKS_UNIX_EPOCH,
+                                 .is_error = entries[i].is_error};
+
+        for (int k = 0; k < 2 && entries[i].texts[k] != NULL; k++) {
+            pdr_value *message = NULL;
+
+            ASSERT_RC(PDR_OK, pdr_message_new_text(
+                                  &message, PDR_SHAPE_STATE, pdr_str_c("user"),
+                                  pdr_str_c(entries[i].texts[k]), NULL));
+            ASSERT_RC(PDR_OK, pdr_value_append(&list, message, NULL));
+            pdr_value_free(message);
+        }
+        parts.messages = list;
+        ASSERT_RC(PDR_OK, pdr_entry_new(&entry, &parts, NULL));
+        ASSERT_RC(PDR_OK, pdr_stored_add_entry(s, entry, NULL));
+        pdr_value_free(entry);
+        pdr_value_free(list);
+    }
+    commit(s);
+    return s;
+}
+
+/* The texts of a window, which is released. */
+static void expect_texts(const char *expected, pdr_stored_window *window)
+{
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+
+    for (size_t i = 0; i < window->count; i++) {
+        ASSERT_RC(PDR_OK, pdr_message_text(&text, window->messages[i].value,
+                                           PDR_SHAPE_STATE, NULL));
+        ASSERT_RC(PDR_OK, pdr_buf_append(&text, pdr_str_c(" "), NULL));
+    }
+    ASSERT_TEXT(expected, pdr_buf_str(&text));
+    pdr_buf_dispose(&text);
+    pdr_stored_window_free(window);
+}
+
+EACH_STORE(stored_messages, leave_out_errors_and_what_comes_after_the_end)
+{
+    static const struct {
+        uint64_t end;
+        size_t max;
+        const char *texts;
+    } cases[] = {{0, 0, "q1 a1 b1 q2 q3 a3 b3 q4 "},
+                 {0, 5, "q2 q3 a3 b3 q4 "},
+                 {7, 0, "q1 a1 b1 q2 q3 a3 b3 "},
+                 {7, 2, "a3 b3 "},
+                 {5, 1, "q2 "},
+                 {2, 0, "q1 "},
+                 {1, 0, ""},
+                 {99, 1, "q4 "}};
+    pdr_stored *s = durable_with_turns(store);
+
+    COVERS("D-48");
+    COVERS("D-49");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const pdr_stored_query forward = {.limit = 2};
+        pdr_stored_window *window = NULL;
+        pdr_stored_page *page = NULL;
+        uint64_t end = cases[i].end;
+
+        s->history_end = end;
+        ASSERT_RC(PDR_OK,
+                  pdr_stored_messages(&window, s, cases[i].max, 0, NULL));
+        ASSERT(window->is_whole == (cases[i].max == 0));
+        expect_texts(cases[i].texts, window);
+        ASSERT_RC(PDR_OK, pdr_stored_read(&page, s, &forward, NULL));
+        ASSERT_SIZE(end == 1 || end == 2 ? end - 1 : 2, page->count);
+        pdr_stored_page_free(page);
+    }
+    pdr_stored_close(s);
+}
+
+EACH_STORE(stored_pick, gives_the_same_messages_again)
+{
+    static const struct {
+        struct pdr__span spans[3];
+        size_t count;
+        const char *texts;
+    } cases[] = {
+        {{{7, 0, 8}}, 1, "q1 a1 b1 q2 q3 a3 b3 q4 "},
+        {{{6, 0, 3}}, 1, "q2 q3 a3 "},
+        {{{2, 0, 1}, {6, 1, 2}}, 2, "a1 a3 b3 "},
+        {{{1, 0, 1}, {3, 0, 1}, {7, 0, 1}}, 3, "q1 q2 q4 "},
+        {{{2, 0, 99}}, 1, "q1 a1 "},        /* some are gone */
+        {{{2, 7, 1}, {4, 0, 1}}, 2, ""},    /* all are, or never were */
+        {{{3, 0, 1}, {2, 1, 1}}, 2, "b1 "}, /* not in order */
+        {{{0, 0, 0}}, 0, ""},
+    };
+    pdr_stored *s = durable_with_turns(store);
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        pdr_stored_window *window = NULL;
+
+        ASSERT_RC(PDR_OK, pdr__stored_pick(&window, s, cases[i].spans,
+                                           cases[i].count, NULL));
+        expect_texts(cases[i].texts, window);
+    }
+    pdr_stored_close(s);
+}
+
+EACH_STORE(window_place, is_the_span_that_picks_the_message)
+{
+    pdr_stored *s = durable_with_turns(store);
+    pdr_stored_window *window = NULL, *one = NULL;
+    uint64_t number = 0, last = 0;
+
+    ASSERT_RC(PDR_OK, pdr_stored_messages(&window, s, 6, 0, NULL));
+    for (size_t i = 0; i < window->count; i++) {
+        struct pdr__span span = pdr__window_place(&number, window, i);
+
+        ASSERT(i == 0 || number == last + 1);
+        last = number;
+        ASSERT_RC(PDR_OK, pdr__stored_pick(&one, s, &span, 1, NULL));
+        ASSERT_SIZE(1, one->count);
+        ASSERT(
+            pdr_value_equal(window->messages[i].value, one->messages[0].value));
+        pdr_stored_window_free(one);
+    }
+    pdr_stored_window_free(window);
+    pdr_stored_close(s);
 }
 
 /* --- what is added -------------------------------------------------------- */
