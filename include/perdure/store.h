@@ -307,10 +307,13 @@ typedef struct pdr_edit {
     bool or_create;    /* with PDR_ANY_REVISION: make it if there is none */
     pdr_lease_edit lease;
 
-    /* Head. The first three count only when the session is made. */
-    pdr_str agent; /* absent: that of a durable id, else none */
-    pdr_str kind;  /* absent: "unstated" */
-    pdr_str schema_version;
+    /* Head. The first three count when the session is made, and are ignored
+     * later, but for a version that comes with the frame. */
+    pdr_str agent;          /* absent: that of a durable id, else none */
+    pdr_str kind;           /* absent: "unstated" */
+    pdr_str schema_version; /* 1 to 128 bytes; with `frame`, later, too: the
+                               session has this one from then on. Absent: as it
+                               is */
     bool set_state;
     pdr_session_state state;
     pdr_expiry_verb expiry;

@@ -155,6 +155,9 @@ static void move_head(pdr_plan *plan, const pdr_write *write)
             edit->expiry == PDR_EXPIRY_SET ? edit->expiry_ms : PDR_NEVER;
     if (edit->frame.ptr != NULL)
         next->has_frame = true;
+    if (edit->frame.ptr != NULL && edit->schema_version.ptr != NULL &&
+        plan->stage == PDR_STAGE_NONE) /* a stage has that of its beginning */
+        next->schema_version = edit->schema_version;
     next->next_seq += edit->entry_count;
     move_list(&next->journal_first, &next->journal_next, edit->journal_through,
               edit->journal_count);

@@ -20,17 +20,18 @@ X(GET_HEAD, "SELECT " PDR_SQLITE_HEAD_COLUMNS " FROM sessions"
 X(ADD_HEAD, "INSERT INTO sessions(" PDR_SQLITE_HEAD_COLUMNS ") VALUES"
   "(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,"
   "?21,?22,?23,?24,?25,?26,?27,?28,?29,?30)")
-X(SET_HEAD, "UPDATE sessions SET state=?7,revision=?8,commits=?9,changed=?11,"
-  "first_seq=?13,next_seq=?14,slots=?15,properties=?16,completions=?17,"
-  "journal_first=?18,journal_next=?19,stream_first=?20,stream_next=?21,"
-  "inbox=?22,inbox_next=?23,has_frame=?24,lease_owner=?25,fence=?26,"
-  "lease_until=?27,anchor=?28,chain=?29,digest=?30 WHERE no=?1")
-/* With the expiry, which has an index of its own. */
-X(SET_HEAD_EXPIRY, "UPDATE sessions SET state=?7,revision=?8,commits=?9,"
-  "changed=?11,expiry=?12,first_seq=?13,next_seq=?14,slots=?15,properties=?16,"
+X(SET_HEAD, "UPDATE sessions SET schema_version=?6,state=?7,revision=?8,"
+  "commits=?9,changed=?11,first_seq=?13,next_seq=?14,slots=?15,properties=?16,"
   "completions=?17,journal_first=?18,journal_next=?19,stream_first=?20,"
   "stream_next=?21,inbox=?22,inbox_next=?23,has_frame=?24,lease_owner=?25,"
   "fence=?26,lease_until=?27,anchor=?28,chain=?29,digest=?30 WHERE no=?1")
+/* With the expiry, which has an index of its own. */
+X(SET_HEAD_EXPIRY, "UPDATE sessions SET schema_version=?6,state=?7,"
+  "revision=?8,commits=?9,changed=?11,expiry=?12,first_seq=?13,next_seq=?14,"
+  "slots=?15,properties=?16,completions=?17,journal_first=?18,journal_next=?19,"
+  "stream_first=?20,stream_next=?21,inbox=?22,inbox_next=?23,has_frame=?24,"
+  "lease_owner=?25,fence=?26,lease_until=?27,anchor=?28,chain=?29,digest=?30"
+  " WHERE no=?1")
 /* Without what any index has: work, completions and leases. */
 X(SET_HEAD_LIGHT, "UPDATE sessions SET commits=?9,completions=?17,"
   "journal_first=?18,journal_next=?19,stream_first=?20,stream_next=?21,"

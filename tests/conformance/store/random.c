@@ -71,6 +71,7 @@ static const pdr_str ids[] = {
     S_INIT("aa"), S_INIT("B"), S_INIT("\xC3\xA9"), S_INIT("@dafx-desk@k")};
 static const pdr_str tenants[] = {{NULL, 0}, {NULL, 0}, S_INIT("north")};
 static const pdr_str agents[] = {{NULL, 0}, S_INIT("guide"), S_INIT("desk")};
+static const pdr_str versions[] = {{NULL, 0}, S_INIT("1.0.0"), S_INIT("1.1.0")};
 static const pdr_str keys[] = {S_INIT("k"), S_INIT("l"), S_INIT("kk"),
                                S_INIT("\\u0000"), S_INIT("K")};
 static const pdr_str correlations[] = {{NULL, 0},     S_INIT("c-1"),
@@ -160,6 +161,8 @@ static void draw_rows(struct pair *p, struct draft *d, size_t e)
     edit->properties = d->properties[e];
     if (chance(p, 15))
         edit->frame = body(p);
+    if (chance(p, 30))
+        edit->schema_version = PICK(p, versions);
     if (chance(p, 30)) {
         edit->set_state = true;
         edit->state = (pdr_session_state)below(p, 4);
@@ -239,7 +242,8 @@ static void draw_step(struct pair *p, struct draft *d)
                                                : 1 + below(p, 3)),
         .stage = {.ref = edit->ref,
                   .until_ms = p->now_ms + (int64_t)below(p, 2000),
-                  .agent = edit->agent},
+                  .agent = edit->agent,
+                  .schema_version = edit->schema_version},
         .rows = rows_of_edit(edit),
         .show = {.set_state = edit->set_state,
                  .state = edit->state,

@@ -202,6 +202,82 @@ TEST(frame, is_kept_until_another_comes)
     suite_close(store);
 }
 
+/* What an edit of a session that is there says, and the version that it has
+ * afterwards. */
+TEST(frame, brings_a_schema_version_along)
+{
+    static const struct {
+        const char *frame, *version; /* or NULL */
+        pdr_expiry_verb expiry;
+        uint64_t revision;
+        const char *then;
+    } changes[] = {
+        {NULL, "1.1.0", PDR_EXPIRY_KEEP, 1, "1.0.0"}, /* ignored */
+        {NULL, "1.1.0", PDR_EXPIRY_CLEAR, 2, "1.0.0"},
+        {"{}", NULL, PDR_EXPIRY_KEEP, 3, "1.0.0"},
+        {"[]", "1.1.0", PDR_EXPIRY_KEEP, 4, "1.1.0"},
+        {"[]", "1.2.0", PDR_EXPIRY_SET, 5, "1.2.0"},
+        {NULL, NULL, PDR_EXPIRY_CLEAR, 6, "1.2.0"},
+        {"[]", "1.0.0", PDR_EXPIRY_KEEP, 7, "1.0.0"}, /* nobody compares */
+    };
+    const pdr_query query = {.what = PDR_READ_HEAD, .ref = {.id = S("s")}};
+    pdr_store *store = suite_open();
+    pdr_edit edit = EDIT("s", 0);
+    pdr_page *page = NULL;
+
+    edit.agent = S("guide");
+    edit.kind = S("durable");
+    edit.schema_version = S("1.0.0");
+    (void)must_commit(store, &edit);
+    for (size_t i = 0; i < COUNT(changes); i++) {
+        char version[8] = ""; /* borrowed for the call alone */
+
+        edit = (pdr_edit)EDIT("s", head_of(store, "s").revision);
+        edit.agent = edit.kind = S("other");
+        if (changes[i].frame != NULL)
+            edit.frame = pdr_str_c(changes[i].frame);
+        if (changes[i].version != NULL) {
+            snprintf(version, sizeof(version), "%s", changes[i].version);
+            edit.schema_version = pdr_str_c(version);
+        }
+        edit.expiry = changes[i].expiry;
+        edit.expiry_ms = NOW + 5;
+        ASSERT_INT(changes[i].revision, must_commit(store, &edit).revision);
+        memset(version, 'x', sizeof(version));
+        if ((suite_backend.capabilities & PDR_CAN_PERSIST) != 0)
+            store = suite_reopen(store);
+        page = must_read(store, &query);
+        ASSERT_TEXT(changes[i].then, page->head.schema_version);
+        ASSERT_TEXT("guide", page->head.agent);
+        ASSERT_TEXT("durable", page->head.kind);
+        pdr_page_free(page);
+    }
+    suite_close(store); /* verifies it */
+}
+
+TEST(frame, brings_no_version_that_is_none)
+{
+    pdr_store *store = suite_open();
+    pdr_edit edit = EDIT("s", 1);
+    char long_version[129];
+
+    (void)must_create(store, "s");
+    memset(long_version, '1', sizeof(long_version));
+    edit.frame = S("{}");
+    edit.schema_version = S("");
+    must_refuse(PDR_EINVALID, "bad_edit", store, &edit);
+    edit.schema_version = pdr_str_n(long_version, sizeof(long_version));
+    must_refuse(PDR_EINVALID, "bad_edit", store, &edit);
+    edit.schema_version = S("1\xff");
+    must_refuse(PDR_EINVALID, "bad_edit", store, &edit);
+    edit.schema_version = S("2.0.0");
+    edit.revision = 2; /* late */
+    must_refuse(PDR_ECONFLICT, "revision_changed", store, &edit);
+    edit.revision = PDR_ANY_REVISION;
+    must_refuse(PDR_EINVALID, "bad_edit", store, &edit);
+    suite_close(store);
+}
+
 /* --- work ----------------------------------------------------------------- */
 
 static const pdr_work steps[] = {

@@ -222,6 +222,26 @@ TEST(store_stage, takes_the_state_that_it_is_shown_with)
     suite_close(store);
 }
 
+TEST(store_stage, has_the_schema_version_that_it_began_with)
+{
+    const pdr_query query = {.what = PDR_READ_HEAD, .ref = {.id = S("trip")}};
+    pdr_store *store = suite_open();
+    struct store_step step = stage_step("trip", PDR_STAGE_BEGIN, 0);
+
+    step.stage.schema_version = S("1.0.0");
+    step.stage.epoch = must_step(store, &step).epoch;
+    step.verb = PDR_STAGE_ADD;
+    step.stage.schema_version = S("1.1.0");
+    step.rows.frame = S("{}");
+    (void)must_step(store, &step);
+    step.verb = PDR_STAGE_SHOW;
+    (void)must_step(store, &step);
+    pdr_page *page = must_read(store, &query);
+    ASSERT_TEXT("1.0.0", page->head.schema_version);
+    pdr_page_free(page);
+    suite_close(store);
+}
+
 TEST(store_stage, may_stand_beside_others_of_the_same_session)
 {
     pdr_store *store = suite_open();
