@@ -180,7 +180,7 @@ typedef struct pdr_head {
     uint64_t inbox; /* how many wait */
     uint64_t inbox_next;
     bool has_frame;
-    bool has_ttl; /* reserved: kept, and not set yet */
+    bool has_ttl; /* an edit said `set_ttl` once */
     pdr_lease lease;
     uint8_t anchor[PDR_DIGEST_BYTES]; /* before the first entry */
     uint8_t chain[PDR_DIGEST_BYTES];  /* of the last entry, or the anchor */
@@ -291,8 +291,9 @@ typedef enum pdr_expiry_verb {
 
 /* What a commit does to one session. All zero but `ref` and `revision` changes
  * nothing, and still checks both. The revision and `changed_ms` move when an
- * edit sets the state, the expiry, the frame, entries, slots or properties, or
- * cuts entries; completions, work and leases do not move them. */
+ * edit sets the state, the expiry, `has_ttl`, the frame, entries, slots or
+ * properties, or cuts entries; completions, work and leases do not move them.
+ */
 typedef struct pdr_edit {
     pdr_ref ref;
 
@@ -318,6 +319,8 @@ typedef struct pdr_edit {
     pdr_session_state state;
     pdr_expiry_verb expiry;
     int64_t expiry_ms;
+    bool set_ttl; /* `has_ttl` of the head is true from then on, whatever
+                     becomes of the expiry; false: as it is */
 
     /* What the session is. */
     pdr_str frame;            /* JSON; absent: as it is */

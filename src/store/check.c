@@ -590,8 +590,8 @@ static pdr_rc check_bounds(struct check *c, pdr_err *err)
                       "an edit that deletes a session does nothing else");
     if (any && pdr__edit_moves(e))
         return REFUSE(c, "revision", BAD_EDIT,
-                      "an edit of the state, expiry, frame, entries, slots or "
-                      "properties names the revision that was read");
+                      "an edit of the state, expiry, TTL, frame, entries, "
+                      "slots or properties names the revision that was read");
     if (e->or_create && !any)
         return REFUSE(c, "or_create", BAD_EDIT,
                       "or_create goes with PDR_ANY_REVISION; revision 0 makes "

@@ -38,9 +38,9 @@ pdr_rc pdr_plan_not_in_inbox(const pdr_plan *plan, uint64_t n, pdr_err *err)
 bool pdr__edit_moves(const pdr_edit *edit)
 {
     return edit->set_state || edit->expiry != PDR_EXPIRY_KEEP ||
-           edit->frame.ptr != NULL || edit->entries_through > 0 ||
-           edit->entry_count > 0 || edit->slot_count > 0 ||
-           edit->property_count > 0;
+           edit->set_ttl || edit->frame.ptr != NULL ||
+           edit->entries_through > 0 || edit->entry_count > 0 ||
+           edit->slot_count > 0 || edit->property_count > 0;
 }
 
 /* --- the head ------------------------------------------------------------ */
@@ -153,6 +153,8 @@ static void move_head(pdr_plan *plan, const pdr_write *write)
     if (edit->expiry != PDR_EXPIRY_KEEP)
         next->expiry_ms =
             edit->expiry == PDR_EXPIRY_SET ? edit->expiry_ms : PDR_NEVER;
+    if (edit->set_ttl)
+        next->has_ttl = true;
     if (edit->frame.ptr != NULL)
         next->has_frame = true;
     if (edit->frame.ptr != NULL && edit->schema_version.ptr != NULL &&
@@ -337,8 +339,10 @@ static void replace_session(pdr_plan *plan, const pdr_write *write,
     next->stream_first = next->stream_next = head->stream_next;
     next->inbox = head->inbox;
     next->inbox_next = head->inbox_next;
-    if (plan->edit->expiry == PDR_EXPIRY_KEEP)
+    if (plan->edit->expiry == PDR_EXPIRY_KEEP) {
         next->expiry_ms = head->expiry_ms;
+        next->has_ttl = head->has_ttl;
+    }
 }
 
 pdr_rc pdr_plan_show(pdr_plan *plan, const pdr_write *write,

@@ -89,6 +89,7 @@ static void fill_cut(pdr_store *store)
                      .state = PDR_SESSION_WAITING,
                      .expiry = PDR_EXPIRY_SET,
                      .expiry_ms = NOW + 1000,
+                     .set_ttl = true,
                      .entries = entries,
                      .entry_count = 3};
 

@@ -44,13 +44,13 @@ static void put_head(FILE *out, const pdr_head *head)
             " entries %" PRIu64 "-%" PRIu64 " slots %" PRIu64
             " properties %" PRIu64 " completions %" PRIu64 " journal %" PRIu64
             "-%" PRIu64 " stream %" PRIu64 "-%" PRIu64 " inbox %" PRIu64
-            " next %" PRIu64 " frame %d",
+            " next %" PRIu64 " frame %d ttl %d",
             (int)head->state, head->revision, head->commits,
             alike ? 0 : head->epoch, head->created_ms, head->changed_ms,
             head->expiry_ms, head->first_seq, head->next_seq, head->slots,
             head->properties, head->completions, head->journal_first,
             head->journal_next, head->stream_first, head->stream_next,
-            head->inbox, head->inbox_next, head->has_frame);
+            head->inbox, head->inbox_next, head->has_frame, head->has_ttl);
     if (alike) {
         fputc('\n', out);
         return;

@@ -249,7 +249,7 @@ static void set_frame(struct work_step *step, pdr_edit *edit,
     set_base(edit, head);
     edit->frame = step_text(step, "{\"frame\":%zu}", step->n);
     edit->schema_version = step_text(step, "1.%zu.0", step->n);
-    edit->set_state = true;
+    edit->set_state = edit->set_ttl = true;
     edit->state = PDR_SESSION_WAITING;
 }
 

@@ -370,7 +370,8 @@ typedef struct pdr_stage {
 
     /* This is a copy of a session of another store, and there it has this head;
      * NULL: it is not. The same head with each call. The copy gets the
-     * revision, the state, the times, the expiry and the numbers of the origin.
+     * revision, the state, the times, the expiry, `has_ttl` and the numbers of
+     * the origin.
      * Completions are taken as they are, and entries make none. Rows of the
      * inbox keep their order, and get the last numbers in front of
      * `inbox_next`. It is shown only with all the rows that the origin counts;
@@ -434,10 +435,10 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_stage_add(pdr_committed *out,
 
 /**
  * Add the last rows, and put the session in the place of its ref. It goes on
- * with the revision, the numbers of journal and stream, the inbox and the
- * expiry of the one that stood there; all else of that goes, its lease and its
- * completions, too. What was not begun is made by this one commit, if nobody
- * stands there.
+ * with the revision, the numbers of journal and stream and the inbox of the one
+ * that stood there, and, if `show` keeps the expiry, with that and `has_ttl`;
+ * all else of that goes, its lease and its completions, too. What was not begun
+ * is made by this one commit, if nobody stands there.
  *
  * @param stage  has epoch 0 when this returns PDR_OK.
  * @param show   borrowed for the call; NULL: nobody stands there.

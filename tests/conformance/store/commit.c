@@ -109,6 +109,47 @@ TEST(session, keeps_what_counts_only_when_it_is_made)
     suite_close(store);
 }
 
+/* Made with it or given it later, and then all that could take it away. */
+TEST(session, that_was_given_a_ttl_has_one_for_ever)
+{
+    pdr_store *store = suite_open();
+    const pdr_work inbox = {.kind = S("run"), .body = S("1")};
+    pdr_edit make = EDIT("made", 0), give = EDIT("given", 1);
+    pdr_edit edits[6] = {EDIT("", 0), EDIT("", 0), EDIT("", 0),
+                         EDIT("", 0), EDIT("", 0), EDIT("", 0)};
+
+    make.set_ttl = give.set_ttl = true;
+    edits[0].expiry = PDR_EXPIRY_SET;
+    edits[0].expiry_ms = NOW + 1;
+    edits[1].expiry = PDR_EXPIRY_CLEAR;
+    edits[2].set_state = true;
+    edits[3].slots = one_slot;
+    edits[3].slot_count = 1;
+    edits[4].frame = S("{}");
+    edits[5].inbox = &inbox;
+    edits[5].inbox_count = 1;
+    (void)must_create(store, "never");
+    (void)must_create(store, "given");
+    ASSERT(!head_of(store, "given").has_ttl);
+    (void)must_commit(store, &make);
+    (void)must_commit(store, &give);
+    for (size_t i = 0; i < COUNT(edits); i++) {
+        static const char *const ids[] = {"never", "given", "made"};
+
+        for (size_t k = 0; k < COUNT(ids); k++) {
+            edits[i].ref.id = pdr_str_c(ids[k]);
+            edits[i].revision = head_of(store, ids[k]).revision;
+            (void)must_commit(store, &edits[i]);
+            ASSERT(head_of(store, ids[k]).has_ttl == (k > 0));
+        }
+    }
+    if ((suite_backend.capabilities & PDR_CAN_PERSIST) != 0)
+        store = suite_reopen(store);
+    ASSERT(head_of(store, "made").has_ttl && head_of(store, "given").has_ttl);
+    ASSERT(!head_of(store, "never").has_ttl);
+    suite_close(store);
+}
+
 /* --- revisions ------------------------------------------------------------ */
 
 TEST(revision, moves_with_each_change_of_the_session)
@@ -116,8 +157,9 @@ TEST(revision, moves_with_each_change_of_the_session)
     pdr_store *store = suite_open();
     const pdr_entry entry[] = {{.body = S("{}")}};
     const pdr_property property[] = {{.key = S("k"), .value = S("1")}};
-    pdr_edit edits[6] = {EDIT("s", 1), EDIT("s", 2), EDIT("s", 3),
-                         EDIT("s", 4), EDIT("s", 5), EDIT("s", 6)};
+    pdr_edit edits[8] = {EDIT("s", 1), EDIT("s", 2), EDIT("s", 3),
+                         EDIT("s", 4), EDIT("s", 5), EDIT("s", 6),
+                         EDIT("s", 7), EDIT("s", 8)};
 
     (void)must_create(store, "s");
     edits[0].set_state = true;
@@ -129,6 +171,7 @@ TEST(revision, moves_with_each_change_of_the_session)
     edits[4].slot_count = 1;
     edits[5].properties = property;
     edits[5].property_count = 1;
+    edits[6].set_ttl = edits[7].set_ttl = true; /* it had it the second time */
     for (size_t i = 0; i < COUNT(edits); i++) {
         pdr_committed done =
             must_commit_at(store, &edits[i], NOW + (int64_t)i + 1);
@@ -136,7 +179,7 @@ TEST(revision, moves_with_each_change_of_the_session)
         ASSERT_INT(i + 2, head_of(store, "s").revision);
         ASSERT_INT(NOW + (int64_t)i + 1, head_of(store, "s").changed_ms);
     }
-    ASSERT_INT(7, head_of(store, "s").commits);
+    ASSERT_INT(9, head_of(store, "s").commits);
     suite_close(store);
 }
 
@@ -252,10 +295,10 @@ TEST(revision, any_is_not_for_who_changes_the_session)
 {
     pdr_store *store = suite_open();
     const pdr_entry entry[] = {{.body = S("{}")}};
-    pdr_edit edits[5] = {
+    pdr_edit edits[6] = {
         EDIT("s", PDR_ANY_REVISION), EDIT("s", PDR_ANY_REVISION),
         EDIT("s", PDR_ANY_REVISION), EDIT("s", PDR_ANY_REVISION),
-        EDIT("s", PDR_ANY_REVISION)};
+        EDIT("s", PDR_ANY_REVISION), EDIT("s", PDR_ANY_REVISION)};
 
     (void)must_create(store, "s");
     edits[0].set_state = true;
@@ -265,6 +308,7 @@ TEST(revision, any_is_not_for_who_changes_the_session)
     edits[3].entry_count = 1;
     edits[4].slots = one_slot;
     edits[4].slot_count = 1;
+    edits[5].set_ttl = true;
     for (size_t i = 0; i < COUNT(edits); i++)
         must_refuse(PDR_EINVALID, "bad_edit", store, &edits[i]);
     suite_close(store);
@@ -470,6 +514,9 @@ TEST(removal, goes_with_nothing_else)
     edit.slot_count = 1;
 
     (void)must_create(store, "s");
+    must_refuse(PDR_EINVALID, "bad_edit", store, &edit);
+    edit.slot_count = 0;
+    edit.set_ttl = true;
     must_refuse(PDR_EINVALID, "bad_edit", store, &edit);
     suite_close(store);
 }

@@ -143,6 +143,31 @@ TEST(copy, has_the_numbers_and_times_of_its_origin)
     suite_close(store);
 }
 
+TEST(copy, has_a_ttl_if_its_origin_has)
+{
+    pdr_store *store = suite_open();
+    pdr_head with = origin;
+    struct store_step step = whole("s");
+
+    (void)must_step(store, &step);
+    ASSERT(!head_of(store, "s").has_ttl);
+    with.has_ttl = true;
+    with.revision++;
+    step.verb = PDR_STAGE_BEGIN; /* the origin got one, and comes again */
+    step.stage.origin = &with;
+    step.stage.epoch = must_step(store, &step).epoch;
+    step.verb = PDR_STAGE_SHOW;
+    step.rows = (pdr_rows){.entry_count = 0};
+    step.show.revision = origin.revision;
+    (void)must_step(store, &step);
+    ASSERT(head_of(store, "s").has_ttl);
+    step = whole("other"); /* and at once */
+    step.stage.origin = &with;
+    (void)must_step(store, &step);
+    ASSERT(head_of(store, "other").has_ttl);
+    suite_close(store);
+}
+
 TEST(copy, comes_in_several_commits_that_nobody_sees)
 {
     pdr_store *store = suite_open();

@@ -163,6 +163,7 @@ static void draw_rows(struct pair *p, struct draft *d, size_t e)
         edit->frame = body(p);
     if (chance(p, 30))
         edit->schema_version = PICK(p, versions);
+    edit->set_ttl = chance(p, 5);
     if (chance(p, 30)) {
         edit->set_state = true;
         edit->state = (pdr_session_state)below(p, 4);

@@ -366,6 +366,37 @@ TEST(store_stage, sets_or_clears_the_expiry_when_told_to)
     suite_close(store);
 }
 
+TEST(store_stage, has_a_ttl_if_it_keeps_the_expiry_of_one_that_had)
+{
+    static const struct {
+        bool had;
+        pdr_expiry_verb expiry;
+        bool has;
+    } cases[] = {
+        {true, PDR_EXPIRY_KEEP, true},   {true, PDR_EXPIRY_SET, false},
+        {true, PDR_EXPIRY_CLEAR, false}, {false, PDR_EXPIRY_KEEP, false},
+        {false, PDR_EXPIRY_SET, false},
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        pdr_store *store = suite_open();
+        struct store_step step;
+        pdr_edit edit = EDIT("trip", 1);
+
+        (void)make_busy(store);
+        edit.set_state = true; /* the other one moves the revision, too */
+        edit.set_ttl = cases[i].had;
+        (void)must_commit(store, &edit);
+        step = stage_step("trip", PDR_STAGE_SHOW, stage_two(store, "trip"));
+        step.show.revision = 2;
+        step.show.expiry = cases[i].expiry;
+        step.show.expiry_ms = NOW + 7;
+        (void)must_step(store, &step);
+        ASSERT(head_of(store, "trip").has_ttl == cases[i].has);
+        suite_close(store);
+    }
+}
+
 TEST(store_stage, ends_the_lease_of_the_session_it_replaces)
 {
     pdr_store *store = suite_open();

@@ -309,6 +309,7 @@ static uint64_t mix_head(uint64_t hash, const pdr_head *h)
                                 h->inbox,
                                 h->inbox_next,
                                 h->has_frame,
+                                h->has_ttl,
                                 h->lease.fence,
                                 (uint64_t)h->lease.until_ms};
 
