@@ -356,6 +356,10 @@ typedef struct pdr_edit {
     size_t stream_count;
     const pdr_work *inbox;
     size_t inbox_count;
+    uint32_t inbox_most; /* rows that may be in the inbox when these are added,
+                            after what is settled; more are refused with
+                            PDR_ELIMIT. 0: any number. An edit that adds none
+                            is not refused for it */
 
     bool remove; /* delete the session; nothing else may be asked for. One
                     with many rows, or large ones, is gone for readers at once;
@@ -399,8 +403,8 @@ typedef struct pdr_commit_options {
  *         time-out is over); PDR_EEXISTS ("session_exists",
  *         "completion_exists"); PDR_ENOTFOUND ("no_session"); PDR_EINVALID
  *         ("bad_ref", "bad_body", "bad_edit"); PDR_ELIMIT ("row_too_large",
- *         "too_deep", "too_many_slots", ...); PDR_EDENIED ("read_only");
- *         PDR_EIO ("in_doubt", "file_failed"); PDR_ECORRUPT
+ *         "too_deep", "too_many_slots", "inbox_full", ...); PDR_EDENIED
+ *         ("read_only"); PDR_EIO ("in_doubt", "file_failed"); PDR_ECORRUPT
  *         ("store_damaged"); PDR_ENOMEM; PDR_EMISUSE (after fork).
  * @thread any  @since 0.1
  */

@@ -181,6 +181,7 @@
     X(REVISION_CHANGED,   CONFLICT,    "revision_changed")                     \
     X(EPOCH_CHANGED,      CONFLICT,    "epoch_changed")                        \
     X(NOT_IN_INBOX,       CONFLICT,    "not_in_inbox")                         \
+    X(INBOX_FULL,         LIMIT,       "inbox_full")                           \
     X(SESSION_EXISTS,     EXISTS,      "session_exists")                       \
     X(COMPLETION_EXISTS,  EXISTS,      "completion_exists")                    \
     X(LEASE_LOST,         FENCED,      "lease_lost")                           \

@@ -281,6 +281,25 @@ static pdr_rc check_counters(const pdr_plan *plan, uint64_t number,
     return PDR_OK;
 }
 
+/* Is there room for what the edit adds? All that it settles is there, or it is
+ * refused later: so this is known before the first row is written, and a sender
+ * that is turned away costs the other commits of its group nothing. */
+static pdr_rc check_inbox(const pdr_plan *plan, pdr_err *err)
+{
+    const pdr_edit *edit = plan->edit;
+    uint64_t settled = edit->settle_count, rows = plan->next.inbox;
+    char shown[PDR_SHOWN];
+
+    if (edit->inbox_most == 0 || edit->inbox_count == 0 ||
+        rows <= edit->inbox_most + settled)
+        return PDR_OK;
+    return PDR_FAIL(err, INBOX_FULL,
+                    "session '%s': its inbox may have %" PRIu32
+                    " rows, and this would be %" PRIu64 "; send again later",
+                    pdr__shown(shown, plan->ref.id), edit->inbox_most,
+                    rows - settled);
+}
+
 pdr_rc pdr_plan_begin(pdr_plan *plan, const pdr_write *write,
                       const pdr_head *head, uint64_t *number, pdr_err *err)
 {
@@ -312,6 +331,7 @@ pdr_rc pdr_plan_begin(pdr_plan *plan, const pdr_write *write,
     if (plan->changes_head)
         move_head(plan, write);
     PDR_TRY(check_counters(plan, counter, err));
+    PDR_TRY(check_inbox(plan, err));
     *number = counter;
 done:
     return rc;

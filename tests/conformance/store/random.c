@@ -202,6 +202,8 @@ static void draw_work(struct pair *p, struct draft *d, size_t e,
         edit->stream_count = count;
     if (chance(p, 40))
         edit->inbox_count = count;
+    if (chance(p, 30))
+        edit->inbox_most = (uint32_t)below(p, 12);
     if (chance(p, 15))
         edit->completion_count = 1 + below(p, 2);
     if (chance(p, 25))

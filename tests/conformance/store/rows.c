@@ -529,3 +529,94 @@ TEST(inbox, tells_where_it_goes_on_while_rows_are_settled)
     pdr_page_free(page);
     suite_close(store);
 }
+
+TEST(inbox, takes_no_more_rows_than_the_sender_allows)
+{
+    static const pdr_work rows[4] = {
+        {.kind = S_INIT("run"), .due_ms = 5, .body = S_INIT("1")},
+        {.kind = S_INIT("run"), .due_ms = 5, .body = S_INIT("2")},
+        {.kind = S_INIT("run"), .due_ms = 5, .body = S_INIT("3")},
+        {.kind = S_INIT("run"), .due_ms = 5, .body = S_INIT("4")}};
+    static const struct {
+        size_t add, settle; /* the first that are there */
+        uint32_t most;
+        uint64_t then; /* rows; 0: refused */
+    } sends[] = {
+        {3, 0, 2, 0}, /* makes no session */
+        {2, 0, 2, 2}, /* just so many */
+        {1, 0, 2, 0}, {1, 0, 1, 0}, {4, 0, 5, 0},
+        {1, 0, 3, 3}, {1, 1, 3, 3}, /* one goes, one comes */
+        {2, 1, 3, 0}, {4, 3, 3, 0}, {3, 3, 3, 3},
+        {1, 0, 0, 4}, /* no bound: any number */
+        {1, 1, 3, 0}, /* still too many */
+        {0, 1, 2, 3}, /* none comes: not refused */
+        {0, 0, 2, 3}, {2, 3, 2, 2}, {1, 0, UINT32_MAX, 3},
+    };
+    pdr_store *store = suite_open();
+    uint64_t first = 1, next = 1; /* numbers that are there, without gaps */
+
+    for (size_t i = 0; i < COUNT(sends); i++) {
+        uint64_t settle[4] = {first, first + 1, first + 2, first + 3};
+        pdr_edit edit = add_inbox(rows, sends[i].add);
+
+        edit.settle = settle;
+        edit.settle_count = sends[i].settle;
+        edit.inbox_most = sends[i].most;
+        if (sends[i].then == 0) {
+            must_refuse(PDR_ELIMIT, "inbox_full", store, &edit);
+            ASSERT(is_there(store, "s") == (i > 0));
+            continue;
+        }
+        ASSERT_INT(next, must_commit(store, &edit).inbox_n);
+        ASSERT_INT(sends[i].then, head_of(store, "s").inbox);
+        first += sends[i].settle;
+        next += sends[i].add;
+    }
+    suite_close(store);
+}
+
+TEST(inbox, that_is_full_refuses_the_whole_commit_and_no_other)
+{
+    const pdr_work row = {.kind = S("run"), .due_ms = 5, .body = S("1")};
+    const pdr_slot slot = {.key = S("k"), .value = S("1")};
+    const uint64_t none = 1;
+    pdr_store *store = suite_open();
+    pdr_edit send = add_inbox(&row, 1), turn = EDIT("other", 1);
+    pdr_edit both[2];
+    pdr_request requests[3];
+
+    send.inbox_most = 1;
+    (void)must_create(store, "other");
+    (void)must_commit(store, &send);
+    turn.slots = &slot;
+    turn.slot_count = 1;
+    both[0] = turn;
+    both[1] = send;
+    both[1].lease.verb = PDR_LEASE_TAKE; /* gives no number away */
+    both[1].lease.owner = S("w");
+    must_refuse_all(PDR_ELIMIT, "inbox_full", store, both, 2);
+
+    memset(requests, 0, sizeof(requests)); /* handed over together */
+    requests[0].edits = requests[2].edits = &send;
+    requests[1].edits = &turn;
+    for (size_t i = 0; i < COUNT(requests); i++) {
+        requests[i].count = 1;
+        requests[i].options.now_ms = NOW;
+    }
+    pdr_store_commit_all(store, requests, COUNT(requests));
+    ASSERT_RC(PDR_ELIMIT, requests[0].rc);
+    ASSERT_RC(PDR_OK, requests[1].rc);
+    ASSERT_RC(PDR_ELIMIT, requests[2].rc);
+    ASSERT_INT(1, head_of(store, "s").inbox);
+    ASSERT_INT(2, head_of(store, "other").revision);
+
+    send.settle = &none;
+    send.settle_count = 1;
+    (void)must_commit(store, &send);
+    must_refuse(PDR_ECONFLICT, "not_in_inbox", store, &send); /* it is gone */
+    pdr_edit removal = EDIT("s", 1);
+    removal.remove = true;
+    removal.inbox_most = 1;
+    (void)must_commit(store, &removal);
+    suite_close(store);
+}

@@ -503,17 +503,21 @@ TEST(plan_finish, moves_state_expiry_and_frame)
 /* What moves the revision, one by one. */
 TEST(edit_moves, says_what_changes_the_session)
 {
-    static const pdr_edit moving[] = {
-        {.set_state = true},         {.expiry = PDR_EXPIRY_SET},
-        {.frame = {"", 0}},          {.entry_count = 1},
-        {.slot_count = 1},           {.property_count = 1},
-        {.expiry = PDR_EXPIRY_CLEAR}};
+    static const pdr_edit moving[] = {{.set_state = true},
+                                      {.expiry = PDR_EXPIRY_SET},
+                                      {.frame = {"", 0}},
+                                      {.entry_count = 1},
+                                      {.slot_count = 1},
+                                      {.property_count = 1},
+                                      {.expiry = PDR_EXPIRY_CLEAR},
+                                      {.set_ttl = true}};
     static const pdr_edit others[] = {
         {.revision = 1},         {.lease.verb = PDR_LEASE_TAKE},
         {.completion_count = 1}, {.journal_through = 1},
         {.stream_through = 1},   {.settle_count = 1},
         {.journal_count = 1},    {.stream_count = 1},
-        {.inbox_count = 1},      {.remove = true}};
+        {.inbox_count = 1},      {.inbox_most = 1},
+        {.remove = true}};
 
     for (size_t i = 0; i < PDR_COUNT(moving); i++)
         ASSERT(pdr__edit_moves(&moving[i]));
@@ -821,6 +825,26 @@ TEST(plan_finish, lets_a_bag_that_is_too_large_shrink)
     ASSERT_RC(PDR_OK, pdr_plan_finish(&d.plan, &d.write, -1, 0, &d.err));
     ASSERT_RC(PDR_OK, begin(&d, &head));
     ASSERT_RC(PDR_OK, pdr_plan_finish(&d.plan, &d.write, 0, -1, &d.err));
+    desk_end(&d);
+}
+
+TEST(plan_begin, refuses_rows_that_an_inbox_has_no_room_for)
+{
+    static const pdr_work rows[3];
+    struct desk d;
+    const pdr_head head = a_head();
+
+    desk_begin(&d);
+    d.edit.revision = PDR_ANY_REVISION;
+    d.edit.inbox = rows;
+    d.edit.inbox_count = 3;
+    d.edit.inbox_most = 4;
+    assert_refused(&d, &head, PDR_ELIMIT, "inbox_full",
+                   "session 's1': its inbox may have 4 rows, and this would be "
+                   "5; send again later");
+    d.edit.inbox_most = 5;
+    plan_all(&d, &head);
+    ASSERT_SIZE(5, d.plan.next.inbox);
     desk_end(&d);
 }
 
