@@ -13,6 +13,8 @@
 #include <perdure/content.h>
 #include <perdure/datetime.h>
 #include <perdure/doc.h>
+#include <perdure/durable.h>
+#include <perdure/engine.h>
 #include <perdure/errors.h>
 #include <perdure/host.h>
 #include <perdure/json.h>

@@ -30,6 +30,8 @@ typedef struct pdr_tool_call {
     const pdr_value *arguments; /* an object that its schema accepts */
     pdr_session *session;       /* of the run; NULL: it has none */
     pdr_cancel *cancel;         /* of the run, or NULL */
+    pdr_str token; /* of a durable run: the same each time this call is made,
+                      "SESSION/CORRELATION/CALL"; else empty */
 } pdr_tool_call;
 
 /* Do what a tool does. Called on the thread of the run, or with
@@ -47,6 +49,9 @@ typedef struct pdr_tool {
     const pdr_value *parameters; /* shared; a JSON Schema of the arguments;
                                     NULL: an object of any kind */
     bool needs_approval;         /* the caller is asked before each call */
+    bool is_repeatable;          /* a call may be made again with the same
+                                    token: it does no harm. A durable run does
+                                    so when nobody can know whether it ended */
     pdr_tool_fn fn;              /* borrowed with `arg`, must outlive the agent;
                                     NULL: a call of it ends the run, and the
                                     caller gives the result with the next */

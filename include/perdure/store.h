@@ -376,6 +376,7 @@ typedef struct pdr_committed {
     uint64_t journal_n; /* numbers of the first rows that were added */
     uint64_t stream_n;
     uint64_t inbox_n;
+    uint64_t inbox; /* rows that wait there after the commit */
     uint64_t fence; /* of the lease after the commit; 0: nobody holds it */
 } pdr_committed;
 

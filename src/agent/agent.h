@@ -78,7 +78,7 @@ struct pdr__tool {
     char *name, *description; /* owned */
     pdr_value *parameters;    /* owned; NULL: any object */
     pdr_schema *schema;       /* owned; of them */
-    bool needs_approval;
+    bool needs_approval, is_repeatable;
     pdr_tool_fn fn;
     void *arg;
 };

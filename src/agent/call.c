@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 
-#include "run.h"
+#include "journal.h"
 
 bool pdr__call_is_ours(const pdr_value *content, pdr_shape shape)
 {
@@ -27,6 +27,16 @@ bool pdr__call_is_ours(const pdr_value *content, pdr_shape shape)
     return true;
 }
 
+/* Has the model heard of the tool? A durable run may leave some out. */
+static bool tool_is_told(const struct pdr__run *w, pdr_str name)
+{
+    bool is_told = w->journal == NULL;
+
+    for (size_t i = 0; i < w->info_count && !is_told; i++)
+        is_told = pdr_str_equal(w->infos[i].name, name);
+    return is_told;
+}
+
 /* The tool that a call names; NULL: there is none. */
 static pdr_rc tool_of(struct pdr__tool **out, struct pdr__run *w,
                       const pdr_value *call)
@@ -39,7 +49,7 @@ static pdr_rc tool_of(struct pdr__tool **out, struct pdr__run *w,
     *out = NULL;
     if (name != NULL)
         PDR_TRY(pdr__value_sound_text(&text, name, &room, w->err));
-    *out = pdr__context_tool(&w->context, text);
+    *out = tool_is_told(w, text) ? pdr__context_tool(&w->context, text) : NULL;
 done:
     pdr_buf_dispose(&room);
     return rc;
@@ -95,7 +105,9 @@ static struct pdr__job *crew_next(struct crew *crew)
         if (job->result != NULL)
             job = NULL;
     }
-    if (job != NULL && pdr_cancel_is_set(crew->w->cancel)) {
+    if (job != NULL && (pdr_cancel_is_set(crew->w->cancel) ||
+                        (crew->w->journal != NULL &&
+                         pdr_cancel_is_set(&crew->w->journal->leave)))) {
         crew->rc = PDR_FAIL(&crew->reason, RUN_CANCELLED, "%s",
                             "the run was cancelled");
         job = NULL;
@@ -107,16 +119,26 @@ static struct pdr__job *crew_next(struct crew *crew)
 static void *crew_work(void *arg)
 {
     struct crew *crew = arg;
+    const bool is_durable = crew->w->journal != NULL;
     struct pdr__job *job = NULL;
+    pdr_err last = PDR_ERR_INIT;
+    pdr_rc written = PDR_OK;
 
     while ((job = crew_next(crew)) != NULL) {
         const pdr_log *log = &crew->w->agent->log;
         int64_t since = pdr__event_time(log);
         pdr_err why = PDR_ERR_INIT;
-        pdr_rc rc = pdr__tool_call(job, crew->w, &why);
+        pdr_rc rc = PDR_OK;
 
-        pdr__event_tool_called(log, since, job->tool,
-                               job->failed || rc != PDR_OK);
+        if (is_durable)
+            rc = pdr__journal_start(crew->w, job, &why);
+        if (rc == PDR_OK) {
+            rc = pdr__tool_call(job, crew->w, &why);
+            pdr__event_tool_called(log, since, job->tool,
+                                   job->failed || rc != PDR_OK);
+        }
+        if (rc == PDR_OK && is_durable)
+            rc = pdr__journal_note_result(crew->w, job, &why);
         pthread_mutex_lock(&crew->lock);
         if (rc != PDR_OK && crew->rc == PDR_OK) {
             crew->rc = rc;
@@ -124,6 +146,14 @@ static void *crew_work(void *arg)
         }
         pthread_mutex_unlock(&crew->lock);
     }
+    if (is_durable) /* what was noted last, also of a run that ends here */
+        written = pdr__journal_write(crew->w, &last);
+    pthread_mutex_lock(&crew->lock);
+    if (written != PDR_OK && crew->rc == PDR_OK) {
+        crew->rc = written;
+        crew->reason = last;
+    }
+    pthread_mutex_unlock(&crew->lock);
     return NULL;
 }
 
@@ -148,6 +178,12 @@ pdr_rc pdr__jobs_run(struct pdr__jobs *jobs, struct pdr__run *w)
 
     if (wanted > jobs->count)
         wanted = jobs->count;
+    if (w->journal != NULL) {
+        pdr_rc rc = pdr__journal_calls(jobs, w, wanted);
+
+        if (rc != PDR_OK)
+            return rc;
+    }
     (void)pthread_mutex_init(&crew.lock, NULL);
     /* This thread works, too; without enough threads it just takes longer. */
     while (count + 1 < wanted && thread_start(&threads[count], &crew))

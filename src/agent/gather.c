@@ -8,7 +8,8 @@
  */
 #include <perdure/doc.h>
 
-#include "run.h"
+#include "journal.h"
+#include "stored.h"
 
 pdr_rc pdr__send_add(struct pdr__run *w, const pdr_value *value,
                      pdr_origin origin)
@@ -198,11 +199,18 @@ pdr_rc pdr__gather(struct pdr__run *w)
     const struct pdr__history *history = &w->history;
     pdr_rc rc = PDR_OK;
 
-    if (w->keeper == NULL)
+    bool goes_on = w->journal != NULL && w->journal->context != NULL;
+
+    if (w->journal != NULL)
+        w->journal->bag = pdr_value_ref(w->run->stored->view->loaded);
+    if (w->keeper == NULL && !goes_on)
         PDR_TRY(pdr__history_load(&w->history, w->agent, w->session,
                                   w->run->stored, w->err));
-    PDR_TRY(providers_ask(w));
-    PDR_TRY(pdr__context_history(&w->history, c, w->err));
+    PDR_TRY(providers_ask(w)); /* of a run that goes on, for their tools */
+    if (goes_on)
+        PDR_TRY(pdr__journal_restore_context(w));
+    else
+        PDR_TRY(pdr__context_history(&w->history, c, w->err));
     for (size_t i = 0; i < history->count; i++)
         PDR_TRY(
             pdr__send_add(w, history->messages[i].value, PDR_ORIGIN_HISTORY));
@@ -212,7 +220,12 @@ pdr_rc pdr__gather(struct pdr__run *w)
         if (c->messages[i].origin == PDR_ORIGIN_CONTEXT)
             PDR_TRY(pdr__send_add(w, c->messages[i].value, PDR_ORIGIN_CONTEXT));
     }
-    PDR_TRY(options_merge(w));
+    if (!goes_on)
+        PDR_TRY(options_merge(w));
+    if (w->journal != NULL && !goes_on) {
+        PDR_TRY(pdr__journal_choose_tools(w));
+        PDR_TRY(pdr__journal_note_context(w));
+    }
 done:
     return rc;
 }
@@ -233,6 +246,7 @@ pdr_rc pdr__injected_take(struct pdr__run *w)
 {
     pdr_shape shape = injected_shape(w->shape);
     pdr_value *queue = NULL, *message = NULL;
+    size_t most = pdr__journal_injected(w);
     pdr_iter it;
     pdr_rc rc = PDR_OK;
 
@@ -247,6 +261,8 @@ pdr_rc pdr__injected_take(struct pdr__run *w)
     while (pdr_iter_next(&it)) {
         if (it.index < w->injected)
             continue;
+        if (w->injected >= most) /* the others came later */
+            break;
         if (pdr_value_kind(it.value) == PDR_OBJECT) {
             PDR_TRY(pdr_message_convert(&message, it.value, shape, w->shape,
                                         w->err));

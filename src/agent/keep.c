@@ -14,7 +14,7 @@
  */
 #include <perdure/doc.h>
 
-#include "run.h"
+#include "journal.h"
 #include "session.h"
 #include "stored.h"
 
@@ -136,11 +136,14 @@ static pdr_rc store_turn(struct pdr__run *w, size_t end)
 {
     const struct pdr__story *s = &w->story;
     const pdr_run *run = w->run;
+    /* The request of a durable run was stored when it was claimed. */
+    const bool is_durable = w->journal != NULL;
+    int64_t now_ms = is_durable ? pdr_task_now(w->journal->task) : run->now_ms;
     struct pdr__uuid uuid;
     char id[PDR_UUID_TEXT];
     pdr_entry_parts parts = {.correlation_id = run->correlation_id,
                              .created_at = PDR_TICKS_UNIX_EPOCH +
-                                           run->now_ms * PDR_TICKS_PER_MS};
+                                           now_ms * PDR_TICKS_PER_MS};
     pdr_value *list = NULL, *entry = NULL;
     pdr_rc rc = PDR_OK;
 
@@ -149,7 +152,7 @@ static pdr_rc store_turn(struct pdr__run *w, size_t end)
         pdr__uuid_write(id, &uuid);
         parts.correlation_id = pdr_str_c(id);
     }
-    for (int i = 0; i < 2; i++) {
+    for (int i = is_durable ? 1 : 0; i < 2; i++) {
         list = pdr_value_new_array();
         for (size_t k = i == 0 ? 0 : s->inputs; k < (i == 0 ? s->inputs : end);
              k++)
@@ -212,7 +215,7 @@ static pdr_rc store_in_session(struct pdr__run *w, size_t end)
     PDR_TRY(pdr__record_save(w));
     PDR_TRY(pdr__injected_drop(w));
     PDR_TRY(store_messages(w, end));
-    if (stored != NULL)
+    if (stored != NULL && w->journal == NULL) /* else the entity commits */
         PDR_TRY(pdr_stored_commit(stored, &now, w->err));
     pdr__record_note(&w->record, w->session);
     pdr__injected_forget(w);

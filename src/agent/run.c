@@ -20,9 +20,9 @@
  *           tools do (tool.c, call.c), what may run (approve.c), what stays
  *           (keep.c).
  */
-#include "run.h"
-
+#include "journal.h"
 #include "session.h"
+#include "stored.h"
 
 /* --- one call of the model -------------------------------------------------
  */
@@ -53,14 +53,20 @@ static pdr_rc model_ask(struct pdr__run *w, bool with_tools)
         .tools = w->infos,
         .tool_count = with_tools ? w->info_count : 0,
         .options = w->options,
-        .output_schema = w->output != NULL ? w->output->sent : NULL,
+        .output_schema = w->sent_schema,
         .shape = w->shape,
-        .cancel = w->cancel,
+        .cancel = w->journal != NULL ? &w->journal->leave : w->cancel,
         .log = &agent->log};
     int64_t since = pdr__event_time(&agent->log);
+    size_t first = w->response->count;
     pdr_value *message = NULL;
+    bool is_known = false;
     pdr_rc rc = PDR_OK;
 
+    if (w->journal != NULL)
+        rc = pdr__journal_answer(&is_known, w);
+    if (is_known || rc != PDR_OK)
+        return rc;
     pdr__fold_init(&w->folds, w->shape);
     w->fold = &w->folds;
     pdr__event_model_asked(&request);
@@ -74,6 +80,8 @@ static pdr_rc model_ask(struct pdr__run *w, bool with_tools)
         PDR_TRY(pdr__answer_take(w, message));
     }
     PDR_TRY(pdr__response_add(w->response, &w->folds, w->err));
+    if (w->journal != NULL)
+        PDR_TRY(pdr__journal_note_answer(w, first, &w->folds));
 done:
     pdr__fold_dispose(&w->folds);
     return rc;
@@ -154,10 +162,9 @@ static pdr_rc run_steps(struct pdr__run *w)
     PDR_TRY(pdr__input_load(w));
     PDR_TRY(pdr__gather(w));
     PDR_TRY(pdr__approved_run(w));
-    for (unsigned i = 0; goes_on && i <= agent->max_calls; i++)
-        PDR_TRY(
-            step(&goes_on, w,
-                 i < agent->max_calls && w->failures < agent->max_failures));
+    for (unsigned i = 0; goes_on && i <= w->max_calls; i++)
+        PDR_TRY(step(&goes_on, w,
+                     i < w->max_calls && w->failures < w->max_failures));
     PDR_TRY(pdr__approvals_new(&w->response->approvals, w->record.asked,
                                w->record.shape, w->err));
     if (w->story.stored < w->story.count || !agent->stores_each_call)
@@ -190,6 +197,7 @@ static pdr_rc run_fail(struct pdr__run *w, pdr_rc rc)
 static pdr_rc run_begin(struct pdr__run *w)
 {
     const pdr_run *run = w->run;
+    const struct pdr__output *output = NULL;
     pdr_rc rc = PDR_OK;
 
     w->session =
@@ -212,8 +220,11 @@ static pdr_rc run_begin(struct pdr__run *w)
     if (run->output_schema != NULL)
         PDR_TRY(
             pdr__output_new(&w->response->output, run->output_schema, w->err));
-    w->output =
+    output =
         w->response->output != NULL ? w->response->output : w->agent->output;
+    w->sent_schema = output != NULL ? output->sent : NULL;
+    w->max_calls = w->agent->max_calls;
+    w->max_failures = w->agent->max_failures;
     PDR_TRY(pdr__providers_choose(w));
     PDR_TRY(pdr__context_init(&w->context, w->agent, w->shape, w->err));
     if (w->session != NULL && !pdr__session_begin_run(w->session))
@@ -221,6 +232,13 @@ static pdr_rc run_begin(struct pdr__run *w)
                          "another run is at work on this session: wait for "
                          "it"));
     w->is_begun = true;
+    if (run->stored != NULL)
+        w->journal = run->stored->journal;
+    if (w->journal != NULL && w->journal->is_used)
+        PDR_TRY(PDR_FAIL(w->err, SESSION_BUSY, "%s",
+                         "a durable run can run the agent inside once"));
+    if (w->journal != NULL)
+        w->journal->is_used = true;
 done:
     return rc;
 }

@@ -24,6 +24,10 @@ struct pdr__job {
     pdr_value *result;        /* owned; a content; NULL: not run */
     const pdr_value *request; /* borrowed; that was approved, or NULL */
     bool failed;
+    /* Of a durable run. */
+    size_t number;    /* among the calls of the run */
+    bool is_noted;    /* the journal knows that it starts */
+    bool is_namesake; /* another call of the run had its id */
 };
 
 struct pdr__jobs {
@@ -65,7 +69,10 @@ struct pdr__run {
     const pdr_tool_info *infos; /* in arena, or the agent's */
     size_t info_count;
     pdr_value *options;               /* owned; NULL: none */
-    const struct pdr__output *output; /* borrowed; NULL: any text will do */
+    const pdr_value *sent_schema;     /* borrowed; of the answer; NULL: any text
+                                         will do */
+    unsigned max_calls, max_failures; /* as in pdr_agent_parts */
+    struct pdr__journal *journal;     /* borrowed; of a durable run, or NULL */
     struct pdr__record record;
     pdr_value *replies;     /* owned; what the caller said to requests; NULL:
                                nothing */

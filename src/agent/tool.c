@@ -9,7 +9,7 @@
  *      call ─► tool? ─► arguments? ─► schema? ─► fn ─► result
  *                └────────┴─────────────┴──────────┴─► "Error: ..."
  */
-#include "run.h"
+#include "journal.h"
 
 #include <perdure/json.h>
 
@@ -48,6 +48,7 @@ pdr_rc pdr__tool_init(struct pdr__tool *out, const pdr_tool *parts,
         out->parameters = pdr_value_ref(parts->parameters);
     }
     out->needs_approval = parts->needs_approval;
+    out->is_repeatable = parts->is_repeatable;
     out->fn = parts->fn;
     out->arg = parts->arg;
     out->name = pdr__strdup(parts->name);
@@ -176,6 +177,7 @@ static pdr_rc run_tool(struct pdr__job *job, pdr_value **out, pdr_str name,
 {
     pdr_buf line = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
     pdr_buf what = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
+    pdr_buf token = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
     pdr_tool_call about = {.name = name,
                            .call_id = call_id,
                            .session = w->session,
@@ -198,6 +200,9 @@ static pdr_rc run_tool(struct pdr__job *job, pdr_value **out, pdr_str name,
     }
     if (arguments != NULL) {
         about.arguments = arguments;
+        if (w->journal != NULL)
+            PDR_TRY(pdr__journal_token(&token, w, job, call_id, err));
+        about.token = pdr_buf_str(&token);
         PDR_TRY(call_tool(out, &line, job->tool, &about, w, err));
     }
     job->failed = line.len >= 6 && memcmp(line.ptr, "Error:", 6) == 0;
@@ -212,6 +217,7 @@ done:
         *out = NULL;
     }
     pdr_value_free(arguments);
+    pdr_buf_dispose(&token);
     pdr_buf_dispose(&what);
     pdr_buf_dispose(&line);
     return rc;

@@ -66,6 +66,8 @@ struct pdr_stored {
     uint64_t history_end; /* entries from this number on are not part of the
                              history that is read; 0: all are. Of a durable run
                              it is its own request */
+    void *journal; /* borrowed; of the durable run that it is opened for, the
+                      agent's; its commit is the entity's then. NULL: none */
 };
 
 /* How bodies and slots are read: levels were counted when they came in. */
@@ -126,6 +128,16 @@ void pdr__changes_dispose(struct pdr__changes *c);
 PDR_MUST_CHECK pdr_rc pdr__stored_clear_sentinel(pdr_stored *s,
                                                  const char *member,
                                                  pdr_err *err);
+/* Called with the edit that a commit is; commits it. */
+typedef pdr_rc (*pdr__commit_fn)(pdr_committed *out, const pdr_edit *edit,
+                                 pdr_err *err, void *arg);
+/* As pdr_stored_commit(), but `fn` commits, also if nothing has changed. On
+ * REVISION_CHANGED the changes are still there: pdr__stored_rebase() lets them
+ * be made to what is there now. */
+PDR_MUST_CHECK pdr_rc pdr__stored_commit_by(pdr_stored *s, int64_t now_ms,
+                                            pdr_err *err, pdr__commit_fn fn,
+                                            void *arg);
+PDR_MUST_CHECK pdr_rc pdr__stored_rebase(pdr_stored *s, pdr_err *err);
 /* Forget the entries that were added after the first `count`. */
 void pdr__changes_cut(struct pdr__changes *c, size_t count);
 

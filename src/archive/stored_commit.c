@@ -387,8 +387,8 @@ static void stored_advance(pdr_stored *s, pdr_value *now, const pdr_edit *edit,
     s->changes = none;
 }
 
-pdr_rc pdr_stored_commit(pdr_stored *s, const pdr_commit_options *options,
-                         pdr_err *err)
+pdr_rc pdr__stored_commit_by(pdr_stored *s, int64_t now_ms, pdr_err *err,
+                             pdr__commit_fn fn, void *arg)
 {
     struct edit e = {.stored = s, .memory = PDR_ARENA_INIT(SIZE_MAX)};
     pdr_committed done = {.revision = 0};
@@ -398,7 +398,6 @@ pdr_rc pdr_stored_commit(pdr_stored *s, const pdr_commit_options *options,
     pdr_edit edit;
     pdr_rc rc = PDR_OK;
 
-    PDR_REQUIRE(s != NULL && options != NULL);
     head = &s->view->head;
     now = pdr_bag_snapshot(pdr_session_bag(s->view->session));
     edit = (pdr_edit){.ref = s->ref,
@@ -419,23 +418,65 @@ pdr_rc pdr_stored_commit(pdr_stored *s, const pdr_commit_options *options,
     edit.slot_count = e.slot_count;
     PDR_TRY(edit_add_entries(&edit, &e, err));
     PDR_TRY(edit_add_properties(&edit, &e, err));
-    if (head->revision > 0 && edit.slot_count == 0 && edit.entry_count == 0 &&
-        edit.property_count == 0 && !edit.set_state &&
-        edit.expiry == PDR_EXPIRY_KEEP && edit.frame.len == 0)
-        goto done;
-    rc = pdr_store_commit(&done, s->store, &edit, 1, options, &why);
+    rc = fn(&done, &edit, &why, arg);
     if (pdr__err_is(&why, PDR_R_SESSION_EXISTS))
         rc = pdr__stored_late(s, err);
     else if (rc != PDR_OK)
         rc = pdr__err_pass(err, &why);
     if (rc != PDR_OK)
         goto done;
-    stored_advance(s, now, &edit, &done, options->now_ms);
-    now = NULL;
+    if (done.revision > 0) { /* else there was nothing to write */
+        stored_advance(s, now, &edit, &done, now_ms);
+        now = NULL;
+    }
 done:
     pdr_value_free(now);
     pdr__free(e.slots);
     pdr__arena_dispose(&e.memory);
+    return rc;
+}
+
+struct usual_commit {
+    pdr_store *store;
+    const pdr_commit_options *options;
+};
+
+/* A pdr__commit_fn. */
+static pdr_rc commit_usual(pdr_committed *out, const pdr_edit *edit,
+                           pdr_err *err, void *arg)
+{
+    const struct usual_commit *c = arg;
+
+    if (edit->revision > 0 && edit->slot_count == 0 && edit->entry_count == 0 &&
+        edit->property_count == 0 && !edit->set_state &&
+        edit->expiry == PDR_EXPIRY_KEEP && edit->frame.len == 0)
+        return PDR_OK;
+    return pdr_store_commit(out, c->store, edit, 1, c->options, err);
+}
+
+pdr_rc pdr_stored_commit(pdr_stored *s, const pdr_commit_options *options,
+                         pdr_err *err)
+{
+    PDR_REQUIRE(s != NULL && options != NULL);
+    struct usual_commit usual = {s->store, options};
+
+    return pdr__stored_commit_by(s, options->now_ms, err, commit_usual, &usual);
+}
+
+pdr_rc pdr__stored_rebase(pdr_stored *s, pdr_err *err)
+{
+    const pdr_query query = {.what = PDR_READ_HEAD, .ref = s->ref};
+    pdr_head *head = &s->view->head;
+    pdr_page *page = NULL;
+    pdr_rc rc = PDR_OK;
+
+    PDR_TRY(pdr_store_read(&page, s->store, &query, err));
+    if (page->head.epoch != head->epoch)
+        PDR_TRY(pdr__stored_late(s, err));
+    head->revision = page->head.revision;
+    head->next_seq = page->head.next_seq;
+done:
+    pdr_page_free(page);
     return rc;
 }
 

@@ -202,6 +202,16 @@
     X(FILE_EXISTS,        EXISTS,      "file_exists")                          \
     X(NOTHING_CHANGED,    TIMEOUT,     "nothing_changed")                      \
     X(WATCH_STOPPED,      CANCELLED,   "watch_stopped")                        \
+    /* engine */                                                               \
+    X(BAD_ENGINE,         INVALID,     "bad_engine")                           \
+    X(BAD_OPERATION,      INVALID,     "bad_operation")                        \
+    X(NO_ENTITY,          INVALID,     "no_entity")                            \
+    X(ENTITY_EXISTS,      EXISTS,      "entity_exists")                        \
+    X(TOO_MANY_ENTITIES,  LIMIT,       "too_many_entities")                    \
+    X(ENGINE_STOPPED,     MISUSE,      "engine_stopped")                       \
+    X(NO_THREAD,          IO,          "no_thread")                            \
+    X(CORRELATION_REUSED, CONFLICT,    "correlation_reused")                   \
+    X(RESPONSE_TIMEOUT,   TIMEOUT,     "response_timeout")                     \
     /* archive */                                                              \
     X(NO_SESSION_ID,      INVALID,     "no_session_id")                        \
     X(MEMBER_ORDER,       UNSUPPORTED, "member_order")                         \
@@ -235,6 +245,10 @@
     X(RUN_TIMEOUT,        TIMEOUT,     "run_timeout")                          \
     X(APPROVAL_RECORD,    INVALID,     "approval_record")                      \
     X(BAD_OUTPUT,         MODEL,       "bad_output")                           \
+    X(INVALID_REQUEST,    INVALID,     "invalid_request")                      \
+    X(BAD_JOURNAL,        CORRUPT,     "bad_journal")                          \
+    X(NO_AGENT,           NOTFOUND,    "no_agent")                             \
+    X(BAD_AGENT,          INVALID,     "bad_agent")                            \
     /* definition files */                                                     \
     X(BAD_YAML,           INVALID,     "bad_yaml")                             \
     X(BAD_DEFINITION,     INVALID,     "bad_definition")                       \

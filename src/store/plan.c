@@ -230,6 +230,7 @@ static void fill_committed(pdr_plan *plan)
     told->journal_n = plan->next.journal_next - plan->edit->journal_count;
     told->stream_n = plan->next.stream_next - plan->edit->stream_count;
     told->inbox_n = plan->next.inbox_next - plan->edit->inbox_count;
+    told->inbox = plan->next.inbox;
     if (plan->next.lease.owner.ptr != NULL)
         told->fence = plan->next.lease.fence;
 }

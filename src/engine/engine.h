@@ -1,0 +1,276 @@
+/*
+ * engine.h - what the files of this folder share. See README.md.
+ */
+#ifndef PDR_ENGINE_ENGINE_H
+#define PDR_ENGINE_ENGINE_H
+
+#include <pthread.h>
+
+#include <perdure/sys/engine.h>
+#include <perdure/sys/store.h>
+
+#include "base.h"
+
+/* --- the world (world.c) ---------------------------------------------------
+ * Time and threads, so that a simulation can play both.
+ */
+
+struct pdr__world {
+    int64_t (*now_ms)(void *ctx); /* since 1970 */
+    /* Wait until `cond` is woken or the time is over, with `lock` held; may
+     * return early. */
+    void (*wait)(void *ctx, pthread_cond_t *cond, pthread_mutex_t *lock,
+                 int64_t until_ms);
+    void (*wake)(void *ctx, pthread_cond_t *cond); /* all that wait on it */
+    bool (*start)(void *ctx, pthread_t *out, void *(*fn)(void *), void *arg);
+    void (*join)(void *ctx, pthread_t thread);
+    void *ctx;
+};
+
+/* That of the system. Static. */
+const struct pdr__world *pdr__world_system(void);
+
+/* --- sessions with work (queue.c) ------------------------------------------
+ * Whoever calls these holds the lock of the engine.
+ */
+
+#define PDR_KEY_BYTES (PDR_MAX_TENANT_BYTES + 1 + PDR_MAX_ID_BYTES)
+
+/* A session that a worker is to look at. */
+struct pdr__item {
+    struct pdr__item *next;
+    pdr_str key; /* tenant, NUL, id; in the same piece of memory */
+    pdr_ref ref; /* borrowed from `key` */
+};
+
+struct pdr__tenant {
+    struct pdr__tenant *next, *before; /* a ring */
+    struct pdr__item *first, *last;    /* owned */
+    size_t count;                      /* of these */
+    size_t at_work;
+    pdr_str name; /* in the same piece of memory */
+};
+
+struct pdr__queue {
+    struct pdr__map tenants;  /* name to an owned struct pdr__tenant */
+    struct pdr__map items;    /* key to its item */
+    struct pdr__map agents;   /* tenant, NUL, agent to how many are at work */
+    struct pdr__tenant *turn; /* whose turn it is; NULL: there are none */
+    size_t most_per_tenant, most_per_agent; /* at work; 0: no limit */
+};
+
+void pdr__queue_dispose(struct pdr__queue *queue);
+/* "tenant NUL id" in `room`, which has PDR_KEY_BYTES. */
+pdr_str pdr__session_key(char *room, const pdr_ref *ref);
+/* A session has work; one that is queued stays where it is. False: there is no
+ * room for more of this tenant, so the due list has to tell again. Fails with
+ * NO_MEMORY. */
+PDR_MUST_CHECK pdr_rc pdr__queue_add(bool *taken, struct pdr__queue *queue,
+                                     const pdr_ref *ref, pdr_err *err);
+bool pdr__queue_has(const struct pdr__queue *queue, pdr_str key);
+/* The next session, one tenant after the other; owned by the caller. NULL:
+ * there is none that may run now. */
+struct pdr__item *pdr__queue_take(struct pdr__queue *queue);
+/* May one more of this tenant and agent run? */
+bool pdr__queue_admits(const struct pdr__queue *queue, const pdr_ref *ref);
+/* One more is at work, or one less. The first fails with NO_MEMORY. */
+PDR_MUST_CHECK pdr_rc pdr__queue_begin(struct pdr__queue *queue,
+                                       const pdr_ref *ref, pdr_err *err);
+void pdr__queue_end(struct pdr__queue *queue, const pdr_ref *ref);
+
+/* --- runs (task.c) ---------------------------------------------------------
+ */
+
+struct pdr_task {
+    pdr_engine *engine;
+    const struct pdr__kind *kind;
+    struct pdr__arena memory; /* of texts and rows */
+    pdr_str key;              /* in arena */
+    pdr_task_info info;       /* texts in arena */
+    pdr_task *next;           /* of those that are claimed and have no worker
+                                 yet */
+    uint64_t fence;
+    bool is_takeover; /* somebody else began it */
+    /* Guarded by the lock of the engine; those who commit for the task take
+     * turns (`is_busy`). */
+    uint64_t guard;        /* number of its guard row */
+    uint64_t journal_last; /* of its last journal row */
+    int64_t until_ms;      /* of the lease */
+    bool is_busy;          /* a commit is under way */
+    bool is_finished, is_lost, is_cancelled, is_handed_back;
+    pdr_task_end_fn on_end;
+    void *on_end_arg;
+    pthread_cond_t turn;
+};
+
+/* A session that somebody here is at work on: from before it is claimed until
+ * its run has ended. */
+struct pdr__seat {
+    pdr_task *task; /* borrowed; NULL while it is claimed */
+    bool has_more;  /* operations came meanwhile: look again */
+};
+
+/* What the store says of work. */
+#define PDR_WORK_OPERATION "operation" /* inbox, journal */
+#define PDR_WORK_GUARD     "guard"     /* inbox: whose lease has lapsed then */
+#define PDR_WORK_CANCEL    "cancel"    /* inbox: end the run */
+#define PDR_WORK_ATTEMPT   "attempt"   /* journal: somebody took over */
+
+/* What an operation is, as it waits in the inbox and is kept in the journal:
+ * {"name":...,"known":true,"trace":...,"input":...}. */
+struct pdr__opbody {
+    pdr_str name, trace, input;
+    bool is_known;
+};
+
+/* Fails with BAD_OPERATION: names and traces are plain ASCII. */
+PDR_MUST_CHECK pdr_rc pdr__opbody_check(const struct pdr__opbody *body,
+                                        pdr_err *err);
+PDR_MUST_CHECK pdr_rc pdr__opbody_write(pdr_buf *out,
+                                        const struct pdr__opbody *body,
+                                        pdr_err *err);
+/* Borrowed from `text`. Fails with BAD_OPERATION for what pdr__opbody_write()
+ * does not write. */
+PDR_MUST_CHECK pdr_rc pdr__opbody_read(struct pdr__opbody *out, pdr_str text,
+                                       pdr_err *err);
+/* The outcome of an operation. */
+PDR_MUST_CHECK pdr_rc pdr__outcome_write(pdr_buf *out,
+                                         pdr_operation_state state,
+                                         pdr_str more, pdr_err *err);
+pdr_operation_state pdr__outcome_state(pdr_str outcome);
+
+/* Is it a row of this kind, as PDR_WORK_GUARD? */
+bool pdr__work_is(const pdr_work *row, const char *kind);
+
+void pdr__task_free(pdr_task *task);
+/* It is to end: let it know. With the lock of the engine held. */
+void pdr__task_end(pdr_task *task);
+/* It is the caller's turn to commit for the task. Fails with LEASE_LOST,
+ * ENGINE_STOPPED. */
+PDR_MUST_CHECK pdr_rc pdr__task_enter(pdr_task *task, pdr_err *err);
+void pdr__task_leave(pdr_task *task);
+/* `run` has returned: what was not finished is handed back or tried again. */
+void pdr__task_settle(pdr_task *task, pdr_rc rc, const pdr_err *why);
+
+/* --- claiming (claim.c) ----------------------------------------------------
+ */
+
+/* Claim what is due in a session: `*out` is a task to run, owned, or NULL if
+ * there is nothing to run, now or any more. Fails as the store. */
+PDR_MUST_CHECK pdr_rc pdr__claim_due(pdr_task **out, pdr_engine *engine,
+                                     const pdr_ref *ref, pdr_err *err);
+/* Store an operation and claim it, in one commit. `admission` names it. */
+PDR_MUST_CHECK pdr_rc pdr__claim_sent(pdr_task **out, pdr_engine *engine,
+                                      const struct pdr__kind *kind,
+                                      const pdr_admission *admission,
+                                      const pdr_operation *operation,
+                                      pdr_str correlation_id, pdr_err *err);
+
+/* --- waiting (wait.c) ------------------------------------------------------
+ */
+
+#define PDR_WAIT_POLL_MS 50 /* to notice what another process committed */
+
+/* Has it ended? `*out` stays NULL if it has not. Fails as the store. */
+PDR_MUST_CHECK pdr_rc pdr__ending_read(pdr_ending **out, pdr_engine *engine,
+                                       const pdr_ref *session,
+                                       pdr_str correlation_id, pdr_err *err);
+/* One of an operation that was answered at once; the answer is taken. */
+PDR_MUST_CHECK pdr_rc pdr__ending_new(pdr_ending **out, pdr_buf *answer,
+                                      pdr_err *err);
+
+struct pdr__waiter {
+    struct pdr__waiter *next; /* of the same session */
+    pthread_cond_t woken;
+    bool is_woken;
+};
+
+/* Wake those who wait for something of this session; of sessions that nobody
+ * here is at work on; all. With the lock held. */
+void pdr__waiters_wake(pdr_engine *engine, pdr_str key);
+void pdr__waiters_wake_others(pdr_engine *engine);
+void pdr__waiters_wake_all(pdr_engine *engine);
+
+/* --- the engine (engine.c) -------------------------------------------------
+ */
+
+#define PDR_MAX_KINDS 8
+
+struct pdr__kind {
+    const pdr_entity_ops *ops;
+    void *self;
+};
+
+struct pdr_engine {
+    pdr_store *store;
+    const struct pdr__world *world;
+    pdr_engine_opts opts; /* with the defaults in place of zeros */
+    char owner[PDR_MAX_OWNER_BYTES + 1];
+    pdr_log log;
+    struct pdr__kind kinds[PDR_MAX_KINDS];
+    size_t kind_count;
+
+    pthread_mutex_t lock;
+    /* All guarded by lock. */
+    pthread_cond_t work;  /* for workers: there is some */
+    pthread_cond_t tick;  /* for the keeper: look at once */
+    pthread_cond_t quiet; /* for stop: a run has ended */
+    struct pdr__queue queue;
+    struct pdr__map at_work; /* key to an owned struct pdr__seat */
+    struct pdr__map later;   /* key to a boxed time: not to be claimed before */
+    pdr_task *ready;         /* claimed when they were sent */
+    struct pdr__map waiters; /* key to the first struct pdr__waiter */
+    pthread_t *threads;      /* owned */
+    size_t thread_count, thread_cap, idle;
+    pthread_t keeper;
+    bool has_keeper;
+    bool is_started, is_stopping, is_over;
+    bool is_dead; /* a commit ended unknown: `why` */
+    pdr_err why;
+    int64_t next_ms;  /* when the keeper looks next */
+    pdr_watch *watch; /* of all sessions; the keeper's */
+    pdr_engine_counts counts;
+};
+
+/* An engine in another world. */
+PDR_MUST_CHECK pdr_rc pdr__engine_new(pdr_engine **out, pdr_store *store,
+                                      const pdr_engine_opts *opts,
+                                      const struct pdr__world *world,
+                                      pdr_err *err);
+/* Fails with BAD_REF for what cannot name a session, so that keys have room. */
+PDR_MUST_CHECK pdr_rc pdr__engine_ref(const pdr_ref *ref, pdr_err *err);
+/* The time by which leases go. */
+PDR_MUST_CHECK pdr_rc pdr__engine_now(int64_t *out, pdr_engine *engine,
+                                      pdr_err *err);
+/* Who knows this kind of session; NULL: nobody. */
+const struct pdr__kind *pdr__engine_kind(const pdr_engine *engine, pdr_str id);
+/* A call of the store failed: if that ends the engine, it ends. Gives `rc`. */
+pdr_rc pdr__engine_failed(pdr_engine *engine, pdr_rc rc, const pdr_err *err);
+/* Fails with what ended the engine. */
+PDR_MUST_CHECK pdr_rc pdr__engine_alive(pdr_engine *engine, pdr_err *err);
+/* Make sure that somebody takes what is queued or ready. With the lock held. */
+void pdr__engine_rouse(pdr_engine *engine);
+/* A session is to be looked at: put it into the queue, or let who is at work on
+ * it look again. With the lock held. */
+void pdr__engine_queue(pdr_engine *engine, const pdr_ref *ref);
+/* Begin to work on a session; false: somebody is, it may not run now, or there
+ * is no memory. End it: what came meanwhile is queued. With the lock held. */
+bool pdr__seat_take(pdr_engine *engine, const pdr_ref *ref, pdr_str key);
+void pdr__seat_leave(pdr_engine *engine, const pdr_ref *ref, pdr_str key);
+/* Its task, from now on. With the lock held. */
+void pdr__seat_set(pdr_engine *engine, pdr_task *task);
+/* NULL: nobody is at work on it, or it is being claimed. With the lock held. */
+pdr_task *pdr__seat_task(const pdr_engine *engine, pdr_str key);
+/* The thread that keeps house (keeper.c). */
+void *pdr__keeper_work(void *arg);
+/* A worker (worker.c). */
+void *pdr__worker_work(void *arg);
+
+/* --- events (events.c) -----------------------------------------------------
+ */
+
+void pdr__engine_event(pdr_engine *engine, pdr_log_level level,
+                       const char *event, const pdr_ref *session,
+                       pdr_str correlation_id, const pdr_err *err);
+
+#endif

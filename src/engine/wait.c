@@ -1,0 +1,217 @@
+/*
+ * wait.c - those who wait for the end of an operation.
+ *
+ * WHY  A caller wants to know at once, and polling a store for every caller
+ *      costs more than the runs. What ends in this process wakes those who wait
+ *      for the session. What ends in another process is noticed by the keeper,
+ *      which looks whether anything was committed and wakes all of them.
+ *
+ * INVARIANT  A waiter is in the list before it reads the completion: so an end
+ *      is either in what it reads, or wakes it.
+ */
+#include "engine.h"
+
+/* --- waking ---------------------------------------------------------------
+ */
+
+static void waiter_wake(pdr_engine *e, struct pdr__waiter *waiter)
+{
+    for (; waiter != NULL; waiter = waiter->next) {
+        waiter->is_woken = true;
+        e->world->wake(e->world->ctx, &waiter->woken);
+    }
+}
+
+void pdr__waiters_wake(pdr_engine *e, pdr_str key)
+{
+    void *first = NULL;
+
+    if (e->waiters.count > 0 && pdr__map_get(&first, &e->waiters, key))
+        waiter_wake(e, first);
+}
+
+void pdr__waiters_wake_others(pdr_engine *e)
+{
+    PDR_MAP_EACH (entry, &e->waiters) {
+        if (!pdr__map_get(NULL, &e->at_work, entry->key))
+            waiter_wake(e, entry->value);
+    }
+}
+
+void pdr__waiters_wake_all(pdr_engine *e)
+{
+    PDR_MAP_EACH (entry, &e->waiters)
+        waiter_wake(e, entry->value);
+}
+
+static pdr_rc waiter_join(pdr_engine *e, struct pdr__waiter *waiter,
+                          pdr_str key, pdr_err *err)
+{
+    void *first = NULL;
+    pdr_rc rc = PDR_OK;
+
+    (void)pthread_cond_init(&waiter->woken, NULL);
+    (void)pthread_mutex_lock(&e->lock);
+    (void)pdr__map_get(&first, &e->waiters, key);
+    waiter->next = first;
+    rc = pdr__map_put(NULL, &e->waiters, key, waiter, err);
+    if (rc == PDR_OK) {
+        e->counts.waiting++;
+        e->world->wake(e->world->ctx, &e->tick); /* it looks more often now */
+    }
+    (void)pthread_mutex_unlock(&e->lock);
+    return rc;
+}
+
+static void waiter_leave(pdr_engine *e, struct pdr__waiter *waiter, pdr_str key)
+{
+    struct pdr__waiter *at = NULL;
+    void *first = NULL;
+
+    (void)pthread_mutex_lock(&e->lock);
+    (void)pdr__map_get(&first, &e->waiters, key);
+    if (first == waiter && waiter->next == NULL) {
+        (void)pdr__map_remove(NULL, &e->waiters, key);
+    } else if (first == waiter) { /* a known key needs no memory */
+        (void)!pdr__map_put(NULL, &e->waiters, key, waiter->next, NULL);
+    } else {
+        for (at = first; at->next != waiter;)
+            at = at->next;
+        at->next = waiter->next;
+    }
+    e->counts.waiting--;
+    (void)pthread_mutex_unlock(&e->lock);
+    (void)pthread_cond_destroy(&waiter->woken);
+}
+
+/* --- how it ended ---------------------------------------------------------
+ */
+
+struct ending {
+    pdr_ending base;
+    pdr_page *completion, *entries; /* owned; its texts */
+    pdr_buf answer;                 /* owned; of what was answered at once */
+};
+
+void pdr_ending_free(pdr_ending *ending)
+{
+    struct ending *own = (struct ending *)ending;
+
+    if (own == NULL)
+        return;
+    pdr_page_free(own->completion);
+    pdr_page_free(own->entries);
+    pdr_buf_dispose(&own->answer);
+    pdr__free(own);
+}
+
+pdr_rc pdr__ending_new(pdr_ending **out, pdr_buf *answer, pdr_err *err)
+{
+    const pdr_buf none = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
+    struct ending *own = pdr__calloc(1, sizeof(*own));
+
+    if (own == NULL)
+        return pdr__nomem(err);
+    own->answer = *answer;
+    *answer = none;
+    own->base.state = PDR_OPERATION_COMPLETED;
+    own->base.outcome = PDR_LIT("{\"state\":\"completed\"}");
+    if (own->answer.len > 0)
+        own->base.answer = pdr_buf_str(&own->answer);
+    *out = &own->base;
+    return PDR_OK;
+}
+
+pdr_rc pdr__ending_read(pdr_ending **out, pdr_engine *e, const pdr_ref *session,
+                        pdr_str correlation_id, pdr_err *err)
+{
+    pdr_query query = {.what = PDR_READ_COMPLETIONS,
+                       .ref = *session,
+                       .key = correlation_id,
+                       .limit = 1};
+    struct ending *own = pdr__calloc(1, sizeof(*own));
+    const pdr_completion *row = NULL;
+    const pdr_entry *last = NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (own == NULL)
+        return pdr__nomem(err);
+    PDR_TRY(pdr_store_read(&own->completion, e->store, &query, err));
+    row = &own->completion->completions[0];
+    if (row->first_seq != 0) {
+        query.what = PDR_READ_ENTRIES;
+        query.backwards = true;
+        PDR_TRY(pdr_store_read(&own->entries, e->store, &query, err));
+        if (own->entries->count > 0)
+            last = &own->entries->entries[0];
+    }
+    if (last != NULL && last->kind == PDR_ROW_RESPONSE)
+        own->base.answer = last->body;
+    own->base.outcome = row->outcome;
+    own->base.is_gone = row->first_seq != 0 && last == NULL;
+    if (row->outcome.ptr != NULL)
+        own->base.state = pdr__outcome_state(row->outcome);
+    else if (own->base.answer.ptr != NULL) /* an import brought it */
+        own->base.state = PDR_OPERATION_COMPLETED;
+    else
+        goto done; /* not yet */
+    *out = &own->base;
+    own = NULL;
+done:
+    pdr_ending_free(own != NULL ? &own->base : NULL);
+    return rc;
+}
+
+/* Without a keeper nobody hears of other processes: look now and then. */
+static int64_t wait_until(const pdr_engine *e, int64_t end_ms)
+{
+    int64_t soon_ms = e->world->now_ms(e->world->ctx) + PDR_WAIT_POLL_MS;
+
+    return e->has_keeper || end_ms < soon_ms ? end_ms : soon_ms;
+}
+
+pdr_rc pdr_engine_wait(pdr_ending **out, pdr_engine *engine,
+                       const pdr_ref *session, pdr_str correlation_id,
+                       uint32_t timeout_ms, pdr_err *err)
+{
+    struct pdr__waiter waiter = {.next = NULL};
+    char room[PDR_KEY_BYTES], shown[PDR_SHOWN];
+    const struct pdr__world *world = NULL;
+    int64_t end_ms = 0;
+    pdr_str key = {NULL, 0};
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(out != NULL && engine != NULL && session != NULL);
+    *out = NULL;
+    rc = pdr__engine_ref(session, err);
+    if (rc != PDR_OK)
+        return rc;
+    world = engine->world;
+    end_ms = world->now_ms(world->ctx) + timeout_ms;
+    key = pdr__session_key(room, session);
+    PDR_TRY(waiter_join(engine, &waiter, key, err));
+    for (;;) {
+        rc = pdr__ending_read(out, engine, session, correlation_id, err);
+        if (rc != PDR_OK || *out != NULL)
+            break;
+        rc = pdr__engine_alive(engine, err);
+        if (rc != PDR_OK)
+            break;
+        if (world->now_ms(world->ctx) >= end_ms) {
+            rc = PDR_FAIL(err, RESPONSE_TIMEOUT,
+                          "'%s' has not ended after %u ms; it goes on, wait "
+                          "for it again",
+                          pdr__shown(shown, correlation_id), timeout_ms);
+            break;
+        }
+        (void)pthread_mutex_lock(&engine->lock);
+        if (!waiter.is_woken)
+            world->wait(world->ctx, &waiter.woken, &engine->lock,
+                        wait_until(engine, end_ms));
+        waiter.is_woken = false;
+        (void)pthread_mutex_unlock(&engine->lock);
+    }
+    waiter_leave(engine, &waiter, key);
+done:
+    return rc;
+}
