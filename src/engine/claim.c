@@ -265,6 +265,9 @@ static pdr_rc claim_takeover(struct claiming *c, bool handed_back, pdr_err *err)
     c->claim.is_takeover = true;
     PDR_TRY(journal_read(c, &journal, err));
     attempts = attempts_count(&c->task->info);
+    /* The old worker may live and write until its lease is taken: then what was
+     * read is not all of the journal. */
+    c->edit.commits = c->claim.head->commits;
     c->task->is_takeover = true;
     for (size_t i = 0; i < c->task->info.journal_count; i++)
         c->task->info.attempt +=
