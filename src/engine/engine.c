@@ -256,7 +256,9 @@ pdr_rc pdr__engine_failed(pdr_engine *e, pdr_rc rc, const pdr_err *err)
 
 void pdr__engine_rouse(pdr_engine *e)
 {
-    if (!e->is_started || e->is_stopping)
+    if (e->is_over) /* stop gives back what has no worker */
+        e->world->wake(e->world->ctx, &e->quiet);
+    if (!e->is_started || e->is_over)
         return;
     if (e->idle == 0 && e->thread_count < e->opts.workers &&
         pdr__grow((void **)&e->threads, &e->thread_cap, e->thread_count + 1,
@@ -400,8 +402,12 @@ pdr_rc pdr_engine_stop(pdr_engine *e, pdr_stop how, uint32_t timeout_ms,
     world->wake(world->ctx, &e->work);
     world->wake(world->ctx, &e->tick);
     pdr__waiters_wake_all(e);
-    while (e->at_work.count > 0)
-        world->wait(world->ctx, &e->quiet, &e->lock, PDR_NEVER);
+    while (e->at_work.count > 0) {
+        if (e->ready != NULL) /* it may be that no worker is left for it */
+            pdr__ready_give_back(e);
+        else
+            world->wait(world->ctx, &e->quiet, &e->lock, PDR_NEVER);
+    }
     (void)pthread_mutex_unlock(&e->lock);
     while (e->thread_count > 0)
         world->join(world->ctx, e->threads[--e->thread_count]);

@@ -265,6 +265,9 @@ pdr_task *pdr__seat_task(const pdr_engine *engine, pdr_str key);
 void *pdr__keeper_work(void *arg);
 /* A worker (worker.c). */
 void *pdr__worker_work(void *arg);
+/* Give back one of those that were claimed and have no worker, `ready`, which
+ * is not NULL. With the lock held, but for the time of the commit. */
+void pdr__ready_give_back(pdr_engine *e);
 
 /* --- events (events.c) -----------------------------------------------------
  */

@@ -240,6 +240,8 @@ void *pdr__keeper_work(void *arg)
             keeper_look(&k, now_ms);
         }
         (void)pthread_mutex_lock(&e->lock);
+        if (e->idle == 0 && (e->ready != NULL || e->queue.items.count > 0))
+            pdr__engine_rouse(e); /* there may have been no thread for it */
         now_ms = e->world->now_ms(e->world->ctx);
         wake_ms = k.due_ms < k.watch_ms ? k.due_ms : k.watch_ms;
         if (e->next_ms < wake_ms)

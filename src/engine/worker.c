@@ -41,6 +41,18 @@ static void task_run(pdr_engine *e, pdr_task *task)
     pdr__task_free(task);
 }
 
+void pdr__ready_give_back(pdr_engine *e)
+{
+    pdr_task *task = e->ready;
+
+    e->ready = task->next;
+    (void)pthread_mutex_unlock(&e->lock);
+    pdr__task_settle(task, PDR_OK, NULL);
+    (void)pthread_mutex_lock(&e->lock);
+    pdr__seat_leave(e, &task->info.session, task->key);
+    pdr__task_free(task);
+}
+
 /* Claim what is due in a session that was taken from the queue, and run it. */
 static void item_run(pdr_engine *e, struct pdr__item *item)
 {
