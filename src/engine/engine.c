@@ -312,6 +312,8 @@ void pdr__seat_leave(pdr_engine *e, const pdr_ref *ref, pdr_str key)
 
     (void)pdr__map_remove(&found, &e->at_work, key);
     has_more = ((struct pdr__seat *)found)->has_more;
+    if (((struct pdr__seat *)found)->has_news)
+        pdr__waiters_wake(e, key);
     pdr__free(found);
     pdr__queue_end(&e->queue, ref);
     if (has_more)

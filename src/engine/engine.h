@@ -108,6 +108,8 @@ struct pdr_task {
 struct pdr__seat {
     pdr_task *task; /* borrowed; NULL while it is claimed */
     bool has_more;  /* operations came meanwhile: look again */
+    bool has_news;  /* somebody else committed meanwhile: who waits for the run
+                       looks when it is left */
 };
 
 /* What the store says of work. */
@@ -145,6 +147,8 @@ bool pdr__work_is(const pdr_work *row, const char *kind);
 void pdr__task_free(pdr_task *task);
 /* It is to end: let it know. With the lock of the engine held. */
 void pdr__task_end(pdr_task *task);
+/* Somebody else has the session. With the lock of the engine held. */
+void pdr__task_lose(pdr_task *task);
 /* It is the caller's turn to commit for the task. Fails with LEASE_LOST,
  * ENGINE_STOPPED. */
 PDR_MUST_CHECK pdr_rc pdr__task_enter(pdr_task *task, pdr_err *err);
@@ -181,12 +185,13 @@ PDR_MUST_CHECK pdr_rc pdr__ending_new(pdr_ending **out, pdr_buf *answer,
 
 struct pdr__waiter {
     struct pdr__waiter *next; /* of the same session */
+    pdr_str correlation_id;   /* borrowed; what it waits for */
     pthread_cond_t woken;
     bool is_woken;
 };
 
-/* Wake those who wait for something of this session; of sessions that nobody
- * here is at work on; all. With the lock held. */
+/* Wake those who wait for something of this session; for what nobody here is at
+ * work on; all. With the lock held. */
 void pdr__waiters_wake(pdr_engine *engine, pdr_str key);
 void pdr__waiters_wake_others(pdr_engine *engine);
 void pdr__waiters_wake_all(pdr_engine *engine);

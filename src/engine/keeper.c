@@ -67,8 +67,7 @@ static void renewal_note(struct renewal *r, pdr_request *request)
         task->guard = r->done.inbox_n;
         task->until_ms = r->edit.lease.until_ms;
     } else if (request->rc == PDR_EFENCED || request->rc == PDR_ENOTFOUND) {
-        task->is_lost = true;
-        pdr__task_end(task);
+        pdr__task_lose(task);
     } /* else the next look tries again */
     task->is_busy = false;
     e->world->wake(e->world->ctx, &task->turn);

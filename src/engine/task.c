@@ -61,6 +61,13 @@ void pdr__task_end(pdr_task *task)
         task->on_end(task_ends(task), task->on_end_arg);
 }
 
+void pdr__task_lose(pdr_task *task)
+{
+    task->is_lost = true;
+    pdr__task_end(task);
+    pdr__waiters_wake(task->engine, task->key); /* it may end elsewhere */
+}
+
 pdr_task_end pdr_task_ends(pdr_task *task)
 {
     pdr_task_end end = PDR_TASK_GOES_ON;
@@ -122,8 +129,7 @@ static pdr_rc task_note(pdr_task *task, pdr_rc rc, const pdr_err *why)
     if (rc == PDR_EFENCED || rc == PDR_ENOTFOUND ||
         pdr__err_is(why, PDR_R_EPOCH_CHANGED)) {
         (void)pthread_mutex_lock(&e->lock);
-        task->is_lost = true;
-        pdr__task_end(task);
+        pdr__task_lose(task);
         (void)pthread_mutex_unlock(&e->lock);
     }
     return pdr__engine_failed(e, rc, why);
