@@ -758,16 +758,31 @@ done:
     return rc == PDR_OK ? PDR_OK : pdr__err_pass(err, &why);
 }
 
+/* The document of a session that others may change meanwhile. */
+static pdr_rc session_get(pdr_buf *answer, pdr_store *store, const pdr_ref *ref,
+                          pdr_err *err)
+{
+    const pdr_export_opts opts = {.ref = *ref, .bare = true};
+    pdr_err why = PDR_ERR_INIT;
+    pdr_rc rc = PDR_ECONFLICT;
+
+    for (int i = 0; i < FINISH_TRIES && rc == PDR_ECONFLICT; i++) {
+        why = (pdr_err)PDR_ERR_INIT;
+        pdr_buf_clear(answer);
+        rc = pdr_export(NULL, store, &opts, &why, pdr_write_buf, answer);
+    }
+    return rc == PDR_OK ? PDR_OK : pdr__err_pass(err, &why);
+}
+
 static pdr_rc durable_at_once(pdr_buf *answer, pdr_store *store,
                               const pdr_operation *operation, int64_t now_ms,
                               pdr_err *err, void *self)
 {
-    const pdr_export_opts opts = {.ref = operation->session, .bare = true};
     enum op op = op_find(operation->name);
 
     (void)self;
     if (op == OP_GET)
-        return pdr_export(NULL, store, &opts, err, pdr_write_buf, answer);
+        return session_get(answer, store, &operation->session, err);
     return session_remove(store, &operation->session, now_ms, op != OP_DELETE,
                           err);
 }
