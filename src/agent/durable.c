@@ -194,7 +194,7 @@ struct draft {
     pdr_buf texts[2];     /* of these */
     pdr_entry entries[2];
     pdr_slot slots[PDR_RECORD_KEYS];
-    pdr_buf more;
+    pdr_buf more, frame;
 };
 
 static void draft_free(void *memory, void *self)
@@ -211,6 +211,7 @@ static void draft_free(void *memory, void *self)
     }
     pdr_buf_dispose(&draft->input);
     pdr_buf_dispose(&draft->more);
+    pdr_buf_dispose(&draft->frame);
     pdr__free(draft);
 }
 
@@ -220,7 +221,8 @@ static struct draft *draft_new(void)
     struct draft *draft = pdr__calloc(1, sizeof(*draft));
 
     if (draft != NULL)
-        draft->input = draft->more = draft->texts[0] = draft->texts[1] = none;
+        draft->input = draft->more = draft->frame = draft->texts[0] =
+            draft->texts[1] = none;
     return draft;
 }
 
@@ -422,6 +424,37 @@ done:
     return rc;
 }
 
+/* A request of an orchestration needs version 1.1.0: an imported document that
+ * is older gets it, in its frame and in its head. */
+static pdr_rc claim_raise_version(pdr_claim *claim, pdr_err *err)
+{
+    const pdr_schema_version wanted = {{1, 1, 0, 0}, 3};
+    const pdr_query query = {.what = PDR_READ_FRAME, .ref = claim->session};
+    const pdr_head *head = claim->head;
+    struct draft *draft = claim->memory;
+    pdr_schema_version version;
+    pdr_page *page = NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (draft->request.orchestration_id.len == 0 || head == NULL ||
+        head->schema_version.ptr == NULL || !head->has_frame)
+        return PDR_OK;
+    PDR_TRY(pdr_schema_version_read(&version, head->schema_version, err));
+    if (pdr_schema_version_compare(&version, &wanted) >= 0)
+        goto done;
+    PDR_TRY(pdr_store_read(&page, claim->store, &query, err));
+    PDR_TRY(pdr__frame_set_version(&draft->frame, page->frame,
+                                   head->schema_version, PDR_LIT("1.1.0"),
+                                   err));
+    if (draft->frame.len > 0) {
+        claim->edit->frame = pdr_buf_str(&draft->frame);
+        claim->edit->schema_version = PDR_LIT("1.1.0");
+    }
+done:
+    pdr_page_free(page);
+    return rc;
+}
+
 static pdr_rc claim_run(pdr_claim *claim, pdr_err *err)
 {
     struct draft *draft = claim->memory;
@@ -452,6 +485,7 @@ static pdr_rc claim_run(pdr_claim *claim, pdr_err *err)
     claim->state = PDR_OPERATION_COMPLETED;
     if (!claim->is_known && !(claim->is_done && request->skip_empty))
         PDR_TRY(claim_add_entry(claim, &parts, err));
+    PDR_TRY(claim_raise_version(claim, err));
     if (claim->is_done && !request->skip_empty) {
         parts = (pdr_entry_parts){.kind = PDR_ENTRY_RESPONSE,
                                   .correlation_id = claim->correlation_id,
