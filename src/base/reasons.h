@@ -234,6 +234,7 @@
     X(RUN_TIMEOUT,        TIMEOUT,     "run_timeout")                          \
     X(APPROVAL_RECORD,    INVALID,     "approval_record")                      \
     X(BAD_OUTPUT,         MODEL,       "bad_output")                           \
+    X(INVALID_REQUEST,    INVALID,     "invalid_request")                      \
     /* definition files */                                                     \
     X(BAD_YAML,           INVALID,     "bad_yaml")                             \
     X(BAD_DEFINITION,     INVALID,     "bad_definition")                       \
