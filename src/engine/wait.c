@@ -132,6 +132,7 @@ pdr_rc pdr__ending_read(pdr_ending **out, pdr_engine *e, const pdr_ref *session,
     struct ending *own = pdr__calloc(1, sizeof(*own));
     const pdr_completion *row = NULL;
     const pdr_entry *last = NULL;
+    pdr_err why = PDR_ERR_INIT;
     pdr_rc rc = PDR_OK;
 
     if (own == NULL)
@@ -141,9 +142,14 @@ pdr_rc pdr__ending_read(pdr_ending **out, pdr_engine *e, const pdr_ref *session,
     if (row->first_seq != 0) {
         query.what = PDR_READ_ENTRIES;
         query.backwards = true;
-        PDR_TRY(pdr_store_read(&own->entries, e->store, &query, err));
-        if (own->entries->count > 0)
+        rc = pdr_store_read(&own->entries, e->store, &query, &why);
+        if (rc == PDR_OK && own->entries->count > 0)
             last = &own->entries->entries[0];
+        if (rc != PDR_OK && rc != PDR_ENOTFOUND) { /* else they are gone */
+            (void)pdr__err_pass(err, &why);
+            goto done;
+        }
+        rc = PDR_OK;
     }
     if (last != NULL && last->kind == PDR_ROW_RESPONSE)
         own->base.answer = last->body;
