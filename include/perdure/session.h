@@ -188,6 +188,16 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_durable_id_read(pdr_str *agent, pdr_str *key,
                                                   bool *prefixed, pdr_str text,
                                                   pdr_err *err);
 
+/** The id that a durable session has in a store: "@dafx-agent@key", with the
+ * ASCII letters of the agent's name in lower case.
+ * @param out    gets it appended.
+ * @param agent  without "dafx-"; 1 to 128 bytes, no '@'.
+ * @param key    1 to 1,024 bytes, taken as it is; empty: 32 new hex digits.
+ * @return PDR_OK; PDR_EINVALID (reason "bad_id", "bad_utf8"); PDR_EIO (reason
+ *         "no_randomness"); PDR_ENOMEM. @thread any @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_durable_id_write(pdr_buf *out, pdr_str agent,
+                                                   pdr_str key, pdr_err *err);
+
 /**
  * The id of the conversation at a service: a string, or for Python and A2A
  * sessions an object with several.

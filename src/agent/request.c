@@ -484,12 +484,14 @@ pdr_rc pdr__request_read(struct pdr__request *out, pdr_str input, pdr_err *err)
     const struct given parts[] = {{given[MESSAGES].name, out->messages},
                                   {given[FORMAT].name, out->schema},
                                   {given[OPTIONS].name, out->options}};
-    for (size_t i = 0; i < PDR_COUNT(parts) && rc == PDR_OK; i++) {
-        if (parts[i].value != NULL && pdr__levels(parts[i].value) > PART_LEVELS)
-            rc = PDR_FAIL(err, TOO_DEEP,
-                          "\"%s\" of a request may have %u levels, so that "
-                          "its document has no more than %d",
-                          parts[i].name, PART_LEVELS, PDR_DEFAULT_DEPTH);
+    for (size_t i = 0; i < PDR_COUNT(parts); i++) {
+        if (parts[i].value == NULL ||
+            pdr__levels(parts[i].value) <= PART_LEVELS)
+            continue;
+        PDR_TRY(PDR_FAIL(err, TOO_DEEP,
+                         "'%s' of a request may have %u levels, so that its "
+                         "document has no more than %d",
+                         parts[i].name, PART_LEVELS, PDR_DEFAULT_DEPTH));
     }
 done:
     if (rc != PDR_OK)

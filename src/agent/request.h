@@ -41,9 +41,10 @@ PDR_MUST_CHECK pdr_rc pdr__request_write(pdr_buf *out,
                                          pdr_err *err);
 
 /* SHA-256 of what is asked: roles, contents, response format, schema, tools.
- * Equal for both languages, any order of members, any white space and any
- * spelling of strings and of integers. Times, authors, ids, options and
- * additional properties play no part. Fails with NO_MEMORY or DIGEST_FAILED. */
+ * The same for both languages, any order of members, any white space and any
+ * escapes. Times, authors, ids, options, additional properties and members of
+ * contents that nobody knows play no part; the spelling of a number does. Fails
+ * with NO_MEMORY or DIGEST_FAILED. */
 PDR_MUST_CHECK pdr_rc
 pdr__request_fingerprint(uint8_t out[PDR_REQUEST_FINGERPRINT],
                          const struct pdr__request *request, pdr_err *err);

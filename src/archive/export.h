@@ -91,6 +91,11 @@ struct pdr__frame {
  * Fails with BAD_FRAME, and says where; NO_MEMORY. Dispose in any case. */
 PDR_MUST_CHECK pdr_rc pdr__frame_read(struct pdr__frame *out, pdr_str text,
                                       pdr_err *err);
+/* Append the frame with the version `to` in the place of `from`; nothing if the
+ * document does not say that. Fails with NO_MEMORY, or as pdr_json_read(). */
+PDR_MUST_CHECK pdr_rc pdr__frame_set_version(pdr_buf *out, pdr_str frame,
+                                             pdr_str from, pdr_str to,
+                                             pdr_err *err);
 /* The frame of a session that was made here. Fails with CANNOT_EXPORT if its
  * head says what no document can say; NO_MEMORY. */
 PDR_MUST_CHECK pdr_rc pdr__frame_native(struct pdr__frame *out,

@@ -115,6 +115,9 @@ static pdr_rc claim_prepare(struct claiming *c, pdr_err *err)
     c->edit.ref = c->claim.session;
     c->edit.revision = head != NULL ? head->revision : 0;
     c->edit.epoch = head != NULL ? head->epoch : 0;
+    if (head != NULL && pdr__stream_is_old(head, c->claim.now_ms,
+                                           c->engine->opts.stream_keep_ms))
+        c->edit.stream_through = head->stream_next - 1;
     c->claim.store = c->engine->store;
     c->claim.edit = &c->edit;
     c->claim.name = c->body.name;

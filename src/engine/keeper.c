@@ -4,6 +4,7 @@
  *      every poll_ms       read what is due, as far as workers are free
  *      a third of a lease  renew the leases of runs at work
  *      every 50 ms         while callers wait: did another process commit?
+ *      every second        remove what has expired (house.c)
  *
  * INVARIANTS
  *   K1  One look costs a bounded number of rows, however many are due: the next
@@ -14,13 +15,17 @@
 #include "engine.h"
 
 #define PAGES_A_LOOK 5
-#define RENEWALS     64 /* in one group of commits */
+#define RENEWALS     64   /* in one group of commits */
+#define HOUSE_MS     1000 /* between two looks at what has to go */
 
 struct keeper {
     pdr_engine *engine;
     pdr_buf after;    /* where the due list goes on; empty: at the beginning */
     int64_t due_ms;   /* when to look at it again */
     int64_t watch_ms; /* when to look whether others committed */
+    int64_t house_ms; /* when to look for what has to go */
+    struct pdr__house house;
+    bool is_stopping; /* only leases count any more */
 };
 
 /* --- leases ---------------------------------------------------------------
@@ -214,6 +219,10 @@ static void keeper_look(struct keeper *k, int64_t now_ms)
         if (next_ms < k->due_ms && next_ms > now_ms)
             k->due_ms = next_ms;
     }
+    if (now_ms >= k->house_ms && !k->is_stopping) {
+        pdr__house_keep(e, &k->house, now_ms);
+        k->house_ms = now_ms + HOUSE_MS;
+    }
     if (now_ms >= k->watch_ms) {
         waiters_look(e);
         k->watch_ms = now_ms + PDR_WAIT_POLL_MS;
@@ -223,12 +232,17 @@ static void keeper_look(struct keeper *k, int64_t now_ms)
 void *pdr__keeper_work(void *arg)
 {
     pdr_engine *e = arg;
-    struct keeper k = {.engine = e, .after = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES)};
+    struct keeper k = {.engine = e,
+                       .after = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES),
+                       .house = {.expired = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES),
+                                 .all = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES)}};
     int64_t now_ms = 0, wake_ms = 0;
 
     (void)pthread_mutex_lock(&e->lock);
-    while (!e->is_over && !e->is_dead) {
+    while (!pdr__engine_is_quiet(e)) { /* leases hold until the last run ends */
         bool has_waiters = e->waiters.count > 0;
+
+        k.is_stopping = e->is_stopping;
 
         (void)pthread_mutex_unlock(&e->lock);
         if (pdr__engine_now(&now_ms, e, NULL) == PDR_OK) {
@@ -246,10 +260,12 @@ void *pdr__keeper_work(void *arg)
         if (e->next_ms < wake_ms)
             wake_ms = k.due_ms = e->next_ms;
         e->next_ms = PDR_NEVER;
-        if (wake_ms > now_ms && !e->is_over && !e->is_dead)
+        if (wake_ms > now_ms && !pdr__engine_is_quiet(e))
             e->world->wait(e->world->ctx, &e->tick, &e->lock, wake_ms);
     }
     (void)pthread_mutex_unlock(&e->lock);
+    pdr_buf_dispose(&k.house.expired);
+    pdr_buf_dispose(&k.house.all);
     pdr_buf_dispose(&k.after);
     return NULL;
 }

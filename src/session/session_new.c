@@ -171,6 +171,21 @@ static pdr_rc choose_durable(struct texts *texts,
     return PDR_OK;
 }
 
+pdr_rc pdr_durable_id_write(pdr_buf *out, pdr_str agent, pdr_str key,
+                            pdr_err *err)
+{
+    const pdr_session_parts parts = {
+        .kind = PDR_SESSION_KIND_DURABLE, .agent = agent, .key = key};
+    struct texts texts;
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(out != NULL);
+    PDR_TRY(choose_durable(&texts, &parts, pdr__rand_system(), err));
+    PDR_TRY(pdr_buf_append(out, texts.durable_text, err));
+done:
+    return rc;
+}
+
 /* --- documents ----------------------------------------------------------- */
 
 static void put_text(pdr_builder *to, const char *name, pdr_str text)

@@ -1,130 +1,730 @@
 /*
- * Durable agents: what is asked, stored and answered; and what happens when a
- * process ends in the middle of it.
+ * Durable agents: what is asked, stored and answered, and how a run goes on in
+ * another process.
  */
-#include <perdure/durable.h>
-
-#include "agent_stage.h"
+#include "durable_stage.h"
 #include "fault_store.h"
-#include "hook_store.h"
-#include "test.h"
+#include "room.h"
 
-/* --- a process ------------------------------------------------------------
- * An engine with one agent, on a store that outlives it.
+/* --- turns ----------------------------------------------------------------
  */
 
-struct process {
-    struct stage_model model;
-    pdr_agent *agent;
-    pdr_durable *durable;
-    pdr_engine *engine;
-    int looked, booked; /* calls of the tools */
-};
-
-#define ID "@dafx-clerk@k1"
-
-static const pdr_ref session = {{NULL, 0}, {ID, sizeof(ID) - 1}};
-
-static void process_begin(struct process *p, pdr_store *store,
-                          const char *const *steps)
+TEST(run, is_a_request_and_a_response)
 {
-    pdr_err err = PDR_ERR_INIT;
-
-    memset(p, 0, sizeof(*p));
-    stage_model_init(&p->model, steps);
-    const pdr_tool tools[] = {{.name = "look",
-                               .fn = stage_tool,
-                               .arg = &p->looked,
-                               .is_repeatable = true},
-                              {.name = "book",
-                               .fn = stage_tool,
-                               .arg = &p->booked}};
-    const pdr_agent_parts parts = {.name = pdr_str_c("Clerk"),
-                                   .instructions = pdr_str_c("Be brief."),
-                                   .client = &p->model.base,
-                                   .tools = tools,
-                                   .tool_count = 2};
-    ASSERT_RC(PDR_OK, pdr_agent_new(&p->agent, &parts, &err));
-    const pdr_durable_agent agents[] = {{.agent = p->agent}};
-    const pdr_durable_opts opts = {.agents = agents, .count = 1};
-    ASSERT_RC(PDR_OK, pdr_durable_new(&p->durable, &opts, &err));
-    const pdr_engine_opts engine = {.workers = 4, .lease_ms = 1000};
-    ASSERT_RC(PDR_OK, pdr_engine_new(&p->engine, store, &engine, &err));
-    ASSERT_RC(PDR_OK, pdr_durable_attach(p->engine, p->durable, &err));
-    ASSERT_RC(PDR_OK, pdr_engine_start(p->engine, &err));
-}
-
-static void process_end(struct process *p)
-{
-    pdr_engine_free(p->engine);
-    pdr_durable_free(p->durable);
-    pdr_agent_free(p->agent);
-    stage_model_free(&p->model);
-}
-
-static pdr_operation asking(const char *text)
-{
-    return (pdr_operation){.session = session,
-                           .name = pdr_str_c("run"),
-                           .input = pdr_str_c(text)};
-}
-
-static void call(struct process *p, const char *input, const char *answer)
-{
-    pdr_operation op = asking(input);
-    pdr_ending *ending = NULL;
-    pdr_err err = PDR_ERR_INIT;
-    pdr_rc rc = pdr_engine_call(&ending, NULL, p->engine, &op, 20000, &err);
-
-    if (rc != PDR_OK)
-        fail_msg("call: %s", err.message);
-    ASSERT_INT(PDR_OPERATION_COMPLETED, ending->state);
-    ASSERT(memmem(ending->answer.ptr, ending->answer.len, answer,
-                  strlen(answer)) != NULL);
-    pdr_ending_free(ending);
-}
-
-static void history_is(const char *expected, pdr_store *store)
-{
-    pdr_stored *stored = NULL;
-
-    ASSERT_RC(PDR_OK, pdr_stored_open(&stored, store, &session, NULL, NULL));
-    stage_stored_history(expected, stored);
-    pdr_stored_close(stored);
-}
-
-TEST(run, answers_and_stores_a_turn)
-{
+    COVERS("D-46");
+    COVERS("D-47");
     const char *const steps[] = {"say Hello", "say Again", NULL};
-    struct process p;
-    pdr_store *store = NULL;
+    struct process p = {.store = NULL};
+    pdr_store *store = store_new();
 
-    ASSERT_RC(PDR_OK, pdr_store_open(&store, "memory:", NULL));
     process_begin(&p, store, steps);
-    call(&p, "{\"message\":\"Hi\"}", "Hello");
-    call(&p, "{\"message\":\"Ho\"}", "Again");
+    run_says("Hello", &p, "{\"message\":\"Hi\",\"correlationId\":\"c1\"}");
+    run_says("Again", &p, "{\"message\":\"Ho\",\"correlationId\":\"c2\"}");
     history_is("user:Hi | assistant:Hello | user:Ho | assistant:Again", store);
+    ASSERT_TEXT("user:Hi | assistant:Hello | user:Ho",
+                pdr_buf_str(&p.model.seen));
+    const char *const rows[][2] = {
+        {"/data/conversationHistory/0/$type", "\"request\""},
+        {"/data/conversationHistory/0/correlationId", "\"c1\""},
+        {"/data/conversationHistory/1/$type", "\"response\""},
+        {"/data/conversationHistory/1/correlationId", "\"c1\""},
+        {"/data/conversationHistory/2/correlationId", "\"c2\""},
+        {"/data/conversationHistory/3/correlationId", "\"c2\""},
+        {"/data/conversationHistory/4", ""}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        document_has(rows[i][1], &p, rows[i][0]);
+    ASSERT_INT(PDR_SESSION_IDLE, state_of(store));
     process_end(&p);
     pdr_store_close(store);
 }
 
-TEST(run, calls_tools)
+TEST(run, calls_tools_with_a_token)
 {
-    const char *const steps[] = {"call look {};book {\"n\":2}", "call book {\"n\":3}",
-                                 "say Done",
-                                 NULL};
-    struct process p;
-    pdr_store *store = NULL;
+    const char *const steps[] = {"call look {};book {\"n\":2}",
+                                 "call book {\"n\":3}", "say Done", NULL};
+    struct process p = {.store = NULL};
+    pdr_store *store = store_new();
 
-    ASSERT_RC(PDR_OK, pdr_store_open(&store, "memory:", NULL));
     process_begin(&p, store, steps);
-    call(&p, "{\"message\":\"Hi\"}", "Done");
+    run_says("Done", &p, "{\"message\":\"Hi\",\"correlationId\":\"c\"}");
     history_is("user:Hi | assistant:call look+call book | tool:= look did "
-               "{}+= book did {\"n\":2} | assistant:call book | tool:= book did "
-               "{\"n\":3} | assistant:Done",
+               "{}+= book did {\"n\":2} | assistant:call book | tool:= book "
+               "did {\"n\":3} | assistant:Done",
                store);
     ASSERT_INT(1, p.looked);
     ASSERT_INT(2, p.booked);
+    ASSERT_STR(ID "/c/c3", p.token);
     process_end(&p);
     pdr_store_close(store);
+}
+
+/* Names of operations, and what becomes of them. */
+TEST(operation, is_known_by_any_of_its_names)
+{
+    COVERS("D-42");
+    COVERS("D-111");
+    static const char *const good[] = {"run", "Run", "RunAgentAsync",
+                                       "run_agent"};
+    static const char *const bad[] = {"ToString",  "persist_state",
+                                      "set_state", "get_state",
+                                      "__dir__",   "schedule_new_orchestration",
+                                      "ru",        "runn"};
+    const char *const steps[] = {"say Yes", NULL};
+    struct process p = {.store = NULL};
+    pdr_store *store = store_new();
+    pdr_ending *ending = NULL;
+
+    process_begin(&p, store, steps);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        pdr_err err = PDR_ERR_INIT;
+
+        ASSERT_RC(PDR_EINVALID, call_as(&ending, NULL, &p, bad[i],
+                                        "{\"message\":\"x\"}", &err));
+        ASSERT_STR("bad_operation", err.reason);
+        ASSERT(!has_session(store));
+    }
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        ASSERT_RC(PDR_OK, call_as(&ending, NULL, &p, good[i],
+                                  "{\"message\":\"x\"}", NULL));
+        pdr_ending_free(ending);
+        ASSERT_SIZE(i + 1, p.model.asked);
+    }
+    process_end(&p);
+    pdr_store_close(store);
+}
+
+TEST(run, gives_back_the_id_that_it_made)
+{
+    COVERS("D-44");
+    const char *const steps[] = {"say Yes", NULL};
+    struct process p = {.store = NULL};
+    pdr_store *store = store_new();
+    pdr_ending *ending = NULL;
+    pdr_sent sent;
+
+    process_begin(&p, store, steps);
+    ASSERT_RC(PDR_OK, call_as(&ending, &sent, &p, "run",
+                              "{\"message\":\"x\",\"role\":\"user\"}", NULL));
+    pdr_ending_free(ending);
+    ASSERT_SIZE(32, strspn(sent.correlation_id, "0123456789abcdef"));
+    ASSERT_RC(PDR_OK, pdr_engine_wait(&ending, p.engine, &session,
+                                      S(sent.correlation_id), 0, NULL));
+    ASSERT_INT(PDR_OPERATION_COMPLETED, ending->state);
+    pdr_ending_free(ending);
+    process_end(&p);
+    pdr_store_close(store);
+}
+
+/* --- the same request again -----------------------------------------------
+ */
+
+struct caller {
+    struct process *process;
+    pdr_ending *ending;
+    pdr_rc rc;
+};
+
+static void *caller_run(void *arg)
+{
+    struct caller *c = arg;
+
+    c->rc = call_as(&c->ending, NULL, c->process, "run",
+                    "{\"message\":\"Hi\",\"correlationId\":\"c\"}", NULL);
+    return NULL;
+}
+
+TEST(repeat, finds_the_recorded_answer)
+{
+    COVERS("D-50");
+    const char *const steps[] = {"say One", "say Two", NULL};
+    struct process p = {.store = NULL};
+    pdr_store *store = store_new();
+    struct caller callers[4];
+    pthread_t threads[4];
+
+    process_begin(&p, store, steps);
+    for (size_t i = 0; i < 4; i++) {
+        callers[i] = (struct caller){.process = &p};
+        pthread_create(&threads[i], NULL, caller_run, &callers[i]);
+    }
+    for (size_t i = 0; i < 4; i++) {
+        pthread_join(threads[i], NULL);
+        ASSERT_RC(PDR_OK, callers[i].rc);
+        ASSERT_BYTES(callers[0].ending->answer, callers[i].ending->answer);
+    }
+    for (size_t i = 0; i < 4; i++)
+        pdr_ending_free(callers[i].ending);
+    run_says("One", &p,
+             "{ \"correlationId\":\"c\", \"messages\":[{\"contents\""
+             ":[{\"$type\":\"text\",\"text\":\"Hi\"}]}]}");
+    ASSERT_SIZE(1, p.model.asked);
+    history_is("user:Hi | assistant:One", store);
+    process_end(&p);
+    pdr_store_close(store);
+}
+
+TEST(repeat, of_another_request_is_refused)
+{
+    static const char *const others[] = {
+        "{\"message\":\"Ho\",\"correlationId\":\"c\"}",
+        "{\"message\":\"Hi\",\"correlationId\":\"c\",\"role\":\"system\"}",
+        "{\"message\":\"Hi\",\"correlationId\":\"c\",\"enableToolCalls\":false}"};
+    const char *const steps[] = {"say One", NULL};
+    struct process p = {.store = NULL};
+    pdr_store *store = store_new();
+    pdr_ending *ending = NULL;
+
+    process_begin(&p, store, steps);
+    run_says("One", &p, "{\"message\":\"Hi\",\"correlationId\":\"c\"}");
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        pdr_err err = PDR_ERR_INIT;
+
+        ASSERT_RC(PDR_ECONFLICT,
+                  call_as(&ending, NULL, &p, "run", others[i], &err));
+        ASSERT_STR("correlation_reused", err.reason);
+    }
+    history_is("user:Hi | assistant:One", store);
+    process_end(&p);
+    pdr_store_close(store);
+}
+
+TEST(repeat, after_a_reset_is_told_that_the_answer_is_gone)
+{
+    COVERS("D-60");
+    const char *const steps[] = {"say One", "say Two", NULL};
+    struct process p = {.store = NULL};
+    pdr_store *store = store_new();
+    pdr_ending *ending = NULL;
+
+    process_begin(&p, store, steps);
+    run_says("One", &p, "{\"message\":\"Hi\",\"correlationId\":\"c\"}");
+    ASSERT_RC(PDR_OK, call_as(&ending, NULL, &p, "reset", NULL, NULL));
+    pdr_ending_free(ending);
+    history_is("", store);
+    ASSERT_RC(PDR_OK,
+              call_as(&ending, NULL, &p, "run",
+                      "{\"message\":\"Hi\",\"correlationId\":\"c\"}", NULL));
+    ASSERT(ending->is_gone && ending->answer.ptr == NULL);
+    ASSERT_INT(PDR_OPERATION_COMPLETED, ending->state);
+    pdr_ending_free(ending);
+    ASSERT_SIZE(1, p.model.asked);
+    ASSERT_RC(PDR_OK, call_as(&ending, NULL, &p, "Delete", NULL, NULL));
+    pdr_ending_free(ending);
+    ASSERT(!has_session(store));
+    run_says("Two", &p, "{\"message\":\"Hi\",\"correlationId\":\"c\"}");
+    history_is("user:Hi | assistant:Two", store);
+    process_end(&p);
+    pdr_store_close(store);
+}
+
+/* --- what a request says --------------------------------------------------
+ */
+
+TEST(request, without_messages_ends_at_once)
+{
+    COVERS("D-53");
+    const char *const steps[] = {"say One", NULL};
+    struct process p = {.store = NULL};
+    pdr_store *store = store_new();
+
+    process_begin(&p, store, steps);
+    run_says("\"messages\":[]", &p,
+             "{\"messages\":[],\"correlationId\":\"c\"}");
+    ASSERT_SIZE(0, p.model.asked);
+    document_has("\"response\"", &p, "/data/conversationHistory/1/$type");
+    run_says("\"messages\":[]", &p,
+             "{\"message\":\"\",\"correlationId\":\"d\"}");
+    ASSERT_SIZE(0, p.model.asked);
+    process_end(&p);
+    pdr_store_close(store);
+}
+
+TEST(request, may_leave_nothing_if_it_is_empty)
+{
+    const char *const steps[] = {"say One", NULL};
+    struct process p = {.store = NULL};
+    pdr_store *store = store_new();
+    pdr_ending *ending = NULL;
+
+    process_begin(&p, store, steps);
+    ASSERT_RC(PDR_OK, call_as(&ending, NULL, &p, "run",
+                              "{\"messages\":[],\"skipEmpty\":true}", NULL));
+    ASSERT(ending->answer.ptr == NULL && !ending->is_gone);
+    pdr_ending_free(ending);
+    history_is("", store);
+    process_end(&p);
+    pdr_store_close(store);
+}
+
+TEST(request, chooses_the_tools)
+{
+    COVERS("D-55");
+    static const struct {
+        const char *member;
+        size_t tools;
+    } rows[] = {{"", 2},
+                {",\"enableToolCalls\":true", 2},
+                {",\"enableToolCalls\":false", 0},
+                {",\"enable_tool_calls\":false", 0},
+                {",\"enableToolNames\":[]", 2},
+                {",\"enableToolNames\":[\"look\"]", 1},
+                {",\"enableToolNames\":[\"look\",\"nobody\"]", 1},
+                {",\"enableToolNames\":[\"Look\"]", 0}};
+    const char *const steps[] = {"say One", NULL};
+    struct process p = {.store = NULL};
+    pdr_store *store = store_new();
+    char input[256];
+
+    process_begin(&p, store, steps);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        snprintf(input, sizeof(input), "{\"message\":\"%zu\"%s}", i,
+                 rows[i].member);
+        run_says("One", &p, input);
+        ASSERT_SIZE(rows[i].tools, p.model.tools);
+    }
+    process_end(&p);
+    pdr_store_close(store);
+}
+
+TEST(request, keeps_out_a_tool_that_the_model_calls_all_the_same)
+{
+    const char *const steps[] = {"call book {}", "say Done", NULL};
+    struct process p = {.store = NULL};
+    pdr_store *store = store_new();
+
+    process_begin(&p, store, steps);
+    run_says("Done", &p, "{\"message\":\"Hi\",\"enableToolNames\":[\"look\"]}");
+    ASSERT_INT(0, p.booked);
+    history_is("user:Hi | assistant:call book | tool:= Error: Requested "
+               "function \"book\" not found. | assistant:Done",
+               store);
+    process_end(&p);
+    pdr_store_close(store);
+}
+
+TEST(request, is_stored_with_all_that_it_says)
+{
+    COVERS("D-56");
+    COVERS("D-57");
+    COVERS("D-58");
+    static const struct {
+        const char *input, *pointer, *expected;
+    } rows[] = {
+        {"{\"message\":\"a\",\"orchestrationId\":\"o-1\"}", "/orchestrationId",
+         "\"o-1\""},
+        {"{\"message\":\"a\"}", "/orchestrationId", ""},
+        {"{\"message\":\"a\"}", "/responseType", "\"text\""},
+        {"{\"message\":\"a\"}", "/responseSchema", ""},
+        {"{\"message\":\"a\",\"request_response_format\":\"json\"}",
+         "/responseType", "\"json\""},
+        {"{\"message\":\"a\",\"request_response_format\":\"json\"}",
+         "/responseSchema", ""},
+        {"{\"message\":\"a\",\"responseFormat\":{\"$type\":\"json\",\"schema\":"
+         "{\"type\":\"object\"}}}",
+         "/responseSchema", "{\"type\":\"object\"}"},
+        {"{\"message\":\"a\",\"responseFormat\":{\"$type\":\"json\",\"schema\":"
+         "{\"type\":\"object\"}}}",
+         "/responseType", "\"json\""},
+        {"{\"messages\":[{\"role\":\"user\",\"createdAt\":\"2026-02-03T10:00:"
+         "00Z\",\"contents\":[{\"$type\":\"text\",\"text\":\"a\"}]},{\"role\":"
+         "\"user\",\"createdAt\":\"2026-02-03T09:59:00Z\",\"contents\":[{\"$"
+         "type\":\"text\",\"text\":\"b\"}]}]}",
+         "/createdAt", "\"2026-02-03T09:59:00+00:00\""}};
+    const char *const steps[] = {"say {}", NULL};
+    struct process p = {.store = NULL};
+    pdr_store *store = store_new();
+    char pointer[80];
+
+    process_begin(&p, store, steps);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        run_says("", &p, rows[i].input);
+        snprintf(pointer, sizeof(pointer), "/data/conversationHistory/%zu%s",
+                 2 * i, rows[i].pointer);
+        document_has(rows[i].expected, &p, pointer);
+    }
+    process_end(&p);
+    pdr_store_close(store);
+}
+
+TEST(request, that_is_bad_leaves_nothing)
+{
+    static const struct {
+        const char *input, *reason;
+    } rows[] = {
+        {NULL, "invalid_request"},
+        {"", "invalid_request"},
+        {"null", "invalid_request"},
+        {"5", "invalid_request"},
+        {"[]", "invalid_request"},
+        {"{}", "invalid_request"},
+        {"{\"message\":5}", "invalid_request"},
+        {"{\"messages\":5}", "invalid_request"},
+        {"{\"messages\":[5]}", "invalid_request"},
+        {"{\"message\":\"a\",\"correlationId\":7}", "invalid_request"},
+        {"{\"message\":\"a\",\"enableToolCalls\":\"no\"}", "invalid_request"},
+        {"{\"message\":\"a\",\"enableToolNames\":\"look\"}", "invalid_request"},
+        {"{\"message\":\"a\",\"responseFormat\":{\"$type\":\"json\",\"schema\":"
+         "{\"type\":7}}}",
+         "bad_schema"},
+        {"{\"message\":\"a", "invalid_request"}};
+    const char *const steps[] = {"say One", NULL};
+    struct process p = {.store = NULL};
+    pdr_store *store = store_new();
+
+    process_begin(&p, store, steps);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        pdr_ending *ending = NULL;
+        pdr_err err = PDR_ERR_INIT;
+
+        ASSERT_RC(PDR_EINVALID,
+                  call_as(&ending, NULL, &p, "run", rows[i].input, &err));
+        ASSERT_STR(rows[i].reason, err.reason);
+        ASSERT(!has_session(store));
+    }
+    ASSERT_SIZE(0, p.model.asked);
+    process_end(&p);
+    pdr_store_close(store);
+}
+
+TEST(request, for_another_agent_is_refused)
+{
+    COVERS("D-39");
+    COVERS("D-59");
+    static const struct {
+        const char *id;
+        pdr_rc rc;
+        const char *reason;
+    } rows[] = {{"@dafx-poet@k", PDR_ENOTFOUND, "no_agent"},
+                {"@clerk@k", PDR_EINVALID, "bad_id"},
+                {"@dafx-CLERK@k", PDR_EINVALID, "bad_id"},
+                {"@dafx-clerk@", PDR_EINVALID, "bad_id"},
+                {"clerk", PDR_EINVALID, "no_entity"}};
+    const char *const steps[] = {"say One", NULL};
+    struct process p = {.store = NULL};
+    pdr_store *store = store_new();
+
+    process_begin(&p, store, steps); /* the agent is called "Clerk" */
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const pdr_operation operation = {.session = {.id = S(rows[i].id)},
+                                         .name = S("run"),
+                                         .input = S("{\"message\":\"a\"}")};
+        pdr_err err = PDR_ERR_INIT;
+
+        ASSERT_RC(rows[i].rc,
+                  pdr_engine_send(NULL, p.engine, &operation, &err));
+        ASSERT_STR(rows[i].reason, err.reason);
+        if (i == 0)
+            ASSERT(strstr(err.message, "'poet'") != NULL);
+    }
+    run_says("One", &p, "{\"message\":\"a\"}");
+    process_end(&p);
+    pdr_store_close(store);
+}
+
+/* --- what goes wrong ------------------------------------------------------
+ */
+
+TEST(failure, is_recorded_and_not_sent_to_a_model)
+{
+    COVERS("D-48");
+    const char *const steps[] = {"fail", "say Fine", NULL};
+    struct process p = {.store = NULL};
+    pdr_store *store = store_new();
+    pdr_ending *ending = NULL;
+
+    process_begin(&p, store, steps);
+    for (int i = 0; i < 2; i++) { /* the second time it is only found */
+        ASSERT_RC(PDR_OK,
+                  call_as(&ending, NULL, &p, "run",
+                          "{\"message\":\"Hi\",\"correlationId\":\"c\"}",
+                          NULL));
+        ASSERT_INT(PDR_OPERATION_FAILED, ending->state);
+        ASSERT_TEXT("{\"state\":\"failed\",\"code\":\"model_failed\","
+                    "\"message\":\"as planned\"}",
+                    ending->outcome);
+        pdr_ending_free(ending);
+    }
+    document_has("true", &p, "/data/conversationHistory/1/isError");
+    document_has("[{\"$type\":\"error\",\"message\":\"as planned\","
+                 "\"errorCode\":\"model_failed\"}]",
+                 &p, "/data/conversationHistory/1/messages/0/contents");
+    run_says("Fine", &p, "{\"message\":\"Ho\"}");
+    ASSERT_TEXT("user:Hi | user:Ho", pdr_buf_str(&p.model.seen));
+    process_end(&p);
+    pdr_store_close(store);
+}
+
+TEST(waiting, ends_with_the_callers_patience_and_the_run_goes_on)
+{
+    COVERS("D-61");
+    const char *const steps[] = {"say Late", NULL};
+    const pdr_operation operation = {
+        .session = session,
+        .name = S("run"),
+        .input = S("{\"message\":\"Hi\",\"correlationId\":\"c\"}")};
+    struct process p = {.store = NULL};
+    pdr_store *store = store_new();
+    pdr_ending *ending = NULL;
+    pdr_err err = PDR_ERR_INIT;
+    struct gate gate;
+
+    gate_init(&gate);
+    process_begin(&p, store, steps);
+    p.model.hook = gate_pass;
+    p.model.hook_arg = &gate;
+    ASSERT_RC(PDR_ETIMEOUT,
+              pdr_engine_call(&ending, NULL, p.engine, &operation, 1, &err));
+    ASSERT_STR("response_timeout", err.reason);
+    gate_open(&gate);
+    ASSERT_RC(PDR_OK, pdr_engine_wait(&ending, p.engine, &session, S("c"),
+                                      60000, NULL));
+    ASSERT_INT(PDR_OPERATION_COMPLETED, ending->state);
+    pdr_ending_free(ending);
+    process_end(&p);
+    pdr_store_close(store);
+}
+
+TEST(cancel, is_recorded_as_an_error)
+{
+    const char *const steps[] = {"call look {}", "say Done", NULL};
+    const pdr_operation operation = {
+        .session = session,
+        .name = S("run"),
+        .input = S("{\"message\":\"Hi\",\"correlationId\":\"c\"}")};
+    struct process p = {.store = NULL};
+    pdr_store *store = store_new();
+    pdr_ending *ending = NULL;
+    struct gate gate;
+
+    gate_init(&gate);
+    process_begin(&p, store, steps);
+    p.model.hook = gate_pass;
+    p.model.hook_arg = &gate;
+    ASSERT_RC(PDR_OK, pdr_engine_send(NULL, p.engine, &operation, NULL));
+    gate_await(&gate, 1);
+    ASSERT_RC(PDR_OK, pdr_engine_cancel(p.engine, &session, S("c"), NULL));
+    gate_open(&gate);
+    ASSERT_RC(PDR_OK, pdr_engine_wait(&ending, p.engine, &session, S("c"),
+                                      60000, NULL));
+    ASSERT_INT(PDR_OPERATION_CANCELLED, ending->state);
+    pdr_ending_free(ending);
+    ASSERT_INT(0, p.looked);
+    document_has("\"run_cancelled\"", &p,
+                 "/data/conversationHistory/1/messages/0/contents/0/errorCode");
+    process_end(&p);
+    pdr_store_close(store);
+}
+
+/* --- going on elsewhere ---------------------------------------------------
+ */
+
+/* A run whose process ends with its `nth` commit, which the store has or has
+ * not; another process goes on with it. */
+struct broken_run {
+    const char *const *steps, *const *more; /* of the first and the second */
+    size_t nth;
+    enum fault_way way;
+    const char *history; /* afterwards */
+    int looked, booked;  /* by both */
+    size_t asked, tools; /* by the second */
+};
+
+static void broken_run(const struct broken_run *row, bool lacks_book)
+{
+    const struct fault_plan plan = {.call = FAULT_COMMIT,
+                                    .nth = row->nth,
+                                    .for_ever = true,
+                                    .way = row->way};
+    const struct fault_plan none = {.nth = 0};
+    const pdr_operation operation = {
+        .session = session,
+        .name = S("run"),
+        .input = S("{\"message\":\"Hi\",\"correlationId\":\"c\"}")};
+    struct process first = {.lease_ms = 200};
+    struct process second = {.lease_ms = 200,
+                             .instructions = "Be verbose.",
+                             .lacks_book = lacks_book};
+    struct room room;
+    char uri[700];
+    pdr_store *store = NULL;
+    pdr_ending *ending = NULL;
+
+    room_enter(&room);
+    snprintf(uri, sizeof(uri), "fault:sqlite:%s", room_path(&room, "s.db"));
+    fault_store_register();
+    ASSERT_RC(PDR_OK, pdr_store_open(&store, uri, NULL));
+    process_begin(&first, store, row->steps);
+    fault_store_set(&plan);
+    ASSERT_RC(PDR_EUNKNOWN, pdr_engine_call(&ending, NULL, first.engine,
+                                            &operation, 60000, NULL));
+    process_end(&first);
+    fault_store_set(&none);
+    pdr_store_close(store);
+    ASSERT_RC(PDR_OK, pdr_store_open(&store, room_path(&room, "s.db"), NULL));
+    process_begin(&second, store, row->more);
+    ASSERT_RC(PDR_OK, pdr_engine_wait(&ending, second.engine, &session, S("c"),
+                                      60000, NULL));
+    ASSERT_INT(PDR_OPERATION_COMPLETED, ending->state);
+    pdr_ending_free(ending);
+    history_is(row->history, store);
+    ASSERT_INT(row->looked, first.looked + second.looked);
+    ASSERT_INT(row->booked, first.booked + second.booked);
+    ASSERT_SIZE(row->asked, second.model.asked);
+    ASSERT_SIZE(row->tools, second.model.tools);
+    process_end(&second);
+    pdr_store_close(store);
+    room_leave(&room);
+}
+
+#define BEGINS "user:Hi | assistant:call look+call book | tool:= look did {}+= "
+
+TEST(broken_run, goes_on_after_the_last_step)
+{
+    const char *const both[] = {"call look {};book {\"n\":1}", "say Done",
+                                NULL};
+    const char *const rest[] = {"say Done", NULL};
+    const struct broken_run rows[] = {
+        /* 1: the claim. Nothing but the request is there. */
+        {both, both, 1, FAULT_UNKNOWN_DONE,
+         BEGINS "book did {\"n\":1} | assistant:Done", 1, 1, 2, 2},
+        /* 2: the answer of the model, and that "look" starts. */
+        {both, both, 2, FAULT_UNKNOWN_LOST,
+         BEGINS "book did {\"n\":1} | assistant:Done", 1, 1, 2, 2},
+        {both, rest, 2, FAULT_UNKNOWN_DONE,
+         BEGINS "book did {\"n\":1} | assistant:Done", 1, 1, 1, 2},
+        /* 3: the result of "look", and that "book" starts. */
+        {both, rest, 3, FAULT_UNKNOWN_LOST,
+         BEGINS "book did {\"n\":1} | assistant:Done", 2, 1, 1, 2},
+        {both, rest, 3, FAULT_UNKNOWN_DONE,
+         BEGINS "Error: The outcome of this call is unknown: the process that "
+                "made it ended before the tool did. Find out what happened "
+                "before you call it again. | assistant:Done",
+         1, 0, 1, 2},
+        /* 4: the result of "book", which may not be called twice. */
+        {both, rest, 4, FAULT_UNKNOWN_LOST,
+         BEGINS "Error: The outcome of this call is unknown: the process that "
+                "made it ended before the tool did. Find out what happened "
+                "before you call it again. | assistant:Done",
+         1, 1, 1, 2},
+        {both, rest, 4, FAULT_UNKNOWN_DONE,
+         BEGINS "book did {\"n\":1} | assistant:Done", 1, 1, 1, 2},
+        /* 5: the end. */
+        {both, rest, 5, FAULT_UNKNOWN_LOST,
+         BEGINS "book did {\"n\":1} | assistant:Done", 1, 1, 1, 2},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        broken_run(&rows[i], false);
+}
+
+/* The agent of the second process has one tool less: the model hears of both,
+ * as before, and the one that is gone fails. */
+TEST(broken_run, goes_on_as_it_was_begun)
+{
+    const char *const both[] = {"call look {};book {\"n\":1}", "say Done",
+                                NULL};
+    const char *const rest[] = {"say Done", NULL};
+    const struct broken_run row = {
+        both,
+        rest,
+        2,
+        FAULT_UNKNOWN_DONE,
+        BEGINS "Error: Requested function \"book\" not found. | assistant:Done",
+        1,
+        0,
+        1,
+        2};
+
+    broken_run(&row, true);
+}
+
+/* --- approvals ------------------------------------------------------------
+ */
+
+TEST(approval, ends_the_turn_and_is_answered_by_the_next_request)
+{
+    const char *const steps[] = {"call book {\"n\":1}", "say Booked", NULL};
+    struct process p = {.needs_approval = true};
+    pdr_store *store = store_new();
+    pdr_approvals *waiting = NULL;
+    pdr_stored *stored = NULL;
+    char input[512];
+
+    process_begin(&p, store, steps);
+    run_says("", &p, "{\"message\":\"Hi\"}");
+    ASSERT_INT(PDR_SESSION_WAITING, state_of(store));
+    ASSERT_INT(0, p.booked);
+    ASSERT_RC(PDR_OK, pdr_stored_open(&stored, store, &session, NULL, NULL));
+    ASSERT_RC(PDR_OK, pdr_approvals_pending(&waiting, NULL, stored, NULL));
+    ASSERT_SIZE(1, waiting->count);
+    snprintf(
+        input, sizeof(input),
+        "{\"messages\":[{\"role\":\"user\",\"contents\":[{\"$type\":"
+        "\"toolApprovalResponse\",\"approved\":true,\"toolCall\":{\"$type\":"
+        "\"functionCall\",\"callId\":\"c1\",\"name\":\"book\",\"arguments\":"
+        "{\"n\":1}},\"requestId\":\"%.*s\"}]}]}",
+        (int)waiting->items[0].id.len, waiting->items[0].id.ptr);
+    pdr_approvals_free(waiting);
+    pdr_stored_close(stored);
+    run_says("Booked", &p, input);
+    ASSERT_INT(1, p.booked);
+    ASSERT_INT(PDR_SESSION_IDLE, state_of(store));
+    process_end(&p);
+    pdr_store_close(store);
+}
+
+/* --- imported documents ---------------------------------------------------
+ */
+
+TEST(import, of_version_1_0_0_is_raised_by_an_orchestration)
+{
+    const char *const steps[] = {"say Yes", NULL};
+    struct process p = {.store = NULL};
+    pdr_store *store = store_new();
+
+    import_file(store, "dotnet/durable/22-version-1-0-0.in.json");
+    process_begin(&p, store, steps);
+    run_says("Yes", &p, "{\"message\":\"a\"}");
+    document_has("\"1.0.0\"", &p, "/schemaVersion");
+    run_says("Yes", &p, "{\"message\":\"a\",\"orchestrationId\":\"o\"}");
+    document_has("\"1.1.0\"", &p, "/schemaVersion");
+    document_has("\"o\"", &p, "/data/conversationHistory/4/orchestrationId");
+    process_end(&p);
+    pdr_store_close(store);
+}
+
+/* --- agents ---------------------------------------------------------------
+ */
+
+TEST(agents, are_refused_that_cannot_be_durable)
+{
+    static const char *const names[] = {"", "a@b", "dafx-a", "DAFX-a"};
+    const char *const steps[] = {"say Yes", NULL};
+    struct stage_model model;
+    pdr_durable *durable = NULL;
+    pdr_agent *agent = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    stage_model_init(&model, steps);
+    for (size_t i = 0; i <= sizeof(names) / sizeof(names[0]); i++) {
+        const bool keeps = i == sizeof(names) / sizeof(names[0]);
+        const pdr_agent_parts parts = {.name = S(keeps ? "a" : names[i]),
+                                       .client = &model.base,
+                                       .stores_each_call = keeps};
+        ASSERT_RC(PDR_OK, pdr_agent_new(&agent, &parts, NULL));
+        const pdr_durable_agent agents[] = {{.agent = agent}};
+        const pdr_durable_opts opts = {.agents = agents, .count = 1};
+
+        ASSERT_RC(PDR_EINVALID, pdr_durable_new(&durable, &opts, &err));
+        ASSERT_STR("bad_agent", err.reason);
+        pdr_agent_free(agent);
+    }
+    const pdr_agent_parts parts = {.name = S("a"), .client = &model.base};
+    ASSERT_RC(PDR_OK, pdr_agent_new(&agent, &parts, NULL));
+    const pdr_durable_agent twice[] = {{.agent = agent}, {.agent = agent}};
+    const pdr_durable_opts opts = {.agents = twice, .count = 2};
+    ASSERT_RC(PDR_EEXISTS, pdr_durable_new(&durable, &opts, &err));
+    ASSERT_STR("agent_exists", err.reason);
+    pdr_agent_free(agent);
+    stage_model_free(&model);
 }

@@ -273,6 +273,23 @@ TEST_OOM(service_id, is_set_and_read_or_out_of_memory)
     pdr_value_free(id);
 }
 
+static void assert_new(const char *expected, const pdr_session_parts *parts)
+{
+    pdr_session *s = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    if (pdr_session_new(&s, parts, &err) != PDR_OK)
+        fail_msg("%s: %s", expected, err.message);
+    ASSERT_INT(parts->shape, pdr_session_get_shape(s));
+    ASSERT_SESSION(expected, s);
+    pdr_session_free(s);
+}
+
+#define TEXT(literal)                \
+    {                                \
+        literal, sizeof(literal) - 1 \
+    }
+
 /* --- durable ids --------------------------------------------------------- */
 
 static void assert_durable(const char *agent, const char *key, bool prefixed,
@@ -297,11 +314,89 @@ TEST(durable_id, is_read_in_both_forms)
     assert_durable("dafx", "k", false, "@dafx@k");
 }
 
+/* The id that a store has: both forms of a text are one session. */
+static void assert_store_id(const char *expected, const char *agent,
+                            const char *key)
+{
+    pdr_buf id = PDR_BUF_INIT(SIZE_MAX);
+
+    ASSERT_RC(PDR_OK, pdr_durable_id_write(&id, pdr_str_c(agent),
+                                           pdr_str_c(key), NULL));
+    ASSERT_TEXT(expected, pdr_buf_str(&id));
+    pdr_buf_dispose(&id);
+}
+
+TEST(durable_id, is_written_in_one_form)
+{
+    COVERS("D-34");
+    COVERS("D-37");
+    COVERS("D-38");
+    assert_store_id("@dafx-testagent@12345", "TestAgent", "12345");
+    assert_store_id("@dafx-a@k@with@at", "a", "k@with@at");
+    assert_store_id("@dafx-a@K", "a", "K");
+    assert_store_id("@dafx-a@k", "a", "k");
+    assert_store_id("@dafx-agenta@@dafx-agentB@x", "agentA", "@dafx-agentB@x");
+    assert_durable("a", "k@with@at", true, "@dafx-a@k@with@at");
+    assert_durable("agenta", "@dafx-agentB@x", true,
+                   "@dafx-agenta@@dafx-agentB@x");
+}
+
+TEST(durable_id, is_the_same_in_every_spelling)
+{
+    COVERS("D-35");
+    static const char *const texts[] = {"@dafx-test-agent@12345",
+                                        "@test-agent@12345",
+                                        "@DAFX-Test-Agent@12345"};
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        pdr_str agent = {NULL, 0}, key = {NULL, 0};
+        pdr_buf id = PDR_BUF_INIT(SIZE_MAX);
+
+        ASSERT_RC(PDR_OK, pdr_durable_id_read(&agent, &key, NULL,
+                                              pdr_str_c(texts[i]), NULL));
+        ASSERT_RC(PDR_OK, pdr_durable_id_write(&id, agent, key, NULL));
+        ASSERT_TEXT("@dafx-test-agent@12345", pdr_buf_str(&id));
+        pdr_buf_dispose(&id);
+    }
+}
+
+TEST(durable_id, has_a_new_key_where_none_is_given)
+{
+    COVERS("D-40");
+    pdr_buf ids[2] = {PDR_BUF_INIT(SIZE_MAX), PDR_BUF_INIT(SIZE_MAX)};
+
+    for (int i = 0; i < 2; i++) {
+        ASSERT_RC(PDR_OK, pdr_durable_id_write(&ids[i], pdr_str_c("a"),
+                                               pdr_str_c(""), NULL));
+        ASSERT_SIZE(8 + 32, ids[i].len);
+        ASSERT_SIZE(32, strspn(ids[i].ptr + 8, "0123456789abcdef"));
+    }
+    ASSERT(strcmp(ids[0].ptr, ids[1].ptr) != 0);
+    for (int i = 0; i < 2; i++)
+        pdr_buf_dispose(&ids[i]);
+}
+
+TEST(durable_id, is_not_written_of_what_cannot_be_read)
+{
+    static const char *const names[] = {"", " ", "a@b", "dafx-a", "DAFX-a"};
+    pdr_buf id = PDR_BUF_INIT(SIZE_MAX);
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        pdr_err err = PDR_ERR_INIT;
+
+        ASSERT_RC(PDR_EINVALID, pdr_durable_id_write(&id, pdr_str_c(names[i]),
+                                                     pdr_str_c("k"), &err));
+        ASSERT_STR("bad_id", err.reason);
+    }
+    ASSERT_SIZE(0, id.len);
+}
+
 TEST(durable_id, is_refused_if_a_part_is_lacking)
 {
+    COVERS("D-36");
     static const char *const texts[] = {
-        "",    "@",        "@@",       "@a",      "@a@",     "@@k",
-        "a@k", "dafx-a@k", "@dafx-@k", "@dafx-a", "@dafx-a@"};
+        "",    "@",        "@@",       "@a",      "@a@",      "@@k",
+        "a@k", "dafx-a@k", "@dafx-@k", "@dafx-a", "@dafx-a@", "plain"};
 
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         pdr_str a = {NULL, 0}, k = {NULL, 0};
@@ -311,6 +406,56 @@ TEST(durable_id, is_refused_if_a_part_is_lacking)
                   pdr_durable_id_read(&a, &k, NULL, pdr_str_c(texts[i]), &err));
         ASSERT_STR("bad_id", err.reason);
     }
+}
+
+/* The two handles that the editions wrote. */
+TEST(durable_session, is_read_of_the_handles_of_both_editions)
+{
+    COVERS("D-41");
+    static const struct {
+        const char *file, *agent, *key;
+    } handles[] = {
+        {"dotnet/durable/34-session-handle.json", "test-agent", "Key 1 'é' @x"},
+        {"python/durable/33-session-handle.json", "TestAgent", "k1"}};
+    static const char *const bad[] = {"{\"sessionId\":7,\"stateBag\":{}}",
+                                      "{\"stateBag\":{}}"};
+    const pdr_session_parts parts = {.shape = PDR_SESSION_DOTNET,
+                                     .kind = PDR_SESSION_KIND_DURABLE,
+                                     .agent = TEXT("test-agent"),
+                                     .key = TEXT("k")};
+
+    for (size_t i = 0; i < sizeof(handles) / sizeof(handles[0]); i++) {
+        size_t len = 0;
+        char *text = test_read_data(handles[i].file, &len);
+        pdr_str agent = {NULL, 0}, key = {NULL, 0};
+        pdr_value *value = NULL, *back = NULL;
+        pdr_session *s = NULL;
+
+        ASSERT_RC(PDR_OK,
+                  pdr_json_read(&value, pdr_str_n(text, len), NULL, NULL));
+        ASSERT_RC(PDR_OK, pdr_session_from_value(&s, value, NULL));
+        ASSERT(pdr_session_durable_id(&agent, &key, s));
+        ASSERT_TEXT(handles[i].agent, agent);
+        ASSERT_TEXT(handles[i].key, key);
+        ASSERT_RC(PDR_OK, pdr_session_to_value(&back, s, NULL));
+        ASSERT(pdr_value_equal(value, back)); /* the bag, too */
+        pdr_value_free(back);
+        pdr_value_free(value);
+        pdr_session_free(s);
+        free(text);
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        pdr_value *value = json(bad[i]);
+        pdr_session *s = NULL;
+        pdr_err err = PDR_ERR_INIT;
+
+        ASSERT_RC(PDR_EINVALID,
+                  pdr_session_from_value_as(&s, value, PDR_SESSION_DOTNET,
+                                            PDR_SESSION_KIND_DURABLE, &err));
+        ASSERT_STR("session_member", err.reason);
+        pdr_value_free(value);
+    }
+    assert_new("{'sessionId':'@dafx-test-agent@k','stateBag':{}}", &parts);
 }
 
 TEST(durable_session, tells_agent_and_key)
@@ -370,23 +515,6 @@ TEST(session_id, is_three_bytes_where_a_surrogate_stands_alone)
 }
 
 /* --- new sessions -------------------------------------------------------- */
-
-static void assert_new(const char *expected, const pdr_session_parts *parts)
-{
-    pdr_session *s = NULL;
-    pdr_err err = PDR_ERR_INIT;
-
-    if (pdr_session_new(&s, parts, &err) != PDR_OK)
-        fail_msg("%s: %s", expected, err.message);
-    ASSERT_INT(parts->shape, pdr_session_get_shape(s));
-    ASSERT_SESSION(expected, s);
-    pdr_session_free(s);
-}
-
-#define TEXT(literal)                \
-    {                                \
-        literal, sizeof(literal) - 1 \
-    }
 
 TEST(session_new, is_what_its_edition_would_write)
 {
