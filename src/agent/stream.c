@@ -129,6 +129,8 @@ static pdr_rc rows_read(pdr_stream *s, pdr_err *err)
         s->after = s->page->head.stream_first - 1;
     }
     PDR_TRY(cursor_check(s, &s->page->head, err));
+    if (s->page->count == 0) /* whatever was there is gone */
+        s->after = s->page->head.stream_next - 1;
 done:
     return rc;
 }
