@@ -153,6 +153,15 @@ pdr_rc pdr__ending_read(pdr_ending **out, pdr_engine *e, const pdr_ref *session,
     }
     if (last != NULL && last->kind == PDR_ROW_RESPONSE)
         own->base.answer = last->body;
+    /* It may have ended between the two reads. */
+    if (own->base.answer.ptr != NULL && row->outcome.ptr == NULL) {
+        pdr_page_free(own->completion);
+        own->completion = NULL;
+        query.what = PDR_READ_COMPLETIONS;
+        query.backwards = false;
+        PDR_TRY(pdr_store_read(&own->completion, e->store, &query, err));
+        row = &own->completion->completions[0];
+    }
     own->base.outcome = row->outcome;
     own->base.is_gone = row->first_seq != 0 && last == NULL;
     if (row->outcome.ptr != NULL)

@@ -204,3 +204,47 @@ TEST(takeover, sees_what_the_old_worker_did_until_then)
     side_end(&other);
     pdr_store_close(store);
 }
+
+/* --- waiting --------------------------------------------------------------
+ */
+
+static _Thread_local int reads; /* of the thread that waits; 0: another one */
+
+static bool one_is_at_rest(void)
+{
+    pdr_engine_counts counts;
+
+    pdr_engine_counts_get(&counts, one.engine);
+    return counts.at_work == 0;
+}
+
+/* It ends between the two reads of whoever waits. */
+static void end_meanwhile(pdr_store *store, void *arg)
+{
+    (void)store;
+    (void)arg;
+    if (reads == 0 || ++reads != 3)
+        return;
+    set(&one.may_look);
+    (void)comes_true(one_is_at_rest);
+}
+
+TEST(wait, tells_the_end_of_a_run_that_fails_meanwhile)
+{
+    const char *const steps[] = {"call look {}", "fail", NULL};
+    pdr_store *store = hook_open(NULL, NULL);
+
+    side_begin(&one, store, steps, NULL);
+    side_begin(&other, store, steps, NULL);
+    ASSERT_RC(PDR_OK, pdr_engine_start(one.engine, NULL));
+    send(&one, "a");
+    ASSERT(comes_true(one_looks));
+    hook_reads(end_meanwhile);
+    reads = 1;
+    ASSERT_INT(PDR_OPERATION_FAILED, await(&other, "a"));
+    reads = 0;
+    hook_reads(NULL);
+    side_end(&one);
+    side_end(&other);
+    pdr_store_close(store);
+}
