@@ -256,7 +256,8 @@ pdr_rc pdr__engine_failed(pdr_engine *e, pdr_rc rc, const pdr_err *err)
 
 void pdr__engine_rouse(pdr_engine *e)
 {
-    if (!e->is_started || e->is_stopping)
+    /* What was claimed when it was sent has to be run, or handed back. */
+    if (!e->is_started || (e->is_stopping && e->ready == NULL))
         return;
     if (e->idle == 0 && e->thread_count < e->opts.workers &&
         pdr__grow((void **)&e->threads, &e->thread_cap, e->thread_count + 1,

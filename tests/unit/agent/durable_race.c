@@ -248,3 +248,58 @@ TEST(wait, tells_the_end_of_a_run_that_fails_meanwhile)
     side_end(&other);
     pdr_store_close(store);
 }
+
+/* --- stopping -------------------------------------------------------------
+ */
+
+static bool has_stopped;
+
+static void *stop_one(void *arg)
+{
+    (void)arg;
+    if (pdr_engine_stop(one.engine, PDR_STOP_FINISH, WAIT_MS, NULL) == PDR_OK)
+        set(&has_stopped);
+    return NULL;
+}
+
+static bool is_stopped(void)
+{
+    return is_set(&has_stopped);
+}
+
+static bool one_has_stopped(void)
+{
+    return pdr_engine_cancel(one.engine, &session, S("nobody"), NULL) ==
+           PDR_EMISUSE;
+}
+
+/* Stop while the first operation is on its way in. */
+static pdr_rc stop_meanwhile(pdr_store *store, const pdr_edit *edit, void *arg)
+{
+    (void)store;
+    if (edit->lease.verb != PDR_LEASE_TAKE)
+        return PDR_OK;
+    if (pthread_create(arg, NULL, stop_one, NULL) != 0)
+        return PDR_EIO;
+    return comes_true(one_has_stopped) ? PDR_OK : PDR_EIO;
+}
+
+TEST(stop, finishes_what_was_claimed_meanwhile)
+{
+    const char *const steps[] = {"say Done", NULL};
+    pthread_t thread;
+    pdr_store *store = hook_open(stop_meanwhile, &thread);
+
+    has_stopped = false;
+    side_begin(&one, store, steps, NULL);
+    side_begin(&other, store, steps, NULL);
+    ASSERT_RC(PDR_OK, pdr_engine_start(one.engine, NULL));
+    send(&one, "a");
+    if (!comes_true(is_stopped))
+        fail_msg("the engine does not stop");
+    ASSERT_INT(0, pthread_join(thread, NULL));
+    ASSERT_INT(PDR_OPERATION_COMPLETED, await(&other, "a"));
+    side_end(&one);
+    side_end(&other);
+    pdr_store_close(store);
+}
