@@ -32,7 +32,9 @@
 #define FINISH_TRIES   20  /* while others change the session without a lease */
 
 struct pdr_durable {
-    struct pdr__map by_name; /* in small letters; to one of `agents` */
+    struct pdr__map by_name;  /* in small letters; to one of `agents` */
+    struct pdr__arena memory; /* of the texts of `only` */
+    pdr_ref only;
     pdr_log log;
     size_t count;
     pdr_durable_agent agents[]; /* owned, with the agents */
@@ -91,6 +93,10 @@ pdr_rc pdr_durable_new(pdr_durable **out, const pdr_durable_opts *opts,
         return pdr__nomem(err);
     d->by_name = (struct pdr__map)PDR_MAP_INIT(PDR_MAX_MAP_ENTRIES);
     d->log = (pdr_log){opts->log, opts->log_arg};
+    d->memory = (struct pdr__arena)PDR_ARENA_INIT(SIZE_MAX);
+    d->only = opts->only;
+    PDR_TRY(pdr__stored_keep(&d->only.tenant, &d->memory, err));
+    PDR_TRY(pdr__stored_keep(&d->only.id, &d->memory, err));
     for (size_t i = 0; i < opts->count; i++) {
         PDR_TRY(name_fold(&name, pdr_agent_name(opts->agents[i].agent), err));
         PDR_TRY(agent_check(opts->agents[i].agent, pdr_buf_str(&name), err));
@@ -127,6 +133,7 @@ void pdr_durable_free(pdr_durable *d)
     for (size_t i = 0; i < d->count; i++)
         pdr_agent_free(d->agents[i].agent);
     pdr__map_dispose(&d->by_name);
+    pdr__arena_dispose(&d->memory);
     pdr__free(d);
 }
 
@@ -302,9 +309,22 @@ static pdr_rc durable_admit(pdr_admission *out, const pdr_operation *operation,
     return op == OP_RUN ? admit_run(out, d, operation, err) : PDR_OK;
 }
 
+static pdr_str tenant_of(const pdr_ref *ref)
+{
+    return ref->tenant.ptr != NULL ? ref->tenant : PDR_LIT(PDR_DEFAULT_TENANT);
+}
+
 static bool durable_can_run(const pdr_ref *session, void *self)
 {
-    return agent_find(self, session->id) != NULL;
+    const pdr_durable *d = self;
+    const pdr_ref *only = &d->only;
+
+    if (only->id.ptr != NULL && !pdr_str_equal(only->id, session->id))
+        return false;
+    if ((only->id.ptr != NULL || only->tenant.ptr != NULL) &&
+        !pdr_str_equal(tenant_of(only), tenant_of(session)))
+        return false;
+    return agent_find(d, session->id) != NULL;
 }
 
 /* --- entries --------------------------------------------------------------

@@ -33,6 +33,7 @@ struct process {
     int64_t ttl_ms, agent_ttl_ms;
     int64_t now_ms;           /* if not 0: the time, which the test moves */
     const char *name;         /* of the agent; NULL: "Clerk" */
+    pdr_ref only;             /* that it is for; none: for all */
     struct pdr__world *world; /* owned */
 };
 

@@ -421,6 +421,39 @@ TEST(request, for_another_agent_is_refused)
     pdr_store_close(store);
 }
 
+/* A process may be for one session, or for the sessions of one tenant. */
+TEST(process, leaves_sessions_alone_that_it_is_not_for)
+{
+    const struct {
+        pdr_ref only;
+        bool runs;
+    } rows[] = {
+        {{.id = {NULL, 0}}, true},        {{.id = S(ID)}, true},
+        {{.tenant = S("default")}, true}, {{S("default"), S(ID)}, true},
+        {{.id = S(ID "2")}, false},       {{.tenant = S("other")}, false},
+        {{S("other"), S(ID)}, false}};
+    const char *const steps[] = {"say One", NULL};
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct process p = {.only = rows[i].only};
+        pdr_store *store = store_new();
+        const pdr_operation operation = {.session = session,
+                                         .name = S("run"),
+                                         .correlation_id = S("c"),
+                                         .input = S("{\"message\":\"a\"}")};
+        pdr_ending *ending = NULL;
+
+        process_begin(&p, store, steps);
+        ASSERT_RC(PDR_OK, pdr_engine_send(NULL, p.engine, &operation, NULL));
+        ASSERT_RC(rows[i].runs ? PDR_OK : PDR_ETIMEOUT,
+                  pdr_engine_wait(&ending, p.engine, &session, S("c"),
+                                  rows[i].runs ? 60000 : 300, NULL));
+        pdr_ending_free(ending);
+        process_end(&p);
+        pdr_store_close(store);
+    }
+}
+
 /* --- what goes wrong ------------------------------------------------------
  */
 
