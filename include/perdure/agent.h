@@ -326,6 +326,7 @@ typedef struct pdr_approval {
     pdr_str id;        /* to answer it with */
     pdr_str tool;      /* its name */
     pdr_str arguments; /* JSON */
+    pdr_str call_id;   /* of the call, as the model said it */
 } pdr_approval;
 
 typedef struct pdr_approvals {
