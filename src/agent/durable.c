@@ -461,13 +461,19 @@ done:
     return rc;
 }
 
-/* Can this version of a document be worked with? */
-static pdr_rc version_check(const pdr_head *head, pdr_err *err)
+/* Can this session be worked with: is it one of ours, and its version known? An
+ * import may have given an id of ours to a session of another kind. */
+static pdr_rc head_check(const pdr_head *head, pdr_err *err)
 {
     pdr_schema_version version;
     char shown[PDR_SHOWN];
     pdr_rc rc = PDR_OK;
 
+    if (head != NULL && head->kind.ptr != NULL &&
+        !pdr_str_equal(head->kind, PDR_LIT("durable")))
+        return PDR_FAIL(err, SESSION_KIND,
+                        "the session is of kind '%s', not a durable one",
+                        pdr__shown(shown, head->kind));
     if (head == NULL || head->schema_version.ptr == NULL)
         return PDR_OK;
     PDR_TRY(pdr_schema_version_read(&version, head->schema_version, err));
@@ -528,7 +534,7 @@ static pdr_rc claim_run(pdr_claim *claim, pdr_err *err)
                           "the run was tried as often as it may be, and did "
                           "not come one step further",
                           true, err);
-    if (version_check(claim->head, &why) != PDR_OK)
+    if (head_check(claim->head, &why) != PDR_OK)
         return claim_fail(claim, why.reason, why.message, false, err);
     PDR_TRY(pdr__request_read(request, claim->input, err));
     parts.messages = request->messages;

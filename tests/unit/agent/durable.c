@@ -421,6 +421,33 @@ TEST(request, for_another_agent_is_refused)
     pdr_store_close(store);
 }
 
+TEST(session, of_another_kind_is_left_as_it_is)
+{
+    const char *const steps[] = {"say One", NULL};
+    const pdr_edit edit = {
+        .ref = session, .kind = S("client"), .agent = S("clerk")};
+    const pdr_commit_options now = {.now_ms = 1};
+    struct process p = {.store = NULL};
+    pdr_store *store = store_new();
+    pdr_ending *ending = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_OK, pdr_store_commit(NULL, store, &edit, 1, &now, NULL));
+    process_begin(&p, store, steps);
+    if (call_as(&ending, NULL, &p, "run", "{\"message\":\"a\"}", &err) !=
+        PDR_OK)
+        fail_msg("%s", err.message);
+    ASSERT_INT(PDR_OPERATION_FAILED, ending->state);
+    ASSERT_TEXT("{\"state\":\"failed\",\"code\":\"session_kind\",\"message\":"
+                "\"the session is of kind 'client', not a durable one\"}",
+                ending->outcome);
+    ASSERT(ending->answer.ptr == NULL);
+    ASSERT_SIZE(0, p.model.asked);
+    pdr_ending_free(ending);
+    process_end(&p);
+    pdr_store_close(store);
+}
+
 /* A process may be for one session, or for the sessions of one tenant. */
 TEST(process, leaves_sessions_alone_that_it_is_not_for)
 {
