@@ -108,12 +108,12 @@ static pdr_rc add_answer(pdr_value **contents, const pdr_answer *answer,
     CLI_TRY(pdr_value_new_string(&made[0], answer->id, err));
     made[1] = pdr_value_new_bool(answer->approved);
     CLI_TRY(pdr_content_new_call(
-        &made[2], PDR_SHAPE_STATE, waiting->items[i].call_id,
+        &made[2], PDR_SHAPE_DOTNET, waiting->items[i].call_id,
         waiting->items[i].tool, waiting->items[i].arguments, err));
     CLI_TRY(pdr_value_new_string(&made[3], answer->reason, err));
     for (i = 0; i < CLI_COUNT(parts); i++)
         parts[i].value = made[i];
-    CLI_TRY(pdr_content_new(&content, PDR_SHAPE_STATE,
+    CLI_TRY(pdr_content_new(&content, PDR_SHAPE_DOTNET,
                             PDR_CONTENT_APPROVAL_RESPONSE, parts,
                             answer->reason.len > 0 ? 4 : 3, err));
     CLI_TRY(pdr_value_append(contents, content, err));
@@ -145,7 +145,7 @@ static pdr_rc add_answers(pdr_value **messages, struct durable_run *d,
     for (size_t i = 0; i < count; i++)
         CLI_TRY(add_answer(&contents, &answers[i], waiting, err));
     parts.contents = contents;
-    CLI_TRY(pdr_message_new(&message, PDR_SHAPE_STATE, &parts, err));
+    CLI_TRY(pdr_message_new(&message, PDR_SHAPE_DOTNET, &parts, err));
     CLI_TRY(pdr_value_append(messages, message, err));
 done:
     free(answers);
@@ -237,8 +237,8 @@ static pdr_rc print_event(struct durable_run *d, const pdr_stream_event *event,
         if (!d->ask->at_line_end)
             agt_print_text(d->ask, pdr_str_c("\n"));
         cli_fprintf(stderr,
-                    "perdure: attempt %ju: the text above that no call "
-                    "follows does not count\n",
+                    "perdure: attempt %ju: the unfinished text above does "
+                    "not count\n",
                     (uintmax_t)eng_event_count(&e, "attempt"));
     }
 done:

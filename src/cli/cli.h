@@ -71,8 +71,8 @@ struct cli_command {
 };
 
 extern const struct cli_command cli_cmd_agent, cli_cmd_check, cli_cmd_convert,
-    cli_cmd_diff, cli_cmd_doc, cli_cmd_fmt, cli_cmd_help, cli_cmd_schema,
-    cli_cmd_session, cli_cmd_store, cli_cmd_version;
+    cli_cmd_diff, cli_cmd_doc, cli_cmd_fmt, cli_cmd_help, cli_cmd_run,
+    cli_cmd_schema, cli_cmd_session, cli_cmd_store, cli_cmd_version;
 
 /* The last word of a command's name: what a verb is called by. */
 const char *cli_command_word(const struct cli_command *command);

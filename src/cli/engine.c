@@ -127,6 +127,7 @@ const char *eng_state_name(pdr_operation_state state)
 
 pdr_rc eng_end_take(struct eng_end *out, pdr_ending *ending, pdr_err *err)
 {
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
     pdr_iter it;
     pdr_rc rc = PDR_OK;
 
@@ -137,9 +138,16 @@ pdr_rc eng_end_take(struct eng_end *out, pdr_ending *ending, pdr_err *err)
     if (ending->answer.ptr != NULL)
         CLI_TRY(ses_store_value(&out->answer, ending->answer, err));
     pdr_iter_init(&it, pdr_entry_messages(out->answer));
-    while (out->answer != NULL && pdr_iter_next(&it))
-        CLI_TRY(pdr_message_text(&out->text, it.value, PDR_SHAPE_STATE, err));
+    while (out->answer != NULL && pdr_iter_next(&it)) {
+        pdr_buf_clear(&text);
+        CLI_TRY(pdr_message_text(&text, it.value, PDR_SHAPE_STATE, err));
+        if (text.len > 0 && out->text.len > 0 &&
+            out->text.ptr[out->text.len - 1] != '\n')
+            cli_put(&out->text, "\n"); /* a tool was called between them */
+        CLI_TRY(pdr_buf_append(&out->text, pdr_buf_str(&text), err));
+    }
 done:
+    pdr_buf_dispose(&text);
     pdr_ending_free(ending);
     return rc;
 }
@@ -207,11 +215,11 @@ int eng_end_fail(const struct cli *cli, const char *run,
              slug.ptr != NULL ? slug.ptr : "");
     if (rc == PDR_OK) /* a reason that this version does not know */
         rc = end->state == PDR_OPERATION_CANCELLED ? PDR_ECANCELLED : (pdr_rc)1;
-    pdr_err_set(&err, rc, reason, "it %s%s%.*s",
-                end->state == PDR_OPERATION_CANCELLED ? "was cancelled"
-                                                      : "failed",
-                text.len > 0 ? ": " : "", (int)text.len,
-                text.ptr != NULL ? text.ptr : "");
+    if (text.len == 0)
+        text =
+            pdr_str_c(end->state == PDR_OPERATION_CANCELLED ? "it was cancelled"
+                                                            : "it failed");
+    pdr_err_set(&err, rc, reason, "%.*s", (int)text.len, text.ptr);
     cli_putf(&name, "run %.120s", run);
     cli_must(pdr_buf_append(&name, pdr_str_n("", 1), NULL), NULL);
     about.name = name.ptr;

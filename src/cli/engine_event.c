@@ -71,15 +71,16 @@ struct tail {
     struct eng_tail *how;
     pdr_store *store;
     pdr_stream *stream;
-    pdr_buf run;      /* whose events were printed last */
-    bool at_line_end; /* of the text */
-    bool has_run;     /* `run` is set */
+    pdr_buf run;        /* whose events were printed last */
+    uint64_t last_text; /* the last event whose text was printed */
+    bool at_line_end;   /* of the text */
+    bool has_run;       /* `run` is set */
     bool has_ended, has_failed;
 };
 
 /* What an event other than a text says, in a line. */
 static void put_line(pdr_buf *line, const pdr_stream_event *event,
-                     struct eng_event *e)
+                     struct eng_event *e, uint64_t last_text)
 {
     cli_show(line, event->kind, CLI_TEXT_LINE);
     cli_put(line, " ");
@@ -95,9 +96,10 @@ static void put_line(pdr_buf *line, const pdr_stream_event *event,
     } else if (eng_event_is(event, "reasoning")) {
         cli_show(line, eng_event_text(e, "text"), CLI_TEXT_LINE);
     } else if (eng_event_is(event, "attempt")) {
-        cli_putf(line, "%ju: text after event %ju does not count",
-                 (uintmax_t)eng_event_count(e, "attempt"),
-                 (uintmax_t)eng_event_count(e, "counts"));
+        cli_putf(line, "%ju%s", (uintmax_t)eng_event_count(e, "attempt"),
+                 last_text > eng_event_count(e, "counts")
+                     ? ": the unfinished text above does not count"
+                     : "");
     } else if (eng_event_is(event, "error")) {
         cli_show(line, eng_event_text(e, "code"), CLI_TEXT_LINE);
         cli_put(line, ": ");
@@ -169,8 +171,9 @@ static pdr_rc print_event(struct tail *t, const pdr_stream_event *event,
         cli_print(t->how->cli, text);
         if (text.len > 0)
             t->at_line_end = text.ptr[text.len - 1] == '\n';
+        t->last_text = event->n;
     } else {
-        put_line(&line, event, &e);
+        put_line(&line, event, &e, t->last_text);
         while (line.len > 0 && line.ptr[line.len - 1] == ' ')
             line.len--;
         print_line(t, &line);

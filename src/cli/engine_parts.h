@@ -75,6 +75,34 @@ void eng_end_members(pdr_builder *to, const struct eng_end *end);
 int eng_end_fail(const struct cli *cli, const char *run,
                  const struct eng_end *end);
 
+/* --- runs in a store (engine_run.c) --------------------------------------- */
+
+/* "queued", "delayed", "running" or "interrupted"; NULL: the row of an inbox is
+ * of another kind. */
+const char *eng_work_state(const pdr_work *row, int64_t now_ms);
+
+struct eng_run {
+    const char *state; /* static; as above, or that of its end, or "open" */
+    int64_t due_ms;    /* of what has not ended: of its row in the inbox */
+    pdr_page *page;    /* owned; its completion, and the head */
+    struct eng_end end;
+};
+
+#define ENG_RUN_INIT        \
+    {                       \
+        .end = ENG_END_INIT \
+    }
+
+/* Look for it. PDR_ENOTFOUND (reasons "no_session", "no_completion"). */
+pdr_rc eng_run_read(struct eng_run *out, const struct eng *e,
+                    const pdr_ref *session, pdr_str run, pdr_err *err);
+void eng_run_free(struct eng_run *run);
+/* Who is at work on it; without a pointer: nobody. */
+pdr_str eng_run_owner(const struct eng_run *run);
+/* Members: session, run, state unless it has ended, since, due, owner. */
+void eng_run_members(pdr_builder *to, const pdr_ref *session, pdr_str id,
+                     const struct eng_run *run);
+
 /* --- failures ------------------------------------------------------------- */
 
 /* Report what is wrong with a run, or with the store; gives the exit status. */
