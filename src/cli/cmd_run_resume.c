@@ -170,10 +170,9 @@ static void tell_waiting(const struct resume *r, const pdr_ref *session)
     pdr_stored_close(stored);
 }
 
-static void print_line(const struct resume *r, const struct item *item,
-                       const struct eng_run *run)
+static void print_line(const struct item *item, const struct eng_run *run)
 {
-    pdr_buf line = PDR_BUF_INIT(SIZE_MAX), scratch = line;
+    pdr_buf line = PDR_BUF_INIT(SIZE_MAX), scratch = line, folded = line;
     pdr_str text = run->end.state == PDR_OPERATION_COMPLETED
                        ? pdr_buf_str(&run->end.text)
                        : eng_end_text(&run->end, "message", &scratch);
@@ -182,12 +181,14 @@ static void print_line(const struct resume *r, const struct item *item,
     cli_put(&line, " ");
     cli_show(&line, pdr_str_c(item->run), CLI_TEXT_LINE);
     cli_putf(&line, " %s", run->state);
-    if (text.len > 0) {
+    for (size_t i = 0; i < text.len; i++) /* all of it on one line */
+        cli_putf(&folded, "%c", text.ptr[i] == '\n' ? ' ' : text.ptr[i]);
+    if (folded.len > 0) {
         cli_put(&line, ": ");
-        cli_show_cut(&line, text, CLI_TEXT_LINE, TEXT_CELLS);
+        cli_show_cut(&line, pdr_buf_str(&folded), CLI_TEXT_LINE, TEXT_CELLS);
     }
     printf("%.*s\n", (int)line.len, line.ptr);
-    (void)r;
+    pdr_buf_dispose(&folded);
     pdr_buf_dispose(&scratch);
     pdr_buf_dispose(&line);
 }
@@ -225,7 +226,7 @@ static pdr_rc tell_end(struct resume *r, const struct item *item, pdr_err *err)
             fputs(before > 0 ? "," : "", stdout);
         ses_object_print(r->cli, stdout, to);
     } else {
-        print_line(r, item, &run);
+        print_line(item, &run);
     }
     fflush(stdout);
     if (waits && !cli_is_json(r->cli))
