@@ -825,7 +825,7 @@ def _():
     commands = [c["name"] for c in tables()]
     assert [name for name in commands if " " not in name] == [
         "check", "convert", "fmt", "diff", "doc", "session", "store", "agent",
-        "schema", "version", "help"]
+        "run", "schema", "version", "help"]
     overview = perdure("help").out.decode()
     for name in commands:
         words = name.split()
@@ -1256,7 +1256,7 @@ def _():
     result = run([os.path.join(ROOT, "tools", "tour"), PERDURE])
     lines = result.out.decode().splitlines()
     assert (result.status, result.err) == (0, b""), result
-    assert 30 <= len(lines) <= 230, len(lines)
+    assert 30 <= len(lines) <= 290, len(lines)
     assert max(map(len, lines)) <= 80, max(lines, key=len)
     text = result.out.decode()
     for part in ("[duplicate_name]", "[lone_surrogate]", "identical",
@@ -1273,8 +1273,14 @@ def _():
                  '\n~ /state/watering/valve  "open" -> "shut"\n',
                  "desk.db: a new store", "desk.db: sound; 4 sessions",
                  "\nIt is raining.\n", "waits for --approve",
-                 "\nThe valve said {\"open\":true}.\n{\"open\":true}\n"):
+                 "\nThe valve said {\"open\":true}.\n{\"open\":true}\n",
+                 "@dafx-harbour@moewe c7 completed: They saw the lamp",
+                 "flag @dafx-harbour@moewe/c7/", ".NET: "):
         assert part in text, part
+    # A tool that had ended was called once, the other one again.
+    calls = re.findall(r"(?m)^(flag|lamp) (@dafx-harbour@moewe/c7/.*)$", text)
+    assert [name for name, _ in calls] == ["flag", "lamp", "lamp"], calls
+    assert len(set(calls)) == 2, calls
     # The program that was killed: what it noted is there, or one more.
     noted, there = re.findall(r"tomato-house rounds\n(\d+)\n(\d+)\n", text)[0]
     assert int(there) - int(noted) in (0, 1), (noted, there)

@@ -1,6 +1,6 @@
 """The programs in examples/ that work on sessions, as a user runs them.
 Usage: examples.py EXAMPLE-SAVE EXAMPLE-PROVIDER EXAMPLE-STORE EXAMPLE-ARCHIVE
-EXAMPLE-AGENT EXAMPLE-MANY EXAMPLE-NOTEBOOK"""
+EXAMPLE-AGENT EXAMPLE-MANY EXAMPLE-NOTEBOOK EXAMPLE-DURABLE"""
 import json
 import os
 import sys
@@ -9,8 +9,8 @@ from harness import Tests, record, run
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
-SAVE, PROVIDER, STORE, ARCHIVE, AGENT, MANY, NOTEBOOK = (
-    os.path.abspath(path) for path in sys.argv[1:8])
+SAVE, PROVIDER, STORE, ARCHIVE, AGENT, MANY, NOTEBOOK, DURABLE = (
+    os.path.abspath(path) for path in sys.argv[1:9])
 tests = Tests("examples")
 
 
@@ -160,6 +160,23 @@ def _():
     result = run([AGENT, "desk.db", "bad.json", "x"])
     assert result.status == 6 and b"there is no reply" in result.err, result
     assert run([AGENT]).status == 2
+
+
+@tests.test("example durable: calls its tool, and goes on in the next process")
+def _():
+    for entries in (2, 4):
+        result = run([DURABLE, "d.db"])
+        answer, count = result.out.decode().splitlines()
+        assert result.status == 0 and count == "%d entries" % entries, result
+        entry = json.loads(answer)
+        assert entry["$type"] == "response", entry
+        assert [content.get("text") or content["$type"]
+                for message in entry["messages"]
+                for content in message["contents"]] == [
+            "functionCall", "functionResult", "That is 42."], entry
+    result = run([DURABLE, "no/such/folder/d.db"])
+    assert result.status == 3 and result.err.startswith(b"durable: "), result
+    assert run([DURABLE]).status == 2
 
 
 @tests.test("example provider: lets the model read what was said before")
