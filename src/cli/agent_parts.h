@@ -78,10 +78,9 @@ pdr_rc agt_answers(pdr_answer **out, size_t *count, const struct agt_ask *ask,
                    const pdr_approvals *waiting, pdr_err *err);
 
 /* How long a worker may be silent before others take its runs. */
-#define ENG_LEASE_ROW(out)                                      \
-    CLI_U64(0, "lease", "SECONDS", out, 1, 3600,                \
-            "after which others take over a durable run whose " \
-            "process died (default 30)")
+#define ENG_LEASE_ROW(out)                       \
+    CLI_U64(0, "lease", "SECONDS", out, 1, 3600, \
+            "after which a dead process loses its runs (default 30)")
 
 /* --- durable runs (agent_durable.c) --------------------------------------- */
 
