@@ -95,7 +95,7 @@ void process_begin(struct process *p, pdr_store *store,
     ASSERT_RC(PDR_OK, pdr_engine_start(p->engine, NULL));
 }
 
-void process_end(struct process *p)
+void process_finish(struct process *p)
 {
     pdr_engine_free(p->engine);
     pdr_durable_free(p->durable);

@@ -47,7 +47,7 @@ struct gate {
 pdr_store *store_new(void);
 void process_begin(struct process *p, pdr_store *store,
                    const char *const *steps);
-void process_end(struct process *p);
+void process_finish(struct process *p);
 /* Let time pass, where it is the test's. */
 void process_pass(struct process *p, int64_t ms);
 pdr_rc call_as(pdr_ending **out, pdr_sent *sent, struct process *p,

@@ -34,7 +34,7 @@ TEST(run, is_a_request_and_a_response)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         document_has(rows[i][1], &p, rows[i][0]);
     ASSERT_INT(PDR_SESSION_IDLE, state_of(store));
-    process_end(&p);
+    process_finish(&p);
     pdr_store_close(store);
 }
 
@@ -54,7 +54,7 @@ TEST(run, calls_tools_with_a_token)
     ASSERT_INT(1, p.looked);
     ASSERT_INT(2, p.booked);
     ASSERT_STR(ID "/c/c3", p.token);
-    process_end(&p);
+    process_finish(&p);
     pdr_store_close(store);
 }
 
@@ -89,7 +89,7 @@ TEST(operation, is_known_by_any_of_its_names)
         pdr_ending_free(ending);
         ASSERT_SIZE(i + 1, p.model.asked);
     }
-    process_end(&p);
+    process_finish(&p);
     pdr_store_close(store);
 }
 
@@ -111,7 +111,7 @@ TEST(run, gives_back_the_id_that_it_made)
                                       S(sent.correlation_id), 0, NULL));
     ASSERT_INT(PDR_OPERATION_COMPLETED, ending->state);
     pdr_ending_free(ending);
-    process_end(&p);
+    process_finish(&p);
     pdr_store_close(store);
 }
 
@@ -159,7 +159,7 @@ TEST(repeat, finds_the_recorded_answer)
              ":[{\"$type\":\"text\",\"text\":\"Hi\"}]}]}");
     ASSERT_SIZE(1, p.model.asked);
     history_is("user:Hi | assistant:One", store);
-    process_end(&p);
+    process_finish(&p);
     pdr_store_close(store);
 }
 
@@ -184,7 +184,7 @@ TEST(repeat, of_another_request_is_refused)
         ASSERT_STR("correlation_reused", err.reason);
     }
     history_is("user:Hi | assistant:One", store);
-    process_end(&p);
+    process_finish(&p);
     pdr_store_close(store);
 }
 
@@ -213,7 +213,7 @@ TEST(repeat, after_a_reset_is_told_that_the_answer_is_gone)
     ASSERT(!has_session(store));
     run_says("Two", &p, "{\"message\":\"Hi\",\"correlationId\":\"c\"}");
     history_is("user:Hi | assistant:Two", store);
-    process_end(&p);
+    process_finish(&p);
     pdr_store_close(store);
 }
 
@@ -235,7 +235,7 @@ TEST(request, without_messages_ends_at_once)
     run_says("\"messages\":[]", &p,
              "{\"message\":\"\",\"correlationId\":\"d\"}");
     ASSERT_SIZE(0, p.model.asked);
-    process_end(&p);
+    process_finish(&p);
     pdr_store_close(store);
 }
 
@@ -252,7 +252,7 @@ TEST(request, may_leave_nothing_if_it_is_empty)
     ASSERT(ending->answer.ptr == NULL && !ending->is_gone);
     pdr_ending_free(ending);
     history_is("", store);
-    process_end(&p);
+    process_finish(&p);
     pdr_store_close(store);
 }
 
@@ -282,7 +282,7 @@ TEST(request, chooses_the_tools)
         run_says("One", &p, input);
         ASSERT_SIZE(rows[i].tools, p.model.tools);
     }
-    process_end(&p);
+    process_finish(&p);
     pdr_store_close(store);
 }
 
@@ -298,7 +298,7 @@ TEST(request, keeps_out_a_tool_that_the_model_calls_all_the_same)
     history_is("user:Hi | assistant:call book | tool:= Error: Requested "
                "function \"book\" not found. | assistant:Done",
                store);
-    process_end(&p);
+    process_finish(&p);
     pdr_store_close(store);
 }
 
@@ -342,7 +342,7 @@ TEST(request, is_stored_with_all_that_it_says)
                  2 * i, rows[i].pointer);
         document_has(rows[i].expected, &p, pointer);
     }
-    process_end(&p);
+    process_finish(&p);
     pdr_store_close(store);
 }
 
@@ -382,7 +382,7 @@ TEST(request, that_is_bad_leaves_nothing)
         ASSERT(!has_session(store));
     }
     ASSERT_SIZE(0, p.model.asked);
-    process_end(&p);
+    process_finish(&p);
     pdr_store_close(store);
 }
 
@@ -417,7 +417,7 @@ TEST(request, for_another_agent_is_refused)
             ASSERT(strstr(err.message, "'poet'") != NULL);
     }
     run_says("One", &p, "{\"message\":\"a\"}");
-    process_end(&p);
+    process_finish(&p);
     pdr_store_close(store);
 }
 
@@ -450,7 +450,7 @@ TEST(failure, is_recorded_and_not_sent_to_a_model)
                  &p, "/data/conversationHistory/1/messages/0/contents");
     run_says("Fine", &p, "{\"message\":\"Ho\"}");
     ASSERT_TEXT("user:Hi | user:Ho", pdr_buf_str(&p.model.seen));
-    process_end(&p);
+    process_finish(&p);
     pdr_store_close(store);
 }
 
@@ -480,7 +480,7 @@ TEST(waiting, ends_with_the_callers_patience_and_the_run_goes_on)
                                       60000, NULL));
     ASSERT_INT(PDR_OPERATION_COMPLETED, ending->state);
     pdr_ending_free(ending);
-    process_end(&p);
+    process_finish(&p);
     pdr_store_close(store);
 }
 
@@ -511,7 +511,7 @@ TEST(cancel, is_recorded_as_an_error)
     ASSERT_INT(0, p.looked);
     document_has("\"run_cancelled\"", &p,
                  "/data/conversationHistory/1/messages/0/contents/0/errorCode");
-    process_end(&p);
+    process_finish(&p);
     pdr_store_close(store);
 }
 
@@ -557,7 +557,7 @@ static void broken_run(const struct broken_run *row, bool lacks_book)
     fault_store_set(&plan);
     ASSERT_RC(PDR_EUNKNOWN, pdr_engine_call(&ending, NULL, first.engine,
                                             &operation, 60000, NULL));
-    process_end(&first);
+    process_finish(&first);
     fault_store_set(&none);
     pdr_store_close(store);
     ASSERT_RC(PDR_OK, pdr_store_open(&store, room_path(&room, "s.db"), NULL));
@@ -571,7 +571,7 @@ static void broken_run(const struct broken_run *row, bool lacks_book)
     ASSERT_INT(row->booked, first.booked + second.booked);
     ASSERT_SIZE(row->asked, second.model.asked);
     ASSERT_SIZE(row->tools, second.model.tools);
-    process_end(&second);
+    process_finish(&second);
     pdr_store_close(store);
     room_leave(&room);
 }
@@ -669,7 +669,7 @@ TEST(approval, ends_the_turn_and_is_answered_by_the_next_request)
     run_says("Booked", &p, input);
     ASSERT_INT(1, p.booked);
     ASSERT_INT(PDR_SESSION_IDLE, state_of(store));
-    process_end(&p);
+    process_finish(&p);
     pdr_store_close(store);
 }
 
@@ -689,7 +689,7 @@ TEST(import, of_version_1_0_0_is_raised_by_an_orchestration)
     run_says("Yes", &p, "{\"message\":\"a\",\"orchestrationId\":\"o\"}");
     document_has("\"1.1.0\"", &p, "/schemaVersion");
     document_has("\"o\"", &p, "/data/conversationHistory/4/orchestrationId");
-    process_end(&p);
+    process_finish(&p);
     pdr_store_close(store);
 }
 

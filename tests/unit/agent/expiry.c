@@ -67,7 +67,7 @@ TEST(expiry, is_14_days_after_a_run)
     process_pass(&p, 3 * DAY);
     run_says("Yes", &p, SAY);
     ASSERT_INT(NOW + 17 * DAY, expiry_of(store));
-    process_end(&p);
+    process_finish(&p);
     pdr_store_close(store);
 }
 
@@ -86,7 +86,7 @@ TEST(expiry, is_moved_by_each_run)
     stays(&p);
     process_pass(&p, 2 * SECOND);
     ASSERT(is_gone(&p));
-    process_end(&p);
+    process_finish(&p);
     pdr_store_close(store);
 }
 
@@ -102,7 +102,7 @@ TEST(expiry, waits_for_the_delay_after_the_last_run)
     stays(&p);
     process_pass(&p, MINUTE);
     ASSERT(is_gone(&p));
-    process_end(&p);
+    process_finish(&p);
     pdr_store_close(store);
 }
 
@@ -140,12 +140,12 @@ TEST(expiry, is_taken_away_by_an_agent_that_has_none)
 
     process_begin(&p, store, steps);
     run_says("Yes", &p, SAY);
-    process_end(&p);
+    process_finish(&p);
     process_begin(&never, store, steps);
     run_says("Yes", &never, SAY);
     ASSERT(expiry_of(store) == PDR_NEVER);
     document_has("", &never, "/data/expirationTimeUtc");
-    process_end(&never);
+    process_finish(&never);
     pdr_store_close(store);
 }
 
@@ -158,10 +158,10 @@ TEST(expiry, needs_no_agent)
 
     process_begin(&p, store, steps);
     run_says("Yes", &p, SAY);
-    process_end(&p);
+    process_finish(&p);
     process_begin(&other, store, steps);
     ASSERT(is_gone(&other));
-    process_end(&other);
+    process_finish(&other);
     pdr_store_close(store);
 }
 
@@ -185,7 +185,7 @@ TEST(expiry, is_checked_on_demand)
         ASSERT(has_session(store) == (i == 0));
         process_pass(&p, MINUTE);
     }
-    process_end(&p);
+    process_finish(&p);
     pdr_store_close(store);
 }
 
@@ -217,7 +217,7 @@ TEST(expiry, waits_for_a_run)
                                       60000000, NULL));
     pdr_ending_free(ending);
     ASSERT_INT(NOW + 31 * SECOND, expiry_of(store));
-    process_end(&p);
+    process_finish(&p);
     pdr_store_close(store);
 }
 
@@ -236,6 +236,6 @@ TEST(expiry, of_an_import_alone_removes_nothing)
               pdr_import(NULL, store, &opts, NULL, pdr_read_str, &source));
     process_begin(&p, store, steps);
     stays(&p);
-    process_end(&p);
+    process_finish(&p);
     pdr_store_close(store);
 }

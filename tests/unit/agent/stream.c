@@ -101,7 +101,7 @@ TEST(stream, is_that_of_one_run_or_of_the_session)
     stream_is("message {\"text\":\"Hel\"}\nmessage {\"text\":\"lo\"}\ndone {}\n"
               "message {\"text\":\"By\"}\nmessage {\"text\":\"e\"}\ndone {}\n",
               store, NULL, 0);
-    process_end(&p);
+    process_finish(&p);
     pdr_store_close(store);
 }
 
@@ -131,7 +131,7 @@ TEST(stream, tells_of_tools_and_failures)
     for (size_t i = 1; i < count; i++)
         ASSERT(numbers[i] > numbers[i - 1]);
     pdr_buf_dispose(&text);
-    process_end(&p);
+    process_finish(&p);
     pdr_store_close(store);
 }
 
@@ -166,7 +166,7 @@ TEST(cursor, gives_exactly_the_rest)
     /* What is not a cursor, and a run or session that nobody knows. */
     stream_refused("bad_cursor", store, NULL, numbers[count - 1] + 1);
     stream_refused("no_completion", store, "c3", 0);
-    process_end(&p);
+    process_finish(&p);
     pdr_store_close(store);
     pdr_buf_dispose(&all);
     store = store_new();
@@ -212,7 +212,7 @@ TEST(stream, ends_when_the_response_is_there)
     ASSERT_RC(PDR_OK, pdr_stream_next(&event, stream, 60000, NULL));
     ASSERT(event.kind.ptr == NULL);
     pdr_stream_close(stream);
-    process_end(&p);
+    process_finish(&p);
     pdr_store_close(store);
 }
 
@@ -242,7 +242,7 @@ TEST(reader, that_sleeps_holds_up_nobody)
         ASSERT_RC(PDR_OK, pdr_stream_next(&event, asleep, 60000, NULL));
     pdr_stream_close(asleep);
     pdr_stream_close(awake);
-    process_end(&p);
+    process_finish(&p);
     pdr_store_close(store);
 }
 
@@ -277,7 +277,7 @@ TEST(reader, can_be_stopped_and_hears_of_a_deletion)
     ASSERT_RC(PDR_ENOTFOUND, pdr_stream_next(&event, stream, 60000, &err));
     ASSERT_STR("no_session", err.reason);
     pdr_stream_close(stream);
-    process_end(&p);
+    process_finish(&p);
     pdr_store_close(store);
 }
 
@@ -326,7 +326,7 @@ TEST(retention, leaves_the_whole_text)
         "\"as planned\"}\n",
         store, "c3", 0);
     pdr_buf_dispose(&text);
-    process_end(&p);
+    process_finish(&p);
     pdr_store_close(store);
 }
 
@@ -424,7 +424,7 @@ TEST(crash, makes_a_new_attempt_whose_pieces_count)
     ASSERT_RC(PDR_EUNKNOWN, pdr_engine_call(&ending, NULL, p.engine, &operation,
                                             60000, NULL));
     pdr_stream_close(crash.stream);
-    process_end(&p);
+    process_finish(&p);
     fault_store_set(&none);
     pdr_store_close(broken);
     process_begin(&q, store, second);
@@ -442,7 +442,7 @@ TEST(crash, makes_a_new_attempt_whose_pieces_count)
                "assistant:Goodbye",
                store);
     pdr_buf_dispose(&text);
-    process_end(&q);
+    process_finish(&q);
     pdr_store_close(store);
     room_leave(&room);
 }
