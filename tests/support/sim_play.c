@@ -206,9 +206,22 @@ static pdr_operation operation_make(char room[128], const struct sim_op *op,
     return operation;
 }
 
-/* What sending came to. `was_known`: the store had it before. */
+/* What was so before an operation was sent. */
+struct sending {
+    bool was_known;   /* the store had it */
+    bool had_session; /* and its session */
+    bool is_other;    /* it is another one under the same id */
+};
+
+static struct sending sending_begin(struct sim_op *op, bool is_other)
+{
+    op->was_sent = true;
+    return (struct sending){op->is_known, op->session->epoch != 0, is_other};
+}
+
+/* What sending came to. @return true: it was acknowledged. */
 static bool sent_check(struct sim_process *p, struct sim_op *op,
-                       const pdr_sent *sent, bool was_known, bool is_other,
+                       const struct sending *before, const pdr_sent *sent,
                        pdr_rc rc, const pdr_err *err)
 {
     struct sim *sim = p->sim;
@@ -216,10 +229,10 @@ static bool sent_check(struct sim_process *p, struct sim_op *op,
         err->reason != NULL && strcmp(err->reason, "correlation_reused") == 0;
 
     if (rc == PDR_OK) {
-        if (is_other && !op->session->was_deleted)
+        if (before->is_other && !op->session->was_deleted)
             sim_mistake(sim, "%s was taken for something else", op->id);
-        if (was_known != sent->is_repeated && !op->session->was_deleted &&
-            was_known)
+        if (before->was_known && !sent->is_repeated &&
+            !op->session->was_deleted)
             sim_mistake(sim, "%s was taken a second time", op->id);
         if (sent->is_repeated)
             sim_count(sim, SIM_SENT_AGAIN);
@@ -228,14 +241,13 @@ static bool sent_check(struct sim_process *p, struct sim_op *op,
         op->is_acked = op->is_known;
         return true;
     }
-    if (rc == PDR_ECONFLICT && is_reused && is_other) {
+    if (rc == PDR_ECONFLICT && is_reused && before->is_other) {
         sim_count(sim, SIM_ID_REUSED);
     } else if (rc == PDR_ELIMIT) {
         sim_count(sim, SIM_INBOX_FULL);
-    } else if (rc == PDR_ENOTFOUND && op->is_reset &&
-               (op->session->epoch == 0 || op->session->was_deleted)) {
-        return false;
-    } else if (!is_excused(p, rc)) {
+    } else if (!is_excused(p, rc) &&
+               (rc != PDR_ENOTFOUND || !op->is_reset ||
+                (before->had_session && !op->session->was_deleted))) {
         sim_mistake(sim, "sending %s: %s: %s", op->id, pdr_rc_name(rc),
                     err->message);
     }
@@ -248,19 +260,18 @@ static bool call_send(struct sim_process *p, struct sim_op *op, bool is_other)
     char room[128];
     pdr_operation operation = operation_make(room, op, is_other);
     pdr_err err = PDR_ERR_INIT;
+    struct sending before;
     pdr_sent sent;
-    bool was_known = false;
     pdr_rc rc = PDR_OK;
 
     call_begin(p);
-    was_known = op->is_known;
     if (op->was_sent && !op->is_acked && !is_other)
         sim_count(p->sim, SIM_SENT_AFTER_CRASH);
-    op->was_sent = true;
+    before = sending_begin(op, is_other);
     rc = pdr_engine_send(&sent, p->engine, &operation, &err);
     if (!call_end(p))
         return false;
-    return sent_check(p, op, &sent, was_known, is_other, rc, &err);
+    return sent_check(p, op, &before, &sent, rc, &err);
 }
 
 /* How waiting ended. @return true: the caller knows how it ended. */
@@ -321,14 +332,13 @@ static bool call_call(struct sim_process *p, struct sim_op *op,
     pdr_operation operation = operation_make(room, op, false);
     pdr_ending *ending = NULL;
     pdr_err err = PDR_ERR_INIT;
+    struct sending before;
     pdr_sent sent;
-    bool was_known = false;
     int64_t begin_ms = p->sim->now_ms;
     pdr_rc rc = PDR_OK;
 
     call_begin(p);
-    was_known = op->is_known;
-    op->was_sent = true;
+    before = sending_begin(op, false);
     rc = pdr_engine_call(&ending, &sent, p->engine, &operation, timeout_ms,
                          &err);
     if (!call_end(p)) {
@@ -336,11 +346,11 @@ static bool call_call(struct sim_process *p, struct sim_op *op,
         return false;
     }
     if (rc == PDR_OK || rc == PDR_ETIMEOUT) {
-        (void)sent_check(p, op, &sent, was_known, false, PDR_OK, &err);
+        (void)sent_check(p, op, &before, &sent, PDR_OK, &err);
         return wait_check(p, op, ending, rc, &err, begin_ms, true);
     }
     if (rc != PDR_ENOTFOUND)
-        (void)sent_check(p, op, &sent, was_known, false, rc, &err);
+        (void)sent_check(p, op, &before, &sent, rc, &err);
     return false;
 }
 
