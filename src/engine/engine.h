@@ -259,6 +259,8 @@ struct pdr_engine {
     bool is_dead; /* a commit ended unknown: `why` */
     pdr_err why;
     int64_t next_ms;  /* when the keeper looks next */
+    int64_t ahead_ms; /* the clock of this process is ahead of that of the store
+                         by this */
     pdr_watch *watch; /* of all sessions; the keeper's */
     pdr_engine_counts counts;
 };
@@ -273,6 +275,9 @@ PDR_MUST_CHECK pdr_rc pdr__engine_ref(const pdr_ref *ref, pdr_err *err);
 /* The time by which leases go. */
 PDR_MUST_CHECK pdr_rc pdr__engine_now(int64_t *out, pdr_engine *engine,
                                       pdr_err *err);
+/* The same without asking the store: near enough for a pause, or if the store
+ * does not say. With the lock held. */
+int64_t pdr__engine_time(const pdr_engine *engine);
 /* Who knows this kind of session; NULL: nobody. */
 const struct pdr__kind *pdr__engine_kind(const pdr_engine *engine, pdr_str id);
 /* A call of the store failed: if that ends the engine, it ends. Gives `rc`. */

@@ -129,10 +129,8 @@ static size_t streams_find(struct streaming *list, int64_t *next_ms,
 static void streams_commit(struct streaming *list, size_t count, pdr_engine *e)
 {
     pdr_request requests[STREAM_TASKS];
-    int64_t now_ms = 0;
+    int64_t now_ms = pdr_task_now(list[0].task);
 
-    if (pdr__engine_now(&now_ms, e, NULL) != PDR_OK)
-        now_ms = e->world->now_ms(e->world->ctx);
     for (size_t i = 0; i < count; i++) {
         struct streaming *s = &list[i];
 
