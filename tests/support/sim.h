@@ -48,6 +48,7 @@
     X(COMMIT_BUSY, "a commit finds the writer busy")                        \
     X(READ_FAILS, "a read fails")                                           \
     X(CLOCK_FAILS, "the clock of the store fails")                          \
+    X(SKEW, "a process has another time than the store")                    \
     X(STALL, "a process stands still for a while")                          \
     X(STALL_LONG, "a process stands still for longer than a lease")         \
     X(EARLY_WAKE, "a wait ends early")                                      \
@@ -155,9 +156,11 @@ struct sim_thread {
 struct sim_plan {
     unsigned sessions, ops, slots, clients, workers, attempts, inbox;
     int64_t lease_ms, poll_ms;
-    unsigned switches; /* of 8 calls so many hand the baton over */
-    unsigned rate;     /* one of so many calls fails */
-    int faults;        /* so many in all */
+    int64_t skew_ms;                /* between clocks, at most */
+    unsigned per_tenant, per_agent; /* at work at once; 0: no limit */
+    unsigned switches;              /* of 8 calls so many hand the baton over */
+    unsigned rate;                  /* one of so many calls fails */
+    int faults;                     /* so many in all */
     bool crashes, stalls, fails, stops, models, deletes;
 };
 
@@ -222,6 +225,7 @@ struct sim_process {
     bool was_disturbed;  /* something of it failed */
     enum sim_stop stops; /* it is told to */
     unsigned calls;      /* of clients, under way */
+    int64_t skew_ms;     /* its clock is ahead of that of the store by this */
     int64_t stalled_until_ms;
     int64_t stalled_ms; /* in all */
 };

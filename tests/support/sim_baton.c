@@ -329,14 +329,19 @@ void sim_baton_end(struct sim *sim)
 
 static int64_t world_now(void *ctx)
 {
-    return ((struct sim_process *)ctx)->sim->now_ms;
+    const struct sim_process *p = ctx;
+
+    return p->sim->now_ms + p->skew_ms;
 }
 
 static void world_wait(void *ctx, pthread_cond_t *cond, pthread_mutex_t *lock,
                        int64_t until_ms)
 {
-    struct sim *sim = ((struct sim_process *)ctx)->sim;
+    const struct sim_process *p = ctx;
+    struct sim *sim = p->sim;
 
+    if (until_ms != PDR_NEVER)
+        until_ms -= p->skew_ms;
     if (!sim->is_calm && sim_chance(sim, WAKE_EARLY)) {
         sim_count(sim, SIM_EARLY_WAKE);
         until_ms = sim->now_ms;

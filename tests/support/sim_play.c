@@ -36,7 +36,9 @@ static struct sim_process *process_begin(struct sim *sim)
                             .inbox_most = sim->plan.inbox,
                             .max_attempts = sim->plan.attempts,
                             .lease_ms = (uint32_t)sim->plan.lease_ms,
-                            .poll_ms = (uint32_t)sim->plan.poll_ms};
+                            .poll_ms = (uint32_t)sim->plan.poll_ms,
+                            .most_per_tenant = sim->plan.per_tenant,
+                            .most_per_agent = sim->plan.per_agent};
     pdr_err err = PDR_ERR_INIT;
 
     if (p == NULL || sim->process_count == SIM_PROCESSES)
@@ -46,6 +48,11 @@ static struct sim_process *process_begin(struct sim *sim)
     snprintf(p->owner, sizeof(p->owner), "p%u", p->number);
     opts.owner = p->owner;
     sim_world_init(&p->world, p);
+    if (sim->plan.skew_ms > 0) {
+        p->skew_ms = (int64_t)sim_random(sim, (unsigned)sim->plan.skew_ms) -
+                     sim->plan.skew_ms / 2;
+        sim_count(sim, SIM_SKEW);
+    }
     sim->processes[sim->process_count++] = p;
     p->store = sim_store_open(p);
     sim_agent_begin(p);
@@ -477,6 +484,9 @@ static void plan_make(struct sim *sim)
     plan->inbox = sim_chance(sim, 4) ? 2 + sim_random(sim, 2) : 0;
     plan->lease_ms = 300 + sim_random(sim, 1200);
     plan->poll_ms = 20 + sim_random(sim, 200);
+    plan->skew_ms = sim_chance(sim, 4) ? 1 + sim_random(sim, 100000) : 0;
+    plan->per_tenant = sim_chance(sim, 8);
+    plan->per_agent = sim_chance(sim, 8);
     plan->switches = 1 + sim_random(sim, 8);
     plan->rate = 4u << sim_random(sim, 6);
     plan->faults = (int)sim_random(sim, 9);
