@@ -86,6 +86,7 @@ struct pdr__events {
     pdr_work *rows; /* owned, with the bodies of the first `count` */
     size_t count, cap, bytes;
     int64_t since_ms; /* when the first one came */
+    bool is_torn;     /* some of the run are lost */
 };
 
 struct pdr_task {
@@ -175,6 +176,9 @@ PDR_MUST_CHECK pdr_rc pdr__events_take(struct pdr__events *out, pdr_task *task,
                                        const pdr_work *more, size_t count,
                                        pdr_err *err);
 void pdr__events_dispose(struct pdr__events *events);
+/* A commit with these was refused: the next one has them, before those that
+ * came since. They are disposed. */
+void pdr__events_return(pdr_task *task, struct pdr__events *events);
 /* Some wait: see to it that they are stored. With the lock held. */
 void pdr__streamer_start(pdr_engine *engine);
 void *pdr__streamer_work(void *arg);

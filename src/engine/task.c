@@ -167,6 +167,7 @@ static pdr_rc task_write(pdr_committed *out, pdr_task *task, pdr_edit *edit,
 done:
     if (rc != PDR_OK) {
         pdr__task_note(task, rc, &why);
+        pdr__events_return(task, &events);
         (void)pdr__err_pass(err, &why);
     }
     pdr__events_dispose(&events);
