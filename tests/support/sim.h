@@ -92,7 +92,8 @@
     X(EMPTY_RUN, "a run without messages is answered")                      \
     X(GOT, "the document of a session is read")                             \
     X(DELETED, "a session is deleted")                                      \
-    X(DELETED_AT_WORK, "a session is deleted with a run at work")
+    X(DELETED_AT_WORK, "a session is deleted with a run at work")           \
+    X(EXPIRED, "a session expires")
 
 enum sim_event {
 #define X(name, words) SIM_##name,
@@ -118,10 +119,19 @@ struct sim_result {
     uint64_t hash; /* of who did what, in order */
 };
 
-/* Play a seed; adds to `out`, but for the hash. A mistake ends the program with
- * status 3; `command` is what plays this seed alone. */
-void sim_play(struct sim_result *out, uint64_t seed, enum sim_variant variant,
-              const char *command);
+#define SIM_STATUS 3 /* of a program that ends with a mistake */
+
+/* What is played. */
+struct sim_seed {
+    uint64_t seed;
+    enum sim_variant variant;
+    const char *command; /* that plays it alone */
+    FILE *told;          /* a mistake is written there; NULL: to standard error,
+                            with the command */
+};
+
+/* Play a seed; adds to `out`, but for the hash. A mistake ends the program. */
+void sim_play(struct sim_result *out, const struct sim_seed *seed);
 
 /* --- the world (sim_baton.c) ----------------------------------------------
  */
@@ -156,6 +166,7 @@ struct sim_thread {
 struct sim_plan {
     unsigned sessions, ops, slots, clients, workers, attempts, inbox;
     int64_t lease_ms, poll_ms;
+    int64_t ttl_ms;                 /* of sessions; 0: they do not expire */
     int64_t skew_ms;                /* between clocks, at most */
     unsigned per_tenant, per_agent; /* at work at once; 0: no limit */
     unsigned switches;              /* of 8 calls so many hand the baton over */
@@ -201,7 +212,7 @@ struct sim_session {
     uint64_t first_seq, next_seq;
     bool was_deleted;
     bool is_fenced_off;         /* the commit that is about to be made */
-    char owner[24];             /* of its lease then */
+    bool is_at_rest;            /* and has expired, then */
     uint64_t journal;           /* rows that it has */
     unsigned requests[SIM_OPS]; /* entries of each operation */
     unsigned responses[SIM_OPS];
@@ -234,6 +245,7 @@ struct sim {
     uint64_t seed, random;
     enum sim_variant variant;
     const char *command;
+    FILE *told;
     struct sim_plan plan;
     struct sim_result *result;
     bool is_traced;

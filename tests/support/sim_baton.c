@@ -81,16 +81,21 @@ void sim_trace(struct sim *sim, const char *format, ...)
 
 _Noreturn void sim_mistake(struct sim *sim, const char *format, ...)
 {
+    char text[600];
     va_list args;
 
-    fprintf(stderr, "seed %" PRIu64 ", step %" PRIu64 ": ", sim->seed,
-            sim->steps);
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    fprintf(stderr, "\n  play it alone: %s\n", sim->command);
-    fflush(stderr);
-    process_leave(3);
+    if (sim->told != NULL)
+        fprintf(sim->told, "%s\n", text);
+    else
+        fprintf(stderr,
+                "seed %" PRIu64 ", step %" PRIu64 ": %s\n"
+                "  play it alone: %s\n",
+                sim->seed, sim->steps, text, sim->command);
+    fflush(NULL);
+    process_leave(SIM_STATUS);
 }
 
 /* --- the baton ------------------------------------------------------------

@@ -38,7 +38,8 @@ static struct sim_process *process_begin(struct sim *sim)
                             .lease_ms = (uint32_t)sim->plan.lease_ms,
                             .poll_ms = (uint32_t)sim->plan.poll_ms,
                             .most_per_tenant = sim->plan.per_tenant,
-                            .most_per_agent = sim->plan.per_agent};
+                            .most_per_agent = sim->plan.per_agent,
+                            .min_delay_ms = PDR_NO_DELAY};
     pdr_err err = PDR_ERR_INIT;
 
     if (p == NULL || sim->process_count == SIM_PROCESSES)
@@ -497,6 +498,7 @@ static void plan_make(struct sim *sim)
     plan->stops = troubles & 8;
     plan->models = troubles & 16;
     plan->deletes = (troubles & 32) != 0 && sim_chance(sim, 4);
+    plan->ttl_ms = plan->deletes ? 500 + sim_random(sim, 2000) : 0;
 }
 
 static void ops_make(struct sim *sim)
@@ -595,17 +597,17 @@ static void play(struct sim *sim)
         sim_join(sim, threads[i]);
 }
 
-void sim_play(struct sim_result *out, uint64_t seed, enum sim_variant variant,
-              const char *command)
+void sim_play(struct sim_result *out, const struct sim_seed *seed)
 {
     struct sim *sim = calloc(1, sizeof(*sim));
     size_t before = test_live_allocations();
 
     if (sim == NULL)
         abort();
-    sim->seed = sim->random = sim->hash = seed;
-    sim->variant = variant;
-    sim->command = command;
+    sim->seed = sim->random = sim->hash = seed->seed;
+    sim->variant = seed->variant;
+    sim->command = seed->command;
+    sim->told = seed->told;
     sim->result = out;
     sim->is_traced = getenv("SIM_TRACE") != NULL;
     sim_baton_begin(sim);
