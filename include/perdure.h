@@ -27,6 +27,7 @@
 #include <perdure/snapshot.h>
 #include <perdure/store.h>
 #include <perdure/stored.h>
+#include <perdure/stream.h>
 #include <perdure/types.h>
 #include <perdure/value.h>
 #include <perdure/version.h>

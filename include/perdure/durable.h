@@ -34,11 +34,15 @@ PDR_BEGIN_DECLS
 typedef struct pdr_durable_agent {
     pdr_agent *agent;    /* shared; its name, in small letters, is in the ids */
     uint32_t timeout_ms; /* of a run; 0: none */
+    int64_t ttl_ms;      /* its sessions live so long after their last run; 0:
+                            as `ttl_ms` below; PDR_NEVER: for ever */
 } pdr_durable_agent;
 
 typedef struct pdr_durable_opts {
     const pdr_durable_agent *agents; /* copied; no two names alike */
     size_t count;
+    int64_t ttl_ms; /* of sessions, if their agent does not say; 0: 14 days;
+                       PDR_NEVER: they live for ever */
     pdr_log_fn log; /* borrowed with `log_arg`, must outlive it; NULL: nobody
                        listens */
     void *log_arg;

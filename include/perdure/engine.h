@@ -32,6 +32,9 @@ PDR_BEGIN_DECLS
 
 typedef struct pdr_engine pdr_engine;
 
+/* Sessions may go as soon as they have expired. */
+#define PDR_NO_DELAY UINT32_MAX
+
 /* How an engine works. Zero means the default. */
 typedef struct pdr_engine_opts {
     unsigned workers;         /* runs at once, a thread each; 64 */
@@ -43,6 +46,11 @@ typedef struct pdr_engine_opts {
                                  over; 30,000. 100 at least */
     uint32_t poll_ms;         /* how often it looks for the work of other
                                  processes; 200 */
+    uint32_t min_delay_ms;    /* that a session lives after its last run, also
+                                 if it has expired: at most 300,000, which is
+                                 the default, or PDR_NO_DELAY */
+    uint32_t stream_keep_ms;  /* that events of a run are kept (stream.h);
+                                 600,000. 1 is as good as none */
     const char *owner;        /* copied; what the holder of a lease is called,
                                  1 to 128 bytes; host name and process */
     pdr_log_fn log;           /* borrowed with `log_arg`, must outlive it; NULL:

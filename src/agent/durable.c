@@ -22,11 +22,14 @@
 #include <perdure/json.h>
 
 #include "core.h"
+#include "engine.h"
 #include "journal.h"
 #include "request.h"
 #include "stored.h"
 
-#define FINISH_TRIES 20 /* while others change the session without a lease */
+#define DEFAULT_TTL_MS ((int64_t)14 * 24 * 60 * 60 * 1000)
+#define TTL_SLACK_MS   500 /* by which a run may be longer than it says */
+#define FINISH_TRIES   20  /* while others change the session without a lease */
 
 struct pdr_durable {
     struct pdr__map by_name; /* in small letters; to one of `agents` */
@@ -96,6 +99,14 @@ pdr_rc pdr_durable_new(pdr_durable **out, const pdr_durable_opts *opts,
                              "two durable agents are called '%s'",
                              pdr__shown(shown, pdr_buf_str(&name))));
         d->agents[i] = opts->agents[i];
+        if (d->agents[i].ttl_ms == 0)
+            d->agents[i].ttl_ms =
+                opts->ttl_ms != 0 ? opts->ttl_ms : DEFAULT_TTL_MS;
+        if (d->agents[i].ttl_ms < 0)
+            PDR_TRY(PDR_FAIL(err, BAD_AGENT,
+                             "the sessions of agent '%s' would expire before "
+                             "their last run",
+                             pdr__shown(shown, pdr_buf_str(&name))));
         d->agents[i].agent = pdr_agent_ref(opts->agents[i].agent);
         d->count++;
         PDR_TRY(pdr__map_put(NULL, &d->by_name, pdr_buf_str(&name),
@@ -195,6 +206,7 @@ struct draft {
     pdr_entry entries[2];
     pdr_slot slots[PDR_RECORD_KEYS];
     pdr_buf more, frame;
+    pdr_work end; /* the last event of what is done */
 };
 
 static void draft_free(void *memory, void *self)
@@ -372,6 +384,30 @@ done:
     return rc;
 }
 
+/* The last event of a run. */
+static pdr_work end_event(pdr_operation_state state, pdr_str correlation_id,
+                          pdr_str failure)
+{
+    const bool is_good = state == PDR_OPERATION_COMPLETED;
+
+    return (pdr_work){.kind = is_good ? PDR_LIT("done") : PDR_LIT("error"),
+                      .correlation_id = correlation_id,
+                      .body = is_good ? PDR_LIT("{}") : failure};
+}
+
+/* What that says of a failure. */
+static pdr_rc event_write(pdr_buf *out, pdr_str failure, pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    pdr_buf_clear(out);
+    PDR_TRY(pdr_buf_append(out, PDR_LIT("{"), err));
+    PDR_TRY(pdr_buf_append(out, failure, err));
+    PDR_TRY(pdr_buf_append(out, PDR_LIT("}"), err));
+done:
+    return rc;
+}
+
 /* --- claiming -------------------------------------------------------------
  */
 
@@ -496,6 +532,21 @@ done:
     return rc;
 }
 
+/* A run moves the expiry of its session, or takes it away. */
+static void claim_expiry(pdr_claim *claim, const pdr_durable_agent *agent)
+{
+    const pdr_head *head = claim->head;
+    pdr_edit *edit = claim->edit;
+
+    if (agent->ttl_ms != PDR_NEVER) {
+        edit->expiry = PDR_EXPIRY_SET;
+        edit->expiry_ms = claim->now_ms + agent->ttl_ms;
+        edit->set_ttl = head == NULL || !head->has_ttl;
+    } else if (head != NULL && head->expiry_ms != PDR_NEVER) {
+        edit->expiry = PDR_EXPIRY_CLEAR;
+    }
+}
+
 /* The history goes, and with it the calls that wait for a word. */
 static void claim_reset(pdr_claim *claim)
 {
@@ -522,14 +573,29 @@ static void claim_reset(pdr_claim *claim)
 
 static pdr_rc durable_claim(pdr_claim *claim, pdr_err *err, void *self)
 {
-    (void)self;
-    claim->memory = draft_new();
-    if (claim->memory == NULL)
+    const pdr_durable_agent *agent = agent_find(self, claim->session.id);
+    struct draft *draft = draft_new();
+    pdr_rc rc = PDR_OK;
+
+    claim->memory = draft;
+    if (draft == NULL)
         return pdr__nomem(err);
-    if (op_find(claim->name) == OP_RUN)
-        return claim_run(claim, err);
-    claim_reset(claim);
-    return PDR_OK;
+    if (op_find(claim->name) != OP_RUN) {
+        claim_reset(claim);
+        return PDR_OK;
+    }
+    PDR_TRY(claim_run(claim, err));
+    if (agent != NULL && claim->edit->entry_count > 0)
+        claim_expiry(claim, agent);
+    if (claim->is_done) {
+        PDR_TRY(event_write(&draft->input, claim->more, err));
+        draft->end = end_event(claim->state, claim->correlation_id,
+                               pdr_buf_str(&draft->input));
+        claim->edit->stream = &draft->end;
+        claim->edit->stream_count = 1;
+    }
+done:
+    return rc;
 }
 
 /* --- running --------------------------------------------------------------
@@ -544,7 +610,7 @@ struct work {
     struct pdr__journal journal;
     pdr_stored *stored; /* owned */
     pdr_operation_state state;
-    pdr_buf more;
+    pdr_buf more, end; /* of the outcome, of the last event */
 };
 
 /* A pdr_task_end_fn. */
@@ -587,21 +653,36 @@ static pdr_rc work_commit(pdr_committed *out, const pdr_edit *edit,
                           pdr_err *err, void *arg)
 {
     struct work *w = arg;
+    const pdr_work end =
+        end_event(w->state, w->info->correlation_id, pdr_buf_str(&w->end));
+    struct pdr__arena memory = PDR_ARENA_INIT(SIZE_MAX);
+    pdr_edit own = *edit;
+    pdr_work *events = NULL;
+    pdr_rc rc = PDR_OK;
 
-    return pdr_task_finish(out, w->task, edit, w->state, pdr_buf_str(&w->more),
-                           err);
+    PDR_TRY(pdr__journal_events(&events, &own.stream_count, &w->journal, &end,
+                                &memory, err));
+    own.stream = events;
+    PDR_TRY(pdr_task_finish(out, w->task, &own, w->state, pdr_buf_str(&w->more),
+                            err));
+done:
+    pdr__arena_dispose(&memory);
+    return rc;
 }
 
 /* Commit the end of the run to the session as it is now. */
 static pdr_rc work_finish(struct work *w, pdr_err *err)
 {
+    int64_t now_ms = pdr_task_now(w->task);
     pdr_err why = PDR_ERR_INIT;
     pdr_rc rc = PDR_OK;
 
+    if (w->agent->ttl_ms != PDR_NEVER &&
+        now_ms - w->info->now_ms > TTL_SLACK_MS) /* else its claim said so */
+        pdr_stored_set_expiry(w->stored, now_ms + w->agent->ttl_ms);
     for (int i = 0; i < FINISH_TRIES; i++) {
         why = (pdr_err)PDR_ERR_INIT;
-        rc = pdr__stored_commit_by(w->stored, pdr_task_now(w->task), &why,
-                                   work_commit, w);
+        rc = pdr__stored_commit_by(w->stored, now_ms, &why, work_commit, w);
         if (!pdr__err_is(&why, PDR_R_REVISION_CHANGED))
             break;
         /* Somebody changed a slot or a property: that is fine. */
@@ -680,6 +761,7 @@ static pdr_rc work_fail(struct work *w, const pdr_err *why, pdr_err *err)
     PDR_TRY(pdr_stored_add_entry(w->stored, entry, err));
     pdr_buf_clear(&w->more);
     PDR_TRY(failure_write(&w->more, code, why->message, err));
+    PDR_TRY(event_write(&w->end, pdr_buf_str(&w->more), err));
     PDR_TRY(work_finish(w, err));
 done:
     pdr_value_free(message);
@@ -742,7 +824,8 @@ static pdr_rc durable_run(pdr_task *task, pdr_err *err, void *self)
     struct work w = {.task = task,
                      .info = info,
                      .agent = agent_find(self, info->session.id),
-                     .more = PDR_BUF_INIT(PDR_MAX_ROW_BYTES)};
+                     .more = PDR_BUF_INIT(PDR_MAX_ROW_BYTES),
+                     .end = PDR_BUF_INIT(PDR_MAX_ROW_BYTES)};
     pdr_rc rc = pdr__request_read(&w.request, info->input, err);
 
     if (rc != PDR_OK)
@@ -750,6 +833,7 @@ static pdr_rc durable_run(pdr_task *task, pdr_err *err, void *self)
     PDR_TRY(pdr__journal_open(&w.journal, task, &w.request, w.agent->timeout_ms,
                               err));
     pdr_task_on_end(task, work_end, &w);
+    PDR_TRY(pdr__journal_say_attempt(&w.journal, err));
     PDR_TRY(work_open(&w, err));
     PDR_TRY(work_run(&w, err));
 done:
@@ -757,6 +841,7 @@ done:
     pdr_stored_close(w.stored);
     pdr__journal_dispose(&w.journal);
     pdr__request_dispose(&w.request);
+    pdr_buf_dispose(&w.end);
     pdr_buf_dispose(&w.more);
     return rc;
 }
@@ -764,8 +849,8 @@ done:
 /* --- what is not stored ---------------------------------------------------
  */
 
-/* Delete a session: all of it, or if `expired_ms` is not PDR_NEVER only if it
- * expired by then and is at rest. */
+/* Delete a session; `if_expired`: only if its time is over, and nobody is at
+ * work on it. */
 static pdr_rc session_remove(pdr_store *store, const pdr_ref *ref,
                              int64_t now_ms, bool if_expired, pdr_err *err)
 {
@@ -782,13 +867,32 @@ static pdr_rc session_remove(pdr_store *store, const pdr_ref *ref,
         PDR_TRY(pdr_store_read(&page, store, &query, &why));
         edit.revision = page->head.revision;
         edit.commits = page->head.commits;
-        if (!if_expired || page->head.expiry_ms <= now_ms)
+        rc = PDR_OK;
+        if (!if_expired || pdr__session_has_expired(&page->head, now_ms, 0))
             rc = pdr_store_commit(NULL, store, &edit, 1, &options, &why);
         pdr_page_free(page);
         page = NULL;
     }
 done:
     pdr_page_free(page);
+    if (if_expired && rc == PDR_ENOTFOUND)
+        rc = PDR_OK; /* it is gone already */
+    return rc == PDR_OK ? PDR_OK : pdr__err_pass(err, &why);
+}
+
+/* The document of a session that others may change meanwhile. */
+static pdr_rc session_get(pdr_buf *answer, pdr_store *store, const pdr_ref *ref,
+                          pdr_err *err)
+{
+    const pdr_export_opts opts = {.ref = *ref, .bare = true};
+    pdr_err why = PDR_ERR_INIT;
+    pdr_rc rc = PDR_ECONFLICT;
+
+    for (int i = 0; i < FINISH_TRIES && rc == PDR_ECONFLICT; i++) {
+        why = (pdr_err)PDR_ERR_INIT;
+        pdr_buf_clear(answer);
+        rc = pdr_export(NULL, store, &opts, &why, pdr_write_buf, answer);
+    }
     return rc == PDR_OK ? PDR_OK : pdr__err_pass(err, &why);
 }
 
@@ -796,12 +900,11 @@ static pdr_rc durable_at_once(pdr_buf *answer, pdr_store *store,
                               const pdr_operation *operation, int64_t now_ms,
                               pdr_err *err, void *self)
 {
-    const pdr_export_opts opts = {.ref = operation->session, .bare = true};
     enum op op = op_find(operation->name);
 
     (void)self;
     if (op == OP_GET)
-        return pdr_export(NULL, store, &opts, err, pdr_write_buf, answer);
+        return session_get(answer, store, &operation->session, err);
     return session_remove(store, &operation->session, now_ms, op != OP_DELETE,
                           err);
 }

@@ -203,9 +203,9 @@ done:
     return rc;
 }
 
-/* Note a row; its body is taken, also on failure. */
-static pdr_rc row_note(struct pdr__journal *j, const char *kind, pdr_buf *body,
-                       pdr_err *err)
+/* Note a row, or an event; its body is taken, also on failure. */
+static pdr_rc row_note(struct pdr__journal *j, const char *kind, bool is_event,
+                       pdr_buf *body, pdr_err *err)
 {
     const pdr_buf none = PDR_BUF_INIT(SIZE_MAX);
     pdr_rc rc = PDR_OK;
@@ -214,7 +214,8 @@ static pdr_rc row_note(struct pdr__journal *j, const char *kind, pdr_buf *body,
     rc = pdr__grow((void **)&j->rows, &j->row_cap, j->row_count + 1,
                    sizeof(*j->rows), err);
     if (rc == PDR_OK) {
-        j->rows[j->row_count++] = (struct pdr__journal_row){kind, *body};
+        j->rows[j->row_count++] =
+            (struct pdr__journal_row){kind, *body, is_event};
         j->added++;
         *body = none;
     }
@@ -252,7 +253,7 @@ static pdr_rc bag_note(struct pdr__run *w, pdr_err *err)
     PDR_TRY(pdr__slots_compare(j->bag, now, err, slot_note, &body));
     if (body.len > 0) {
         PDR_TRY(pdr_buf_append(&body, PDR_LIT("}"), err));
-        PDR_TRY(row_note(j, "bag", &body, err));
+        PDR_TRY(row_note(j, "bag", false, &body, err));
     }
     pdr_value_free(j->bag);
     j->bag = now;
@@ -270,16 +271,25 @@ static pdr_rc rows_commit(struct pdr__journal *j,
 {
     const pdr_task_info *info = pdr_task_info_get(j->task);
     pdr_work *work = pdr__calloc(count + 1, sizeof(*work));
-    const pdr_edit edit = {
-        .revision = PDR_ANY_REVISION, .journal = work, .journal_count = count};
+    pdr_edit edit = {.revision = PDR_ANY_REVISION, .journal = work};
     pdr_rc rc = PDR_OK;
 
     if (work == NULL)
         return pdr__nomem(err);
-    for (size_t i = 0; i < count; i++)
-        work[i] = (pdr_work){.kind = pdr_str_c(rows[i].kind),
-                             .correlation_id = info->correlation_id,
-                             .body = pdr_buf_str(&rows[i].body)};
+    for (int events = 0; events < 2; events++) { /* the others first */
+        for (size_t i = 0; i < count; i++) {
+            size_t at = edit.journal_count + edit.stream_count;
+
+            if (rows[i].is_event != (events == 1))
+                continue;
+            work[at] = (pdr_work){.kind = pdr_str_c(rows[i].kind),
+                                  .correlation_id = info->correlation_id,
+                                  .body = pdr_buf_str(&rows[i].body)};
+            edit.journal_count += events == 0;
+            edit.stream_count += events == 1;
+        }
+    }
+    edit.stream = work + edit.journal_count;
     rc = pdr_task_commit(NULL, j->task, &edit, err);
     pdr__free(work);
     return rc;
@@ -328,6 +338,29 @@ pdr_rc pdr__journal_write(struct pdr__run *w, pdr_err *err)
     if (j->rc != PDR_OK)
         rc = pdr__err_pass(err, &j->why);
     (void)pthread_mutex_unlock(&j->lock);
+    return rc;
+}
+
+pdr_rc pdr__journal_events(pdr_work **out, size_t *count,
+                           struct pdr__journal *j, const pdr_work *last,
+                           struct pdr__arena *memory, pdr_err *err)
+{
+    void *room = NULL;
+    pdr_rc rc = PDR_OK;
+
+    *count = 0;
+    PDR_TRY(pdr__arena_alloc(&room, memory, (j->row_count + 1) * sizeof(**out),
+                             err));
+    *out = room;
+    for (size_t i = 0; i < j->row_count; i++) {
+        if (j->rows[i].is_event)
+            (*out)[(*count)++] =
+                (pdr_work){.kind = pdr_str_c(j->rows[i].kind),
+                           .correlation_id = last->correlation_id,
+                           .body = pdr_buf_str(&j->rows[i].body)};
+    }
+    (*out)[(*count)++] = *last;
+done:
     return rc;
 }
 
@@ -455,7 +488,7 @@ pdr_rc pdr__journal_note_context(struct pdr__run *w)
     PDR_TRY(write_member(&body, "options", w->options, PDR_LIT(""), w->err));
     PDR_TRY(write_member(&body, "output", w->sent_schema, PDR_LIT(""), w->err));
     PDR_TRY(pdr_buf_append(&body, PDR_LIT("}"), w->err));
-    PDR_TRY(row_note(w->journal, "context", &body, w->err));
+    PDR_TRY(row_note(w->journal, "context", false, &body, w->err));
 done:
     pdr_buf_dispose(&body);
     return rc;
@@ -605,6 +638,96 @@ done:
     return rc;
 }
 
+/* --- what readers get to see ----------------------------------------------
+ */
+
+/* How far readers may trust what they have: up to the last call or result,
+ * which was stored with its step, or to the last attempt, or to where the run
+ * began. */
+static pdr_rc counts_find(uint64_t *out, const struct pdr__journal *j,
+                          pdr_err *err)
+{
+    const pdr_task_info *info = pdr_task_info_get(j->task);
+    pdr_query query = {.what = PDR_READ_STREAM,
+                       .ref = info->session,
+                       .backwards = true,
+                       .limit = PDR_MAX_PAGE_ROWS};
+    bool is_found = false;
+    pdr_page *page = NULL;
+    pdr_rc rc = PDR_OK;
+
+    *out = 0;
+    while (!is_found) {
+        PDR_TRY(pdr_store_read(&page, info->store, &query, err));
+        for (size_t i = 0; i < page->count && !is_found; i++) {
+            const pdr_work *row = &page->work[i];
+
+            is_found =
+                !pdr_str_equal(row->correlation_id, info->correlation_id) ||
+                pdr_str_equal(row->kind, PDR_LIT("tool_call")) ||
+                pdr_str_equal(row->kind, PDR_LIT("tool_result")) ||
+                pdr_str_equal(row->kind, PDR_LIT("attempt"));
+            *out = is_found ? row->n : row->n - 1;
+            query.from = row->n - 1;
+        }
+        if (page->next.ptr == NULL || query.from == 0)
+            break;
+        pdr_page_free(page);
+        page = NULL;
+    }
+done:
+    pdr_page_free(page);
+    return rc;
+}
+
+pdr_rc pdr__journal_say_attempt(struct pdr__journal *j, pdr_err *err)
+{
+    const pdr_task_info *info = pdr_task_info_get(j->task);
+    pdr_buf body = PDR_BUF_INIT(SIZE_MAX);
+    uint64_t counts = 0;
+    pdr_rc rc = PDR_OK;
+
+    if (info->attempt < 2)
+        return PDR_OK;
+    PDR_TRY(counts_find(&counts, j, err));
+    PDR_TRY(pdr_buf_printf(&body, err,
+                           "{\"attempt\":%u,\"counts\":%" PRIu64 "}",
+                           info->attempt, counts));
+    PDR_TRY(pdr_task_stream(j->task, "attempt", pdr_buf_str(&body), err));
+done:
+    pdr_buf_dispose(&body);
+    return rc;
+}
+
+pdr_rc pdr__journal_say(struct pdr__run *w, const pdr_update *update,
+                        pdr_err *err)
+{
+    pdr_buf body = PDR_BUF_INIT(SIZE_MAX);
+    pdr_rc rc = PDR_OK;
+
+    for (size_t i = 0; i < update->content_count; i++) {
+        const pdr_value *content = update->contents[i];
+        pdr_content_kind kind = pdr_content_kind_of(content, w->shape);
+        const pdr_value *text =
+            pdr_content_get(content, w->shape, PDR_FIELD_TEXT);
+
+        if ((kind != PDR_CONTENT_TEXT && kind != PDR_CONTENT_REASONING) ||
+            text == NULL)
+            continue;
+        pdr_buf_clear(&body);
+        PDR_TRY(pdr_buf_append(&body, PDR_LIT("{\"text\":"), err));
+        PDR_TRY(write_value(&body, text, err));
+        PDR_TRY(pdr_buf_append(&body, PDR_LIT("}"), err));
+        PDR_TRY(
+            pdr_task_stream(w->journal->task,
+                            kind == PDR_CONTENT_TEXT ? "message" : "reasoning",
+                            pdr_buf_str(&body), err));
+    }
+done:
+    pdr_buf_dispose(&body);
+    return rc;
+}
+
 /* --- answers --------------------------------------------------------------
  */
 
@@ -656,6 +779,40 @@ done:
     return rc;
 }
 
+/* The calls in a message, for readers: stored with the answer, so that they
+ * tell how far the run has come. */
+static pdr_rc calls_say(struct pdr__run *w, const pdr_value *message)
+{
+    pdr_buf body = PDR_BUF_INIT(SIZE_MAX), arguments = PDR_BUF_INIT(SIZE_MAX);
+    pdr_iter it;
+    pdr_rc rc = PDR_OK;
+
+    pdr_iter_init(&it, pdr_message_contents(message, w->shape));
+    while (pdr_iter_next(&it)) {
+        if (!pdr__call_is_ours(it.value, w->shape))
+            continue;
+        pdr_buf_clear(&arguments);
+        rc = pdr_content_arguments(&arguments, it.value, w->shape, w->err);
+        if (rc != PDR_OK && rc != PDR_EINVALID)
+            goto done;
+        PDR_TRY(pdr_buf_append(&body, PDR_LIT("{\"arguments\":"), w->err));
+        PDR_TRY(write_text(&body, pdr_buf_str(&arguments), w->err));
+        PDR_TRY(
+            write_member(&body, "call_id",
+                         pdr_content_get(it.value, w->shape, PDR_FIELD_CALL_ID),
+                         PDR_LIT(""), w->err));
+        PDR_TRY(write_member(
+            &body, "name", pdr_content_get(it.value, w->shape, PDR_FIELD_NAME),
+            PDR_LIT(""), w->err));
+        PDR_TRY(pdr_buf_append(&body, PDR_LIT("}"), w->err));
+        PDR_TRY(row_note(w->journal, "tool_call", true, &body, w->err));
+    }
+done:
+    pdr_buf_dispose(&arguments);
+    pdr_buf_dispose(&body);
+    return rc;
+}
+
 pdr_rc pdr__journal_note_answer(struct pdr__run *w, size_t first,
                                 const struct pdr__fold *fold)
 {
@@ -685,7 +842,14 @@ pdr_rc pdr__journal_note_answer(struct pdr__run *w, size_t first,
         PDR_TRY(pdr_buf_printf(&body, w->err, ",\"created_at\":%" PRId64,
                                fold->created_at));
     PDR_TRY(pdr_buf_printf(&body, w->err, ",\"injected\":%zu}", w->injected));
-    PDR_TRY(row_note(w->journal, "answer", &body, w->err));
+    PDR_TRY(row_note(w->journal, "answer", false, &body, w->err));
+    if (fold->usage != NULL) {
+        PDR_TRY(write_value(&body, fold->usage, w->err));
+        PDR_TRY(pdr_task_stream(w->journal->task, "usage", pdr_buf_str(&body),
+                                w->err));
+    }
+    for (size_t i = first; i < r->count; i++)
+        PDR_TRY(calls_say(w, r->messages[i]));
 done:
     pdr_buf_dispose(&body);
     return rc;
@@ -701,7 +865,7 @@ static pdr_rc start_note(struct pdr__journal *j, struct pdr__job *job,
     pdr_rc rc = PDR_OK;
 
     PDR_TRY(pdr_buf_printf(&body, err, "{\"call\":%zu}", job->number));
-    PDR_TRY(row_note(j, "started", &body, err));
+    PDR_TRY(row_note(j, "started", false, &body, err));
     job->is_noted = true;
 done:
     pdr_buf_dispose(&body);
@@ -810,7 +974,19 @@ pdr_rc pdr__journal_note_result(struct pdr__run *w, const struct pdr__job *job,
                            job->number, job->failed ? "true" : "false"));
     PDR_TRY(write_member(&body, "result", job->result, PDR_LIT(""), err));
     PDR_TRY(pdr_buf_append(&body, PDR_LIT("}"), err));
-    PDR_TRY(row_note(w->journal, "result", &body, err));
+    PDR_TRY(row_note(w->journal, "result", false, &body, err));
+    PDR_TRY(pdr_buf_printf(&body, err, "{\"failed\":%s",
+                           job->failed ? "true" : "false"));
+    PDR_TRY(
+        write_member(&body, "call_id",
+                     pdr_content_get(job->result, w->shape, PDR_FIELD_CALL_ID),
+                     PDR_LIT(""), err));
+    PDR_TRY(
+        write_member(&body, "result",
+                     pdr_content_get(job->result, w->shape, PDR_FIELD_RESULT),
+                     PDR_LIT(""), err));
+    PDR_TRY(pdr_buf_append(&body, PDR_LIT("}"), err));
+    PDR_TRY(row_note(w->journal, "tool_result", true, &body, err));
 done:
     pdr_buf_dispose(&body);
     return rc;

@@ -21,6 +21,7 @@ struct pdr__noted_call {
 struct pdr__journal_row {
     const char *kind; /* static */
     pdr_buf body;     /* owned; JSON */
+    bool is_event;    /* for readers of the stream */
 };
 
 struct pdr__journal {
@@ -64,6 +65,13 @@ PDR_MUST_CHECK pdr_rc pdr__journal_open(struct pdr__journal *journal,
                                         uint32_t timeout_ms, pdr_err *err);
 void pdr__journal_dispose(struct pdr__journal *journal);
 
+/* Let readers know that the run goes on here, after a crash. */
+PDR_MUST_CHECK pdr_rc pdr__journal_say_attempt(struct pdr__journal *journal,
+                                               pdr_err *err);
+/* Let them know a piece of an answer. */
+PDR_MUST_CHECK pdr_rc pdr__journal_say(struct pdr__run *w,
+                                       const pdr_update *update, pdr_err *err);
+
 /* Leave out the tools that the request does not want. */
 PDR_MUST_CHECK pdr_rc pdr__journal_choose_tools(struct pdr__run *w);
 /* Note what the model gets; to be written with the next row. */
@@ -93,6 +101,13 @@ PDR_MUST_CHECK pdr_rc pdr__journal_start(struct pdr__run *w,
 PDR_MUST_CHECK pdr_rc pdr__journal_note_result(struct pdr__run *w,
                                                const struct pdr__job *job,
                                                pdr_err *err);
+/* The events that were noted and not written, and after them `last`: for the
+ * last commit. In arena of the caller; texts are borrowed. */
+PDR_MUST_CHECK pdr_rc pdr__journal_events(pdr_work **out, size_t *count,
+                                          struct pdr__journal *journal,
+                                          const pdr_work *last,
+                                          struct pdr__arena *memory,
+                                          pdr_err *err);
 /* Write what was noted. @thread any */
 PDR_MUST_CHECK pdr_rc pdr__journal_write(struct pdr__run *w, pdr_err *err);
 /* Append the token by which a tool knows a call that is made again. */

@@ -36,6 +36,8 @@ static pdr_rc on_update(const pdr_update *update, pdr_err *err, void *arg)
 
     ours.agent_id = w->agent->id;
     rc = pdr__fold_add(w->fold, &ours, err);
+    if (rc == PDR_OK && w->journal != NULL)
+        rc = pdr__journal_say(w, &ours, err);
     if (rc != PDR_OK || w->run->fn == NULL)
         return rc;
     return w->run->fn(&ours, err, w->run->arg);

@@ -180,6 +180,7 @@
     X(COUNTER_LIMIT,      LIMIT,       "counter_limit")                        \
     X(REVISION_CHANGED,   CONFLICT,    "revision_changed")                     \
     X(EPOCH_CHANGED,      CONFLICT,    "epoch_changed")                        \
+    X(CURSOR_GONE,        NOTFOUND,    "cursor_gone")                          \
     X(NOT_IN_INBOX,       CONFLICT,    "not_in_inbox")                         \
     X(INBOX_FULL,         LIMIT,       "inbox_full")                           \
     X(SESSION_EXISTS,     EXISTS,      "session_exists")                       \

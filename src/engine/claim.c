@@ -117,6 +117,9 @@ static pdr_rc claim_prepare(struct claiming *c, pdr_err *err)
     c->edit.ref = c->claim.session;
     c->edit.revision = head != NULL ? head->revision : 0;
     c->edit.epoch = head != NULL ? head->epoch : 0;
+    if (head != NULL && pdr__stream_is_old(head, c->claim.now_ms,
+                                           c->engine->opts.stream_keep_ms))
+        c->edit.stream_through = head->stream_next - 1;
     c->claim.store = c->engine->store;
     c->claim.edit = &c->edit;
     c->claim.name = c->body.name;
@@ -441,6 +444,29 @@ done:
 /* --- what is sent ---------------------------------------------------------
  */
 
+/* A completion that has its outcome may be of an operation that is known and
+ * has not ended: so look, and let nobody come between. One without an outcome
+ * must be new, which the store sees. */
+static pdr_rc sent_is_new(struct claiming *c, pdr_err *err)
+{
+    const pdr_query query = {.what = PDR_READ_COMPLETIONS,
+                             .ref = c->claim.session,
+                             .key = c->claim.correlation_id,
+                             .limit = 1};
+    pdr_page *page = NULL;
+    pdr_err why = PDR_ERR_INIT;
+    char shown[PDR_SHOWN];
+    pdr_rc rc = pdr_store_read(&page, c->engine->store, &query, &why);
+
+    pdr_page_free(page);
+    if (rc == PDR_OK)
+        return PDR_FAIL(err, COMPLETION_EXISTS,
+                        "correlation id '%s' is known already",
+                        pdr__shown(shown, c->claim.correlation_id));
+    c->edit.commits = c->claim.head->commits;
+    return rc == PDR_ENOTFOUND ? PDR_OK : pdr__err_pass(err, &why);
+}
+
 pdr_rc pdr__claim_sent(pdr_task **out, pdr_engine *engine,
                        const struct pdr__kind *kind,
                        const pdr_admission *admission,
@@ -482,6 +508,8 @@ pdr_rc pdr__claim_sent(pdr_task **out, pdr_engine *engine,
     PDR_TRY(pdr__opbody_write(&text, &c.body, err));
     c.text = pdr_buf_str(&text);
     PDR_TRY(claim_prepare(&c, err));
+    if (c.claim.is_done && head != NULL)
+        PDR_TRY(sent_is_new(&c, err));
     PDR_TRY(claim_commit(&c, err));
     *out = c.task;
     c.task = NULL;

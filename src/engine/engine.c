@@ -34,6 +34,8 @@
 #define DEFAULT_LEASE_MS 30000
 #define MIN_LEASE_MS     100
 #define DEFAULT_POLL_MS  200
+#define DEFAULT_KEEP_MS  600000
+#define MAX_DELAY_MS     300000
 
 /* --- making ---------------------------------------------------------------
  */
@@ -71,6 +73,10 @@ static pdr_rc opts_check(const pdr_engine_opts *opts, pdr_err *err)
     if (opts->lease_ms != 0 && opts->lease_ms < MIN_LEASE_MS)
         return PDR_FAIL(err, BAD_ENGINE, "a lease has at least %d ms",
                         MIN_LEASE_MS);
+    if (opts->min_delay_ms > MAX_DELAY_MS && opts->min_delay_ms != PDR_NO_DELAY)
+        return PDR_FAIL(err, BAD_ENGINE,
+                        "a session that expired lives at most %d ms longer",
+                        MAX_DELAY_MS);
     if (opts->owner != NULL &&
         (opts->owner[0] == '\0' || strlen(opts->owner) > PDR_MAX_OWNER_BYTES))
         return PDR_FAIL(err, BAD_ENGINE, "an owner has 1 to %u bytes",
@@ -108,7 +114,13 @@ pdr_rc pdr__engine_new(pdr_engine **out, pdr_store *store,
     DEFAULT(max_attempts, DEFAULT_ATTEMPTS);
     DEFAULT(lease_ms, DEFAULT_LEASE_MS);
     DEFAULT(poll_ms, DEFAULT_POLL_MS);
+    DEFAULT(min_delay_ms, MAX_DELAY_MS);
+    DEFAULT(stream_keep_ms, DEFAULT_KEEP_MS);
 #undef DEFAULT
+    if (e->opts.min_delay_ms != PDR_NO_DELAY)
+        e->min_delay_ms = e->opts.min_delay_ms;
+    if (e->opts.poll_ms > e->opts.lease_ms / 4) /* leases are renewed then */
+        e->opts.poll_ms = e->opts.lease_ms / 4;
     e->queue = (struct pdr__queue){.tenants = PDR_MAP_INIT(PDR_MAX_MAP_ENTRIES),
                                    .items = PDR_MAP_INIT(PDR_MAX_MAP_ENTRIES),
                                    .agents = PDR_MAP_INIT(PDR_MAX_MAP_ENTRIES),
@@ -120,6 +132,7 @@ pdr_rc pdr__engine_new(pdr_engine **out, pdr_store *store,
     (void)pthread_mutex_init(&e->lock, NULL);
     (void)pthread_cond_init(&e->work, NULL);
     (void)pthread_cond_init(&e->tick, NULL);
+    (void)pthread_cond_init(&e->stream, NULL);
     (void)pthread_cond_init(&e->quiet, NULL);
     PDR_TRY(owner_make(e, opts->owner, err));
     *out = e;
@@ -187,6 +200,11 @@ pdr_rc pdr__engine_now(int64_t *out, pdr_engine *e, pdr_err *err)
     return pdr_store_now(out, e->store, e->world->now_ms(e->world->ctx), err);
 }
 
+bool pdr__engine_is_quiet(const pdr_engine *e)
+{
+    return e->is_dead || (e->is_over && e->at_work.count == 0);
+}
+
 pdr_rc pdr__engine_ref(const pdr_ref *ref, pdr_err *err)
 {
     if (ref->tenant.len > PDR_MAX_TENANT_BYTES || ref->id.ptr == NULL ||
@@ -245,6 +263,7 @@ pdr_rc pdr__engine_failed(pdr_engine *e, pdr_rc rc, const pdr_err *err)
         pdr__waiters_wake_all(e);
         e->world->wake(e->world->ctx, &e->work);
         e->world->wake(e->world->ctx, &e->tick);
+        e->world->wake(e->world->ctx, &e->stream);
         e->world->wake(e->world->ctx, &e->quiet);
     }
     (void)pthread_mutex_unlock(&e->lock);
@@ -256,8 +275,9 @@ pdr_rc pdr__engine_failed(pdr_engine *e, pdr_rc rc, const pdr_err *err)
 
 void pdr__engine_rouse(pdr_engine *e)
 {
-    /* What was claimed when it was sent has to be run, or handed back. */
-    if (!e->is_started || (e->is_stopping && e->ready == NULL))
+    if (e->is_over) /* stop gives back what has no worker */
+        e->world->wake(e->world->ctx, &e->quiet);
+    if (!e->is_started || e->is_over)
         return;
     if (e->idle == 0 && e->thread_count < e->opts.workers &&
         pdr__grow((void **)&e->threads, &e->thread_cap, e->thread_count + 1,
@@ -265,6 +285,8 @@ void pdr__engine_rouse(pdr_engine *e)
         e->world->start(e->world->ctx, &e->threads[e->thread_count],
                         pdr__worker_work, e))
         e->thread_count++; /* without one the others take longer */
+    else if (e->idle > 0 && e->world->wake_one != NULL)
+        e->world->wake_one(e->world->ctx, &e->work);
     else if (e->idle > 0)
         e->world->wake(e->world->ctx, &e->work);
 }
@@ -311,6 +333,8 @@ void pdr__seat_leave(pdr_engine *e, const pdr_ref *ref, pdr_str key)
 
     (void)pdr__map_remove(&found, &e->at_work, key);
     has_more = ((struct pdr__seat *)found)->has_more;
+    if (((struct pdr__seat *)found)->has_news)
+        pdr__waiters_wake(e, key);
     pdr__free(found);
     pdr__queue_end(&e->queue, ref);
     if (has_more)
@@ -401,14 +425,22 @@ pdr_rc pdr_engine_stop(pdr_engine *e, pdr_stop how, uint32_t timeout_ms,
     world->wake(world->ctx, &e->work);
     world->wake(world->ctx, &e->tick);
     pdr__waiters_wake_all(e);
-    while (e->at_work.count > 0)
-        world->wait(world->ctx, &e->quiet, &e->lock, PDR_NEVER);
+    while (e->at_work.count > 0) {
+        if (e->ready != NULL) /* it may be that no worker is left for it */
+            pdr__ready_give_back(e);
+        else
+            world->wait(world->ctx, &e->quiet, &e->lock, PDR_NEVER);
+    }
+    world->wake(world->ctx, &e->tick);
+    world->wake(world->ctx, &e->stream);
     (void)pthread_mutex_unlock(&e->lock);
     while (e->thread_count > 0)
         world->join(world->ctx, e->threads[--e->thread_count]);
     if (e->has_keeper)
         world->join(world->ctx, e->keeper);
-    e->has_keeper = false;
+    if (e->has_streamer)
+        world->join(world->ctx, e->streamer);
+    e->has_keeper = e->has_streamer = false;
     pdr_watch_close(e->watch);
     e->watch = NULL;
     return pdr_engine_check(e, err);
@@ -429,6 +461,7 @@ void pdr_engine_free(pdr_engine *e)
     pdr__free(e->threads);
     (void)pthread_cond_destroy(&e->work);
     (void)pthread_cond_destroy(&e->tick);
+    (void)pthread_cond_destroy(&e->stream);
     (void)pthread_cond_destroy(&e->quiet);
     (void)pthread_mutex_destroy(&e->lock);
     pdr__free(e);

@@ -25,6 +25,8 @@ struct pdr__world {
     bool (*start)(void *ctx, pthread_t *out, void *(*fn)(void *), void *arg);
     void (*join)(void *ctx, pthread_t thread);
     void *ctx;
+    /* Wake one of those that wait on it, or more. NULL: `wake` does. */
+    void (*wake_one)(void *ctx, pthread_cond_t *cond);
 };
 
 /* That of the system. Static. */
@@ -81,6 +83,13 @@ void pdr__queue_end(struct pdr__queue *queue, const pdr_ref *ref);
 /* --- runs (task.c) ---------------------------------------------------------
  */
 
+/* Events that wait to be stored. */
+struct pdr__events {
+    pdr_work *rows; /* owned, with the bodies of the first `count` */
+    size_t count, cap, bytes;
+    int64_t since_ms; /* when the first one came */
+};
+
 struct pdr_task {
     pdr_engine *engine;
     const struct pdr__kind *kind;
@@ -98,6 +107,7 @@ struct pdr_task {
     int64_t until_ms;      /* of the lease */
     bool is_busy;          /* a commit is under way */
     bool is_finished, is_lost, is_cancelled, is_handed_back;
+    struct pdr__events events;
     pdr_task_end_fn on_end;
     void *on_end_arg;
     pthread_cond_t turn;
@@ -108,6 +118,8 @@ struct pdr_task {
 struct pdr__seat {
     pdr_task *task; /* borrowed; NULL while it is claimed */
     bool has_more;  /* operations came meanwhile: look again */
+    bool has_news;  /* somebody else committed meanwhile: who waits for the run
+                       looks when it is left */
 };
 
 /* What the store says of work. */
@@ -145,12 +157,29 @@ bool pdr__work_is(const pdr_work *row, const char *kind);
 void pdr__task_free(pdr_task *task);
 /* It is to end: let it know. With the lock of the engine held. */
 void pdr__task_end(pdr_task *task);
+/* Somebody else has the session. With the lock of the engine held. */
+void pdr__task_lose(pdr_task *task);
 /* It is the caller's turn to commit for the task. Fails with LEASE_LOST,
  * ENGINE_STOPPED. */
 PDR_MUST_CHECK pdr_rc pdr__task_enter(pdr_task *task, pdr_err *err);
 void pdr__task_leave(pdr_task *task);
+/* A commit for the task ended with this code. */
+void pdr__task_note(pdr_task *task, pdr_rc rc, const pdr_err *why);
 /* `run` has returned: what was not finished is handed back or tried again. */
 void pdr__task_settle(pdr_task *task, pdr_rc rc, const pdr_err *why);
+
+/* --- events of runs (stream.c) ---------------------------------------------
+ */
+
+/* Those that wait, and then `count` of the caller's, whose texts stay his;
+ * disposed in any case. */
+PDR_MUST_CHECK pdr_rc pdr__events_take(struct pdr__events *out, pdr_task *task,
+                                       const pdr_work *more, size_t count,
+                                       pdr_err *err);
+void pdr__events_dispose(struct pdr__events *events);
+/* Some wait: see to it that they are stored. With the lock held. */
+void pdr__streamer_start(pdr_engine *engine);
+void *pdr__streamer_work(void *arg);
 
 /* --- claiming (claim.c) ----------------------------------------------------
  */
@@ -181,12 +210,13 @@ PDR_MUST_CHECK pdr_rc pdr__ending_new(pdr_ending **out, pdr_buf *answer,
 
 struct pdr__waiter {
     struct pdr__waiter *next; /* of the same session */
+    pdr_str correlation_id;   /* borrowed; what it waits for */
     pthread_cond_t woken;
     bool is_woken;
 };
 
-/* Wake those who wait for something of this session; of sessions that nobody
- * here is at work on; all. With the lock held. */
+/* Wake those who wait for something of this session; for what nobody here is at
+ * work on; all. With the lock held. */
 void pdr__waiters_wake(pdr_engine *engine, pdr_str key);
 void pdr__waiters_wake_others(pdr_engine *engine);
 void pdr__waiters_wake_all(pdr_engine *engine);
@@ -205,6 +235,7 @@ struct pdr_engine {
     pdr_store *store;
     const struct pdr__world *world;
     pdr_engine_opts opts; /* with the defaults in place of zeros */
+    int64_t min_delay_ms; /* of `opts`, in milliseconds */
     char owner[PDR_MAX_OWNER_BYTES + 1];
     pdr_log log;
     struct pdr__kind kinds[PDR_MAX_KINDS];
@@ -212,9 +243,10 @@ struct pdr_engine {
 
     pthread_mutex_t lock;
     /* All guarded by lock. */
-    pthread_cond_t work;  /* for workers: there is some */
-    pthread_cond_t tick;  /* for the keeper: look at once */
-    pthread_cond_t quiet; /* for stop: a run has ended */
+    pthread_cond_t work;   /* for workers: there is some */
+    pthread_cond_t stream; /* for the streamer: events wait */
+    pthread_cond_t tick;   /* for the keeper: look at once */
+    pthread_cond_t quiet;  /* for stop: a run has ended */
     struct pdr__queue queue;
     struct pdr__map at_work; /* key to an owned struct pdr__seat */
     struct pdr__map later;   /* key to a boxed time: not to be claimed before */
@@ -223,7 +255,8 @@ struct pdr_engine {
     pthread_t *threads;      /* owned */
     size_t thread_count, thread_cap, idle;
     pthread_t keeper;
-    bool has_keeper;
+    pthread_t streamer;
+    bool has_keeper, has_streamer;
     bool is_started, is_stopping, is_over;
     bool is_dead; /* a commit ended unknown: `why` */
     pdr_err why;
@@ -246,6 +279,9 @@ PDR_MUST_CHECK pdr_rc pdr__engine_now(int64_t *out, pdr_engine *engine,
 const struct pdr__kind *pdr__engine_kind(const pdr_engine *engine, pdr_str id);
 /* A call of the store failed: if that ends the engine, it ends. Gives `rc`. */
 pdr_rc pdr__engine_failed(pdr_engine *engine, pdr_rc rc, const pdr_err *err);
+/* Is there nothing more to see to: it is dead, or stopped and no run is at
+ * work? With the lock held. */
+bool pdr__engine_is_quiet(const pdr_engine *engine);
 /* Fails with what ended the engine. */
 PDR_MUST_CHECK pdr_rc pdr__engine_alive(pdr_engine *engine, pdr_err *err);
 /* Make sure that somebody takes what is queued or ready. With the lock held. */
@@ -265,6 +301,29 @@ pdr_task *pdr__seat_task(const pdr_engine *engine, pdr_str key);
 void *pdr__keeper_work(void *arg);
 /* A worker (worker.c). */
 void *pdr__worker_work(void *arg);
+/* Give back one of those that were claimed and have no worker, `ready`, which
+ * is not NULL. With the lock held, but for the time of the commit. */
+void pdr__ready_give_back(pdr_engine *e);
+
+/* --- what goes by itself (house.c) -----------------------------------------
+ */
+
+/* Events that a session may keep of runs before, however young they are. */
+#define PDR_MAX_STREAM_ROWS 10000u
+
+/* Where the lists go on; empty: at the beginning. */
+struct pdr__house {
+    pdr_buf expired, all;
+};
+
+/* Is its time over, and nobody at work on it? */
+bool pdr__session_has_expired(const pdr_head *head, int64_t now_ms,
+                              int64_t delay_ms);
+/* Does nobody need the events that it has? */
+bool pdr__stream_is_old(const pdr_head *head, int64_t now_ms, int64_t keep_ms);
+/* Look at some sessions. */
+void pdr__house_keep(pdr_engine *engine, struct pdr__house *house,
+                     int64_t now_ms);
 
 /* --- events (events.c) -----------------------------------------------------
  */

@@ -4,6 +4,7 @@
  *      every poll_ms       read what is due, as far as workers are free
  *      a third of a lease  renew the leases of runs at work
  *      every 50 ms         while callers wait: did another process commit?
+ *      every second        remove what has expired (house.c)
  *
  * INVARIANTS
  *   K1  One look costs a bounded number of rows, however many are due: the next
@@ -16,13 +17,17 @@
 #include "engine.h"
 
 #define PAGES_A_LOOK 5
-#define RENEWALS     64 /* in one group of commits */
+#define RENEWALS     64   /* in one group of commits */
+#define HOUSE_MS     1000 /* between two looks at what has to go */
 
 struct keeper {
     pdr_engine *engine;
     pdr_buf after;    /* where the due list goes on; empty: at the beginning */
     int64_t due_ms;   /* when to look at it again */
     int64_t watch_ms; /* when to look whether others committed */
+    int64_t house_ms; /* when to look for what has to go */
+    struct pdr__house house;
+    bool is_stopping; /* only leases count any more */
 };
 
 /* --- leases ---------------------------------------------------------------
@@ -69,8 +74,7 @@ static void renewal_note(struct renewal *r, pdr_request *request)
         task->guard = r->done.inbox_n;
         task->until_ms = r->edit.lease.until_ms;
     } else if (request->rc == PDR_EFENCED || request->rc == PDR_ENOTFOUND) {
-        task->is_lost = true;
-        pdr__task_end(task);
+        pdr__task_lose(task);
     } /* else the next look tries again */
     task->is_busy = false;
     e->world->wake(e->world->ctx, &task->turn);
@@ -217,6 +221,10 @@ static void keeper_look(struct keeper *k, int64_t now_ms)
         if (next_ms < k->due_ms && next_ms > now_ms)
             k->due_ms = next_ms;
     }
+    if (now_ms >= k->house_ms && !k->is_stopping) {
+        pdr__house_keep(e, &k->house, now_ms);
+        k->house_ms = now_ms + HOUSE_MS;
+    }
     if (now_ms >= k->watch_ms) {
         waiters_look(e);
         k->watch_ms = now_ms + PDR_WAIT_POLL_MS;
@@ -226,12 +234,17 @@ static void keeper_look(struct keeper *k, int64_t now_ms)
 void *pdr__keeper_work(void *arg)
 {
     pdr_engine *e = arg;
-    struct keeper k = {.engine = e, .after = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES)};
+    struct keeper k = {.engine = e,
+                       .after = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES),
+                       .house = {.expired = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES),
+                                 .all = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES)}};
     int64_t now_ms = 0, wake_ms = 0;
 
     (void)pthread_mutex_lock(&e->lock);
-    while (!e->is_over && !e->is_dead) {
+    while (!pdr__engine_is_quiet(e)) { /* leases hold until the last run ends */
         bool has_waiters = e->waiters.count > 0;
+
+        k.is_stopping = e->is_stopping;
 
         (void)pthread_mutex_unlock(&e->lock);
         if (pdr__engine_now(&now_ms, e, NULL) == PDR_OK) {
@@ -242,6 +255,8 @@ void *pdr__keeper_work(void *arg)
             keeper_look(&k, now_ms);
         }
         (void)pthread_mutex_lock(&e->lock);
+        if (e->idle == 0 && (e->ready != NULL || e->queue.items.count > 0))
+            pdr__engine_rouse(e); /* there may have been no thread for it */
         now_ms = e->world->now_ms(e->world->ctx);
         wake_ms = k.due_ms < k.watch_ms ? k.due_ms : k.watch_ms;
         if (e->next_ms < wake_ms)
@@ -249,10 +264,12 @@ void *pdr__keeper_work(void *arg)
         e->next_ms = PDR_NEVER;
         if (wake_ms - now_ms > e->opts.lease_ms / 3) /* K3 */
             wake_ms = now_ms + e->opts.lease_ms / 3;
-        if (wake_ms > now_ms && !e->is_over && !e->is_dead)
+        if (wake_ms > now_ms && !pdr__engine_is_quiet(e))
             e->world->wait(e->world->ctx, &e->tick, &e->lock, wake_ms);
     }
     (void)pthread_mutex_unlock(&e->lock);
+    pdr_buf_dispose(&k.house.expired);
+    pdr_buf_dispose(&k.house.all);
     pdr_buf_dispose(&k.after);
     return NULL;
 }

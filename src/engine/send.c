@@ -139,9 +139,11 @@ static pdr_rc send_claimed(bool *done, struct sending *s, pdr_err *err)
     }
     (void)pthread_mutex_unlock(&e->lock);
     *done = rc == PDR_OK;
-    /* Somebody else was faster, or is at work there: then it waits. */
+    /* Somebody else was faster, or is at work there: then it waits. One who
+     * deleted the session was faster, too. */
     if (rc == PDR_OK || rc == PDR_EBUSY || rc == PDR_ECONFLICT ||
-        pdr__err_is(&why, PDR_R_SESSION_EXISTS))
+        pdr__err_is(&why, PDR_R_SESSION_EXISTS) ||
+        (rc == PDR_ENOTFOUND && !s->admission.needs_session))
         return PDR_OK;
     return pdr__err_pass(err, &why);
 }

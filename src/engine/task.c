@@ -38,6 +38,7 @@ void pdr__task_free(pdr_task *task)
     if (task == NULL)
         return;
     (void)pthread_cond_destroy(&task->turn);
+    pdr__events_dispose(&task->events);
     pdr__arena_dispose(&task->memory);
     pdr__free(task);
 }
@@ -59,6 +60,13 @@ void pdr__task_end(pdr_task *task)
 {
     if (task->on_end != NULL)
         task->on_end(task_ends(task), task->on_end_arg);
+}
+
+void pdr__task_lose(pdr_task *task)
+{
+    task->is_lost = true;
+    pdr__task_end(task);
+    pdr__waiters_wake(task->engine, task->key); /* it may end elsewhere */
 }
 
 pdr_task_end pdr_task_ends(pdr_task *task)
@@ -115,18 +123,17 @@ void pdr__task_leave(pdr_task *task)
 }
 
 /* What a commit that has this code means for the task. */
-static pdr_rc task_note(pdr_task *task, pdr_rc rc, const pdr_err *why)
+void pdr__task_note(pdr_task *task, pdr_rc rc, const pdr_err *why)
 {
     pdr_engine *e = task->engine;
 
     if (rc == PDR_EFENCED || rc == PDR_ENOTFOUND ||
         pdr__err_is(why, PDR_R_EPOCH_CHANGED)) {
         (void)pthread_mutex_lock(&e->lock);
-        task->is_lost = true;
-        pdr__task_end(task);
+        pdr__task_lose(task);
         (void)pthread_mutex_unlock(&e->lock);
     }
-    return pdr__engine_failed(e, rc, why);
+    (void)pdr__engine_failed(e, rc, why);
 }
 
 /* One commit of the task, whose turn it is. */
@@ -135,9 +142,14 @@ static pdr_rc task_write(pdr_committed *out, pdr_task *task, pdr_edit *edit,
 {
     pdr_commit_options options = {.now_ms = 0};
     pdr_committed done = {.revision = 0};
+    struct pdr__events events = {.count = 0};
     pdr_err why = PDR_ERR_INIT;
     pdr_rc rc = PDR_OK;
 
+    PDR_TRY(pdr__events_take(&events, task, edit->stream, edit->stream_count,
+                             &why));
+    edit->stream = events.rows;
+    edit->stream_count += events.count;
     edit->ref = task->info.session;
     edit->epoch = task->info.epoch;
     edit->lease.fence = task->fence; /* T1 */
@@ -150,9 +162,10 @@ static pdr_rc task_write(pdr_committed *out, pdr_task *task, pdr_edit *edit,
         *out = done;
 done:
     if (rc != PDR_OK) {
-        (void)task_note(task, rc, &why);
+        pdr__task_note(task, rc, &why);
         (void)pdr__err_pass(err, &why);
     }
+    pdr__events_dispose(&events);
     return rc;
 }
 

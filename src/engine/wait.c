@@ -4,7 +4,8 @@
  * WHY  A caller wants to know at once, and polling a store for every caller
  *      costs more than the runs. What ends in this process wakes those who wait
  *      for the session. What ends in another process is noticed by the keeper,
- *      which looks whether anything was committed and wakes all of them.
+ *      which looks whether anything was committed and wakes all of them, but
+ *      for those who wait for a run that is at work here.
  *
  * INVARIANT  A waiter is in the list before it reads the completion: so an end
  *      is either in what it reads, or wakes it.
@@ -16,10 +17,14 @@
 
 static void waiter_wake(pdr_engine *e, struct pdr__waiter *waiter)
 {
-    for (; waiter != NULL; waiter = waiter->next) {
-        waiter->is_woken = true;
-        e->world->wake(e->world->ctx, &waiter->woken);
-    }
+    waiter->is_woken = true;
+    e->world->wake(e->world->ctx, &waiter->woken);
+}
+
+static void waiters_wake(pdr_engine *e, struct pdr__waiter *waiter)
+{
+    for (; waiter != NULL; waiter = waiter->next)
+        waiter_wake(e, waiter);
 }
 
 void pdr__waiters_wake(pdr_engine *e, pdr_str key)
@@ -27,21 +32,29 @@ void pdr__waiters_wake(pdr_engine *e, pdr_str key)
     void *first = NULL;
 
     if (e->waiters.count > 0 && pdr__map_get(&first, &e->waiters, key))
-        waiter_wake(e, first);
+        waiters_wake(e, first);
 }
 
 void pdr__waiters_wake_others(pdr_engine *e)
 {
     PDR_MAP_EACH (entry, &e->waiters) {
-        if (!pdr__map_get(NULL, &e->at_work, entry->key))
-            waiter_wake(e, entry->value);
+        const pdr_task *task = pdr__seat_task(e, entry->key);
+        void *seat = NULL;
+
+        for (struct pdr__waiter *w = entry->value; w != NULL; w = w->next) {
+            if (task == NULL || task->is_lost ||
+                !pdr_str_equal(task->info.correlation_id, w->correlation_id))
+                waiter_wake(e, w);
+            else if (pdr__map_get(&seat, &e->at_work, entry->key))
+                ((struct pdr__seat *)seat)->has_news = true;
+        }
     }
 }
 
 void pdr__waiters_wake_all(pdr_engine *e)
 {
     PDR_MAP_EACH (entry, &e->waiters)
-        waiter_wake(e, entry->value);
+        waiters_wake(e, entry->value);
 }
 
 static pdr_rc waiter_join(pdr_engine *e, struct pdr__waiter *waiter,
@@ -122,50 +135,48 @@ pdr_rc pdr__ending_new(pdr_ending **out, pdr_buf *answer, pdr_err *err)
     return PDR_OK;
 }
 
+/* The last entry of an operation: its answer, once it has one. */
+static pdr_rc answer_read(struct ending *own, pdr_engine *e, pdr_query query,
+                          pdr_err *err)
+{
+    pdr_err why = PDR_ERR_INIT;
+    pdr_rc rc = PDR_OK;
+
+    query.what = PDR_READ_ENTRIES;
+    query.backwards = true;
+    rc = pdr_store_read(&own->entries, e->store, &query, &why);
+    if (rc == PDR_OK && own->entries->entries[0].kind == PDR_ROW_RESPONSE)
+        own->base.answer = own->entries->entries[0].body;
+    own->base.is_gone = pdr__err_is(&why, PDR_R_NO_COMPLETION);
+    return rc == PDR_OK || own->base.is_gone ? PDR_OK
+                                             : pdr__err_pass(err, &why);
+}
+
 pdr_rc pdr__ending_read(pdr_ending **out, pdr_engine *e, const pdr_ref *session,
                         pdr_str correlation_id, pdr_err *err)
 {
-    pdr_query query = {.what = PDR_READ_COMPLETIONS,
-                       .ref = *session,
-                       .key = correlation_id,
-                       .limit = 1};
+    const pdr_query query = {.what = PDR_READ_COMPLETIONS,
+                             .ref = *session,
+                             .key = correlation_id,
+                             .limit = 1};
     struct ending *own = pdr__calloc(1, sizeof(*own));
-    const pdr_completion *row = NULL;
-    const pdr_entry *last = NULL;
-    pdr_err why = PDR_ERR_INIT;
     pdr_rc rc = PDR_OK;
 
     if (own == NULL)
         return pdr__nomem(err);
     PDR_TRY(pdr_store_read(&own->completion, e->store, &query, err));
-    row = &own->completion->completions[0];
-    if (row->first_seq != 0) {
-        query.what = PDR_READ_ENTRIES;
-        query.backwards = true;
-        rc = pdr_store_read(&own->entries, e->store, &query, &why);
-        if (rc == PDR_OK && own->entries->count > 0)
-            last = &own->entries->entries[0];
-        if (rc != PDR_OK && rc != PDR_ENOTFOUND) { /* else they are gone */
-            (void)pdr__err_pass(err, &why);
-            goto done;
-        }
-        rc = PDR_OK;
-    }
-    if (last != NULL && last->kind == PDR_ROW_RESPONSE)
-        own->base.answer = last->body;
-    /* It may have ended between the two reads. */
-    if (own->base.answer.ptr != NULL && row->outcome.ptr == NULL) {
+    if (own->completion->completions[0].first_seq != 0)
+        PDR_TRY(answer_read(own, e, query, err));
+    if (own->base.answer.ptr != NULL &&
+        own->completion->completions[0].outcome.ptr == NULL) {
+        /* It ended between the two reads, or an import brought it. */
         pdr_page_free(own->completion);
         own->completion = NULL;
-        query.what = PDR_READ_COMPLETIONS;
-        query.backwards = false;
         PDR_TRY(pdr_store_read(&own->completion, e->store, &query, err));
-        row = &own->completion->completions[0];
     }
-    own->base.outcome = row->outcome;
-    own->base.is_gone = row->first_seq != 0 && last == NULL;
-    if (row->outcome.ptr != NULL)
-        own->base.state = pdr__outcome_state(row->outcome);
+    own->base.outcome = own->completion->completions[0].outcome;
+    if (own->base.outcome.ptr != NULL)
+        own->base.state = pdr__outcome_state(own->base.outcome);
     else if (own->base.answer.ptr != NULL) /* an import brought it */
         own->base.state = PDR_OPERATION_COMPLETED;
     else
@@ -189,7 +200,7 @@ pdr_rc pdr_engine_wait(pdr_ending **out, pdr_engine *engine,
                        const pdr_ref *session, pdr_str correlation_id,
                        uint32_t timeout_ms, pdr_err *err)
 {
-    struct pdr__waiter waiter = {.next = NULL};
+    struct pdr__waiter waiter = {.correlation_id = correlation_id};
     char room[PDR_KEY_BYTES], shown[PDR_SHOWN];
     const struct pdr__world *world = NULL;
     int64_t end_ms = 0;

@@ -41,6 +41,18 @@ static void task_run(pdr_engine *e, pdr_task *task)
     pdr__task_free(task);
 }
 
+void pdr__ready_give_back(pdr_engine *e)
+{
+    pdr_task *task = e->ready;
+
+    e->ready = task->next;
+    (void)pthread_mutex_unlock(&e->lock);
+    pdr__task_settle(task, PDR_OK, NULL);
+    (void)pthread_mutex_lock(&e->lock);
+    pdr__seat_leave(e, &task->info.session, task->key);
+    pdr__task_free(task);
+}
+
 /* Claim what is due in a session that was taken from the queue, and run it. */
 static void item_run(pdr_engine *e, struct pdr__item *item)
 {
@@ -103,7 +115,7 @@ void *pdr__worker_work(void *arg)
     (void)pthread_mutex_lock(&e->lock);
     for (;;) {
         if (work_take(&task, &item, e)) {
-            if (e->queue.items.count > 0)
+            if (e->ready != NULL || e->queue.items.count > 0)
                 pdr__engine_rouse(e); /* one rouses the next */
             (void)pthread_mutex_unlock(&e->lock);
             if (task != NULL)

@@ -19,8 +19,8 @@ static pdr_rc give(pdr_value *const *contents, size_t count, const char *finish,
     return fn(&update, err, arg);
 }
 
-static pdr_rc say(const char *text, pdr_shape shape, pdr_err *err,
-                  pdr_update_fn fn, void *arg)
+static pdr_rc say(struct stage_model *model, const char *text, pdr_shape shape,
+                  pdr_err *err, pdr_update_fn fn, void *arg)
 {
     pdr_rc rc = PDR_OK;
 
@@ -32,6 +32,8 @@ static pdr_rc say(const char *text, pdr_shape shape, pdr_err *err,
         if (rc == PDR_OK)
             rc = give(&content, 1, "", err, fn, arg);
         pdr_value_free(content);
+        if (rc == PDR_OK && model->after_piece != NULL)
+            model->after_piece(model->hook_arg);
         text += len + (text[len] == '/');
     }
     return rc;
@@ -100,13 +102,13 @@ static pdr_rc model_send(pdr_client *self, const pdr_client_request *request,
     if (rc != PDR_OK)
         return rc;
     if (strncmp(step, "say ", 4) == 0) {
-        rc = say(step + 4, request->shape, err, fn, arg);
+        rc = say(m, step + 4, request->shape, err, fn, arg);
         return rc == PDR_OK ? give(NULL, 0, "stop", err, fn, arg) : rc;
     }
     if (strncmp(step, "call ", 5) == 0)
         return call(m, step + 5, request->shape, err, fn, arg);
     if (strncmp(step, "half ", 5) == 0)
-        rc = say(step + 5, request->shape, err, fn, arg);
+        rc = say(m, step + 5, request->shape, err, fn, arg);
     return rc == PDR_OK
                ? pdr_err_set(err, PDR_EMODEL, "model_failed", "as planned")
                : rc;

@@ -31,6 +31,8 @@ struct stage_model {
     bool is_deaf;            /* notes nothing, for tests without memory */
     pdr_rc (*hook)(void *);  /* called with each question; may be NULL */
     void *hook_arg;
+    void (*after_piece)(void *); /* called with `hook_arg` after each piece of
+                                    a text; may be NULL */
 };
 
 /* A model; release with stage_model_free(). */

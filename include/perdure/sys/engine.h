@@ -128,7 +128,8 @@ PDR_API int64_t pdr_task_now(pdr_task *task);
  * @param[out] out  may be NULL.
  * @param edit      the caller's rows and changes, with the revision that it
  *                  read; PDR_ANY_REVISION for work alone. `ref`, `epoch` and
- *                  the lease are set by the engine.
+ *                  the lease are set by the engine. What pdr_task_stream()
+ *                  was given before goes with it, before its own stream rows.
  * @return as pdr_store_commit(); PDR_EFENCED: somebody else has the session,
  *         end the run; PDR_EMISUSE ("engine_stopped").
  * @thread any  @since 0.1
@@ -155,6 +156,18 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_task_finish(pdr_committed *out,
                                               const pdr_edit *edit,
                                               pdr_operation_state state,
                                               pdr_str more, pdr_err *err);
+
+/**
+ * Let readers of the session know something (perdure/stream.h). It is stored
+ * within some 20 ms, or with the next commit of the run.
+ *
+ * @param kind  static; 1 to 128 bytes.
+ * @param data  copied; JSON.
+ * @return PDR_OK; PDR_ENOMEM; as pdr_task_commit() when much waits to be
+ *         stored. @thread any @since 0.1
+ */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_task_stream(pdr_task *task, const char *kind,
+                                              pdr_str data, pdr_err *err);
 
 /* Why a run is to end. */
 typedef enum pdr_task_end {

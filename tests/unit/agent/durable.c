@@ -2,181 +2,9 @@
  * Durable agents: what is asked, stored and answered, and how a run goes on in
  * another process.
  */
-#include <pthread.h>
-
-#include <perdure/durable.h>
-
-#include "agent_stage.h"
+#include "durable_stage.h"
 #include "fault_store.h"
 #include "room.h"
-#include "test.h"
-
-/* --- a process ------------------------------------------------------------
- * An engine with one agent, on a store that outlives it.
- */
-
-struct process {
-    struct stage_model model;
-    pdr_agent *agent;
-    pdr_durable *durable;
-    pdr_engine *engine;
-    pdr_store *store;
-    int looked, booked; /* calls of the tools */
-    char token[256];    /* of the last call */
-    const char *instructions;
-    bool lacks_book;     /* the agent has one tool only */
-    bool needs_approval; /* the tool "book" does */
-    uint32_t lease_ms;
-};
-
-#define ID "@dafx-clerk@k1"
-#define S  pdr_str_c
-
-static const pdr_ref session = {{NULL, 0}, {ID, sizeof(ID) - 1}};
-
-static pdr_store *store_new(void)
-{
-    pdr_store *store = NULL;
-
-    ASSERT_RC(PDR_OK, pdr_store_open(&store, "memory:", NULL));
-    return store;
-}
-
-/* A pdr_tool_fn: the tool of the stage, and its token is noted. */
-static pdr_rc tool_book(pdr_value **out, const pdr_tool_call *call,
-                        pdr_err *err, void *arg)
-{
-    struct process *p = arg;
-
-    snprintf(p->token, sizeof(p->token), "%.*s", (int)call->token.len,
-             call->token.ptr);
-    return stage_tool(out, call, err, &p->booked);
-}
-
-/* The fields that say what kind of process it is are set before. */
-static void process_begin(struct process *p, pdr_store *store,
-                          const char *const *steps)
-{
-    const pdr_engine_opts opts = {.workers = 4, .lease_ms = p->lease_ms};
-
-    p->store = store;
-    stage_model_init(&p->model, steps);
-    const pdr_tool tools[] = {{.name = "look",
-                               .fn = stage_tool,
-                               .arg = &p->looked,
-                               .is_repeatable = true},
-                              {.name = "book",
-                               .fn = tool_book,
-                               .arg = p,
-                               .needs_approval = p->needs_approval}};
-    const pdr_agent_parts parts = {
-        .name = S("Clerk"),
-        .instructions =
-            S(p->instructions != NULL ? p->instructions : "Be brief."),
-        .client = &p->model.base,
-        .tools = tools,
-        .tool_count = p->lacks_book ? 1 : 2};
-    ASSERT_RC(PDR_OK, pdr_agent_new(&p->agent, &parts, NULL));
-    const pdr_durable_agent agents[] = {{.agent = p->agent}};
-    const pdr_durable_opts durable = {.agents = agents, .count = 1};
-    ASSERT_RC(PDR_OK, pdr_durable_new(&p->durable, &durable, NULL));
-    ASSERT_RC(PDR_OK, pdr_engine_new(&p->engine, store, &opts, NULL));
-    ASSERT_RC(PDR_OK, pdr_durable_attach(p->engine, p->durable, NULL));
-    ASSERT_RC(PDR_OK, pdr_engine_start(p->engine, NULL));
-}
-
-static void process_end(struct process *p)
-{
-    pdr_engine_free(p->engine);
-    pdr_durable_free(p->durable);
-    pdr_agent_free(p->agent);
-    stage_model_free(&p->model);
-}
-
-static pdr_rc call_as(pdr_ending **out, pdr_sent *sent, struct process *p,
-                      const char *name, const char *input, pdr_err *err)
-{
-    const pdr_operation operation = {
-        .session = session,
-        .name = S(name),
-        .input = input != NULL ? S(input) : (pdr_str){NULL, 0}};
-
-    return pdr_engine_call(out, sent, p->engine, &operation, 60000, err);
-}
-
-/* Run, and have this in the answer. */
-static void run_says(const char *expected, struct process *p, const char *input)
-{
-    pdr_ending *ending = NULL;
-    pdr_err err = PDR_ERR_INIT;
-
-    if (call_as(&ending, NULL, p, "run", input, &err) != PDR_OK)
-        fail_msg("%s: %s", input, err.message);
-    ASSERT_INT(PDR_OPERATION_COMPLETED, ending->state);
-    if (memmem(ending->answer.ptr, ending->answer.len, expected,
-               strlen(expected)) == NULL)
-        fail_msg("'%s' is not in %.*s", expected, (int)ending->answer.len,
-                 ending->answer.ptr);
-    pdr_ending_free(ending);
-}
-
-static void history_is(const char *expected, pdr_store *store)
-{
-    pdr_stored *stored = NULL;
-
-    ASSERT_RC(PDR_OK, pdr_stored_open(&stored, store, &session, NULL, NULL));
-    stage_stored_history(expected, stored);
-    pdr_stored_close(stored);
-}
-
-/* The document, as the operation "get" gives it. */
-static pdr_value *document(struct process *p)
-{
-    pdr_ending *ending = NULL;
-    pdr_value *out = NULL;
-
-    ASSERT_RC(PDR_OK, call_as(&ending, NULL, p, "get", NULL, NULL));
-    ASSERT_RC(PDR_OK, pdr_json_read(&out, ending->answer, NULL, NULL));
-    pdr_ending_free(ending);
-    return out;
-}
-
-/* A part of it as JSON. */
-static void document_has(const char *expected, struct process *p,
-                         const char *pointer)
-{
-    pdr_value *state = document(p);
-    const pdr_value *part = NULL;
-    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
-
-    if (pdr_pointer_get(&part, state, S(pointer), NULL) == PDR_OK)
-        ASSERT_RC(PDR_OK, pdr_json_write(&text, part, NULL, NULL));
-    ASSERT_TEXT(expected, pdr_buf_str(&text));
-    pdr_buf_dispose(&text);
-    pdr_value_free(state);
-}
-
-static bool has_session(pdr_store *store)
-{
-    const pdr_query query = {.what = PDR_READ_HEAD, .ref = session};
-    pdr_page *page = NULL;
-    bool found = pdr_store_read(&page, store, &query, NULL) == PDR_OK;
-
-    pdr_page_free(page);
-    return found;
-}
-
-static pdr_session_state state_of(pdr_store *store)
-{
-    const pdr_query query = {.what = PDR_READ_HEAD, .ref = session};
-    pdr_session_state state = PDR_SESSION_EXPIRED;
-    pdr_page *page = NULL;
-
-    ASSERT_RC(PDR_OK, pdr_store_read(&page, store, &query, NULL));
-    state = page->head.state;
-    pdr_page_free(page);
-    return state;
-}
 
 /* --- turns ----------------------------------------------------------------
  */
@@ -186,13 +14,14 @@ TEST(run, is_a_request_and_a_response)
     COVERS("D-46");
     COVERS("D-47");
     const char *const steps[] = {"say Hello", "say Again", NULL};
-    struct process p = {.store = NULL};
-    pdr_store *store = store_new();
+    struct durable_process p = {.store = NULL};
+    pdr_store *store = durable_store();
 
-    process_begin(&p, store, steps);
-    run_says("Hello", &p, "{\"message\":\"Hi\",\"correlationId\":\"c1\"}");
-    run_says("Again", &p, "{\"message\":\"Ho\",\"correlationId\":\"c2\"}");
-    history_is("user:Hi | assistant:Hello | user:Ho | assistant:Again", store);
+    durable_begin(&p, store, steps);
+    durable_says("Hello", &p, "{\"message\":\"Hi\",\"correlationId\":\"c1\"}");
+    durable_says("Again", &p, "{\"message\":\"Ho\",\"correlationId\":\"c2\"}");
+    durable_history("user:Hi | assistant:Hello | user:Ho | assistant:Again",
+                    store);
     ASSERT_TEXT("user:Hi | assistant:Hello | user:Ho",
                 pdr_buf_str(&p.model.seen));
     const char *const rows[][2] = {
@@ -204,9 +33,9 @@ TEST(run, is_a_request_and_a_response)
         {"/data/conversationHistory/3/correlationId", "\"c2\""},
         {"/data/conversationHistory/4", ""}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-        document_has(rows[i][1], &p, rows[i][0]);
-    ASSERT_INT(PDR_SESSION_IDLE, state_of(store));
-    process_end(&p);
+        durable_document_has(rows[i][1], &p, rows[i][0]);
+    ASSERT_INT(PDR_SESSION_IDLE, durable_state(store));
+    durable_end(&p);
     pdr_store_close(store);
 }
 
@@ -214,19 +43,20 @@ TEST(run, calls_tools_with_a_token)
 {
     const char *const steps[] = {"call look {};book {\"n\":2}",
                                  "call book {\"n\":3}", "say Done", NULL};
-    struct process p = {.store = NULL};
-    pdr_store *store = store_new();
+    struct durable_process p = {.store = NULL};
+    pdr_store *store = durable_store();
 
-    process_begin(&p, store, steps);
-    run_says("Done", &p, "{\"message\":\"Hi\",\"correlationId\":\"c\"}");
-    history_is("user:Hi | assistant:call look+call book | tool:= look did "
-               "{}+= book did {\"n\":2} | assistant:call book | tool:= book "
-               "did {\"n\":3} | assistant:Done",
-               store);
+    durable_begin(&p, store, steps);
+    durable_says("Done", &p, "{\"message\":\"Hi\",\"correlationId\":\"c\"}");
+    durable_history(
+        "user:Hi | assistant:call look+call book | tool:= look did "
+        "{}+= book did {\"n\":2} | assistant:call book | tool:= book "
+        "did {\"n\":3} | assistant:Done",
+        store);
     ASSERT_INT(1, p.looked);
     ASSERT_INT(2, p.booked);
     ASSERT_STR(ID "/c/c3", p.token);
-    process_end(&p);
+    durable_end(&p);
     pdr_store_close(store);
 }
 
@@ -242,26 +72,26 @@ TEST(operation, is_known_by_any_of_its_names)
                                       "__dir__",   "schedule_new_orchestration",
                                       "ru",        "runn"};
     const char *const steps[] = {"say Yes", NULL};
-    struct process p = {.store = NULL};
-    pdr_store *store = store_new();
+    struct durable_process p = {.store = NULL};
+    pdr_store *store = durable_store();
     pdr_ending *ending = NULL;
 
-    process_begin(&p, store, steps);
+    durable_begin(&p, store, steps);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         pdr_err err = PDR_ERR_INIT;
 
-        ASSERT_RC(PDR_EINVALID, call_as(&ending, NULL, &p, bad[i],
-                                        "{\"message\":\"x\"}", &err));
+        ASSERT_RC(PDR_EINVALID, durable_call(&ending, NULL, &p, bad[i],
+                                             "{\"message\":\"x\"}", &err));
         ASSERT_STR("bad_operation", err.reason);
-        ASSERT(!has_session(store));
+        ASSERT(!durable_is_there(store));
     }
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-        ASSERT_RC(PDR_OK, call_as(&ending, NULL, &p, good[i],
-                                  "{\"message\":\"x\"}", NULL));
+        ASSERT_RC(PDR_OK, durable_call(&ending, NULL, &p, good[i],
+                                       "{\"message\":\"x\"}", NULL));
         pdr_ending_free(ending);
         ASSERT_SIZE(i + 1, p.model.asked);
     }
-    process_end(&p);
+    durable_end(&p);
     pdr_store_close(store);
 }
 
@@ -269,21 +99,22 @@ TEST(run, gives_back_the_id_that_it_made)
 {
     COVERS("D-44");
     const char *const steps[] = {"say Yes", NULL};
-    struct process p = {.store = NULL};
-    pdr_store *store = store_new();
+    struct durable_process p = {.store = NULL};
+    pdr_store *store = durable_store();
     pdr_ending *ending = NULL;
     pdr_sent sent;
 
-    process_begin(&p, store, steps);
-    ASSERT_RC(PDR_OK, call_as(&ending, &sent, &p, "run",
-                              "{\"message\":\"x\",\"role\":\"user\"}", NULL));
+    durable_begin(&p, store, steps);
+    ASSERT_RC(PDR_OK,
+              durable_call(&ending, &sent, &p, "run",
+                           "{\"message\":\"x\",\"role\":\"user\"}", NULL));
     pdr_ending_free(ending);
     ASSERT_SIZE(32, strspn(sent.correlation_id, "0123456789abcdef"));
-    ASSERT_RC(PDR_OK, pdr_engine_wait(&ending, p.engine, &session,
+    ASSERT_RC(PDR_OK, pdr_engine_wait(&ending, p.engine, &durable_session,
                                       S(sent.correlation_id), 0, NULL));
     ASSERT_INT(PDR_OPERATION_COMPLETED, ending->state);
     pdr_ending_free(ending);
-    process_end(&p);
+    durable_end(&p);
     pdr_store_close(store);
 }
 
@@ -291,7 +122,7 @@ TEST(run, gives_back_the_id_that_it_made)
  */
 
 struct caller {
-    struct process *process;
+    struct durable_process *process;
     pdr_ending *ending;
     pdr_rc rc;
 };
@@ -300,8 +131,8 @@ static void *caller_run(void *arg)
 {
     struct caller *c = arg;
 
-    c->rc = call_as(&c->ending, NULL, c->process, "run",
-                    "{\"message\":\"Hi\",\"correlationId\":\"c\"}", NULL);
+    c->rc = durable_call(&c->ending, NULL, c->process, "run",
+                         "{\"message\":\"Hi\",\"correlationId\":\"c\"}", NULL);
     return NULL;
 }
 
@@ -309,12 +140,12 @@ TEST(repeat, finds_the_recorded_answer)
 {
     COVERS("D-50");
     const char *const steps[] = {"say One", "say Two", NULL};
-    struct process p = {.store = NULL};
-    pdr_store *store = store_new();
+    struct durable_process p = {.store = NULL};
+    pdr_store *store = durable_store();
     struct caller callers[4];
     pthread_t threads[4];
 
-    process_begin(&p, store, steps);
+    durable_begin(&p, store, steps);
     for (size_t i = 0; i < 4; i++) {
         callers[i] = (struct caller){.process = &p};
         pthread_create(&threads[i], NULL, caller_run, &callers[i]);
@@ -326,12 +157,12 @@ TEST(repeat, finds_the_recorded_answer)
     }
     for (size_t i = 0; i < 4; i++)
         pdr_ending_free(callers[i].ending);
-    run_says("One", &p,
-             "{ \"correlationId\":\"c\", \"messages\":[{\"contents\""
-             ":[{\"$type\":\"text\",\"text\":\"Hi\"}]}]}");
+    durable_says("One", &p,
+                 "{ \"correlationId\":\"c\", \"messages\":[{\"contents\""
+                 ":[{\"$type\":\"text\",\"text\":\"Hi\"}]}]}");
     ASSERT_SIZE(1, p.model.asked);
-    history_is("user:Hi | assistant:One", store);
-    process_end(&p);
+    durable_history("user:Hi | assistant:One", store);
+    durable_end(&p);
     pdr_store_close(store);
 }
 
@@ -342,21 +173,21 @@ TEST(repeat, of_another_request_is_refused)
         "{\"message\":\"Hi\",\"correlationId\":\"c\",\"role\":\"system\"}",
         "{\"message\":\"Hi\",\"correlationId\":\"c\",\"enableToolCalls\":false}"};
     const char *const steps[] = {"say One", NULL};
-    struct process p = {.store = NULL};
-    pdr_store *store = store_new();
+    struct durable_process p = {.store = NULL};
+    pdr_store *store = durable_store();
     pdr_ending *ending = NULL;
 
-    process_begin(&p, store, steps);
-    run_says("One", &p, "{\"message\":\"Hi\",\"correlationId\":\"c\"}");
+    durable_begin(&p, store, steps);
+    durable_says("One", &p, "{\"message\":\"Hi\",\"correlationId\":\"c\"}");
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         pdr_err err = PDR_ERR_INIT;
 
         ASSERT_RC(PDR_ECONFLICT,
-                  call_as(&ending, NULL, &p, "run", others[i], &err));
+                  durable_call(&ending, NULL, &p, "run", others[i], &err));
         ASSERT_STR("correlation_reused", err.reason);
     }
-    history_is("user:Hi | assistant:One", store);
-    process_end(&p);
+    durable_history("user:Hi | assistant:One", store);
+    durable_end(&p);
     pdr_store_close(store);
 }
 
@@ -364,28 +195,29 @@ TEST(repeat, after_a_reset_is_told_that_the_answer_is_gone)
 {
     COVERS("D-60");
     const char *const steps[] = {"say One", "say Two", NULL};
-    struct process p = {.store = NULL};
-    pdr_store *store = store_new();
+    struct durable_process p = {.store = NULL};
+    pdr_store *store = durable_store();
     pdr_ending *ending = NULL;
 
-    process_begin(&p, store, steps);
-    run_says("One", &p, "{\"message\":\"Hi\",\"correlationId\":\"c\"}");
-    ASSERT_RC(PDR_OK, call_as(&ending, NULL, &p, "reset", NULL, NULL));
+    durable_begin(&p, store, steps);
+    durable_says("One", &p, "{\"message\":\"Hi\",\"correlationId\":\"c\"}");
+    ASSERT_RC(PDR_OK, durable_call(&ending, NULL, &p, "reset", NULL, NULL));
     pdr_ending_free(ending);
-    history_is("", store);
+    durable_history("", store);
     ASSERT_RC(PDR_OK,
-              call_as(&ending, NULL, &p, "run",
-                      "{\"message\":\"Hi\",\"correlationId\":\"c\"}", NULL));
+              durable_call(&ending, NULL, &p, "run",
+                           "{\"message\":\"Hi\",\"correlationId\":\"c\"}",
+                           NULL));
     ASSERT(ending->is_gone && ending->answer.ptr == NULL);
     ASSERT_INT(PDR_OPERATION_COMPLETED, ending->state);
     pdr_ending_free(ending);
     ASSERT_SIZE(1, p.model.asked);
-    ASSERT_RC(PDR_OK, call_as(&ending, NULL, &p, "Delete", NULL, NULL));
+    ASSERT_RC(PDR_OK, durable_call(&ending, NULL, &p, "Delete", NULL, NULL));
     pdr_ending_free(ending);
-    ASSERT(!has_session(store));
-    run_says("Two", &p, "{\"message\":\"Hi\",\"correlationId\":\"c\"}");
-    history_is("user:Hi | assistant:Two", store);
-    process_end(&p);
+    ASSERT(!durable_is_there(store));
+    durable_says("Two", &p, "{\"message\":\"Hi\",\"correlationId\":\"c\"}");
+    durable_history("user:Hi | assistant:Two", store);
+    durable_end(&p);
     pdr_store_close(store);
 }
 
@@ -396,35 +228,37 @@ TEST(request, without_messages_ends_at_once)
 {
     COVERS("D-53");
     const char *const steps[] = {"say One", NULL};
-    struct process p = {.store = NULL};
-    pdr_store *store = store_new();
+    struct durable_process p = {.store = NULL};
+    pdr_store *store = durable_store();
 
-    process_begin(&p, store, steps);
-    run_says("\"messages\":[]", &p,
-             "{\"messages\":[],\"correlationId\":\"c\"}");
+    durable_begin(&p, store, steps);
+    durable_says("\"messages\":[]", &p,
+                 "{\"messages\":[],\"correlationId\":\"c\"}");
     ASSERT_SIZE(0, p.model.asked);
-    document_has("\"response\"", &p, "/data/conversationHistory/1/$type");
-    run_says("\"messages\":[]", &p,
-             "{\"message\":\"\",\"correlationId\":\"d\"}");
+    durable_document_has("\"response\"", &p,
+                         "/data/conversationHistory/1/$type");
+    durable_says("\"messages\":[]", &p,
+                 "{\"message\":\"\",\"correlationId\":\"d\"}");
     ASSERT_SIZE(0, p.model.asked);
-    process_end(&p);
+    durable_end(&p);
     pdr_store_close(store);
 }
 
 TEST(request, may_leave_nothing_if_it_is_empty)
 {
     const char *const steps[] = {"say One", NULL};
-    struct process p = {.store = NULL};
-    pdr_store *store = store_new();
+    struct durable_process p = {.store = NULL};
+    pdr_store *store = durable_store();
     pdr_ending *ending = NULL;
 
-    process_begin(&p, store, steps);
-    ASSERT_RC(PDR_OK, call_as(&ending, NULL, &p, "run",
-                              "{\"messages\":[],\"skipEmpty\":true}", NULL));
+    durable_begin(&p, store, steps);
+    ASSERT_RC(PDR_OK,
+              durable_call(&ending, NULL, &p, "run",
+                           "{\"messages\":[],\"skipEmpty\":true}", NULL));
     ASSERT(ending->answer.ptr == NULL && !ending->is_gone);
     pdr_ending_free(ending);
-    history_is("", store);
-    process_end(&p);
+    durable_history("", store);
+    durable_end(&p);
     pdr_store_close(store);
 }
 
@@ -443,34 +277,35 @@ TEST(request, chooses_the_tools)
                 {",\"enableToolNames\":[\"look\",\"nobody\"]", 1},
                 {",\"enableToolNames\":[\"Look\"]", 0}};
     const char *const steps[] = {"say One", NULL};
-    struct process p = {.store = NULL};
-    pdr_store *store = store_new();
+    struct durable_process p = {.store = NULL};
+    pdr_store *store = durable_store();
     char input[256];
 
-    process_begin(&p, store, steps);
+    durable_begin(&p, store, steps);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         snprintf(input, sizeof(input), "{\"message\":\"%zu\"%s}", i,
                  rows[i].member);
-        run_says("One", &p, input);
+        durable_says("One", &p, input);
         ASSERT_SIZE(rows[i].tools, p.model.tools);
     }
-    process_end(&p);
+    durable_end(&p);
     pdr_store_close(store);
 }
 
 TEST(request, keeps_out_a_tool_that_the_model_calls_all_the_same)
 {
     const char *const steps[] = {"call book {}", "say Done", NULL};
-    struct process p = {.store = NULL};
-    pdr_store *store = store_new();
+    struct durable_process p = {.store = NULL};
+    pdr_store *store = durable_store();
 
-    process_begin(&p, store, steps);
-    run_says("Done", &p, "{\"message\":\"Hi\",\"enableToolNames\":[\"look\"]}");
+    durable_begin(&p, store, steps);
+    durable_says("Done", &p,
+                 "{\"message\":\"Hi\",\"enableToolNames\":[\"look\"]}");
     ASSERT_INT(0, p.booked);
-    history_is("user:Hi | assistant:call book | tool:= Error: Requested "
-               "function \"book\" not found. | assistant:Done",
-               store);
-    process_end(&p);
+    durable_history("user:Hi | assistant:call book | tool:= Error: Requested "
+                    "function \"book\" not found. | assistant:Done",
+                    store);
+    durable_end(&p);
     pdr_store_close(store);
 }
 
@@ -503,18 +338,18 @@ TEST(request, is_stored_with_all_that_it_says)
          "type\":\"text\",\"text\":\"b\"}]}]}",
          "/createdAt", "\"2026-02-03T09:59:00+00:00\""}};
     const char *const steps[] = {"say {}", NULL};
-    struct process p = {.store = NULL};
-    pdr_store *store = store_new();
+    struct durable_process p = {.store = NULL};
+    pdr_store *store = durable_store();
     char pointer[80];
 
-    process_begin(&p, store, steps);
+    durable_begin(&p, store, steps);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        run_says("", &p, rows[i].input);
+        durable_says("", &p, rows[i].input);
         snprintf(pointer, sizeof(pointer), "/data/conversationHistory/%zu%s",
                  2 * i, rows[i].pointer);
-        document_has(rows[i].expected, &p, pointer);
+        durable_document_has(rows[i].expected, &p, pointer);
     }
-    process_end(&p);
+    durable_end(&p);
     pdr_store_close(store);
 }
 
@@ -540,21 +375,21 @@ TEST(request, that_is_bad_leaves_nothing)
          "bad_schema"},
         {"{\"message\":\"a", "invalid_request"}};
     const char *const steps[] = {"say One", NULL};
-    struct process p = {.store = NULL};
-    pdr_store *store = store_new();
+    struct durable_process p = {.store = NULL};
+    pdr_store *store = durable_store();
 
-    process_begin(&p, store, steps);
+    durable_begin(&p, store, steps);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         pdr_ending *ending = NULL;
         pdr_err err = PDR_ERR_INIT;
 
         ASSERT_RC(PDR_EINVALID,
-                  call_as(&ending, NULL, &p, "run", rows[i].input, &err));
+                  durable_call(&ending, NULL, &p, "run", rows[i].input, &err));
         ASSERT_STR(rows[i].reason, err.reason);
-        ASSERT(!has_session(store));
+        ASSERT(!durable_is_there(store));
     }
     ASSERT_SIZE(0, p.model.asked);
-    process_end(&p);
+    durable_end(&p);
     pdr_store_close(store);
 }
 
@@ -572,10 +407,10 @@ TEST(request, for_another_agent_is_refused)
                 {"@dafx-clerk@", PDR_EINVALID, "bad_id"},
                 {"clerk", PDR_EINVALID, "no_entity"}};
     const char *const steps[] = {"say One", NULL};
-    struct process p = {.store = NULL};
-    pdr_store *store = store_new();
+    struct durable_process p = {.store = NULL};
+    pdr_store *store = durable_store();
 
-    process_begin(&p, store, steps); /* the agent is called "Clerk" */
+    durable_begin(&p, store, steps); /* the agent is called "Clerk" */
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const pdr_operation operation = {.session = {.id = S(rows[i].id)},
                                          .name = S("run"),
@@ -588,8 +423,8 @@ TEST(request, for_another_agent_is_refused)
         if (i == 0)
             ASSERT(strstr(err.message, "'poet'") != NULL);
     }
-    run_says("One", &p, "{\"message\":\"a\"}");
-    process_end(&p);
+    durable_says("One", &p, "{\"message\":\"a\"}");
+    durable_end(&p);
     pdr_store_close(store);
 }
 
@@ -600,74 +435,30 @@ TEST(failure, is_recorded_and_not_sent_to_a_model)
 {
     COVERS("D-48");
     const char *const steps[] = {"fail", "say Fine", NULL};
-    struct process p = {.store = NULL};
-    pdr_store *store = store_new();
+    struct durable_process p = {.store = NULL};
+    pdr_store *store = durable_store();
     pdr_ending *ending = NULL;
 
-    process_begin(&p, store, steps);
+    durable_begin(&p, store, steps);
     for (int i = 0; i < 2; i++) { /* the second time it is only found */
         ASSERT_RC(PDR_OK,
-                  call_as(&ending, NULL, &p, "run",
-                          "{\"message\":\"Hi\",\"correlationId\":\"c\"}",
-                          NULL));
+                  durable_call(&ending, NULL, &p, "run",
+                               "{\"message\":\"Hi\",\"correlationId\":\"c\"}",
+                               NULL));
         ASSERT_INT(PDR_OPERATION_FAILED, ending->state);
         ASSERT_TEXT("{\"state\":\"failed\",\"code\":\"model_failed\","
                     "\"message\":\"as planned\"}",
                     ending->outcome);
         pdr_ending_free(ending);
     }
-    document_has("true", &p, "/data/conversationHistory/1/isError");
-    document_has("[{\"$type\":\"error\",\"message\":\"as planned\","
-                 "\"errorCode\":\"model_failed\"}]",
-                 &p, "/data/conversationHistory/1/messages/0/contents");
-    run_says("Fine", &p, "{\"message\":\"Ho\"}");
+    durable_document_has("true", &p, "/data/conversationHistory/1/isError");
+    durable_document_has("[{\"$type\":\"error\",\"message\":\"as planned\","
+                         "\"errorCode\":\"model_failed\"}]",
+                         &p, "/data/conversationHistory/1/messages/0/contents");
+    durable_says("Fine", &p, "{\"message\":\"Ho\"}");
     ASSERT_TEXT("user:Hi | user:Ho", pdr_buf_str(&p.model.seen));
-    process_end(&p);
+    durable_end(&p);
     pdr_store_close(store);
-}
-
-/* A model that waits until the test lets it go on, or the run is to end. */
-struct gate {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    bool is_open;
-    int waiting; /* that came so far */
-};
-
-static void gate_init(struct gate *gate)
-{
-    memset(gate, 0, sizeof(*gate));
-    pthread_mutex_init(&gate->lock, NULL);
-    pthread_cond_init(&gate->changed, NULL);
-}
-
-static pdr_rc gate_pass(void *arg)
-{
-    struct gate *gate = arg;
-
-    pthread_mutex_lock(&gate->lock);
-    gate->waiting++;
-    pthread_cond_broadcast(&gate->changed);
-    while (!gate->is_open)
-        pthread_cond_wait(&gate->changed, &gate->lock);
-    pthread_mutex_unlock(&gate->lock);
-    return PDR_OK;
-}
-
-static void gate_await(struct gate *gate, int count)
-{
-    pthread_mutex_lock(&gate->lock);
-    while (gate->waiting < count)
-        pthread_cond_wait(&gate->changed, &gate->lock);
-    pthread_mutex_unlock(&gate->lock);
-}
-
-static void gate_open(struct gate *gate)
-{
-    pthread_mutex_lock(&gate->lock);
-    gate->is_open = true;
-    pthread_cond_broadcast(&gate->changed);
-    pthread_mutex_unlock(&gate->lock);
 }
 
 TEST(waiting, ends_with_the_callers_patience_and_the_run_goes_on)
@@ -675,28 +466,28 @@ TEST(waiting, ends_with_the_callers_patience_and_the_run_goes_on)
     COVERS("D-61");
     const char *const steps[] = {"say Late", NULL};
     const pdr_operation operation = {
-        .session = session,
+        .session = durable_session,
         .name = S("run"),
         .input = S("{\"message\":\"Hi\",\"correlationId\":\"c\"}")};
-    struct process p = {.store = NULL};
-    pdr_store *store = store_new();
+    struct durable_process p = {.store = NULL};
+    pdr_store *store = durable_store();
     pdr_ending *ending = NULL;
     pdr_err err = PDR_ERR_INIT;
     struct gate gate;
 
     gate_init(&gate);
-    process_begin(&p, store, steps);
+    durable_begin(&p, store, steps);
     p.model.hook = gate_pass;
     p.model.hook_arg = &gate;
     ASSERT_RC(PDR_ETIMEOUT,
               pdr_engine_call(&ending, NULL, p.engine, &operation, 1, &err));
     ASSERT_STR("response_timeout", err.reason);
     gate_open(&gate);
-    ASSERT_RC(PDR_OK, pdr_engine_wait(&ending, p.engine, &session, S("c"),
-                                      60000, NULL));
+    ASSERT_RC(PDR_OK, pdr_engine_wait(&ending, p.engine, &durable_session,
+                                      S("c"), 60000, NULL));
     ASSERT_INT(PDR_OPERATION_COMPLETED, ending->state);
     pdr_ending_free(ending);
-    process_end(&p);
+    durable_end(&p);
     pdr_store_close(store);
 }
 
@@ -704,30 +495,32 @@ TEST(cancel, is_recorded_as_an_error)
 {
     const char *const steps[] = {"call look {}", "say Done", NULL};
     const pdr_operation operation = {
-        .session = session,
+        .session = durable_session,
         .name = S("run"),
         .input = S("{\"message\":\"Hi\",\"correlationId\":\"c\"}")};
-    struct process p = {.store = NULL};
-    pdr_store *store = store_new();
+    struct durable_process p = {.store = NULL};
+    pdr_store *store = durable_store();
     pdr_ending *ending = NULL;
     struct gate gate;
 
     gate_init(&gate);
-    process_begin(&p, store, steps);
+    durable_begin(&p, store, steps);
     p.model.hook = gate_pass;
     p.model.hook_arg = &gate;
     ASSERT_RC(PDR_OK, pdr_engine_send(NULL, p.engine, &operation, NULL));
     gate_await(&gate, 1);
-    ASSERT_RC(PDR_OK, pdr_engine_cancel(p.engine, &session, S("c"), NULL));
+    ASSERT_RC(PDR_OK,
+              pdr_engine_cancel(p.engine, &durable_session, S("c"), NULL));
     gate_open(&gate);
-    ASSERT_RC(PDR_OK, pdr_engine_wait(&ending, p.engine, &session, S("c"),
-                                      60000, NULL));
+    ASSERT_RC(PDR_OK, pdr_engine_wait(&ending, p.engine, &durable_session,
+                                      S("c"), 60000, NULL));
     ASSERT_INT(PDR_OPERATION_CANCELLED, ending->state);
     pdr_ending_free(ending);
     ASSERT_INT(0, p.looked);
-    document_has("\"run_cancelled\"", &p,
-                 "/data/conversationHistory/1/messages/0/contents/0/errorCode");
-    process_end(&p);
+    durable_document_has(
+        "\"run_cancelled\"", &p,
+        "/data/conversationHistory/1/messages/0/contents/0/errorCode");
+    durable_end(&p);
     pdr_store_close(store);
 }
 
@@ -753,13 +546,13 @@ static void broken_run(const struct broken_run *row, bool lacks_book)
                                     .way = row->way};
     const struct fault_plan none = {.nth = 0};
     const pdr_operation operation = {
-        .session = session,
+        .session = durable_session,
         .name = S("run"),
         .input = S("{\"message\":\"Hi\",\"correlationId\":\"c\"}")};
-    struct process first = {.lease_ms = 200};
-    struct process second = {.lease_ms = 200,
-                             .instructions = "Be verbose.",
-                             .lacks_book = lacks_book};
+    struct durable_process first = {.lease_ms = 200};
+    struct durable_process second = {.lease_ms = 200,
+                                     .instructions = "Be verbose.",
+                                     .lacks_book = lacks_book};
     struct room room;
     char uri[700];
     pdr_store *store = NULL;
@@ -769,25 +562,25 @@ static void broken_run(const struct broken_run *row, bool lacks_book)
     snprintf(uri, sizeof(uri), "fault:sqlite:%s", room_path(&room, "s.db"));
     fault_store_register();
     ASSERT_RC(PDR_OK, pdr_store_open(&store, uri, NULL));
-    process_begin(&first, store, row->steps);
+    durable_begin(&first, store, row->steps);
     fault_store_set(&plan);
     ASSERT_RC(PDR_EUNKNOWN, pdr_engine_call(&ending, NULL, first.engine,
                                             &operation, 60000, NULL));
-    process_end(&first);
+    durable_end(&first);
     fault_store_set(&none);
     pdr_store_close(store);
     ASSERT_RC(PDR_OK, pdr_store_open(&store, room_path(&room, "s.db"), NULL));
-    process_begin(&second, store, row->more);
-    ASSERT_RC(PDR_OK, pdr_engine_wait(&ending, second.engine, &session, S("c"),
-                                      60000, NULL));
+    durable_begin(&second, store, row->more);
+    ASSERT_RC(PDR_OK, pdr_engine_wait(&ending, second.engine, &durable_session,
+                                      S("c"), 60000, NULL));
     ASSERT_INT(PDR_OPERATION_COMPLETED, ending->state);
     pdr_ending_free(ending);
-    history_is(row->history, store);
+    durable_history(row->history, store);
     ASSERT_INT(row->looked, first.looked + second.looked);
     ASSERT_INT(row->booked, first.booked + second.booked);
     ASSERT_SIZE(row->asked, second.model.asked);
     ASSERT_SIZE(row->tools, second.model.tools);
-    process_end(&second);
+    durable_end(&second);
     pdr_store_close(store);
     room_leave(&room);
 }
@@ -860,17 +653,18 @@ TEST(broken_run, goes_on_as_it_was_begun)
 TEST(approval, ends_the_turn_and_is_answered_by_the_next_request)
 {
     const char *const steps[] = {"call book {\"n\":1}", "say Booked", NULL};
-    struct process p = {.needs_approval = true};
-    pdr_store *store = store_new();
+    struct durable_process p = {.needs_approval = true};
+    pdr_store *store = durable_store();
     pdr_approvals *waiting = NULL;
     pdr_stored *stored = NULL;
     char input[512];
 
-    process_begin(&p, store, steps);
-    run_says("", &p, "{\"message\":\"Hi\"}");
-    ASSERT_INT(PDR_SESSION_WAITING, state_of(store));
+    durable_begin(&p, store, steps);
+    durable_says("", &p, "{\"message\":\"Hi\"}");
+    ASSERT_INT(PDR_SESSION_WAITING, durable_state(store));
     ASSERT_INT(0, p.booked);
-    ASSERT_RC(PDR_OK, pdr_stored_open(&stored, store, &session, NULL, NULL));
+    ASSERT_RC(PDR_OK,
+              pdr_stored_open(&stored, store, &durable_session, NULL, NULL));
     ASSERT_RC(PDR_OK, pdr_approvals_pending(&waiting, NULL, stored, NULL));
     ASSERT_SIZE(1, waiting->count);
     snprintf(
@@ -882,43 +676,31 @@ TEST(approval, ends_the_turn_and_is_answered_by_the_next_request)
         (int)waiting->items[0].id.len, waiting->items[0].id.ptr);
     pdr_approvals_free(waiting);
     pdr_stored_close(stored);
-    run_says("Booked", &p, input);
+    durable_says("Booked", &p, input);
     ASSERT_INT(1, p.booked);
-    ASSERT_INT(PDR_SESSION_IDLE, state_of(store));
-    process_end(&p);
+    ASSERT_INT(PDR_SESSION_IDLE, durable_state(store));
+    durable_end(&p);
     pdr_store_close(store);
 }
 
 /* --- imported documents ---------------------------------------------------
  */
 
-static void import_file(pdr_store *store, const char *path)
-{
-    const pdr_import_opts opts = {.ref = session, .now_ms = STAGE_NOW};
-    size_t len = 0;
-    char *text = test_read_data(path, &len);
-    pdr_str source = pdr_str_n(text, len);
-    pdr_err err = PDR_ERR_INIT;
-
-    if (pdr_import(NULL, store, &opts, &err, pdr_read_str, &source) != PDR_OK)
-        fail_msg("%s: %s", path, err.message);
-    free(text);
-}
-
 TEST(import, of_version_1_0_0_is_raised_by_an_orchestration)
 {
     const char *const steps[] = {"say Yes", NULL};
-    struct process p = {.store = NULL};
-    pdr_store *store = store_new();
+    struct durable_process p = {.store = NULL};
+    pdr_store *store = durable_store();
 
-    import_file(store, "dotnet/durable/22-version-1-0-0.in.json");
-    process_begin(&p, store, steps);
-    run_says("Yes", &p, "{\"message\":\"a\"}");
-    document_has("\"1.0.0\"", &p, "/schemaVersion");
-    run_says("Yes", &p, "{\"message\":\"a\",\"orchestrationId\":\"o\"}");
-    document_has("\"1.1.0\"", &p, "/schemaVersion");
-    document_has("\"o\"", &p, "/data/conversationHistory/4/orchestrationId");
-    process_end(&p);
+    durable_import(store, "dotnet/durable/22-version-1-0-0.in.json");
+    durable_begin(&p, store, steps);
+    durable_says("Yes", &p, "{\"message\":\"a\"}");
+    durable_document_has("\"1.0.0\"", &p, "/schemaVersion");
+    durable_says("Yes", &p, "{\"message\":\"a\",\"orchestrationId\":\"o\"}");
+    durable_document_has("\"1.1.0\"", &p, "/schemaVersion");
+    durable_document_has("\"o\"", &p,
+                         "/data/conversationHistory/4/orchestrationId");
+    durable_end(&p);
     pdr_store_close(store);
 }
 

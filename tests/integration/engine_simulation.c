@@ -1,0 +1,127 @@
+/*
+ * Durable agents in simulation: processes that crash, stall and stop, a store
+ * and a model that fail, clients that send twice. See sim.h.
+ *
+ * Seeds are played by processes of their own, as many as the machine has room
+ * for; each writes down what it met.
+ */
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "processes.h"
+#include "room.h"
+#include "sim.h"
+
+#define MAX_PLAYERS 8
+
+/* --- players --------------------------------------------------------------
+ */
+
+/* "FIRST COUNT FILE": play these seeds, and write down what they met. */
+TEST_ROLE(seeds)
+{
+    uint64_t first = 0, count = 0;
+    struct sim_result result;
+    char command[256], own[200] = "";
+    FILE *file = NULL;
+
+    if (argc != 3 || readlink("/proc/self/exe", own, sizeof(own) - 1) < 0)
+        return 2;
+    first = strtoull(argv[0], NULL, 10);
+    count = strtoull(argv[1], NULL, 10);
+    memset(&result, 0, sizeof(result));
+    for (uint64_t seed = first; seed < first + count; seed++) {
+        alarm(120); /* ends what hangs */
+        snprintf(command, sizeof(command), "%s --role=seed %" PRIu64, own,
+                 seed);
+        sim_play(&result, seed, SIM_SOUND, command);
+    }
+    alarm(0);
+    file = fopen(argv[2], "wb");
+    if (file == NULL || fwrite(&result, sizeof(result), 1, file) != 1 ||
+        fclose(file) != 0)
+        return 2;
+    return 0;
+}
+
+/* "SEED": play it alone; SIM_TRACE=1 tells what happens. */
+TEST_ROLE(seed)
+{
+    struct sim_result result;
+
+    if (argc != 1)
+        return 2;
+    memset(&result, 0, sizeof(result));
+    sim_play(&result, strtoull(argv[0], NULL, 10), SIM_SOUND, "(this one)");
+    printf("seed %s: %" PRIu64 " steps, %" PRIu64 " commits, hash %016" PRIx64
+           "\n",
+           argv[0], result.steps, result.commits, result.hash);
+    return 0;
+}
+
+static void result_add(struct sim_result *sum, const struct room *room,
+                       const char *name)
+{
+    size_t len = 0;
+    char *bytes = room_get(room, name, &len);
+    struct sim_result one;
+
+    ASSERT(bytes != NULL && len == sizeof(one));
+    memcpy(&one, bytes, sizeof(one));
+    free(bytes);
+    sum->steps += one.steps;
+    sum->commits += one.commits;
+    sum->operations += one.operations;
+    for (int i = 0; i < SIM_EVENT_COUNT; i++)
+        sum->counts[i] += one.counts[i];
+}
+
+/* --- tests ----------------------------------------------------------------
+ */
+
+TEST(simulation, keeps_its_promises_whatever_the_seed)
+{
+    size_t seeds = test_times(2000, 400);
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t players = cores < 1             ? 1
+                     : cores > MAX_PLAYERS ? MAX_PLAYERS
+                                           : (size_t)cores;
+    size_t share = (seeds + players - 1) / players, missing = 0;
+    pid_t pids[MAX_PLAYERS];
+    struct sim_result sum;
+    struct room room;
+    bool is_good = true;
+
+    memset(&sum, 0, sizeof(sum));
+    room_enter(&room);
+    for (size_t i = 0; i < players; i++) {
+        char first[24], count[24], name[24], path[300];
+
+        snprintf(first, sizeof(first), "%zu", 1 + i * share);
+        snprintf(count, sizeof(count), "%zu", share);
+        snprintf(name, sizeof(name), "player%zu", i);
+        snprintf(path, sizeof(path), "%s", room_path(&room, name));
+        pids[i] = process_start(
+            "seeds", (const char *const[]){first, count, path, NULL});
+    }
+    for (size_t i = 0; i < players; i++)
+        is_good &= process_end(pids[i], true) == PROCESS_DONE;
+    for (size_t i = 0; is_good && i < players; i++) {
+        char name[24];
+
+        snprintf(name, sizeof(name), "player%zu", i);
+        result_add(&sum, &room, name);
+    }
+    room_leave(&room);
+    ASSERT(is_good);
+    printf("%zu seeds: %" PRIu64 " operations, %" PRIu64 " commits, %" PRIu64
+           " steps\n",
+           share * players, sum.operations, sum.commits, sum.steps);
+    for (int i = 0; i < SIM_EVENT_COUNT; i++) {
+        printf("%9" PRIu64 "  %s\n", sum.counts[i],
+               sim_event_words((enum sim_event)i));
+        missing += sum.counts[i] == 0;
+    }
+    if (missing > 0)
+        fail_msg("%zu of these never happened", missing);
+}
