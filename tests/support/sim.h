@@ -171,6 +171,7 @@ struct sim_plan {
     unsigned per_tenant, per_agent; /* at work at once; 0: no limit */
     unsigned switches;              /* of 8 calls so many hand the baton over */
     unsigned rate;                  /* one of so many calls fails */
+    bool is_calm;                   /* nothing goes wrong */
     int faults;                     /* so many in all */
     bool crashes, stalls, fails, stops, models, deletes;
 };
@@ -197,7 +198,7 @@ struct sim_op {
     bool is_answered;  /* somebody was told how it ended */
     pdr_operation_state state;
     char outcome[256]; /* of the completion, once it has one */
-    int64_t ended_ms;
+    int64_t known_ms, ended_ms;
     struct sim_process *ended_by;
     uint64_t asked[SIM_STEPS + 1]; /* hash of what the model was asked; 0: it
                                       was not */
