@@ -18,6 +18,8 @@
  *       the lease held, the row settled or the revision changed.
  *   C3  A run is given up after `max_attempts` attempts that brought it no step
  *       further. One that was handed back has used up none.
+ *   C4  A run is taken over with the journal that it has at that moment: a
+ *       worker whose lease has lapsed may write until somebody else has it.
  */
 #include "engine.h"
 
@@ -268,9 +270,6 @@ static pdr_rc claim_takeover(struct claiming *c, bool handed_back, pdr_err *err)
     c->claim.is_takeover = true;
     PDR_TRY(journal_read(c, &journal, err));
     attempts = attempts_count(&c->task->info);
-    /* The old worker may live and write until its lease is taken: then what was
-     * read is not all of the journal. */
-    c->edit.commits = c->claim.head->commits;
     c->task->is_takeover = true;
     for (size_t i = 0; i < c->task->info.journal_count; i++)
         c->task->info.attempt +=
@@ -304,6 +303,8 @@ static pdr_rc claim_takeover(struct claiming *c, bool handed_back, pdr_err *err)
                                            : PDR_LIT("{}")};
         claim_lease(c);
     }
+    /* The old worker may have come one step further since (C4). */
+    c->edit.commits = c->claim.head->commits;
     PDR_TRY(claim_commit(c, err));
 done:
     pdr_page_free(journal);

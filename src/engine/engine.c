@@ -290,6 +290,8 @@ void pdr__engine_rouse(pdr_engine *e)
         e->world->start(e->world->ctx, &e->threads[e->thread_count],
                         pdr__worker_work, e))
         e->thread_count++; /* without one the others take longer */
+    else if (e->idle > 0 && e->world->wake_one != NULL)
+        e->world->wake_one(e->world->ctx, &e->work);
     else if (e->idle > 0)
         e->world->wake(e->world->ctx, &e->work);
 }

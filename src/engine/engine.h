@@ -25,6 +25,8 @@ struct pdr__world {
     bool (*start)(void *ctx, pthread_t *out, void *(*fn)(void *), void *arg);
     void (*join)(void *ctx, pthread_t thread);
     void *ctx;
+    /* Wake one of those that wait on it, or more. NULL: `wake` does. */
+    void (*wake_one)(void *ctx, pthread_cond_t *cond);
 };
 
 /* That of the system. Static. */

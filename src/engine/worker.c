@@ -123,7 +123,7 @@ void *pdr__worker_work(void *arg)
     (void)pthread_mutex_lock(&e->lock);
     for (;;) {
         if (work_take(&task, &item, e)) {
-            if (e->queue.items.count > 0)
+            if (e->ready != NULL || e->queue.items.count > 0)
                 pdr__engine_rouse(e); /* one rouses the next */
             (void)pthread_mutex_unlock(&e->lock);
             if (task != NULL)

@@ -40,6 +40,12 @@ static void system_wake(void *ctx, pthread_cond_t *cond)
     (void)pthread_cond_broadcast(cond);
 }
 
+static void system_wake_one(void *ctx, pthread_cond_t *cond)
+{
+    (void)ctx;
+    (void)pthread_cond_signal(cond);
+}
+
 /* Signals are the program's: a thread of ours gets none. */
 static bool system_start(void *ctx, pthread_t *out, void *(*fn)(void *),
                          void *arg)
@@ -63,8 +69,12 @@ static void system_join(void *ctx, pthread_t thread)
 
 const struct pdr__world *pdr__world_system(void)
 {
-    static const struct pdr__world world = {
-        system_now, system_wait, system_wake, system_start, system_join, NULL};
+    static const struct pdr__world world = {.now_ms = system_now,
+                                            .wait = system_wait,
+                                            .wake = system_wake,
+                                            .start = system_start,
+                                            .join = system_join,
+                                            .wake_one = system_wake_one};
 
     return &world;
 }

@@ -6,7 +6,7 @@
 static hook_fn hook;
 static void (*read_hook)(pdr_store *store, void *arg);
 static void *hook_arg;
-static bool hooked; /* a hook is running */
+static _Thread_local bool hooked; /* a hook is running, on this thread */
 static pdr_store_ops ops;
 
 static void commit_one(pdr_store *store, pdr_write *write)

@@ -9,8 +9,8 @@
 
 #include <perdure/sys/store.h>
 
-/* Runs before each edit that is committed, but for those that it commits
- * itself. Another code than PDR_OK ends the commit with it. */
+/* Runs before each edit that is committed, on that thread, but for those that
+ * it commits itself. Another code than PDR_OK ends the commit with it. */
 typedef pdr_rc (*hook_fn)(pdr_store *store, const pdr_edit *edit, void *arg);
 
 /* Open one, with a hook; fails the test if it cannot be. */
