@@ -908,6 +908,121 @@ TEST(journal, that_is_damaged_is_given_up)
     }
 }
 
+/* --- layers ---------------------------------------------------------------
+ */
+
+/* A layer that has the result of a run elsewhere, and runs nothing. */
+static pdr_rc layer_answer(pdr_response **out, pdr_agent *inner,
+                           const pdr_run *run, pdr_err *err, void *arg)
+{
+    (void)inner;
+    (void)run;
+    return pdr_response_from_value(out, arg, err);
+}
+
+/* A layer that runs what is inside twice. */
+static pdr_rc layer_twice(pdr_response **out, pdr_agent *inner,
+                          const pdr_run *run, pdr_err *err, void *arg)
+{
+    pdr_rc rc = pdr_agent_run(out, inner, run, err);
+
+    (void)arg;
+    if (rc != PDR_OK)
+        return rc;
+    pdr_response_free(*out);
+    return pdr_agent_run(out, inner, run, err);
+}
+
+TEST(layer, passes_on_the_result_of_another_edition)
+{
+    COVERS("D-108");
+    COVERS("D-113");
+    static const struct {
+        const char *file, *kept[4];
+    } rows[] = {
+        {"dotnet/durable/32-run-result.json",
+         {"\"m1\"", "\"cachedInputTokenCount\":3", "\"protectedData\"", NULL}},
+        {"python/durable/32-run-result.json", {NULL}},
+        {"python/durable/34-run-result-stock-agent.1.0.0b260922.json",
+         {"\"m1\"", "af-call-8cf8e93398824863968578836dec43fc",
+          "FunctionInvocationError", NULL}}};
+    const char *const steps[] = {"say Never", NULL};
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        size_t len = 0;
+        char *text = test_read_data(rows[i].file, &len);
+        pdr_value *result = NULL, *back = NULL;
+        pdr_response *response = NULL;
+        pdr_ending *ending = NULL;
+        pdr_store *store = durable_store();
+        struct durable_process p = {
+            .layer = {.name = "elsewhere", .run = layer_answer}};
+
+        ASSERT_RC(PDR_OK,
+                  pdr_json_read(&result, pdr_str_n(text, len), NULL, NULL));
+        ASSERT_RC(PDR_OK, pdr_response_from_value(&response, result, NULL));
+        ASSERT_RC(PDR_OK,
+                  pdr_response_value(&back, response,
+                                     pdr_response_shape(response), NULL));
+        ASSERT(pdr_value_equal(result, back));
+        pdr_value_free(back);
+        pdr_response_free(response);
+        p.layer.arg = result;
+        durable_begin(&p, store, steps);
+        ASSERT_RC(PDR_OK, durable_call(&ending, NULL, &p, "run",
+                                       "{\"message\":\"a\"}", NULL));
+        ASSERT_INT(PDR_OPERATION_COMPLETED, ending->state);
+        for (size_t k = 0; rows[i].kept[k] != NULL; k++) {
+            if (memmem(ending->answer.ptr, ending->answer.len, rows[i].kept[k],
+                       strlen(rows[i].kept[k])) == NULL)
+                fail_msg("%s is not in %.*s", rows[i].kept[k],
+                         (int)ending->answer.len, ending->answer.ptr);
+        }
+        ASSERT_SIZE(0, p.model.asked);
+        pdr_ending_free(ending);
+        durable_end(&p);
+        pdr_store_close(store);
+        pdr_value_free(result);
+        free(text);
+    }
+}
+
+TEST(layer, runs_the_agent_inside_once)
+{
+    const char *const steps[] = {"say Yes", NULL};
+    struct durable_process p = {.layer = {.name = "twice", .run = layer_twice}};
+    pdr_store *store = durable_store();
+    pdr_ending *ending = NULL;
+
+    p.now_ms = STAGE_NOW;
+    durable_begin(&p, store, steps);
+    ASSERT_RC(PDR_OK, durable_call(&ending, NULL, &p, "run",
+                                   "{\"message\":\"a\"}", NULL));
+    ASSERT_INT(PDR_OPERATION_FAILED, ending->state);
+    ASSERT(memmem(ending->outcome.ptr, ending->outcome.len, "inside once",
+                  11) != NULL);
+    pdr_ending_free(ending);
+    durable_end(&p);
+    pdr_store_close(store);
+}
+
+TEST(response, is_not_made_of_what_is_none)
+{
+    static const char *const bad[] = {"5", "[]", "{\"messages\":5}",
+                                      "{\"messages\":[5]}"};
+
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        pdr_value *value = stage_json(bad[i]);
+        pdr_response *response = NULL;
+        pdr_err err = PDR_ERR_INIT;
+
+        ASSERT_RC(PDR_EINVALID,
+                  pdr_response_from_value(&response, value, &err));
+        ASSERT_STR("wrong_kind", err.reason);
+        pdr_value_free(value);
+    }
+}
+
 /* --- agents ---------------------------------------------------------------
  */
 
