@@ -180,7 +180,6 @@ struct sim_plan {
 struct sim_call {
     unsigned began; /* by processes that lived */
     unsigned ended;
-    char token[96];
 };
 
 struct sim_op {
@@ -188,7 +187,7 @@ struct sim_op {
     struct sim_session *session;
     bool is_reset, is_empty;
     char id[16];
-    char steps[24]; /* what the model does: "lb|b" */
+    char steps[24]; /* what the model does: "lb,b" */
     int64_t due_ms; /* 0: at once */
     bool wants_cancel;
     bool is_acked;     /* somebody was told that it is stored */
@@ -203,7 +202,6 @@ struct sim_op {
     uint64_t asked[SIM_STEPS + 1]; /* hash of what the model was asked; 0: it
                                       was not */
     struct sim_call calls[SIM_CALLS];
-    bool has_unknown; /* some call of its run got the unknown outcome */
 };
 
 struct sim_session {
