@@ -17,6 +17,7 @@
 #include "engine.h"
 
 #define PAGES_A_LOOK 5
+#define LOOKS_A_POLL 20   /* at a list that has no end yet */
 #define RENEWALS     64   /* in one group of commits */
 #define HOUSE_MS     1000 /* between two looks at what has to go */
 
@@ -24,6 +25,7 @@ struct keeper {
     pdr_engine *engine;
     pdr_buf after;    /* where the due list goes on; empty: at the beginning */
     int64_t due_ms;   /* when to look at it again */
+    unsigned looks;   /* one after the other, at a long list */
     int64_t watch_ms; /* when to look whether others committed */
     int64_t house_ms; /* when to look for what has to go */
     struct pdr__house house;
@@ -232,6 +234,10 @@ static void keeper_look(struct keeper *k)
         k->due_ms = now_ms + poll_ms;
         if (next_ms < k->due_ms && next_ms > now_ms)
             k->due_ms = next_ms;
+        k->looks =
+            k->after.len > 0 && k->looks < LOOKS_A_POLL ? k->looks + 1 : 0;
+        if (k->looks > 0) /* leases first, and then on */
+            k->due_ms = now_ms;
     }
     if (now_ms >= k->house_ms && !k->is_stopping) {
         pdr__house_keep(e, &k->house, now_ms);
