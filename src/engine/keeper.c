@@ -11,8 +11,6 @@
  *       one goes on where it ended, and begins again at the end of the list.
  *   K2  A renewal moves lease and guard in one commit, so that the guard never
  *       comes due while the lease holds.
- *   K3  It looks at the leases three times in one, however seldom it reads what
- *       is due, so that none lapses while the process lives.
  */
 #include "engine.h"
 
@@ -262,8 +260,6 @@ void *pdr__keeper_work(void *arg)
         if (e->next_ms < wake_ms)
             wake_ms = k.due_ms = e->next_ms;
         e->next_ms = PDR_NEVER;
-        if (wake_ms - now_ms > e->opts.lease_ms / 3) /* K3 */
-            wake_ms = now_ms + e->opts.lease_ms / 3;
         if (wake_ms > now_ms && !pdr__engine_is_quiet(e))
             e->world->wait(e->world->ctx, &e->tick, &e->lock, wake_ms);
     }
