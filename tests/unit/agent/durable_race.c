@@ -303,3 +303,88 @@ TEST(stop, finishes_what_was_claimed_meanwhile)
     side_end(&other);
     pdr_store_close(store);
 }
+
+/* --- ending ---------------------------------------------------------------
+ */
+
+struct renewal {
+    bool is_under_way, is_over; /* atomic */
+    bool was_left;              /* the run was gone before it was over */
+};
+
+static struct renewal renewal;
+
+static bool renewal_is_under_way(void)
+{
+    return is_set(&renewal.is_under_way);
+}
+
+static bool renewal_is_over(void)
+{
+    return is_set(&renewal.is_over);
+}
+
+static bool one_has_ended(void)
+{
+    return pdr_engine_check(one.engine, NULL) != PDR_OK;
+}
+
+/* The engine ends while the lease of the first session is renewed, and with it
+ * the run. */
+static pdr_rc end_engine(pdr_store *store, const pdr_edit *edit, void *arg)
+{
+    int64_t end = 0;
+
+    (void)store;
+    (void)arg;
+    if (!pdr_str_equal(edit->ref.id, session.id))
+        return PDR_EUNKNOWN;
+    if (edit->lease.verb != PDR_LEASE_RENEW || renewal_is_under_way())
+        return PDR_OK;
+    set(&renewal.is_under_way);
+    (void)comes_true(one_has_ended);
+    set(&one.may_look);
+    end = monotonic_us() + 200000; /* longer than it would take */
+    while (!one_is_at_rest() && monotonic_us() < end)
+        sleep_us(500);
+    renewal.was_left = one_is_at_rest();
+    set(&renewal.is_over);
+    return PDR_OK;
+}
+
+/* A model that is asked when the run ends. */
+static pdr_rc ask_for_long(void *arg)
+{
+    set(arg);
+    stand_still(&one.may_look);
+    return PDR_ECANCELLED;
+}
+
+static bool is_asked;
+
+static bool one_asks(void)
+{
+    return is_set(&is_asked);
+}
+
+TEST(end, waits_for_a_renewal_that_is_under_way)
+{
+    const char *const steps[] = {"say Done", NULL};
+    pdr_operation second = run_as("b");
+    pdr_store *store = hook_open(end_engine, NULL);
+
+    memset(&renewal, 0, sizeof(renewal));
+    second.session.id = S("@dafx-clerk@k2");
+    is_asked = false;
+    side_begin(&one, store, steps, &brief);
+    one.model.hook = ask_for_long;
+    one.model.hook_arg = &is_asked;
+    ASSERT_RC(PDR_OK, pdr_engine_start(one.engine, NULL));
+    send(&one, "a");
+    ASSERT(comes_true(one_asks) && comes_true(renewal_is_under_way));
+    ASSERT_RC(PDR_EUNKNOWN, pdr_engine_send(NULL, one.engine, &second, NULL));
+    ASSERT(comes_true(renewal_is_over));
+    ASSERT(!renewal.was_left);
+    side_end(&one);
+    pdr_store_close(store);
+}
