@@ -14,6 +14,7 @@
 #define ID      "@dafx-clerk@k1"
 #define S       pdr_str_c
 #define WAIT_MS 60000
+#define TURNS   300
 
 static const pdr_ref session = {{NULL, 0}, {ID, sizeof(ID) - 1}};
 
@@ -385,6 +386,37 @@ TEST(end, waits_for_a_renewal_that_is_under_way)
     ASSERT_RC(PDR_EUNKNOWN, pdr_engine_send(NULL, one.engine, &second, NULL));
     ASSERT(comes_true(renewal_is_over));
     ASSERT(!renewal.was_left);
+    side_end(&one);
+    pdr_store_close(store);
+}
+
+/* --- one turn after the other ---------------------------------------------
+ */
+
+static pdr_rc count_commit(pdr_store *store, const pdr_edit *edit, void *arg)
+{
+    (void)store;
+    (void)edit;
+    __atomic_add_fetch((int *)arg, 1, __ATOMIC_SEQ_CST);
+    return PDR_OK;
+}
+
+TEST(turn, costs_two_commits_right_after_the_one_before)
+{
+    const char *const steps[] = {"say Done", NULL};
+    int commits = 0;
+    pdr_store *store = hook_open(count_commit, &commits);
+    char id[16];
+
+    side_begin(&one, store, steps, NULL);
+    ASSERT_RC(PDR_OK, pdr_engine_start(one.engine, NULL));
+    for (int i = 0; i < TURNS; i++) {
+        snprintf(id, sizeof(id), "t%d", i);
+        send(&one, id);
+        ASSERT_INT(PDR_OPERATION_COMPLETED, await(&one, id));
+    }
+    /* One that begins to wait when the run has just ended may be faster. */
+    ASSERT(commits >= 2 * TURNS && commits <= 2 * TURNS + TURNS / 10);
     side_end(&one);
     pdr_store_close(store);
 }
