@@ -200,6 +200,11 @@ pdr_rc pdr__engine_now(int64_t *out, pdr_engine *e, pdr_err *err)
     return pdr_store_now(out, e->store, e->world->now_ms(e->world->ctx), err);
 }
 
+int64_t pdr__engine_time(const pdr_engine *e)
+{
+    return e->world->now_ms(e->world->ctx) - e->ahead_ms;
+}
+
 bool pdr__engine_is_quiet(const pdr_engine *e)
 {
     return e->is_dead || (e->is_over && e->at_work.count == 0);

@@ -88,6 +88,7 @@ struct pdr__events {
     pdr_work *rows; /* owned, with the bodies of the first `count` */
     size_t count, cap, bytes;
     int64_t since_ms; /* when the first one came */
+    bool is_torn;     /* some of the run are lost */
 };
 
 struct pdr_task {
@@ -177,6 +178,9 @@ PDR_MUST_CHECK pdr_rc pdr__events_take(struct pdr__events *out, pdr_task *task,
                                        const pdr_work *more, size_t count,
                                        pdr_err *err);
 void pdr__events_dispose(struct pdr__events *events);
+/* A commit with these was refused: the next one has them, before those that
+ * came since. They are disposed. */
+void pdr__events_return(pdr_task *task, struct pdr__events *events);
 /* Some wait: see to it that they are stored. With the lock held. */
 void pdr__streamer_start(pdr_engine *engine);
 void *pdr__streamer_work(void *arg);
@@ -261,6 +265,8 @@ struct pdr_engine {
     bool is_dead; /* a commit ended unknown: `why` */
     pdr_err why;
     int64_t next_ms;  /* when the keeper looks next */
+    int64_t ahead_ms; /* the clock of this process is ahead of that of the store
+                         by this */
     pdr_watch *watch; /* of all sessions; the keeper's */
     pdr_engine_counts counts;
 };
@@ -275,6 +281,9 @@ PDR_MUST_CHECK pdr_rc pdr__engine_ref(const pdr_ref *ref, pdr_err *err);
 /* The time by which leases go. */
 PDR_MUST_CHECK pdr_rc pdr__engine_now(int64_t *out, pdr_engine *engine,
                                       pdr_err *err);
+/* The same without asking the store: near enough for a pause, or if the store
+ * does not say. With the lock held. */
+int64_t pdr__engine_time(const pdr_engine *engine);
 /* Who knows this kind of session; NULL: nobody. */
 const struct pdr__kind *pdr__engine_kind(const pdr_engine *engine, pdr_str id);
 /* A call of the store failed: if that ends the engine, it ends. Gives `rc`. */

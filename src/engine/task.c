@@ -26,10 +26,14 @@ const pdr_task_info *pdr_task_info_get(const pdr_task *task)
 
 int64_t pdr_task_now(pdr_task *task)
 {
+    pdr_engine *e = task->engine;
     int64_t now_ms = 0;
 
-    if (pdr__engine_now(&now_ms, task->engine, NULL) != PDR_OK)
-        now_ms = task->engine->world->now_ms(task->engine->world->ctx);
+    if (pdr__engine_now(&now_ms, e, NULL) == PDR_OK)
+        return now_ms;
+    (void)pthread_mutex_lock(&e->lock);
+    now_ms = pdr__engine_time(e);
+    (void)pthread_mutex_unlock(&e->lock);
     return now_ms;
 }
 
@@ -163,6 +167,7 @@ static pdr_rc task_write(pdr_committed *out, pdr_task *task, pdr_edit *edit,
 done:
     if (rc != PDR_OK) {
         pdr__task_note(task, rc, &why);
+        pdr__events_return(task, &events);
         (void)pdr__err_pass(err, &why);
     }
     pdr__events_dispose(&events);

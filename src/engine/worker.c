@@ -18,7 +18,7 @@ static void session_defer(pdr_engine *e, pdr_str key)
     when = pdr__alloc(sizeof(*when));
     if (when == NULL)
         return;
-    *when = e->world->now_ms(e->world->ctx) + LATER_MS;
+    *when = pdr__engine_time(e) + LATER_MS;
     if (pdr__map_put(&old, &e->later, key, when, NULL) != PDR_OK)
         old = when;
     pdr__free(old);

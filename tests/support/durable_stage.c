@@ -78,6 +78,12 @@ void durable_begin(struct durable_process *p, pdr_store *store,
         .tools = tools,
         .tool_count = p->lacks_book ? 1 : 2};
     ASSERT_RC(PDR_OK, pdr_agent_new(&p->agent, &parts, NULL));
+    if (p->layer.run != NULL) {
+        pdr_agent *inner = p->agent;
+
+        ASSERT_RC(PDR_OK, pdr_agent_wrap(&p->agent, inner, &p->layer, NULL));
+        pdr_agent_free(inner);
+    }
     const pdr_durable_agent agents[] = {
         {.agent = p->agent, .ttl_ms = p->agent_ttl_ms}};
     const pdr_durable_opts durable = {

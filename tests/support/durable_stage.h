@@ -32,6 +32,7 @@ struct durable_process {
     uint32_t lease_ms, stream_keep_ms, min_delay_ms;
     int64_t ttl_ms, agent_ttl_ms;
     int64_t now_ms;           /* if not 0: the time, which the test moves */
+    pdr_agent_layer layer;    /* around the agent, if it has a `run` */
     const char *name;         /* of the agent; NULL: "Clerk" */
     struct pdr__world *world; /* owned */
 };

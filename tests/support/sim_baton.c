@@ -81,16 +81,21 @@ void sim_trace(struct sim *sim, const char *format, ...)
 
 _Noreturn void sim_mistake(struct sim *sim, const char *format, ...)
 {
+    char text[600];
     va_list args;
 
-    fprintf(stderr, "seed %" PRIu64 ", step %" PRIu64 ": ", sim->seed,
-            sim->steps);
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    fprintf(stderr, "\n  play it alone: %s\n", sim->command);
-    fflush(stderr);
-    process_leave(3);
+    if (sim->told != NULL)
+        fprintf(sim->told, "%s\n", text);
+    else
+        fprintf(stderr,
+                "seed %" PRIu64 ", step %" PRIu64 ": %s\n"
+                "  play it alone: %s\n",
+                sim->seed, sim->steps, text, sim->command);
+    fflush(NULL);
+    process_leave(SIM_STATUS);
 }
 
 /* --- the baton ------------------------------------------------------------
@@ -329,14 +334,19 @@ void sim_baton_end(struct sim *sim)
 
 static int64_t world_now(void *ctx)
 {
-    return ((struct sim_process *)ctx)->sim->now_ms;
+    const struct sim_process *p = ctx;
+
+    return p->sim->now_ms + p->skew_ms;
 }
 
 static void world_wait(void *ctx, pthread_cond_t *cond, pthread_mutex_t *lock,
                        int64_t until_ms)
 {
-    struct sim *sim = ((struct sim_process *)ctx)->sim;
+    const struct sim_process *p = ctx;
+    struct sim *sim = p->sim;
 
+    if (until_ms != PDR_NEVER)
+        until_ms -= p->skew_ms;
     if (!sim->is_calm && sim_chance(sim, WAKE_EARLY)) {
         sim_count(sim, SIM_EARLY_WAKE);
         until_ms = sim->now_ms;

@@ -704,6 +704,325 @@ TEST(import, of_version_1_0_0_is_raised_by_an_orchestration)
     pdr_store_close(store);
 }
 
+static void import_text(pdr_store *store, const char *text)
+{
+    const pdr_import_opts opts = {.ref = durable_session, .now_ms = STAGE_NOW};
+    pdr_str source = S(text);
+    pdr_err err = PDR_ERR_INIT;
+
+    if (pdr_import(NULL, store, &opts, &err, pdr_read_str, &source) != PDR_OK)
+        fail_msg("%s: %s", text, err.message);
+}
+
+#define TURN_OF(contents)                                                     \
+    "{\"$type\":\"request\",\"correlationId\":\"a\",\"createdAt\":\"2026-01-" \
+    "01T00:00:00Z\",\"messages\":[{\"role\":\"user\",\"contents\":[" contents \
+    "]}]}"
+#define STATE_OF(entries)                                                      \
+    "{\"schemaVersion\":\"1.1.0\",\"data\":{\"conversationHistory\":[" entries \
+    "]}}"
+
+/* Runs on documents with what nobody knows: it stays, and the model gets the
+ * rest (D-29, D-30, D-33, D-102, D-107). */
+TEST(import, of_what_nobody_knows_is_run_and_kept)
+{
+    static const struct {
+        const char *state, *seen; /* by the model in the first turn */
+        const char *kept[6];      /* in the document after ten turns */
+    } rows[] = {
+        {STATE_OF("{\"$type\":\"annotation\",\"note\":1}," TURN_OF(
+             "{\"$type\":\"text\",\"text\":\"x\"}")),
+         "user:x | user:0",
+         {"[{\"$type\":\"annotation\",\"note\":1},{"}},
+        {STATE_OF(TURN_OF("{\"$type\":\"hologram\",\"rays\":[1]},{\"$type\":"
+                          "\"text\",\"text\":\"x\"}")),
+         "user:+x | user:0",
+         {"{\"$type\":\"hologram\",\"rays\":[1]}"}},
+        {STATE_OF(TURN_OF("{\"$type\":\"unknown\",\"content\":{\"$type\":"
+                          "\"nobody\",\"a\":1}},{\"$type\":\"text\",\"text\":"
+                          "\"x\"}")),
+         "user:+x | user:0",
+         {"{\"$type\":\"nobody\",\"a\":1}"}},
+        {"{\"schemaVersion\":\"1.1.0\",\"data\":{}}",
+         "user:0",
+         {"\"conversationHistory\":[{"}},
+        {"{\"schemaVersion\":\"1.1.0\",\"data\":{\"conversationHistory\":null}}",
+         "user:0",
+         {"\"conversationHistory\":[{"}},
+        {"{\"schemaVersion\":\"1.1.0\",\"data\":null}",
+         "user:0",
+         {"\"conversationHistory\":[{"}},
+        {STATE_OF("{\"$type\":\"request\",\"correlationId\":\"a\",\"messages\":"
+                  "null}"),
+         "user:0",
+         {"\"messages\":null"}},
+        {"{\"schemaVersion\":\"1.1.0\",\"x0\":0,\"data\":{\"x1\":1,"
+         "\"conversationHistory\":[{\"$type\":\"response\",\"correlationId\":"
+         "\"a\",\"createdAt\":\"2026-01-01T00:00:00Z\",\"x2\":2,\"usage\":{"
+         "\"x3\":3},\"messages\":[{\"x4\":4,\"role\":\"assistant\",\"contents\":"
+         "[{\"$type\":\"text\",\"text\":\"y\",\"x5\":5}]}]}]}}",
+         "assistant:y | user:0",
+         {"\"x0\":0", "\"x1\":1", "\"x2\":2", "\"x3\":3", "\"x4\":4",
+          "\"x5\":5"}},
+    };
+    const char *const steps[] = {"say Yes", NULL};
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct durable_process p = {.store = NULL};
+        pdr_store *store = durable_store();
+        pdr_ending *ending = NULL;
+        char input[40];
+
+        import_text(store, rows[i].state);
+        durable_begin(&p, store, steps);
+        for (int turn = 0; turn < 10; turn++) {
+            snprintf(input, sizeof(input), "{\"message\":\"%d\"}", turn);
+            durable_says("Yes", &p, input);
+            if (turn == 0)
+                ASSERT_TEXT(rows[i].seen, pdr_buf_str(&p.model.seen));
+        }
+        ASSERT_RC(PDR_OK, durable_call(&ending, NULL, &p, "get", NULL, NULL));
+        for (size_t k = 0; k < 6 && rows[i].kept[k] != NULL; k++) {
+            if (memmem(ending->answer.ptr, ending->answer.len, rows[i].kept[k],
+                       strlen(rows[i].kept[k])) == NULL)
+                fail_msg("%s is not in %.*s", rows[i].kept[k],
+                         (int)ending->answer.len, ending->answer.ptr);
+        }
+        pdr_ending_free(ending);
+        durable_end(&p);
+        pdr_store_close(store);
+    }
+}
+
+/* Arguments that are not JSON are kept as they are, and sent again (D-12). */
+TEST(run, keeps_arguments_that_are_not_json)
+{
+    const char *const steps[] = {"call look not json", "say Yes", NULL};
+    struct durable_process p = {.store = NULL};
+    pdr_store *store = durable_store();
+
+    durable_begin(&p, store, steps);
+    durable_says("Yes", &p, "{\"message\":\"a\"}");
+    durable_document_has(
+        "\"not json\"", &p,
+        "/data/conversationHistory/1/messages/0/contents/0/argumentsText");
+    durable_document_has(
+        "{}", &p,
+        "/data/conversationHistory/1/messages/0/contents/0/arguments");
+    durable_end(&p);
+    pdr_store_close(store);
+}
+
+/* A version that is not ours: the operation fails, and the document stays. */
+TEST(import, of_another_version_is_not_run)
+{
+    static const char state[] =
+        "{\"schemaVersion\":\"1.1.0\",\"data\":{\"conversationHistory\":[]}}";
+    const char *const steps[] = {"say Yes", NULL};
+    const pdr_query query = {.what = PDR_READ_FRAME, .ref = durable_session};
+    const pdr_commit_options now = {.now_ms = STAGE_NOW};
+    struct durable_process p = {.store = NULL};
+    pdr_store *store = durable_store();
+    pdr_ending *ending = NULL;
+    pdr_page *page = NULL;
+
+    import_text(store, state);
+    ASSERT_RC(PDR_OK, pdr_store_read(&page, store, &query, NULL));
+    const pdr_edit edit = {.ref = durable_session,
+                           .revision = page->head.revision,
+                           .frame = page->frame,
+                           .schema_version = S("2.0.0")};
+    ASSERT_RC(PDR_OK, pdr_store_commit(NULL, store, &edit, 1, &now, NULL));
+    pdr_page_free(page);
+    durable_begin(&p, store, steps);
+    ASSERT_RC(PDR_OK, durable_call(&ending, NULL, &p, "run",
+                                   "{\"message\":\"a\"}", NULL));
+    ASSERT_INT(PDR_OPERATION_FAILED, ending->state);
+    ASSERT(memmem(ending->outcome.ptr, ending->outcome.len,
+                  "schema_version_unsupported", 26) != NULL);
+    pdr_ending_free(ending);
+    ASSERT_SIZE(0, p.model.asked);
+    ASSERT_RC(PDR_OK, durable_call(&ending, NULL, &p, "get", NULL, NULL));
+    ASSERT_TEXT(state, ending->answer);
+    pdr_ending_free(ending);
+    durable_end(&p);
+    pdr_store_close(store);
+}
+
+/* A journal that no loop wrote ends the run with an error, not the process. */
+TEST(journal, that_is_damaged_is_given_up)
+{
+    static const struct {
+        const char *kind, *body;
+    } rows[] = {{"started", "{\"call\":99999999999}"},
+                {"context", "{\"tools\":7,\"history\":7,\"messages\":7}"},
+                {"answer", "[]"},
+                {"bag", "{\"a\":7}"},
+                {"result", "{\"call\":0}"}};
+    const char *const steps[] = {"call look {}", "say Yes", NULL};
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const pdr_work journal[] = {
+            {.kind = S("operation"),
+             .correlation_id = S("c"),
+             .body = S("{\"name\":\"run\",\"input\":{\"message\":\"Hi\"}}")},
+            {.kind = S(rows[i].kind),
+             .correlation_id = S("c"),
+             .body = S(rows[i].body)}};
+        const pdr_work guard = {.due_ms = STAGE_NOW,
+                                .kind = S("guard"),
+                                .correlation_id = S("c"),
+                                .body = S("{}")};
+        const pdr_completion known = {.correlation_id = S("c"),
+                                      .fingerprint = S("r")};
+        const pdr_edit edit = {.ref = durable_session,
+                               .kind = S("durable"),
+                               .completions = &known,
+                               .completion_count = 1,
+                               .journal = journal,
+                               .journal_count = 2,
+                               .inbox = &guard,
+                               .inbox_count = 1};
+        const pdr_commit_options now = {.now_ms = STAGE_NOW};
+        struct durable_process p = {.now_ms = STAGE_NOW};
+        pdr_store *store = durable_store();
+        pdr_ending *ending = NULL;
+        pdr_rc rc = PDR_ETIMEOUT;
+
+        ASSERT_RC(PDR_OK, pdr_store_commit(NULL, store, &edit, 1, &now, NULL));
+        durable_begin(&p, store, steps);
+        while (rc == PDR_ETIMEOUT) { /* it is tried again after a second */
+            durable_pass(&p, 500);
+            rc = pdr_engine_wait(&ending, p.engine, &durable_session, S("c"), 1,
+                                 NULL);
+        }
+        ASSERT_RC(PDR_OK, rc);
+        if (i == 0) {
+            ASSERT_INT(PDR_OPERATION_FAILED, ending->state);
+            ASSERT(memmem(ending->outcome.ptr, ending->outcome.len,
+                          "bad_journal", 11) != NULL);
+        }
+        pdr_ending_free(ending);
+        durable_end(&p);
+        pdr_store_close(store);
+    }
+}
+
+/* --- layers ---------------------------------------------------------------
+ */
+
+/* A layer that has the result of a run elsewhere, and runs nothing. */
+static pdr_rc layer_answer(pdr_response **out, pdr_agent *inner,
+                           const pdr_run *run, pdr_err *err, void *arg)
+{
+    (void)inner;
+    (void)run;
+    return pdr_response_from_value(out, arg, err);
+}
+
+/* A layer that runs what is inside twice. */
+static pdr_rc layer_twice(pdr_response **out, pdr_agent *inner,
+                          const pdr_run *run, pdr_err *err, void *arg)
+{
+    pdr_rc rc = pdr_agent_run(out, inner, run, err);
+
+    (void)arg;
+    if (rc != PDR_OK)
+        return rc;
+    pdr_response_free(*out);
+    return pdr_agent_run(out, inner, run, err);
+}
+
+TEST(layer, passes_on_the_result_of_another_edition)
+{
+    COVERS("D-108");
+    COVERS("D-113");
+    static const struct {
+        const char *file, *kept[4];
+    } rows[] = {
+        {"dotnet/durable/32-run-result.json",
+         {"\"m1\"", "\"cachedInputTokenCount\":3", "\"protectedData\"", NULL}},
+        {"python/durable/32-run-result.json", {NULL}},
+        {"python/durable/34-run-result-stock-agent.1.0.0b260922.json",
+         {"\"m1\"", "af-call-8cf8e93398824863968578836dec43fc",
+          "FunctionInvocationError", NULL}}};
+    const char *const steps[] = {"say Never", NULL};
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        size_t len = 0;
+        char *text = test_read_data(rows[i].file, &len);
+        pdr_value *result = NULL, *back = NULL;
+        pdr_response *response = NULL;
+        pdr_ending *ending = NULL;
+        pdr_store *store = durable_store();
+        struct durable_process p = {
+            .layer = {.name = "elsewhere", .run = layer_answer}};
+
+        ASSERT_RC(PDR_OK,
+                  pdr_json_read(&result, pdr_str_n(text, len), NULL, NULL));
+        ASSERT_RC(PDR_OK, pdr_response_from_value(&response, result, NULL));
+        ASSERT_RC(PDR_OK,
+                  pdr_response_value(&back, response,
+                                     pdr_response_shape(response), NULL));
+        ASSERT(pdr_value_equal(result, back));
+        pdr_value_free(back);
+        pdr_response_free(response);
+        p.layer.arg = result;
+        durable_begin(&p, store, steps);
+        ASSERT_RC(PDR_OK, durable_call(&ending, NULL, &p, "run",
+                                       "{\"message\":\"a\"}", NULL));
+        ASSERT_INT(PDR_OPERATION_COMPLETED, ending->state);
+        for (size_t k = 0; rows[i].kept[k] != NULL; k++) {
+            if (memmem(ending->answer.ptr, ending->answer.len, rows[i].kept[k],
+                       strlen(rows[i].kept[k])) == NULL)
+                fail_msg("%s is not in %.*s", rows[i].kept[k],
+                         (int)ending->answer.len, ending->answer.ptr);
+        }
+        ASSERT_SIZE(0, p.model.asked);
+        pdr_ending_free(ending);
+        durable_end(&p);
+        pdr_store_close(store);
+        pdr_value_free(result);
+        free(text);
+    }
+}
+
+TEST(layer, runs_the_agent_inside_once)
+{
+    const char *const steps[] = {"say Yes", NULL};
+    struct durable_process p = {.layer = {.name = "twice", .run = layer_twice}};
+    pdr_store *store = durable_store();
+    pdr_ending *ending = NULL;
+
+    p.now_ms = STAGE_NOW;
+    durable_begin(&p, store, steps);
+    ASSERT_RC(PDR_OK, durable_call(&ending, NULL, &p, "run",
+                                   "{\"message\":\"a\"}", NULL));
+    ASSERT_INT(PDR_OPERATION_FAILED, ending->state);
+    ASSERT(memmem(ending->outcome.ptr, ending->outcome.len, "inside once",
+                  11) != NULL);
+    pdr_ending_free(ending);
+    durable_end(&p);
+    pdr_store_close(store);
+}
+
+TEST(response, is_not_made_of_what_is_none)
+{
+    static const char *const bad[] = {"5", "[]", "{\"messages\":5}",
+                                      "{\"messages\":[5]}"};
+
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        pdr_value *value = stage_json(bad[i]);
+        pdr_response *response = NULL;
+        pdr_err err = PDR_ERR_INIT;
+
+        ASSERT_RC(PDR_EINVALID,
+                  pdr_response_from_value(&response, value, &err));
+        ASSERT_STR("wrong_kind", err.reason);
+        pdr_value_free(value);
+    }
+}
+
 /* --- agents ---------------------------------------------------------------
  */
 
