@@ -386,14 +386,16 @@ pdr_rc pdr_engine_start(pdr_engine *e, pdr_err *err)
     if (rc != PDR_OK || e->is_started)
         return rc;
     PDR_TRY(pdr_watch_open(&e->watch, e->store, NULL, err));
-    e->is_started = true;
-    if (!e->world->start(e->world->ctx, &e->keeper, pdr__keeper_work, e)) {
-        e->is_started = false;
+    (void)pthread_mutex_lock(&e->lock);
+    e->is_started = e->has_keeper =
+        e->world->start(e->world->ctx, &e->keeper, pdr__keeper_work, e);
+    (void)pthread_mutex_unlock(&e->lock);
+    if (!e->is_started) {
+        pdr_watch_close(e->watch);
+        e->watch = NULL;
         rc = PDR_FAIL(err, NO_THREAD, "%s",
                       "the system has no thread for an engine");
-        goto done;
     }
-    e->has_keeper = true;
 done:
     return rc;
 }

@@ -280,8 +280,6 @@ void pdr__task_settle(pdr_task *task, pdr_rc rc, const pdr_err *why)
 
     (void)pthread_mutex_lock(&e->lock);
     task->on_end = NULL;
-    while (task->is_busy) /* T2: others commit for it, and then it goes */
-        e->world->wait(e->world->ctx, &task->turn, &e->lock, PDR_NEVER);
     over = task->is_finished || e->is_dead;
     lost = task->is_lost;
     handed_back = task->is_handed_back;

@@ -82,7 +82,8 @@ static const pdr_entity_ops gate_ops = {.version = PDR_ENTITY_OPS_VERSION,
                                         .release = gate_release,
                                         .run = gate_run};
 
-static void operation_send(pdr_engine *engine, const char *tenant, size_t number)
+static void operation_send(pdr_engine *engine, const char *tenant,
+                           size_t number)
 {
     pdr_operation operation = {.session = {.tenant = pdr_str_c(tenant)},
                                .name = pdr_str_c("go"),

@@ -171,6 +171,7 @@ struct sim_plan {
     unsigned per_tenant, per_agent; /* at work at once; 0: no limit */
     unsigned switches;              /* of 8 calls so many hand the baton over */
     unsigned rate;                  /* one of so many calls fails */
+    bool is_calm;                   /* nothing goes wrong */
     int faults;                     /* so many in all */
     bool crashes, stalls, fails, stops, models, deletes;
 };
@@ -179,7 +180,6 @@ struct sim_plan {
 struct sim_call {
     unsigned began; /* by processes that lived */
     unsigned ended;
-    char token[96];
 };
 
 struct sim_op {
@@ -187,7 +187,7 @@ struct sim_op {
     struct sim_session *session;
     bool is_reset, is_empty;
     char id[16];
-    char steps[24]; /* what the model does: "lb|b" */
+    char steps[24]; /* what the model does: "lb,b" */
     int64_t due_ms; /* 0: at once */
     bool wants_cancel;
     bool is_acked;     /* somebody was told that it is stored */
@@ -197,12 +197,11 @@ struct sim_op {
     bool is_answered;  /* somebody was told how it ended */
     pdr_operation_state state;
     char outcome[256]; /* of the completion, once it has one */
-    int64_t ended_ms;
+    int64_t known_ms, ended_ms;
     struct sim_process *ended_by;
     uint64_t asked[SIM_STEPS + 1]; /* hash of what the model was asked; 0: it
                                       was not */
     struct sim_call calls[SIM_CALLS];
-    bool has_unknown; /* some call of its run got the unknown outcome */
 };
 
 struct sim_session {

@@ -356,9 +356,32 @@ static void world_wait(void *ctx, pthread_cond_t *cond, pthread_mutex_t *lock,
     (void)pthread_mutex_lock(lock);
 }
 
+static bool sleeps_on(const struct sim *sim, const struct sim_thread *t,
+                      const void *on)
+{
+    return t->is_waiting && t->on == on && t->until_ms > sim->now_ms;
+}
+
 static void world_wake(void *ctx, pthread_cond_t *cond)
 {
     sim_wake(((struct sim_process *)ctx)->sim, cond);
+}
+
+/* One of those that are not awake yet. */
+static void world_wake_one(void *ctx, pthread_cond_t *cond)
+{
+    struct sim *sim = ((struct sim_process *)ctx)->sim;
+    unsigned count = 0, which = 0;
+
+    for (struct sim_thread *t = sim->threads; t != NULL; t = t->next)
+        count += sleeps_on(sim, t, cond);
+    if (count == 0)
+        return;
+    which = sim_random(sim, count);
+    for (struct sim_thread *t = sim->threads; t != NULL; t = t->next) {
+        if (sleeps_on(sim, t, cond) && which-- == 0)
+            t->until_ms = 0;
+    }
 }
 
 static bool world_start(void *ctx, pthread_t *out, void *(*fn)(void *),
@@ -390,6 +413,7 @@ void sim_world_init(struct pdr__world *world, struct sim_process *process)
     *world = (struct pdr__world){.now_ms = world_now,
                                  .wait = world_wait,
                                  .wake = world_wake,
+                                 .wake_one = world_wake_one,
                                  .start = world_start,
                                  .join = world_join,
                                  .ctx = process};

@@ -22,6 +22,7 @@
 
 #include "base.h"
 
+#define PACE_MS 1000 /* that an operation takes, at most, if all goes well */
 #define UNKNOWN "outcome of this call is unknown"
 
 /* --- finding --------------------------------------------------------------
@@ -392,6 +393,17 @@ static void check_events(struct sim *sim, const struct sim_op *op)
     pdr_page_free(events);
 }
 
+/* Where nothing goes wrong nobody has to wait for a poll or a lease. */
+static void check_pace(struct sim *sim, const struct sim_op *op)
+{
+    int64_t since_ms = op->known_ms > op->due_ms ? op->known_ms : op->due_ms;
+
+    if (sim->plan.is_calm && sim->plan.slots == 1 &&
+        sim->now_ms - since_ms > PACE_MS)
+        sim_mistake(sim, "%s took %d ms", op->id,
+                    (int)(sim->now_ms - since_ms));
+}
+
 /* Take over what the store has of completions. */
 static void completions_take(struct sim *sim, struct sim_session *s,
                              struct sim_process *p)
@@ -402,6 +414,8 @@ static void completions_take(struct sim *sim, struct sim_session *s,
         const pdr_completion *row = &page->completions[i];
         struct sim_op *op = op_of(sim, row->correlation_id);
 
+        if (!op->is_known)
+            op->known_ms = sim->now_ms;
         op->is_known = true;
         if (op->outcome[0] != '\0' &&
             !pdr_str_equal(pdr_str_c(op->outcome), row->outcome))
@@ -412,6 +426,7 @@ static void completions_take(struct sim *sim, struct sim_session *s,
                  (int)row->outcome.len, row->outcome.ptr);
         op->ended_ms = sim->fault_ms = sim->now_ms; /* it gets on */
         op->ended_by = p;
+        check_pace(sim, op);
     }
     pdr_page_free(page);
 }

@@ -246,6 +246,8 @@ static bool sent_check(struct sim_process *p, struct sim_op *op,
             sim_count(sim, SIM_SENT_AGAIN);
         if (op->due_ms > sim->now_ms && !sent->is_repeated)
             sim_count(sim, SIM_DELAYED);
+        if (!op->is_known && !op->session->was_deleted)
+            sim_mistake(sim, "%s was acknowledged and is not stored", op->id);
         op->is_acked = op->is_known;
         return true;
     }
@@ -477,8 +479,8 @@ static void plan_make(struct sim *sim)
     unsigned troubles = 0;
 
     plan->sessions = 1 + sim_random(sim, SIM_SESSIONS);
-    plan->ops = 2 + sim_random(sim, 5);
-    plan->slots = sim_chance(sim, 3) ? 2 + sim_random(sim, 2) : 1;
+    plan->ops = 2 + sim_random(sim, SIM_OPS - 1);
+    plan->slots = sim_chance(sim, 2) ? 2 + sim_random(sim, 2) : 1;
     plan->clients = 1 + sim_random(sim, SIM_CLIENTS);
     plan->workers = 1 + sim_random(sim, 3);
     plan->attempts = 1 + sim_random(sim, 3);
@@ -490,13 +492,14 @@ static void plan_make(struct sim *sim)
     plan->per_agent = sim_chance(sim, 8);
     plan->switches = 1 + sim_random(sim, 8);
     plan->rate = 4u << sim_random(sim, 6);
-    plan->faults = (int)sim_random(sim, 9);
+    plan->faults = (int)sim_random(sim, sim_chance(sim, 8) ? 40 : 10);
     troubles = sim_random(sim, 64);
     plan->crashes = troubles & 1;
     plan->stalls = troubles & 2;
     plan->fails = troubles & 4;
     plan->stops = troubles & 8;
     plan->models = troubles & 16;
+    plan->is_calm = plan->faults == 0 && !plan->fails;
     plan->deletes = (troubles & 32) != 0 && sim_chance(sim, 4);
     plan->ttl_ms = plan->deletes ? 500 + sim_random(sim, 2000) : 0;
 }
