@@ -190,7 +190,9 @@ pdr_rc pdr_task_commit(pdr_committed *out, pdr_task *task, const pdr_edit *edit,
     return rc;
 }
 
-/* The run is over as far as the store is concerned. */
+/* The run is over as far as the store is concerned. The session is at rest
+ * before those who wait are woken: one that sends the next operation then finds
+ * it so, and can claim it at once. */
 static void task_finished(pdr_task *task, pdr_operation_state state,
                           const pdr_committed *done)
 {
@@ -198,6 +200,7 @@ static void task_finished(pdr_task *task, pdr_operation_state state,
 
     (void)pthread_mutex_lock(&e->lock);
     task->is_finished = true;
+    pdr__seat_leave(e, &task->info.session, task->key);
     if (done->inbox > 0) /* more waits, perhaps from another process */
         pdr__engine_queue(e, &task->info.session);
     e->counts.completed += state == PDR_OPERATION_COMPLETED;

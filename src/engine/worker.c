@@ -30,7 +30,8 @@ static void task_dismiss(pdr_engine *e, pdr_task *task)
 {
     while (task->is_busy)
         e->world->wait(e->world->ctx, &task->turn, &e->lock, PDR_NEVER);
-    pdr__seat_leave(e, &task->info.session, task->key);
+    if (!task->is_finished)
+        pdr__seat_leave(e, &task->info.session, task->key);
     pdr__task_free(task);
 }
 
