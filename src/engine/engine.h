@@ -229,8 +229,9 @@ struct pdr_engine {
     bool is_started, is_stopping, is_over;
     bool is_dead; /* a commit ended unknown: `why` */
     pdr_err why;
-    int64_t next_ms;  /* when the keeper looks next */
-    pdr_watch *watch; /* of all sessions; the keeper's */
+    int64_t next_ms;   /* the keeper is to look at what is due by then */
+    int64_t asleep_ms; /* until when it sleeps; 0: it is awake */
+    pdr_watch *watch;  /* of all sessions; the keeper's */
     pdr_engine_counts counts;
 };
 

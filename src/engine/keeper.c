@@ -241,12 +241,16 @@ void *pdr__keeper_work(void *arg)
         }
         (void)pthread_mutex_lock(&e->lock);
         now_ms = e->world->now_ms(e->world->ctx);
+        if (e->waiters.count > 0 && k.watch_ms == PDR_NEVER)
+            k.watch_ms = now_ms; /* they came meanwhile */
         wake_ms = k.due_ms < k.watch_ms ? k.due_ms : k.watch_ms;
         if (e->next_ms < wake_ms)
             wake_ms = k.due_ms = e->next_ms;
         e->next_ms = PDR_NEVER;
+        e->asleep_ms = wake_ms;
         if (wake_ms > now_ms && !e->is_over && !e->is_dead)
             e->world->wait(e->world->ctx, &e->tick, &e->lock, wake_ms);
+        e->asleep_ms = 0;
     }
     (void)pthread_mutex_unlock(&e->lock);
     pdr_buf_dispose(&k.after);

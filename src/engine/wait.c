@@ -57,7 +57,9 @@ static pdr_rc waiter_join(pdr_engine *e, struct pdr__waiter *waiter,
     rc = pdr__map_put(NULL, &e->waiters, key, waiter, err);
     if (rc == PDR_OK) {
         e->counts.waiting++;
-        e->world->wake(e->world->ctx, &e->tick); /* it looks more often now */
+        /* The keeper looks more often while somebody waits. */
+        if (e->asleep_ms > e->world->now_ms(e->world->ctx) + PDR_WAIT_POLL_MS)
+            e->world->wake(e->world->ctx, &e->tick);
     }
     (void)pthread_mutex_unlock(&e->lock);
     return rc;
