@@ -99,14 +99,15 @@ struct pdr_task {
     uint64_t journal_last; /* of its last journal row */
     int64_t until_ms;      /* of the lease */
     bool is_busy;          /* a commit is under way */
-    bool is_finished, is_lost, is_cancelled, is_handed_back;
+    bool is_finished;      /* its seat is free, too */
+    bool is_lost, is_cancelled, is_handed_back;
     pdr_task_end_fn on_end;
     void *on_end_arg;
     pthread_cond_t turn;
 };
 
 /* A session that somebody here is at work on: from before it is claimed until
- * its run has ended. */
+ * the commit that ends its run. */
 struct pdr__seat {
     pdr_task *task; /* borrowed; NULL while it is claimed */
     bool has_more;  /* operations came meanwhile: look again */

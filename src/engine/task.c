@@ -182,6 +182,9 @@ static void task_finished(pdr_task *task, pdr_operation_state state,
     task->is_finished = true;
     if (done->inbox > 0) /* more waits, perhaps from another process */
         pdr__engine_queue(e, &task->info.session);
+    /* Whoever is woken may send the next operation at once: it finds the seat
+     * free. */
+    pdr__seat_leave(e, &task->info.session, task->key);
     e->counts.completed += state == PDR_OPERATION_COMPLETED;
     e->counts.failed += state == PDR_OPERATION_FAILED;
     e->counts.cancelled += state == PDR_OPERATION_CANCELLED;

@@ -36,7 +36,8 @@ static void task_run(pdr_engine *e, pdr_task *task)
     rc = task->kind->ops->run(task, &why, task->kind->self);
     pdr__task_settle(task, rc, &why);
     (void)pthread_mutex_lock(&e->lock);
-    pdr__seat_leave(e, &task->info.session, task->key);
+    if (!task->is_finished)
+        pdr__seat_leave(e, &task->info.session, task->key);
     (void)pthread_mutex_unlock(&e->lock);
     pdr__task_free(task);
 }
