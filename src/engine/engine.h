@@ -184,9 +184,17 @@ PDR_MUST_CHECK pdr_rc pdr__ending_new(pdr_ending **out, pdr_buf *answer,
 
 struct pdr__waiter {
     struct pdr__waiter *next; /* of the same session */
+    pdr_str correlation_id;
+    pdr_ending *ending; /* owned; if who ended it left it here */
     pthread_cond_t woken;
     bool is_woken;
 };
+
+/* Leave word of an end, so that those who wait for it need not read it. With
+ * the lock held; without memory they read. */
+void pdr__waiters_tell(pdr_engine *engine, pdr_str key, pdr_str correlation_id,
+                       pdr_operation_state state, pdr_str outcome,
+                       pdr_str answer);
 
 /* Wake those who wait for something of this session; of sessions that nobody
  * here is at work on; all. With the lock held. */

@@ -84,6 +84,7 @@ static void waiter_leave(pdr_engine *e, struct pdr__waiter *waiter, pdr_str key)
     e->counts.waiting--;
     (void)pthread_mutex_unlock(&e->lock);
     (void)pthread_cond_destroy(&waiter->woken);
+    pdr_ending_free(waiter->ending);
 }
 
 /* --- how it ended ---------------------------------------------------------
@@ -92,7 +93,7 @@ static void waiter_leave(pdr_engine *e, struct pdr__waiter *waiter, pdr_str key)
 struct ending {
     pdr_ending base;
     pdr_page *completion, *entries; /* owned; its texts */
-    pdr_buf answer;                 /* owned; of what was answered at once */
+    pdr_buf answer;                 /* owned; of what was not read */
 };
 
 void pdr_ending_free(pdr_ending *ending)
@@ -122,6 +123,43 @@ pdr_rc pdr__ending_new(pdr_ending **out, pdr_buf *answer, pdr_err *err)
         own->base.answer = pdr_buf_str(&own->answer);
     *out = &own->base;
     return PDR_OK;
+}
+
+/* An end that nobody has to read. NULL: no memory. */
+static pdr_ending *ending_copy(pdr_operation_state state, pdr_str outcome,
+                               pdr_str answer)
+{
+    struct ending *own = pdr__calloc(1, sizeof(*own));
+
+    if (own == NULL)
+        return NULL;
+    own->answer = (pdr_buf)PDR_BUF_INIT(SIZE_MAX);
+    if (pdr_buf_append(&own->answer, outcome, NULL) != PDR_OK ||
+        pdr_buf_append(&own->answer, answer, NULL) != PDR_OK) {
+        pdr_ending_free(&own->base);
+        return NULL;
+    }
+    own->base.state = state;
+    own->base.outcome = pdr_str_n(own->answer.ptr, outcome.len);
+    if (answer.ptr != NULL)
+        own->base.answer = pdr_str_n(own->answer.ptr + outcome.len, answer.len);
+    return &own->base;
+}
+
+void pdr__waiters_tell(pdr_engine *e, pdr_str key, pdr_str correlation_id,
+                       pdr_operation_state state, pdr_str outcome,
+                       pdr_str answer)
+{
+    struct pdr__waiter *waiter = NULL;
+    void *first = NULL;
+
+    if (e->waiters.count > 0 && pdr__map_get(&first, &e->waiters, key))
+        waiter = first;
+    for (; waiter != NULL; waiter = waiter->next) {
+        if (waiter->ending == NULL &&
+            pdr_str_equal(waiter->correlation_id, correlation_id))
+            waiter->ending = ending_copy(state, outcome, answer);
+    }
 }
 
 pdr_rc pdr__ending_read(pdr_ending **out, pdr_engine *e, const pdr_ref *session,
@@ -170,6 +208,21 @@ done:
     return rc;
 }
 
+/* Is it at work here? Then its end wakes who waits for it, and until then the
+ * store has nothing to tell. */
+static bool is_at_work(pdr_engine *e, pdr_str key, pdr_str correlation_id)
+{
+    const pdr_task *task = NULL;
+    bool at_work = false;
+
+    (void)pthread_mutex_lock(&e->lock);
+    task = pdr__seat_task(e, key);
+    at_work = task != NULL && !task->is_lost && !task->is_handed_back &&
+              pdr_str_equal(task->info.correlation_id, correlation_id);
+    (void)pthread_mutex_unlock(&e->lock);
+    return at_work;
+}
+
 /* Without a keeper nobody hears of other processes: look now and then. */
 static int64_t wait_until(const pdr_engine *e, int64_t end_ms)
 {
@@ -182,7 +235,7 @@ pdr_rc pdr_engine_wait(pdr_ending **out, pdr_engine *engine,
                        const pdr_ref *session, pdr_str correlation_id,
                        uint32_t timeout_ms, pdr_err *err)
 {
-    struct pdr__waiter waiter = {.next = NULL};
+    struct pdr__waiter waiter = {.correlation_id = correlation_id};
     char room[PDR_KEY_BYTES], shown[PDR_SHOWN];
     const struct pdr__world *world = NULL;
     int64_t end_ms = 0;
@@ -199,7 +252,8 @@ pdr_rc pdr_engine_wait(pdr_ending **out, pdr_engine *engine,
     key = pdr__session_key(room, session);
     PDR_TRY(waiter_join(engine, &waiter, key, err));
     for (;;) {
-        rc = pdr__ending_read(out, engine, session, correlation_id, err);
+        if (!is_at_work(engine, key, correlation_id))
+            rc = pdr__ending_read(out, engine, session, correlation_id, err);
         if (rc != PDR_OK || *out != NULL)
             break;
         rc = pdr__engine_alive(engine, err);
@@ -217,7 +271,11 @@ pdr_rc pdr_engine_wait(pdr_ending **out, pdr_engine *engine,
             world->wait(world->ctx, &waiter.woken, &engine->lock,
                         wait_until(engine, end_ms));
         waiter.is_woken = false;
+        *out = waiter.ending;
+        waiter.ending = NULL;
         (void)pthread_mutex_unlock(&engine->lock);
+        if (*out != NULL)
+            break;
     }
     waiter_leave(engine, &waiter, key);
 done:
