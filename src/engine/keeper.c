@@ -268,13 +268,17 @@ void *pdr__keeper_work(void *arg)
         e->ahead_ms = k.ahead_ms;
         if (e->idle == 0 && (e->ready != NULL || e->queue.items.count > 0))
             pdr__engine_rouse(e); /* there may have been no thread for it */
+        if (e->waiters.count > 0 && k.watch_ms == PDR_NEVER)
+            k.watch_ms = pdr__engine_time(e); /* they came meanwhile */
         wake_ms = k.due_ms < k.watch_ms ? k.due_ms : k.watch_ms;
         if (e->next_ms < wake_ms)
             wake_ms = k.due_ms = e->next_ms;
         e->next_ms = PDR_NEVER;
+        e->asleep_ms = wake_ms;
         if (wake_ms > pdr__engine_time(e) && !pdr__engine_is_quiet(e))
             e->world->wait(e->world->ctx, &e->tick, &e->lock,
                            wake_ms + e->ahead_ms); /* K3 */
+        e->asleep_ms = 0;
     }
     (void)pthread_mutex_unlock(&e->lock);
     pdr_buf_dispose(&k.house.expired);
