@@ -74,8 +74,9 @@ PDR_API bool pdr_context_has_tool(const pdr_context *context, pdr_str name);
 typedef struct pdr_command {
     const char *const *argv; /* program and arguments, the last one NULL */
     const char *folder;      /* to run in; NULL: that of the process */
-    const char *const *env;  /* its whole environment, "NAME=VALUE", the last
-                                one NULL; NULL: PATH alone */
+    const char *const *env;  /* its environment, "NAME=VALUE", the last one
+                                NULL; NULL: PATH alone. A call of a durable run
+                                adds its token as PERDURE_TOKEN */
     uint32_t timeout_ms;     /* 0: 60 seconds */
     size_t max_bytes;        /* of its output; 0: 1 MiB */
 } pdr_command;
@@ -326,6 +327,7 @@ typedef struct pdr_approval {
     pdr_str id;        /* to answer it with */
     pdr_str tool;      /* its name */
     pdr_str arguments; /* JSON */
+    pdr_str call_id;   /* of the call, as the model said it */
 } pdr_approval;
 
 typedef struct pdr_approvals {

@@ -43,6 +43,9 @@ typedef struct pdr_durable_opts {
     size_t count;
     int64_t ttl_ms; /* of sessions, if their agent does not say; 0: 14 days;
                        PDR_NEVER: they live for ever */
+    pdr_ref only;   /* copied; carry out operations of this session alone, or
+                       with a tenant alone those of its sessions; without
+                       both those of all */
     pdr_log_fn log; /* borrowed with `log_arg`, must outlive it; NULL: nobody
                        listens */
     void *log_arg;

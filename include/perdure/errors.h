@@ -74,6 +74,11 @@ PDR_API const char *pdr_rc_text(pdr_rc rc);
  * what is no code. @thread any @since 0.1 */
 PDR_API int pdr_rc_exit_status(pdr_rc rc);
 
+/** The code that goes with a reason, as in "model_failed": for those who read
+ * one in a record. @return PDR_OK if the library has no such reason.
+ * @thread any @since 0.1 */
+PDR_API pdr_rc pdr_reason_code(pdr_str reason);
+
 /**
  * Fill a detail from outside the library, as a callback or plug-in does.
  *

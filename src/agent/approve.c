@@ -941,6 +941,8 @@ pdr_rc pdr__approvals_new(pdr_approvals **out, const pdr_value *requests,
         PDR_TRY(text_of(&item->id, list, id, err));
         PDR_TRY(text_of(&item->tool, list,
                         pdr_content_get(call, shape, PDR_FIELD_NAME), err));
+        PDR_TRY(text_of(&item->call_id, list,
+                        pdr_content_get(call, shape, PDR_FIELD_CALL_ID), err));
         pdr_buf_clear(&arguments);
         rc = pdr_content_arguments(&arguments, call, shape, err);
         if (rc != PDR_OK && rc != PDR_EINVALID)

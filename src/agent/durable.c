@@ -32,7 +32,9 @@
 #define FINISH_TRIES   20  /* while others change the session without a lease */
 
 struct pdr_durable {
-    struct pdr__map by_name; /* in small letters; to one of `agents` */
+    struct pdr__map by_name;  /* in small letters; to one of `agents` */
+    struct pdr__arena memory; /* of the texts of `only` */
+    pdr_ref only;
     pdr_log log;
     size_t count;
     pdr_durable_agent agents[]; /* owned, with the agents */
@@ -91,6 +93,10 @@ pdr_rc pdr_durable_new(pdr_durable **out, const pdr_durable_opts *opts,
         return pdr__nomem(err);
     d->by_name = (struct pdr__map)PDR_MAP_INIT(PDR_MAX_MAP_ENTRIES);
     d->log = (pdr_log){opts->log, opts->log_arg};
+    d->memory = (struct pdr__arena)PDR_ARENA_INIT(SIZE_MAX);
+    d->only = opts->only;
+    PDR_TRY(pdr__stored_keep(&d->only.tenant, &d->memory, err));
+    PDR_TRY(pdr__stored_keep(&d->only.id, &d->memory, err));
     for (size_t i = 0; i < opts->count; i++) {
         PDR_TRY(name_fold(&name, pdr_agent_name(opts->agents[i].agent), err));
         PDR_TRY(agent_check(opts->agents[i].agent, pdr_buf_str(&name), err));
@@ -127,6 +133,7 @@ void pdr_durable_free(pdr_durable *d)
     for (size_t i = 0; i < d->count; i++)
         pdr_agent_free(d->agents[i].agent);
     pdr__map_dispose(&d->by_name);
+    pdr__arena_dispose(&d->memory);
     pdr__free(d);
 }
 
@@ -302,9 +309,22 @@ static pdr_rc durable_admit(pdr_admission *out, const pdr_operation *operation,
     return op == OP_RUN ? admit_run(out, d, operation, err) : PDR_OK;
 }
 
+static pdr_str tenant_of(const pdr_ref *ref)
+{
+    return ref->tenant.ptr != NULL ? ref->tenant : PDR_LIT(PDR_DEFAULT_TENANT);
+}
+
 static bool durable_can_run(const pdr_ref *session, void *self)
 {
-    return agent_find(self, session->id) != NULL;
+    const pdr_durable *d = self;
+    const pdr_ref *only = &d->only;
+
+    if (only->id.ptr != NULL && !pdr_str_equal(only->id, session->id))
+        return false;
+    if ((only->id.ptr != NULL || only->tenant.ptr != NULL) &&
+        !pdr_str_equal(tenant_of(only), tenant_of(session)))
+        return false;
+    return agent_find(d, session->id) != NULL;
 }
 
 /* --- entries --------------------------------------------------------------
@@ -441,13 +461,19 @@ done:
     return rc;
 }
 
-/* Can this version of a document be worked with? */
-static pdr_rc version_check(const pdr_head *head, pdr_err *err)
+/* Can this session be worked with: is it one of ours, and its version known? An
+ * import may have given an id of ours to a session of another kind. */
+static pdr_rc head_check(const pdr_head *head, pdr_err *err)
 {
     pdr_schema_version version;
     char shown[PDR_SHOWN];
     pdr_rc rc = PDR_OK;
 
+    if (head != NULL && head->kind.ptr != NULL &&
+        !pdr_str_equal(head->kind, PDR_LIT("durable")))
+        return PDR_FAIL(err, SESSION_KIND,
+                        "the session is of kind '%s', not a durable one",
+                        pdr__shown(shown, head->kind));
     if (head == NULL || head->schema_version.ptr == NULL)
         return PDR_OK;
     PDR_TRY(pdr_schema_version_read(&version, head->schema_version, err));
@@ -508,7 +534,7 @@ static pdr_rc claim_run(pdr_claim *claim, pdr_err *err)
                           "the run was tried as often as it may be, and did "
                           "not come one step further",
                           true, err);
-    if (version_check(claim->head, &why) != PDR_OK)
+    if (head_check(claim->head, &why) != PDR_OK)
         return claim_fail(claim, why.reason, why.message, false, err);
     PDR_TRY(pdr__request_read(request, claim->input, err));
     parts.messages = request->messages;

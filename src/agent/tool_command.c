@@ -11,6 +11,7 @@
  *                          │         │ stderr ──► the error, its last line
  *
  * A group of processes of its own is what makes "with all its children" true.
+ * The token of a durable call is in its environment, whatever else is.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,6 +30,8 @@
 #define USUAL_MAX_BYTES  ((size_t)1 << 20)
 #define MAX_ERROR_BYTES  ((size_t)8 << 10) /* of what it says as an error */
 #define POLL_MS          50                /* until a cancel is noticed */
+
+#define TOKEN "PERDURE_TOKEN=" /* of a durable call, in the environment */
 
 /* A program at work. */
 struct child {
@@ -59,12 +62,39 @@ static void child_dispose(struct child *c)
     pdr_buf_dispose(&c->stderr_text);
 }
 
-static pdr_rc child_start(struct child *c, const pdr_command *command,
-                          pdr_err *err)
+/* What the program finds in its environment: owned, in one piece. */
+static pdr_rc env_make(const char ***out, const pdr_command *command,
+                       pdr_str token, pdr_err *err)
 {
     static const char *const path_only[] = {"PATH=/usr/local/bin:/usr/bin:/bin",
                                             NULL};
     const char *const *env = command->env != NULL ? command->env : path_only;
+    const bool has_token =
+        token.len > 0 && memchr(token.ptr, '\0', token.len) == NULL;
+    size_t count = 0, n = 0, lead = strlen(TOKEN);
+    char *text = NULL;
+
+    while (env[count] != NULL)
+        count++;
+    *out = pdr__calloc(1, (count + 2) * sizeof(**out) + lead + token.len + 1);
+    if (*out == NULL)
+        return pdr__nomem(err);
+    for (size_t i = 0; i < count; i++) {
+        if (!has_token || strncmp(env[i], TOKEN, lead) != 0)
+            (*out)[n++] = env[i];
+    }
+    if (has_token) {
+        text = (char *)(*out + count + 2);
+        memcpy(text, TOKEN, lead);
+        memcpy(text + lead, token.ptr, token.len);
+        (*out)[n] = text;
+    }
+    return PDR_OK;
+}
+
+static pdr_rc child_start(struct child *c, const pdr_command *command,
+                          const char *const *env, pdr_err *err)
+{
     int pipes[3][2] = {{-1, -1}, {-1, -1}, {-1, -1}};
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -299,18 +329,21 @@ pdr_rc pdr_command_run(pdr_value **out, const pdr_tool_call *call, pdr_err *err,
                       .stdout_text = PDR_BUF_INIT(SIZE_MAX),
                       .stderr_text = PDR_BUF_INIT(MAX_ERROR_BYTES)};
     pdr_buf input = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
+    const char **env = NULL;
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(out != NULL && call != NULL && command != NULL &&
                 command->argv != NULL && command->argv[0] != NULL);
     *out = NULL;
     PDR_TRY(pdr_json_write(&input, call->arguments, NULL, err));
-    PDR_TRY(child_start(&c, command, err));
+    PDR_TRY(env_make(&env, command, call->token, err));
+    PDR_TRY(child_start(&c, command, env, err));
     PDR_TRY(child_talk(&c, command, pdr_buf_str(&input), call->cancel, err));
     PDR_TRY(child_end(&c, command, err));
     PDR_TRY(read_result(out, &c.stdout_text, err));
 done:
     child_dispose(&c);
     pdr_buf_dispose(&input);
+    pdr__free(env);
     return rc;
 }

@@ -47,6 +47,15 @@ pdr_rc pdr__reason_rc(enum pdr__reason reason)
     return reasons[reason].code;
 }
 
+pdr_rc pdr_reason_code(pdr_str reason)
+{
+    for (size_t i = 0; i < PDR_COUNT(reasons); i++) {
+        if (pdr_str_equal(reason, pdr_str_c(reasons[i].slug)))
+            return reasons[i].code;
+    }
+    return PDR_OK;
+}
+
 const char *pdr_rc_name(pdr_rc rc)
 {
     switch (rc) {

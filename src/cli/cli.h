@@ -8,6 +8,8 @@
 #ifndef PDR_CLI_H
 #define PDR_CLI_H
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -69,8 +71,8 @@ struct cli_command {
 };
 
 extern const struct cli_command cli_cmd_agent, cli_cmd_check, cli_cmd_convert,
-    cli_cmd_diff, cli_cmd_doc, cli_cmd_fmt, cli_cmd_help, cli_cmd_schema,
-    cli_cmd_session, cli_cmd_store, cli_cmd_version;
+    cli_cmd_diff, cli_cmd_doc, cli_cmd_fmt, cli_cmd_help, cli_cmd_run,
+    cli_cmd_schema, cli_cmd_session, cli_cmd_store, cli_cmd_version;
 
 /* The last word of a command's name: what a verb is called by. */
 const char *cli_command_word(const struct cli_command *command);
@@ -288,6 +290,26 @@ void cli_must(pdr_rc rc, const pdr_err *err);
 /* Room for `count` things of `size` bytes, what was in `old` kept; release with
  * free(). Never NULL. */
 void *cli_realloc(void *old, size_t count, size_t size);
+
+/* --- signals (signals.c) ------------------------------------------------- */
+
+/* A run that a signal ends in order. */
+struct cli_signals {
+    pthread_t thread;
+    sigset_t set, before;
+    bool waits; /* the thread is there */
+    int number; /* of the first signal; see cli_signals_number() */
+    void (*fn)(void *arg);
+    void *arg;
+};
+
+/* From now on the first SIGINT, SIGTERM or SIGHUP calls `fn`, on a thread of
+ * its own, and the second one ends the process. Before threads are started. */
+void cli_signals_begin(struct cli_signals *s, void (*fn)(void *arg), void *arg);
+/* The one that came; 0: none. */
+int cli_signals_number(const struct cli_signals *s);
+/* As before. Fine if it never began. */
+void cli_signals_end(struct cli_signals *s);
 
 /* --- hints (hint.c) ------------------------------------------------------ */
 

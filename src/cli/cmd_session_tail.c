@@ -10,9 +10,10 @@
  *                 +---------- read from `next` <-----+
  *
  * An interrupt is how it ends, so the exit status is 0 then. A reader that goes
- * away ends it, too, also if nothing more comes.
+ * away ends it, too, also if nothing more comes. The events of durable runs are
+ * told by engine_event.c.
  */
-#include "session_parts.h"
+#include "engine_parts.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -20,6 +21,7 @@
 
 #define PAGE_ROWS 100
 #define WAIT_MS   200 /* until an interrupt or a closed pipe is noticed */
+#define NO_LAST   UINT64_MAX
 
 static volatile sig_atomic_t is_over;
 
@@ -150,24 +152,16 @@ done:
     return rc;
 }
 
-static int run_tail(struct cli *cli, int argc, char **argv)
+/* The entries; exit status. */
+static int tail_entries(struct tail t)
 {
     struct sigaction action = {.sa_handler = on_interrupt};
-    struct tail t = {.cli = cli, .last = 10};
+    struct cli *cli = t.cli;
     pdr_err err = PDR_ERR_INIT;
     int status = 0;
 
-    const struct cli_opt opts[] = {
-        CLI_ARG("ID", &t.id, "session of the store"),
-        CLI_U64('n', "last", "N", &t.last, 0, UINT32_MAX,
-                "first the last N entries (default 10)"),
-        SES_STORE_ROWS(&t.from),
-    };
-    if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))
-        return cli->status;
-    status = ses_store_check(cli, &t.from);
-    if (status != 0)
-        return status;
+    if (t.last == NO_LAST)
+        t.last = 10;
     sigaction(SIGINT, &action, NULL);
     ses_entries_init(&t.entries, cli, stdout);
     t.entries.as_lines = true;
@@ -179,6 +173,55 @@ static int run_tail(struct cli *cli, int argc, char **argv)
     pdr_store_close(t.store);
     if (status == 0 && !is_over)
         raise(SIGPIPE); /* as if there had been something to write */
+    return status;
+}
+
+/* The events of durable runs; exit status. */
+static int tail_events(struct tail *t, struct eng_tail *events)
+{
+    pdr_buf id = PDR_BUF_INIT(SIZE_MAX);
+    int status = eng_take_id(&id, t->cli, t->id);
+
+    if (status == 0) {
+        events->cli = t->cli;
+        events->from = &t->from;
+        events->id = id.ptr;
+        status = eng_tail(events);
+    }
+    pdr_buf_dispose(&id);
+    return status;
+}
+
+static int run_tail(struct cli *cli, int argc, char **argv)
+{
+    struct tail t = {.cli = cli, .last = NO_LAST};
+    struct eng_tail events = {.run = NULL};
+    bool is_stream = false;
+    int status = 0;
+
+    const struct cli_opt opts[] = {
+        CLI_ARG("ID", &t.id, "session of the store"),
+        CLI_U64('n', "last", "N", &t.last, 0, UINT32_MAX,
+                "first the last N entries (default 10)"),
+        CLI_FLAG(0, "stream", &is_stream,
+                 "what durable runs say, event by event, not entries"),
+        CLI_TEXT(0, "run", "RUN", &events.run,
+                 "with --stream: of this run, until it ends"),
+        CLI_U64(0, "after", "N", &events.after, 1, INT64_MAX,
+                "with --stream: go on after this event"),
+        SES_STORE_ROWS(&t.from),
+    };
+    if (!cli_parse(cli, opts, CLI_COUNT(opts), argc, argv))
+        return cli->status;
+    if (!is_stream && (events.run != NULL || events.after > 0))
+        return doc_usage(cli, events.run != NULL ? "--run" : "--after",
+                         "is for events", "write --stream, too");
+    if (is_stream && t.last != NO_LAST)
+        return doc_usage(cli, "--last", "is for entries",
+                         "--after N goes on after an event");
+    status = ses_store_check(cli, &t.from);
+    if (status == 0)
+        status = is_stream ? tail_events(&t, &events) : tail_entries(t);
     return status;
 }
 

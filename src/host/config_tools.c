@@ -19,7 +19,8 @@ static const struct pdr__member function_members[] = {
     {"kind", PDR_USE_BOTH},         {"name", PDR_USE_BOTH},
     {"description", PDR_USE_BOTH},  {"parameters", PDR_USE_BOTH},
     {"bindings", PDR_USE_BOTH},     {"strict", PDR_USE_THERE},
-    {"approvalMode", PDR_USE_OURS}, {NULL, PDR_USE_UNKNOWN}};
+    {"approvalMode", PDR_USE_OURS}, {"repeatable", PDR_USE_OURS},
+    {NULL, PDR_USE_UNKNOWN}};
 
 /* All of it is ours; a notice about the kind says so. Whoever writes approval
  * for approvalMode means it. */
@@ -29,7 +30,7 @@ static const struct pdr__member command_members[] = {
     {"command", PDR_USE_BOTH},     {"folder", PDR_USE_BOTH},
     {"timeout", PDR_USE_BOTH},     {"maxBytes", PDR_USE_BOTH},
     {"environment", PDR_USE_BOTH}, {"approvalMode", PDR_USE_BOTH},
-    {NULL, PDR_USE_REFUSED}};
+    {"repeatable", PDR_USE_BOTH},  {NULL, PDR_USE_REFUSED}};
 
 /* --- functions ------------------------------------------------------------ */
 
@@ -74,6 +75,7 @@ static pdr_rc bind_function(pdr_tool *tool, const struct pdr__load *load,
     tool->fn = found->fn;
     tool->arg = found->arg;
     tool->needs_approval = tool->needs_approval || found->needs_approval;
+    tool->is_repeatable = tool->is_repeatable || found->is_repeatable;
     if (tool->description == NULL)
         tool->description = found->description;
     if (tool->parameters == NULL)
@@ -244,6 +246,21 @@ static pdr_rc get_approval(bool *out, const struct pdr__load *load,
                          "'approvalMode' must be always or never");
 }
 
+/* `repeatable: true`: a call may be made again with the same token. */
+static pdr_rc get_repeatable(bool *out, const struct pdr__load *load,
+                             const struct pdr__node *tool, pdr_err *err)
+{
+    const struct pdr__node *node = pdr__node_get(tool, "repeatable");
+    enum pdr__scalar scalar =
+        node != NULL ? pdr__scalar_of(node) : PDR_SCALAR_FALSE;
+
+    *out = scalar == PDR_SCALAR_TRUE;
+    if (*out || scalar == PDR_SCALAR_FALSE)
+        return PDR_OK;
+    return PDR_FAIL_NODE(load, node, err, BAD_DEFINITION, "%s",
+                         "'repeatable' must be true or false");
+}
+
 /* Check a tool as pdr_agent_new() will, while its place is known. */
 static pdr_rc check_tool(const struct pdr__load *load,
                          const struct pdr__node *node, const pdr_tool *tool,
@@ -279,6 +296,7 @@ static pdr_rc add_tool(struct pdr__load *load, const struct pdr__node *node,
     tool.name = name.ptr;
     tool.description = description.len > 0 ? description.ptr : NULL;
     PDR_TRY(get_approval(&tool.needs_approval, load, node, err));
+    PDR_TRY(get_repeatable(&tool.is_repeatable, load, node, err));
     if (parameters != NULL)
         PDR_TRY(pdr__load_schema(&schema, load, parameters, err));
     tool.parameters = schema;

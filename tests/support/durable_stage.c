@@ -87,7 +87,7 @@ void durable_begin(struct durable_process *p, pdr_store *store,
     const pdr_durable_agent agents[] = {
         {.agent = p->agent, .ttl_ms = p->agent_ttl_ms}};
     const pdr_durable_opts durable = {
-        .agents = agents, .count = 1, .ttl_ms = p->ttl_ms};
+        .agents = agents, .count = 1, .ttl_ms = p->ttl_ms, .only = p->only};
     ASSERT_RC(PDR_OK, pdr_durable_new(&p->durable, &durable, NULL));
     p->world = calloc(1, sizeof(*p->world));
     *p->world = *pdr__world_system();

@@ -34,6 +34,7 @@ struct durable_process {
     int64_t now_ms;           /* if not 0: the time, which the test moves */
     pdr_agent_layer layer;    /* around the agent, if it has a `run` */
     const char *name;         /* of the agent; NULL: "Clerk" */
+    pdr_ref only;             /* that it is for; none: for all */
     struct pdr__world *world; /* owned */
 };
 

@@ -158,6 +158,7 @@ TEST(approval, is_asked_for_and_the_call_runs_after_a_restart)
         ASSERT_SIZE(1, list->count);
         ASSERT_TEXT("refund", list->items[0].tool);
         ASSERT_TEXT("{\"n\":1}", list->items[0].arguments);
+        ASSERT_TEXT("c1", list->items[0].call_id);
         pdr_approvals_free(list);
         ASSERT_SIZE(0, answer_all(&s, PDR_OK, session, true, ""));
         ASSERT_INT(1, s.ran);

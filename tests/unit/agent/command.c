@@ -69,6 +69,39 @@ TEST(command, gives_what_the_program_prints)
     }
 }
 
+/* The token of a durable call is there, whatever else is. */
+TEST(command, finds_the_token_of_a_durable_call_in_its_environment)
+{
+    static const char *const own[] = {"PATH=/usr/bin:/bin", "A=1",
+                                      "PERDURE_TOKEN=mine", NULL};
+    static const char *const argv[] = {"sh", "-c", "echo \"$PERDURE_TOKEN $A\"",
+                                       NULL};
+    const struct {
+        const char *const *env;
+        const char *token, *result;
+    } rows[] = {{NULL, "@dafx-a@k/c/1", "@dafx-a@k/c/1 "},
+                {own, "@dafx-a@k/c/1", "@dafx-a@k/c/1 1"},
+                {own, "", "mine 1"},
+                {NULL, "", " "}};
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        pdr_command command = {.argv = argv, .env = rows[i].env};
+        pdr_value *out = NULL, *none = NULL;
+        pdr_err err = PDR_ERR_INIT;
+
+        ASSERT_RC(PDR_OK, pdr_json_read(&none, pdr_str_c("{}"), NULL, NULL));
+        const pdr_tool_call call = {.name = pdr_str_c("t"),
+                                    .arguments = none,
+                                    .token = pdr_str_c(rows[i].token)};
+        if (pdr_command_run(&out, &call, &err, &command) != PDR_OK)
+            fail_msg("%s", err.message);
+        ASSERT(out != NULL &&
+               pdr_value_text_is(out, pdr_str_c(rows[i].result)));
+        pdr_value_free(out);
+        pdr_value_free(none);
+    }
+}
+
 static const struct {
     const char *argv[4];
     const char *folder;

@@ -35,6 +35,15 @@ TEST(rc, has_the_exit_status_of_each_kind_of_failure)
     ASSERT_INT(1, pdr_rc_exit_status((pdr_rc)-99));
 }
 
+TEST(reason, has_a_code)
+{
+    ASSERT_INT(PDR_EMODEL, pdr_reason_code(pdr_str_c("model_failed")));
+    ASSERT_INT(PDR_ETIMEOUT, pdr_reason_code(pdr_str_c("run_timeout")));
+    ASSERT_INT(PDR_OK, pdr_reason_code(pdr_str_c("model_faile")));
+    ASSERT_INT(PDR_OK, pdr_reason_code(pdr_str_c("")));
+    ASSERT_INT(PDR_OK, pdr_reason_code(pdr_str_n(NULL, 0)));
+}
+
 TEST(rc, has_a_name_and_a_text)
 {
     ASSERT_STR("OK", pdr_rc_name(PDR_OK));

@@ -98,7 +98,11 @@ static const struct {
      "5:48 info 'approvalMode': the Python loader refuses it\n"
      "6:10 warning 'web_search': tools of this kind are not offered here: the "
      "agent goes without it\n"},
-    {"kind: Prompt\ntools:\n- kind: command\n  name: add\n  command: [cat]\n",
+    {"kind: Prompt\ntools:\n- {kind: function, name: lookup, repeatable: "
+     "true}\n",
+     "", "3:34 info 'repeatable': the Python loader refuses it\n"},
+    {"kind: Prompt\ntools:\n- kind: command\n  name: add\n  command: [cat]\n"
+     "  repeatable: false\n",
      "", "3:9 info 'command': the Python loader refuses it\n"},
     {"kind: Prompt\noutputSchema:\n  properties:\n"
      "    n: {type: integer, minimum: 0, required: true}\n"
@@ -344,6 +348,8 @@ static const struct {
     {P "tools: [{kind: function, name: lookup, approvalMode: {}}]\n",
      "bad_definition",
      "line 2, column 54: 'approvalMode' must be always or never"},
+    {P "tools: [{kind: command, name: a, command: [cat], repeatable: maybe}]\n",
+     "bad_definition", "line 2, column 62: 'repeatable' must be true or false"},
     {P "tools: [{kind: function, name: lookup, bindings: lookup}]\n",
      "bad_definition", "line 2, column 50: 'bindings' must be a list or a map"},
     {P "tools: [{kind: command, name: a, command: [cat], approval: always}]\n",
