@@ -107,7 +107,8 @@ struct pdr_task {
     uint64_t journal_last; /* of its last journal row */
     int64_t until_ms;      /* of the lease */
     bool is_busy;          /* a commit is under way */
-    bool is_finished, is_lost, is_cancelled, is_handed_back;
+    bool is_finished;      /* its seat is free, too */
+    bool is_lost, is_cancelled, is_handed_back;
     struct pdr__events events;
     pdr_task_end_fn on_end;
     void *on_end_arg;
@@ -115,7 +116,7 @@ struct pdr_task {
 };
 
 /* A session that somebody here is at work on: from before it is claimed until
- * its run has ended. */
+ * the commit that ends its run. */
 struct pdr__seat {
     pdr_task *task; /* borrowed; NULL while it is claimed */
     bool has_more;  /* operations came meanwhile: look again */
@@ -215,9 +216,16 @@ PDR_MUST_CHECK pdr_rc pdr__ending_new(pdr_ending **out, pdr_buf *answer,
 struct pdr__waiter {
     struct pdr__waiter *next; /* of the same session */
     pdr_str correlation_id;   /* borrowed; what it waits for */
+    pdr_ending *ending;       /* owned; if who ended it left it here */
     pthread_cond_t woken;
     bool is_woken;
 };
+
+/* Leave word of an end, so that those who wait for it need not read it. With
+ * the lock held; without memory they read. */
+void pdr__waiters_tell(pdr_engine *engine, pdr_str key, pdr_str correlation_id,
+                       pdr_operation_state state, pdr_str outcome,
+                       pdr_str answer);
 
 /* Wake those who wait for something of this session; for what nobody here is at
  * work on; all. With the lock held. */
@@ -264,10 +272,11 @@ struct pdr_engine {
     bool is_started, is_stopping, is_over;
     bool is_dead; /* a commit ended unknown: `why` */
     pdr_err why;
-    int64_t next_ms;  /* when the keeper looks next */
-    int64_t ahead_ms; /* the clock of this process is ahead of that of the store
-                         by this */
-    pdr_watch *watch; /* of all sessions; the keeper's */
+    int64_t next_ms;   /* the keeper is to look at what is due by then */
+    int64_t asleep_ms; /* until when it sleeps; 0: it is awake */
+    int64_t ahead_ms;  /* the clock of this process is ahead of that of the
+                          store by this */
+    pdr_watch *watch;  /* of all sessions; the keeper's */
     pdr_engine_counts counts;
 };
 

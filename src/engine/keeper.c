@@ -17,6 +17,7 @@
 #include "engine.h"
 
 #define PAGES_A_LOOK 5
+#define LOOKS_A_POLL 20   /* at a list that has no end yet */
 #define RENEWALS     64   /* in one group of commits */
 #define HOUSE_MS     1000 /* between two looks at what has to go */
 
@@ -24,6 +25,7 @@ struct keeper {
     pdr_engine *engine;
     pdr_buf after;    /* where the due list goes on; empty: at the beginning */
     int64_t due_ms;   /* when to look at it again */
+    unsigned looks;   /* one after the other, at a long list */
     int64_t watch_ms; /* when to look whether others committed */
     int64_t house_ms; /* when to look for what has to go */
     struct pdr__house house;
@@ -232,6 +234,10 @@ static void keeper_look(struct keeper *k)
         k->due_ms = now_ms + poll_ms;
         if (next_ms < k->due_ms && next_ms > now_ms)
             k->due_ms = next_ms;
+        k->looks =
+            k->after.len > 0 && k->looks < LOOKS_A_POLL ? k->looks + 1 : 0;
+        if (k->looks > 0) /* leases first, and then on */
+            k->due_ms = now_ms;
     }
     if (now_ms >= k->house_ms && !k->is_stopping) {
         pdr__house_keep(e, &k->house, now_ms);
@@ -262,13 +268,17 @@ void *pdr__keeper_work(void *arg)
         e->ahead_ms = k.ahead_ms;
         if (e->idle == 0 && (e->ready != NULL || e->queue.items.count > 0))
             pdr__engine_rouse(e); /* there may have been no thread for it */
+        if (e->waiters.count > 0 && k.watch_ms == PDR_NEVER)
+            k.watch_ms = pdr__engine_time(e); /* they came meanwhile */
         wake_ms = k.due_ms < k.watch_ms ? k.due_ms : k.watch_ms;
         if (e->next_ms < wake_ms)
             wake_ms = k.due_ms = e->next_ms;
         e->next_ms = PDR_NEVER;
+        e->asleep_ms = wake_ms;
         if (wake_ms > pdr__engine_time(e) && !pdr__engine_is_quiet(e))
             e->world->wait(e->world->ctx, &e->tick, &e->lock,
                            wake_ms + e->ahead_ms); /* K3 */
+        e->asleep_ms = 0;
     }
     (void)pthread_mutex_unlock(&e->lock);
     pdr_buf_dispose(&k.house.expired);

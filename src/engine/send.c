@@ -121,8 +121,8 @@ static pdr_rc send_claimed(bool *done, struct sending *s, pdr_err *err)
         return PDR_OK;
     (void)pthread_mutex_lock(&e->lock);
     is_free = e->is_started && !e->is_stopping && !e->is_dead &&
-              e->ready == NULL && e->at_work.count < e->opts.workers &&
-              e->queue.items.count == 0 && pdr__seat_take(e, ref, key);
+              e->at_work.count < e->opts.workers && e->queue.items.count == 0 &&
+              pdr__seat_take(e, ref, key);
     (void)pthread_mutex_unlock(&e->lock);
     if (!is_free)
         return PDR_OK;

@@ -17,7 +17,8 @@
  */
 #include "engine.h"
 
-#define RETRY_MS 1000 /* before a run that failed for now is tried again */
+#define RETRY_MS 1000    /* before a run that failed for now is tried again */
+#define MAX_TOLD 0x10000 /* bytes of an answer that are copied, not read */
 
 const pdr_task_info *pdr_task_info_get(const pdr_task *task)
 {
@@ -190,15 +191,31 @@ pdr_rc pdr_task_commit(pdr_committed *out, pdr_task *task, const pdr_edit *edit,
     return rc;
 }
 
+/* Let those who wait know how it ended, as they would read it. With the lock
+ * held. */
+static void task_tell(pdr_task *task, const pdr_edit *edit,
+                      pdr_operation_state state)
+{
+    const pdr_entry *last =
+        edit->entry_count > 0 ? &edit->entries[edit->entry_count - 1] : NULL;
+
+    if (last != NULL && last->kind == PDR_ROW_RESPONSE &&
+        last->body.len <= MAX_TOLD &&
+        pdr_str_equal(last->correlation_id, task->info.correlation_id))
+        pdr__waiters_tell(task->engine, task->key, last->correlation_id, state,
+                          edit->completions[0].outcome, last->body);
+}
+
 /* The run is over as far as the store is concerned. The session is at rest
  * before those who wait are woken: one that sends the next operation then finds
  * it so, and can claim it at once. */
-static void task_finished(pdr_task *task, pdr_operation_state state,
-                          const pdr_committed *done)
+static void task_finished(pdr_task *task, const pdr_edit *edit,
+                          pdr_operation_state state, const pdr_committed *done)
 {
     pdr_engine *e = task->engine;
 
     (void)pthread_mutex_lock(&e->lock);
+    task_tell(task, edit, state);
     task->is_finished = true;
     pdr__seat_leave(e, &task->info.session, task->key);
     if (done->inbox > 0) /* more waits, perhaps from another process */
@@ -238,7 +255,7 @@ pdr_rc pdr_task_finish(pdr_committed *out, pdr_task *task, const pdr_edit *edit,
         own.state = PDR_SESSION_IDLE;
     }
     PDR_TRY(task_write(&done, task, &own, err));
-    task_finished(task, state, &done);
+    task_finished(task, &own, state, &done);
     if (out != NULL)
         *out = done;
 done:
