@@ -288,6 +288,8 @@ static pdr_rc stop_meanwhile(pdr_store *store, const pdr_edit *edit, void *arg)
 TEST(stop, finishes_what_was_claimed_meanwhile)
 {
     const char *const steps[] = {"say Done", NULL};
+    const pdr_operation next = run_as("b");
+    pdr_err err = PDR_ERR_INIT;
     pthread_t thread;
     pdr_store *store = hook_open(stop_meanwhile, &thread);
 
@@ -299,6 +301,8 @@ TEST(stop, finishes_what_was_claimed_meanwhile)
     if (!comes_true(is_stopped))
         fail_msg("the engine does not stop");
     ASSERT_INT(0, pthread_join(thread, NULL));
+    ASSERT_RC(PDR_EMISUSE, pdr_engine_send(NULL, one.engine, &next, &err));
+    ASSERT_STR("engine_stopped", err.reason);
     ASSERT_INT(PDR_OPERATION_COMPLETED, await(&other, "a"));
     side_end(&one);
     side_end(&other);
