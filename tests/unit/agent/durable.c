@@ -432,16 +432,16 @@ TEST(session, of_another_kind_is_left_as_it_is)
 {
     const char *const steps[] = {"say One", NULL};
     const pdr_edit edit = {
-        .ref = session, .kind = S("client"), .agent = S("clerk")};
+        .ref = durable_session, .kind = S("client"), .agent = S("clerk")};
     const pdr_commit_options now = {.now_ms = 1};
-    struct process p = {.store = NULL};
-    pdr_store *store = store_new();
+    struct durable_process p = {.store = NULL};
+    pdr_store *store = durable_store();
     pdr_ending *ending = NULL;
     pdr_err err = PDR_ERR_INIT;
 
     ASSERT_RC(PDR_OK, pdr_store_commit(NULL, store, &edit, 1, &now, NULL));
-    process_begin(&p, store, steps);
-    if (call_as(&ending, NULL, &p, "run", "{\"message\":\"a\"}", &err) !=
+    durable_begin(&p, store, steps);
+    if (durable_call(&ending, NULL, &p, "run", "{\"message\":\"a\"}", &err) !=
         PDR_OK)
         fail_msg("%s", err.message);
     ASSERT_INT(PDR_OPERATION_FAILED, ending->state);
@@ -451,7 +451,7 @@ TEST(session, of_another_kind_is_left_as_it_is)
     ASSERT(ending->answer.ptr == NULL);
     ASSERT_SIZE(0, p.model.asked);
     pdr_ending_free(ending);
-    process_end(&p);
+    durable_end(&p);
     pdr_store_close(store);
 }
 
@@ -469,21 +469,21 @@ TEST(process, leaves_sessions_alone_that_it_is_not_for)
     const char *const steps[] = {"say One", NULL};
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct process p = {.only = rows[i].only};
-        pdr_store *store = store_new();
-        const pdr_operation operation = {.session = session,
+        struct durable_process p = {.only = rows[i].only};
+        pdr_store *store = durable_store();
+        const pdr_operation operation = {.session = durable_session,
                                          .name = S("run"),
                                          .correlation_id = S("c"),
                                          .input = S("{\"message\":\"a\"}")};
         pdr_ending *ending = NULL;
 
-        process_begin(&p, store, steps);
+        durable_begin(&p, store, steps);
         ASSERT_RC(PDR_OK, pdr_engine_send(NULL, p.engine, &operation, NULL));
         ASSERT_RC(rows[i].runs ? PDR_OK : PDR_ETIMEOUT,
-                  pdr_engine_wait(&ending, p.engine, &session, S("c"),
+                  pdr_engine_wait(&ending, p.engine, &durable_session, S("c"),
                                   rows[i].runs ? 60000 : 300, NULL));
         pdr_ending_free(ending);
-        process_end(&p);
+        durable_end(&p);
         pdr_store_close(store);
     }
 }
