@@ -205,6 +205,7 @@ static pdr_rc send_store(pdr_sent *out, struct sending *s, pdr_err *err)
 
     for (int i = 0; i < SEND_TRIES; i++) {
         rc = PDR_OK;
+        s->is_known = false; /* what was seen may have changed */
         if (s->operation->due_ms == 0)
             rc = send_claimed(&done, s, &why);
         if (rc == PDR_OK && !done)

@@ -163,6 +163,34 @@ TEST(engine_send, gives_the_answer_that_an_import_brought)
     toys_end();
 }
 
+/* Somebody else commits right before the row goes into the inbox, twice. */
+static atomic_int others;
+
+static pdr_rc others_commit(pdr_store *store, const pdr_edit *edit, void *arg)
+{
+    (void)arg;
+    if (edit->inbox_count == 1 && edit->commits != 0 &&
+        atomic_fetch_sub(&others, 1) > 0)
+        session_touch(store, "toy-1");
+    return PDR_OK;
+}
+
+TEST(engine_send, looks_again_when_somebody_else_was_faster)
+{
+    pdr_store *store = toys_begin("memory:");
+    struct toy *p = toy_new();
+
+    import_entries(store, 1);
+    atomic_store(&others, 2);
+    toys_hook(others_commit, NULL);
+    toy_begin(p, store);
+    ASSERT(!sends(p, "toy-1", "answer", "c1").is_repeated);
+    ends(PDR_OPERATION_COMPLETED, NULL, p, "toy-1", "c1");
+    ASSERT(atomic_load(&others) <= 0);
+    session_is(AT_REST, store, "toy-1");
+    toys_end();
+}
+
 /* --- a store that ends unknown ---------------------------------------------
  */
 
