@@ -200,7 +200,7 @@ done:
 static pdr_rc send_store(pdr_sent *out, struct sending *s, pdr_err *err)
 {
     pdr_err why = PDR_ERR_INIT;
-    bool done = false, is_new = true;
+    bool done = false, is_new = true, is_full = false;
     pdr_rc rc = PDR_OK;
 
     for (int i = 0; i < SEND_TRIES; i++) {
@@ -210,14 +210,22 @@ static pdr_rc send_store(pdr_sent *out, struct sending *s, pdr_err *err)
             rc = send_claimed(&done, s, &why);
         if (rc == PDR_OK && !done)
             rc = send_queued(s, &why);
-        if (pdr__err_is(&why, PDR_R_COMPLETION_EXISTS) && rc != PDR_OK) {
+        is_full = rc != PDR_OK && pdr__err_is(&why, PDR_R_INBOX_FULL);
+        if (rc != PDR_OK &&
+            (is_full || pdr__err_is(&why, PDR_R_COMPLETION_EXISTS))) {
+            pdr_err full = why;
+
             why = (pdr_err)PDR_ERR_INIT;
             rc = known_look(&out->state, &is_new, s, &why);
             out->is_repeated = !is_new;
             if (rc == PDR_OK && is_new)
                 rc = send_queued(s, &why);
-            if (rc == PDR_ENOTFOUND) /* deleted meanwhile */
+            if (rc == PDR_ENOTFOUND && is_full) {
+                why = full;
+                rc = PDR_ELIMIT;
+            } else if (rc == PDR_ENOTFOUND) { /* deleted meanwhile */
                 continue;
+            }
         }
         if (rc != PDR_ECONFLICT || pdr__err_is(&why, PDR_R_CORRELATION_REUSED))
             break;

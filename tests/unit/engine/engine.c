@@ -314,6 +314,7 @@ TEST(engine_send, bounds_the_inbox)
     sends(p, "toy-1", "answer", "c2");
     ASSERT_RC(PDR_ELIMIT, pdr_engine_send(NULL, p->engine, &third, &err));
     ASSERT_STR("inbox_full", err.reason);
+    ASSERT(sends(p, "toy-1", "answer", "c2").is_repeated); /* is there */
     sends(p, "toy-2", "answer", "c1"); /* of each session so many */
     session_is("idle | operation operation | |", store, "toy-1");
     wait_fails("no_completion", p, "toy-1", "c3");
