@@ -130,6 +130,13 @@ struct pdr__seat {
 #define PDR_WORK_CANCEL    "cancel"    /* inbox: end the run */
 #define PDR_WORK_ATTEMPT   "attempt"   /* journal: somebody took over */
 
+/* All of an inbox: who looks for a row must not miss it behind large ones. */
+#define PDR_INBOX_QUERY(session)                                              \
+    {                                                                         \
+        .what = PDR_READ_INBOX, .ref = (session), .limit = PDR_MAX_PAGE_ROWS, \
+        .max_bytes = SIZE_MAX                                                 \
+    }
+
 /* What an operation is, as it waits in the inbox and is kept in the journal:
  * {"name":...,"known":true,"trace":...,"input":...}. */
 struct pdr__opbody {

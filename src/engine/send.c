@@ -85,9 +85,7 @@ static pdr_rc known_look(pdr_operation_state *state, bool *is_new,
     *state = ending != NULL ? ending->state : PDR_OPERATION_OPEN;
     if (ending != NULL || row->fingerprint.ptr != NULL)
         goto done;
-    query = (pdr_query){.what = PDR_READ_INBOX,
-                        .ref = s->operation->session,
-                        .limit = PDR_MAX_PAGE_ROWS};
+    query = (pdr_query)PDR_INBOX_QUERY(s->operation->session);
     PDR_TRY(pdr_store_read(&inbox, s->engine->store, &query, err));
     PDR_TRY(is_under_way(&under_way, s, inbox, err));
     *is_new = !under_way;
@@ -372,8 +370,7 @@ pdr_rc pdr_engine_call(pdr_ending **out, pdr_sent *sent, pdr_engine *engine,
 static pdr_rc cancel_once(pdr_engine *e, const pdr_ref *session, pdr_str id,
                           pdr_err *err)
 {
-    const pdr_query query = {
-        .what = PDR_READ_INBOX, .ref = *session, .limit = PDR_MAX_PAGE_ROWS};
+    const pdr_query query = PDR_INBOX_QUERY(*session);
     pdr_completion row = {.correlation_id = id};
     pdr_work word = {.kind = PDR_LIT(PDR_WORK_CANCEL),
                      .correlation_id = id,

@@ -413,6 +413,43 @@ TEST(engine_cancel, ends_a_run_whose_worker_is_gone)
     toys_end();
 }
 
+/* A run of 16 MiB in the inbox behind it: more than a page of rows has. */
+TEST(engine_claim, finds_the_run_behind_large_operations)
+{
+    pdr_store *store = toys_begin("memory:");
+    struct toy *p = toy_new(), *q = toy_new();
+    size_t len = (size_t)5 << 20;
+    char *input = malloc(len + 1), id[10];
+    const pdr_ref ref = ref_of("toy-1");
+
+    ASSERT(input != NULL);
+    memset(input, 'x', len);
+    input[0] = input[len - 1] = '"';
+    input[len] = '\0';
+    p->is_played = q->is_played = true;
+    toy_begin(p, store);
+    sends(p, "toy-1", "hold", "c0");
+    AWAIT(atomic_load(&p->at_work) == 1);
+    for (int i = 1; i < 5; i++) {
+        pdr_operation operation = op_of("toy-1", "answer", NULL);
+
+        snprintf(id, sizeof(id), "c%d", i);
+        operation.correlation_id = S(id);
+        operation.input = pdr_str_n(input, len);
+        ASSERT_RC(PDR_OK, pdr_engine_send(NULL, p->engine, &operation, NULL));
+    }
+    free(input);
+    ASSERT_RC(PDR_OK, pdr_engine_cancel(p->engine, &ref, S("c4"), NULL));
+    toy_stop(p, PDR_STOP_HAND_BACK);
+    toy_open(q);
+    toy_begin(q, store);
+    AWAIT_PLAYED(has_ended(q, "toy-1", "c3"));
+    ends(PDR_OPERATION_COMPLETED, NULL, q, "toy-1", "c0");
+    ends(PDR_OPERATION_CANCELLED, NULL, q, "toy-1", "c4");
+    toy_ordered("c0 c1 c2 c3", q);
+    toys_end();
+}
+
 /* --- commits of a run ------------------------------------------------------
  */
 
