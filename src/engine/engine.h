@@ -277,7 +277,8 @@ struct pdr_engine {
     pthread_t streamer;
     bool has_keeper, has_streamer;
     bool is_started, is_stopping, is_over;
-    bool is_dead; /* a commit ended unknown: `why` */
+    bool is_joining; /* one that stops it waits for the threads */
+    bool is_dead;    /* a commit ended unknown: `why` */
     pdr_err why;
     int64_t next_ms;   /* the keeper is to look at what is due by then */
     int64_t asleep_ms; /* until when it sleeps; 0: it is awake */

@@ -184,6 +184,31 @@ TEST(engine_stop, waits_for_what_is_just_being_sent)
     }
 }
 
+TEST(engine_stop, can_be_called_from_several_threads)
+{
+    size_t rounds = test_times(20, 3);
+
+    for (size_t round = 0; round < rounds; round++) {
+        pdr_store *store = toys_begin("memory:");
+        struct toy *p = toy_new();
+        struct caller h[] = {{.p = p, .how = PDR_STOP_HAND_BACK},
+                             {.p = p, .how = PDR_STOP_FINISH},
+                             {.p = p, .how = PDR_STOP_HAND_BACK}};
+
+        toy_begin(p, store);
+        sends(p, "toy-1", "answer", "c1");
+        sends(p, "toy-2", "answer", "c1");
+        for (size_t i = 0; i < PDR_COUNT(h); i++)
+            caller_stops(&h[i]);
+        for (size_t i = 0; i < PDR_COUNT(h); i++) {
+            caller_end(&h[i]);
+            ASSERT_RC(PDR_OK, h[i].rc);
+        }
+        ASSERT_SIZE(0, toy_counts(p).at_work);
+        toys_end();
+    }
+}
+
 /* --- tried again -----------------------------------------------------------
  */
 
