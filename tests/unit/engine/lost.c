@@ -339,3 +339,25 @@ TEST(keeper, goes_by_the_clock_of_the_store)
         toys_end();
     }
 }
+
+TEST(keeper, does_not_hurry_a_store_that_cannot_tell_the_time)
+{
+    pdr_store *store = toys_begin("memory:");
+    struct toy *p = toy_new();
+    struct caller w = {.p = p, .session = "toy-1", .id = "c1"};
+
+    p->is_played = true;
+    toys_skew(0);
+    toy_begin(p, store);
+    sends(p, "toy-1", "hold", "c1");
+    caller_waits(&w);
+    AWAIT(atomic_load(&p->keeper_until) > toys_now());
+    toys_skew(INT64_MAX);
+    toys_move(1000);
+    AWAIT(atomic_load(&p->keeper_until) > toys_now()); /* it waits again */
+    toys_skew(0);
+    toy_open(p);
+    caller_end(&w);
+    ASSERT_RC(PDR_OK, w.rc);
+    toys_end();
+}
