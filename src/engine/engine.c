@@ -440,6 +440,9 @@ pdr_rc pdr_engine_stop(pdr_engine *e, pdr_stop how, uint32_t timeout_ms,
     }
     world->wake(world->ctx, &e->tick);
     world->wake(world->ctx, &e->stream);
+    while (e->is_joining) /* a thread is joined once */
+        world->wait(world->ctx, &e->quiet, &e->lock, PDR_NEVER);
+    e->is_joining = true;
     (void)pthread_mutex_unlock(&e->lock);
     while (e->thread_count > 0)
         world->join(world->ctx, e->threads[--e->thread_count]);
@@ -447,9 +450,12 @@ pdr_rc pdr_engine_stop(pdr_engine *e, pdr_stop how, uint32_t timeout_ms,
         world->join(world->ctx, e->keeper);
     if (e->has_streamer)
         world->join(world->ctx, e->streamer);
-    e->has_keeper = e->has_streamer = false;
     pdr_watch_close(e->watch);
     e->watch = NULL;
+    (void)pthread_mutex_lock(&e->lock);
+    e->has_keeper = e->has_streamer = e->is_joining = false;
+    world->wake(world->ctx, &e->quiet);
+    (void)pthread_mutex_unlock(&e->lock);
     return pdr_engine_check(e, err);
 }
 

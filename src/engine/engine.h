@@ -130,6 +130,13 @@ struct pdr__seat {
 #define PDR_WORK_CANCEL    "cancel"    /* inbox: end the run */
 #define PDR_WORK_ATTEMPT   "attempt"   /* journal: somebody took over */
 
+/* All of an inbox: who looks for a row must not miss it behind large ones. */
+#define PDR_INBOX_QUERY(session)                                              \
+    {                                                                         \
+        .what = PDR_READ_INBOX, .ref = (session), .limit = PDR_MAX_PAGE_ROWS, \
+        .max_bytes = SIZE_MAX                                                 \
+    }
+
 /* What an operation is, as it waits in the inbox and is kept in the journal:
  * {"name":...,"known":true,"trace":...,"input":...}. */
 struct pdr__opbody {
@@ -270,7 +277,8 @@ struct pdr_engine {
     pthread_t streamer;
     bool has_keeper, has_streamer;
     bool is_started, is_stopping, is_over;
-    bool is_dead; /* a commit ended unknown: `why` */
+    bool is_joining; /* one that stops it waits for the threads */
+    bool is_dead;    /* a commit ended unknown: `why` */
     pdr_err why;
     int64_t next_ms;   /* the keeper is to look at what is due by then */
     int64_t asleep_ms; /* until when it sleeps; 0: it is awake */

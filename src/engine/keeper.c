@@ -220,7 +220,7 @@ static void keeper_look(struct keeper *k)
     int64_t next_ms = PDR_NEVER, poll_ms = e->opts.poll_ms;
 
     if (pdr__engine_now(&now_ms, e, NULL) != PDR_OK) {
-        k->due_ms = own_ms - k->ahead_ms + poll_ms;
+        k->due_ms = k->watch_ms = own_ms - k->ahead_ms + poll_ms;
         return;
     }
     k->ahead_ms = own_ms - now_ms;
