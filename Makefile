@@ -66,8 +66,11 @@ bench: ## measure; BENCH=name for one, QUICK=1 for each case once
 	@$(SETUP) build bench
 	@$(if $(filter-out doc% session%,$(BENCH)),,tools/setup-python \
 	    tests/interop/requirements.txt build/interop/venv)
-	@$(if $(QUICK)$(filter-out store% agent%,$(BENCH)),,tools/setup-python \
-	    tests/bench/peers/requirements.txt build/peers/venv)
+	@$(if $(QUICK)$(filter-out store% agent% engine%,$(BENCH)),, \
+	    tools/setup-python tests/bench/peers/requirements.txt \
+	    build/peers/venv)
+	@$(if $(QUICK)$(filter-out engine%,$(BENCH)),,tools/setup-node \
+	    tests/bench/peers/restate build/peers/node)
 	@$(call compile,release,meson configure build/release -Dbench=true &&)
 	@tools/bench build/release $(if $(BENCH),--bench $(BENCH)) \
 	    $(if $(QUICK),--quick)

@@ -395,6 +395,22 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_agent_wrap(pdr_agent **out, pdr_agent *inner,
 /* What a run made. Where the model was asked several times, the later answer
  * says what it is: docs/formats/responses.md has the rules. */
 
+/**
+ * The response that JSON of an edition is, as of a run elsewhere: for layers
+ * that do not run the agent inside.
+ *
+ * @param[out] out  owned; release with pdr_response_free(). NULL on failure.
+ * @param value     shared; an object as .NET or Python write it ("type":
+ *                  "agent_response"). In that shape pdr_response_value() gives
+ *                  it back as it is, with what nobody knows.
+ * @return PDR_OK; PDR_EINVALID ("wrong_kind": it is not an object, or its
+ *         messages are not a list of objects); PDR_ENOMEM.
+ * @thread any  @since 0.1
+ */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_response_from_value(pdr_response **out,
+                                                      const pdr_value *value,
+                                                      pdr_err *err);
+
 /** NULL is fine. @thread owner @since 0.1 */
 PDR_API void pdr_response_free(pdr_response *response);
 

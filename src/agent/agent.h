@@ -274,6 +274,7 @@ struct pdr_response {
     pdr_buf finish_reason, id, agent_id, model;
     int64_t created_at;    /* ticks; 0: none */
     pdr_value *properties; /* owned; NULL: none */
+    pdr_value *source;     /* owned; that it was read from; NULL: none */
 };
 
 /* One without messages. Fails with NO_MEMORY. */

@@ -852,16 +852,25 @@ static pdr_rc durable_run(pdr_task *task, pdr_err *err, void *self)
                      .agent = agent_find(self, info->session.id),
                      .more = PDR_BUF_INIT(PDR_MAX_ROW_BYTES),
                      .end = PDR_BUF_INIT(PDR_MAX_ROW_BYTES)};
+    pdr_err why = PDR_ERR_INIT;
     pdr_rc rc = pdr__request_read(&w.request, info->input, err);
+    pdr_rc opened = PDR_OK;
 
     if (rc != PDR_OK)
         return rc;
-    PDR_TRY(pdr__journal_open(&w.journal, task, &w.request, w.agent->timeout_ms,
-                              err));
+    opened = pdr__journal_open(&w.journal, task, &w.request,
+                               w.agent->timeout_ms, &why);
     pdr_task_on_end(task, work_end, &w);
-    PDR_TRY(pdr__journal_say_attempt(&w.journal, err));
     PDR_TRY(work_open(&w, err));
-    PDR_TRY(work_run(&w, err));
+    if (opened == PDR_OK) {
+        PDR_TRY(pdr__journal_say_attempt(&w.journal, err));
+        PDR_TRY(work_run(&w, err));
+    } else if (is_for_now(opened)) {
+        rc = pdr__err_pass(err, &why);
+    } else { /* nobody can go on with it */
+        w.state = PDR_OPERATION_FAILED;
+        rc = work_fail(&w, &why, err);
+    }
 done:
     pdr_task_on_end(task, NULL, NULL);
     pdr_stored_close(w.stored);

@@ -8,6 +8,8 @@
  */
 #include "agent.h"
 
+#include "core.h"
+
 pdr_rc pdr__response_new(pdr_response **out, pdr_shape shape, pdr_str agent_id,
                          pdr_err *err)
 {
@@ -58,6 +60,7 @@ void pdr_response_free(pdr_response *response)
     pdr__output_free(response->output);
     pdr_agent_free(response->agent);
     pdr_value_free(response->properties);
+    pdr_value_free(response->source);
     pdr_buf_dispose(&response->finish_reason);
     pdr_buf_dispose(&response->id);
     pdr_buf_dispose(&response->agent_id);
@@ -126,6 +129,7 @@ pdr_rc pdr_response_output(pdr_value **out, const pdr_response *response,
 
     PDR_REQUIRE(out != NULL && response != NULL);
     *out = NULL;
+    PDR_REQUIRE(response->output != NULL || response->agent != NULL);
     output =
         response->output != NULL ? response->output : response->agent->output;
     PDR_REQUIRE(output != NULL);
@@ -217,6 +221,10 @@ pdr_rc pdr_response_value(pdr_value **out, const pdr_response *r,
 
     PDR_REQUIRE(out != NULL && shape != PDR_SHAPE_STATE);
     *out = NULL;
+    if (r->source != NULL && r->shape == shape) {
+        *out = pdr_value_ref(r->source);
+        return PDR_OK;
+    }
     if (r->created_at > 0)
         PDR_TRY(pdr_datetime_write(
             &time, &at,
@@ -260,6 +268,117 @@ pdr_rc pdr_response_value(pdr_value **out, const pdr_response *r,
 done:
     pdr_value_free(message);
     pdr_builder_free(b);
+    pdr_buf_dispose(&time);
+    return rc;
+}
+
+/* --- from JSON -------------------------------------------------------------
+ */
+
+static pdr_rc text_read(pdr_buf *to, const pdr_value *from, const char *name,
+                        pdr_err *err)
+{
+    const pdr_value *value = pdr_value_get_c(from, name);
+    pdr_buf room = PDR_BUF_INIT(SIZE_MAX);
+    pdr_str text = PDR_LIT("");
+    pdr_rc rc = PDR_OK;
+
+    if (value == NULL || pdr_value_kind(value) != PDR_STRING)
+        return PDR_OK;
+    pdr_buf_clear(to);
+    PDR_TRY(pdr__value_sound_text(&text, value, &room, err));
+    PDR_TRY(pdr_buf_append(to, text, err));
+done:
+    pdr_buf_dispose(&room);
+    return rc;
+}
+
+/* The counts by their .NET names, as all responses have them. */
+static pdr_rc usage_read(pdr_response *r, const pdr_value *usage, pdr_err *err)
+{
+    const pdr_content_part part = {PDR_FIELD_USAGE, usage};
+    pdr_value *content = NULL, *there = NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (usage == NULL || pdr_value_kind(usage) != PDR_OBJECT)
+        return PDR_OK;
+    PDR_TRY(
+        pdr_content_new(&content, r->shape, PDR_CONTENT_USAGE, &part, 1, err));
+    PDR_TRY(
+        pdr_content_convert(&there, content, r->shape, PDR_SHAPE_DOTNET, err));
+    r->usage = pdr_value_ref(
+        pdr_content_get(there, PDR_SHAPE_DOTNET, PDR_FIELD_USAGE));
+done:
+    pdr_value_free(there);
+    pdr_value_free(content);
+    return rc;
+}
+
+static pdr_rc messages_read(pdr_response *r, const pdr_value *list,
+                            pdr_err *err)
+{
+    pdr_iter it;
+    pdr_rc rc = PDR_OK;
+
+    if (list == NULL || pdr_value_kind(list) == PDR_NULL)
+        return PDR_OK;
+    if (pdr_value_kind(list) != PDR_ARRAY)
+        return PDR_FAIL(err, WRONG_KIND,
+                        "the messages of a response are an array, these are %s",
+                        pdr__kind_phrase(list));
+    pdr_iter_init(&it, list);
+    while (pdr_iter_next(&it)) {
+        if (pdr_value_kind(it.value) != PDR_OBJECT)
+            PDR_TRY(PDR_FAIL(err, WRONG_KIND,
+                             "a message is an object, message %zu is %s",
+                             it.index, pdr__kind_phrase(it.value)));
+        PDR_TRY(pdr__grow((void **)&r->messages, &r->cap, r->count + 1,
+                          sizeof(*r->messages), err));
+        r->messages[r->count++] = pdr_value_ref(it.value);
+    }
+done:
+    return rc;
+}
+
+pdr_rc pdr_response_from_value(pdr_response **out, const pdr_value *value,
+                               pdr_err *err)
+{
+    const pdr_value *properties = NULL;
+    pdr_datetime at;
+    pdr_response *r = NULL;
+    pdr_buf time = PDR_BUF_INIT(SIZE_MAX);
+    bool python = false;
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(out != NULL && value != NULL);
+    *out = NULL;
+    if (pdr_value_kind(value) != PDR_OBJECT)
+        return PDR_FAIL(err, WRONG_KIND, "a response is an object, this is %s",
+                        pdr__kind_phrase(value));
+    python = pdr_value_get_c(value, "type") != NULL;
+    PDR_TRY(pdr__response_new(&r, python ? PDR_SHAPE_PYTHON : PDR_SHAPE_DOTNET,
+                              PDR_LIT(""), err));
+    r->source = pdr_value_ref(value);
+    PDR_TRY(messages_read(r, pdr_value_get_c(value, "messages"), err));
+    PDR_TRY(
+        text_read(&r->id, value, python ? "response_id" : "responseId", err));
+    PDR_TRY(
+        text_read(&r->agent_id, value, python ? "agent_id" : "agentId", err));
+    PDR_TRY(text_read(&r->finish_reason, value,
+                      python ? "finish_reason" : "finishReason", err));
+    PDR_TRY(text_read(&time, value, python ? "created_at" : "createdAt", err));
+    if (pdr_datetime_read(&at, pdr_buf_str(&time), NULL) == PDR_OK)
+        r->created_at = at.ticks;
+    PDR_TRY(usage_read(
+        r, pdr_value_get_c(value, python ? "usage_details" : "usage"), err));
+    properties = pdr_value_get_c(value, python ? "additional_properties"
+                                               : "additionalProperties");
+    if (properties != NULL && pdr_value_kind(properties) == PDR_OBJECT)
+        r->properties = pdr_value_ref(properties);
+    *out = r;
+    r = NULL;
+done:
+    pdr_response_free(r);
     pdr_buf_dispose(&time);
     return rc;
 }

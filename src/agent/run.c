@@ -237,8 +237,9 @@ static pdr_rc run_begin(struct pdr__run *w)
     if (run->stored != NULL)
         w->journal = run->stored->journal;
     if (w->journal != NULL && w->journal->is_used)
-        PDR_TRY(PDR_FAIL(w->err, SESSION_BUSY, "%s",
-                         "a durable run can run the agent inside once"));
+        PDR_TRY(PDR_FAIL(w->err, BAD_AGENT, "%s",
+                         "a layer of a durable agent can run the agent inside "
+                         "once"));
     if (w->journal != NULL)
         w->journal->is_used = true;
 done:

@@ -395,6 +395,8 @@ static pdr_rc slot_read(pdr_value **out, const pdr_stored *s, pdr_str key,
     pdr_rc rc = PDR_OK;
 
     PDR_TRY(pdr__stored_alive(s, err));
+    if (head->slots == 0) /* at this revision */
+        goto done;
     PDR_TRY(pdr__text_encode(&escaped, key, err));
     query.key = pdr_buf_str(&escaped);
     rc = pdr_store_read(&page, s->store, &query, &why);

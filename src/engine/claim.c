@@ -400,8 +400,7 @@ static const pdr_work *row_choose(struct claiming *c, const pdr_page *inbox)
 pdr_rc pdr__claim_due(pdr_task **out, pdr_engine *engine, const pdr_ref *ref,
                       pdr_err *err)
 {
-    const pdr_query query = {
-        .what = PDR_READ_INBOX, .ref = *ref, .limit = PDR_MAX_PAGE_ROWS};
+    const pdr_query query = PDR_INBOX_QUERY(*ref);
     struct claiming c = {.engine = engine,
                          .kind = pdr__engine_kind(engine, ref->id),
                          .claim = {.session = *ref},

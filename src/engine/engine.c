@@ -200,6 +200,11 @@ pdr_rc pdr__engine_now(int64_t *out, pdr_engine *e, pdr_err *err)
     return pdr_store_now(out, e->store, e->world->now_ms(e->world->ctx), err);
 }
 
+int64_t pdr__engine_time(const pdr_engine *e)
+{
+    return e->world->now_ms(e->world->ctx) - e->ahead_ms;
+}
+
 bool pdr__engine_is_quiet(const pdr_engine *e)
 {
     return e->is_dead || (e->is_over && e->at_work.count == 0);
@@ -381,14 +386,16 @@ pdr_rc pdr_engine_start(pdr_engine *e, pdr_err *err)
     if (rc != PDR_OK || e->is_started)
         return rc;
     PDR_TRY(pdr_watch_open(&e->watch, e->store, NULL, err));
-    e->is_started = true;
-    if (!e->world->start(e->world->ctx, &e->keeper, pdr__keeper_work, e)) {
-        e->is_started = false;
+    (void)pthread_mutex_lock(&e->lock);
+    e->is_started = e->has_keeper =
+        e->world->start(e->world->ctx, &e->keeper, pdr__keeper_work, e);
+    (void)pthread_mutex_unlock(&e->lock);
+    if (!e->is_started) {
+        pdr_watch_close(e->watch);
+        e->watch = NULL;
         rc = PDR_FAIL(err, NO_THREAD, "%s",
                       "the system has no thread for an engine");
-        goto done;
     }
-    e->has_keeper = true;
 done:
     return rc;
 }
@@ -433,6 +440,9 @@ pdr_rc pdr_engine_stop(pdr_engine *e, pdr_stop how, uint32_t timeout_ms,
     }
     world->wake(world->ctx, &e->tick);
     world->wake(world->ctx, &e->stream);
+    while (e->is_joining) /* a thread is joined once */
+        world->wait(world->ctx, &e->quiet, &e->lock, PDR_NEVER);
+    e->is_joining = true;
     (void)pthread_mutex_unlock(&e->lock);
     while (e->thread_count > 0)
         world->join(world->ctx, e->threads[--e->thread_count]);
@@ -440,9 +450,12 @@ pdr_rc pdr_engine_stop(pdr_engine *e, pdr_stop how, uint32_t timeout_ms,
         world->join(world->ctx, e->keeper);
     if (e->has_streamer)
         world->join(world->ctx, e->streamer);
-    e->has_keeper = e->has_streamer = false;
     pdr_watch_close(e->watch);
     e->watch = NULL;
+    (void)pthread_mutex_lock(&e->lock);
+    e->has_keeper = e->has_streamer = e->is_joining = false;
+    world->wake(world->ctx, &e->quiet);
+    (void)pthread_mutex_unlock(&e->lock);
     return pdr_engine_check(e, err);
 }
 

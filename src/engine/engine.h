@@ -88,6 +88,7 @@ struct pdr__events {
     pdr_work *rows; /* owned, with the bodies of the first `count` */
     size_t count, cap, bytes;
     int64_t since_ms; /* when the first one came */
+    bool is_torn;     /* some of the run are lost */
 };
 
 struct pdr_task {
@@ -106,7 +107,8 @@ struct pdr_task {
     uint64_t journal_last; /* of its last journal row */
     int64_t until_ms;      /* of the lease */
     bool is_busy;          /* a commit is under way */
-    bool is_finished, is_lost, is_cancelled, is_handed_back;
+    bool is_finished;      /* its seat is free, too */
+    bool is_lost, is_cancelled, is_handed_back;
     struct pdr__events events;
     pdr_task_end_fn on_end;
     void *on_end_arg;
@@ -114,7 +116,7 @@ struct pdr_task {
 };
 
 /* A session that somebody here is at work on: from before it is claimed until
- * its run has ended. */
+ * the commit that ends its run. */
 struct pdr__seat {
     pdr_task *task; /* borrowed; NULL while it is claimed */
     bool has_more;  /* operations came meanwhile: look again */
@@ -127,6 +129,13 @@ struct pdr__seat {
 #define PDR_WORK_GUARD     "guard"     /* inbox: whose lease has lapsed then */
 #define PDR_WORK_CANCEL    "cancel"    /* inbox: end the run */
 #define PDR_WORK_ATTEMPT   "attempt"   /* journal: somebody took over */
+
+/* All of an inbox: who looks for a row must not miss it behind large ones. */
+#define PDR_INBOX_QUERY(session)                                              \
+    {                                                                         \
+        .what = PDR_READ_INBOX, .ref = (session), .limit = PDR_MAX_PAGE_ROWS, \
+        .max_bytes = SIZE_MAX                                                 \
+    }
 
 /* What an operation is, as it waits in the inbox and is kept in the journal:
  * {"name":...,"known":true,"trace":...,"input":...}. */
@@ -177,6 +186,9 @@ PDR_MUST_CHECK pdr_rc pdr__events_take(struct pdr__events *out, pdr_task *task,
                                        const pdr_work *more, size_t count,
                                        pdr_err *err);
 void pdr__events_dispose(struct pdr__events *events);
+/* A commit with these was refused: the next one has them, before those that
+ * came since. They are disposed. */
+void pdr__events_return(pdr_task *task, struct pdr__events *events);
 /* Some wait: see to it that they are stored. With the lock held. */
 void pdr__streamer_start(pdr_engine *engine);
 void *pdr__streamer_work(void *arg);
@@ -211,9 +223,16 @@ PDR_MUST_CHECK pdr_rc pdr__ending_new(pdr_ending **out, pdr_buf *answer,
 struct pdr__waiter {
     struct pdr__waiter *next; /* of the same session */
     pdr_str correlation_id;   /* borrowed; what it waits for */
+    pdr_ending *ending;       /* owned; if who ended it left it here */
     pthread_cond_t woken;
     bool is_woken;
 };
+
+/* Leave word of an end, so that those who wait for it need not read it. With
+ * the lock held; without memory they read. */
+void pdr__waiters_tell(pdr_engine *engine, pdr_str key, pdr_str correlation_id,
+                       pdr_operation_state state, pdr_str outcome,
+                       pdr_str answer);
 
 /* Wake those who wait for something of this session; for what nobody here is at
  * work on; all. With the lock held. */
@@ -258,10 +277,14 @@ struct pdr_engine {
     pthread_t streamer;
     bool has_keeper, has_streamer;
     bool is_started, is_stopping, is_over;
-    bool is_dead; /* a commit ended unknown: `why` */
+    bool is_joining; /* one that stops it waits for the threads */
+    bool is_dead;    /* a commit ended unknown: `why` */
     pdr_err why;
-    int64_t next_ms;  /* when the keeper looks next */
-    pdr_watch *watch; /* of all sessions; the keeper's */
+    int64_t next_ms;   /* the keeper is to look at what is due by then */
+    int64_t asleep_ms; /* until when it sleeps; 0: it is awake */
+    int64_t ahead_ms;  /* the clock of this process is ahead of that of the
+                          store by this */
+    pdr_watch *watch;  /* of all sessions; the keeper's */
     pdr_engine_counts counts;
 };
 
@@ -275,6 +298,9 @@ PDR_MUST_CHECK pdr_rc pdr__engine_ref(const pdr_ref *ref, pdr_err *err);
 /* The time by which leases go. */
 PDR_MUST_CHECK pdr_rc pdr__engine_now(int64_t *out, pdr_engine *engine,
                                       pdr_err *err);
+/* The same without asking the store: near enough for a pause, or if the store
+ * does not say. With the lock held. */
+int64_t pdr__engine_time(const pdr_engine *engine);
 /* Who knows this kind of session; NULL: nobody. */
 const struct pdr__kind *pdr__engine_kind(const pdr_engine *engine, pdr_str id);
 /* A call of the store failed: if that ends the engine, it ends. Gives `rc`. */

@@ -11,10 +11,13 @@
  *       one goes on where it ended, and begins again at the end of the list.
  *   K2  A renewal moves lease and guard in one commit, so that the guard never
  *       comes due while the lease holds.
+ *   K3  All times here are those of the store, which leases go by; the clock of
+ *       this process, by which a thread waits, may be another one.
  */
 #include "engine.h"
 
 #define PAGES_A_LOOK 5
+#define LOOKS_A_POLL 20   /* at a list that has no end yet */
 #define RENEWALS     64   /* in one group of commits */
 #define HOUSE_MS     1000 /* between two looks at what has to go */
 
@@ -22,10 +25,13 @@ struct keeper {
     pdr_engine *engine;
     pdr_buf after;    /* where the due list goes on; empty: at the beginning */
     int64_t due_ms;   /* when to look at it again */
+    unsigned looks;   /* one after the other, at a long list */
     int64_t watch_ms; /* when to look whether others committed */
     int64_t house_ms; /* when to look for what has to go */
     struct pdr__house house;
     bool is_stopping; /* only leases count any more */
+    bool has_waiters;
+    int64_t ahead_ms; /* our clock is ahead of that of the store by this */
 };
 
 /* --- leases ---------------------------------------------------------------
@@ -207,17 +213,31 @@ static void waiters_look(pdr_engine *e)
     (void)pthread_mutex_unlock(&e->lock);
 }
 
-static void keeper_look(struct keeper *k, int64_t now_ms)
+static void keeper_look(struct keeper *k)
 {
     pdr_engine *e = k->engine;
+    int64_t own_ms = e->world->now_ms(e->world->ctx), now_ms = 0;
     int64_t next_ms = PDR_NEVER, poll_ms = e->opts.poll_ms;
 
+    if (pdr__engine_now(&now_ms, e, NULL) != PDR_OK) {
+        k->due_ms = k->watch_ms = own_ms - k->ahead_ms + poll_ms;
+        return;
+    }
+    k->ahead_ms = own_ms - now_ms;
+    if (!k->has_waiters)
+        k->watch_ms = PDR_NEVER;
+    else if (k->watch_ms == PDR_NEVER)
+        k->watch_ms = now_ms;
     leases_renew(e, now_ms);
     if (now_ms >= k->due_ms) {
         (void)due_read(k, &next_ms, now_ms);
         k->due_ms = now_ms + poll_ms;
         if (next_ms < k->due_ms && next_ms > now_ms)
             k->due_ms = next_ms;
+        k->looks =
+            k->after.len > 0 && k->looks < LOOKS_A_POLL ? k->looks + 1 : 0;
+        if (k->looks > 0) /* leases first, and then on */
+            k->due_ms = now_ms;
     }
     if (now_ms >= k->house_ms && !k->is_stopping) {
         pdr__house_keep(e, &k->house, now_ms);
@@ -236,32 +256,29 @@ void *pdr__keeper_work(void *arg)
                        .after = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES),
                        .house = {.expired = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES),
                                  .all = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES)}};
-    int64_t now_ms = 0, wake_ms = 0;
+    int64_t wake_ms = 0;
 
     (void)pthread_mutex_lock(&e->lock);
     while (!pdr__engine_is_quiet(e)) { /* leases hold until the last run ends */
-        bool has_waiters = e->waiters.count > 0;
-
+        k.has_waiters = e->waiters.count > 0;
         k.is_stopping = e->is_stopping;
-
         (void)pthread_mutex_unlock(&e->lock);
-        if (pdr__engine_now(&now_ms, e, NULL) == PDR_OK) {
-            if (!has_waiters)
-                k.watch_ms = PDR_NEVER;
-            else if (k.watch_ms == PDR_NEVER)
-                k.watch_ms = now_ms;
-            keeper_look(&k, now_ms);
-        }
+        keeper_look(&k);
         (void)pthread_mutex_lock(&e->lock);
+        e->ahead_ms = k.ahead_ms;
         if (e->idle == 0 && (e->ready != NULL || e->queue.items.count > 0))
             pdr__engine_rouse(e); /* there may have been no thread for it */
-        now_ms = e->world->now_ms(e->world->ctx);
+        if (e->waiters.count > 0 && k.watch_ms == PDR_NEVER)
+            k.watch_ms = pdr__engine_time(e); /* they came meanwhile */
         wake_ms = k.due_ms < k.watch_ms ? k.due_ms : k.watch_ms;
         if (e->next_ms < wake_ms)
             wake_ms = k.due_ms = e->next_ms;
         e->next_ms = PDR_NEVER;
-        if (wake_ms > now_ms && !pdr__engine_is_quiet(e))
-            e->world->wait(e->world->ctx, &e->tick, &e->lock, wake_ms);
+        e->asleep_ms = wake_ms;
+        if (wake_ms > pdr__engine_time(e) && !pdr__engine_is_quiet(e))
+            e->world->wait(e->world->ctx, &e->tick, &e->lock,
+                           wake_ms + e->ahead_ms); /* K3 */
+        e->asleep_ms = 0;
     }
     (void)pthread_mutex_unlock(&e->lock);
     pdr_buf_dispose(&k.house.expired);

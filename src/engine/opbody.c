@@ -104,10 +104,12 @@ pdr_rc pdr__opbody_read(struct pdr__opbody *out, pdr_str text, pdr_err *err)
     out->is_known = is_good && text_skip(&rest, ",\"known\":true");
     if (is_good && text_skip(&rest, ",\"trace\":\""))
         is_good = text_take(&out->trace, &rest);
-    if (is_good && text_skip(&rest, ",\"input\":") && rest.len > 1)
-        out->input = pdr_str_n(rest.ptr, rest.len - 1);
-    else
+    if (is_good && text_skip(&rest, ",\"input\":")) {
+        is_good = rest.len > 1 && rest.ptr[rest.len - 1] == '}';
+        out->input = pdr_str_n(rest.ptr, is_good ? rest.len - 1 : 0);
+    } else {
         is_good = is_good && pdr_str_equal(rest, PDR_LIT("}"));
+    }
     return is_good ? PDR_OK
                    : PDR_FAIL(err, BAD_OPERATION, "%s",
                               "an operation in the store is not one that an "

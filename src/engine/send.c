@@ -85,9 +85,7 @@ static pdr_rc known_look(pdr_operation_state *state, bool *is_new,
     *state = ending != NULL ? ending->state : PDR_OPERATION_OPEN;
     if (ending != NULL || row->fingerprint.ptr != NULL)
         goto done;
-    query = (pdr_query){.what = PDR_READ_INBOX,
-                        .ref = s->operation->session,
-                        .limit = PDR_MAX_PAGE_ROWS};
+    query = (pdr_query)PDR_INBOX_QUERY(s->operation->session);
     PDR_TRY(pdr_store_read(&inbox, s->engine->store, &query, err));
     PDR_TRY(is_under_way(&under_way, s, inbox, err));
     *is_new = !under_way;
@@ -121,8 +119,8 @@ static pdr_rc send_claimed(bool *done, struct sending *s, pdr_err *err)
         return PDR_OK;
     (void)pthread_mutex_lock(&e->lock);
     is_free = e->is_started && !e->is_stopping && !e->is_dead &&
-              e->ready == NULL && e->at_work.count < e->opts.workers &&
-              e->queue.items.count == 0 && pdr__seat_take(e, ref, key);
+              e->at_work.count < e->opts.workers && e->queue.items.count == 0 &&
+              pdr__seat_take(e, ref, key);
     (void)pthread_mutex_unlock(&e->lock);
     if (!is_free)
         return PDR_OK;
@@ -200,23 +198,32 @@ done:
 static pdr_rc send_store(pdr_sent *out, struct sending *s, pdr_err *err)
 {
     pdr_err why = PDR_ERR_INIT;
-    bool done = false, is_new = true;
+    bool done = false, is_new = true, is_full = false;
     pdr_rc rc = PDR_OK;
 
     for (int i = 0; i < SEND_TRIES; i++) {
         rc = PDR_OK;
+        s->is_known = false; /* what was seen may have changed */
         if (s->operation->due_ms == 0)
             rc = send_claimed(&done, s, &why);
         if (rc == PDR_OK && !done)
             rc = send_queued(s, &why);
-        if (pdr__err_is(&why, PDR_R_COMPLETION_EXISTS) && rc != PDR_OK) {
+        is_full = rc != PDR_OK && pdr__err_is(&why, PDR_R_INBOX_FULL);
+        if (rc != PDR_OK &&
+            (is_full || pdr__err_is(&why, PDR_R_COMPLETION_EXISTS))) {
+            pdr_err full = why;
+
             why = (pdr_err)PDR_ERR_INIT;
             rc = known_look(&out->state, &is_new, s, &why);
             out->is_repeated = !is_new;
             if (rc == PDR_OK && is_new)
                 rc = send_queued(s, &why);
-            if (rc == PDR_ENOTFOUND) /* deleted meanwhile */
+            if (rc == PDR_ENOTFOUND && is_full) {
+                why = full;
+                rc = PDR_ELIMIT;
+            } else if (rc == PDR_ENOTFOUND) { /* deleted meanwhile */
                 continue;
+            }
         }
         if (rc != PDR_ECONFLICT || pdr__err_is(&why, PDR_R_CORRELATION_REUSED))
             break;
@@ -363,8 +370,7 @@ pdr_rc pdr_engine_call(pdr_ending **out, pdr_sent *sent, pdr_engine *engine,
 static pdr_rc cancel_once(pdr_engine *e, const pdr_ref *session, pdr_str id,
                           pdr_err *err)
 {
-    const pdr_query query = {
-        .what = PDR_READ_INBOX, .ref = *session, .limit = PDR_MAX_PAGE_ROWS};
+    const pdr_query query = PDR_INBOX_QUERY(*session);
     pdr_completion row = {.correlation_id = id};
     pdr_work word = {.kind = PDR_LIT(PDR_WORK_CANCEL),
                      .correlation_id = id,

@@ -15,6 +15,9 @@
  *       of it takes those that wait first.
  *   V2  A session has a commit for events at most every 20 ms, and a run that
  *       says more than that can hold waits for the store.
+ *   V3  A run that ends has all its events: those of a commit that was refused
+ *       are in the next one, and without memory for them there is none, so that
+ *       the run is tried again.
  */
 #include "engine.h"
 
@@ -36,15 +39,43 @@ pdr_rc pdr__events_take(struct pdr__events *out, pdr_task *task,
     pdr_rc rc = PDR_OK;
 
     (void)pthread_mutex_lock(&task->engine->lock);
+    if (task->events.is_torn)
+        rc = pdr__nomem(err);
     *out = task->events;
-    task->events = (struct pdr__events){.count = 0};
+    task->events = (struct pdr__events){.is_torn = out->is_torn};
     (void)pthread_mutex_unlock(&task->engine->lock);
+    PDR_TRY(rc);
     PDR_TRY(pdr__grow((void **)&out->rows, &out->cap, out->count + count,
                       sizeof(*out->rows), err));
     for (size_t i = 0; i < count; i++)
         out->rows[out->count + i] = more[i]; /* V1; the caller's own texts */
 done:
     return rc;
+}
+
+void pdr__events_return(pdr_task *task, struct pdr__events *events)
+{
+    pdr_engine *e = task->engine;
+    struct pdr__events *later = &task->events;
+
+    (void)pthread_mutex_lock(&e->lock);
+    if (events->count > 0 && !task->is_lost && !e->is_dead) {
+        if (pdr__grow((void **)&events->rows, &events->cap,
+                      events->count + later->count, sizeof(*events->rows),
+                      NULL) == PDR_OK) {
+            for (size_t i = 0; i < later->count; i++)
+                events->rows[events->count++] = later->rows[i]; /* V1 */
+            events->bytes += later->bytes;
+            events->since_ms = e->world->now_ms(e->world->ctx);
+            pdr__free(later->rows);
+            *later = *events;
+            *events = (struct pdr__events){.count = 0};
+        } else {
+            later->is_torn = true; /* V3 */
+        }
+    }
+    (void)pthread_mutex_unlock(&e->lock);
+    pdr__events_dispose(events);
 }
 
 /* Commit what waits, on the thread of the run. */
@@ -129,10 +160,8 @@ static size_t streams_find(struct streaming *list, int64_t *next_ms,
 static void streams_commit(struct streaming *list, size_t count, pdr_engine *e)
 {
     pdr_request requests[STREAM_TASKS];
-    int64_t now_ms = 0;
+    int64_t now_ms = pdr_task_now(list[0].task);
 
-    if (pdr__engine_now(&now_ms, e, NULL) != PDR_OK)
-        now_ms = e->world->now_ms(e->world->ctx);
     for (size_t i = 0; i < count; i++) {
         struct streaming *s = &list[i];
 
@@ -149,11 +178,12 @@ static void streams_commit(struct streaming *list, size_t count, pdr_engine *e)
     }
     pdr_store_commit_all(e->store, requests, count);
     for (size_t i = 0; i < count; i++) {
-        /* Events that could not be stored are gone: the run, if it goes on, is
-         * another attempt then, or ends with its whole answer. */
-        pdr__task_note(list[i].task, requests[i].rc, &requests[i].err);
-        pdr__task_leave(list[i].task);
+        if (requests[i].rc != PDR_OK) {
+            pdr__task_note(list[i].task, requests[i].rc, &requests[i].err);
+            pdr__events_return(list[i].task, &list[i].events);
+        }
         pdr__events_dispose(&list[i].events);
+        pdr__task_leave(list[i].task);
     }
 }
 

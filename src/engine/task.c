@@ -17,7 +17,8 @@
  */
 #include "engine.h"
 
-#define RETRY_MS 1000 /* before a run that failed for now is tried again */
+#define RETRY_MS 1000    /* before a run that failed for now is tried again */
+#define MAX_TOLD 0x10000 /* bytes of an answer that are copied, not read */
 
 const pdr_task_info *pdr_task_info_get(const pdr_task *task)
 {
@@ -26,10 +27,14 @@ const pdr_task_info *pdr_task_info_get(const pdr_task *task)
 
 int64_t pdr_task_now(pdr_task *task)
 {
+    pdr_engine *e = task->engine;
     int64_t now_ms = 0;
 
-    if (pdr__engine_now(&now_ms, task->engine, NULL) != PDR_OK)
-        now_ms = task->engine->world->now_ms(task->engine->world->ctx);
+    if (pdr__engine_now(&now_ms, e, NULL) == PDR_OK)
+        return now_ms;
+    (void)pthread_mutex_lock(&e->lock);
+    now_ms = pdr__engine_time(e);
+    (void)pthread_mutex_unlock(&e->lock);
     return now_ms;
 }
 
@@ -163,6 +168,7 @@ static pdr_rc task_write(pdr_committed *out, pdr_task *task, pdr_edit *edit,
 done:
     if (rc != PDR_OK) {
         pdr__task_note(task, rc, &why);
+        pdr__events_return(task, &events);
         (void)pdr__err_pass(err, &why);
     }
     pdr__events_dispose(&events);
@@ -185,14 +191,33 @@ pdr_rc pdr_task_commit(pdr_committed *out, pdr_task *task, const pdr_edit *edit,
     return rc;
 }
 
-/* The run is over as far as the store is concerned. */
-static void task_finished(pdr_task *task, pdr_operation_state state,
-                          const pdr_committed *done)
+/* Let those who wait know how it ended, as they would read it. With the lock
+ * held. */
+static void task_tell(pdr_task *task, const pdr_edit *edit,
+                      pdr_operation_state state)
+{
+    const pdr_entry *last =
+        edit->entry_count > 0 ? &edit->entries[edit->entry_count - 1] : NULL;
+
+    if (last != NULL && last->kind == PDR_ROW_RESPONSE &&
+        last->body.len <= MAX_TOLD &&
+        pdr_str_equal(last->correlation_id, task->info.correlation_id))
+        pdr__waiters_tell(task->engine, task->key, last->correlation_id, state,
+                          edit->completions[0].outcome, last->body);
+}
+
+/* The run is over as far as the store is concerned. The session is at rest
+ * before those who wait are woken: one that sends the next operation then finds
+ * it so, and can claim it at once. */
+static void task_finished(pdr_task *task, const pdr_edit *edit,
+                          pdr_operation_state state, const pdr_committed *done)
 {
     pdr_engine *e = task->engine;
 
     (void)pthread_mutex_lock(&e->lock);
+    task_tell(task, edit, state);
     task->is_finished = true;
+    pdr__seat_leave(e, &task->info.session, task->key);
     if (done->inbox > 0) /* more waits, perhaps from another process */
         pdr__engine_queue(e, &task->info.session);
     e->counts.completed += state == PDR_OPERATION_COMPLETED;
@@ -230,7 +255,7 @@ pdr_rc pdr_task_finish(pdr_committed *out, pdr_task *task, const pdr_edit *edit,
         own.state = PDR_SESSION_IDLE;
     }
     PDR_TRY(task_write(&done, task, &own, err));
-    task_finished(task, state, &done);
+    task_finished(task, &own, state, &done);
     if (out != NULL)
         *out = done;
 done:

@@ -70,7 +70,9 @@ static pdr_rc waiter_join(pdr_engine *e, struct pdr__waiter *waiter,
     rc = pdr__map_put(NULL, &e->waiters, key, waiter, err);
     if (rc == PDR_OK) {
         e->counts.waiting++;
-        e->world->wake(e->world->ctx, &e->tick); /* it looks more often now */
+        /* The keeper looks more often while somebody waits. */
+        if (e->asleep_ms > e->world->now_ms(e->world->ctx) + PDR_WAIT_POLL_MS)
+            e->world->wake(e->world->ctx, &e->tick);
     }
     (void)pthread_mutex_unlock(&e->lock);
     return rc;
@@ -95,6 +97,7 @@ static void waiter_leave(pdr_engine *e, struct pdr__waiter *waiter, pdr_str key)
     e->counts.waiting--;
     (void)pthread_mutex_unlock(&e->lock);
     (void)pthread_cond_destroy(&waiter->woken);
+    pdr_ending_free(waiter->ending);
 }
 
 /* --- how it ended ---------------------------------------------------------
@@ -103,7 +106,7 @@ static void waiter_leave(pdr_engine *e, struct pdr__waiter *waiter, pdr_str key)
 struct ending {
     pdr_ending base;
     pdr_page *completion, *entries; /* owned; its texts */
-    pdr_buf answer;                 /* owned; of what was answered at once */
+    pdr_buf answer;                 /* owned; of what was not read */
 };
 
 void pdr_ending_free(pdr_ending *ending)
@@ -152,6 +155,43 @@ static pdr_rc answer_read(struct ending *own, pdr_engine *e, pdr_query query,
                                              : pdr__err_pass(err, &why);
 }
 
+/* An end that nobody has to read. NULL: no memory. */
+static pdr_ending *ending_copy(pdr_operation_state state, pdr_str outcome,
+                               pdr_str answer)
+{
+    struct ending *own = pdr__calloc(1, sizeof(*own));
+
+    if (own == NULL)
+        return NULL;
+    own->answer = (pdr_buf)PDR_BUF_INIT(SIZE_MAX);
+    if (pdr_buf_append(&own->answer, outcome, NULL) != PDR_OK ||
+        pdr_buf_append(&own->answer, answer, NULL) != PDR_OK) {
+        pdr_ending_free(&own->base);
+        return NULL;
+    }
+    own->base.state = state;
+    own->base.outcome = pdr_str_n(own->answer.ptr, outcome.len);
+    if (answer.ptr != NULL)
+        own->base.answer = pdr_str_n(own->answer.ptr + outcome.len, answer.len);
+    return &own->base;
+}
+
+void pdr__waiters_tell(pdr_engine *e, pdr_str key, pdr_str correlation_id,
+                       pdr_operation_state state, pdr_str outcome,
+                       pdr_str answer)
+{
+    struct pdr__waiter *waiter = NULL;
+    void *first = NULL;
+
+    if (e->waiters.count > 0 && pdr__map_get(&first, &e->waiters, key))
+        waiter = first;
+    for (; waiter != NULL; waiter = waiter->next) {
+        if (waiter->ending == NULL &&
+            pdr_str_equal(waiter->correlation_id, correlation_id))
+            waiter->ending = ending_copy(state, outcome, answer);
+    }
+}
+
 pdr_rc pdr__ending_read(pdr_ending **out, pdr_engine *e, const pdr_ref *session,
                         pdr_str correlation_id, pdr_err *err)
 {
@@ -188,6 +228,21 @@ done:
     return rc;
 }
 
+/* Is it at work here? Then its end wakes who waits for it, and until then the
+ * store has nothing to tell. */
+static bool is_at_work(pdr_engine *e, pdr_str key, pdr_str correlation_id)
+{
+    const pdr_task *task = NULL;
+    bool at_work = false;
+
+    (void)pthread_mutex_lock(&e->lock);
+    task = pdr__seat_task(e, key);
+    at_work = task != NULL && !task->is_lost && !task->is_handed_back &&
+              pdr_str_equal(task->info.correlation_id, correlation_id);
+    (void)pthread_mutex_unlock(&e->lock);
+    return at_work;
+}
+
 /* Without a keeper nobody hears of other processes: look now and then. */
 static int64_t wait_until(const pdr_engine *e, int64_t end_ms)
 {
@@ -217,7 +272,8 @@ pdr_rc pdr_engine_wait(pdr_ending **out, pdr_engine *engine,
     key = pdr__session_key(room, session);
     PDR_TRY(waiter_join(engine, &waiter, key, err));
     for (;;) {
-        rc = pdr__ending_read(out, engine, session, correlation_id, err);
+        if (!is_at_work(engine, key, correlation_id))
+            rc = pdr__ending_read(out, engine, session, correlation_id, err);
         if (rc != PDR_OK || *out != NULL)
             break;
         rc = pdr__engine_alive(engine, err);
@@ -235,7 +291,11 @@ pdr_rc pdr_engine_wait(pdr_ending **out, pdr_engine *engine,
             world->wait(world->ctx, &waiter.woken, &engine->lock,
                         wait_until(engine, end_ms));
         waiter.is_woken = false;
+        *out = waiter.ending;
+        waiter.ending = NULL;
         (void)pthread_mutex_unlock(&engine->lock);
+        if (*out != NULL)
+            break;
     }
     waiter_leave(engine, &waiter, key);
 done:

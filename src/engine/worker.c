@@ -18,10 +18,21 @@ static void session_defer(pdr_engine *e, pdr_str key)
     when = pdr__alloc(sizeof(*when));
     if (when == NULL)
         return;
-    *when = e->world->now_ms(e->world->ctx) + LATER_MS;
+    *when = pdr__engine_time(e) + LATER_MS;
     if (pdr__map_put(&old, &e->later, key, when, NULL) != PDR_OK)
         old = when;
     pdr__free(old);
+}
+
+/* The task is over. Keeper and streamer may be at a commit for it, and look at
+ * it when that is done. With the lock held. */
+static void task_dismiss(pdr_engine *e, pdr_task *task)
+{
+    while (task->is_busy)
+        e->world->wait(e->world->ctx, &task->turn, &e->lock, PDR_NEVER);
+    if (!task->is_finished)
+        pdr__seat_leave(e, &task->info.session, task->key);
+    pdr__task_free(task);
 }
 
 /* Carry out a task, to whatever end. */
@@ -36,9 +47,8 @@ static void task_run(pdr_engine *e, pdr_task *task)
     rc = task->kind->ops->run(task, &why, task->kind->self);
     pdr__task_settle(task, rc, &why);
     (void)pthread_mutex_lock(&e->lock);
-    pdr__seat_leave(e, &task->info.session, task->key);
+    task_dismiss(e, task);
     (void)pthread_mutex_unlock(&e->lock);
-    pdr__task_free(task);
 }
 
 void pdr__ready_give_back(pdr_engine *e)
@@ -49,8 +59,7 @@ void pdr__ready_give_back(pdr_engine *e)
     (void)pthread_mutex_unlock(&e->lock);
     pdr__task_settle(task, PDR_OK, NULL);
     (void)pthread_mutex_lock(&e->lock);
-    pdr__seat_leave(e, &task->info.session, task->key);
-    pdr__task_free(task);
+    task_dismiss(e, task);
 }
 
 /* Claim what is due in a session that was taken from the queue, and run it. */

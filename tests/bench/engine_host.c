@@ -47,12 +47,12 @@ static pdr_agent *make_agent(enum host_model model)
         {.name = "second", .fn = tool_answer, .is_repeatable = true},
         {.name = "third", .fn = tool_answer, .is_repeatable = true},
         {.name = "fourth", .fn = tool_answer, .is_repeatable = true}};
-    pdr_agent_parts parts = {.name = pdr_str_c("clerk"),
-                             .instructions =
-                                 pdr_str_c("You are a helpful clerk."),
-                             .window_messages = HOST_WINDOW,
-                             .tools = tools,
-                             .tool_count = model == HOST_TOOLS ? 4 : 0};
+    pdr_agent_parts parts = {
+        .name = pdr_str_c("clerk"),
+        .instructions = pdr_str_c("You are a helpful clerk."),
+        .window_messages = model == HOST_ANSWERS_ALL ? 0 : HOST_WINDOW,
+        .tools = tools,
+        .tool_count = model == HOST_TOOLS ? 4 : 0};
     char script[SCRIPT_ROOM];
     pdr_agent *agent = NULL;
     pdr_err err = PDR_ERR_INIT;

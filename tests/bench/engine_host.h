@@ -12,14 +12,15 @@
 
 #define HOST_ID_ROOM 32u
 #define HOST_WAIT_MS 120000u
-#define HOST_WINDOW  10u /* messages that the model gets */
+#define HOST_WINDOW  10u /* messages that the other models get */
 
 /* What the model of an agent does. */
 enum host_model {
-    HOST_ANSWERS, /* at once: one step */
-    HOST_TOOLS,   /* three steps, and two calls of tools after each of the first
-                     two; the tools are instant, too */
-    HOST_SLEEPS   /* answers after HOST_SLEEP_MS */
+    HOST_ANSWERS,     /* at once: one step */
+    HOST_ANSWERS_ALL, /* the same, and it gets the whole history */
+    HOST_TOOLS, /* three steps, and two calls of tools after each of the first
+                   two; the tools are instant, too */
+    HOST_SLEEPS /* answers after HOST_SLEEP_MS */
 };
 
 #define HOST_SLEEP_MS 20u

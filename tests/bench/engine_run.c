@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "bench.h"
+#include "count_store.h"
 #include "count_vfs.h"
 #include "crew.h"
 #include "engine_host.h"
@@ -113,21 +114,23 @@ static void measure_overhead(const char *name, size_t count, unsigned workers,
                                   .baseline = "bare commits",
                                   .more_is_better = true,
                                   .wanted = wanted};
-    double core[2][BENCH_MAX_BLOCKS];
+    double core[2][BENCH_MAX_BLOCKS], turns = 0;
     struct machine machine = {.counted = 0};
     struct sides sides;
 
     if (!bench_wants(name))
         return;
     sides_open(&sides, count, workers);
+    count_store_wrap(sides.host.store);
     crew_start(&ours, count, host_turn, &sides.host);
     crew_start(&bare, count, bare_turn, &sides);
-    (void)crew_block(&ours, block_ns()); /* warm up */
+    turns += crew_block(&ours, block_ns()).turns; /* warm up */
     (void)crew_block(&bare, block_ns());
     while (!machine_is_done(&machine, rounds_of_run())) {
         machine_begin(&machine);
         struct crew_block a = crew_block(&ours, block_ns());
         struct crew_block b = crew_block(&bare, block_ns());
+        turns += a.turns;
         if (!machine_end(&machine))
             continue;
         core[0][blocks.count] = a.core_us;
@@ -139,6 +142,8 @@ static void measure_overhead(const char *name, size_t count, unsigned workers,
     machine_note(&machine);
     bench_note_number("core_us", bench_median(core[0], blocks.count));
     bench_note_number("bare_core_us", bench_median(core[1], blocks.count));
+    bench_note_number("reads", count_store_get().reads / turns);
+    bench_note_number("commits", count_store_get().commits / turns);
     bench_note_number("workers", workers > 0 ? workers : 64);
     bench_blocks_report(&blocks);
     sides_close(&sides);

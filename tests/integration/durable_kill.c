@@ -127,3 +127,16 @@ TEST(kill, before_and_after_each_renewal)
     check(&scene, POINT_RENEWAL, &result);
     ASSERT(result.killed >= 6);
 }
+
+TEST(kill, before_and_after_each_commit_of_events)
+{
+    const struct crash_scene scene = {
+        .name = "streamed",
+        .way = CRASH_STREAMED,
+        .parallel = 1,
+        .operations = {{"a", "book"}, {"b", "~"}}};
+    struct crash_result result;
+
+    check(&scene, POINT_STREAM, &result);
+    ASSERT(result.killed >= 2);
+}

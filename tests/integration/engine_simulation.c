@@ -20,21 +20,22 @@
 /* "FIRST COUNT FILE": play these seeds, and write down what they met. */
 TEST_ROLE(seeds)
 {
-    uint64_t first = 0, count = 0;
-    struct sim_result result;
     char command[256], own[200] = "";
+    struct sim_seed seed = {.command = command};
+    struct sim_result result;
+    uint64_t end = 0;
     FILE *file = NULL;
 
     if (argc != 3 || readlink("/proc/self/exe", own, sizeof(own) - 1) < 0)
         return 2;
-    first = strtoull(argv[0], NULL, 10);
-    count = strtoull(argv[1], NULL, 10);
     memset(&result, 0, sizeof(result));
-    for (uint64_t seed = first; seed < first + count; seed++) {
+    seed.seed = strtoull(argv[0], NULL, 10);
+    end = seed.seed + strtoull(argv[1], NULL, 10);
+    for (; seed.seed < end; seed.seed++) {
         alarm(120); /* ends what hangs */
         snprintf(command, sizeof(command), "%s --role=seed %" PRIu64, own,
-                 seed);
-        sim_play(&result, seed, SIM_SOUND, command);
+                 seed.seed);
+        sim_play(&result, &seed);
     }
     alarm(0);
     file = fopen(argv[2], "wb");
@@ -47,12 +48,20 @@ TEST_ROLE(seeds)
 /* "SEED": play it alone; SIM_TRACE=1 tells what happens. */
 TEST_ROLE(seed)
 {
-    struct sim_result result;
+    struct sim_seed seed = {.command = "as you did"};
+    struct sim_result result, again;
 
     if (argc != 1)
         return 2;
     memset(&result, 0, sizeof(result));
-    sim_play(&result, strtoull(argv[0], NULL, 10), SIM_SOUND, "(this one)");
+    seed.seed = strtoull(argv[0], NULL, 10);
+    sim_play(&result, &seed);
+    memset(&again, 0, sizeof(again));
+    sim_play(&again, &seed);
+    if (again.hash != result.hash) {
+        fprintf(stderr, "seed %s: it was played in two ways\n", argv[0]);
+        return SIM_STATUS;
+    }
     printf("seed %s: %" PRIu64 " steps, %" PRIu64 " commits, hash %016" PRIx64
            "\n",
            argv[0], result.steps, result.commits, result.hash);

@@ -16,7 +16,7 @@ size_t actor_steps(const char *text)
 {
     size_t steps = 1;
 
-    if (text == NULL || text[0] == '-')
+    if (text == NULL || text[0] == '-' || text[0] == '~')
         return 0;
     for (; *text != '\0'; text++)
         steps += *text == '/';
@@ -93,6 +93,15 @@ static void note_commit(const pdr_edit *edit, void *arg)
     }
 }
 
+static void stand_still(struct actor *actor)
+{
+    int64_t end = monotonic_us() + ACTOR_WAIT_MS * INT64_C(1000);
+
+    while (actor->opts.goes_on != NULL && !actor->opts.goes_on(actor) &&
+           monotonic_us() < end)
+        sleep_us(1000);
+}
+
 /* --- the model -------------------------------------------------------------
  */
 
@@ -123,6 +132,29 @@ static pdr_rc read_request(char text[100], size_t *step,
     return rc;
 }
 
+/* The last answer, in two pieces. */
+static pdr_rc model_say(struct actor *actor, const char *text, pdr_shape shape,
+                        pdr_err *err, pdr_update_fn fn, void *arg)
+{
+    static const char *const pieces[] = {"Do", "ne"};
+    pdr_rc rc = PDR_OK;
+
+    for (size_t i = 0; i < 2 && rc == PDR_OK; i++) {
+        pdr_value *content = NULL;
+        pdr_update update = {.contents = (const pdr_value *const *)&content,
+                             .content_count = 1,
+                             .finish_reason = pdr_str_c(i == 1 ? "stop" : "")};
+
+        rc = pdr_content_new_text(&content, shape, pdr_str_c(pieces[i]), err);
+        if (rc == PDR_OK)
+            rc = fn(&update, err, arg);
+        pdr_value_free(content);
+        if (i == 0 && text[0] == '~')
+            stand_still(actor);
+    }
+    return rc;
+}
+
 static pdr_rc model_send(pdr_client *self, const pdr_client_request *request,
                          pdr_err *err, pdr_update_fn fn, void *arg)
 {
@@ -139,16 +171,14 @@ static pdr_rc model_send(pdr_client *self, const pdr_client_request *request,
     n = actor_calls_before(text, step);
     end = actor_calls_before(text, step + 1);
     if (n == end)
-        rc = pdr_content_new_text(&contents[update.content_count++],
-                                  request->shape, pdr_str_c("Done"), err);
+        return model_say(actor, text, request->shape, err, fn, arg);
     for (; n < end && rc == PDR_OK && update.content_count < MAX_CALLS; n++) {
         (void)snprintf(id, sizeof(id), "c%zu", n);
         rc = pdr_content_new_call(
             &contents[update.content_count++], request->shape, pdr_str_c(id),
             pdr_str_c(actor_call(name, text, n)), pdr_str_c("{}"), err);
     }
-    update.finish_reason =
-        pdr_str_c(step < actor_steps(text) ? "tool_calls" : "stop");
+    update.finish_reason = pdr_str_c("tool_calls");
     if (rc == PDR_OK)
         rc = fn(&update, err, arg);
     for (size_t i = 0; i < update.content_count; i++)
@@ -171,17 +201,14 @@ static pdr_rc tool_call(pdr_value **out, const pdr_tool_call *call,
                         pdr_err *err, void *arg)
 {
     struct actor *actor = arg;
-    int64_t end = monotonic_us() + ACTOR_WAIT_MS * INT64_C(1000);
     char result[400];
 
     actor_note(actor, "begin %.*s", (int)call->token.len, call->token.ptr);
     point_reach(POINT_TOOL);
     if (actor->opts.tool_us > 0)
         sleep_us(actor->opts.tool_us);
-    while (pdr_str_equal(call->name, pdr_str_c("wait")) &&
-           actor->opts.goes_on != NULL && !actor->opts.goes_on(actor) &&
-           monotonic_us() < end)
-        sleep_us(1000);
+    if (pdr_str_equal(call->name, pdr_str_c("wait")))
+        stand_still(actor);
     actor_note(actor, "end %.*s", (int)call->token.len, call->token.ptr);
     (void)snprintf(result, sizeof(result), "did %.*s", (int)call->token.len,
                    call->token.ptr);

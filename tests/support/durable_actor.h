@@ -47,7 +47,8 @@ struct actor_opts {
     unsigned tool_us; /* how long a tool takes */
     bool is_client;   /* sends, and runs nothing */
     struct point_plan point;
-    bool (*goes_on)(struct actor *actor); /* may `wait` end? NULL: at once */
+    bool (*goes_on)(struct actor *actor); /* may what stands still go on?
+                                             NULL: at once */
 };
 
 struct actor {

@@ -56,6 +56,8 @@ static bool goes_on(struct actor *actor)
         return is_stopping(actor);
     case CRASH_RENEWED:
         return point_count(POINT_RENEWAL) >= RENEWALS;
+    case CRASH_STREAMED:
+        return point_count(POINT_STREAM) >= 1;
     }
     return true;
 }
@@ -178,6 +180,7 @@ static bool part_play(struct actor *actor)
         return do_hand_back(actor, ops);
     case CRASH_ONE_BY_ONE:
     case CRASH_RENEWED:
+    case CRASH_STREAMED:
         break;
     }
     return do_one_by_one(actor, ops);

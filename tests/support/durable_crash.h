@@ -20,7 +20,8 @@ enum crash_way {
     CRASH_ONE_BY_ONE,  /* each one is sent when the one before has ended */
     CRASH_QUEUED,      /* the second one while the first one waits in a tool */
     CRASH_HANDED_BACK, /* its engine is stopped while the first one waits */
-    CRASH_RENEWED      /* the first one waits for three renewals */
+    CRASH_RENEWED,     /* the first one waits for three renewals */
+    CRASH_STREAMED     /* it waits until its events are stored */
 };
 
 struct crash_operation {

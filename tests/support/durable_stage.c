@@ -9,9 +9,9 @@
  * An engine with one agent, on a store that outlives it.
  */
 
-const pdr_ref session = {{NULL, 0}, {ID, sizeof(ID) - 1}};
+const pdr_ref durable_session = {{NULL, 0}, {ID, sizeof(ID) - 1}};
 
-pdr_store *store_new(void)
+pdr_store *durable_store(void)
 {
     pdr_store *store = NULL;
 
@@ -23,7 +23,7 @@ pdr_store *store_new(void)
 static pdr_rc tool_book(pdr_value **out, const pdr_tool_call *call,
                         pdr_err *err, void *arg)
 {
-    struct process *p = arg;
+    struct durable_process *p = arg;
 
     snprintf(p->token, sizeof(p->token), "%.*s", (int)call->token.len,
              call->token.ptr);
@@ -33,7 +33,8 @@ static pdr_rc tool_book(pdr_value **out, const pdr_tool_call *call,
 /* Time as the test has it. Whoever waits looks at it every millisecond. */
 static int64_t own_now(void *ctx)
 {
-    return __atomic_load_n(&((struct process *)ctx)->now_ms, __ATOMIC_SEQ_CST);
+    return __atomic_load_n(&((struct durable_process *)ctx)->now_ms,
+                           __ATOMIC_SEQ_CST);
 }
 
 static void own_wait(void *ctx, pthread_cond_t *cond, pthread_mutex_t *lock,
@@ -51,7 +52,7 @@ static void own_wait(void *ctx, pthread_cond_t *cond, pthread_mutex_t *lock,
 }
 
 /* The fields that say what kind of process it is are set before. */
-void process_begin(struct process *p, pdr_store *store,
+void durable_begin(struct durable_process *p, pdr_store *store,
                    const char *const *steps)
 {
     const pdr_engine_opts opts = {.workers = 4,
@@ -77,6 +78,12 @@ void process_begin(struct process *p, pdr_store *store,
         .tools = tools,
         .tool_count = p->lacks_book ? 1 : 2};
     ASSERT_RC(PDR_OK, pdr_agent_new(&p->agent, &parts, NULL));
+    if (p->layer.run != NULL) {
+        pdr_agent *inner = p->agent;
+
+        ASSERT_RC(PDR_OK, pdr_agent_wrap(&p->agent, inner, &p->layer, NULL));
+        pdr_agent_free(inner);
+    }
     const pdr_durable_agent agents[] = {
         {.agent = p->agent, .ttl_ms = p->agent_ttl_ms}};
     const pdr_durable_opts durable = {
@@ -95,7 +102,7 @@ void process_begin(struct process *p, pdr_store *store,
     ASSERT_RC(PDR_OK, pdr_engine_start(p->engine, NULL));
 }
 
-void process_end(struct process *p)
+void durable_end(struct durable_process *p)
 {
     pdr_engine_free(p->engine);
     pdr_durable_free(p->durable);
@@ -104,16 +111,16 @@ void process_end(struct process *p)
     free(p->world);
 }
 
-void process_pass(struct process *p, int64_t ms)
+void durable_pass(struct durable_process *p, int64_t ms)
 {
     __atomic_add_fetch(&p->now_ms, ms, __ATOMIC_SEQ_CST);
 }
 
-pdr_rc call_as(pdr_ending **out, pdr_sent *sent, struct process *p,
-               const char *name, const char *input, pdr_err *err)
+pdr_rc durable_call(pdr_ending **out, pdr_sent *sent, struct durable_process *p,
+                    const char *name, const char *input, pdr_err *err)
 {
     const pdr_operation operation = {
-        .session = session,
+        .session = durable_session,
         .name = S(name),
         .input = input != NULL ? S(input) : (pdr_str){NULL, 0}};
 
@@ -121,12 +128,13 @@ pdr_rc call_as(pdr_ending **out, pdr_sent *sent, struct process *p,
 }
 
 /* Run, and have this in the answer. */
-void run_says(const char *expected, struct process *p, const char *input)
+void durable_says(const char *expected, struct durable_process *p,
+                  const char *input)
 {
     pdr_ending *ending = NULL;
     pdr_err err = PDR_ERR_INIT;
 
-    if (call_as(&ending, NULL, p, "run", input, &err) != PDR_OK)
+    if (durable_call(&ending, NULL, p, "run", input, &err) != PDR_OK)
         fail_msg("%s: %s", input, err.message);
     ASSERT_INT(PDR_OPERATION_COMPLETED, ending->state);
     if (memmem(ending->answer.ptr, ending->answer.len, expected,
@@ -136,31 +144,33 @@ void run_says(const char *expected, struct process *p, const char *input)
     pdr_ending_free(ending);
 }
 
-void history_is(const char *expected, pdr_store *store)
+void durable_history(const char *expected, pdr_store *store)
 {
     pdr_stored *stored = NULL;
 
-    ASSERT_RC(PDR_OK, pdr_stored_open(&stored, store, &session, NULL, NULL));
+    ASSERT_RC(PDR_OK,
+              pdr_stored_open(&stored, store, &durable_session, NULL, NULL));
     stage_stored_history(expected, stored);
     pdr_stored_close(stored);
 }
 
 /* The document, as the operation "get" gives it. */
-pdr_value *document(struct process *p)
+pdr_value *durable_document(struct durable_process *p)
 {
     pdr_ending *ending = NULL;
     pdr_value *out = NULL;
 
-    ASSERT_RC(PDR_OK, call_as(&ending, NULL, p, "get", NULL, NULL));
+    ASSERT_RC(PDR_OK, durable_call(&ending, NULL, p, "get", NULL, NULL));
     ASSERT_RC(PDR_OK, pdr_json_read(&out, ending->answer, NULL, NULL));
     pdr_ending_free(ending);
     return out;
 }
 
 /* A part of it as JSON. */
-void document_has(const char *expected, struct process *p, const char *pointer)
+void durable_document_has(const char *expected, struct durable_process *p,
+                          const char *pointer)
 {
-    pdr_value *state = document(p);
+    pdr_value *state = durable_document(p);
     const pdr_value *part = NULL;
     pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
 
@@ -171,9 +181,9 @@ void document_has(const char *expected, struct process *p, const char *pointer)
     pdr_value_free(state);
 }
 
-bool has_session(pdr_store *store)
+bool durable_is_there(pdr_store *store)
 {
-    const pdr_query query = {.what = PDR_READ_HEAD, .ref = session};
+    const pdr_query query = {.what = PDR_READ_HEAD, .ref = durable_session};
     pdr_page *page = NULL;
     bool found = pdr_store_read(&page, store, &query, NULL) == PDR_OK;
 
@@ -181,9 +191,9 @@ bool has_session(pdr_store *store)
     return found;
 }
 
-pdr_session_state state_of(pdr_store *store)
+pdr_session_state durable_state(pdr_store *store)
 {
-    const pdr_query query = {.what = PDR_READ_HEAD, .ref = session};
+    const pdr_query query = {.what = PDR_READ_HEAD, .ref = durable_session};
     pdr_session_state state = PDR_SESSION_EXPIRED;
     pdr_page *page = NULL;
 
@@ -231,9 +241,9 @@ void gate_open(struct gate *gate)
     pthread_mutex_unlock(&gate->lock);
 }
 
-void import_file(pdr_store *store, const char *path)
+void durable_import(pdr_store *store, const char *path)
 {
-    const pdr_import_opts opts = {.ref = session, .now_ms = STAGE_NOW};
+    const pdr_import_opts opts = {.ref = durable_session, .now_ms = STAGE_NOW};
     size_t len = 0;
     char *text = test_read_data(path, &len);
     pdr_str source = pdr_str_n(text, len);
@@ -244,9 +254,9 @@ void import_file(pdr_store *store, const char *path)
     free(text);
 }
 
-int64_t expiry_of(pdr_store *store)
+int64_t durable_expiry(pdr_store *store)
 {
-    const pdr_query query = {.what = PDR_READ_HEAD, .ref = session};
+    const pdr_query query = {.what = PDR_READ_HEAD, .ref = durable_session};
     pdr_page *page = NULL;
     int64_t out = 0;
 

@@ -16,9 +16,9 @@
 #define ID "@dafx-clerk@k1"
 #define S  pdr_str_c
 
-extern const pdr_ref session; /* ID */
+extern const pdr_ref durable_session; /* ID */
 
-struct process {
+struct durable_process {
     struct stage_model model;
     pdr_agent *agent;
     pdr_durable *durable;
@@ -32,6 +32,7 @@ struct process {
     uint32_t lease_ms, stream_keep_ms, min_delay_ms;
     int64_t ttl_ms, agent_ttl_ms;
     int64_t now_ms;           /* if not 0: the time, which the test moves */
+    pdr_agent_layer layer;    /* around the agent, if it has a `run` */
     const char *name;         /* of the agent; NULL: "Clerk" */
     pdr_ref only;             /* that it is for; none: for all */
     struct pdr__world *world; /* owned */
@@ -45,26 +46,28 @@ struct gate {
     int waiting; /* that came so far */
 };
 
-pdr_store *store_new(void);
-void process_begin(struct process *p, pdr_store *store,
+pdr_store *durable_store(void);
+void durable_begin(struct durable_process *p, pdr_store *store,
                    const char *const *steps);
-void process_end(struct process *p);
+void durable_end(struct durable_process *p);
 /* Let time pass, where it is the test's. */
-void process_pass(struct process *p, int64_t ms);
-pdr_rc call_as(pdr_ending **out, pdr_sent *sent, struct process *p,
-               const char *name, const char *input, pdr_err *err);
-void run_says(const char *expected, struct process *p, const char *input);
-void history_is(const char *expected, pdr_store *store);
-pdr_value *document(struct process *p);
-void document_has(const char *expected, struct process *p, const char *pointer);
-bool has_session(pdr_store *store);
-pdr_session_state state_of(pdr_store *store);
+void durable_pass(struct durable_process *p, int64_t ms);
+pdr_rc durable_call(pdr_ending **out, pdr_sent *sent, struct durable_process *p,
+                    const char *name, const char *input, pdr_err *err);
+void durable_says(const char *expected, struct durable_process *p,
+                  const char *input);
+void durable_history(const char *expected, pdr_store *store);
+pdr_value *durable_document(struct durable_process *p);
+void durable_document_has(const char *expected, struct durable_process *p,
+                          const char *pointer);
+bool durable_is_there(pdr_store *store);
+pdr_session_state durable_state(pdr_store *store);
 /* When it expires. */
-int64_t expiry_of(pdr_store *store);
+int64_t durable_expiry(pdr_store *store);
 void gate_init(struct gate *gate);
 pdr_rc gate_pass(void *arg);
 void gate_await(struct gate *gate, int count);
 void gate_open(struct gate *gate);
-void import_file(pdr_store *store, const char *path);
+void durable_import(pdr_store *store, const char *path);
 
 #endif

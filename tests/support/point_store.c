@@ -30,7 +30,7 @@ static struct {
 
 const char *point_kind_word(enum point_kind kind)
 {
-    static const char *const words[] = {"commit", "renewal", "tool"};
+    static const char *const words[] = {"commit", "renewal", "stream", "tool"};
 
     return words[kind];
 }
@@ -154,12 +154,20 @@ static pdr_store *inner_of(pdr_store *store)
     return ((struct point_store *)store)->inner;
 }
 
+static enum point_kind kind_of(const pdr_edit *edit)
+{
+    if (edit->lease.verb == PDR_LEASE_RENEW)
+        return POINT_RENEWAL;
+    return edit->stream_count > 0 && edit->lease.verb == PDR_LEASE_KEEP &&
+                   edit->journal_count == 0
+               ? POINT_STREAM
+               : POINT_STEP;
+}
+
 static void commit_one(pdr_store *inner, pdr_write *write)
 {
     const pdr_edit *edit = write->plans[0].edit;
-    enum point_kind kind =
-        edit->lease.verb == PDR_LEASE_RENEW ? POINT_RENEWAL : POINT_STEP;
-    bool is_it = is_point(kind);
+    bool is_it = is_point(kind_of(edit));
     struct mistaken mistaken = {.edit = *edit};
 
     if (is_it && !state.plan.after)

@@ -13,10 +13,11 @@
 
 #include <perdure/sys/store.h>
 
-/* What is counted. Renewals are apart, since they come at any time. */
+/* What is counted. Some kinds are apart, since they come at any time. */
 enum point_kind {
-    POINT_STEP,    /* a commit, but for renewals */
-    POINT_RENEWAL, /* a commit that renews a lease */
+    POINT_STEP,    /* a commit, but for those below */
+    POINT_RENEWAL, /* one that renews a lease */
+    POINT_STREAM,  /* one of events and nothing else */
     POINT_TOOL,    /* a tool is at work; counted by point_reach() */
     POINT_KINDS
 };

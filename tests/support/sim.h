@@ -48,6 +48,7 @@
     X(COMMIT_BUSY, "a commit finds the writer busy")                        \
     X(READ_FAILS, "a read fails")                                           \
     X(CLOCK_FAILS, "the clock of the store fails")                          \
+    X(SKEW, "a process has another time than the store")                    \
     X(STALL, "a process stands still for a while")                          \
     X(STALL_LONG, "a process stands still for longer than a lease")         \
     X(EARLY_WAKE, "a wait ends early")                                      \
@@ -91,7 +92,8 @@
     X(EMPTY_RUN, "a run without messages is answered")                      \
     X(GOT, "the document of a session is read")                             \
     X(DELETED, "a session is deleted")                                      \
-    X(DELETED_AT_WORK, "a session is deleted with a run at work")
+    X(DELETED_AT_WORK, "a session is deleted with a run at work")           \
+    X(EXPIRED, "a session expires")
 
 enum sim_event {
 #define X(name, words) SIM_##name,
@@ -117,10 +119,19 @@ struct sim_result {
     uint64_t hash; /* of who did what, in order */
 };
 
-/* Play a seed; adds to `out`, but for the hash. A mistake ends the program with
- * status 3; `command` is what plays this seed alone. */
-void sim_play(struct sim_result *out, uint64_t seed, enum sim_variant variant,
-              const char *command);
+#define SIM_STATUS 3 /* of a program that ends with a mistake */
+
+/* What is played. */
+struct sim_seed {
+    uint64_t seed;
+    enum sim_variant variant;
+    const char *command; /* that plays it alone */
+    FILE *told;          /* a mistake is written there; NULL: to standard error,
+                            with the command */
+};
+
+/* Play a seed; adds to `out`, but for the hash. A mistake ends the program. */
+void sim_play(struct sim_result *out, const struct sim_seed *seed);
 
 /* --- the world (sim_baton.c) ----------------------------------------------
  */
@@ -155,9 +166,13 @@ struct sim_thread {
 struct sim_plan {
     unsigned sessions, ops, slots, clients, workers, attempts, inbox;
     int64_t lease_ms, poll_ms;
-    unsigned switches; /* of 8 calls so many hand the baton over */
-    unsigned rate;     /* one of so many calls fails */
-    int faults;        /* so many in all */
+    int64_t ttl_ms;                 /* of sessions; 0: they do not expire */
+    int64_t skew_ms;                /* between clocks, at most */
+    unsigned per_tenant, per_agent; /* at work at once; 0: no limit */
+    unsigned switches;              /* of 8 calls so many hand the baton over */
+    unsigned rate;                  /* one of so many calls fails */
+    bool is_calm;                   /* nothing goes wrong */
+    int faults;                     /* so many in all */
     bool crashes, stalls, fails, stops, models, deletes;
 };
 
@@ -165,7 +180,6 @@ struct sim_plan {
 struct sim_call {
     unsigned began; /* by processes that lived */
     unsigned ended;
-    char token[96];
 };
 
 struct sim_op {
@@ -173,7 +187,7 @@ struct sim_op {
     struct sim_session *session;
     bool is_reset, is_empty;
     char id[16];
-    char steps[24]; /* what the model does: "lb|b" */
+    char steps[24]; /* what the model does: "lb,b" */
     int64_t due_ms; /* 0: at once */
     bool wants_cancel;
     bool is_acked;     /* somebody was told that it is stored */
@@ -183,12 +197,11 @@ struct sim_op {
     bool is_answered;  /* somebody was told how it ended */
     pdr_operation_state state;
     char outcome[256]; /* of the completion, once it has one */
-    int64_t ended_ms;
+    int64_t known_ms, ended_ms;
     struct sim_process *ended_by;
     uint64_t asked[SIM_STEPS + 1]; /* hash of what the model was asked; 0: it
                                       was not */
     struct sim_call calls[SIM_CALLS];
-    bool has_unknown; /* some call of its run got the unknown outcome */
 };
 
 struct sim_session {
@@ -198,7 +211,7 @@ struct sim_session {
     uint64_t first_seq, next_seq;
     bool was_deleted;
     bool is_fenced_off;         /* the commit that is about to be made */
-    char owner[24];             /* of its lease then */
+    bool is_at_rest;            /* and has expired, then */
     uint64_t journal;           /* rows that it has */
     unsigned requests[SIM_OPS]; /* entries of each operation */
     unsigned responses[SIM_OPS];
@@ -222,6 +235,7 @@ struct sim_process {
     bool was_disturbed;  /* something of it failed */
     enum sim_stop stops; /* it is told to */
     unsigned calls;      /* of clients, under way */
+    int64_t skew_ms;     /* its clock is ahead of that of the store by this */
     int64_t stalled_until_ms;
     int64_t stalled_ms; /* in all */
 };
@@ -230,6 +244,7 @@ struct sim {
     uint64_t seed, random;
     enum sim_variant variant;
     const char *command;
+    FILE *told;
     struct sim_plan plan;
     struct sim_result *result;
     bool is_traced;

@@ -5,6 +5,7 @@
  *     user: "op3 lb,b"    first answer calls look and book, the second book,
  *                         the third says "done op3"
  *
+ *     .   nothing: the first answer is the last
  *     l   look, which may be called again       f   look, and it fails
  *     b   book, which may not
  */
@@ -64,7 +65,7 @@ static const char *step_find(size_t *first, const char *steps, size_t step)
             return NULL;
         steps += len + 1;
     }
-    return *steps != '\0' ? steps : NULL;
+    return *steps != '.' ? steps : NULL;
 }
 
 static pdr_rc say(const char *text, const pdr_client_request *request,
@@ -255,7 +256,10 @@ void sim_agent_begin(struct sim_process *p)
                                    .tools = tools,
                                    .tool_count = PDR_COUNT(tools)};
     pdr_durable_agent agent = {.timeout_ms = 0};
-    pdr_durable_opts opts = {.agents = &agent, .count = 1};
+    pdr_durable_opts opts = {
+        .agents = &agent,
+        .count = 1,
+        .ttl_ms = p->sim->plan.ttl_ms > 0 ? p->sim->plan.ttl_ms : PDR_NEVER};
 
     if (pdr_client_init(&p->model, &model_ops, NULL) != PDR_OK ||
         pdr_agent_new(&p->agent, &parts, NULL) != PDR_OK)

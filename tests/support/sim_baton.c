@@ -81,16 +81,21 @@ void sim_trace(struct sim *sim, const char *format, ...)
 
 _Noreturn void sim_mistake(struct sim *sim, const char *format, ...)
 {
+    char text[600];
     va_list args;
 
-    fprintf(stderr, "seed %" PRIu64 ", step %" PRIu64 ": ", sim->seed,
-            sim->steps);
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    fprintf(stderr, "\n  play it alone: %s\n", sim->command);
-    fflush(stderr);
-    process_leave(3);
+    if (sim->told != NULL)
+        fprintf(sim->told, "%s\n", text);
+    else
+        fprintf(stderr,
+                "seed %" PRIu64 ", step %" PRIu64 ": %s\n"
+                "  play it alone: %s\n",
+                sim->seed, sim->steps, text, sim->command);
+    fflush(NULL);
+    process_leave(SIM_STATUS);
 }
 
 /* --- the baton ------------------------------------------------------------
@@ -329,14 +334,19 @@ void sim_baton_end(struct sim *sim)
 
 static int64_t world_now(void *ctx)
 {
-    return ((struct sim_process *)ctx)->sim->now_ms;
+    const struct sim_process *p = ctx;
+
+    return p->sim->now_ms + p->skew_ms;
 }
 
 static void world_wait(void *ctx, pthread_cond_t *cond, pthread_mutex_t *lock,
                        int64_t until_ms)
 {
-    struct sim *sim = ((struct sim_process *)ctx)->sim;
+    const struct sim_process *p = ctx;
+    struct sim *sim = p->sim;
 
+    if (until_ms != PDR_NEVER)
+        until_ms -= p->skew_ms;
     if (!sim->is_calm && sim_chance(sim, WAKE_EARLY)) {
         sim_count(sim, SIM_EARLY_WAKE);
         until_ms = sim->now_ms;
@@ -346,9 +356,32 @@ static void world_wait(void *ctx, pthread_cond_t *cond, pthread_mutex_t *lock,
     (void)pthread_mutex_lock(lock);
 }
 
+static bool sleeps_on(const struct sim *sim, const struct sim_thread *t,
+                      const void *on)
+{
+    return t->is_waiting && t->on == on && t->until_ms > sim->now_ms;
+}
+
 static void world_wake(void *ctx, pthread_cond_t *cond)
 {
     sim_wake(((struct sim_process *)ctx)->sim, cond);
+}
+
+/* One of those that are not awake yet. */
+static void world_wake_one(void *ctx, pthread_cond_t *cond)
+{
+    struct sim *sim = ((struct sim_process *)ctx)->sim;
+    unsigned count = 0, which = 0;
+
+    for (struct sim_thread *t = sim->threads; t != NULL; t = t->next)
+        count += sleeps_on(sim, t, cond);
+    if (count == 0)
+        return;
+    which = sim_random(sim, count);
+    for (struct sim_thread *t = sim->threads; t != NULL; t = t->next) {
+        if (sleeps_on(sim, t, cond) && which-- == 0)
+            t->until_ms = 0;
+    }
 }
 
 static bool world_start(void *ctx, pthread_t *out, void *(*fn)(void *),
@@ -380,6 +413,7 @@ void sim_world_init(struct pdr__world *world, struct sim_process *process)
     *world = (struct pdr__world){.now_ms = world_now,
                                  .wait = world_wait,
                                  .wake = world_wake,
+                                 .wake_one = world_wake_one,
                                  .start = world_start,
                                  .join = world_join,
                                  .ctx = process};

@@ -14,11 +14,15 @@
  *   K5  Entries go by a reset alone.
  *   K6  The model is not asked for what the journal has, and is asked the same
  *       each time. Tools likewise; one that may not be repeated is called once.
+ *   K7  The events of a run that ended are those of one attempt: what an
+ * attempt made void is left out, then each call and result is there once, the
+ *       text is that of the answer, and the end is the last.
  */
 #include "sim.h"
 
 #include "base.h"
 
+#define PACE_MS 1000 /* that an operation takes, at most, if all goes well */
 #define UNKNOWN "outcome of this call is unknown"
 
 /* --- finding --------------------------------------------------------------
@@ -98,8 +102,9 @@ void sim_check_before(struct sim_process *p, const pdr_edit *edit)
     s->is_fenced_off =
         edit->lease.fence != 0 &&
         (lease->owner.ptr == NULL || lease->fence != edit->lease.fence);
-    snprintf(s->owner, sizeof(s->owner), "%.*s", (int)lease->owner.len,
-             lease->owner.ptr != NULL ? lease->owner.ptr : "");
+    s->is_at_rest = head != NULL && head->head.inbox == 0 &&
+                    head->head.journal_first == head->head.journal_next &&
+                    head->head.expiry_ms <= sim->now_ms;
     pdr_page_free(head);
 }
 
@@ -215,7 +220,13 @@ static void trace_commit(struct sim *sim, const pdr_edit *edit,
 /* It is gone with all that was known of it. */
 static void session_forget(struct sim *sim, struct sim_session *s)
 {
-    sim_count(sim, s->journal > 0 ? SIM_DELETED_AT_WORK : SIM_DELETED);
+    bool is_expired = sim->holder->fn == pdr__keeper_work;
+
+    if (is_expired && !s->is_at_rest)
+        sim_mistake(sim, "%s expired while it was needed", s->id);
+    sim_count(sim, is_expired       ? SIM_EXPIRED
+                   : s->journal > 0 ? SIM_DELETED_AT_WORK
+                                    : SIM_DELETED);
     s->was_deleted = true;
     s->epoch = s->journal = 0;
     s->next_seq = s->first_seq = 1;
@@ -331,6 +342,68 @@ static void check_entries(struct sim *sim, const struct sim_op *op,
                     requests, responses);
 }
 
+/* Is this event void, by one of the attempts after it? */
+static bool is_void(const pdr_page *events, size_t at)
+{
+    for (size_t i = at + 1; i < events->count; i++) {
+        const pdr_work *row = &events->work[i];
+        const char *counts = NULL;
+
+        if (!kind_is(row, "attempt") ||
+            !pdr_str_equal(row->correlation_id,
+                           events->work[at].correlation_id))
+            continue;
+        counts = memmem(row->body.ptr, row->body.len, "\"counts\":", 9);
+        if (events->work[at].n > strtoull(counts + 9, NULL, 10))
+            return true;
+    }
+    return false;
+}
+
+/* K7, of an operation that has just ended with a response. */
+static void check_events(struct sim *sim, const struct sim_op *op)
+{
+    pdr_page *events = rows_read(sim, op->session, PDR_READ_STREAM, 0);
+    bool is_done = has_text(pdr_str_c(op->outcome), "\"completed\"");
+    unsigned calls = 0, results = 0, texts = 0, ends = 0, expected = 0;
+    char done[32];
+
+    snprintf(done, sizeof(done), "done %s ", op->id);
+    for (const char *c = op->steps; !op->is_empty && *c != '\0'; c++)
+        expected += *c != ',' && *c != '.';
+    for (size_t i = 0; i < events->count; i++) {
+        const pdr_work *row = &events->work[i];
+
+        if (!pdr_str_equal(row->correlation_id, pdr_str_c(op->id)) ||
+            is_void(events, i))
+            continue;
+        if (ends > 0)
+            sim_mistake(sim, "%s: something is said after its end", op->id);
+        calls += kind_is(row, "tool_call");
+        results += kind_is(row, "tool_result");
+        texts += kind_is(row, "message") && has_text(row->body, done);
+        ends += kind_is(row, is_done ? "done" : "error");
+    }
+    if (ends != 1 || (is_done && (calls != expected || results != expected ||
+                                  texts != !op->is_empty)))
+        sim_mistake(sim,
+                    "%s: its events have %u calls, %u results of %u, %u "
+                    "texts and %u ends",
+                    op->id, calls, results, expected, texts, ends);
+    pdr_page_free(events);
+}
+
+/* Where nothing goes wrong nobody has to wait for a poll or a lease. */
+static void check_pace(struct sim *sim, const struct sim_op *op)
+{
+    int64_t since_ms = op->known_ms > op->due_ms ? op->known_ms : op->due_ms;
+
+    if (sim->plan.is_calm && sim->plan.slots == 1 &&
+        sim->now_ms - since_ms > PACE_MS)
+        sim_mistake(sim, "%s took %d ms", op->id,
+                    (int)(sim->now_ms - since_ms));
+}
+
 /* Take over what the store has of completions. */
 static void completions_take(struct sim *sim, struct sim_session *s,
                              struct sim_process *p)
@@ -341,6 +414,8 @@ static void completions_take(struct sim *sim, struct sim_session *s,
         const pdr_completion *row = &page->completions[i];
         struct sim_op *op = op_of(sim, row->correlation_id);
 
+        if (!op->is_known)
+            op->known_ms = sim->now_ms;
         op->is_known = true;
         if (op->outcome[0] != '\0' &&
             !pdr_str_equal(pdr_str_c(op->outcome), row->outcome))
@@ -351,6 +426,7 @@ static void completions_take(struct sim *sim, struct sim_session *s,
                  (int)row->outcome.len, row->outcome.ptr);
         op->ended_ms = sim->fault_ms = sim->now_ms; /* it gets on */
         op->ended_by = p;
+        check_pace(sim, op);
     }
     pdr_page_free(page);
 }
@@ -395,7 +471,9 @@ void sim_check_after(struct sim_process *p, const pdr_edit *edit,
     struct sim *sim = p->sim;
     struct sim_session *s = sim_session_find(sim, &edit->ref);
     pdr_page *inbox = NULL, *journal = NULL;
+    unsigned responses[SIM_OPS];
 
+    memcpy(responses, s->responses, sizeof(responses));
     trace_commit(sim, edit, done);
     if (s->is_fenced_off)
         sim_mistake(sim,
@@ -424,6 +502,8 @@ void sim_check_after(struct sim_process *p, const pdr_edit *edit,
         if (sim->ops[i].session == s) {
             check_place(sim, &sim->ops[i], inbox, journal);
             check_entries(sim, &sim->ops[i], journal);
+            if (s->responses[i] > responses[i])
+                check_events(sim, &sim->ops[i]);
         }
     }
     pdr_page_free(inbox);

@@ -36,7 +36,10 @@ static struct sim_process *process_begin(struct sim *sim)
                             .inbox_most = sim->plan.inbox,
                             .max_attempts = sim->plan.attempts,
                             .lease_ms = (uint32_t)sim->plan.lease_ms,
-                            .poll_ms = (uint32_t)sim->plan.poll_ms};
+                            .poll_ms = (uint32_t)sim->plan.poll_ms,
+                            .most_per_tenant = sim->plan.per_tenant,
+                            .most_per_agent = sim->plan.per_agent,
+                            .min_delay_ms = PDR_NO_DELAY};
     pdr_err err = PDR_ERR_INIT;
 
     if (p == NULL || sim->process_count == SIM_PROCESSES)
@@ -46,6 +49,11 @@ static struct sim_process *process_begin(struct sim *sim)
     snprintf(p->owner, sizeof(p->owner), "p%u", p->number);
     opts.owner = p->owner;
     sim_world_init(&p->world, p);
+    if (sim->plan.skew_ms > 0) {
+        p->skew_ms = (int64_t)sim_random(sim, (unsigned)sim->plan.skew_ms) -
+                     sim->plan.skew_ms / 2;
+        sim_count(sim, SIM_SKEW);
+    }
     sim->processes[sim->process_count++] = p;
     p->store = sim_store_open(p);
     sim_agent_begin(p);
@@ -206,9 +214,22 @@ static pdr_operation operation_make(char room[128], const struct sim_op *op,
     return operation;
 }
 
-/* What sending came to. `was_known`: the store had it before. */
+/* What was so before an operation was sent. */
+struct sending {
+    bool was_known;   /* the store had it */
+    bool had_session; /* and its session */
+    bool is_other;    /* it is another one under the same id */
+};
+
+static struct sending sending_begin(struct sim_op *op, bool is_other)
+{
+    op->was_sent = true;
+    return (struct sending){op->is_known, op->session->epoch != 0, is_other};
+}
+
+/* What sending came to. @return true: it was acknowledged. */
 static bool sent_check(struct sim_process *p, struct sim_op *op,
-                       const pdr_sent *sent, bool was_known, bool is_other,
+                       const struct sending *before, const pdr_sent *sent,
                        pdr_rc rc, const pdr_err *err)
 {
     struct sim *sim = p->sim;
@@ -216,26 +237,27 @@ static bool sent_check(struct sim_process *p, struct sim_op *op,
         err->reason != NULL && strcmp(err->reason, "correlation_reused") == 0;
 
     if (rc == PDR_OK) {
-        if (is_other && !op->session->was_deleted)
+        if (before->is_other && !op->session->was_deleted)
             sim_mistake(sim, "%s was taken for something else", op->id);
-        if (was_known != sent->is_repeated && !op->session->was_deleted &&
-            was_known)
+        if (before->was_known && !sent->is_repeated &&
+            !op->session->was_deleted)
             sim_mistake(sim, "%s was taken a second time", op->id);
         if (sent->is_repeated)
             sim_count(sim, SIM_SENT_AGAIN);
         if (op->due_ms > sim->now_ms && !sent->is_repeated)
             sim_count(sim, SIM_DELAYED);
+        if (!op->is_known && !op->session->was_deleted)
+            sim_mistake(sim, "%s was acknowledged and is not stored", op->id);
         op->is_acked = op->is_known;
         return true;
     }
-    if (rc == PDR_ECONFLICT && is_reused && is_other) {
+    if (rc == PDR_ECONFLICT && is_reused && before->is_other) {
         sim_count(sim, SIM_ID_REUSED);
     } else if (rc == PDR_ELIMIT) {
         sim_count(sim, SIM_INBOX_FULL);
-    } else if (rc == PDR_ENOTFOUND && op->is_reset &&
-               (op->session->epoch == 0 || op->session->was_deleted)) {
-        return false;
-    } else if (!is_excused(p, rc)) {
+    } else if (!is_excused(p, rc) &&
+               (rc != PDR_ENOTFOUND || !op->is_reset ||
+                (before->had_session && !op->session->was_deleted))) {
         sim_mistake(sim, "sending %s: %s: %s", op->id, pdr_rc_name(rc),
                     err->message);
     }
@@ -248,19 +270,18 @@ static bool call_send(struct sim_process *p, struct sim_op *op, bool is_other)
     char room[128];
     pdr_operation operation = operation_make(room, op, is_other);
     pdr_err err = PDR_ERR_INIT;
+    struct sending before;
     pdr_sent sent;
-    bool was_known = false;
     pdr_rc rc = PDR_OK;
 
     call_begin(p);
-    was_known = op->is_known;
     if (op->was_sent && !op->is_acked && !is_other)
         sim_count(p->sim, SIM_SENT_AFTER_CRASH);
-    op->was_sent = true;
+    before = sending_begin(op, is_other);
     rc = pdr_engine_send(&sent, p->engine, &operation, &err);
     if (!call_end(p))
         return false;
-    return sent_check(p, op, &sent, was_known, is_other, rc, &err);
+    return sent_check(p, op, &before, &sent, rc, &err);
 }
 
 /* How waiting ended. @return true: the caller knows how it ended. */
@@ -321,14 +342,13 @@ static bool call_call(struct sim_process *p, struct sim_op *op,
     pdr_operation operation = operation_make(room, op, false);
     pdr_ending *ending = NULL;
     pdr_err err = PDR_ERR_INIT;
+    struct sending before;
     pdr_sent sent;
-    bool was_known = false;
     int64_t begin_ms = p->sim->now_ms;
     pdr_rc rc = PDR_OK;
 
     call_begin(p);
-    was_known = op->is_known;
-    op->was_sent = true;
+    before = sending_begin(op, false);
     rc = pdr_engine_call(&ending, &sent, p->engine, &operation, timeout_ms,
                          &err);
     if (!call_end(p)) {
@@ -336,11 +356,11 @@ static bool call_call(struct sim_process *p, struct sim_op *op,
         return false;
     }
     if (rc == PDR_OK || rc == PDR_ETIMEOUT) {
-        (void)sent_check(p, op, &sent, was_known, false, PDR_OK, &err);
+        (void)sent_check(p, op, &before, &sent, PDR_OK, &err);
         return wait_check(p, op, ending, rc, &err, begin_ms, true);
     }
     if (rc != PDR_ENOTFOUND)
-        (void)sent_check(p, op, &sent, was_known, false, rc, &err);
+        (void)sent_check(p, op, &before, &sent, rc, &err);
     return false;
 }
 
@@ -459,24 +479,29 @@ static void plan_make(struct sim *sim)
     unsigned troubles = 0;
 
     plan->sessions = 1 + sim_random(sim, SIM_SESSIONS);
-    plan->ops = 2 + sim_random(sim, 5);
-    plan->slots = sim_chance(sim, 3) ? 2 + sim_random(sim, 2) : 1;
+    plan->ops = 2 + sim_random(sim, SIM_OPS - 1);
+    plan->slots = sim_chance(sim, 2) ? 2 + sim_random(sim, 2) : 1;
     plan->clients = 1 + sim_random(sim, SIM_CLIENTS);
     plan->workers = 1 + sim_random(sim, 3);
     plan->attempts = 1 + sim_random(sim, 3);
     plan->inbox = sim_chance(sim, 4) ? 2 + sim_random(sim, 2) : 0;
     plan->lease_ms = 300 + sim_random(sim, 1200);
     plan->poll_ms = 20 + sim_random(sim, 200);
+    plan->skew_ms = sim_chance(sim, 4) ? 1 + sim_random(sim, 100000) : 0;
+    plan->per_tenant = sim_chance(sim, 8);
+    plan->per_agent = sim_chance(sim, 8);
     plan->switches = 1 + sim_random(sim, 8);
     plan->rate = 4u << sim_random(sim, 6);
-    plan->faults = (int)sim_random(sim, 9);
+    plan->faults = (int)sim_random(sim, sim_chance(sim, 8) ? 40 : 10);
     troubles = sim_random(sim, 64);
     plan->crashes = troubles & 1;
     plan->stalls = troubles & 2;
     plan->fails = troubles & 4;
     plan->stops = troubles & 8;
     plan->models = troubles & 16;
+    plan->is_calm = plan->faults == 0 && !plan->fails;
     plan->deletes = (troubles & 32) != 0 && sim_chance(sim, 4);
+    plan->ttl_ms = plan->deletes ? 500 + sim_random(sim, 2000) : 0;
 }
 
 static void ops_make(struct sim *sim)
@@ -575,17 +600,17 @@ static void play(struct sim *sim)
         sim_join(sim, threads[i]);
 }
 
-void sim_play(struct sim_result *out, uint64_t seed, enum sim_variant variant,
-              const char *command)
+void sim_play(struct sim_result *out, const struct sim_seed *seed)
 {
     struct sim *sim = calloc(1, sizeof(*sim));
     size_t before = test_live_allocations();
 
     if (sim == NULL)
         abort();
-    sim->seed = sim->random = sim->hash = seed;
-    sim->variant = variant;
-    sim->command = command;
+    sim->seed = sim->random = sim->hash = seed->seed;
+    sim->variant = seed->variant;
+    sim->command = seed->command;
+    sim->told = seed->told;
     sim->result = out;
     sim->is_traced = getenv("SIM_TRACE") != NULL;
     sim_baton_begin(sim);

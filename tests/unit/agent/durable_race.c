@@ -14,6 +14,7 @@
 #define ID      "@dafx-clerk@k1"
 #define S       pdr_str_c
 #define WAIT_MS 60000
+#define TURNS   300
 
 static const pdr_ref session = {{NULL, 0}, {ID, sizeof(ID) - 1}};
 
@@ -287,6 +288,8 @@ static pdr_rc stop_meanwhile(pdr_store *store, const pdr_edit *edit, void *arg)
 TEST(stop, finishes_what_was_claimed_meanwhile)
 {
     const char *const steps[] = {"say Done", NULL};
+    const pdr_operation next = run_as("b");
+    pdr_err err = PDR_ERR_INIT;
     pthread_t thread;
     pdr_store *store = hook_open(stop_meanwhile, &thread);
 
@@ -298,8 +301,126 @@ TEST(stop, finishes_what_was_claimed_meanwhile)
     if (!comes_true(is_stopped))
         fail_msg("the engine does not stop");
     ASSERT_INT(0, pthread_join(thread, NULL));
+    ASSERT_RC(PDR_EMISUSE, pdr_engine_send(NULL, one.engine, &next, &err));
+    ASSERT_STR("engine_stopped", err.reason);
     ASSERT_INT(PDR_OPERATION_COMPLETED, await(&other, "a"));
     side_end(&one);
     side_end(&other);
+    pdr_store_close(store);
+}
+
+/* --- ending ---------------------------------------------------------------
+ */
+
+struct renewal {
+    bool is_under_way, is_over; /* atomic */
+    bool was_left;              /* the run was gone before it was over */
+};
+
+static struct renewal renewal;
+
+static bool renewal_is_under_way(void)
+{
+    return is_set(&renewal.is_under_way);
+}
+
+static bool renewal_is_over(void)
+{
+    return is_set(&renewal.is_over);
+}
+
+static bool one_has_ended(void)
+{
+    return pdr_engine_check(one.engine, NULL) != PDR_OK;
+}
+
+/* The engine ends while the lease of the first session is renewed, and with it
+ * the run. */
+static pdr_rc end_engine(pdr_store *store, const pdr_edit *edit, void *arg)
+{
+    int64_t end = 0;
+
+    (void)store;
+    (void)arg;
+    if (!pdr_str_equal(edit->ref.id, session.id))
+        return PDR_EUNKNOWN;
+    if (edit->lease.verb != PDR_LEASE_RENEW || renewal_is_under_way())
+        return PDR_OK;
+    set(&renewal.is_under_way);
+    (void)comes_true(one_has_ended);
+    set(&one.may_look);
+    end = monotonic_us() + 200000; /* longer than it would take */
+    while (!one_is_at_rest() && monotonic_us() < end)
+        sleep_us(500);
+    renewal.was_left = one_is_at_rest();
+    set(&renewal.is_over);
+    return PDR_OK;
+}
+
+/* A model that is asked when the run ends. */
+static pdr_rc ask_for_long(void *arg)
+{
+    set(arg);
+    stand_still(&one.may_look);
+    return PDR_ECANCELLED;
+}
+
+static bool is_asked;
+
+static bool one_asks(void)
+{
+    return is_set(&is_asked);
+}
+
+TEST(end, waits_for_a_renewal_that_is_under_way)
+{
+    const char *const steps[] = {"say Done", NULL};
+    pdr_operation second = run_as("b");
+    pdr_store *store = hook_open(end_engine, NULL);
+
+    memset(&renewal, 0, sizeof(renewal));
+    second.session.id = S("@dafx-clerk@k2");
+    is_asked = false;
+    side_begin(&one, store, steps, &brief);
+    one.model.hook = ask_for_long;
+    one.model.hook_arg = &is_asked;
+    ASSERT_RC(PDR_OK, pdr_engine_start(one.engine, NULL));
+    send(&one, "a");
+    ASSERT(comes_true(one_asks) && comes_true(renewal_is_under_way));
+    ASSERT_RC(PDR_EUNKNOWN, pdr_engine_send(NULL, one.engine, &second, NULL));
+    ASSERT(comes_true(renewal_is_over));
+    ASSERT(!renewal.was_left);
+    side_end(&one);
+    pdr_store_close(store);
+}
+
+/* --- one turn after the other ---------------------------------------------
+ */
+
+static pdr_rc count_commit(pdr_store *store, const pdr_edit *edit, void *arg)
+{
+    (void)store;
+    (void)edit;
+    __atomic_add_fetch((int *)arg, 1, __ATOMIC_SEQ_CST);
+    return PDR_OK;
+}
+
+TEST(turn, costs_two_commits_right_after_the_one_before)
+{
+    const char *const steps[] = {"say Done", NULL};
+    int commits = 0;
+    pdr_store *store = hook_open(count_commit, &commits);
+    char id[16];
+
+    side_begin(&one, store, steps, NULL);
+    ASSERT_RC(PDR_OK, pdr_engine_start(one.engine, NULL));
+    for (int i = 0; i < TURNS; i++) {
+        snprintf(id, sizeof(id), "t%d", i);
+        send(&one, id);
+        ASSERT_INT(PDR_OPERATION_COMPLETED, await(&one, id));
+    }
+    /* One that begins to wait when the run has just ended may be faster. */
+    ASSERT(commits >= 2 * TURNS && commits <= 2 * TURNS + TURNS / 10);
+    side_end(&one);
     pdr_store_close(store);
 }

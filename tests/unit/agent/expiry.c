@@ -14,22 +14,22 @@ static const char *const steps[] = {"say Yes", NULL};
 
 /* Is it gone? The engine looks every second of its time; it gets the chance to
  * look a hundred times, of which it needs one. */
-static bool is_gone(struct process *p)
+static bool is_gone(struct durable_process *p)
 {
     pdr_engine_counts counts;
 
-    for (int i = 0; i < 100 && has_session(p->store); i++) {
+    for (int i = 0; i < 100 && durable_is_there(p->store); i++) {
         const struct timespec pause = {0, 2000000};
 
         nanosleep(&pause, NULL);
     }
     pdr_engine_counts_get(&counts, p->engine);
-    return !has_session(p->store);
+    return !durable_is_there(p->store);
 }
 
 /* It is still there when the engine has looked. A second session that has
  * expired tells that. */
-static void stays(struct process *p)
+static void stays(struct durable_process *p)
 {
     const pdr_ref other = {.id = S("@dafx-clerk@other")};
     const pdr_query query = {.what = PDR_READ_HEAD, .ref = other};
@@ -42,7 +42,7 @@ static void stays(struct process *p)
     pdr_page *page = NULL;
 
     ASSERT_RC(PDR_OK, pdr_store_commit(NULL, p->store, &edit, 1, &old, NULL));
-    process_pass(p, SECOND);
+    durable_pass(p, SECOND);
     for (;;) {
         const struct timespec pause = {0, 1000000};
 
@@ -51,58 +51,59 @@ static void stays(struct process *p)
         pdr_page_free(page);
         nanosleep(&pause, NULL);
     }
-    ASSERT(has_session(p->store));
+    ASSERT(durable_is_there(p->store));
 }
 
 TEST(expiry, is_14_days_after_a_run)
 {
     COVERS("D-63");
-    struct process p = {.now_ms = NOW};
-    pdr_store *store = store_new();
+    struct durable_process p = {.now_ms = NOW};
+    pdr_store *store = durable_store();
 
-    process_begin(&p, store, steps);
-    run_says("Yes", &p, SAY);
-    ASSERT_INT(NOW + 14 * DAY, expiry_of(store));
-    document_has("\"2023-11-28T22:13:20Z\"", &p, "/data/expirationTimeUtc");
-    process_pass(&p, 3 * DAY);
-    run_says("Yes", &p, SAY);
-    ASSERT_INT(NOW + 17 * DAY, expiry_of(store));
-    process_end(&p);
+    durable_begin(&p, store, steps);
+    durable_says("Yes", &p, SAY);
+    ASSERT_INT(NOW + 14 * DAY, durable_expiry(store));
+    durable_document_has("\"2023-11-28T22:13:20Z\"", &p,
+                         "/data/expirationTimeUtc");
+    durable_pass(&p, 3 * DAY);
+    durable_says("Yes", &p, SAY);
+    ASSERT_INT(NOW + 17 * DAY, durable_expiry(store));
+    durable_end(&p);
     pdr_store_close(store);
 }
 
 TEST(expiry, is_moved_by_each_run)
 {
     COVERS("D-64");
-    struct process p = {
+    struct durable_process p = {
         .now_ms = NOW, .ttl_ms = 10 * SECOND, .min_delay_ms = SECOND};
-    pdr_store *store = store_new();
+    pdr_store *store = durable_store();
 
-    process_begin(&p, store, steps);
-    run_says("Yes", &p, SAY);
-    process_pass(&p, 3 * SECOND);
-    run_says("Yes", &p, SAY);
-    process_pass(&p, 8 * SECOND); /* 11 after the first, 8 after the last */
+    durable_begin(&p, store, steps);
+    durable_says("Yes", &p, SAY);
+    durable_pass(&p, 3 * SECOND);
+    durable_says("Yes", &p, SAY);
+    durable_pass(&p, 8 * SECOND); /* 11 after the first, 8 after the last */
     stays(&p);
-    process_pass(&p, 2 * SECOND);
+    durable_pass(&p, 2 * SECOND);
     ASSERT(is_gone(&p));
-    process_end(&p);
+    durable_end(&p);
     pdr_store_close(store);
 }
 
 TEST(expiry, waits_for_the_delay_after_the_last_run)
 {
     COVERS("D-65");
-    struct process p = {.now_ms = NOW, .ttl_ms = 10 * SECOND};
-    pdr_store *store = store_new();
+    struct durable_process p = {.now_ms = NOW, .ttl_ms = 10 * SECOND};
+    pdr_store *store = durable_store();
 
-    process_begin(&p, store, steps); /* five minutes */
-    run_says("Yes", &p, SAY);
-    process_pass(&p, 4 * MINUTE);
+    durable_begin(&p, store, steps); /* five minutes */
+    durable_says("Yes", &p, SAY);
+    durable_pass(&p, 4 * MINUTE);
     stays(&p);
-    process_pass(&p, MINUTE);
+    durable_pass(&p, MINUTE);
     ASSERT(is_gone(&p));
-    process_end(&p);
+    durable_end(&p);
     pdr_store_close(store);
 }
 
@@ -116,7 +117,7 @@ TEST(expiry, has_a_delay_of_five_minutes_at_most)
                 {5 * 60000 + 1, PDR_EINVALID},
                 {6 * 60000, PDR_EINVALID},
                 {PDR_NO_DELAY, PDR_OK}};
-    pdr_store *store = store_new();
+    pdr_store *store = durable_store();
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const pdr_engine_opts opts = {.min_delay_ms = rows[i].delay_ms};
@@ -134,58 +135,58 @@ TEST(expiry, has_a_delay_of_five_minutes_at_most)
 TEST(expiry, is_taken_away_by_an_agent_that_has_none)
 {
     COVERS("D-67");
-    struct process p = {.now_ms = NOW};
-    struct process never = {.now_ms = NOW, .agent_ttl_ms = PDR_NEVER};
-    pdr_store *store = store_new();
+    struct durable_process p = {.now_ms = NOW};
+    struct durable_process never = {.now_ms = NOW, .agent_ttl_ms = PDR_NEVER};
+    pdr_store *store = durable_store();
 
-    process_begin(&p, store, steps);
-    run_says("Yes", &p, SAY);
-    process_end(&p);
-    process_begin(&never, store, steps);
-    run_says("Yes", &never, SAY);
-    ASSERT(expiry_of(store) == PDR_NEVER);
-    document_has("", &never, "/data/expirationTimeUtc");
-    process_end(&never);
+    durable_begin(&p, store, steps);
+    durable_says("Yes", &p, SAY);
+    durable_end(&p);
+    durable_begin(&never, store, steps);
+    durable_says("Yes", &never, SAY);
+    ASSERT(durable_expiry(store) == PDR_NEVER);
+    durable_document_has("", &never, "/data/expirationTimeUtc");
+    durable_end(&never);
     pdr_store_close(store);
 }
 
 TEST(expiry, needs_no_agent)
 {
     COVERS("D-68");
-    struct process p = {.now_ms = NOW, .ttl_ms = SECOND};
-    struct process other = {.now_ms = NOW + DAY, .name = "Poet"};
-    pdr_store *store = store_new();
+    struct durable_process p = {.now_ms = NOW, .ttl_ms = SECOND};
+    struct durable_process other = {.now_ms = NOW + DAY, .name = "Poet"};
+    pdr_store *store = durable_store();
 
-    process_begin(&p, store, steps);
-    run_says("Yes", &p, SAY);
-    process_end(&p);
-    process_begin(&other, store, steps);
+    durable_begin(&p, store, steps);
+    durable_says("Yes", &p, SAY);
+    durable_end(&p);
+    durable_begin(&other, store, steps);
     ASSERT(is_gone(&other));
-    process_end(&other);
+    durable_end(&other);
     pdr_store_close(store);
 }
 
 TEST(expiry, is_checked_on_demand)
 {
     COVERS("D-69");
-    struct process p = {.now_ms = NOW, .ttl_ms = MINUTE};
-    pdr_store *store = store_new();
+    struct durable_process p = {.now_ms = NOW, .ttl_ms = MINUTE};
+    pdr_store *store = durable_store();
     pdr_ending *ending = NULL;
 
-    process_begin(&p, store, steps);
-    ASSERT_RC(PDR_OK, call_as(&ending, NULL, &p, "CheckAndDeleteIfExpired",
-                              NULL, NULL));
+    durable_begin(&p, store, steps);
+    ASSERT_RC(PDR_OK, durable_call(&ending, NULL, &p, "CheckAndDeleteIfExpired",
+                                   NULL, NULL));
     pdr_ending_free(ending);
-    ASSERT(!has_session(store));
-    run_says("Yes", &p, SAY);
+    ASSERT(!durable_is_there(store));
+    durable_says("Yes", &p, SAY);
     for (int i = 0; i < 2; i++) {
-        ASSERT_RC(PDR_OK, call_as(&ending, NULL, &p, "CheckAndDeleteIfExpired",
-                                  NULL, NULL));
+        ASSERT_RC(PDR_OK, durable_call(&ending, NULL, &p,
+                                       "CheckAndDeleteIfExpired", NULL, NULL));
         pdr_ending_free(ending);
-        ASSERT(has_session(store) == (i == 0));
-        process_pass(&p, MINUTE);
+        ASSERT(durable_is_there(store) == (i == 0));
+        durable_pass(&p, MINUTE);
     }
-    process_end(&p);
+    durable_end(&p);
     pdr_store_close(store);
 }
 
@@ -193,31 +194,31 @@ TEST(expiry, waits_for_a_run)
 {
     COVERS("D-70");
     const pdr_operation operation = {
-        .session = session,
+        .session = durable_session,
         .name = S("run"),
         .input = S("{\"message\":\"Hi\",\"correlationId\":\"c\"}")};
-    struct process p = {.now_ms = NOW,
-                        .ttl_ms = 10 * SECOND,
-                        .min_delay_ms = SECOND,
-                        .lease_ms = 60 * MINUTE};
-    pdr_store *store = store_new();
+    struct durable_process p = {.now_ms = NOW,
+                                .ttl_ms = 10 * SECOND,
+                                .min_delay_ms = SECOND,
+                                .lease_ms = 60 * MINUTE};
+    pdr_store *store = durable_store();
     pdr_ending *ending = NULL;
     struct gate gate;
 
     gate_init(&gate);
-    process_begin(&p, store, steps);
+    durable_begin(&p, store, steps);
     p.model.hook = gate_pass;
     p.model.hook_arg = &gate;
     ASSERT_RC(PDR_OK, pdr_engine_send(NULL, p.engine, &operation, NULL));
     gate_await(&gate, 1);
-    process_pass(&p, 20 * SECOND);
+    durable_pass(&p, 20 * SECOND);
     stays(&p);
     gate_open(&gate);
-    ASSERT_RC(PDR_OK, pdr_engine_wait(&ending, p.engine, &session, S("c"),
-                                      60000000, NULL));
+    ASSERT_RC(PDR_OK, pdr_engine_wait(&ending, p.engine, &durable_session,
+                                      S("c"), 60000000, NULL));
     pdr_ending_free(ending);
-    ASSERT_INT(NOW + 31 * SECOND, expiry_of(store));
-    process_end(&p);
+    ASSERT_INT(NOW + 31 * SECOND, durable_expiry(store));
+    durable_end(&p);
     pdr_store_close(store);
 }
 
@@ -227,15 +228,16 @@ TEST(expiry, of_an_import_alone_removes_nothing)
     const char *const text =
         "{\"schemaVersion\":\"1.1.0\",\"data\":{\"conversationHistory\":[],"
         "\"expirationTimeUtc\":\"2001-01-01T00:00:00Z\"}}";
-    const pdr_import_opts opts = {.ref = session, .now_ms = NOW};
+    const pdr_import_opts opts = {.ref = durable_session, .now_ms = NOW};
     pdr_str source = S(text);
-    struct process p = {.now_ms = NOW + DAY, .min_delay_ms = PDR_NO_DELAY};
-    pdr_store *store = store_new();
+    struct durable_process p = {.now_ms = NOW + DAY,
+                                .min_delay_ms = PDR_NO_DELAY};
+    pdr_store *store = durable_store();
 
     ASSERT_RC(PDR_OK,
               pdr_import(NULL, store, &opts, NULL, pdr_read_str, &source));
-    process_begin(&p, store, steps);
+    durable_begin(&p, store, steps);
     stays(&p);
-    process_end(&p);
+    durable_end(&p);
     pdr_store_close(store);
 }

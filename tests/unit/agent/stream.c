@@ -12,7 +12,7 @@
 static pdr_stream *stream_open(pdr_store *store, const char *run,
                                uint64_t after)
 {
-    const pdr_stream_opts opts = {.session = session,
+    const pdr_stream_opts opts = {.session = durable_session,
                                   .correlation_id =
                                       run != NULL ? S(run) : (pdr_str){NULL, 0},
                                   .after = after};
@@ -65,7 +65,7 @@ static void stream_is(const char *expected, pdr_store *store, const char *run,
 static void stream_refused(const char *reason, pdr_store *store,
                            const char *run, uint64_t after)
 {
-    const pdr_stream_opts opts = {.session = session,
+    const pdr_stream_opts opts = {.session = durable_session,
                                   .correlation_id =
                                       run != NULL ? S(run) : (pdr_str){NULL, 0},
                                   .after = after};
@@ -87,12 +87,12 @@ TEST(stream, is_that_of_one_run_or_of_the_session)
     COVERS("D-92");
     COVERS("R-1");
     const char *const steps[] = {"say Hel/lo", "say By/e", NULL};
-    struct process p = {.store = NULL};
-    pdr_store *store = store_new();
+    struct durable_process p = {.store = NULL};
+    pdr_store *store = durable_store();
 
-    process_begin(&p, store, steps);
-    run_says("Hello", &p, TURN("c1", "Hi"));
-    run_says("Bye", &p, TURN("c2", "Ho"));
+    durable_begin(&p, store, steps);
+    durable_says("Hello", &p, TURN("c1", "Hi"));
+    durable_says("Bye", &p, TURN("c2", "Ho"));
     stream_is(
         "message {\"text\":\"Hel\"}\nmessage {\"text\":\"lo\"}\ndone {}\n",
         store, "c1", 0);
@@ -101,7 +101,7 @@ TEST(stream, is_that_of_one_run_or_of_the_session)
     stream_is("message {\"text\":\"Hel\"}\nmessage {\"text\":\"lo\"}\ndone {}\n"
               "message {\"text\":\"By\"}\nmessage {\"text\":\"e\"}\ndone {}\n",
               store, NULL, 0);
-    process_end(&p);
+    durable_end(&p);
     pdr_store_close(store);
 }
 
@@ -109,15 +109,16 @@ TEST(stream, tells_of_tools_and_failures)
 {
     COVERS("R-2");
     const char *const steps[] = {"call look {\"n\":1}", "fail", NULL};
-    struct process p = {.store = NULL};
-    pdr_store *store = store_new();
+    struct durable_process p = {.store = NULL};
+    pdr_store *store = durable_store();
     pdr_ending *ending = NULL;
     uint64_t numbers[8];
     pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
     size_t count = 0;
 
-    process_begin(&p, store, steps);
-    ASSERT_RC(PDR_OK, call_as(&ending, NULL, &p, "run", TURN("c", "Hi"), NULL));
+    durable_begin(&p, store, steps);
+    ASSERT_RC(PDR_OK,
+              durable_call(&ending, NULL, &p, "run", TURN("c", "Hi"), NULL));
     ASSERT_INT(PDR_OPERATION_FAILED, ending->state);
     pdr_ending_free(ending);
     count = stream_drain(&text, numbers, store, "c", 0);
@@ -131,7 +132,7 @@ TEST(stream, tells_of_tools_and_failures)
     for (size_t i = 1; i < count; i++)
         ASSERT(numbers[i] > numbers[i - 1]);
     pdr_buf_dispose(&text);
-    process_end(&p);
+    durable_end(&p);
     pdr_store_close(store);
 }
 
@@ -145,15 +146,15 @@ TEST(cursor, gives_exactly_the_rest)
     COVERS("R-10");
     const char *const steps[] = {"say a/b/c/d", "call look {}", "say e/f",
                                  NULL};
-    struct process p = {.store = NULL};
-    pdr_store *store = store_new();
+    struct durable_process p = {.store = NULL};
+    pdr_store *store = durable_store();
     pdr_buf all = PDR_BUF_INIT(SIZE_MAX);
     uint64_t numbers[32];
     size_t count = 0;
 
-    process_begin(&p, store, steps);
-    run_says("abcd", &p, TURN("c1", "Hi"));
-    run_says("ef", &p, TURN("c2", "Ho"));
+    durable_begin(&p, store, steps);
+    durable_says("abcd", &p, TURN("c1", "Hi"));
+    durable_says("ef", &p, TURN("c2", "Ho"));
     count = stream_drain(&all, numbers, store, NULL, 0);
     ASSERT_SIZE(5 + 5, count);
     for (size_t i = 0; i < count; i++) {
@@ -166,10 +167,10 @@ TEST(cursor, gives_exactly_the_rest)
     /* What is not a cursor, and a run or session that nobody knows. */
     stream_refused("bad_cursor", store, NULL, numbers[count - 1] + 1);
     stream_refused("no_completion", store, "c3", 0);
-    process_end(&p);
+    durable_end(&p);
     pdr_store_close(store);
     pdr_buf_dispose(&all);
-    store = store_new();
+    store = durable_store();
     stream_refused("no_session", store, NULL, 0);
     stream_refused("no_session", store, "c1", 0);
     pdr_store_close(store);
@@ -180,12 +181,13 @@ TEST(stream, ends_when_the_response_is_there)
     COVERS("D-94");
     COVERS("R-4");
     const char *const steps[] = {"say a/b", NULL};
-    const pdr_operation operation = {
-        .session = session, .name = S("run"), .input = S(TURN("c", "Hi"))};
+    const pdr_operation operation = {.session = durable_session,
+                                     .name = S("run"),
+                                     .input = S(TURN("c", "Hi"))};
     const pdr_query query = {
-        .what = PDR_READ_ENTRIES, .ref = session, .key = S("c")};
-    struct process p = {.store = NULL};
-    pdr_store *store = store_new();
+        .what = PDR_READ_ENTRIES, .ref = durable_session, .key = S("c")};
+    struct durable_process p = {.store = NULL};
+    pdr_store *store = durable_store();
     pdr_stream_event event = {.n = 0};
     pdr_stream *stream = NULL;
     pdr_page *page = NULL;
@@ -193,7 +195,7 @@ TEST(stream, ends_when_the_response_is_there)
     bool is_done = false;
 
     gate_init(&gate);
-    process_begin(&p, store, steps);
+    durable_begin(&p, store, steps);
     p.model.hook = gate_pass;
     p.model.hook_arg = &gate;
     ASSERT_RC(PDR_OK, pdr_engine_send(NULL, p.engine, &operation, NULL));
@@ -212,7 +214,7 @@ TEST(stream, ends_when_the_response_is_there)
     ASSERT_RC(PDR_OK, pdr_stream_next(&event, stream, 60000, NULL));
     ASSERT(event.kind.ptr == NULL);
     pdr_stream_close(stream);
-    process_end(&p);
+    durable_end(&p);
     pdr_store_close(store);
 }
 
@@ -220,13 +222,13 @@ TEST(reader, that_sleeps_holds_up_nobody)
 {
     COVERS("D-97");
     const char *const steps[] = {"say a/b", NULL};
-    struct process p = {.store = NULL};
-    pdr_store *store = store_new();
+    struct durable_process p = {.store = NULL};
+    pdr_store *store = durable_store();
     pdr_stream *asleep = NULL, *awake = NULL;
     pdr_stream_event event;
 
-    process_begin(&p, store, steps);
-    run_says("ab", &p, TURN("c0", "Hi"));
+    durable_begin(&p, store, steps);
+    durable_says("ab", &p, TURN("c0", "Hi"));
     asleep = stream_open(store, NULL, 0);
     awake = stream_open(store, NULL, 0);
     ASSERT_RC(PDR_OK, pdr_stream_next(&event, asleep, 60000, NULL));
@@ -234,7 +236,7 @@ TEST(reader, that_sleeps_holds_up_nobody)
         char input[80];
 
         snprintf(input, sizeof(input), TURN("c%d", "Hi"), i + 1);
-        run_says("ab", &p, input);
+        durable_says("ab", &p, input);
     }
     for (int i = 0; i < 51 * 3; i++)
         ASSERT_RC(PDR_OK, pdr_stream_next(&event, awake, 60000, NULL));
@@ -242,7 +244,7 @@ TEST(reader, that_sleeps_holds_up_nobody)
         ASSERT_RC(PDR_OK, pdr_stream_next(&event, asleep, 60000, NULL));
     pdr_stream_close(asleep);
     pdr_stream_close(awake);
-    process_end(&p);
+    durable_end(&p);
     pdr_store_close(store);
 }
 
@@ -255,16 +257,16 @@ static void *stop_it(void *arg)
 TEST(reader, can_be_stopped_and_hears_of_a_deletion)
 {
     const char *const steps[] = {"say a", NULL};
-    struct process p = {.store = NULL};
-    pdr_store *store = store_new();
+    struct durable_process p = {.store = NULL};
+    pdr_store *store = durable_store();
     pdr_stream *stream = NULL;
     pdr_stream_event event;
     pdr_ending *ending = NULL;
     pdr_err err = PDR_ERR_INIT;
     pthread_t thread;
 
-    process_begin(&p, store, steps);
-    run_says("a", &p, TURN("c", "Hi"));
+    durable_begin(&p, store, steps);
+    durable_says("a", &p, TURN("c", "Hi"));
     stream = stream_open(store, NULL, 2);
     pthread_create(&thread, NULL, stop_it, stream);
     ASSERT_RC(PDR_ECANCELLED, pdr_stream_next(&event, stream, 60000, &err));
@@ -272,12 +274,12 @@ TEST(reader, can_be_stopped_and_hears_of_a_deletion)
     pthread_join(thread, NULL);
     pdr_stream_close(stream);
     stream = stream_open(store, NULL, 2);
-    ASSERT_RC(PDR_OK, call_as(&ending, NULL, &p, "delete", NULL, NULL));
+    ASSERT_RC(PDR_OK, durable_call(&ending, NULL, &p, "delete", NULL, NULL));
     pdr_ending_free(ending);
     ASSERT_RC(PDR_ENOTFOUND, pdr_stream_next(&event, stream, 60000, &err));
     ASSERT_STR("no_session", err.reason);
     pdr_stream_close(stream);
-    process_end(&p);
+    durable_end(&p);
     pdr_store_close(store);
 }
 
@@ -290,29 +292,29 @@ TEST(retention, leaves_the_whole_text)
     COVERS("R-5");
     COVERS("R-6");
     const char *const steps[] = {"say Hel/lo", "say Bye", "fail", NULL};
-    struct process p = {.now_ms = STAGE_NOW};
-    pdr_store *store = store_new();
+    struct durable_process p = {.now_ms = STAGE_NOW};
+    pdr_store *store = durable_store();
     pdr_ending *ending = NULL;
     pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
     uint64_t numbers[8];
     size_t count = 0;
 
-    process_begin(&p, store, steps); /* ten minutes */
-    run_says("Hello", &p, TURN("c1", "Hi"));
-    process_pass(&p, 9 * 60000);
-    run_says("Bye", &p, TURN("c2", "Ho"));
+    durable_begin(&p, store, steps); /* ten minutes */
+    durable_says("Hello", &p, TURN("c1", "Hi"));
+    durable_pass(&p, 9 * 60000);
+    durable_says("Bye", &p, TURN("c2", "Ho"));
     count = stream_drain(&text, numbers, store, "c1", 0);
     ASSERT_SIZE(3, count); /* they are kept */
-    process_pass(&p, 11 * 60000);
+    durable_pass(&p, 11 * 60000);
     ASSERT_RC(PDR_OK,
-              call_as(&ending, NULL, &p, "run", TURN("c3", "Ha"), NULL));
+              durable_call(&ending, NULL, &p, "run", TURN("c3", "Ha"), NULL));
     pdr_ending_free(ending);
     stream_is("message {\"text\":\"Hello\"}\ndone {}\n", store, "c1", 0);
     stream_is("message {\"text\":\"Bye\"}\ndone {}\n", store, "c2", 0);
     stream_refused("cursor_gone", store, "c1", numbers[0]);
     stream_refused("cursor_gone", store, NULL, numbers[0]);
     /* A session without another turn: the keeper of the house sees to it. */
-    process_pass(&p, 11 * 60000);
+    durable_pass(&p, 11 * 60000);
     for (int i = 0; i < 2000 && count > 0; i++) {
         const struct timespec pause = {0, 2000000};
 
@@ -326,7 +328,7 @@ TEST(retention, leaves_the_whole_text)
         "\"as planned\"}\n",
         store, "c3", 0);
     pdr_buf_dispose(&text);
-    process_end(&p);
+    durable_end(&p);
     pdr_store_close(store);
 }
 
@@ -395,9 +397,10 @@ TEST(crash, makes_a_new_attempt_whose_pieces_count)
     const char *const first[] = {"say Let me see. ", "say Hel/lo/!", NULL};
     const char *const second[] = {"say Good/bye", NULL};
     const struct fault_plan none = {.nth = 0};
-    const pdr_operation operation = {
-        .session = session, .name = S("run"), .input = S(TURN("c", "Hi"))};
-    struct process p = {.lease_ms = 200}, q = {.lease_ms = 200};
+    const pdr_operation operation = {.session = durable_session,
+                                     .name = S("run"),
+                                     .input = S(TURN("c", "Hi"))};
+    struct durable_process p = {.lease_ms = 200}, q = {.lease_ms = 200};
     struct crash crash = {.pieces = 0};
     struct room room;
     char uri[700];
@@ -411,8 +414,8 @@ TEST(crash, makes_a_new_attempt_whose_pieces_count)
     fault_store_set(&none);
     ASSERT_RC(PDR_OK, pdr_store_open(&broken, uri, NULL));
     ASSERT_RC(PDR_OK, pdr_store_open(&store, room_path(&room, "s.db"), NULL));
-    process_begin(&p, broken, first);
-    run_says("Let me", &p, TURN("c0", "First"));
+    durable_begin(&p, broken, first);
+    durable_says("Let me", &p, TURN("c0", "First"));
     crash.stream = stream_open(store, NULL, 0);
     for (int i = 0; i < 2; i++) { /* of the first turn */
         pdr_stream_event event;
@@ -424,12 +427,12 @@ TEST(crash, makes_a_new_attempt_whose_pieces_count)
     ASSERT_RC(PDR_EUNKNOWN, pdr_engine_call(&ending, NULL, p.engine, &operation,
                                             60000, NULL));
     pdr_stream_close(crash.stream);
-    process_end(&p);
+    durable_end(&p);
     fault_store_set(&none);
     pdr_store_close(broken);
-    process_begin(&q, store, second);
-    ASSERT_RC(PDR_OK, pdr_engine_wait(&ending, q.engine, &session, S("c"),
-                                      60000, NULL));
+    durable_begin(&q, store, second);
+    ASSERT_RC(PDR_OK, pdr_engine_wait(&ending, q.engine, &durable_session,
+                                      S("c"), 60000, NULL));
     pdr_ending_free(ending);
     stream_is("message {\"text\":\"Hel\"}\nmessage {\"text\":\"lo\"}\n"
               "attempt {\"attempt\":2,\"counts\":2}\n"
@@ -438,11 +441,11 @@ TEST(crash, makes_a_new_attempt_whose_pieces_count)
               store, "c", 0);
     text_build(&text, store);
     ASSERT_TEXT("Goodbye", pdr_buf_str(&text));
-    history_is("user:First | assistant:Let me see.  | user:Hi | "
-               "assistant:Goodbye",
-               store);
+    durable_history("user:First | assistant:Let me see.  | user:Hi | "
+                    "assistant:Goodbye",
+                    store);
     pdr_buf_dispose(&text);
-    process_end(&q);
+    durable_end(&q);
     pdr_store_close(store);
     room_leave(&room);
 }
