@@ -272,14 +272,17 @@ pdr_rc pdr_engine_wait(pdr_ending **out, pdr_engine *engine,
     key = pdr__session_key(room, session);
     PDR_TRY(waiter_join(engine, &waiter, key, err));
     for (;;) {
-        if (!is_at_work(engine, key, correlation_id))
+        bool is_late = world->now_ms(world->ctx) >= end_ms;
+
+        /* An end is in the store before it is told: look there at last. */
+        if (is_late || !is_at_work(engine, key, correlation_id))
             rc = pdr__ending_read(out, engine, session, correlation_id, err);
         if (rc != PDR_OK || *out != NULL)
             break;
         rc = pdr__engine_alive(engine, err);
         if (rc != PDR_OK)
             break;
-        if (world->now_ms(world->ctx) >= end_ms) {
+        if (is_late) {
             rc = PDR_FAIL(err, RESPONSE_TIMEOUT,
                           "'%s' has not ended after %u ms; it goes on, wait "
                           "for it again",

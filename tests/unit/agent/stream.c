@@ -105,6 +105,37 @@ TEST(stream, is_that_of_one_run_or_of_the_session)
     pdr_store_close(store);
 }
 
+/* Whoever has read the last event need not wait for the end. */
+TEST(stream, that_has_ended_is_of_a_run_that_has)
+{
+    const char *const steps[] = {"say Hello", NULL};
+    struct durable_process p = {.store = NULL};
+    pdr_store *store = durable_store();
+
+    durable_begin(&p, store, steps);
+    for (int i = 0; i < 50; i++) {
+        const pdr_operation operation = {.session = durable_session,
+                                         .name = S("run"),
+                                         .input = S("{\"message\":\"Hi\"}")};
+        pdr_stream_event event = {.kind = S("")};
+        pdr_ending *ending = NULL;
+        pdr_stream *stream = NULL;
+        pdr_sent sent;
+
+        ASSERT_RC(PDR_OK, pdr_engine_send(&sent, p.engine, &operation, NULL));
+        stream = stream_open(store, sent.correlation_id, 0);
+        while (!pdr_str_equal(event.kind, S("done")))
+            ASSERT_RC(PDR_OK, pdr_stream_next(&event, stream, 60000, NULL));
+        ASSERT_RC(PDR_OK, pdr_engine_wait(&ending, p.engine, &durable_session,
+                                          S(sent.correlation_id), 0, NULL));
+        ASSERT_INT(PDR_OPERATION_COMPLETED, ending->state);
+        pdr_ending_free(ending);
+        pdr_stream_close(stream);
+    }
+    durable_end(&p);
+    pdr_store_close(store);
+}
+
 TEST(stream, tells_of_tools_and_failures)
 {
     COVERS("R-2");
