@@ -28,6 +28,22 @@ struct durable_run {
 
 /* --- which session -------------------------------------------------------- */
 
+/* Is there a session with the id that was given? It cannot become durable. */
+static bool is_there(const struct agt_ask *ask)
+{
+    const pdr_query query = {.what = PDR_READ_HEAD,
+                             .ref = sto_ref(&ask->from, ask->session)};
+    pdr_store *store = NULL;
+    pdr_page *page = NULL;
+    pdr_err err = PDR_ERR_INIT;
+    bool found = sto_open(&store, &ask->from, "ro", &err) == PDR_OK &&
+                 pdr_store_read(&page, store, &query, &err) == PDR_OK;
+
+    pdr_page_free(page);
+    pdr_store_close(store);
+    return found;
+}
+
 /* A session of this kind has another id, or another agent. Exit status. */
 static int refuse_id(const struct agt_ask *ask, pdr_str key, const char *why)
 {
@@ -43,6 +59,8 @@ static int refuse_id(const struct agt_ask *ask, pdr_str key, const char *why)
         cli_must(pdr_buf_append(&id, pdr_str_n("", 1), NULL), NULL);
         cli_put(&hint, "write --session");
         eng_put_word(&hint, id.ptr, "@dafx-NAME@KEY");
+        if (ask->session[0] != '@' && is_there(ask))
+            cli_put(&hint, " to begin a durable one; that one stays as it is");
         cli_must(pdr_buf_append(&hint, pdr_str_n("", 1), NULL), NULL);
         status = doc_usage(ask->cli, "--session", why, hint.ptr);
     }

@@ -249,6 +249,9 @@ static bool put_hint(pdr_buf *hint, const struct sto_from *from, const char *id,
         eng_put_word(hint, id, "ID");
         eng_put_word(hint, run, "RUN");
         cli_put(hint, "' shows whether somebody is at work on it");
+    } else if (strcmp(reason, "session_kind") == 0) {
+        cli_put(hint, "nothing was changed; a key of its own begins a durable "
+                      "session: --session @dafx-NAME@KEY");
     } else if (strcmp(reason, "correlation_reused") == 0) {
         cli_put(hint, "leave --correlation out, or write another id");
     } else if (strcmp(reason, "cursor_gone") == 0 ||

@@ -276,11 +276,16 @@ def _():
     at = ["--store", "d.db"]
     perdure("agent", "run", "--agent", "clerk=clerk.yaml", *at, "--session",
             "noon", "hi")
+    result = perdure(*said("hi", session="noon"), status=2)
+    assert result.err.endswith(
+        b"hint: write --session @dafx-clerk@noon to begin a durable one; that "
+        b"one stays as it is\n"), result
     document = perdure("session", "export", *at, "noon", "-").out
     perdure("session", "import", *at, "--id", ID, "-", stdin=document)
     before = perdure("session", "export", *at, ID, "-").out
     result = perdure(*said("hi"), status=6)
     assert b"is of kind 'client'" in result.err, result
+    assert b"hint: nothing was changed; a key of its own" in result.err, result
     assert before == perdure("session", "export", *at, ID, "-").out
 
 
