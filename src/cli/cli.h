@@ -297,8 +297,9 @@ void *cli_realloc(void *old, size_t count, size_t size);
 struct cli_signals {
     pthread_t thread;
     sigset_t set, before;
-    bool waits; /* the thread is there */
-    int number; /* of the first signal; see cli_signals_number() */
+    bool waits;   /* the thread is there */
+    bool is_over; /* it is to end */
+    int number;   /* of the first signal; see cli_signals_number() */
     void (*fn)(void *arg);
     void *arg;
 };

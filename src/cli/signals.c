@@ -11,18 +11,25 @@
 #include <signal.h>
 #include <unistd.h>
 
+#define WAKE SIGUSR2 /* of the thread: it is not needed any more */
+
+static bool is_over(const struct cli_signals *s)
+{
+    return __atomic_load_n(&s->is_over, __ATOMIC_ACQUIRE);
+}
+
 static void *await_signal(void *arg)
 {
     struct cli_signals *s = arg;
-    int number = 0, state = 0;
+    int number = 0;
 
-    if (sigwait(&s->set, &number) == 0) {
-        __atomic_store_n(&s->number, number, __ATOMIC_RELEASE);
-        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-        s->fn(s->arg);
-        pthread_setcancelstate(state, NULL);
-        if (sigwait(&s->set, &number) == 0)
+    while (sigwait(&s->set, &number) == 0 && !is_over(s)) {
+        if (number == WAKE)
+            continue; /* somebody else's */
+        if (cli_signals_number(s) != 0)
             _exit(CLI_EXIT_SIGNAL + number);
+        __atomic_store_n(&s->number, number, __ATOMIC_RELEASE);
+        s->fn(s->arg);
     }
     return NULL;
 }
@@ -34,6 +41,7 @@ void cli_signals_begin(struct cli_signals *s, void (*fn)(void *arg), void *arg)
 
     *s = (struct cli_signals){.fn = fn, .arg = arg};
     sigemptyset(&s->set);
+    sigaddset(&s->set, WAKE);
     for (size_t i = 0; i < CLI_COUNT(ending); i++) /* as main.c leaves them */
         if (sigaction(ending[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
             sigaddset(&s->set, ending[i]);
@@ -52,7 +60,8 @@ void cli_signals_end(struct cli_signals *s)
 {
     if (!s->waits)
         return;
-    pthread_cancel(s->thread);
+    __atomic_store_n(&s->is_over, true, __ATOMIC_RELEASE);
+    pthread_kill(s->thread, WAKE);
     pthread_join(s->thread, NULL);
     pthread_sigmask(SIG_SETMASK, &s->before, NULL);
     s->waits = false;
