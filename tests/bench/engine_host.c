@@ -34,6 +34,11 @@ static void write_script(char out[SCRIPT_ROOM], enum host_model model)
     (void)talk_text(answer, TALK_ANSWER);
     if (model == HOST_TOOLS)
         snprintf(replies, sizeof(replies), tools, answer);
+    else if (model == HOST_SPEAKS)
+        snprintf(replies, sizeof(replies),
+                 "{\"text\":[\"a \",\"b \",\"c \",\"d \",\"%s\"],"
+                 "\"delay_ms\":%u}",
+                 answer, HOST_SLEEP_MS);
     else
         snprintf(replies, sizeof(replies), "{\"text\":\"%s\",\"delay_ms\":%u}",
                  answer, model == HOST_SLEEPS ? HOST_SLEEP_MS : 0);

@@ -18,9 +18,10 @@
 enum host_model {
     HOST_ANSWERS,     /* at once: one step */
     HOST_ANSWERS_ALL, /* the same, and it gets the whole history */
-    HOST_TOOLS, /* three steps, and two calls of tools after each of the first
-                   two; the tools are instant, too */
-    HOST_SLEEPS /* answers after HOST_SLEEP_MS */
+    HOST_TOOLS,  /* three steps, and two calls of tools after each of the first
+                    two; the tools are instant, too */
+    HOST_SLEEPS, /* answers after HOST_SLEEP_MS */
+    HOST_SPEAKS  /* answers in five pieces, with as long before each */
 };
 
 #define HOST_SLEEP_MS 20u

@@ -26,6 +26,8 @@ struct rows_session {
     size_t number;
     uint64_t revision, epoch, turns;
     uint64_t fence, inbox_n, journal_n; /* of the last claim */
+    uint64_t stream_first, stream_last; /* events that were removed, and the
+                                           last one */
 };
 
 /* From now on the commits to this store are recorded, the last two of them.

@@ -9,8 +9,6 @@
  *     so that three of four operations wait in the inbox: a commit more each.
  * send/answer  From sending to having the answer, one caller, beside two
  *     appends of 4,096 bytes with an fdatasync each: a turn waits for two.
- *
- * First deltas are not measured: an engine has no streams yet.
  */
 #include <stdlib.h>
 

@@ -7,9 +7,14 @@
  *
  * wait/answer  What an answer takes beyond the time of the model.
  * wait/core    Time on the cores, of a turn.
+ * send/delta   From sending to the first piece of an answer that a reader of
+ * the events has, beyond the 20 ms that the model thinks before it; an engine
+ *     gathers pieces for 20 ms before it stores them.
  */
 #include <stdio.h>
 #include <time.h>
+
+#include <perdure/stream.h>
 
 #include "bench.h"
 #include "count_vfs.h"
@@ -22,6 +27,7 @@
 #define BLOCK_NS UINT64_C(1000000000)
 #define QUICK_NS UINT64_C(50000000)
 #define POLL_NS  5000000L
+#define DELTAS   101u
 
 /* Sends, and asks again and again. A crew_fn. */
 static void poll_turn(size_t session, void *arg)
@@ -54,23 +60,14 @@ static double beyond_us(const struct crew_block *block)
     return block->seconds * 1e6 * CALLERS / block->turns - HOST_SLEEP_MS * 1e3;
 }
 
-int main(int argc, char **argv)
+static void measure_wait(struct bench_blocks *answer, struct bench_blocks *core)
 {
     static struct crew woken, polling;
-    struct bench_blocks answer = {
-        .name = "wait/answer", .unit = "us", .baseline = "polling"};
-    struct bench_blocks core = answer;
-    uint64_t ns = 0;
+    uint64_t ns = bench_is_quick() ? QUICK_NS : BLOCK_NS;
     struct machine machine = {.counted = 0};
     struct fill fill;
     struct host host;
 
-    bench_start_threads(argc, argv, "engine");
-    core.name = "wait/core";
-    if (!bench_wants(answer.name) && !bench_wants(core.name))
-        return 0;
-    ns = bench_is_quick() ? QUICK_NS : BLOCK_NS;
-    count_vfs_register();
     fill_place(&fill, "engine-wait.db", 1);
     host_start(&host, &fill, NULL, HOST_SLEEPS, CALLERS);
     crew_start(&woken, CALLERS, host_turn, &host);
@@ -82,18 +79,82 @@ int main(int argc, char **argv)
         struct crew_block b = crew_block(&polling, ns);
         if (!machine_end(&machine))
             continue;
-        bench_blocks_add(&answer, beyond_us(&a), beyond_us(&b));
-        bench_blocks_add(&core, a.core_us, b.core_us);
+        bench_blocks_add(answer, beyond_us(&a), beyond_us(&b));
+        bench_blocks_add(core, a.core_us, b.core_us);
     }
     crew_end(&woken);
     crew_end(&polling);
     machine_note(&machine);
-    bench_note_number("callers", CALLERS);
-    bench_note_number("poll_ms", POLL_NS / 1e6);
-    bench_blocks_report(&answer);
-    bench_blocks_report(&core);
     host_stop(&host);
     fill_verify(&fill);
     fill_remove(&fill);
+}
+
+/* --- send/delta ----------------------------------------------------------- */
+
+/* Send, and read events to the end; when the first piece came, in ns. */
+static uint64_t delta_turn(struct host *host)
+{
+    pdr_stream_opts opts = {.after = 0};
+    pdr_stream_event event = {.n = 0};
+    pdr_stream *stream = NULL;
+    pdr_sent sent;
+    pdr_err err = PDR_ERR_INIT;
+    char id[HOST_ID_ROOM];
+    const pdr_operation operation = host_question(host_id(id, 0), NULL);
+    uint64_t heard = 0;
+
+    talk_must(pdr_engine_send(&sent, host->engine, &operation, &err), &err);
+    opts.session = operation.session;
+    opts.correlation_id = pdr_str_c(sent.correlation_id);
+    talk_must(pdr_stream_open(&stream, host->store, &opts, &err), &err);
+    do {
+        talk_must(pdr_stream_next(&event, stream, HOST_WAIT_MS, &err), &err);
+        if (heard == 0 && pdr_str_equal(event.kind, pdr_str_c("message")))
+            heard = bench_now_ns();
+    } while (event.kind.ptr != NULL);
+    if (heard == 0)
+        bench_fail("a run ended without a piece of its answer");
+    pdr_stream_close(stream);
+    return heard;
+}
+
+static void measure_delta(void)
+{
+    double us[DELTAS];
+    size_t turns = bench_is_quick() ? 3 : DELTAS;
+    struct fill fill;
+    struct host host;
+
+    fill_place(&fill, "engine-delta.db", 1);
+    host_start(&host, &fill, NULL, HOST_SPEAKS, 0);
+    for (size_t i = 0; i < turns; i++) {
+        uint64_t begin = bench_now_ns();
+        us[i] = (double)(delta_turn(&host) - begin) / 1e3 - HOST_SLEEP_MS * 1e3;
+    }
+    bench_report(&(struct bench_figure){
+        .name = "send/delta", .value = bench_median(us, turns), .unit = "us"});
+    host_stop(&host);
+    fill_remove(&fill);
+}
+
+int main(int argc, char **argv)
+{
+    struct bench_blocks answer = {
+        .name = "wait/answer", .unit = "us", .baseline = "polling"};
+    struct bench_blocks core = answer;
+
+    bench_start_threads(argc, argv, "engine");
+    count_vfs_register();
+    core.name = "wait/core";
+    if (bench_wants("send/delta"))
+        measure_delta();
+    if (bench_wants(answer.name) || bench_wants(core.name)) {
+        measure_wait(&answer, &core);
+        bench_note_number("callers", CALLERS);
+        bench_note_number("poll_ms", POLL_NS / 1e6);
+        bench_blocks_report(&answer);
+        bench_blocks_report(&core);
+    }
     return 0;
 }

@@ -12,22 +12,32 @@
 TEST(takeover, loses_doubles_and_forks_nothing)
 {
     size_t disturbances = test_times(24, 12);
-    const struct swarm_plan plan = {
+    struct swarm_plan plan = {
         .sessions = (unsigned)test_times(200, 60),
         .operations = 3,
         .disturbances = (unsigned)(disturbances < 90 ? disturbances : 90),
         .seed = 20260};
-    struct swarm_result result;
+    size_t kills = 0, stops = 0, taken_over = 0, lost = 0, fenced = 0;
 
-    swarm_run(&result, &plan);
-    swarm_result_print("takeover", &result);
-    ASSERT_SIZE(0, result.missing);
-    ASSERT_SIZE(0, result.doubled);
-    ASSERT_SIZE(0, result.forked);
-    ASSERT_SIZE(0, swarm_result_bad(&result));
-    ASSERT(result.kills > 0 && result.stops > 0 && result.taken_over > 0);
+    /* Few disturbances may meet no run; then others do. */
+    for (int i = 0; i < 6 && (lost == 0 || fenced == 0); i++, plan.seed++) {
+        struct swarm_result result;
+
+        swarm_run(&result, &plan);
+        swarm_result_print("takeover", &result);
+        ASSERT_SIZE(0, result.missing);
+        ASSERT_SIZE(0, result.doubled);
+        ASSERT_SIZE(0, result.forked);
+        ASSERT_SIZE(0, swarm_result_bad(&result));
+        kills += result.kills;
+        stops += result.stops;
+        taken_over += result.taken_over;
+        lost += result.lost;
+        fenced += result.fenced;
+    }
+    ASSERT(kills > 0 && stops > 0 && taken_over > 0);
     /* One that wakes up cannot write. */
-    ASSERT(result.lost > 0 && result.fenced > 0);
+    ASSERT(lost > 0 && fenced > 0);
 }
 
 TEST(takeover, leaves_a_long_run_to_a_process_that_lives)
