@@ -11,7 +11,7 @@
 /* With several, a worker that has taken the one may be held up by the system
  * while the others go on: that is not what is counted here. */
 #define WORKERS 1
-#define MANY    10000
+#define MANY    test_times(10000, 2000)
 
 /* A kind of session whose runs wait for a gate, and which counts claims. */
 struct gate {
@@ -124,17 +124,17 @@ TEST(tenants, take_turns_however_much_one_of_them_wants)
     pdr_engine *engine = NULL;
     pdr_store *store = NULL;
     pdr_engine_counts counts;
-    size_t claims = 0;
+    size_t claims = 0, many = MANY;
 
     ASSERT_RC(PDR_OK, pdr_store_open(&store, "memory:", NULL));
     ASSERT_RC(PDR_OK, pdr_engine_new(&engine, store, &opts, NULL));
     ASSERT_RC(PDR_OK, pdr_engine_add(engine, &gate_ops, &gate, NULL));
     ASSERT_RC(PDR_OK, pdr_engine_start(engine, NULL));
-    for (size_t i = 0; i < MANY; i++)
+    for (size_t i = 0; i < many; i++)
         operation_send(engine, "many", i);
     gate_wait(&gate, WORKERS, false);
     pdr_engine_counts_get(&counts, engine);
-    ASSERT_SIZE(MANY, counts.sent);
+    ASSERT_SIZE(many, counts.sent);
     claims = gate.claims; /* all workers stand at the gate */
     ASSERT_SIZE(WORKERS, claims);
     operation_send(engine, "few", 0);
