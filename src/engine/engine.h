@@ -280,11 +280,12 @@ struct pdr_engine {
     bool is_joining; /* one that stops it waits for the threads */
     bool is_dead;    /* a commit ended unknown: `why` */
     pdr_err why;
-    int64_t next_ms;   /* the keeper is to look at what is due by then */
-    int64_t asleep_ms; /* until when it sleeps; 0: it is awake */
-    int64_t ahead_ms;  /* the clock of this process is ahead of that of the
-                          store by this */
-    pdr_watch *watch;  /* of all sessions; the keeper's */
+    int64_t next_ms;    /* the keeper is to look at what is due by then */
+    int64_t asleep_ms;  /* until when it sleeps; 0: it is awake */
+    int64_t streams_ms; /* until when the streamer sleeps; 0: it is awake */
+    int64_t ahead_ms;   /* the clock of this process is ahead of that of the
+                           store by this */
+    pdr_watch *watch;   /* of all sessions; the keeper's */
     pdr_engine_counts counts;
 };
 

@@ -202,7 +202,9 @@ void *pdr__streamer_work(void *arg)
             streams_commit(list, count, e);
             (void)pthread_mutex_lock(&e->lock);
         } else {
+            e->streams_ms = next_ms;
             e->world->wait(e->world->ctx, &e->stream, &e->lock, next_ms);
+            e->streams_ms = 0;
         }
     }
     (void)pthread_mutex_unlock(&e->lock);
@@ -214,6 +216,6 @@ void pdr__streamer_start(pdr_engine *e)
     if (!e->has_streamer)
         e->has_streamer =
             e->world->start(e->world->ctx, &e->streamer, pdr__streamer_work, e);
-    else
-        e->world->wake(e->world->ctx, &e->stream);
+    else if (e->streams_ms > e->world->now_ms(e->world->ctx) + STREAM_MS)
+        e->world->wake(e->world->ctx, &e->stream); /* else it looks in time */
 }
