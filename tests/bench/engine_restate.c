@@ -180,6 +180,18 @@ static double restate_core_ns(const struct restate *restate)
 
 /* --- both ----------------------------------------------------------------- */
 
+/* A block of ours, while theirs rests. */
+static struct crew_block our_block(struct crew *ours, uint64_t ns,
+                                   const struct restate *restate)
+{
+    server_pause(restate->server, true);
+    server_pause(restate->node, true);
+    struct crew_block block = crew_block(ours, ns);
+    server_pause(restate->node, false);
+    server_pause(restate->server, false);
+    return block;
+}
+
 /* What the pairs of blocks of one contest give. */
 struct result {
     struct bench_blocks rate, core;
@@ -192,11 +204,11 @@ static void measure_blocks(struct result *result, struct crew *ours,
     bool quick = bench_is_quick();
     uint64_t ns = quick ? QUICK_NS : BLOCK_NS;
 
-    (void)crew_block(ours, ns); /* warm up */
+    (void)our_block(ours, ns, restate); /* warm up */
     (void)crew_block(theirs, quick ? ns : WARM_NS);
     while (!machine_is_done(&result->machine, quick ? 1 : ROUNDS)) {
         machine_begin(&result->machine);
-        struct crew_block a = crew_block(ours, ns);
+        struct crew_block a = our_block(ours, ns, restate);
         double used = restate_core_ns(restate);
         struct crew_block b = crew_block(theirs, ns);
         used = restate_core_ns(restate) - used;

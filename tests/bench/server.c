@@ -83,6 +83,12 @@ void server_stop(pid_t pid)
     (void)waitpid(pid, &status, 0);
 }
 
+void server_pause(pid_t pid, bool rests)
+{
+    if (kill(pid, rests ? SIGSTOP : SIGCONT) != 0)
+        bench_fail("a server has ended; its log is in the data folder");
+}
+
 double server_core_ns(pid_t pid)
 {
     char path[64], text[1024];

@@ -19,6 +19,9 @@ pid_t server_start(const char *folder, const char *log,
 
 void server_stop(pid_t pid);
 
+/* Let it rest, or go on: a server syncs now and then even if nobody asks. */
+void server_pause(pid_t pid, bool rests);
+
 /* A port of this machine that nobody listens on. */
 unsigned server_port(void);
 
