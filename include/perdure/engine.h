@@ -51,6 +51,9 @@ typedef struct pdr_engine_opts {
                                  the default, or PDR_NO_DELAY */
     uint32_t stream_keep_ms;  /* that events of a run are kept (stream.h);
                                  600,000. 1 is as good as none */
+    size_t keep_bytes;        /* of memory, for sessions that have just run: so
+                             that their next run need not read them;
+                             64 MiB. 1 is as good as none */
     const char *owner;        /* copied; what the holder of a lease is called,
                                  1 to 128 bytes; host name and process */
     pdr_log_fn log;           /* borrowed with `log_arg`, must outlive it; NULL:

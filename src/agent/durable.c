@@ -355,6 +355,12 @@ static pdr_rc claim_add_entry(pdr_claim *claim, const pdr_entry_parts *parts,
                     .body = pdr_buf_str(&draft->texts[i])};
     claim->edit->entries = draft->entries;
     claim->edit->entry_count++;
+    if (claim->kept != NULL) {
+        pdr_entry row = draft->entries[i];
+
+        row.seq = claim->head->next_seq + i;
+        PDR_TRY(pdr__tail_push(claim->kept, &row, draft->bodies[i], err));
+    }
 done:
     return rc;
 }
@@ -659,10 +665,15 @@ static pdr_rc work_open(struct work *w, pdr_err *err)
     pdr_page *page = NULL;
     pdr_rc rc = PDR_OK;
 
-    PDR_TRY(pdr_stored_open(&w->stored, w->info->store, &w->info->session, NULL,
-                            err));
+    w->stored = pdr_task_take_kept(w->task);
+    if (w->stored != NULL)
+        pdr__stored_follow(w->stored, &w->info->head);
+    else
+        PDR_TRY(pdr_stored_open(&w->stored, w->info->store, &w->info->session,
+                                NULL, err));
     if (pdr_stored_head(w->stored)->epoch != w->info->epoch)
         PDR_TRY(pdr__stored_late(w->stored, err));
+    w->stored->keeps_tail = true;
     w->stored->history_end = w->info->first_seq;
     if (w->stored->history_end == 0) { /* it was claimed before, or imported */
         PDR_TRY(pdr_store_read(&page, w->info->store, &query, err));
@@ -696,6 +707,25 @@ done:
     return rc;
 }
 
+/* The next run goes on with the handle as it is. */
+static void work_keep(struct work *w)
+{
+    pdr_stored *stored = w->stored;
+    size_t bytes = pdr__stored_shrink(stored);
+
+    w->stored = NULL;
+    stored->journal = NULL;
+    stored->history_end = 0;
+    pdr_task_keep(w->task, stored, pdr_stored_head(stored), bytes);
+}
+
+/* A `forget`. */
+static void kept_forget(void *memo, void *self)
+{
+    (void)self;
+    pdr_stored_close(memo);
+}
+
 /* Commit the end of the run to the session as it is now. */
 static pdr_rc work_finish(struct work *w, pdr_err *err)
 {
@@ -708,12 +738,15 @@ static pdr_rc work_finish(struct work *w, pdr_err *err)
         pdr_stored_set_expiry(w->stored, now_ms + w->agent->ttl_ms);
     for (int i = 0; i < FINISH_TRIES; i++) {
         why = (pdr_err)PDR_ERR_INIT;
-        rc = pdr__stored_commit_by(w->stored, now_ms, &why, work_commit, w);
+        rc = pdr__stored_commit_by(w->stored, &why, work_commit, w);
         if (!pdr__err_is(&why, PDR_R_REVISION_CHANGED))
             break;
         /* Somebody changed a slot or a property: that is fine. */
         PDR_TRY(pdr__stored_rebase(w->stored, &why));
     }
+    if (rc == PDR_OK && w->state == PDR_OPERATION_COMPLETED &&
+        !w->stored->is_stale)
+        work_keep(w);
 done:
     return rc == PDR_OK ? PDR_OK : pdr__err_pass(err, &why);
 }
@@ -957,7 +990,8 @@ pdr_rc pdr_durable_attach(pdr_engine *engine, pdr_durable *durable,
                                        .claim = durable_claim,
                                        .release = draft_free,
                                        .run = durable_run,
-                                       .at_once = durable_at_once};
+                                       .at_once = durable_at_once,
+                                       .forget = kept_forget};
 
     PDR_REQUIRE(engine != NULL && durable != NULL);
     return pdr_engine_add(engine, &ops, durable, err);

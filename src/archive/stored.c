@@ -301,6 +301,8 @@ pdr_rc pdr_stored_reload(pdr_stored *s, pdr_err *err)
     view_free(s->view);
     s->view = view;
     view = NULL;
+    s->is_stale = false;
+    pdr__tail_clear(s);
 done:
     pdr__changes_dispose(&first);
     view_free(view);
@@ -357,6 +359,8 @@ void pdr_stored_close(pdr_stored *s)
     if (s == NULL)
         return;
     pdr__changes_dispose(&s->changes);
+    pdr__tail_clear(s);
+    pdr__free(s->tail.list);
     view_free(s->view);
     pdr_value_free(s->properties);
     pdr__arena_dispose(&s->memory);
@@ -556,8 +560,7 @@ static pdr_rc rows_hold(struct pdr__held *out, const pdr_stored *s,
 
     if (rc != PDR_OK)
         return rc;
-    if (s->view->has_new_properties)
-        head.properties = 1; /* or more: it counts those that were read */
+
     rc = pdr__held_hold(out, &moved, s->store, what, &head, &credit, err);
     return rc == PDR_OK && moved ? pdr__stored_late(s, err) : rc;
 }

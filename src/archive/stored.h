@@ -22,10 +22,9 @@ struct pdr__view {
     bool is_all;             /* and that is all of it */
     bool is_durable;         /* entries are requests and responses of a state
                                 document */
-    bool has_new_properties; /* a commit of ours wrote some, since the head was
-                                read */
-    bool has_history_slot;   /* what the document has beside the messages is in
-                                the bag; it is not a row */
+
+    bool has_history_slot; /* what the document has beside the messages is in
+                              the bag; it is not a row */
 };
 
 struct pdr__new_entry {
@@ -54,6 +53,21 @@ struct pdr__changes {
      .properties = PDR_MAP_INIT(PDR_MAX_MAP_ENTRIES)}
 /* clang-format on */
 
+/* An entry of the history that a handle keeps. */
+struct pdr__kept_entry {
+    pdr_stored_entry base; /* `row` is the one here; the body is owned */
+    pdr_entry row;         /* its body has a length, and no text */
+    char id[];             /* the correlation id */
+};
+
+/* The last entries of the history, without a gap up to the end. */
+struct pdr__tail {
+    struct pdr__kept_entry **list; /* owned, with the entries; in order */
+    size_t count, cap;
+    size_t bytes; /* of their texts */
+    size_t used;  /* how many the last window had */
+};
+
 struct pdr_stored {
     pdr_store *store;         /* borrowed */
     struct pdr__life *life;   /* owned; of the store */
@@ -66,8 +80,13 @@ struct pdr_stored {
     uint64_t history_end; /* entries from this number on are not part of the
                              history that is read; 0: all are. Of a durable run
                              it is its own request */
-    void *journal; /* borrowed; of the durable run that it is opened for, the
-                      agent's; its commit is the entity's then. NULL: none */
+    void *journal;   /* borrowed; of the durable run that it is opened for, the
+                    agent's; its commit is the entity's then. NULL: none */
+    bool keeps_tail; /* windows are taken from `tail`, and what they read goes
+                        there: for one run after the other */
+    struct pdr__tail tail;
+    bool is_stale; /* what is stored is not what was read: open it again for the
+                      next run */
 };
 
 /* How bodies and slots are read: levels were counted when they came in. */
@@ -116,6 +135,17 @@ PDR_MUST_CHECK pdr_rc pdr__stored_pick(pdr_stored_window **out, pdr_stored *s,
                                        const struct pdr__span *spans,
                                        size_t count, pdr_err *err);
 
+/* Keep an entry that was, or is about to be, added to the end. */
+PDR_MUST_CHECK pdr_rc pdr__tail_push(pdr_stored *s, const pdr_entry *row,
+                                     const pdr_value *body, pdr_err *err);
+void pdr__tail_clear(pdr_stored *s);
+/* What the handle takes of memory, about; entries that no window needs go
+ * first. */
+size_t pdr__stored_shrink(pdr_stored *s);
+/* A commit of somebody else added entries and nothing else: go on with the head
+ * that it made, which has no texts. */
+void pdr__stored_follow(pdr_stored *s, const pdr_head *head);
+
 /* --- changes (stored_commit.c) --------------------------------------------
  */
 
@@ -134,9 +164,8 @@ typedef pdr_rc (*pdr__commit_fn)(pdr_committed *out, const pdr_edit *edit,
 /* As pdr_stored_commit(), but `fn` commits, also if nothing has changed. On
  * REVISION_CHANGED the changes are still there: pdr__stored_rebase() lets them
  * be made to what is there now. */
-PDR_MUST_CHECK pdr_rc pdr__stored_commit_by(pdr_stored *s, int64_t now_ms,
-                                            pdr_err *err, pdr__commit_fn fn,
-                                            void *arg);
+PDR_MUST_CHECK pdr_rc pdr__stored_commit_by(pdr_stored *s, pdr_err *err,
+                                            pdr__commit_fn fn, void *arg);
 PDR_MUST_CHECK pdr_rc pdr__stored_rebase(pdr_stored *s, pdr_err *err);
 /* Forget the entries that were added after the first `count`. */
 void pdr__changes_cut(struct pdr__changes *c, size_t count);

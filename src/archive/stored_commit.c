@@ -362,33 +362,41 @@ done:
 /* The handle is at the revision that the commit made; `now` is the bag that it
  * wrote (M2). */
 static void stored_advance(pdr_stored *s, pdr_value *now, const pdr_edit *edit,
-                           const pdr_committed *done, int64_t now_ms)
+                           const pdr_committed *done)
 {
     const struct pdr__changes none = PDR_CHANGES_INIT;
-    pdr_head *head = &s->view->head;
 
+    for (size_t i = 0; s->keeps_tail && i < edit->entry_count; i++) {
+        pdr_entry row = edit->entries[i];
+
+        row.seq = done->first_seq + i;
+        if (pdr__tail_push(s, &row, s->changes.entries[i].body, NULL) != PDR_OK)
+            s->is_stale = true;
+    }
+    s->is_stale |= edit->frame.ptr != NULL;
     pdr_value_free(s->view->loaded);
     s->view->loaded = now;
-    s->view->has_new_properties |= edit->property_count > 0;
-    if (head->revision == 0) {
-        head->created_ms = now_ms;
-        head->first_seq = head->next_seq = done->first_seq;
-    }
-    head->changed_ms = now_ms;
-    head->revision = done->revision;
-    head->epoch = done->epoch;
-    head->commits++;
-    head->next_seq += edit->entry_count;
-    if (edit->set_state)
-        head->state = edit->state;
-    if (edit->expiry != PDR_EXPIRY_KEEP)
-        head->expiry_ms = edit->expiry_ms;
+    pdr__stored_follow(s, &done->head);
     pdr__changes_dispose(&s->changes);
     s->changes = none;
 }
 
-pdr_rc pdr__stored_commit_by(pdr_stored *s, int64_t now_ms, pdr_err *err,
-                             pdr__commit_fn fn, void *arg)
+void pdr__stored_follow(pdr_stored *s, const pdr_head *head)
+{
+    const pdr_head old = s->view->head;
+    pdr_head *own = &s->view->head;
+
+    *own = *head;
+    own->ref = old.ref;
+    own->agent = old.agent;
+    own->kind = old.kind;
+    own->schema_version = old.schema_version;
+    if (head->lease.until_ms != 0 && head->lease.fence == old.lease.fence)
+        own->lease.owner = old.lease.owner;
+}
+
+pdr_rc pdr__stored_commit_by(pdr_stored *s, pdr_err *err, pdr__commit_fn fn,
+                             void *arg)
 {
     struct edit e = {.stored = s, .memory = PDR_ARENA_INIT(SIZE_MAX)};
     pdr_committed done = {.revision = 0};
@@ -426,7 +434,7 @@ pdr_rc pdr__stored_commit_by(pdr_stored *s, int64_t now_ms, pdr_err *err,
     if (rc != PDR_OK)
         goto done;
     if (done.revision > 0) { /* else there was nothing to write */
-        stored_advance(s, now, &edit, &done, now_ms);
+        stored_advance(s, now, &edit, &done);
         now = NULL;
     }
 done:
@@ -460,7 +468,7 @@ pdr_rc pdr_stored_commit(pdr_stored *s, const pdr_commit_options *options,
     PDR_REQUIRE(s != NULL && options != NULL);
     struct usual_commit usual = {s->store, options};
 
-    return pdr__stored_commit_by(s, options->now_ms, err, commit_usual, &usual);
+    return pdr__stored_commit_by(s, err, commit_usual, &usual);
 }
 
 pdr_rc pdr__stored_rebase(pdr_stored *s, pdr_err *err)
@@ -475,6 +483,7 @@ pdr_rc pdr__stored_rebase(pdr_stored *s, pdr_err *err)
         PDR_TRY(pdr__stored_late(s, err));
     head->revision = page->head.revision;
     head->next_seq = page->head.next_seq;
+    s->is_stale = true;
 done:
     pdr_page_free(page);
     return rc;

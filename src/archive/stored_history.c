@@ -15,6 +15,8 @@
  *       from `history_end` on.
  *   W2  What is read is what is given, rounded up to a page of the store.
  *   W3  No message of a window has a result whose call is not in the window.
+ *   W4  What a handle keeps for its next window are the last entries of the
+ *       history, without a gap: so a turn reads none that the turn before had.
  */
 #include "retain.h"
 #include "stored.h"
@@ -73,6 +75,29 @@ static pdr_rc page_fill(struct entries_page *p, uint64_t end, pdr_err *err)
     return PDR_OK;
 }
 
+/* The number behind the last entry of the history. */
+static uint64_t history_end(const pdr_stored *s)
+{
+    const pdr_head *head = &s->view->head;
+
+    return s->history_end > 0 && s->history_end < head->next_seq
+               ? s->history_end
+               : head->next_seq;
+}
+
+/* Read rows of the history that the handle is of. */
+static pdr_rc rows_read(pdr_page **out, const pdr_stored *s,
+                        const pdr_query *query, pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    PDR_TRY(pdr_store_read(out, s->store, query, err));
+    if ((*out)->head.epoch != s->view->head.epoch)
+        PDR_TRY(pdr__stored_late(s, err));
+done:
+    return rc;
+}
+
 pdr_rc pdr_stored_read(pdr_stored_page **out, pdr_stored *s,
                        const pdr_stored_query *query, pdr_err *err)
 {
@@ -80,7 +105,6 @@ pdr_rc pdr_stored_read(pdr_stored_page **out, pdr_stored *s,
     const pdr_head *head = NULL;
     struct entries_page *p = NULL;
     pdr_query rows = {.what = PDR_READ_ENTRIES};
-    pdr_err why = PDR_ERR_INIT;
     uint64_t end = 0;
     pdr_rc rc = PDR_OK;
 
@@ -89,9 +113,7 @@ pdr_rc pdr_stored_read(pdr_stored_page **out, pdr_stored *s,
     if (query == NULL)
         query = &usual;
     head = &s->view->head;
-    end = s->history_end > 0 && s->history_end < head->next_seq
-              ? s->history_end
-              : head->next_seq;
+    end = history_end(s);
     p = pdr__calloc(1, sizeof(*p));
     if (p == NULL)
         return pdr__nomem(err);
@@ -107,13 +129,7 @@ pdr_rc pdr_stored_read(pdr_stored_page **out, pdr_stored *s,
         if (rows.backwards && rows.after.ptr == NULL &&
             (rows.from == 0 || rows.from >= end))
             rows.from = end - 1; /* W1 */
-        rc = pdr_store_read(&p->rows, s->store, &rows, &why);
-        if (rc == PDR_OK && p->rows->head.epoch != head->epoch)
-            rc = pdr__stored_late(s, &why);
-        if (rc != PDR_OK) {
-            rc = pdr__err_pass(err, &why);
-            goto done;
-        }
+        PDR_TRY(rows_read(&p->rows, s, &rows, err));
         PDR_TRY(page_fill(p, end, err));
     }
     *out = &p->base;
@@ -121,6 +137,144 @@ pdr_rc pdr_stored_read(pdr_stored_page **out, pdr_stored *s,
 done:
     pdr_stored_page_free(p != NULL ? &p->base : NULL);
     return rc;
+}
+
+/* --- what is kept ---------------------------------------------------------
+ */
+
+static void kept_free(struct pdr__kept_entry *entry)
+{
+    if (entry == NULL)
+        return;
+    pdr_value_free((pdr_value *)entry->base.body);
+    pdr__free(entry);
+}
+
+/* Forget the first `count`. */
+static void tail_cut(struct pdr__tail *tail, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        tail->bytes -= tail->list[i]->row.body.len;
+        kept_free(tail->list[i]);
+    }
+    tail->count -= count;
+    if (count > 0 && tail->count > 0)
+        memmove(tail->list, tail->list + count,
+                tail->count * sizeof(tail->list[0]));
+}
+
+void pdr__tail_clear(pdr_stored *s)
+{
+    tail_cut(&s->tail, s->tail.count);
+}
+
+/* An entry with texts of its own; `body` is taken, also on failure. */
+static pdr_rc kept_make(struct pdr__kept_entry **out, const pdr_entry *row,
+                        pdr_value *body, pdr_err *err)
+{
+    size_t len = row->correlation_id.len;
+    struct pdr__kept_entry *entry = pdr__calloc(1, sizeof(*entry) + len + 1);
+
+    if (entry == NULL) {
+        pdr_value_free(body);
+        return pdr__nomem(err);
+    }
+    entry->row = *row;
+    entry->row.body.ptr = NULL;
+    if (row->correlation_id.ptr != NULL) {
+        memcpy(entry->id, row->correlation_id.ptr, len);
+        entry->row.correlation_id.ptr = entry->id;
+    }
+    entry->base = (pdr_stored_entry){&entry->row, body};
+    *out = entry;
+    return PDR_OK;
+}
+
+/* The number behind the last one; 0: there is none. */
+static uint64_t tail_end(const struct pdr__tail *tail)
+{
+    return tail->count > 0 ? tail->list[tail->count - 1]->row.seq + 1 : 0;
+}
+
+pdr_rc pdr__tail_push(pdr_stored *s, const pdr_entry *row,
+                      const pdr_value *body, pdr_err *err)
+{
+    struct pdr__tail *tail = &s->tail;
+    pdr_rc rc = PDR_OK;
+
+    if (tail_end(tail) != row->seq)
+        pdr__tail_clear(s); /* W4 */
+    PDR_TRY(pdr__grow((void **)&tail->list, &tail->cap, tail->count + 1,
+                      sizeof(*tail->list), err));
+    PDR_TRY(kept_make(&tail->list[tail->count], row, pdr_value_ref(body), err));
+    tail->bytes += row->body.len;
+    tail->count++;
+done:
+    return rc;
+}
+
+/* Read more of what comes before; `*found`: there was some. */
+static pdr_rc tail_extend(bool *found, pdr_stored *s, size_t limit,
+                          size_t max_bytes, pdr_err *err)
+{
+    struct pdr__tail *tail = &s->tail;
+    const pdr_query query = {.what = PDR_READ_ENTRIES,
+                             .ref = s->ref,
+                             .backwards = true,
+                             .limit = limit,
+                             .max_bytes = max_bytes,
+                             .from = tail->count > 0
+                                         ? tail->list[0]->row.seq - 1
+                                         : s->view->head.next_seq - 1};
+    struct pdr__kept_entry **made = NULL;
+    pdr_err why = PDR_ERR_INIT;
+    pdr_page *page = NULL;
+    size_t count = 0;
+    pdr_rc rc = PDR_OK;
+
+    PDR_TRY(pdr__stored_alive(s, err));
+    PDR_TRY(rows_read(&page, s, &query, err));
+    *found = page->count > 0;
+    made = pdr__calloc(page->count + 1, sizeof(*made));
+    if (made == NULL)
+        PDR_TRY(pdr__nomem(err));
+    for (size_t i = page->count; i > 0; i--, count++) {
+        const pdr_entry *row = &page->entries[i - 1];
+        pdr_value *body = NULL;
+
+        rc = pdr_json_read(&body, row->body, &pdr__stored_reading, &why);
+        if (rc == PDR_ENOMEM)
+            PDR_TRY(pdr__err_pass(err, &why));
+        PDR_TRY(kept_make(&made[count], row, body, err));
+    }
+    PDR_TRY(pdr__grow((void **)&tail->list, &tail->cap, tail->count + count,
+                      sizeof(*tail->list), err));
+    if (tail->count > 0)
+        memmove(tail->list + count, tail->list,
+                tail->count * sizeof(tail->list[0]));
+    for (size_t i = 0; i < count; i++) {
+        tail->list[i] = made[i];
+        tail->bytes += made[i]->row.body.len;
+    }
+    tail->count += count;
+    count = 0;
+done:
+    for (size_t i = 0; i < count; i++)
+        kept_free(made[i]);
+    pdr__free(made);
+    pdr_page_free(page);
+    return rc;
+}
+
+size_t pdr__stored_shrink(pdr_stored *s)
+{
+    const size_t each = 512; /* of an entry, beside its text */
+    struct pdr__tail *tail = &s->tail;
+
+    if (tail->count > 2 * tail->used + PDR_MAX_PAGE_ROWS / 8)
+        tail_cut(tail, tail->count - tail->used);
+    return sizeof(*s) + s->memory.used + 4 * tail->bytes + each * tail->count +
+           (s->view->page != NULL ? 2 * s->view->page->frame.len : 0);
 }
 
 /* --- messages of an entry -------------------------------------------------
@@ -164,10 +318,12 @@ struct window {
     const pdr_stored_entry **entries; /* owned; of these pages, those that are
                                          in the window */
     size_t entry_count, entry_cap;
-    size_t messages;          /* that they have */
-    size_t seen;              /* of these, so far */
-    pdr_stored_message *list; /* owned, with the values */
-    struct place *places;     /* owned; of the messages of `list` */
+    size_t max_messages, max_bytes; /* 0: any number */
+    size_t bytes;                   /* of these entries */
+    size_t messages;                /* that they have */
+    size_t seen;                    /* of these, so far */
+    pdr_stored_message *list;       /* owned, with the values */
+    struct place *places;           /* owned; of the messages of `list` */
 };
 
 struct place {
@@ -192,49 +348,103 @@ void pdr_stored_window_free(pdr_stored_window *window)
     pdr__free(w);
 }
 
-/* Read pages from the end until the window is full. */
-static pdr_rc window_read(struct window *w, pdr_stored *s, size_t max_messages,
-                          size_t max_bytes, pdr_err *err)
+/* What a window may still take: all, if there is no limit. */
+static size_t rows_wanted(const struct window *w)
 {
-    pdr_stored_query query = {.backwards = true};
-    size_t bytes = 0;
+    size_t missing = w->max_messages - w->messages;
+
+    return w->max_messages > 0 && missing < PDR_MAX_PAGE_ROWS
+               ? missing
+               : PDR_MAX_PAGE_ROWS;
+}
+
+static size_t bytes_wanted(const struct window *w)
+{
+    return w->max_bytes > 0 ? w->max_bytes - w->bytes + 1 : 0;
+}
+
+/* The entry before those that the window has. `*is_full`: it has no room for
+ * more, perhaps not even for this one. */
+static pdr_rc window_take(bool *is_full, struct window *w,
+                          const pdr_stored_entry *entry, bool is_first,
+                          pdr_err *err)
+{
+    size_t len = entry->row->body.len;
     pdr_rc rc = PDR_OK;
 
-    for (;;) {
-        size_t missing = max_messages - w->messages;
+    *is_full = true;
+    if (w->max_bytes > 0 && w->entry_count > 0 && len > w->max_bytes - w->bytes)
+        return PDR_OK;
+    w->bytes =
+        w->max_bytes > 0 && len > w->max_bytes ? w->max_bytes : w->bytes + len;
+    PDR_TRY(pdr__grow((void **)&w->entries, &w->entry_cap, w->entry_count + 1,
+                      sizeof(*w->entries), err));
+    w->entries[w->entry_count++] = entry;
+    w->messages += entry_message_count(entry);
+    *is_full = w->max_messages > 0 && w->messages >= w->max_messages;
+    w->base.is_whole =
+        is_first && (w->max_messages == 0 || w->messages <= w->max_messages);
+done:
+    return rc;
+}
+
+/* Read pages from the end until the window is full. */
+static pdr_rc window_read(struct window *w, pdr_stored *s, pdr_err *err)
+{
+    pdr_stored_query query = {.backwards = true};
+    bool is_full = false;
+    pdr_rc rc = PDR_OK;
+
+    do {
         pdr_stored_page *page = NULL;
 
-        query.limit = max_messages > 0 && missing < PDR_MAX_PAGE_ROWS
-                          ? missing
-                          : PDR_MAX_PAGE_ROWS;
-        query.max_bytes = max_bytes > 0 ? max_bytes - bytes + 1 : 0;
+        query.limit = rows_wanted(w);
+        query.max_bytes = bytes_wanted(w);
         PDR_TRY(pdr__grow((void **)&w->pages, &w->page_cap, w->page_count + 1,
                           sizeof(*w->pages), err));
         PDR_TRY(pdr_stored_read(&page, s, &query, err));
         w->pages[w->page_count++] = page;
-        for (size_t i = 0; i < page->count; i++) {
-            size_t len = page->entries[i].row->body.len;
-
-            if (max_bytes > 0 && w->entry_count > 0 && len > max_bytes - bytes)
-                return PDR_OK;
-            bytes = max_bytes > 0 && len > max_bytes ? max_bytes : bytes + len;
-            PDR_TRY(pdr__grow((void **)&w->entries, &w->entry_cap,
-                              w->entry_count + 1, sizeof(*w->entries), err));
-            w->entries[w->entry_count++] = &page->entries[i];
-            w->messages += entry_message_count(&page->entries[i]);
-            if (max_messages > 0 && w->messages >= max_messages) {
-                w->base.is_whole = w->messages == max_messages &&
-                                   i + 1 == page->count &&
-                                   page->next.ptr == NULL;
-                return PDR_OK;
-            }
-        }
-        if (page->next.ptr == NULL) {
-            w->base.is_whole = true;
-            return PDR_OK;
-        }
         query.after = page->next;
+        w->base.is_whole = page->count == 0;
+        for (size_t i = 0; i < page->count && !is_full; i++)
+            PDR_TRY(window_take(&is_full, w, &page->entries[i],
+                                i + 1 == page->count && page->next.ptr == NULL,
+                                err));
+    } while (!is_full && query.after.ptr != NULL);
+done:
+    return rc;
+}
+
+/* The same from what the handle keeps, which reads what it lacks. */
+static pdr_rc window_read_tail(struct window *w, pdr_stored *s, pdr_err *err)
+{
+    const pdr_head *head = &s->view->head;
+    struct pdr__tail *tail = &s->tail;
+    const uint64_t end = history_end(s);
+    uint64_t at = end; /* entries before this are still to be taken */
+    bool is_full = false, found = false;
+    pdr_rc rc = PDR_OK;
+
+    if (tail_end(tail) != head->next_seq)
+        pdr__tail_clear(s); /* W4 */
+    w->base.is_whole = head->revision == 0 || at <= head->first_seq;
+    while (!is_full && !w->base.is_whole) {
+        uint64_t first = tail->count > 0 ? tail->list[0]->row.seq : UINT64_MAX;
+
+        if (at <= first) {
+            size_t rows = rows_wanted(w);
+
+            if (tail->count == 0 && rows < PDR_MAX_PAGE_ROWS)
+                rows++; /* the request that the window is for */
+            PDR_TRY(tail_extend(&found, s, rows, bytes_wanted(w), err));
+            w->base.is_whole = !found; /* somebody removed them meanwhile */
+            continue;
+        }
+        at--;
+        PDR_TRY(window_take(&is_full, w, &tail->list[at - first]->base,
+                            at == head->first_seq, err));
     }
+    tail->used = tail->count > 0 ? (size_t)(head->next_seq - at) : 0;
 done:
     return rc;
 }
@@ -294,7 +504,12 @@ pdr_rc pdr_stored_messages(pdr_stored_window **out, pdr_stored *s,
     w = pdr__calloc(1, sizeof(*w));
     if (w == NULL)
         return pdr__nomem(err);
-    PDR_TRY(window_read(w, s, max_messages, max_bytes, err));
+    w->max_messages = max_messages;
+    w->max_bytes = max_bytes;
+    if (s->keeps_tail)
+        PDR_TRY(window_read_tail(w, s, err));
+    else
+        PDR_TRY(window_read(w, s, err));
     PDR_TRY(window_reserve(w, err));
     if (max_messages > 0 && w->messages > max_messages)
         skip = w->messages - max_messages;

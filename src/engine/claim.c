@@ -36,6 +36,7 @@ struct claiming {
     uint64_t settle[PDR_MAX_PAGE_ROWS];
     pdr_work journal, guard; /* rows that are added */
     pdr_task *task;          /* owned; what comes of it */
+    struct pdr__memo *kept;  /* owned; of the session, or NULL */
 };
 
 /* --- putting it together --------------------------------------------------
@@ -125,6 +126,7 @@ static pdr_rc claim_prepare(struct claiming *c, pdr_err *err)
     c->claim.name = c->body.name;
     c->claim.input = c->body.input;
     c->claim.is_known = c->body.is_known;
+    c->claim.kept = c->kept != NULL ? c->kept->value : NULL;
     PDR_TRY(c->kind->ops->claim(&c->claim, err, c->kind->self));
     if (c->claim.is_done) {
         PDR_TRY(pdr__outcome_write(&c->outcome, c->claim.state, c->claim.more,
@@ -173,6 +175,12 @@ static pdr_rc claim_commit(struct claiming *c, pdr_err *err)
     (void)pthread_mutex_unlock(&e->lock);
     if (task != NULL) {
         task->info.epoch = done.epoch;
+        task->info.head = done.head;
+        if (c->edit.frame.ptr == NULL && c->edit.slot_count == 0 &&
+            c->edit.property_count == 0 && c->edit.entries_through == 0) {
+            task->kept = c->kept;
+            c->kept = NULL;
+        }
         if (c->edit.entry_count > 0)
             task->info.first_seq = done.first_seq;
         task->fence = done.fence;
@@ -190,6 +198,7 @@ static void claiming_dispose(struct claiming *c)
         c->kind->ops->release(c->claim.memory, c->kind->self);
     pdr_buf_dispose(&c->outcome);
     pdr__task_free(c->task);
+    pdr__memo_free(c->kept);
 }
 
 /* --- taking over ----------------------------------------------------------
@@ -397,13 +406,21 @@ static const pdr_work *row_choose(struct claiming *c, const pdr_page *inbox)
     return chosen;
 }
 
+/* Has the session been changed since this was kept? */
+static bool kept_is_old(const struct pdr__memo *kept, const pdr_head *head)
+{
+    return kept->head->epoch != head->epoch ||
+           kept->head->revision != head->revision;
+}
+
 pdr_rc pdr__claim_due(pdr_task **out, pdr_engine *engine, const pdr_ref *ref,
-                      pdr_err *err)
+                      struct pdr__memo *kept, pdr_err *err)
 {
     const pdr_query query = PDR_INBOX_QUERY(*ref);
     struct claiming c = {.engine = engine,
                          .kind = pdr__engine_kind(engine, ref->id),
                          .claim = {.session = *ref},
+                         .kept = kept,
                          .outcome = PDR_BUF_INIT(PDR_MAX_ROW_BYTES)};
     const pdr_work *row = NULL;
     pdr_page *inbox = NULL;
@@ -413,6 +430,10 @@ pdr_rc pdr__claim_due(pdr_task **out, pdr_engine *engine, const pdr_ref *ref,
     PDR_TRY(pdr__engine_now(&c.claim.now_ms, engine, err));
     PDR_TRY(pdr_store_read(&inbox, engine->store, &query, err));
     c.claim.head = &inbox->head;
+    if (c.kept != NULL && kept_is_old(c.kept, &inbox->head)) {
+        pdr__memo_free(c.kept);
+        c.kept = NULL;
+    }
     c.edit.settle = c.settle;
     if (inbox->head.lease.owner.ptr != NULL &&
         inbox->head.lease.until_ms > c.claim.now_ms)
@@ -470,7 +491,7 @@ pdr_rc pdr__claim_sent(pdr_task **out, pdr_engine *engine,
                        const struct pdr__kind *kind,
                        const pdr_admission *admission,
                        const pdr_operation *operation, pdr_str correlation_id,
-                       pdr_err *err)
+                       struct pdr__memo *kept, pdr_err *err)
 {
     const pdr_query query = {.what = PDR_READ_HEAD, .ref = operation->session};
     struct claiming c = {.engine = engine,
@@ -482,26 +503,32 @@ pdr_rc pdr__claim_sent(pdr_task **out, pdr_engine *engine,
                                   .input = admission->input},
                          .done = {.correlation_id = correlation_id,
                                   .fingerprint = admission->fingerprint},
+                         .kept = kept,
                          .outcome = PDR_BUF_INIT(PDR_MAX_ROW_BYTES)};
     pdr_buf text = PDR_BUF_INIT(PDR_MAX_ROW_BYTES);
     pdr_err why = PDR_ERR_INIT;
-    pdr_page *head = NULL;
+    const pdr_head *head = NULL;
+    pdr_page *page = NULL;
     pdr_rc rc = PDR_OK;
 
     *out = NULL;
     PDR_TRY(pdr__engine_now(&c.claim.now_ms, engine, err));
-    rc = pdr_store_read(&head, engine->store, &query, &why);
+    if (kept == NULL)
+        rc = pdr_store_read(&page, engine->store, &query, &why);
     if (rc != PDR_OK && (rc != PDR_ENOTFOUND || admission->needs_session)) {
         rc = pdr__err_pass(err, &why);
         goto done;
     }
-    if (head != NULL && (head->head.inbox > 0 ||
-                         head->head.journal_first < head->head.journal_next ||
-                         (head->head.lease.owner.ptr != NULL &&
-                          head->head.lease.until_ms > c.claim.now_ms)))
+    head = kept != NULL ? kept->head : page != NULL ? &page->head : NULL;
+    if (head != NULL &&
+        (head->inbox > 0 || head->journal_first < head->journal_next ||
+         (head->lease.owner.ptr != NULL &&
+          head->lease.until_ms > c.claim.now_ms)))
         PDR_TRY(PDR_FAIL(err, LEASE_HELD, "%s",
                          "other operations of the session come first"));
-    c.claim.head = head != NULL ? &head->head : NULL;
+    c.claim.head = head;
+    if (kept != NULL)
+        c.edit.commits = head->commits;
     c.edit.agent = admission->agent;
     c.edit.kind = admission->kind;
     PDR_TRY(pdr__opbody_write(&text, &c.body, err));
@@ -514,7 +541,7 @@ pdr_rc pdr__claim_sent(pdr_task **out, pdr_engine *engine,
     c.task = NULL;
 done:
     claiming_dispose(&c);
-    pdr_page_free(head);
+    pdr_page_free(page);
     pdr_buf_dispose(&text);
     return rc;
 }

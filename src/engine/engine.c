@@ -36,6 +36,7 @@
 #define DEFAULT_POLL_MS  200
 #define DEFAULT_KEEP_MS  600000
 #define MAX_DELAY_MS     300000
+#define DEFAULT_KEEP     ((size_t)64 * 1024 * 1024)
 
 /* --- making ---------------------------------------------------------------
  */
@@ -116,6 +117,7 @@ pdr_rc pdr__engine_new(pdr_engine **out, pdr_store *store,
     DEFAULT(poll_ms, DEFAULT_POLL_MS);
     DEFAULT(min_delay_ms, MAX_DELAY_MS);
     DEFAULT(stream_keep_ms, DEFAULT_KEEP_MS);
+    DEFAULT(keep_bytes, DEFAULT_KEEP);
 #undef DEFAULT
     if (e->opts.min_delay_ms != PDR_NO_DELAY)
         e->min_delay_ms = e->opts.min_delay_ms;
@@ -129,6 +131,7 @@ pdr_rc pdr__engine_new(pdr_engine **out, pdr_store *store,
     e->at_work = (struct pdr__map)PDR_MAP_INIT(PDR_MAX_MAP_ENTRIES);
     e->later = (struct pdr__map)PDR_MAP_INIT(PDR_MAX_MAP_ENTRIES);
     e->waiters = (struct pdr__map)PDR_MAP_INIT(PDR_MAX_MAP_ENTRIES);
+    e->memos.by_key = (struct pdr__map)PDR_MAP_INIT(PDR_MAX_MAP_ENTRIES);
     (void)pthread_mutex_init(&e->lock, NULL);
     (void)pthread_cond_init(&e->work, NULL);
     (void)pthread_cond_init(&e->tick, NULL);
@@ -471,6 +474,8 @@ void pdr_engine_free(pdr_engine *e)
     pdr__map_dispose(&e->later);
     pdr__map_dispose(&e->at_work);
     pdr__map_dispose(&e->waiters);
+    pdr__memo_free(pdr__memo_take_all(e));
+    pdr__map_dispose(&e->memos.by_key);
     pdr__free(e->threads);
     (void)pthread_cond_destroy(&e->work);
     (void)pthread_cond_destroy(&e->tick);

@@ -100,14 +100,17 @@ struct pdr_task {
     pdr_task *next;           /* of those that are claimed and have no worker
                                  yet */
     uint64_t fence;
-    bool is_takeover; /* somebody else began it */
+    bool is_takeover;       /* somebody else began it */
+    struct pdr__memo *kept; /* owned, or NULL */
     /* Guarded by the lock of the engine; those who commit for the task take
      * turns (`is_busy`). */
     uint64_t guard;        /* number of its guard row */
     uint64_t journal_last; /* of its last journal row */
     int64_t until_ms;      /* of the lease */
     bool is_busy;          /* a commit is under way */
-    bool is_finished;      /* its seat is free, too */
+    bool is_finished;      /* its end is committed */
+    bool is_left;          /* and its seat is free, and those who wait know */
+    bool has_more;         /* then: more operations wait */
     bool is_lost, is_cancelled, is_handed_back;
     struct pdr__events events;
     pdr_task_end_fn on_end;
@@ -193,19 +196,55 @@ void pdr__events_return(pdr_task *task, struct pdr__events *events);
 void pdr__streamer_start(pdr_engine *engine);
 void *pdr__streamer_work(void *arg);
 
+/* --- what is kept (memo.c) -------------------------------------------------
+ */
+
+/* What an entity keeps of a session. */
+struct pdr__memo {
+    struct pdr__memo *newer, *older;
+    const struct pdr__kind *kind;
+    void *value;          /* owned; the entity's. NULL: it was taken */
+    const pdr_head *head; /* of the session; borrowed from `value` */
+    size_t bytes;
+    pdr_str key;
+    char room[]; /* of `key` */
+};
+
+struct pdr__memos {
+    struct pdr__map by_key; /* to an owned struct pdr__memo */
+    struct pdr__memo *newest, *oldest;
+    size_t bytes; /* of all */
+};
+
+/* NULL: no memory. */
+struct pdr__memo *pdr__memo_new(const pdr_task *task, void *value,
+                                const pdr_head *head, size_t bytes);
+/* What is kept of a session; owned by the caller then. NULL: nothing. With the
+ * lock held. */
+struct pdr__memo *pdr__memo_take(pdr_engine *engine, pdr_str key);
+struct pdr__memo *pdr__memo_take_all(pdr_engine *engine);
+/* Keep it; gives those that have to go for it. With the lock held. */
+struct pdr__memo *pdr__memo_put(pdr_engine *engine, struct pdr__memo *kept);
+/* Forget it, and those after it. Without the lock. */
+void pdr__memo_free(struct pdr__memo *kept);
+
 /* --- claiming (claim.c) ----------------------------------------------------
  */
 
 /* Claim what is due in a session: `*out` is a task to run, owned, or NULL if
- * there is nothing to run, now or any more. Fails as the store. */
+ * there is nothing to run, now or any more. `kept` is taken; it may be NULL.
+ * Fails as the store. */
 PDR_MUST_CHECK pdr_rc pdr__claim_due(pdr_task **out, pdr_engine *engine,
-                                     const pdr_ref *ref, pdr_err *err);
-/* Store an operation and claim it, in one commit. `admission` names it. */
+                                     const pdr_ref *ref, struct pdr__memo *kept,
+                                     pdr_err *err);
+/* Store an operation and claim it, in one commit. `admission` names it; `kept`
+ * as above, in place of reading the session. */
 PDR_MUST_CHECK pdr_rc pdr__claim_sent(pdr_task **out, pdr_engine *engine,
                                       const struct pdr__kind *kind,
                                       const pdr_admission *admission,
                                       const pdr_operation *operation,
-                                      pdr_str correlation_id, pdr_err *err);
+                                      pdr_str correlation_id,
+                                      struct pdr__memo *kept, pdr_err *err);
 
 /* --- waiting (wait.c) ------------------------------------------------------
  */
@@ -269,6 +308,7 @@ struct pdr_engine {
     struct pdr__queue queue;
     struct pdr__map at_work; /* key to an owned struct pdr__seat */
     struct pdr__map later;   /* key to a boxed time: not to be claimed before */
+    struct pdr__memos memos; /* of sessions that have just run */
     pdr_task *ready;         /* claimed when they were sent */
     struct pdr__map waiters; /* key to the first struct pdr__waiter */
     pthread_t *threads;      /* owned */

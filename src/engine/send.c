@@ -110,8 +110,9 @@ static pdr_rc send_claimed(bool *done, struct sending *s, pdr_err *err)
     char room[PDR_KEY_BYTES];
     pdr_str key = pdr__session_key(room, ref);
     pdr_err why = PDR_ERR_INIT;
+    struct pdr__memo *kept = NULL;
     pdr_task *task = NULL;
-    bool is_free = false;
+    bool is_free = false, is_again = false;
     pdr_rc rc = PDR_OK;
 
     *done = false;
@@ -121,11 +122,18 @@ static pdr_rc send_claimed(bool *done, struct sending *s, pdr_err *err)
     is_free = e->is_started && !e->is_stopping && !e->is_dead &&
               e->at_work.count < e->opts.workers && e->queue.items.count == 0 &&
               pdr__seat_take(e, ref, key);
+    if (is_free)
+        kept = pdr__memo_take(e, key);
     (void)pthread_mutex_unlock(&e->lock);
     if (!is_free)
         return PDR_OK;
-    rc = pdr__claim_sent(&task, e, s->kind, &s->admission, s->operation,
-                         s->correlation_id, &why);
+    do { /* what is kept may be old: then read, once */
+        is_again = kept != NULL;
+        why = (pdr_err)PDR_ERR_INIT;
+        rc = pdr__claim_sent(&task, e, s->kind, &s->admission, s->operation,
+                             s->correlation_id, kept, &why);
+        kept = NULL;
+    } while (rc == PDR_ECONFLICT && is_again);
     (void)pthread_mutex_lock(&e->lock);
     if (task != NULL) {
         pdr__seat_set(e, task);
@@ -261,6 +269,7 @@ static pdr_rc send_at_once(pdr_buf *answer, struct sending *s, pdr_err *err)
 {
     const pdr_ref *ref = &s->operation->session;
     pdr_operation named = *s->operation;
+    struct pdr__memo *kept = NULL;
     char room[PDR_KEY_BYTES];
     int64_t now_ms = 0;
     pdr_rc rc = PDR_OK;
@@ -271,7 +280,9 @@ static pdr_rc send_at_once(pdr_buf *answer, struct sending *s, pdr_err *err)
                                   s->kind->self));
     (void)pthread_mutex_lock(&s->engine->lock);
     pdr__waiters_wake(s->engine, pdr__session_key(room, ref));
+    kept = pdr__memo_take(s->engine, pdr__session_key(room, ref));
     (void)pthread_mutex_unlock(&s->engine->lock);
+    pdr__memo_free(kept); /* it may be deleted */
 done:
     return rc;
 }

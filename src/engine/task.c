@@ -206,9 +206,7 @@ static void task_tell(pdr_task *task, const pdr_edit *edit,
                           edit->completions[0].outcome, last->body);
 }
 
-/* The run is over as far as the store is concerned. The session is at rest
- * before those who wait are woken: one that sends the next operation then finds
- * it so, and can claim it at once. */
+/* The run is over as far as the store is concerned. */
 static void task_finished(pdr_task *task, const pdr_edit *edit,
                           pdr_operation_state state, const pdr_committed *done)
 {
@@ -217,14 +215,50 @@ static void task_finished(pdr_task *task, const pdr_edit *edit,
     (void)pthread_mutex_lock(&e->lock);
     task_tell(task, edit, state);
     task->is_finished = true;
-    pdr__seat_leave(e, &task->info.session, task->key);
-    if (done->inbox > 0) /* more waits, perhaps from another process */
-        pdr__engine_queue(e, &task->info.session);
+    task->has_more = done->inbox > 0; /* perhaps from another process */
     e->counts.completed += state == PDR_OPERATION_COMPLETED;
     e->counts.failed += state == PDR_OPERATION_FAILED;
     e->counts.cancelled += state == PDR_OPERATION_CANCELLED;
+    (void)pthread_mutex_unlock(&e->lock);
+}
+
+/* The session is at rest, and what is kept of it in its place, before those who
+ * wait are woken: one that sends the next operation then finds it so, and can
+ * claim it at once. */
+static void task_leave(pdr_task *task, struct pdr__memo *kept)
+{
+    pdr_engine *e = task->engine;
+
+    (void)pthread_mutex_lock(&e->lock);
+    if (kept != NULL)
+        kept = pdr__memo_put(e, kept);
+    task->is_left = true;
+    pdr__seat_leave(e, &task->info.session, task->key);
+    if (task->has_more)
+        pdr__engine_queue(e, &task->info.session);
     pdr__waiters_wake(e, task->key);
     (void)pthread_mutex_unlock(&e->lock);
+    pdr__memo_free(kept);
+}
+
+void *pdr_task_take_kept(pdr_task *task)
+{
+    void *memo = task->kept != NULL ? task->kept->value : NULL;
+
+    if (memo != NULL)
+        task->kept->value = NULL;
+    return memo;
+}
+
+void pdr_task_keep(pdr_task *task, void *memo, const pdr_head *head,
+                   size_t bytes)
+{
+    struct pdr__memo *kept = pdr__memo_new(task, memo, head, bytes);
+
+    assert(task->is_finished && !task->is_left);
+    if (kept == NULL)
+        task->kind->ops->forget(memo, task->kind->self);
+    task_leave(task, kept);
 }
 
 pdr_rc pdr_task_finish(pdr_committed *out, pdr_task *task, const pdr_edit *edit,
@@ -295,6 +329,10 @@ void pdr__task_settle(pdr_task *task, pdr_rc rc, const pdr_err *why)
     const char *event = NULL;
     bool handed_back = false, lost = false, over = false;
 
+    if (task->is_finished && !task->is_left)
+        task_leave(task, NULL);
+    pdr__memo_free(task->kept);
+    task->kept = NULL;
     (void)pthread_mutex_lock(&e->lock);
     task->on_end = NULL;
     over = task->is_finished || e->is_dead;

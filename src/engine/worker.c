@@ -67,12 +67,17 @@ static void item_run(pdr_engine *e, struct pdr__item *item)
 {
     const struct pdr__kind *kind = pdr__engine_kind(e, item->ref.id);
     pdr_err why = PDR_ERR_INIT;
+    struct pdr__memo *kept = NULL;
     pdr_task *task = NULL;
     pdr_rc rc = PDR_OK;
     bool can_run = kind != NULL && kind->ops->can_run(&item->ref, kind->self);
 
+    (void)pthread_mutex_lock(&e->lock);
     if (can_run)
-        rc = pdr__claim_due(&task, e, &item->ref, &why);
+        kept = pdr__memo_take(e, item->key);
+    (void)pthread_mutex_unlock(&e->lock);
+    if (can_run)
+        rc = pdr__claim_due(&task, e, &item->ref, kept, &why);
     (void)pdr__engine_failed(e, rc, &why);
     if (rc != PDR_OK && rc != PDR_EBUSY && rc != PDR_ECONFLICT &&
         rc != PDR_ENOTFOUND && rc != PDR_EUNKNOWN)

@@ -44,6 +44,8 @@ typedef struct pdr_claim {
     int64_t now_ms;
     bool is_known; /* the store had its correlation id before it was sent: from
                       an import, say */
+    void *kept; /* what the last run kept, or NULL. If the commit succeeds, the
+               session has not changed since; if not, it is forgotten */
     bool is_takeover; /* it was claimed before */
     bool gives_up;    /* its attempts are used up: record that, do not run */
     bool cancelled;   /* it was cancelled before it ran: record that */
@@ -86,6 +88,8 @@ typedef struct pdr_entity_ops {
     pdr_rc (*at_once)(pdr_buf *answer, pdr_store *store,
                       const pdr_operation *operation, int64_t now_ms,
                       pdr_err *err, void *self);
+    /* Required for pdr_task_keep(). Release what was kept. */
+    void (*forget)(void *memo, void *self);
     /* --- version 1 ends here --- */
 } pdr_entity_ops;
 
@@ -108,6 +112,7 @@ typedef struct pdr_task_info {
     pdr_ref session;
     pdr_str name, input, correlation_id, trace;
     uint64_t epoch;
+    pdr_head head;      /* after the claim; its texts are absent */
     uint64_t first_seq; /* of the entries that the claim appended, if it did */
     int64_t now_ms;     /* when it was claimed */
     unsigned attempt;   /* from 1, of the whole run */
@@ -141,8 +146,9 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_task_commit(pdr_committed *out,
 
 /**
  * Commit the end: the effect, the settled operation and how it ended, together.
- * The journal goes, the lease is free, the session is idle unless the edit says
- * another state, and waiters are woken.
+ * The journal goes, the lease is free, and the session is idle unless the edit
+ * says another state. Waiters are woken by pdr_task_keep(), or when `run`
+ * returns.
  *
  * @param edit   as in pdr_task_commit().
  * @param state  not OPEN.
@@ -156,6 +162,23 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_task_finish(pdr_committed *out,
                                               const pdr_edit *edit,
                                               pdr_operation_state state,
                                               pdr_str more, pdr_err *err);
+
+/** What the last run of the session kept, if it has not changed since but for
+ * what the claim appended; else NULL. @return owned: keep it again, or release
+ * it. @thread owner @since 0.1 */
+PDR_API void *pdr_task_take_kept(pdr_task *task);
+
+/**
+ * Keep something in memory for the next run of the session, which begins in
+ * this process or not. After pdr_task_finish() succeeded, at most once.
+ *
+ * @param memo   taken; released by `forget`.
+ * @param head   borrowed from `memo`: what pdr_task_finish() gave, with texts.
+ * @param bytes  about what it takes.
+ * @thread owner  @since 0.1
+ */
+PDR_API void pdr_task_keep(pdr_task *task, void *memo, const pdr_head *head,
+                           size_t bytes);
 
 /**
  * Let readers of the session know something (perdure/stream.h). It is stored

@@ -24,7 +24,7 @@ static pdr_rc claim_due(pdr_task **out, struct toy *p, pdr_err *err)
     *out = NULL;
     if (!pdr__seat_take(e, &ref, key))
         return pdr__nomem(err);
-    rc = pdr__claim_due(out, e, &ref, err);
+    rc = pdr__claim_due(out, e, &ref, NULL, err);
     if (*out != NULL)
         pdr__seat_set(e, *out);
     else
