@@ -24,7 +24,7 @@ struct rows {
 /* What a writer remembers of a session between two commits. */
 struct rows_session {
     size_t number;
-    uint64_t revision, epoch, turns;
+    uint64_t revision, commits, epoch, turns;
     uint64_t fence, inbox_n, journal_n; /* of the last claim */
     uint64_t stream_first, stream_last; /* events that were removed, and the
                                            last one */
