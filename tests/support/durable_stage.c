@@ -58,7 +58,8 @@ void durable_begin(struct durable_process *p, pdr_store *store,
     const pdr_engine_opts opts = {.workers = 4,
                                   .lease_ms = p->lease_ms,
                                   .stream_keep_ms = p->stream_keep_ms,
-                                  .min_delay_ms = p->min_delay_ms};
+                                  .min_delay_ms = p->min_delay_ms,
+                                  .keep_bytes = p->keep_bytes};
 
     p->store = store;
     stage_model_init(&p->model, steps);
@@ -75,6 +76,7 @@ void durable_begin(struct durable_process *p, pdr_store *store,
         .instructions =
             S(p->instructions != NULL ? p->instructions : "Be brief."),
         .client = &p->model.base,
+        .window_messages = p->window,
         .tools = tools,
         .tool_count = p->lacks_book ? 1 : 2};
     ASSERT_RC(PDR_OK, pdr_agent_new(&p->agent, &parts, NULL));

@@ -30,6 +30,7 @@ struct durable_process {
     bool lacks_book;     /* the agent has one tool only */
     bool needs_approval; /* the tool "book" does */
     uint32_t lease_ms, stream_keep_ms, min_delay_ms;
+    size_t keep_bytes, window; /* of the engine, of the agent */
     int64_t ttl_ms, agent_ttl_ms;
     int64_t now_ms;           /* if not 0: the time, which the test moves */
     pdr_agent_layer layer;    /* around the agent, if it has a `run` */

@@ -462,13 +462,19 @@ static pdr_rc toy_at_once(pdr_buf *answer, pdr_store *store,
     return pdr_buf_append(answer, S("{\"peek\":1}"), err);
 }
 
+static void toy_forget(void *memo, void *self)
+{
+    ((struct toy *)self)->forget(memo);
+}
+
 const pdr_entity_ops *toy_ops(const char *prefix)
 {
 #define TOY_OPS(begins)                                                 \
     {                                                                   \
         .version = PDR_ENTITY_OPS_VERSION, .prefix = (begins),          \
         .admit = toy_admit, .can_run = toy_can_run, .claim = toy_claim, \
-        .release = toy_release, .run = toy_run, .at_once = toy_at_once  \
+        .release = toy_release, .run = toy_run, .at_once = toy_at_once, \
+        .forget = toy_forget                                            \
     }
     static const pdr_entity_ops tables[] = {TOY_OPS("toy-"), TOY_OPS("@dafx-")};
 #undef TOY_OPS

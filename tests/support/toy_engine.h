@@ -46,6 +46,7 @@ struct toy {
     int64_t ahead_ms; /* its clock is, of all others */
     bool is_played;   /* its time is toys_move()'s, not the system's */
     toy_run_fn run;   /* in place of the operations above */
+    void (*forget)(void *memo); /* what `run` kept */
 
     pdr_engine *engine;
     struct pdr__world world;

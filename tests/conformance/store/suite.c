@@ -64,6 +64,23 @@ void suite_close(pdr_store *store)
 
 /* --- writing -------------------------------------------------------------- */
 
+/* A writer is told of the head as a reader has it, but for texts. */
+static void check_told(pdr_store *store, const pdr_edit *edit,
+                       const pdr_committed *done)
+{
+    const pdr_query query = {.what = PDR_READ_HEAD, .ref = edit->ref};
+    pdr_page *page = NULL;
+
+    if (pdr_store_read(&page, store, &query, NULL) == PDR_OK) {
+        ASSERT(memcmp(page->head.digest, done->head.digest, /* of all of it */
+                      sizeof(done->head.digest)) == 0);
+        ASSERT_INT(page->head.commits, done->head.commits);
+        ASSERT_INT(page->head.inbox, done->head.inbox);
+        ASSERT(done->head.ref.id.ptr == NULL && done->head.kind.ptr == NULL);
+    }
+    pdr_page_free(page);
+}
+
 static pdr_committed must_request(pdr_store *store, const pdr_request *request)
 {
     pdr_committed done = {0};
@@ -73,6 +90,8 @@ static pdr_committed must_request(pdr_store *store, const pdr_request *request)
     if (rc != PDR_OK)
         fail_msg("refused: %s: %s (%s)", pdr_rc_name(rc), err.message,
                  err.path);
+    if (request->stage == NULL && !request->edits->remove)
+        check_told(store, request->edits, &done);
     return done;
 }
 

@@ -636,6 +636,28 @@ TEST(stored_messages, never_have_a_result_without_its_call)
     }
 }
 
+/* Both handles give the same window. */
+static void expect_same_window(pdr_stored *reads, pdr_stored *keeps,
+                               size_t messages, size_t bytes)
+{
+    pdr_stored_window *a = NULL, *b = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_OK, pdr_stored_messages(&a, reads, messages, bytes, &err));
+    ASSERT_RC(PDR_OK, pdr_stored_messages(&b, keeps, messages, bytes, &err));
+    if (a->count != b->count || a->is_whole != b->is_whole)
+        fail_msg("window %zu/%zu: %zu messages, not %zu", messages, bytes,
+                 b->count, a->count);
+    for (size_t i = 0; i < a->count; i++) {
+        ASSERT_INT(a->messages[i].seq, b->messages[i].seq);
+        ASSERT(pdr_value_equal(a->messages[i].value, b->messages[i].value));
+        ASSERT(pdr_str_equal(a->messages[i].correlation_id,
+                             b->messages[i].correlation_id));
+    }
+    pdr_stored_window_free(a);
+    pdr_stored_window_free(b);
+}
+
 TEST(stored_messages, of_any_random_history_and_window_keep_that_rule)
 {
     for (uint64_t seed = 1; seed <= 300; seed++) {
@@ -656,6 +678,8 @@ TEST(stored_messages, of_any_random_history_and_window_keep_that_rule)
         }
         past_commit(store, &past, NOW, 0);
         s = open_as(store, "s", NULL);
+        pdr_stored *keeps = open_as(store, "s", NULL);
+        keeps->keeps_tail = true;
         for (size_t n = 1; n <= past.count + 1; n++) {
             pdr_stored_window *window = NULL;
 
@@ -684,9 +708,56 @@ TEST(stored_messages, of_any_random_history_and_window_keep_that_rule)
                              (int)seed, (int)n);
             }
             pdr_stored_window_free(window);
+            expect_same_window(s, keeps, n, 0);
         }
+        pdr_stored_close(keeps);
         pdr_stored_close(s);
         past_dispose(&past);
+        pdr_store_close(store);
+    }
+}
+
+/* A handle that keeps what it has read, whatever the windows that are taken
+ * from it one after the other, with entries that come in between. */
+TEST(stored_messages, are_the_same_from_a_handle_that_keeps_them)
+{
+    static const size_t windows[][2] = {
+        {1, 0},   {4, 0}, {2, 0},    {0, 300}, {0, 1},    {3, 200}, {200, 0},
+        {201, 0}, {0, 0}, {0, 5000}, {500, 0}, {450, 90}, {5, 0},
+    };
+    pdr_store *store = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    for (size_t first = 0; first <= 450; first += 225) {
+        ASSERT_RC(PDR_OK, pdr_store_open(&store, "memory:", &err));
+        pdr_stored *keeps = open_as(store, "s", &create);
+        keeps->keeps_tail = true;
+        add_text(keeps, "user", "the first one");
+        for (size_t i = 0; i < first; i++)
+            add_text(keeps, i % 2 == 0 ? "user" : "assistant", "x");
+        commit(keeps);
+        if (first > 225) { /* begin with a cold one */
+            pdr_stored_close(keeps);
+            keeps = open_as(store, "s", NULL);
+            keeps->keeps_tail = true;
+        }
+        for (size_t i = 0; i < PDR_COUNT(windows); i++) {
+            pdr_stored *reads = open_as(store, "s", NULL);
+
+            expect_same_window(reads, keeps, windows[i][0], windows[i][1]);
+            /* without the last two, as a run that was claimed */
+            reads->history_end = keeps->history_end =
+                pdr_stored_head(reads)->next_seq - 1;
+            expect_same_window(reads, keeps, windows[i][0], windows[i][1]);
+            keeps->history_end = 0;
+            ASSERT(pdr__stored_shrink(keeps) > 0);
+            if (i == PDR_COUNT(windows) - 1)
+                ASSERT(keeps->tail.count < 60);
+            pdr_stored_close(reads);
+            add_text(keeps, "assistant", "one more");
+            commit(keeps);
+        }
+        pdr_stored_close(keeps);
         pdr_store_close(store);
     }
 }
@@ -1313,6 +1384,41 @@ TEST_OOM(stored_load, puts_a_slot_into_the_bag_or_does_nothing)
     test_pause_failures(true);
     ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
     ASSERT(pdr_bag_has(bag_of(s), key) == (rc == PDR_OK));
+    pdr_stored_close(s);
+    pdr_store_close(store);
+    test_pause_failures(false);
+}
+
+/* What is kept is whole, or not there. */
+TEST_OOM(stored_messages, are_kept_or_read_again)
+{
+    pdr_stored_window *window = NULL;
+    pdr_stored *s = NULL, *reads = NULL;
+    pdr_store *store = NULL;
+    pdr_err err = PDR_ERR_INIT;
+    pdr_rc rc = PDR_OK;
+
+    test_pause_failures(true);
+    ASSERT_RC(PDR_OK, pdr_store_open(&store, "memory:", &err));
+    s = open_as(store, "s", &create);
+    for (int i = 0; i < 5; i++)
+        add_text(s, "user", "x");
+    commit(s);
+    add_text(s, "user", "y");
+    s->keeps_tail = true;
+    test_pause_failures(false);
+    rc = pdr_stored_messages(&window, s, 3, 0, &err);
+    pdr_stored_window_free(window);
+    ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
+    rc = pdr_stored_commit(s, &now, &err);
+    test_pause_failures(true);
+    ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
+    reads = open_as(store, "s", NULL);
+    if (rc != PDR_OK)
+        commit(s);
+    else
+        expect_same_window(reads, s, 4, 0);
+    pdr_stored_close(reads);
     pdr_stored_close(s);
     pdr_store_close(store);
     test_pause_failures(false);

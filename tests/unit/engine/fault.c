@@ -35,7 +35,7 @@ static pdr_rc claim_due(pdr_task **out, struct toy *p, pdr_err *err)
 /* What a worker does then, or what is left when its process is gone. */
 static void run_end(struct toy *p, pdr_task *task)
 {
-    if (task != NULL && !task->is_finished)
+    if (task != NULL && !task->is_left)
         pdr__seat_leave(p->engine, &task->info.session, task->key);
     pdr__task_free(task);
 }
