@@ -152,7 +152,7 @@ static void draft_init(struct draft *draft, const pdr_edit *like,
     edit->ref = (pdr_ref){.id = pdr_str_c(host_id(draft->id, session->number))};
     if (edit->revision != PDR_ANY_REVISION)
         edit->revision = session->revision;
-        edit->epoch = session->epoch;
+    edit->epoch = session->epoch;
     if (edit->commits != 0)
         edit->commits = session->commits;
     for (size_t i = 0; i < edit->entry_count; i++) {
@@ -200,7 +200,7 @@ static void claimed(struct rows_session *session, const pdr_committed *done)
 {
     if (done->revision > 0)
         session->revision = done->revision;
-        session->epoch = done->epoch;
+    session->epoch = done->epoch;
     session->commits = done->head.commits;
     session->fence = done->fence;
     session->inbox_n = done->inbox_n;
@@ -226,7 +226,7 @@ void rows_turn(const struct rows *rows, struct rows_session *session,
     draft.edit.journal_through = session->journal_n;
     talk_must(pdr_store_commit(&done, store, &draft.edit, 1, &options, &err),
               &err);
-        session->revision = done.revision;
+    session->revision = done.revision;
     session->commits = done.head.commits;
     if (draft.edit.stream_count > 0)
         session->stream_last = done.stream_n + draft.edit.stream_count - 1;
