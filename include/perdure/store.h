@@ -377,7 +377,7 @@ typedef struct pdr_committed {
     uint64_t stream_n;
     uint64_t inbox_n;
     uint64_t inbox; /* rows that wait there after the commit */
-        uint64_t fence; /* of the lease after the commit; 0: nobody holds it */
+    uint64_t fence; /* of the lease after the commit; 0: nobody holds it */
     pdr_head head;  /* after the commit; its texts are absent */
 } pdr_committed;
 

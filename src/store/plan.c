@@ -231,7 +231,7 @@ static void fill_committed(pdr_plan *plan)
     told->stream_n = plan->next.stream_next - plan->edit->stream_count;
     told->inbox_n = plan->next.inbox_next - plan->edit->inbox_count;
     told->inbox = plan->next.inbox;
-        if (plan->next.lease.owner.ptr != NULL)
+    if (plan->next.lease.owner.ptr != NULL)
         told->fence = plan->next.lease.fence;
     told->head = plan->next;
     told->head.ref = (pdr_ref){.id = {NULL, 0}}; /* the edit's, or the head's */
