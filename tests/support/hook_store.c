@@ -4,7 +4,8 @@
 #include "../../src/store/memory/memory.h"
 
 static hook_fn hook;
-static void (*read_hook)(pdr_store *store, void *arg);
+static void (*_Atomic read_hook)(pdr_store *store, void *arg); /* set at any
+                                                                  time */
 static void *hook_arg;
 static _Thread_local bool hooked; /* a hook is running, on this thread */
 static pdr_store_ops ops;
@@ -33,9 +34,11 @@ static void commit(pdr_store *store, pdr_write *const *writes, size_t count)
 static pdr_rc read_one(pdr_store *store, pdr_page *page, const pdr_query *query,
                        pdr_err *err)
 {
-    if (read_hook != NULL && !hooked) {
+    void (*fn)(pdr_store * store, void *arg) = read_hook;
+
+    if (fn != NULL && !hooked) {
         hooked = true;
-        read_hook(store, hook_arg);
+        fn(store, hook_arg);
         hooked = false;
     }
     return pdr__memory_ops.read(store, page, query, err);
