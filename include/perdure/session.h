@@ -309,6 +309,34 @@ pdr_session_convert(pdr_session **out, pdr_session *session,
                     const pdr_session_convert_opts *opts, pdr_err *err,
                     pdr_doc_finding_fn fn, void *arg);
 
+/**
+ * The conversation of a session as a new state document (doc.h), for a durable
+ * agent to go on with. What users and systems say up to the next answer is a
+ * request; what assistants and tools say up to the next question is its
+ * response, and both have a new correlation id. Each request gets a response:
+ * one that nobody answered gets an empty one, so that nobody waits for it or
+ * runs it again, and the model sees it with the next request. There is no way
+ * back: what else the session holds is lost, and reported.
+ *
+ * @param[out] out  owned; NULL on failure.
+ * @param now       ticks, see datetime.h; the time of turns whose messages say
+ *                  none.
+ * @param fn        borrowed with `arg` for the call; NULL: no report. All
+ *                  findings are warnings of the rule "not-carried".
+ * @return PDR_OK; PDR_EINVALID with reason "session_kind" (it is durable),
+ *         "bag_sealed" (a thread-era document), "history_shape" (also if there
+ *         are no messages), "wrong_kind" for a message that is no object and
+ *         "no_such_kind" for one whose role is unknown, with their path,
+ *         "datetime_range" for `now`; PDR_ELIMIT (reason "too_deep"); PDR_EIO
+ *         (reason "no_randomness"); PDR_ENOMEM; what `fn` returned.
+ * @thread any  @since 0.1
+ */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_session_to_state(pdr_value **out,
+                                                   pdr_session *session,
+                                                   int64_t now, pdr_err *err,
+                                                   pdr_doc_finding_fn fn,
+                                                   void *arg);
+
 /* --- lists --------------------------------------------------------------- */
 
 /* A list of sessions in memory: an array, or an object of sessions by name. */

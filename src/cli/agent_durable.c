@@ -28,7 +28,7 @@ struct durable_run {
 
 /* --- which session -------------------------------------------------------- */
 
-/* Is there a session with the id that was given? It cannot become durable. */
+/* Is there a session with the id that was given? */
 static bool is_there(const struct agt_ask *ask)
 {
     const pdr_query query = {.what = PDR_READ_HEAD,
@@ -59,8 +59,10 @@ static int refuse_id(const struct agt_ask *ask, pdr_str key, const char *why)
         cli_must(pdr_buf_append(&id, pdr_str_n("", 1), NULL), NULL);
         cli_put(&hint, "write --session");
         eng_put_word(&hint, id.ptr, "@dafx-NAME@KEY");
-        if (ask->session[0] != '@' && is_there(ask))
-            cli_put(&hint, " to begin a durable one; that one stays as it is");
+        if (ask->session[0] != '@' && is_there(ask)) {
+            cli_put(&hint, "; to take that conversation along, run first: ");
+            eng_put_conversion(&hint, &ask->from, ask->session, id.ptr);
+        }
         cli_must(pdr_buf_append(&hint, pdr_str_n("", 1), NULL), NULL);
         status = doc_usage(ask->cli, "--session", why, hint.ptr);
     }

@@ -155,7 +155,7 @@ struct cli_usage {
     const char *reason;
     char what[160];
     char why[160];
-    char hint[200];
+    char hint[1600]; /* also three commands with all their words */
 };
 
 /* Fill the outputs of a table. Goes on after the first mistake, so that -o and

@@ -7,14 +7,17 @@
  *
  * A file keeps its form: a list stays a list, metadata stays around its
  * session. What cannot be converted at all fails, and nothing is written.
+ *
+ * Shape "state" is the exception: of one session it makes the document of a
+ * durable agent, which is no session and holds its conversation alone.
  */
 #include "session_parts.h"
 
-static const char *const shape_words[] = {"native", "dotnet", "python",
-                                          "python-1.21", NULL};
+static const char *const shape_words[] = {"native",      "dotnet", "python",
+                                          "python-1.21", "state",  NULL};
 static const pdr_session_shape shapes[] = {
     PDR_SESSION_NATIVE, PDR_SESSION_DOTNET, PDR_SESSION_PYTHON,
-    PDR_SESSION_PYTHON_OLD};
+    PDR_SESSION_PYTHON_OLD}; /* "state" is behind them */
 
 /* A long history gives the same line for each message: after a few of them,
  * people only want to know how many there are. */
@@ -45,6 +48,11 @@ struct conversion {
     bool exchange;         /* OUT is for other programs */
     pdr_write_report lost; /* spellings that were given up for them */
 };
+
+static bool is_state(const struct conversion *c)
+{
+    return c->shape == CLI_COUNT(shapes);
+}
 
 /* --- the report ---------------------------------------------------------- */
 
@@ -266,6 +274,28 @@ done:
     return rc;
 }
 
+/* The state document of the one session that there is. */
+static pdr_rc convert_state(pdr_value **out, struct conversion *c, pdr_err *err)
+{
+    const pdr_doc_finding lost = {
+        "not-carried", PDR_SEVERITY_WARNING, pdr_str_c("/additionalProperties"),
+        pdr_str_c("a state document has no place for this: it is lost")};
+    const pdr_properties *properties = NULL;
+    struct ses_pick pick = {.at = 0};
+    pdr_rc rc = PDR_OK;
+
+    CLI_TRY(ses_file_find(&pick, &c->file, NULL, err));
+    c->at = pick.at;
+    properties = ses_doc_properties(pick.doc, pick.index);
+    if (properties != NULL && pdr_properties_count(properties) > 0)
+        CLI_TRY(on_finding(&lost, err, c));
+    CLI_TRY(pdr_session_to_state(out, ses_doc_session(pick.doc, pick.index),
+                                 pdr_now(), err, on_finding, c));
+    c->sessions++;
+done:
+    return rc;
+}
+
 /* --- from file to file --------------------------------------------------- */
 
 static pdr_rc write_docs(pdr_buf *out, struct conversion *c, pdr_err *err)
@@ -280,14 +310,15 @@ static pdr_rc write_docs(pdr_buf *out, struct conversion *c, pdr_err *err)
     if (c->from.how.limits.bare_tokens &&
         cli_form_can_write(&c->form.format, PDR_BARE_TOKENS))
         opts.flags |= PDR_BARE_TOKENS;
-    c->exchange = shapes[c->shape] != PDR_SESSION_NATIVE &&
+    c->exchange = (is_state(c) || shapes[c->shape] != PDR_SESSION_NATIVE) &&
                   cli_form_can_write(&c->form.format, PDR_EXCHANGE);
     if (c->exchange)
         opts.flags |= PDR_EXCHANGE;
     CLI_TRY(pdr_writer_new(&writer, c->form.format.codec, &opts, err,
                            pdr_write_buf, out));
-    for (size_t i = 0; i < c->file.doc_count; i++) {
-        CLI_TRY(convert_doc(&value, c, &c->file.docs[i], err));
+    for (size_t i = 0; i < (is_state(c) ? 1 : c->file.doc_count); i++) {
+        CLI_TRY(is_state(c) ? convert_state(&value, c, err)
+                            : convert_doc(&value, c, &c->file.docs[i], err));
         c->document = i + 1;
         c->out_failed = true;
         CLI_TRY(pdr_writer_put(writer, PDR_SCALAR, value, err));
@@ -321,6 +352,7 @@ done:
 static pdr_rc convert_file(struct conversion *c, pdr_err *err)
 {
     pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+    bool takes_one = false;
     size_t count = 0;
     pdr_rc rc = PDR_OK;
 
@@ -329,11 +361,17 @@ static pdr_rc convert_file(struct conversion *c, pdr_err *err)
     /* The format of OUT: said, told by its name, else that of IN. */
     if (!cli_form_of_name(&c->form, c->out_path, c->to))
         c->form = c->file.form;
-    count = c->file.doc_count;
-    if (!cli_form_is_sequence(&c->form.format) && count == 0)
+    takes_one = is_state(c) || !cli_form_is_sequence(&c->form.format);
+    count = is_state(c) ? ses_file_count(&c->file) : c->file.doc_count;
+    if (takes_one && count == 0)
         CLI_TRY(pdr_err_set(err, PDR_EINVALID, "no_document",
                             "there is no session in it"));
-    if (!cli_form_is_sequence(&c->form.format) && count > 1)
+    if (takes_one && count > 1 && is_state(c))
+        CLI_TRY(pdr_err_set(err, PDR_EINVALID, "several_sessions",
+                            "there are %zu sessions, and a state document has "
+                            "the conversation of one",
+                            count));
+    if (takes_one && count > 1)
         CLI_TRY(pdr_err_set(err, PDR_EINVALID, "several_documents",
                             "there are %zu documents, and %s holds one", count,
                             c->form.format.name));
@@ -371,6 +409,9 @@ static int fail_conversion(const struct conversion *c, const pdr_err *err)
     if (strcmp(err->reason, "several_documents") == 0)
         about.hint = "choose a format for many, as in --to jsonl, or gather "
                      "them with 'perdure session export'";
+    if (strcmp(err->reason, "several_sessions") == 0)
+        about.hint = "import them into a store, and export the one that you "
+                     "mean: 'perdure session export ID'";
     if (strcmp(err->reason, "cannot_carry") == 0)
         about.hint = "the report above says what the shape cannot hold";
     return cli_fail(c->cli, &about, err);
@@ -396,7 +437,7 @@ static int run_convert(struct cli *cli, int argc, char **argv)
         CLI_ARG("IN", &c.from.file, "file with sessions; - is standard input"),
         CLI_ARG("OUT", &c.out_path, "file to write; - is standard output"),
         CLI_WORD('s', "shape", "SHAPE", &c.shape, shape_words,
-                 "native, dotnet, python or python-1.21"),
+                 "native, dotnet, python, python-1.21 or state"),
         CLI_WORD(0, "to", "FORMAT", &c.to, cli_form_words(), to_help),
         CLI_TEXT(0, "id", "ID", &c.id, "for a session that has no id"),
         CLI_TEXT(0, "provider-key", "KEY", &c.provider_key,
@@ -411,6 +452,9 @@ static int run_convert(struct cli *cli, int argc, char **argv)
     if (c.shape == CLI_NO_FORM)
         return doc_usage(cli, "--shape", "the shape is missing",
                          "'perdure convert' changes the format alone");
+    if (is_state(&c) && c.id != NULL)
+        return doc_usage(cli, "--id", "a state document has no id",
+                         "'perdure session import --id ID' gives it one");
     if (cli_same_file(c.from.file, c.out_path))
         return doc_usage(cli, c.out_path, "is the very file that is read",
                          "name a new file; the old one stays as it was");

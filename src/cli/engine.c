@@ -115,6 +115,23 @@ void eng_put_command(pdr_buf *out, const struct sto_from *from,
     }
 }
 
+void eng_put_conversion(pdr_buf *out, const struct sto_from *from,
+                        const char *id, const char *durable_id)
+{
+    bool is_same = strcmp(id, durable_id) == 0;
+
+    /* In its own place it keeps its metadata, and must not lose the rest. */
+    eng_put_command(out, from,
+                    is_same ? "session export -q --bare" : "session export -q");
+    eng_put_word(out, id, "ID");
+    cli_putf(out, " - | perdure session convert -q --shape state%s - - | ",
+             is_same ? " --strict" : "");
+    eng_put_command(out, from, "session import");
+    cli_put(out, is_same ? " --replace --id" : " --id");
+    eng_put_word(out, durable_id, "@dafx-NAME@KEY");
+    cli_put(out, " -");
+}
+
 /* --- how a run ended ------------------------------------------------------ */
 
 const char *eng_state_name(pdr_operation_state state)
@@ -250,8 +267,8 @@ static bool put_hint(pdr_buf *hint, const struct sto_from *from, const char *id,
         eng_put_word(hint, run, "RUN");
         cli_put(hint, "' shows whether somebody is at work on it");
     } else if (strcmp(reason, "session_kind") == 0) {
-        cli_put(hint, "nothing was changed; a key of its own begins a durable "
-                      "session: --session @dafx-NAME@KEY");
+        cli_put(hint, "nothing was changed; this makes it durable: ");
+        eng_put_conversion(hint, from, id, id);
     } else if (strcmp(reason, "correlation_reused") == 0) {
         cli_put(hint, "leave --correlation out, or write another id");
     } else if (strcmp(reason, "cursor_gone") == 0 ||

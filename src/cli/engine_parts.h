@@ -46,6 +46,11 @@ void eng_put_command(pdr_buf *out, const struct sto_from *from,
 /* " WORD" as a shell needs it; appended. */
 void eng_put_word(pdr_buf *out, const char *text, const char *placeholder);
 
+/* The commands that make durable session `durable_id` of stored session `id`,
+ * or make that one durable if they are the same; appended. */
+void eng_put_conversion(pdr_buf *out, const struct sto_from *from,
+                        const char *id, const char *durable_id);
+
 /* --- how a run ended ------------------------------------------------------ */
 
 struct eng_end {

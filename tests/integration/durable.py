@@ -270,23 +270,61 @@ def _():
     assert b"perdure: --agent: the name of a durable agent" in result.err
 
 
-@tests.test("run: leaves a session of another kind as it is")
+def paste(result, before):
+    """Carry out what a hint says behind these words; what it prints."""
+    line = result.err.decode().splitlines()[-1]
+    assert line.startswith("hint: ") and before in line, result
+    return run(["sh", "-c", "PATH='%s':$PATH; %s" % (
+        os.path.dirname(PERDURE), line.split(before)[1])])
+
+
+@tests.test("run: a session of another kind becomes durable when it is told")
 def _():
     begin()
     at = ["--store", "d.db"]
-    perdure("agent", "run", "--agent", "clerk=clerk.yaml", *at, "--session",
-            "noon", "hi")
-    result = perdure(*said("hi", session="noon"), status=2)
-    assert result.err.endswith(
-        b"hint: write --session @dafx-clerk@noon to begin a durable one; that "
-        b"one stays as it is\n"), result
-    document = perdure("session", "export", *at, "noon", "-").out
-    perdure("session", "import", *at, "--id", ID, "-", stdin=document)
-    before = perdure("session", "export", *at, ID, "-").out
+    for text in ("hi", "and"):
+        perdure("agent", "run", "--agent", "clerk=clerk.yaml", *at, "--session",
+                "it's noon", text)
+    before = perdure("session", "export", *at, "it's noon", "-").out
+    # Under a new id, as the one that it has is none of a durable session.
+    result = perdure(*said("hi", session="it's noon"), status=2)
+    done = paste(result, '--session "@dafx-clerk@it\'s noon"; to take that '
+                         'conversation along, run first: ')
+    assert b"written, 4 entries" in done.err, done
+    result = perdure(*said("go on", session="@dafx-clerk@it's noon"))
+    assert result.out == b"You said: go on\n", result
+    assert [row["kind"] for row in log("@dafx-clerk@it's noon")] == [
+        "request", "response"] * 3
+    assert before == perdure("session", "export", *at, "it's noon", "-").out
+    # In its place, as it has such an id already.
+    perdure("session", "import", *at, "--id", ID, "-", stdin=before)
     result = perdure(*said("hi"), status=6)
     assert b"is of kind 'client'" in result.err, result
-    assert b"hint: nothing was changed; a key of its own" in result.err, result
+    done = paste(result, "nothing was changed; this makes it durable: ")
+    assert b"replaced, 4 entries" in done.err, done
+    assert perdure(*said("go on")).out == b"You said: go on\n"
+    # What would be lost in its place is not.
+    perdure("session", "import", *at, "--replace", "--id", ID, "-",
+            stdin=before)
+    perdure("session", "bag", "set", *at, ID, "notes", "1")
+    before = perdure("session", "export", *at, ID, "-").out
+    done = paste(perdure(*said("hi"), status=6), "makes it durable: ")
+    assert done.status != 0 and b"/stateBag/notes: " in done.err, done
     assert before == perdure("session", "export", *at, ID, "-").out
+
+
+@tests.test("run: what nobody answered before a conversion is no open run")
+def _():
+    begin()
+    write("a.json", {"stateBag": {"InMemoryChatHistoryProvider": {"messages": [
+        {"role": "assistant", "contents": []},
+        {"role": "user", "contents": [{"$type": "text", "text": "Well?"}]}]}}})
+    perdure("session", "convert", "--strict", "-s", "state", "a.json", "b.json")
+    perdure("session", "import", "--store", "d.db", "--id", ID, "b.json")
+    assert runs() == [] and resume().out == b"0 runs ended\n"
+    assert [row["state"] for row in runs(ID)] == ["completed"] * 2
+    assert perdure(*said("Hello")).out == b"You said: Hello\n"
+    assert perdure("doc", "check", "b.json").out.endswith(b": sound\n")
 
 
 @tests.test("verbs: say what is wrong, and what to do")

@@ -387,6 +387,30 @@ def _():
     assert said["role"] == "assistant", said
 
 
+@tests.test("a session that became durable says the same to the model")
+def _():
+    data = os.path.join(os.path.dirname(os.path.dirname(
+        os.path.abspath(__file__))), "data")
+    for edition in ("dotnet", "python"):
+        at = ["--store", edition + ".db"]
+        client = os.path.join(data, edition, "sessions",
+                              "session-tool-loop.json")
+        for words in (["import", *at, "--id", "noon", client],
+                      ["convert", "--strict", "-s", "state", client, edition],
+                      ["import", *at, "--id", "@dafx-x@noon", edition]):
+            result = run([PERDURE, "session", *words])
+            assert result.status == 0, result
+        sent = []
+        for more in (["--session", "noon"],
+                     ["--durable", "--session", "@dafx-x@noon"]):
+            assert ask("stream", *at, *more).status == 0
+            sent.append(server.requests["stream"][0][1]["messages"])
+            for call in sent[-1][1]["tool_calls"]:  # whatever their spaces
+                call["function"]["arguments"] = json.loads(
+                    call["function"]["arguments"])
+        assert len(sent[0]) >= 5 and sent[0] == sent[1], sent
+
+
 @tests.test("addresses and keys that cannot be used are refused")
 def _():
     for spec, more, status in (

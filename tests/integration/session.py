@@ -225,7 +225,7 @@ def _():
          "'perdure convert' changes the format alone"),
         (["convert", "--shape", "rust", "sessions.json", "b.json"],
          "--shape: 'rust' is not offered",
-         "choose one of native, dotnet, python, python-1.21"),
+         "choose one of native, dotnet, python, python-1.21, state"),
         (["convert", "--shape", "native", "sessions.json", "./sessions.json"],
          "./sessions.json: is the very file that is read",
          "name a new file; the old one stays as it was"),
@@ -1584,6 +1584,72 @@ def _():
         got = problem("convert", "-ys", "python", "a.jsonl", "here.msgpack",
                       status=6)
         assert (got["reason"], got["document"]) == (reason, 2), got
+
+
+@tests.test("convert: to a state document, from all formats")
+def _():
+    source = os.path.join(NET, "session-tool-loop.json")
+    messages = strict(read(source))["stateBag"]["InMemoryChatHistoryProvider"][
+        "messages"]
+    for name in ("a.json", "a.jsonl", "a.msgpack", "a.xml"):
+        good(perdure("convert", "-q", source, name))
+        got = session("convert", "-s", "state", name, name + ".json")
+        assert got.status == 0 and b": state, 1 session, " in got.err, got
+        document = strict(read(name + ".json"))
+        assert document["schemaVersion"] == "1.1.0"
+        entries = document["data"]["conversationHistory"]
+        assert [entry["$type"] for entry in entries] == [
+            "request", "response"], entries
+        assert [message["role"] for entry in entries
+                for message in entry["messages"]] == [
+            message["role"] for message in messages]
+    good(session("convert", "-qs", "state", source, "b.msgpack"))
+    good(perdure("doc", "check", "b.msgpack"))
+    # Metadata is lost as slots are.
+    write("w.json", {"session": {"stateBag": {
+        "n": 1, **strict(read(source))["stateBag"]}},
+        "additionalProperties": {"n": 1}})
+    report = strict(good(session("convert", "-o", "json", "-s", "state",
+                                 "w.json", "c.json")))
+    assert [(one["rule"], one["pointer"]) for one in report["findings"]] == [
+        ("not-carried", "/additionalProperties"),
+        ("not-carried", "/stateBag/n")], report
+    assert (report["warnings"], report["shape"]) == (2, "state"), report
+
+
+@tests.test("convert: what cannot become a state document leaves no file")
+def _():
+    def net(*messages):
+        return {"stateBag": {"InMemoryChatHistoryProvider": {
+            "messages": list(messages)}}}
+    hi = {"role": "user", "contents": []}
+    state = {"schemaVersion": "1.1.0", "data": {"conversationHistory": []}}
+    thread = {"storeState": {"messages": [hi]}}
+    rows_ = [(net(), 6, "history_shape"), (net(hi, 7), 6, "wrong_kind"),
+             (net({"role": "critic"}), 6, "no_such_kind"),
+             (state, 6, "session_unknown_shape"), (thread, 6, "bag_sealed"),
+             ({"sessionId": "@dafx-a@k", "stateBag": {}}, 6, "session_kind"),
+             ([net(hi), None, net(hi)], 6, "several_sessions"),
+             ({"a": net(hi), "b": net(hi)}, 6, "several_sessions"),
+             ([None, net(hi)], 0, None),
+             ([], 6, "no_document"), (7, 6, "session_not_object")]
+    for document, status, reason in rows_:
+        write("a.json", document)
+        if status == 0:
+            good(session("convert", "-qs", "state", "a.json", "o.json"))
+            os.unlink("o.json")
+            continue
+        got = problem("convert", "-s", "state", "a.json", "o.json",
+                      status=status)
+        assert got["reason"] == reason, (document, got)
+        assert not os.path.exists("o.json"), document
+    write("a.json", {**net(hi), "x": 1})
+    got = session("convert", "--strict", "-s", "state", "a.json", "o.json")
+    assert got.status == 6 and b"warning: /x: " in got.err, got
+    assert not os.path.exists("o.json")
+    got = problem("convert", "--id", "i", "-s", "state", "a.json", "o.json",
+                  status=2)
+    assert "session import --id" in got["hint"], got
 
 
 # --- export and import ---------------------------------------------------
