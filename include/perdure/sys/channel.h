@@ -1,0 +1,127 @@
+/*
+ * perdure/sys/channel.h - for authors of channels. May change in a minor
+ * release.
+ *
+ * A channel brings the messages of a chat to one kind of agent, and its answers
+ * back. Agents with equal keys share one. The chat keeps the log and how far
+ * each channel has got; a channel keeps what its kind needs: a list, the id of
+ * a thread at a service, a chat inside.
+ *
+ *     key ──► create | restore ──► receive ... invoke ... ──► save | reset
+ *
+ * Messages are of shape PDR_SHAPE_SK, immutable and shared.
+ */
+#ifndef PERDURE_SYS_CHANNEL_H
+#define PERDURE_SYS_CHANNEL_H
+
+#include <perdure/agent.h>
+#include <perdure/buf.h>
+
+PDR_BEGIN_DECLS
+
+#define PDR_CHANNEL_KIND_VERSION 1
+
+/* A message of the log of a chat. Borrowed for the call. */
+typedef struct pdr_chat_message {
+    uint64_t seq;           /* its number, from 1 without a gap */
+    uint64_t turn;          /* of the turn that made it; 0: a caller added it */
+    pdr_str origin;         /* key of the channel that made it, or absent */
+    bool is_visible;        /* false: traffic with tools inside of a turn */
+    const pdr_value *value; /* in PDR_SHAPE_SK */
+} pdr_chat_message;
+
+/* What a channel can do with its chat while it is called. */
+typedef struct pdr_chat_link pdr_chat_link;
+
+/** Message `seq` of the log. @return false if there is none, or it is not for
+ * this channel yet. @thread owner @since 0.1 */
+PDR_API bool pdr_chat_link_message(pdr_chat_message *out,
+                                   const pdr_chat_link *link, uint64_t seq);
+
+/** The number after the last message that is for this channel.
+ * @thread owner @since 0.1 */
+PDR_API uint64_t pdr_chat_link_end(const pdr_chat_link *link);
+
+/** For `invoke`: a whole message that the agent made. It is in the log when
+ * this returns.
+ * @param message  shared; in PDR_SHAPE_SK.
+ * @return PDR_OK; PDR_EINVALID ("wrong_kind"); what the listener of the chat
+ *         returned; PDR_ENOMEM. @thread owner @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_chat_link_say(pdr_chat_link *link,
+                                                const pdr_value *message,
+                                                pdr_err *err);
+
+/** For `invoke`: a piece of a message on its way. For the listener alone.
+ * @return what it returned. @thread owner @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_chat_link_update(pdr_chat_link *link,
+                                                   const pdr_update *update,
+                                                   pdr_err *err);
+
+/** The caller's, or NULL. @thread owner @since 0.1 */
+PDR_API pdr_cancel *pdr_chat_link_cancel(const pdr_chat_link *link);
+
+/** The time, since 1970. @thread owner @since 0.1 */
+PDR_API int64_t pdr_chat_link_now(const pdr_chat_link *link);
+
+/* Who takes part. Borrowed. */
+typedef struct pdr_chat_agent {
+    pdr_agent *agent;
+    pdr_session *session; /* of this agent in this chat: the state of its
+                             providers is in its bag. NULL while no turn is
+                             under way */
+    void *arg;            /* as it joined with */
+} pdr_chat_agent;
+
+/* A kind of channel. `self` is what `create` or `restore` gave. Functions that
+ * fail leave the channel as it was. */
+typedef struct pdr_channel_kind {
+    uint32_t version;       /* PDR_CHANNEL_KIND_VERSION that it was built for */
+    const char *id;         /* static; "chat-history", "x-vendor.kind" */
+    uint32_t state_version; /* that `save` writes; older ones can be read */
+
+    /* Required. Append the parts of the key after the kind: texts that are the
+     * same in any process, and no secrets; each ends with a NUL. Agents whose
+     * parts are equal share a channel. */
+    pdr_rc (*key)(pdr_buf *out, const pdr_chat_agent *agent, pdr_err *err);
+    /* Optional. The same for files of Semantic Kernel, all parts; and the full
+     * names of the types of agent and channel. NULL: such a file leaves the
+     * channel out. */
+    pdr_rc (*exchange_key)(pdr_buf *out, const pdr_chat_agent *agent,
+                           pdr_err *err);
+    const char *agent_type, *channel_type;
+
+    /* Required. A new one, which has received nothing. */
+    pdr_rc (*create)(void **self, const pdr_chat_agent *agent,
+                     pdr_cancel *cancel, pdr_err *err);
+    /* Required. The one that `save` wrote, or, if `is_exchange`, that a file of
+     * Semantic Kernel has. Changes nothing at a service. `*cursor` is how far
+     * it had got, and stays so unless the state says better. */
+    pdr_rc (*restore)(void **self, const pdr_chat_agent *agent,
+                      const pdr_chat_link *link, uint32_t state_version,
+                      bool is_exchange, const pdr_value *state, pdr_err *err);
+    /* Required. One message of another channel or of a caller, in order. */
+    pdr_rc (*receive)(void *self, const pdr_chat_message *message,
+                      pdr_cancel *cancel, pdr_err *err);
+    /* Required. Let the agent speak. */
+    pdr_rc (*invoke)(void *self, const pdr_chat_agent *agent,
+                     pdr_chat_link *link, pdr_err *err);
+    /* Required. Call `fn` with what the agents of the channel see, oldest
+     * first. */
+    pdr_rc (*read)(void *self, const pdr_chat_link *link, pdr_err *err,
+                   pdr_rc (*fn)(const pdr_value *message, pdr_err *err,
+                                void *arg),
+                   void *arg);
+    /* Required. *out is owned; any JSON, a text too. Without I/O. */
+    pdr_rc (*save)(pdr_value **out, void *self, const pdr_chat_link *link,
+                   bool is_exchange, pdr_err *err);
+    /* Required. Forget everything, at the service too. The channel is released
+     * then, whether that worked or not. */
+    pdr_rc (*reset)(void *self, pdr_cancel *cancel, pdr_err *err);
+    /* Required. Release it; nothing changes at a service. */
+    void (*release)(void *self);
+    /* --- version 1 ends here --- */
+} pdr_channel_kind;
+
+PDR_END_DECLS
+
+#endif
