@@ -105,6 +105,10 @@ PDR_MUST_CHECK pdr_rc pdr__rule_ask(bool *out,
                                     const pdr_chat_view *view, size_t spoke,
                                     pdr_err *err);
 
+/* Fails with BAD_REDUCTION. */
+PDR_MUST_CHECK pdr_rc pdr__reduction_check(const pdr_reduction *reduction,
+                                           pdr_err *err);
+
 /* Who was next last time; saved with the chat as
  * {"kind":"seq","index":N,"has_selected":true}. */
 struct pdr__selection {
@@ -121,5 +125,153 @@ PDR_MUST_CHECK pdr_rc pdr__selection_save(pdr_value **out,
                                           pdr_err *err);
 /* What was saved; anything else is the beginning. */
 void pdr__selection_restore(struct pdr__selection *out, const pdr_value *state);
+
+/* --- chats (chat.c) --------------------------------------------------------
+ */
+
+/* An agent that takes part. */
+struct pdr__member {
+    pdr_agent *agent; /* owned */
+    const pdr_channel_kind *kind;
+    void *arg;
+    pdr_reduction reduction;
+    pdr_str key;          /* of its channel, "k2:..." */
+    pdr_str sk_key;       /* absent: its kind has none */
+    pdr_session *session; /* owned; for the state of its providers */
+};
+
+struct pdr__channel {
+    const pdr_channel_kind *kind;
+    void *self;          /* owned */
+    pdr_str key, sk_key; /* in arena of the chat */
+    uint64_t cursor;     /* messages of the log that it has had */
+    uint64_t failed_seq; /* of the message that it did not take; 0: none */
+};
+
+/* A turn that was made. */
+struct pdr__turn_record {
+    uint64_t turn;
+    pdr_str agent; /* its id; in arena of the chat */
+    bool is_aborted;
+};
+
+/* What is saved, but for the log: as it was between two turns. */
+struct pdr__boundary {
+    uint64_t log_count, turn_count, turn;
+    bool is_complete;
+    pdr_value *selection;                /* owned */
+    struct pdr__saved_channel *channels; /* owned, with their states */
+    size_t channel_count;
+    pdr_value **sessions; /* owned; of the members; NULL: nothing to say */
+    size_t member_count;
+};
+
+struct pdr_chat {
+    struct pdr__arena memory; /* of texts; guarded by lock */
+    pdr_str id, first;
+    pdr_select_fn select;
+    void *select_arg;
+    struct pdr__ending_rule *ends; /* owned */
+    unsigned max_turns;
+    bool resets_complete;
+    const pdr_channel_kind *const *kinds;
+    const char **secrets; /* in arena; the last one NULL; NULL: none */
+
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    /* Guarded by lock; written by who has the token alone. */
+    bool is_active;                 /* the token is taken */
+    struct pdr__boundary *boundary; /* owned; while a long operation is under
+                                       way; else NULL */
+    struct pdr__log_entry *log;     /* owned, with the values */
+    pdr_value **ready;              /* owned; of each its form for agents, or
+                                       NULL */
+    size_t log_count, log_cap, ready_cap;
+    struct pdr__member *members; /* owned */
+    size_t member_count, member_cap;
+    struct pdr__turn_record *turns; /* owned */
+    size_t turn_count, turn_cap;
+    uint64_t turn, epoch, revision;
+    bool is_complete;
+    /* Of who has the token. */
+    struct pdr__channel *channels; /* owned */
+    size_t channel_count, channel_cap;
+    struct pdr__saved_channel *parked; /* owned; of missing agents */
+    size_t parked_count, parked_cap;
+    struct pdr__selection selection;
+};
+
+/* What a channel sees of a chat while it is called. */
+struct pdr_chat_link {
+    const struct pdr__log_entry *log;
+    uint64_t end;      /* number after the last one for the channel */
+    pdr_value **ready; /* of each message its form for agents; NULL: none is
+                          kept */
+    pdr_chat *chat;    /* NULL: nothing can be said */
+    struct pdr__channel *channel; /* that is invoked */
+    const struct pdr__member *member;
+    const pdr_chat_call *call; /* or NULL */
+    bool has_held;             /* the last message that was said may be one that
+                                  callers do not see */
+};
+
+/* The token: one operation at a time. Fails with CHAT_BUSY. A long one lets
+ * others save what was before. */
+PDR_MUST_CHECK pdr_rc pdr__chat_enter(pdr_chat *chat, bool is_long,
+                                      pdr_err *err);
+void pdr__chat_leave(pdr_chat *chat);
+/* Where a message can be seen from now on. With the token. `value` is taken,
+ * also on failure. */
+PDR_MUST_CHECK pdr_rc pdr__log_append(pdr_chat *chat, pdr_value *value,
+                                      uint64_t turn, pdr_str origin,
+                                      pdr_err *err);
+/* A text in the arena; an absent one stays absent. */
+PDR_MUST_CHECK pdr_rc pdr__chat_text(pdr_str *io, pdr_chat *chat, pdr_err *err);
+/* The member with this id; NULL: none. With the token, or the lock. */
+struct pdr__member *pdr__member_find(const pdr_chat *chat, pdr_str id);
+/* Does the message carry a call or a result? */
+bool pdr__is_tool_traffic(const pdr_value *message);
+/* The kind of channel with this id; NULL: nobody knows it. */
+const pdr_channel_kind *pdr__kind_find(const pdr_chat *chat, pdr_str id);
+/* Fails with LITERAL_SECRET if a secret is in the text. */
+PDR_MUST_CHECK pdr_rc pdr__secrets_check(const pdr_chat *chat, pdr_str text,
+                                         const char *what, pdr_err *err);
+/* As it is now. With the token. */
+PDR_MUST_CHECK pdr_rc pdr__boundary_new(struct pdr__boundary **out,
+                                        pdr_chat *chat, pdr_err *err);
+void pdr__boundary_free(struct pdr__boundary *boundary);
+
+/* --- channels (channel.c) --------------------------------------------------
+ * With the token.
+ */
+
+struct pdr__channel *pdr__channel_find(const pdr_chat *chat, pdr_str key);
+/* The channel of a member with all that is in the log, made or taken from where
+ * it is parked if there is none. Fails with CHANNEL_FAILED, as its kind. */
+PDR_MUST_CHECK pdr_rc pdr__channel_ready(struct pdr__channel **out,
+                                         pdr_chat *chat,
+                                         const struct pdr__member *member,
+                                         const pdr_chat_call *call,
+                                         pdr_err *err);
+/* Deliver what waits. */
+PDR_MUST_CHECK pdr_rc pdr__channel_sync(struct pdr__channel *channel,
+                                        pdr_chat *chat,
+                                        const pdr_chat_call *call,
+                                        pdr_err *err);
+/* What a kind of channel is told of a member. That of chat agents gets its
+ * reduction as `arg`. */
+pdr_chat_agent pdr__agent_of(const struct pdr__member *member);
+pdr_chat_link pdr__link_of(pdr_chat *chat, struct pdr__channel *channel,
+                           const pdr_chat_call *call);
+void pdr__saved_channel_dispose(struct pdr__saved_channel *saved);
+
+/* --- the channel of chat agents (history.c) --------------------------------
+ */
+
+extern const pdr_channel_kind pdr__history_kind;
+
+/* How a restored one compares with the log: RESTORED if it is what the log
+ * says, SHORTENED, or OUT_OF_SYNC from message `*seq` on. */
+pdr_chat_finding pdr__history_compare(uint64_t *seq, const void *self);
 
 #endif

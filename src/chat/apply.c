@@ -1,0 +1,541 @@
+/*
+ * apply.c - from a document to a chat, all or nothing.
+ *
+ *      Invalid?  ─► Empty? ─► stage: log, channels ─► swap in ─► report
+ *        fails       fails      fails: nothing of the
+ *                               chat was touched
+ *
+ * WHY  Who restores a chat brings the agents. What they need may be what was
+ *      saved (Equivalent), more (Enhanced), less (Reduced), or both; nothing
+ *      at all is Empty, and a chat that has begun is Invalid. Only the keys of
+ *      channels count for that, not who or how many the agents are.
+ *
+ * INVARIANTS
+ *   A1  Until everything has succeeded the chat is as it was.
+ *   A2  A saved channel that nobody needs is parked: saved again as it is, and
+ *       there when its agent joins.
+ */
+#include "chat.h"
+
+#include "session.h"
+
+/* A restore on its way. */
+struct applying {
+    pdr_chat *chat;
+    const pdr_chat_state *state;
+    const pdr_chat_apply_opts *opts;
+    struct pdr__channel *channels; /* owned until they are swapped in */
+    size_t channel_count;
+    bool *is_used;  /* of the saved channels */
+    size_t created; /* channels that are still to come */
+    struct report *report;
+};
+
+/* --- the report -----------------------------------------------------------
+ */
+
+struct report {
+    pdr_chat_report base;
+    struct pdr__arena memory; /* of texts */
+    pdr_chat_report_row *rows;
+    size_t count, cap;
+};
+
+void pdr_chat_report_free(pdr_chat_report *report)
+{
+    struct report *r = (struct report *)report;
+
+    if (r == NULL)
+        return;
+    pdr__arena_dispose(&r->memory);
+    pdr__free(r->rows);
+    pdr__free(r);
+}
+
+static pdr_rc text_keep(pdr_str *io, struct report *r, pdr_err *err)
+{
+    char *copy = NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (io->ptr == NULL)
+        return PDR_OK;
+    rc = pdr__arena_strndup(&copy, &r->memory, *io, err);
+    if (rc == PDR_OK)
+        io->ptr = copy;
+    return rc;
+}
+
+static pdr_rc report_add(struct report *r, pdr_chat_report_row row,
+                         pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    PDR_TRY(text_keep(&row.key, r, err));
+    PDR_TRY(text_keep(&row.kind, r, err));
+    PDR_TRY(text_keep(&row.why, r, err));
+    PDR_TRY(pdr__grow((void **)&r->rows, &r->cap, r->count + 1,
+                      sizeof(*r->rows), err));
+    r->rows[r->count++] = row;
+    r->base.rows = r->rows;
+    r->base.count = r->count;
+done:
+    return rc;
+}
+
+static pdr_str saved_name(const struct pdr__saved_channel *saved)
+{
+    return saved->key.ptr != NULL ? saved->key : saved->sk_key;
+}
+
+/* --- which saved channel is it? -------------------------------------------
+ */
+
+static bool key_fits(const struct pdr__saved_channel *saved,
+                     const struct pdr__member *m)
+{
+    if (saved->key.ptr != NULL)
+        return pdr_str_equal(saved->key, m->key);
+    return m->sk_key.ptr != NULL && pdr_str_equal(saved->sk_key, m->sk_key);
+}
+
+static bool kind_fits(const struct pdr__saved_channel *saved,
+                      const struct pdr__member *m)
+{
+    if (saved->kind.ptr != NULL)
+        return pdr_str_equal(saved->kind, pdr_str_c(m->kind->id));
+    return saved->type.ptr != NULL && m->kind->channel_type != NULL &&
+           pdr_str_equal(saved->type, pdr_str_c(m->kind->channel_type));
+}
+
+/* Does an earlier member have the same channel? */
+static bool is_later(const pdr_chat *chat, const struct pdr__member *m)
+{
+    for (const struct pdr__member *at = chat->members; at < m; at++) {
+        if (pdr_str_equal(at->key, m->key))
+            return true;
+    }
+    return false;
+}
+
+static size_t exact_find(const struct applying *a, const struct pdr__member *m)
+{
+    for (size_t i = 0; i < a->state->channel_count; i++) {
+        const struct pdr__saved_channel *saved = &a->state->channels[i];
+
+        if (key_fits(saved, m) &&
+            (saved->type.ptr == NULL || m->kind->channel_type == NULL ||
+             pdr_str_equal(saved->type, pdr_str_c(m->kind->channel_type))))
+            return i;
+    }
+    return SIZE_MAX;
+}
+
+/* The one saved channel of its kind that nobody has, if this is the one member
+ * of that kind that has none. Only for keys that others made. */
+static size_t kind_find(const struct applying *a, const struct pdr__member *m)
+{
+    size_t found = SIZE_MAX;
+
+    for (size_t i = 0; i < a->state->channel_count; i++) {
+        const struct pdr__saved_channel *saved = &a->state->channels[i];
+
+        if (a->is_used[i] || saved->key.ptr != NULL || !kind_fits(saved, m))
+            continue;
+        if (found != SIZE_MAX)
+            return SIZE_MAX;
+        found = i;
+    }
+    for (size_t i = 0; found != SIZE_MAX && i < a->chat->member_count; i++) {
+        const struct pdr__member *other = &a->chat->members[i];
+
+        if (!pdr_str_equal(other->key, m->key) &&
+            kind_fits(&a->state->channels[found], other) &&
+            exact_find(a, other) == SIZE_MAX)
+            return SIZE_MAX;
+    }
+    return found;
+}
+
+/* --- staging --------------------------------------------------------------
+ */
+
+/* Restore one channel. `*is_there` is false if it begins anew instead. */
+static pdr_rc channel_stage(bool *is_there, struct applying *a,
+                            const struct pdr__member *m, size_t index,
+                            bool by_kind, pdr_err *err)
+{
+    const struct pdr__saved_channel *saved = &a->state->channels[index];
+    const pdr_chat_agent agent = pdr__agent_of(m);
+    const bool is_exchange = saved->key.ptr == NULL;
+    pdr_chat_report_row row = {.what = by_kind ? PDR_CHAT_MATCHED_BY_KIND
+                                               : PDR_CHAT_RESTORED,
+                               .key = saved_name(saved),
+                               .kind = pdr_str_c(m->kind->id)};
+    struct pdr__channel made = {
+        .kind = m->kind,
+        .key = m->key,
+        .sk_key = m->sk_key,
+        .cursor = saved->has_cursor ? saved->cursor : a->state->log_count};
+    const pdr_chat_link link = {.log = a->state->log, .end = made.cursor + 1};
+    pdr_value *empty = NULL;
+    pdr_err why = PDR_ERR_INIT;
+    pdr_rc rc = PDR_OK;
+
+    *is_there = false;
+    if (made.cursor > a->state->log_count)
+        rc = PDR_FAIL(&why, BAD_CHANNEL_STATE, "%s",
+                      "the channel has had more messages than there are");
+    if (rc == PDR_OK && saved->state == NULL)
+        rc = pdr_value_new_string(&empty, PDR_LIT(""), &why);
+    if (rc == PDR_OK)
+        rc = m->kind->restore(
+            &made.self, &agent, &link, saved->state_version, is_exchange,
+            saved->state != NULL ? saved->state : empty, &why);
+    pdr_value_free(empty);
+    if (rc != PDR_OK && a->opts->rebuilds && rc != PDR_ENOMEM) {
+        row.what = PDR_CHAT_REBUILT;
+        row.why = pdr_str_c(why.message);
+        return report_add(a->report, row, err);
+    }
+    if (rc != PDR_OK) {
+        pdr__err_path(&why, saved_name(saved));
+        return pdr__err_pass(err, &why);
+    }
+    a->channels[a->channel_count++] = made;
+    *is_there = true;
+    PDR_TRY(report_add(a->report, row, err));
+    if (m->kind == &pdr__history_kind && is_exchange) {
+        row.what = pdr__history_compare(&row.seq, made.self);
+        if (row.what != PDR_CHAT_RESTORED)
+            PDR_TRY(report_add(a->report, row, err));
+    }
+done:
+    return rc;
+}
+
+static pdr_rc channels_stage(struct applying *a, pdr_err *err)
+{
+    pdr_chat *chat = a->chat;
+    pdr_rc rc = PDR_OK;
+
+    for (int by_kind = 0; by_kind < 2; by_kind++) {
+        for (size_t i = 0; i < chat->member_count; i++) {
+            const struct pdr__member *m = &chat->members[i];
+            size_t exact = exact_find(a, m), index = exact;
+            bool is_there = false;
+
+            if (is_later(chat, m) || (by_kind == 0) != (exact != SIZE_MAX))
+                continue;
+            if (by_kind == 1)
+                index = kind_find(a, m);
+            if (index != SIZE_MAX && !a->is_used[index]) {
+                a->is_used[index] = true;
+                PDR_TRY(
+                    channel_stage(&is_there, a, m, index, by_kind == 1, err));
+            } else {
+                a->created++;
+                PDR_TRY(report_add(
+                    a->report,
+                    (pdr_chat_report_row){.what = PDR_CHAT_TO_CREATE,
+                                          .key = m->key,
+                                          .kind = pdr_str_c(m->kind->id)},
+                    err));
+            }
+        }
+    }
+done:
+    return rc;
+}
+
+/* --- what is noticed ------------------------------------------------------
+ */
+
+static bool is_participant(const pdr_chat *chat,
+                           const struct pdr__saved_participant *p)
+{
+    for (size_t i = 0; i < chat->member_count; i++) {
+        const pdr_agent *agent = chat->members[i].agent;
+
+        if ((p->id.ptr != NULL && pdr_str_equal(p->id, pdr_agent_id(agent))) ||
+            (p->name.len > 0 && pdr_str_equal(p->name, pdr_agent_name(agent))))
+            return true;
+    }
+    return false;
+}
+
+/* Calls in the last messages that have no result. */
+static pdr_rc dangling_report(struct applying *a, pdr_err *err)
+{
+    const pdr_chat_state *state = a->state;
+    uint64_t seq = state->log_count;
+    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
+    pdr_rc rc = PDR_OK;
+
+    while (seq > 0 && pdr__is_tool_traffic(state->log[seq - 1].value))
+        seq--;
+    for (uint64_t at = seq + 1; at <= state->log_count; at++) {
+        const pdr_value *message = state->log[at - 1].value;
+        pdr_iter it;
+
+        pdr_iter_init(&it, pdr_message_contents(message, PDR_SHAPE_SK));
+        while (pdr_iter_next(&it)) {
+            pdr_chat_report_row row = {.what = PDR_CHAT_DANGLING_CALL,
+                                       .seq = at};
+            const pdr_value *id = NULL;
+
+            if (pdr_content_kind_of(it.value, PDR_SHAPE_SK) != PDR_CONTENT_CALL)
+                continue;
+            id = pdr_content_get(it.value, PDR_SHAPE_SK, PDR_FIELD_CALL_ID);
+            if (id == NULL || pdr__call_has_result(state, at, id))
+                continue;
+            PDR_TRY(pdr__value_sound_text(&row.key, id, &scratch, err));
+            PDR_TRY(report_add(a->report, row, err));
+        }
+    }
+done:
+    pdr_buf_dispose(&scratch);
+    return rc;
+}
+
+static pdr_rc rest_report(struct applying *a, pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    for (size_t i = 0; i < a->state->channel_count; i++) {
+        const struct pdr__saved_channel *saved = &a->state->channels[i];
+
+        if (!a->is_used[i])
+            PDR_TRY(
+                report_add(a->report,
+                           (pdr_chat_report_row){.what = PDR_CHAT_PARKED,
+                                                 .key = saved_name(saved),
+                                                 .kind = saved->kind.ptr != NULL
+                                                             ? saved->kind
+                                                             : saved->type},
+                           err));
+    }
+    for (size_t i = 0; i < a->state->participant_count; i++) {
+        const struct pdr__saved_participant *p = &a->state->participants[i];
+
+        if (!is_participant(a->chat, p))
+            PDR_TRY(report_add(a->report,
+                               (pdr_chat_report_row){.what = PDR_CHAT_NO_AGENT,
+                                                     .key = p->id,
+                                                     .kind = p->name},
+                               err));
+    }
+    PDR_TRY(dangling_report(a, err));
+done:
+    return rc;
+}
+
+static pdr_chat_case case_of(const struct applying *a)
+{
+    bool has_parked = false;
+
+    for (size_t i = 0; i < a->state->channel_count; i++)
+        has_parked |= !a->is_used[i];
+    if (has_parked)
+        return a->created > 0 ? PDR_CHAT_MIXED : PDR_CHAT_REDUCED;
+    return a->created > 0 ? PDR_CHAT_ENHANCED : PDR_CHAT_EQUIVALENT;
+}
+
+/* --- all of it ------------------------------------------------------------
+ */
+
+static pdr_rc target_check(const pdr_chat *chat, pdr_err *err)
+{
+    if (chat->log_count > 0 || chat->channel_count > 0 ||
+        chat->parked_count > 0)
+        return PDR_FAIL(err, CHAT_IN_USE, "%s",
+                        "the chat has begun: restore into a new one, or reset "
+                        "it first");
+    if (chat->member_count == 0)
+        return PDR_FAIL(err, NO_AGENTS, "%s",
+                        "nobody takes part: let agents join, and restore then");
+    return PDR_OK;
+}
+
+/* Copies of what the document has, in the memory of the chat; what cannot fail
+ * comes after it. */
+struct staged {
+    struct pdr__log_entry *log;
+    pdr_value **ready;
+    struct pdr__saved_channel *parked;
+    size_t parked_count;
+    pdr_session **sessions; /* of the members; NULL: as it is */
+};
+
+static void staged_free(struct staged *s, size_t log_count, size_t member_count)
+{
+    for (size_t i = 0; s->log != NULL && i < log_count; i++)
+        pdr_value_free(s->log[i].value);
+    for (size_t i = 0; i < s->parked_count; i++)
+        pdr__saved_channel_dispose(&s->parked[i]);
+    for (size_t i = 0; s->sessions != NULL && i < member_count; i++)
+        pdr_session_free(s->sessions[i]);
+    pdr__free(s->log);
+    pdr__free(s->ready);
+    pdr__free(s->parked);
+    pdr__free(s->sessions);
+}
+
+static pdr_rc saved_copy(struct pdr__saved_channel *out,
+                         const struct pdr__saved_channel *saved,
+                         uint64_t log_count, pdr_chat *chat, pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    *out = *saved;
+    out->state = saved->state != NULL ? pdr_value_ref(saved->state) : NULL;
+    out->source = saved->source != NULL ? pdr_value_ref(saved->source) : NULL;
+    if (!out->has_cursor) { /* taken as in step */
+        out->has_cursor = true;
+        out->cursor = log_count;
+    }
+    PDR_TRY(pdr__chat_text(&out->key, chat, err));
+    PDR_TRY(pdr__chat_text(&out->sk_key, chat, err));
+    PDR_TRY(pdr__chat_text(&out->kind, chat, err));
+    PDR_TRY(pdr__chat_text(&out->type, chat, err));
+done:
+    return rc;
+}
+
+/* The sessions of those who took part before, by their ids. */
+static pdr_rc sessions_stage(struct staged *s, const struct applying *a,
+                             pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    for (size_t i = 0; i < a->state->participant_count; i++) {
+        const struct pdr__saved_participant *p = &a->state->participants[i];
+        const struct pdr__member *m = pdr__member_find(a->chat, p->id);
+        size_t index = 0;
+
+        if (p->session == NULL || m == NULL)
+            continue;
+        index = (size_t)(m - a->chat->members);
+        pdr_session_free(s->sessions[index]);
+        s->sessions[index] = NULL;
+        PDR_TRY(pdr_session_from_value(&s->sessions[index], p->session, err));
+    }
+done:
+    return rc;
+}
+
+static pdr_rc stage(struct staged *s, const struct applying *a, pdr_err *err)
+{
+    const pdr_chat_state *state = a->state;
+    pdr_str origin = {NULL, 0}, last = {NULL, 0};
+    pdr_rc rc = PDR_OK;
+
+    s->log = pdr__calloc(state->log_count + 1, sizeof(*s->log));
+    s->ready = pdr__calloc(state->log_count + 1, sizeof(*s->ready));
+    s->parked = pdr__calloc(state->channel_count + 1, sizeof(*s->parked));
+    s->sessions = pdr__calloc(a->chat->member_count + 1, sizeof(*s->sessions));
+    if (s->log == NULL || s->ready == NULL || s->parked == NULL ||
+        s->sessions == NULL)
+        return pdr__nomem(err);
+    for (size_t i = 0; i < state->log_count; i++) {
+        s->log[i] = state->log[i];
+        s->log[i].value = pdr_value_ref(state->log[i].value);
+        if (state->log[i].origin.ptr == NULL)
+            continue;
+        if (!pdr_str_equal(last, state->log[i].origin)) {
+            last = origin = state->log[i].origin;
+            PDR_TRY(pdr__chat_text(&origin, a->chat, err));
+        }
+        s->log[i].origin = origin;
+    }
+    for (size_t i = 0; i < state->channel_count; i++) {
+        if (!a->is_used[i])
+            PDR_TRY(saved_copy(&s->parked[s->parked_count++],
+                               &state->channels[i], state->log_count, a->chat,
+                               err));
+    }
+    PDR_TRY(sessions_stage(s, a, err));
+done:
+    return rc;
+}
+
+/* Nothing here fails (A1). */
+static void swap_in(struct applying *a, struct staged *s)
+{
+    pdr_chat *chat = a->chat;
+
+    (void)pthread_mutex_lock(&chat->lock);
+    pdr__free(chat->log);
+    pdr__free(chat->ready);
+    pdr__free(chat->parked);
+    pdr__free(chat->channels);
+    chat->log = s->log;
+    chat->ready = s->ready;
+    chat->log_count = a->state->log_count;
+    chat->log_cap = chat->ready_cap = a->state->log_count + 1;
+    chat->parked = s->parked;
+    chat->parked_count = s->parked_count;
+    chat->parked_cap = a->state->channel_count + 1;
+    chat->channels = a->channels;
+    chat->channel_count = a->channel_count;
+    chat->channel_cap = chat->member_count + 1;
+    for (size_t i = 0; i < chat->member_count; i++) {
+        if (s->sessions[i] == NULL)
+            continue;
+        pdr_session_free(chat->members[i].session);
+        chat->members[i].session = s->sessions[i];
+    }
+    chat->turn = a->state->turn;
+    chat->is_complete = a->state->is_complete;
+    pdr__selection_restore(&chat->selection, a->state->selection);
+    chat->revision++;
+    (void)pthread_mutex_unlock(&chat->lock);
+    pdr__free(s->sessions);
+    a->channels = NULL;
+    a->channel_count = 0;
+    *s = (struct staged){.log = NULL};
+}
+
+pdr_rc pdr_chat_apply(pdr_chat_report **out, pdr_chat *chat,
+                      const pdr_chat_state *state,
+                      const pdr_chat_apply_opts *opts, pdr_err *err)
+{
+    const pdr_chat_apply_opts usual = {.rebuilds = false};
+    struct applying a = {.chat = chat, .state = state, .opts = opts};
+    struct staged staged = {.log = NULL};
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(chat != NULL && state != NULL);
+    if (out != NULL)
+        *out = NULL;
+    if (opts == NULL)
+        a.opts = &usual;
+    rc = pdr__chat_enter(chat, true, err);
+    if (rc != PDR_OK)
+        return rc;
+    PDR_TRY(target_check(chat, err));
+    a.report = pdr__calloc(1, sizeof(*a.report));
+    a.channels = pdr__calloc(chat->member_count + 1, sizeof(*a.channels));
+    a.is_used = pdr__calloc(state->channel_count + 1, sizeof(*a.is_used));
+    if (a.report == NULL || a.channels == NULL || a.is_used == NULL)
+        PDR_TRY(pdr__nomem(err));
+    a.report->memory = (struct pdr__arena)PDR_ARENA_INIT(SIZE_MAX);
+    PDR_TRY(channels_stage(&a, err));
+    PDR_TRY(rest_report(&a, err));
+    a.report->base.which = case_of(&a);
+    PDR_TRY(stage(&staged, &a, err));
+    if (!a.opts->is_dry)
+        swap_in(&a, &staged);
+    if (out != NULL) {
+        *out = &a.report->base;
+        a.report = NULL;
+    }
+done:
+    for (size_t i = 0; i < a.channel_count; i++)
+        a.channels[i].kind->release(a.channels[i].self);
+    staged_free(&staged, state->log_count, chat->member_count);
+    pdr__free(a.channels);
+    pdr__free(a.is_used);
+    pdr_chat_report_free(a.report != NULL ? &a.report->base : NULL);
+    pdr__chat_leave(chat);
+    return rc;
+}
