@@ -90,8 +90,8 @@ PDR_MUST_CHECK pdr_rc pdr__chat_state_new(pdr_chat_state **out, pdr_err *err);
 /* Where the next list begins: the index of the first message of `messages`
  * (PDR_SHAPE_SK) that stays, after the rule of agent-chat 3.9; 0 or less: all
  * of them. A system message at the beginning stays in any case and is not
- * counted; `*has_system` says that there is one. A call and its results are
- * never parted. */
+ * counted; `*has_system` says that there is one. It is `count` if that one
+ * alone stays. A call and its results are never parted. */
 long pdr__reduce_find(bool *has_system, const pdr_value *const *messages,
                       size_t count, const pdr_reduction *reduction);
 
@@ -104,6 +104,10 @@ PDR_MUST_CHECK pdr_rc pdr__rule_ask(bool *out,
                                     const struct pdr__ending_rule *rule,
                                     const pdr_chat_view *view, size_t spoke,
                                     pdr_err *err);
+
+/* Fails with BAD_REDUCTION. */
+PDR_MUST_CHECK pdr_rc pdr__reduction_check(const pdr_reduction *reduction,
+                                           pdr_err *err);
 
 /* Who was next last time; saved with the chat as
  * {"kind":"seq","index":N,"has_selected":true}. */
