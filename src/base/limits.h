@@ -300,6 +300,10 @@
 /* Tools of one run at work at once, at most: each has a thread. */
 #define PDR_MAX_PARALLEL_CALLS 64u
 
+/* Levels of rules that end a chat of several agents at most. They are made and
+ * asked with recursion, and nobody follows deeper ones. */
+#define PDR_MAX_RULE_LEVELS 8u
+
 /* Backends that can be registered. */
 #define PDR_MAX_BACKENDS 8u
 

@@ -255,7 +255,9 @@
     X(BAD_DEFINITION,     INVALID,     "bad_definition")                       \
     X(LITERAL_SECRET,     INVALID,     "literal_secret")                       \
     X(NO_VARIABLE,        INVALID,     "no_variable")                          \
-    X(AGENT_EXISTS,       EXISTS,      "agent_exists")
+    X(AGENT_EXISTS,       EXISTS,      "agent_exists")                         \
+    /* chats */                                                                \
+    X(BAD_REDUCTION,      INVALID,     "bad_reduction")
 /* clang-format on */
 
 enum pdr__reason {

@@ -90,12 +90,14 @@ PDR_MUST_CHECK pdr_rc pdr__chat_state_new(pdr_chat_state **out, pdr_err *err);
 /* Where the next list begins: the index of the first message of `messages`
  * (PDR_SHAPE_SK) that stays, after the rule of agent-chat 3.9; 0 or less: all
  * of them. A system message at the beginning stays in any case and is not
- * counted; `*has_system` says that there is one. A call and its results are
- * never parted. */
+ * counted; `*has_system` says that there is one. It is `count` if that one
+ * alone stays. A call and its results are never parted. */
 long pdr__reduce_find(bool *has_system, const pdr_value *const *messages,
                       size_t count, const pdr_reduction *reduction);
 
-/* Strategies with their texts copied and patterns compiled. */
+/* Strategies with their texts copied and patterns compiled. Making one fails
+ * with BAD_PATTERN, MISSING_SLOT, BAD_OPTION, TOO_DEEP or NO_MEMORY; asking it
+ * with PATTERN_LIMIT, NO_MEMORY or what a function returned. */
 struct pdr__ending_rule;
 PDR_MUST_CHECK pdr_rc pdr__rule_new(struct pdr__ending_rule **out,
                                     const pdr_termination *parts, pdr_err *err);

@@ -1,0 +1,143 @@
+/*
+ * reduce.c - where the history of an agent is cut when it gets too long.
+ *
+ * WHY  A model refuses a result without the call that it answers, and loses the
+ *      thread if an answer comes without its question. So the last `target`
+ *      messages are where the search begins, not where it ends: it goes back to
+ *      the first place that can be cut, and from there, within `threshold`, to
+ *      a message of a person.
+ *
+ *                       limit       n - target           n
+ *     ──┬─────────────────┬──────────────┬───────────────┤
+ *       │  user ◄─────────┼──── cut ◄────┘               │
+ *            only within the threshold        these stay in any case
+ *
+ * INVARIANTS
+ *   R1  A message with a call or a result is never the first one that stays.
+ *   R2  The call of each result that stays is in the list too. Results are
+ *       matched by id with the last such call before them; without an id, with
+ *       the last call that has none. All of what stays comes after the cut, so
+ *       parallel calls keep all of their results.
+ *
+ * A result whose call is nowhere cannot be helped by going back. As long as it
+ * is among what would stay, nothing is cut.
+ *
+ * COST  The messages from the cut on, and for each result those back to its
+ *       call.
+ */
+#include "chat.h"
+
+/* --- messages in PDR_SHAPE_SK ---------------------------------------------
+ */
+
+static bool role_is(const pdr_value *message, pdr_str role)
+{
+    const pdr_value *label =
+        pdr_value_get_c(pdr_value_get_c(message, "Role"), "Label");
+    pdr_str raw = {NULL, 0}; /* with its quotes */
+
+    if (pdr_value_text_is(label, role))
+        return true;
+    if (label == NULL || !pdr_value_raw(&raw, label) || raw.len != role.len + 2)
+        return false;
+    for (size_t i = 0; i < role.len; i++) {
+        if (pdr__ascii_lower(raw.ptr[i + 1]) != role.ptr[i])
+            return false;
+    }
+    return true;
+}
+
+static bool is_call(const pdr_value *item)
+{
+    return pdr_value_text_is(pdr_value_get_c(item, "$type"),
+                             PDR_LIT("FunctionCallContent"));
+}
+
+static bool is_result(const pdr_value *item)
+{
+    return pdr_value_text_is(pdr_value_get_c(item, "$type"),
+                             PDR_LIT("FunctionResultContent"));
+}
+
+/* Does this call have the id of that result? Items without one go together. */
+static bool is_answered_by(const pdr_value *call, const pdr_value *result)
+{
+    const pdr_value *a = pdr_value_get_c(call, "Id");
+    const pdr_value *b = pdr_value_get_c(result, "CallId");
+    bool has_a = a != NULL && pdr_value_kind(a) == PDR_STRING;
+    bool has_b = b != NULL && pdr_value_kind(b) == PDR_STRING;
+
+    return has_a && has_b ? pdr__value_same_text(a, b) : has_a == has_b;
+}
+
+/* The last message up to `at` that has the call of `result`; -1: none has. */
+static long call_find(const pdr_value *const *messages, long at,
+                      const pdr_value *result)
+{
+    for (; at >= 0; at--) {
+        pdr_iter it;
+
+        pdr_iter_init(&it, pdr_value_get_c(messages[at], "Items"));
+        while (pdr_iter_next(&it)) {
+            if (is_call(it.value) && is_answered_by(it.value, result))
+                return at;
+        }
+    }
+    return -1;
+}
+
+/* --- reducers -------------------------------------------------------------
+ */
+
+pdr_rc pdr__reduction_check(const pdr_reduction *reduction, pdr_err *err)
+{
+    unsigned target = reduction->target, threshold = reduction->threshold;
+
+    /* What was negative is huge now. */
+    if (target > INT32_MAX || threshold > INT32_MAX)
+        return PDR_FAIL(
+            err, BAD_REDUCTION, "a reducer counts up to %d messages, not %u",
+            (int)INT32_MAX, target > threshold ? target : threshold);
+    if (target == 0 && threshold > 0)
+        return PDR_FAIL(err, BAD_REDUCTION,
+                        "a reducer with the threshold %u has no target: give "
+                        "the number of messages that stay",
+                        threshold);
+    return PDR_OK;
+}
+
+long pdr__reduce_find(bool *has_system, const pdr_value *const *messages,
+                      size_t count, const pdr_reduction *reduction)
+{
+    long n = (long)count, stay = (long)reduction->target;
+    long limit = 0, cut = -1;
+    long need = n; /* the first message with a call of what stays (R2) */
+
+    *has_system = count > 0 && role_is(messages[0], PDR_LIT("system"));
+    stay -= *has_system ? 1 : 0;
+    limit = n - (long)reduction->threshold - stay;
+    if (reduction->target == 0 || limit <= 0)
+        return -1;
+    if (stay == 0)
+        cut = n; /* the system message alone */
+    for (long i = n - 1; i >= 0 && need >= 0 && (cut < 0 || i >= limit); i--) {
+        bool is_traffic = false;
+        pdr_iter it;
+
+        pdr_iter_init(&it, pdr_value_get_c(messages[i], "Items"));
+        while (pdr_iter_next(&it)) {
+            is_traffic |= is_call(it.value) || is_result(it.value);
+            if (is_result(it.value)) {
+                long call = call_find(messages, i, it.value);
+                need = call < need ? call : need;
+            }
+        }
+        if (i > n - stay || is_traffic || need < i)
+            continue;
+        if (cut < 0)
+            cut = i;
+        if (role_is(messages[i], PDR_LIT("user")))
+            return i;
+    }
+    return cut;
+}
