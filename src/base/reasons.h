@@ -257,7 +257,16 @@
     X(NO_VARIABLE,        INVALID,     "no_variable")                          \
     X(AGENT_EXISTS,       EXISTS,      "agent_exists")                         \
     /* chats */                                                                \
-    X(BAD_REDUCTION,      INVALID,     "bad_reduction")
+    X(BAD_REDUCTION,      INVALID,     "bad_reduction")                        \
+    X(CHAT_BUSY,          BUSY,        "chat_busy")                            \
+    X(SYSTEM_MESSAGE,     INVALID,     "system_message")                       \
+    X(CHANNEL_FAILED,     IO,          "channel_failed")                       \
+    X(WRONG_CHANNEL,      INVALID,     "wrong_channel")                        \
+    X(BAD_CHANNEL_STATE,  INVALID,     "bad_channel_state")                    \
+    X(NO_AGENTS,          NOTFOUND,    "no_agents")                            \
+    X(BAD_SELECTION,      INVALID,     "bad_selection")                        \
+    X(CHAT_COMPLETE,      MISUSE,      "chat_complete")                        \
+    X(CHAT_IN_USE,        EXISTS,      "chat_in_use")
 /* clang-format on */
 
 enum pdr__reason {

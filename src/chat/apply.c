@@ -263,6 +263,28 @@ static bool is_participant(const pdr_chat *chat,
     return false;
 }
 
+/* Does a message after `seq` have the result of this call? */
+static bool has_result(const pdr_chat_state *state, uint64_t seq,
+                       const pdr_value *id)
+{
+    for (; seq < state->log_count; seq++) {
+        pdr_iter it;
+
+        pdr_iter_init(
+            &it, pdr_message_contents(state->log[seq].value, PDR_SHAPE_SK));
+        while (pdr_iter_next(&it)) {
+            const pdr_value *other =
+                pdr_content_get(it.value, PDR_SHAPE_SK, PDR_FIELD_CALL_ID);
+
+            if (pdr_content_kind_of(it.value, PDR_SHAPE_SK) ==
+                    PDR_CONTENT_RESULT &&
+                other != NULL && pdr_value_equal(other, id))
+                return true;
+        }
+    }
+    return false;
+}
+
 /* Calls in the last messages that have no result. */
 static pdr_rc dangling_report(struct applying *a, pdr_err *err)
 {
@@ -286,7 +308,7 @@ static pdr_rc dangling_report(struct applying *a, pdr_err *err)
             if (pdr_content_kind_of(it.value, PDR_SHAPE_SK) != PDR_CONTENT_CALL)
                 continue;
             id = pdr_content_get(it.value, PDR_SHAPE_SK, PDR_FIELD_CALL_ID);
-            if (id == NULL || pdr__call_has_result(state, at, id))
+            if (id == NULL || has_result(state, at, id))
                 continue;
             PDR_TRY(pdr__value_sound_text(&row.key, id, &scratch, err));
             PDR_TRY(report_add(a->report, row, err));

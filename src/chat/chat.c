@@ -254,7 +254,8 @@ pdr_rc pdr__secrets_check(const pdr_chat *chat, pdr_str text, const char *what,
 
 const pdr_channel_kind *pdr__kind_find(const pdr_chat *chat, pdr_str id)
 {
-    const pdr_channel_kind *const ours[] = {&pdr__history_kind, NULL};
+    const pdr_channel_kind *const ours[] = {&pdr__history_kind,
+                                            pdr_channel_remote(), NULL};
     const pdr_channel_kind *const *lists[] = {ours, chat->kinds};
 
     for (size_t i = 0; i < PDR_COUNT(lists); i++) {
@@ -387,6 +388,24 @@ pdr_agent *pdr_chat_agent_at(const pdr_chat *chat, size_t index)
 
 /* --- the log --------------------------------------------------------------
  */
+
+bool pdr__is_picture(const pdr_value *content, pdr_shape shape)
+{
+    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
+    pdr_str type = {NULL, 0};
+    bool is_picture = false;
+
+    if (shape == PDR_SHAPE_SK && content != NULL &&
+        pdr_value_kind(content) == PDR_OBJECT &&
+        pdr_value_get_c(content, "$type") != NULL &&
+        pdr_value_text_is(pdr_value_get_c(content, "$type"),
+                          PDR_LIT("ImageContent")))
+        return true;
+    if (pdr_content_media_type(&type, content, shape, &scratch, NULL) == PDR_OK)
+        is_picture = type.len >= 6 && memcmp(type.ptr, "image/", 6) == 0;
+    pdr_buf_dispose(&scratch);
+    return is_picture;
+}
 
 bool pdr__is_tool_traffic(const pdr_value *message)
 {

@@ -233,6 +233,7 @@ PDR_MUST_CHECK pdr_rc pdr__chat_text(pdr_str *io, pdr_chat *chat, pdr_err *err);
 struct pdr__member *pdr__member_find(const pdr_chat *chat, pdr_str id);
 /* Does the message carry a call or a result? */
 bool pdr__is_tool_traffic(const pdr_value *message);
+bool pdr__is_picture(const pdr_value *content, pdr_shape shape);
 /* The kind of channel with this id; NULL: nobody knows it. */
 const pdr_channel_kind *pdr__kind_find(const pdr_chat *chat, pdr_str id);
 /* Fails with LITERAL_SECRET if a secret is in the text. */

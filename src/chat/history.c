@@ -105,7 +105,7 @@ static bool is_usable(const pdr_value *message)
             break;
         case PDR_CONTENT_DATA:
         case PDR_CONTENT_URI:
-            if (pdr__is_picture(it.value))
+            if (pdr__is_picture(it.value, PDR_SHAPE_SK))
                 return true;
             break;
         default:
@@ -337,26 +337,14 @@ done:
  */
 
 static pdr_rc history_save(pdr_value **out, void *self,
-                           const pdr_chat_link *link, bool is_exchange,
-                           pdr_err *err)
+                           const pdr_chat_link *link, pdr_err *err)
 {
     const struct history *h = self;
     pdr_value *state = pdr_value_new_object(), *list = pdr_value_new_array();
-    pdr_value *from = NULL;
+    pdr_value *from = pdr_value_new_uint64(h->from);
     pdr_rc rc = PDR_OK;
 
-    if (is_exchange) {
-        for (size_t i = 0; i < h->insert_count; i++)
-            PDR_TRY(pdr_value_append(&list, h->insert[i], err));
-        for (uint64_t seq = h->from; seq < link->end; seq++) {
-            if (is_usable(link->log[seq - 1].value))
-                PDR_TRY(pdr_value_append(&list, link->log[seq - 1].value, err));
-        }
-        *out = list;
-        list = NULL;
-        goto done;
-    }
-    from = pdr_value_new_uint64(h->from);
+    (void)link;
     PDR_TRY(pdr_value_set(&state, PDR_LIT("from"), from, err));
     for (size_t i = 0; i < h->insert_count; i++)
         PDR_TRY(pdr_value_append(&list, h->insert[i], err));
@@ -495,6 +483,31 @@ pdr_chat_finding pdr__history_compare(uint64_t *seq, const void *self)
     return h->finding;
 }
 
+/* Appends to the array `arg`. */
+static pdr_rc list_add(const pdr_value *message, pdr_err *err, void *arg)
+{
+    return pdr_value_append(arg, message, err);
+}
+
+/* All that the agents see, as a list. */
+static pdr_rc history_exchange(pdr_value **out, const pdr_value *state,
+                               const pdr_chat_link *link, pdr_err *err)
+{
+    pdr_value *list = pdr_value_new_array();
+    void *self = NULL;
+    pdr_rc rc = PDR_OK;
+
+    PDR_TRY(history_restore(&self, NULL, link, 1, false, state, err));
+    PDR_TRY(history_read(self, link, err, list_add, &list));
+    *out = list;
+    list = NULL;
+done:
+    if (self != NULL)
+        history_release(self);
+    pdr_value_free(list);
+    return rc;
+}
+
 /* --- the table ------------------------------------------------------------
  */
 
@@ -545,6 +558,7 @@ const pdr_channel_kind pdr__history_kind = {
     .invoke = history_invoke,
     .read = history_read,
     .save = history_save,
+    .exchange = history_exchange,
     .reset = history_reset,
     .release = history_release,
 };

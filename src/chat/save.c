@@ -44,7 +44,7 @@ static pdr_rc channel_save(struct pdr__saved_channel *out, pdr_chat *chat,
         .state_version = channel->kind->state_version,
         .has_cursor = true,
         .cursor = channel->cursor};
-    PDR_TRY(channel->kind->save(&out->state, channel->self, &link, false, err));
+    PDR_TRY(channel->kind->save(&out->state, channel->self, &link, err));
     if (chat->secrets != NULL && pdr_value_raw(&raw, out->state))
         PDR_TRY(pdr__secrets_check(chat, raw, "the state of a channel", err));
 done:
@@ -101,29 +101,24 @@ done:
 /* --- the document ---------------------------------------------------------
  */
 
-/* In a form of others, the channel of chat agents is a list. */
+/* The state of a channel as the forms of others have it. One that is parked is
+ * theirs, or stays as it is. */
 static pdr_rc channel_exchange(struct pdr__saved_channel *saved,
+                               const pdr_chat *chat,
                                const pdr_chat_state *state, pdr_err *err)
 {
     const pdr_chat_link link = {.log = state->log, .end = saved->cursor + 1};
-    const pdr_channel_kind *kind = &pdr__history_kind;
-    const pdr_reduction none = {.target = 0};
-    const pdr_chat_agent nobody = {.arg = (void *)(uintptr_t)&none};
-    pdr_value *list = NULL;
-    void *self = NULL;
+    const pdr_channel_kind *kind = pdr__kind_find(chat, saved->kind);
+    pdr_value *made = NULL;
     pdr_rc rc = PDR_OK;
 
-    if (!pdr_str_equal(saved->kind, pdr_str_c(kind->id)) ||
-        saved->key.ptr == NULL || saved->cursor > state->log_count)
+    if (saved->key.ptr == NULL || kind == NULL || kind->exchange == NULL ||
+        saved->state == NULL || saved->cursor > state->log_count)
         return PDR_OK;
-    PDR_TRY(kind->restore(&self, &nobody, &link, saved->state_version, false,
-                          saved->state, err));
-    PDR_TRY(kind->save(&list, self, &link, true, err));
+    PDR_TRY(kind->exchange(&made, saved->state, &link, err));
     pdr_value_free(saved->state);
-    saved->state = list;
+    saved->state = made;
 done:
-    if (self != NULL)
-        kind->release(self);
     return rc;
 }
 
@@ -221,7 +216,7 @@ pdr_rc pdr_chat_save(pdr_chat *chat, const pdr_chat_save_opts *opts,
     PDR_TRY(state_make(&state, chat, err));
     for (size_t i = 0;
          opts->form != PDR_CHAT_NATIVE && i < state->channel_count; i++)
-        PDR_TRY(channel_exchange(&state->channels[i], state, err));
+        PDR_TRY(channel_exchange(&state->channels[i], chat, state, err));
     PDR_TRY(pdr__chat_write(state, opts, err, fn, arg));
 done:
     pdr_chat_state_free(state);

@@ -94,8 +94,7 @@ typedef struct pdr_channel_kind {
     pdr_rc (*create)(void **self, const pdr_chat_agent *agent,
                      pdr_cancel *cancel, pdr_err *err);
     /* Required. The one that `save` wrote, or, if `is_exchange`, that a file of
-     * Semantic Kernel has. Changes nothing at a service. `*cursor` is how far
-     * it had got, and stays so unless the state says better. */
+     * Semantic Kernel has. Changes nothing at a service. */
     pdr_rc (*restore)(void **self, const pdr_chat_agent *agent,
                       const pdr_chat_link *link, uint32_t state_version,
                       bool is_exchange, const pdr_value *state, pdr_err *err);
@@ -113,7 +112,11 @@ typedef struct pdr_channel_kind {
                    void *arg);
     /* Required. *out is owned; any JSON, a text too. Without I/O. */
     pdr_rc (*save)(pdr_value **out, void *self, const pdr_chat_link *link,
-                   bool is_exchange, pdr_err *err);
+                   pdr_err *err);
+    /* Optional. What was saved, as a file of Semantic Kernel has it: a text, or
+     * JSON. NULL: as it is. */
+    pdr_rc (*exchange)(pdr_value **out, const pdr_value *state,
+                       const pdr_chat_link *link, pdr_err *err);
     /* Required. Forget everything, at the service too. The channel is released
      * then, whether that worked or not. */
     pdr_rc (*reset)(void *self, pdr_cancel *cancel, pdr_err *err);
@@ -121,6 +124,68 @@ typedef struct pdr_channel_kind {
     void (*release)(void *self);
     /* --- version 1 ends here --- */
 } pdr_channel_kind;
+
+/* --- conversations at a service -------------------------------------------
+ * A channel whose history is a thread at a service. `arg` of the agent that
+ * joins is a pdr_remote.
+ */
+
+/* A message on its way to a thread. All borrowed for the call. */
+typedef struct pdr_remote_message {
+    bool is_user;              /* else the role is "assistant" */
+    const pdr_value *parts;    /* an array: {"type":"text","text":...},
+                                  {"type":"image_url","image_url":{"url":...}},
+                                  {"type":"image_file","image_file":
+                                  {"file_id":...}} */
+    const pdr_value *metadata; /* an object of texts; NULL: none */
+    pdr_str token;             /* the same each time this message is sent */
+} pdr_remote_message;
+
+#define PDR_REMOTE_OPS_VERSION 1
+
+/* What a service can do. */
+typedef struct pdr_remote_ops {
+    uint32_t version; /* PDR_REMOTE_OPS_VERSION that it was built for */
+    /* Required. Make a thread, and append its id to `thread`. */
+    pdr_rc (*create)(pdr_buf *thread, pdr_cancel *cancel, pdr_err *err,
+                     void *self);
+    /* Required. Is it there? PDR_ENOTFOUND: it is not. */
+    pdr_rc (*check)(pdr_str thread, pdr_err *err, void *self);
+    /* Required. Add a message. After a failure that leaves open whether it was
+     * added, `find` is asked before it is sent again. */
+    pdr_rc (*append)(pdr_str thread, const pdr_remote_message *message,
+                     pdr_cancel *cancel, pdr_err *err, void *self);
+    /* Optional. Was a message with this token added? */
+    pdr_rc (*find)(bool *found, pdr_str thread, pdr_str token, pdr_err *err,
+                   void *self);
+    /* Required. Let the agent speak in its thread: pdr_chat_link_say() for each
+     * message that it made, in order. */
+    pdr_rc (*run)(pdr_str thread, const pdr_agent *agent, pdr_chat_link *link,
+                  pdr_err *err, void *self);
+    /* Required. Call `fn` with the messages of the thread, oldest first, in
+     * PDR_SHAPE_SK. */
+    pdr_rc (*read)(pdr_str thread, pdr_err *err, void *self,
+                   pdr_rc (*fn)(const pdr_value *message, pdr_err *err,
+                                void *arg),
+                   void *arg);
+    /* Required. Delete it. */
+    pdr_rc (*remove)(pdr_str thread, pdr_cancel *cancel, pdr_err *err,
+                     void *self);
+} pdr_remote_ops;
+
+/* Where the threads of an agent are. Borrowed with all in it; must outlive the
+ * chat. */
+typedef struct pdr_remote {
+    const pdr_remote_ops *ops;
+    void *self;
+    const char *service; /* its address: a part of the key, so without
+                            credentials */
+    const char *account; /* project or organisation, if that is no secret; or
+                            NULL */
+} pdr_remote;
+
+/** The kind "remote-thread". @return static. @thread any @since 0.1 */
+PDR_API const pdr_channel_kind *pdr_channel_remote(void);
 
 PDR_END_DECLS
 
