@@ -10,6 +10,7 @@
 #include <perdure/chat.h>
 
 #include "core.h"
+#include "doc.h"
 
 /* --- keys (key.c) ----------------------------------------------------------
  */

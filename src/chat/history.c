@@ -341,10 +341,11 @@ static pdr_rc history_save(pdr_value **out, void *self,
 {
     const struct history *h = self;
     pdr_value *state = pdr_value_new_object(), *list = pdr_value_new_array();
-    pdr_value *from = pdr_value_new_uint64(h->from);
+    pdr_value *from = NULL;
     pdr_rc rc = PDR_OK;
 
     (void)link;
+    PDR_TRY(pdr_value_new_int64(&from, (int64_t)h->from, err));
     PDR_TRY(pdr_value_set(&state, PDR_LIT("from"), from, err));
     for (size_t i = 0; i < h->insert_count; i++)
         PDR_TRY(pdr_value_append(&list, h->insert[i], err));

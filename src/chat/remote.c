@@ -370,7 +370,7 @@ static pdr_rc remote_save(pdr_value **out, void *self,
     PDR_TRY(pdr_value_new_string(&thread, pdr_buf_str(&r->thread), err));
     PDR_TRY(pdr_value_set(&state, PDR_LIT("thread"), thread, err));
     if (r->unsure > 0) {
-        unsure = pdr_value_new_uint64(r->unsure);
+        PDR_TRY(pdr_value_new_int64(&unsure, (int64_t)r->unsure, err));
         PDR_TRY(pdr_value_set(&state, PDR_LIT("unsure"), unsure, err));
     }
     *out = state;
