@@ -12,34 +12,6 @@ static bool is_nomem(pdr_rc rc)
     return rc == PDR_OK || rc == PDR_ENOMEM;
 }
 
-/* Claim what is due, by hand, as a worker does. */
-static pdr_rc claim_due(pdr_task **out, struct toy *p, pdr_err *err)
-{
-    const pdr_ref ref = ref_of("toy-1");
-    pdr_engine *e = p->engine;
-    char room[PDR_KEY_BYTES];
-    pdr_str key = pdr__session_key(room, &ref);
-    pdr_rc rc = PDR_OK;
-
-    *out = NULL;
-    if (!pdr__seat_take(e, &ref, key))
-        return pdr__nomem(err);
-    rc = pdr__claim_due(out, e, &ref, err);
-    if (*out != NULL)
-        pdr__seat_set(e, *out);
-    else
-        pdr__seat_leave(e, &ref, key);
-    return rc;
-}
-
-/* What a worker does then, or what is left when its process is gone. */
-static void run_end(struct toy *p, pdr_task *task)
-{
-    if (task != NULL && !task->is_finished)
-        pdr__seat_leave(p->engine, &task->info.session, task->key);
-    pdr__task_free(task);
-}
-
 /* --- without memory --------------------------------------------------------
  * On one thread: the engine is not started.
  */
@@ -173,7 +145,7 @@ TEST_OOM(engine_claim, claims_and_finishes_or_leaves_it_without_memory)
     sends(p, "toy-1", "answer", "c1");
     for (int i = 0; i < 2; i++) {
         test_pause_failures(false);
-        rc = claim_due(&task, p, NULL);
+        rc = toy_claims(&task, p, "toy-1", NULL);
         test_pause_failures(true);
         ASSERT(is_nomem(rc));
         ASSERT((task != NULL) == (rc == PDR_OK));
@@ -181,10 +153,10 @@ TEST_OOM(engine_claim, claims_and_finishes_or_leaves_it_without_memory)
             session_is(i == 0 ? "idle | operation | |"
                               : "running | guard | operation | request",
                        store, "toy-1");
-            ASSERT_RC(PDR_OK, claim_due(&task, p, NULL));
+            ASSERT_RC(PDR_OK, toy_claims(&task, p, "toy-1", NULL));
         }
         if (i == 0) { /* the worker is gone */
-            run_end(p, task);
+            toy_leaves(p, task);
             toys_move(30000);
         }
     }
@@ -195,7 +167,7 @@ TEST_OOM(engine_claim, claims_and_finishes_or_leaves_it_without_memory)
     if (rc != PDR_OK)
         ASSERT_RC(PDR_OK, toy_answer(p, task, NULL));
     pdr__task_settle(task, PDR_OK, NULL);
-    run_end(p, task);
+    toy_leaves(p, task);
     session_is(AT_REST, store, "toy-1");
     end_paused();
 }
@@ -234,8 +206,8 @@ static void prepare_lapsed(struct toy *p, pdr_store *store)
     pdr_task *task = NULL;
 
     prepare_sent(p, store);
-    ASSERT_RC(PDR_OK, claim_due(&task, p, NULL));
-    run_end(p, task);
+    ASSERT_RC(PDR_OK, toy_claims(&task, p, "toy-1", NULL));
+    toy_leaves(p, task);
     toys_move(30000);
 }
 
@@ -256,9 +228,9 @@ static pdr_rc act_cancel(struct toy *p)
 static pdr_rc act_claim(struct toy *p)
 {
     pdr_task *task = NULL;
-    pdr_rc rc = claim_due(&task, p, NULL);
+    pdr_rc rc = toy_claims(&task, p, "toy-1", NULL);
 
-    run_end(p, task);
+    toy_leaves(p, task);
     return rc;
 }
 
@@ -267,13 +239,13 @@ static pdr_rc act_run(struct toy *p)
 {
     pdr_task *task = NULL;
     pdr_err err = PDR_ERR_INIT;
-    pdr_rc rc = claim_due(&task, p, &err);
+    pdr_rc rc = toy_claims(&task, p, "toy-1", &err);
 
     if (rc != PDR_OK)
         return rc;
     rc = toy_answer(p, task, &err);
     pdr__task_settle(task, rc, &err);
-    run_end(p, task);
+    toy_leaves(p, task);
     return rc;
 }
 
