@@ -792,7 +792,8 @@ TEST_OOM(approval, cleans_up_after_any_failed_allocation)
         test_pause_failures(false);
         rc = pdr_approvals_pending(&list, session, NULL, &err);
         for (size_t k = 0; rc == PDR_OK && k < list->count; k++)
-            answers[k] = (pdr_answer){list->items[k].id, k == 0, {NULL, 0}};
+            answers[k] = (pdr_answer){list->items[k].id, k == 0,
+                                      pdr_str_c("not before noon")};
         if (rc == PDR_OK) {
             const pdr_run run = {.session = session,
                                  .answers = answers,
@@ -807,6 +808,37 @@ TEST_OOM(approval, cleans_up_after_any_failed_allocation)
         pdr_response_free(response);
         pdr_approvals_free(list);
         test_pause_failures(true);
+        pdr_session_free(session);
+        stage_end(&s);
+        test_pause_failures(false);
+    }
+}
+
+/* Asked for and recorded, or neither. */
+TEST_OOM(approval, is_asked_for_or_not_without_memory)
+{
+    static const char *const steps[] = {REFUND, NULL};
+    static const pdr_session_shape shapes[] = {PDR_SESSION_NATIVE,
+                                               PDR_SESSION_PYTHON};
+
+    for (size_t i = 0; i < 2; i++) {
+        pdr_session *session = NULL;
+        pdr_response *response = NULL;
+        struct stage s;
+        pdr_rc rc = PDR_OK;
+
+        test_pause_failures(true);
+        stage_begin(&s, steps, false);
+        s.model.is_deaf = true;
+        session = stage_session(shapes[i]);
+        test_pause_failures(false);
+        const pdr_run run = {.session = session, .text = pdr_str_c("pay")};
+        rc = pdr_agent_run(&response, s.agent, &run, NULL);
+        ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
+        ASSERT_INT(0, s.ran);
+        pdr_response_free(response);
+        test_pause_failures(true);
+        expect_pending(rc == PDR_OK ? 1 : 0, session);
         pdr_session_free(session);
         stage_end(&s);
         test_pause_failures(false);
