@@ -733,6 +733,56 @@ TEST(approval, by_a_rule_is_not_for_a_call_without_a_name)
     stage_end(&s);
 }
 
+TEST(approval, of_a_call_that_waits_comes_from_a_rule_that_fits)
+{
+    static const char *const steps[] = {"say done", NULL};
+    static const struct {
+        const char *rule;
+        int ran;
+    } cases[] = {
+        {"{\"toolName\":\"refund\"}", 1},
+        {"{\"toolName\":\"refund\",\"arguments\":null}", 1},
+        {"{\"toolName\":\"unlock\"}", 0},
+        {"{\"toolName\":5}", 0},
+        {"{}", 0},
+        {"{\"toolName\":\"refund\",\"arguments\":{\"n\":\"1\",\"to\":"
+         "\"Ann\"}}",
+         1},
+        {"{\"toolName\":\"refund\",\"arguments\":{\"to\":\"Ann\",\"n\":1}}", 1},
+        {"{\"toolName\":\"refund\",\"arguments\":{\"to\":\"Bob\",\"n\":1}}", 0},
+        {"{\"toolName\":\"refund\",\"arguments\":{\"by\":\"Ann\",\"n\":1}}", 0},
+        {"{\"toolName\":\"refund\",\"arguments\":{\"n\":1}}", 0},
+        {"{\"toolName\":\"refund\",\"arguments\":[1,2]}", 0},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        pdr_session *session = NULL;
+        pdr_value *value = NULL;
+        struct stage s;
+        char text[600];
+
+        snprintf(text, sizeof(text),
+                 "{\"stateBag\":{\"_pendingApprovalRequests\":[{\"toolCall\":{"
+                 "\"$type\":\"functionCall\",\"callId\":\"c\",\"name\":"
+                 "\"refund\",\"arguments\":{\"n\":1,\"to\":\"Ann\"}},"
+                 "\"requestId\":\"r\"}],\"toolApprovalState\":{\"rules\":[%s]}"
+                 "}}",
+                 cases[i].rule);
+        value = stage_json(text);
+        ASSERT_RC(PDR_OK, pdr_session_from_value(&session, value, NULL));
+        stage_begin(&s, steps, false);
+        go(&s, PDR_OK, &(pdr_run){.session = session}); /* nobody trusts it */
+        ASSERT_INT(0, s.ran);
+        go(&s, PDR_OK, &(pdr_run){.session = session, .trusts_record = true});
+        if (s.ran != cases[i].ran)
+            fail_msg("%s: ran %d times", cases[i].rule, s.ran);
+        expect_pending(cases[i].ran == 0, session);
+        pdr_session_free(session);
+        pdr_value_free(value);
+        stage_end(&s);
+    }
+}
+
 TEST(approval, cannot_be_recorded_in_a_slot_that_is_something_else)
 {
     static const char *const steps[] = {REFUND, NULL};

@@ -1083,6 +1083,45 @@ TEST(response, is_not_made_of_what_is_none)
     }
 }
 
+TEST_OOM(response, of_another_edition_is_read_or_not_without_memory)
+{
+    static const char *const texts[] = {
+        "{\"messages\":[{\"role\":\"assistant\",\"contents\":[{\"$type\":"
+        "\"text\",\"text\":\"One\"}]},{\"role\":\"assistant\",\"contents\":["
+        "{\"$type\":\"text\",\"text\":\"Two\"}]}],\"responseId\":\"r\","
+        "\"agentId\":\"a\",\"finishReason\":\"stop\",\"createdAt\":"
+        "\"2026-01-01T00:00:00Z\",\"usage\":{\"inputTokenCount\":1},"
+        "\"additionalProperties\":{\"k\":1}}",
+        "{\"type\":\"agent_response\",\"messages\":[{\"type\":\"message\","
+        "\"role\":\"assistant\",\"contents\":[{\"type\":\"text\",\"text\":"
+        "\"One\"}]},{\"type\":\"message\",\"role\":\"assistant\","
+        "\"contents\":[{\"type\":\"text\",\"text\":\"Two\"}]}],"
+        "\"response_id\":\"r\",\"created_at\":\"2026-01-01T00:00:00Z\","
+        "\"usage_details\":{\"input_token_count\":1},"
+        "\"additional_properties\":{\"k\":1}}"};
+
+    for (size_t i = 0; i < 2; i++) {
+        pdr_value *value = NULL;
+        pdr_response *response = NULL;
+        pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+        pdr_rc rc = PDR_OK;
+
+        test_pause_failures(true);
+        value = stage_json(texts[i]);
+        test_pause_failures(false);
+        rc = pdr_response_from_value(&response, value, NULL);
+        ASSERT((response != NULL) == (rc == PDR_OK));
+        if (rc == PDR_OK)
+            rc = pdr_response_text(&text, response, NULL);
+        ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
+        if (rc == PDR_OK)
+            ASSERT_TEXT("One\nTwo", pdr_buf_str(&text));
+        pdr_buf_dispose(&text);
+        pdr_response_free(response);
+        pdr_value_free(value);
+    }
+}
+
 /* --- others ---------------------------------------------------------------
  */
 
