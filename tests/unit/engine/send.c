@@ -149,24 +149,21 @@ TEST(engine_send, knows_what_was_sent_before)
 
 /* Somebody deletes the session while it is sent: after the store said that it
  * knows the operation, or before the commit that claims it. */
-static bool deletes;
+static atomic_bool deletes;
 
 static void delete_before_read(pdr_store *store, void *arg)
 {
     (void)arg;
-    if (deletes)
+    if (atomic_exchange(&deletes, false))
         session_delete(store, "toy-1");
-    deletes = false;
 }
 
 static pdr_rc delete_before_claim(pdr_store *store, const pdr_edit *edit,
                                   void *arg)
 {
     (void)arg;
-    if (deletes && edit->lease.verb == PDR_LEASE_TAKE) {
-        deletes = false;
+    if (edit->lease.verb == PDR_LEASE_TAKE && atomic_exchange(&deletes, false))
         session_delete(store, "toy-1");
-    }
     return PDR_OK;
 }
 
@@ -178,19 +175,19 @@ TEST(engine_send, makes_a_session_again_that_is_deleted_meanwhile)
     toy_make(p, store);
     sends(p, "toy-1", "answer", "c1");
     hook_reads(delete_before_read);
-    deletes = true;
+    atomic_store(&deletes, true);
     sends(p, "toy-1", "answer", "c1");
-    ASSERT(!deletes);
+    ASSERT(!atomic_load(&deletes));
     session_is("idle | operation | |", store, "toy-1");
 
     store = toys_begin("memory:");
     p = toy_new();
-    toy_begin(p, store);
     session_touch(store, "toy-1");
     toys_hook(delete_before_claim, NULL);
-    deletes = true;
+    toy_begin(p, store);
+    atomic_store(&deletes, true);
     sends(p, "toy-1", "answer", "c1");
-    ASSERT(!deletes);
+    ASSERT(!atomic_load(&deletes));
     ends(PDR_OPERATION_COMPLETED, NULL, p, "toy-1", "c1");
     session_is("idle | | | request response", store, "toy-1");
     toys_end();
