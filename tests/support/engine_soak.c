@@ -12,6 +12,7 @@
 #include "room.h"
 
 #define WORKERS        8
+#define KEPT           ((size_t)1024 * 1024) /* full before it is warm */
 #define SENDERS        4
 #define BATCH          16      /* operations that a sender has under way */
 #define STRIDE         1000003 /* prime: neighbours in time are far apart */
@@ -97,7 +98,7 @@ static void soak_begin(struct soak *soak)
     const pdr_tool tool = {.name = "look", .fn = tool_look, .arg = soak};
     const pdr_agent_layer layer = {
         .name = "count", .run = layer_count, .arg = soak};
-    const pdr_engine_opts opts = {.workers = WORKERS};
+    const pdr_engine_opts opts = {.workers = WORKERS, .keep_bytes = KEPT};
     pdr_agent_parts parts = {.name = pdr_str_c("clerk"),
                              .window_messages = WINDOW,
                              .tools = &tool,

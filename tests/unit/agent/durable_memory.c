@@ -461,6 +461,10 @@ static pdr_rc stream_text(pdr_buf *out, struct scene *s)
 
     while (rc == PDR_OK && event.kind.ptr != NULL) {
         rc = pdr_stream_next(&event, stream, 0, NULL);
+        if (rc == PDR_ENOMEM) { /* once more, with memory */
+            test_pause_failures(true);
+            rc = pdr_stream_next(&event, stream, 0, NULL);
+        }
         if (rc == PDR_OK && event.kind.ptr != NULL)
             rc = pdr_buf_printf(out, NULL, "%.*s %.*s\n", (int)event.kind.len,
                                 event.kind.ptr, (int)event.data.len,

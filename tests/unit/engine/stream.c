@@ -155,3 +155,27 @@ TEST_OOM(task_stream, loses_no_event_of_a_run_that_ends_without_memory)
     toys_end();
     test_pause_failures(false);
 }
+
+TEST(task_stream, does_not_end_a_run_that_lost_events)
+{
+    pdr_store *store = NULL;
+    pdr_task *task = NULL;
+    struct toy *p = begin_claimed(&task, &store);
+    struct refusal refusal = {
+        .task = task, .more = 9, .lacks_memory = true, .left = 1};
+
+    ASSERT_RC(PDR_OK, pdr_task_stream(task, "piece", S("1"), NULL));
+    toys_hook(refuse_commit, &refusal);
+    ASSERT_RC(PDR_EIO, toy_step(task, NULL)); /* "1" is lost */
+    test_fail_allocation(0, false);
+    atomic_store(&p->fail_start, 0); /* now there is a thread for the rest */
+    ASSERT_RC(PDR_OK, pdr_task_stream(task, "piece", S("11"), NULL));
+    (void)pthread_mutex_lock(&p->engine->lock);
+    pdr__streamer_start(p->engine);
+    (void)pthread_mutex_unlock(&p->engine->lock);
+    toys_move(100);
+    AWAIT_PLAYED(task->events.count == 0 && !task->is_busy);
+    ASSERT_RC(PDR_ENOMEM, toy_answer(p, task, NULL)); /* V3 */
+    run_settle(p, task, PDR_ENOMEM);
+    toys_end();
+}
