@@ -122,6 +122,7 @@ soak: ## the long versions of the tests, SCALE=20 times, without a time limit
 	@$(call compile,dev)
 	@echo "soak: what counts memory, without ASan, which has its own"
 	@PERDURE_SCALE=$(SCALE) tools/run-tests --slow 0 build/dev archive-large
+	@PERDURE_SCALE=100 tools/run-tests --slow 0 build/dev engine-soak
 	@tools/setup-python tests/bench/peers/requirements.txt build/peers/venv
 	@$(call compile,release,meson configure build/release -Dbench=true &&)
 	@echo "soak: the same probes on the stores of other libraries and on ours"

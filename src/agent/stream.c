@@ -206,6 +206,7 @@ static pdr_rc text_make(pdr_stream_event *out, pdr_stream *s, pdr_err *err)
     pdr_iter it;
     pdr_rc rc = PDR_OK;
 
+    pdr_buf_clear(&s->text);
     PDR_TRY(pdr_json_read(&entry, s->response->entries[0].body,
                           &pdr__stored_reading, err));
     pdr_iter_init(&it, pdr_entry_messages(entry));

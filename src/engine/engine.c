@@ -466,7 +466,7 @@ void pdr_engine_free(pdr_engine *e)
 {
     if (e == NULL)
         return;
-    if (e->is_started)
+    if (e->is_started || e->has_streamer)
         (void)!pdr_engine_stop(e, PDR_STOP_HAND_BACK, 0, NULL);
     pdr__queue_dispose(&e->queue);
     PDR_MAP_EACH (entry, &e->later)

@@ -223,7 +223,7 @@ static pdr_rc send_store(pdr_sent *out, struct sending *s, pdr_err *err)
 
             why = (pdr_err)PDR_ERR_INIT;
             rc = known_look(&out->state, &is_new, s, &why);
-            out->is_repeated = !is_new;
+            out->is_repeated = rc == PDR_OK && !is_new;
             if (rc == PDR_OK && is_new)
                 rc = send_queued(s, &why);
             if (rc == PDR_ENOTFOUND && is_full) {

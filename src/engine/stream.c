@@ -152,7 +152,7 @@ static size_t streams_find(struct streaming *list, int64_t *next_ms,
         task->is_busy = true;
         list[count++] =
             (struct streaming){.task = task, .events = task->events};
-        task->events = (struct pdr__events){.count = 0};
+        task->events = (struct pdr__events){.is_torn = task->events.is_torn};
     }
     return count;
 }

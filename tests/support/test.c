@@ -138,29 +138,42 @@ static void heap_release(void *ctx, void *ptr)
     free(head);
 }
 
+/* One of the numbers above, while threads allocate. */
+static size_t heap_number(const size_t *number)
+{
+    size_t out = 0;
+
+    pthread_mutex_lock(&heap.lock);
+    out = *number;
+    pthread_mutex_unlock(&heap.lock);
+    return out;
+}
+
 size_t test_live_allocations(void)
 {
-    return heap.live;
+    return heap_number(&heap.live);
 }
 
 size_t test_allocations(void)
 {
-    return heap.total;
+    return heap_number(&heap.total);
 }
 
 size_t test_live_bytes(void)
 {
-    return heap.live_bytes;
+    return heap_number(&heap.live_bytes);
 }
 
 size_t test_peak_bytes(void)
 {
-    return heap.peak_bytes;
+    return heap_number(&heap.peak_bytes);
 }
 
 void test_reset_peak(void)
 {
+    pthread_mutex_lock(&heap.lock);
     heap.peak_bytes = heap.live_bytes;
+    pthread_mutex_unlock(&heap.lock);
 }
 
 void test_fail_allocation(size_t n, bool for_ever)

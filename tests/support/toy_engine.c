@@ -327,6 +327,33 @@ pdr_rc toy_late(struct toy *p, pdr_task *task, pdr_err *err)
     return toy_answer(p, task, err) == rc ? rc : PDR_EMISUSE;
 }
 
+pdr_rc toy_claims(pdr_task **out, struct toy *p, const char *session,
+                  pdr_err *err)
+{
+    const pdr_ref ref = ref_of(session);
+    pdr_engine *e = p->engine;
+    char room[PDR_KEY_BYTES];
+    pdr_str key = pdr__session_key(room, &ref);
+    pdr_rc rc = PDR_OK;
+
+    *out = NULL;
+    if (!pdr__seat_take(e, &ref, key))
+        return pdr__nomem(err);
+    rc = pdr__claim_due(out, e, &ref, NULL, err);
+    if (*out != NULL)
+        pdr__seat_set(e, *out);
+    else
+        pdr__seat_leave(e, &ref, key);
+    return rc;
+}
+
+void toy_leaves(struct toy *p, pdr_task *task)
+{
+    if (task != NULL && !task->is_left)
+        pdr__seat_leave(p->engine, &task->info.session, task->key);
+    pdr__task_free(task);
+}
+
 static pdr_rc run_usual(struct toy *p, pdr_task *task, pdr_err *err)
 {
     pdr_str name = pdr_task_info_get(task)->name;
@@ -812,6 +839,56 @@ void session_touch(pdr_store *store, const char *session)
         pdr_page_free(page);
     }
     ASSERT_RC(PDR_OK, pdr_store_commit(NULL, store, &edit, 1, &now, NULL));
+}
+
+void session_replace(pdr_store *store, const char *session, bool known)
+{
+    const pdr_entry entries[] = {
+        {.kind = PDR_ROW_REQUEST, .correlation_id = S("old"), .body = S("{}")},
+        {.kind = PDR_ROW_RESPONSE,
+         .correlation_id = S("old"),
+         .body = S("{\"old\":1}")},
+        {.kind = PDR_ROW_REQUEST, .correlation_id = S("c1"), .body = S("{}")}};
+    const pdr_rows rows = {.entries = entries, .entry_count = known ? 3 : 2};
+    const pdr_show_opts show = {.revision = PDR_ANY_REVISION};
+    const pdr_commit_options now = {.now_ms = toys_now()};
+    pdr_stage stage = {.ref = ref_of(session),
+                       .until_ms = toys_now() + 60000,
+                       .kind = S("toy")};
+    pdr_err err = PDR_ERR_INIT;
+
+    if (pdr_stage_begin(NULL, store, &stage, NULL, &now, &err) != PDR_OK ||
+        pdr_stage_show(NULL, store, &stage, &rows, &show, &now, &err) != PDR_OK)
+        fail_msg("%s", err.message);
+}
+
+void session_delete(pdr_store *store, const char *session)
+{
+    const pdr_query query = {.what = PDR_READ_HEAD, .ref = ref_of(session)};
+    const pdr_commit_options now = {.now_ms = toys_now()};
+    pdr_edit edit = {.ref = ref_of(session), .remove = true};
+    pdr_page *page = NULL;
+
+    ASSERT_RC(PDR_OK, pdr_store_read(&page, store, &query, NULL));
+    edit.revision = page->head.revision;
+    pdr_page_free(page);
+    ASSERT_RC(PDR_OK, pdr_store_commit(NULL, store, &edit, 1, &now, NULL));
+}
+
+void session_streams(const char *expected, pdr_store *store,
+                     const char *session)
+{
+    const pdr_query query = {.what = PDR_READ_STREAM,
+                             .ref = ref_of(session),
+                             .limit = PDR_MAX_PAGE_ROWS};
+    char text[2000] = "";
+    pdr_page *page = NULL;
+
+    ASSERT_RC(PDR_OK, pdr_store_read(&page, store, &query, NULL));
+    for (size_t i = 0; i < page->count; i++)
+        add_word(text, sizeof(text), page->work[i].body);
+    pdr_page_free(page);
+    ASSERT_STR(expected, text[0] == ' ' ? text + 1 : text);
 }
 
 size_t toys_sessions(pdr_store *store)

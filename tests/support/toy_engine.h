@@ -100,6 +100,13 @@ pdr_rc toy_late(struct toy *p, pdr_task *task, pdr_err *err);
 /* Add a row of kind "step" to the journal. */
 pdr_rc toy_step(pdr_task *task, pdr_err *err);
 
+/* Claim what is due in a session as a worker does, on this thread: `*out` is
+ * NULL if there is nothing. Leave it as a worker does that has settled it, or
+ * whose process is gone; NULL is fine. */
+pdr_rc toy_claims(pdr_task **out, struct toy *p, const char *session,
+                  pdr_err *err);
+void toy_leaves(struct toy *p, pdr_task *task);
+
 /* The table, for tests that need it; its `self` is the process. */
 const pdr_entity_ops *toy_ops(const char *prefix);
 
@@ -192,6 +199,14 @@ void session_is(const char *expected, pdr_store *store, const char *session);
 bool session_looks(const char *expected, pdr_store *store, const char *session);
 /* Somebody else changes it, or makes it. */
 void session_touch(pdr_store *store, const char *session);
+/* An import puts another session in its place; `known`: one that has the
+ * request "c1", too. */
+void session_replace(pdr_store *store, const char *session, bool known);
+/* Somebody deletes it. */
+void session_delete(pdr_store *store, const char *session);
+/* The events of its runs are these, with a space between two. */
+void session_streams(const char *expected, pdr_store *store,
+                     const char *session);
 size_t toys_sessions(pdr_store *store);
 
 #endif

@@ -733,6 +733,56 @@ TEST(approval, by_a_rule_is_not_for_a_call_without_a_name)
     stage_end(&s);
 }
 
+TEST(approval, of_a_call_that_waits_comes_from_a_rule_that_fits)
+{
+    static const char *const steps[] = {"say done", NULL};
+    static const struct {
+        const char *rule;
+        int ran;
+    } cases[] = {
+        {"{\"toolName\":\"refund\"}", 1},
+        {"{\"toolName\":\"refund\",\"arguments\":null}", 1},
+        {"{\"toolName\":\"unlock\"}", 0},
+        {"{\"toolName\":5}", 0},
+        {"{}", 0},
+        {"{\"toolName\":\"refund\",\"arguments\":{\"n\":\"1\",\"to\":"
+         "\"Ann\"}}",
+         1},
+        {"{\"toolName\":\"refund\",\"arguments\":{\"to\":\"Ann\",\"n\":1}}", 1},
+        {"{\"toolName\":\"refund\",\"arguments\":{\"to\":\"Bob\",\"n\":1}}", 0},
+        {"{\"toolName\":\"refund\",\"arguments\":{\"by\":\"Ann\",\"n\":1}}", 0},
+        {"{\"toolName\":\"refund\",\"arguments\":{\"n\":1}}", 0},
+        {"{\"toolName\":\"refund\",\"arguments\":[1,2]}", 0},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        pdr_session *session = NULL;
+        pdr_value *value = NULL;
+        struct stage s;
+        char text[600];
+
+        snprintf(text, sizeof(text),
+                 "{\"stateBag\":{\"_pendingApprovalRequests\":[{\"toolCall\":{"
+                 "\"$type\":\"functionCall\",\"callId\":\"c\",\"name\":"
+                 "\"refund\",\"arguments\":{\"n\":1,\"to\":\"Ann\"}},"
+                 "\"requestId\":\"r\"}],\"toolApprovalState\":{\"rules\":[%s]}"
+                 "}}",
+                 cases[i].rule);
+        value = stage_json(text);
+        ASSERT_RC(PDR_OK, pdr_session_from_value(&session, value, NULL));
+        stage_begin(&s, steps, false);
+        go(&s, PDR_OK, &(pdr_run){.session = session}); /* nobody trusts it */
+        ASSERT_INT(0, s.ran);
+        go(&s, PDR_OK, &(pdr_run){.session = session, .trusts_record = true});
+        if (s.ran != cases[i].ran)
+            fail_msg("%s: ran %d times", cases[i].rule, s.ran);
+        expect_pending(cases[i].ran == 0, session);
+        pdr_session_free(session);
+        pdr_value_free(value);
+        stage_end(&s);
+    }
+}
+
 TEST(approval, cannot_be_recorded_in_a_slot_that_is_something_else)
 {
     static const char *const steps[] = {REFUND, NULL};
@@ -792,7 +842,8 @@ TEST_OOM(approval, cleans_up_after_any_failed_allocation)
         test_pause_failures(false);
         rc = pdr_approvals_pending(&list, session, NULL, &err);
         for (size_t k = 0; rc == PDR_OK && k < list->count; k++)
-            answers[k] = (pdr_answer){list->items[k].id, k == 0, {NULL, 0}};
+            answers[k] = (pdr_answer){list->items[k].id, k == 0,
+                                      pdr_str_c("not before noon")};
         if (rc == PDR_OK) {
             const pdr_run run = {.session = session,
                                  .answers = answers,
@@ -807,6 +858,37 @@ TEST_OOM(approval, cleans_up_after_any_failed_allocation)
         pdr_response_free(response);
         pdr_approvals_free(list);
         test_pause_failures(true);
+        pdr_session_free(session);
+        stage_end(&s);
+        test_pause_failures(false);
+    }
+}
+
+/* Asked for and recorded, or neither. */
+TEST_OOM(approval, is_asked_for_or_not_without_memory)
+{
+    static const char *const steps[] = {REFUND, NULL};
+    static const pdr_session_shape shapes[] = {PDR_SESSION_NATIVE,
+                                               PDR_SESSION_PYTHON};
+
+    for (size_t i = 0; i < 2; i++) {
+        pdr_session *session = NULL;
+        pdr_response *response = NULL;
+        struct stage s;
+        pdr_rc rc = PDR_OK;
+
+        test_pause_failures(true);
+        stage_begin(&s, steps, false);
+        s.model.is_deaf = true;
+        session = stage_session(shapes[i]);
+        test_pause_failures(false);
+        const pdr_run run = {.session = session, .text = pdr_str_c("pay")};
+        rc = pdr_agent_run(&response, s.agent, &run, NULL);
+        ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
+        ASSERT_INT(0, s.ran);
+        pdr_response_free(response);
+        test_pause_failures(true);
+        expect_pending(rc == PDR_OK ? 1 : 0, session);
         pdr_session_free(session);
         stage_end(&s);
         test_pause_failures(false);

@@ -1083,6 +1083,84 @@ TEST(response, is_not_made_of_what_is_none)
     }
 }
 
+TEST_OOM(response, of_another_edition_is_read_or_not_without_memory)
+{
+    static const char *const texts[] = {
+        "{\"messages\":[{\"role\":\"assistant\",\"contents\":[{\"$type\":"
+        "\"text\",\"text\":\"One\"}]},{\"role\":\"assistant\",\"contents\":["
+        "{\"$type\":\"text\",\"text\":\"Two\"}]}],\"responseId\":\"r\","
+        "\"agentId\":\"a\",\"finishReason\":\"stop\",\"createdAt\":"
+        "\"2026-01-01T00:00:00Z\",\"usage\":{\"inputTokenCount\":1},"
+        "\"additionalProperties\":{\"k\":1}}",
+        "{\"type\":\"agent_response\",\"messages\":[{\"type\":\"message\","
+        "\"role\":\"assistant\",\"contents\":[{\"type\":\"text\",\"text\":"
+        "\"One\"}]},{\"type\":\"message\",\"role\":\"assistant\","
+        "\"contents\":[{\"type\":\"text\",\"text\":\"Two\"}]}],"
+        "\"response_id\":\"r\",\"created_at\":\"2026-01-01T00:00:00Z\","
+        "\"usage_details\":{\"input_token_count\":1},"
+        "\"additional_properties\":{\"k\":1}}"};
+
+    for (size_t i = 0; i < 2; i++) {
+        pdr_value *value = NULL;
+        pdr_response *response = NULL;
+        pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+        pdr_rc rc = PDR_OK;
+
+        test_pause_failures(true);
+        value = stage_json(texts[i]);
+        test_pause_failures(false);
+        rc = pdr_response_from_value(&response, value, NULL);
+        ASSERT((response != NULL) == (rc == PDR_OK));
+        if (rc == PDR_OK)
+            rc = pdr_response_text(&text, response, NULL);
+        ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
+        if (rc == PDR_OK)
+            ASSERT_TEXT("One\nTwo", pdr_buf_str(&text));
+        pdr_buf_dispose(&text);
+        pdr_response_free(response);
+        pdr_value_free(value);
+    }
+}
+
+/* --- others ---------------------------------------------------------------
+ */
+
+/* Somebody sets a property of the session while the model thinks. */
+static pdr_rc property_set(pdr_stored *stored, pdr_err *err, void *arg)
+{
+    return pdr_stored_set_property(stored, S("seen"), arg, err);
+}
+
+static pdr_rc others_change(void *arg)
+{
+    const pdr_commit_options now = {.now_ms = STAGE_NOW};
+    pdr_value *one = stage_json("1");
+    pdr_stored *stored = NULL;
+    pdr_rc rc = pdr_stored_open(&stored, arg, &durable_session, NULL, NULL);
+
+    if (rc == PDR_OK)
+        rc = pdr_stored_update(stored, &now, NULL, property_set, one);
+    pdr_stored_close(stored);
+    pdr_value_free(one);
+    return rc;
+}
+
+TEST(run, ends_in_a_session_that_somebody_changes_meanwhile)
+{
+    const char *const steps[] = {"say One", NULL};
+    struct durable_process p = {.store = NULL};
+    pdr_store *store = durable_store();
+
+    durable_begin(&p, store, steps);
+    p.model.hook = others_change;
+    p.model.hook_arg = store;
+    durable_says("One", &p, "{\"message\":\"Hello\"}");
+    durable_history("user:Hello | assistant:One", store);
+    ASSERT_SIZE(1, p.model.asked);
+    durable_end(&p);
+    pdr_store_close(store);
+}
+
 /* --- agents ---------------------------------------------------------------
  */
 
@@ -1115,6 +1193,10 @@ TEST(agents, are_refused_that_cannot_be_durable)
     const pdr_durable_opts opts = {.agents = twice, .count = 2};
     ASSERT_RC(PDR_EEXISTS, pdr_durable_new(&durable, &opts, &err));
     ASSERT_STR("agent_exists", err.reason);
+    const pdr_durable_agent early[] = {{.agent = agent, .ttl_ms = -1}};
+    const pdr_durable_opts expires = {.agents = early, .count = 1};
+    ASSERT_RC(PDR_EINVALID, pdr_durable_new(&durable, &expires, &err));
+    ASSERT_STR("bad_agent", err.reason);
     pdr_agent_free(agent);
     stage_model_free(&model);
 }

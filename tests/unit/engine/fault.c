@@ -12,34 +12,6 @@ static bool is_nomem(pdr_rc rc)
     return rc == PDR_OK || rc == PDR_ENOMEM;
 }
 
-/* Claim what is due, by hand, as a worker does. */
-static pdr_rc claim_due(pdr_task **out, struct toy *p, pdr_err *err)
-{
-    const pdr_ref ref = ref_of("toy-1");
-    pdr_engine *e = p->engine;
-    char room[PDR_KEY_BYTES];
-    pdr_str key = pdr__session_key(room, &ref);
-    pdr_rc rc = PDR_OK;
-
-    *out = NULL;
-    if (!pdr__seat_take(e, &ref, key))
-        return pdr__nomem(err);
-    rc = pdr__claim_due(out, e, &ref, NULL, err);
-    if (*out != NULL)
-        pdr__seat_set(e, *out);
-    else
-        pdr__seat_leave(e, &ref, key);
-    return rc;
-}
-
-/* What a worker does then, or what is left when its process is gone. */
-static void run_end(struct toy *p, pdr_task *task)
-{
-    if (task != NULL && !task->is_left)
-        pdr__seat_leave(p->engine, &task->info.session, task->key);
-    pdr__task_free(task);
-}
-
 /* --- without memory --------------------------------------------------------
  * On one thread: the engine is not started.
  */
@@ -173,7 +145,7 @@ TEST_OOM(engine_claim, claims_and_finishes_or_leaves_it_without_memory)
     sends(p, "toy-1", "answer", "c1");
     for (int i = 0; i < 2; i++) {
         test_pause_failures(false);
-        rc = claim_due(&task, p, NULL);
+        rc = toy_claims(&task, p, "toy-1", NULL);
         test_pause_failures(true);
         ASSERT(is_nomem(rc));
         ASSERT((task != NULL) == (rc == PDR_OK));
@@ -181,10 +153,10 @@ TEST_OOM(engine_claim, claims_and_finishes_or_leaves_it_without_memory)
             session_is(i == 0 ? "idle | operation | |"
                               : "running | guard | operation | request",
                        store, "toy-1");
-            ASSERT_RC(PDR_OK, claim_due(&task, p, NULL));
+            ASSERT_RC(PDR_OK, toy_claims(&task, p, "toy-1", NULL));
         }
         if (i == 0) { /* the worker is gone */
-            run_end(p, task);
+            toy_leaves(p, task);
             toys_move(30000);
         }
     }
@@ -195,7 +167,115 @@ TEST_OOM(engine_claim, claims_and_finishes_or_leaves_it_without_memory)
     if (rc != PDR_OK)
         ASSERT_RC(PDR_OK, toy_answer(p, task, NULL));
     pdr__task_settle(task, PDR_OK, NULL);
-    run_end(p, task);
+    toy_leaves(p, task);
+    session_is(AT_REST, store, "toy-1");
+    end_paused();
+}
+
+/* The same with texts that are large enough to be allocated one by one: of the
+ * operation, its id and a journal. */
+TEST_OOM(engine_claim, takes_over_large_rows_or_leaves_them_without_memory)
+{
+    static char input[6000], id[1001];
+    const pdr_work row = {.kind = S("step"),
+                          .correlation_id = pdr_str_n(id, sizeof(id) - 1),
+                          .body = pdr_str_n(input, sizeof(input))};
+    const pdr_edit step = {
+        .revision = PDR_ANY_REVISION, .journal = &row, .journal_count = 1};
+    pdr_store *store = NULL;
+    struct toy *p = begin_paused(&store);
+    pdr_operation operation = op_of("toy-1", "answer", NULL);
+    pdr_task *task = NULL;
+    pdr_rc rc = PDR_OK;
+
+    memset(input, 'x', sizeof(input));
+    input[0] = input[sizeof(input) - 1] = '"';
+    memset(id, 'i', sizeof(id) - 1);
+    operation.input = pdr_str_n(input, sizeof(input));
+    operation.correlation_id = S(id);
+    operation.trace = S("t-1");
+    ASSERT_RC(PDR_OK, pdr_engine_send(NULL, p->engine, &operation, NULL));
+    for (int i = 0; i < 2; i++) {
+        test_pause_failures(false);
+        rc = toy_claims(&task, p, "toy-1", NULL);
+        test_pause_failures(true);
+        ASSERT(is_nomem(rc));
+        if (rc != PDR_OK)
+            ASSERT_RC(PDR_OK, toy_claims(&task, p, "toy-1", NULL));
+        if (i == 0) { /* the worker is gone after two steps */
+            ASSERT_RC(PDR_OK, pdr_task_commit(NULL, task, &step, NULL));
+            ASSERT_RC(PDR_OK, pdr_task_commit(NULL, task, &step, NULL));
+            toy_leaves(p, task);
+            toys_move(30000);
+        }
+    }
+    ASSERT_SIZE(3, task->info.journal_count);
+    ASSERT_BYTES(row.body, task->info.journal[2].body);
+    ASSERT_BYTES(operation.input, task->info.input);
+    ASSERT_BYTES(operation.trace, task->info.trace);
+    toy_leaves(p, task);
+    end_paused();
+}
+
+/* Who waits is told of an end, or looks for it. */
+TEST_OOM(waiters_tell, leaves_word_or_lets_them_read_without_memory)
+{
+    static const char *const answers[] = {NULL, "{\"run\":1}"};
+    pdr_store *store = NULL;
+    struct toy *p = begin_paused(&store);
+    const pdr_ref ref = ref_of("toy-1");
+    char room[PDR_KEY_BYTES];
+    pdr_str key = pdr__session_key(room, &ref);
+
+    for (size_t i = 0; i < PDR_COUNT(answers); i++) {
+        struct pdr__waiter other = {.correlation_id = S("c2")};
+        struct pdr__waiter waiter = {.next = &other, .correlation_id = S("c1")};
+        pdr_str answer =
+            answers[i] != NULL ? S(answers[i]) : pdr_str_n(NULL, 0);
+
+        ASSERT_RC(PDR_OK,
+                  pdr__map_put(NULL, &p->engine->waiters, key, &waiter, NULL));
+        test_pause_failures(false);
+        pdr__waiters_tell(p->engine, key, S("c1"), PDR_OPERATION_COMPLETED,
+                          S("{\"state\":\"completed\"}"), answer);
+        test_pause_failures(true);
+        ASSERT(other.ending == NULL);
+        if (waiter.ending != NULL) {
+            ASSERT_BYTES(answer, waiter.ending->answer);
+            ASSERT_TEXT("{\"state\":\"completed\"}", waiter.ending->outcome);
+        }
+        pdr_ending_free(waiter.ending);
+        ASSERT(pdr__map_remove(NULL, &p->engine->waiters, key));
+    }
+    end_paused();
+}
+
+/* A worker on this thread, which ends when there is nothing to do: what it
+ * cannot do is still in the store. */
+TEST_OOM(worker, leaves_in_the_store_what_it_has_no_memory_for)
+{
+    pdr_store *store = NULL;
+    struct toy *p = begin_paused(&store);
+    const pdr_ref ref = ref_of("toy-1");
+    bool taken = false;
+
+    sends(p, "toy-1", "answer", "c1");
+    ASSERT_RC(PDR_OK, pdr__queue_add(&taken, &p->engine->queue, &ref, NULL));
+    p->engine->is_over = true;
+    test_pause_failures(false);
+    (void)pdr__worker_work(p->engine);
+    test_pause_failures(true);
+    p->engine->is_over = false;
+    ASSERT_SIZE(0, toy_counts(p).at_work);
+    if (!session_looks(AT_REST, store, "toy-1")) {
+        pdr_task *task = NULL;
+
+        toys_move(30000);
+        ASSERT_RC(PDR_OK, toy_claims(&task, p, "toy-1", NULL));
+        ASSERT_RC(PDR_OK, toy_answer(p, task, NULL));
+        pdr__task_settle(task, PDR_OK, NULL);
+        toy_leaves(p, task);
+    }
     session_is(AT_REST, store, "toy-1");
     end_paused();
 }
@@ -234,9 +314,32 @@ static void prepare_lapsed(struct toy *p, pdr_store *store)
     pdr_task *task = NULL;
 
     prepare_sent(p, store);
-    ASSERT_RC(PDR_OK, claim_due(&task, p, NULL));
-    run_end(p, task);
+    ASSERT_RC(PDR_OK, toy_claims(&task, p, "toy-1", NULL));
+    toy_leaves(p, task);
     toys_move(30000);
+}
+
+/* An import put another session in the place of one with a run. */
+static void prepare_replaced(struct toy *p, pdr_store *store)
+{
+    prepare_lapsed(p, store);
+    session_replace(store, "toy-1", true);
+}
+
+/* A request that an import brought, and that somebody runs. */
+static void prepare_imported(struct toy *p, pdr_store *store)
+{
+    const pdr_entry entry = {
+        .kind = PDR_ROW_REQUEST, .correlation_id = S("c1"), .body = S("{}")};
+    const pdr_edit edit = {
+        .ref = ref_of("toy-1"), .entries = &entry, .entry_count = 1};
+    const pdr_commit_options now = {.now_ms = TOYS_NOW};
+    pdr_task *task = NULL;
+
+    ASSERT_RC(PDR_OK, pdr_store_commit(NULL, store, &edit, 1, &now, NULL));
+    sends(p, "toy-1", "answer", "c1");
+    ASSERT_RC(PDR_OK, toy_claims(&task, p, "toy-1", NULL));
+    toy_leaves(p, task);
 }
 
 static pdr_rc act_send(struct toy *p)
@@ -256,9 +359,9 @@ static pdr_rc act_cancel(struct toy *p)
 static pdr_rc act_claim(struct toy *p)
 {
     pdr_task *task = NULL;
-    pdr_rc rc = claim_due(&task, p, NULL);
+    pdr_rc rc = toy_claims(&task, p, "toy-1", NULL);
 
-    run_end(p, task);
+    toy_leaves(p, task);
     return rc;
 }
 
@@ -267,13 +370,13 @@ static pdr_rc act_run(struct toy *p)
 {
     pdr_task *task = NULL;
     pdr_err err = PDR_ERR_INIT;
-    pdr_rc rc = claim_due(&task, p, &err);
+    pdr_rc rc = toy_claims(&task, p, "toy-1", &err);
 
     if (rc != PDR_OK)
         return rc;
     rc = toy_answer(p, task, &err);
     pdr__task_settle(task, rc, &err);
-    run_end(p, task);
+    toy_leaves(p, task);
     return rc;
 }
 
@@ -288,6 +391,11 @@ TEST(engine, does_all_or_nothing_when_a_call_of_the_store_fails)
          "running | guard | operation | request"},
         {prepare_lapsed, act_claim, "running | guard | operation | request",
          "running | guard | operation attempt | request"},
+        {prepare_replaced, act_claim,
+         "idle | guard | | request response request",
+         "idle | | | request response request"},
+        {prepare_imported, act_send, "running | guard | operation | request",
+         "running | guard | operation | request"},
     };
 
     for (size_t i = 0; i < PDR_COUNT(deeds); i++) {

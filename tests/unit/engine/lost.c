@@ -9,29 +9,6 @@
 /* --- sessions that change under a run --------------------------------------
  */
 
-/* An import puts another session in the place of this one. */
-static void replace(pdr_store *store, const char *session, const char *known)
-{
-    const pdr_entry entries[] = {
-        {.kind = PDR_ROW_REQUEST, .correlation_id = S("old"), .body = S("{}")},
-        {.kind = PDR_ROW_RESPONSE,
-         .correlation_id = S("old"),
-         .body = S("{\"old\":1}")},
-        {.kind = PDR_ROW_REQUEST, .correlation_id = S("c1"), .body = S("{}")}};
-    const pdr_rows rows = {.entries = entries,
-                           .entry_count = known != NULL ? 3 : 2};
-    const pdr_show_opts show = {.revision = PDR_ANY_REVISION};
-    const pdr_commit_options now = {.now_ms = toys_now()};
-    pdr_stage stage = {.ref = ref_of(session),
-                       .until_ms = toys_now() + 60000,
-                       .kind = S("toy")};
-    pdr_err err = PDR_ERR_INIT;
-
-    if (pdr_stage_begin(NULL, store, &stage, NULL, &now, &err) != PDR_OK ||
-        pdr_stage_show(NULL, store, &stage, &rows, &show, &now, &err) != PDR_OK)
-        fail_msg("%s", err.message);
-}
-
 TEST(engine_run, is_lost_when_an_import_replaces_its_session)
 {
     for (int known = 0; known < 2; known++) {
@@ -45,7 +22,7 @@ TEST(engine_run, is_lost_when_an_import_replaces_its_session)
         sends(p, "toy-1", "answer", "c2");
         AWAIT(atomic_load(&p->at_work) == 1);
         caller_waits(&w);
-        replace(store, "toy-1", known ? "c1" : NULL);
+        session_replace(store, "toy-1", known);
         toys_move(10000); /* the keeper renews */
         AWAIT(toy_counts(p).lost == 1);
         AWAIT_PLAYED(has_ended(p, "toy-1", "c2")); /* its inbox went over */
@@ -71,10 +48,6 @@ TEST(engine_run, is_lost_when_its_session_is_deleted)
     pdr_store *store = toys_begin("memory:");
     struct toy *p = toy_new();
     struct caller w = {.p = p, .session = "toy-1", .id = "c1"};
-    const pdr_query query = {.what = PDR_READ_HEAD, .ref = ref_of("toy-1")};
-    pdr_edit edit = {.ref = ref_of("toy-1"), .remove = true};
-    const pdr_commit_options now = {.now_ms = TOYS_NOW};
-    pdr_page *page = NULL;
 
     p->is_played = true;
     p->run = toy_late;
@@ -82,10 +55,7 @@ TEST(engine_run, is_lost_when_its_session_is_deleted)
     sends(p, "toy-1", "hold", "c1");
     AWAIT(atomic_load(&p->at_work) == 1);
     caller_waits(&w);
-    ASSERT_RC(PDR_OK, pdr_store_read(&page, store, &query, NULL));
-    edit.revision = page->head.revision;
-    pdr_page_free(page);
-    ASSERT_RC(PDR_OK, pdr_store_commit(NULL, store, &edit, 1, &now, NULL));
+    session_delete(store, "toy-1");
     toy_open(p); /* no time goes by: its own commit tells it */
     caller_end(&w);
     ASSERT_RC(PDR_ENOTFOUND, w.rc);

@@ -90,19 +90,6 @@ static void finds(unsigned expected, struct toy *p, const char *session)
         fail_msg("%s: found %u, not %u", id, atomic_load(&found), expected);
 }
 
-static void session_delete(pdr_store *store, const char *session)
-{
-    const pdr_query query = {.what = PDR_READ_HEAD, .ref = ref_of(session)};
-    const pdr_commit_options now = {.now_ms = toys_now()};
-    pdr_edit edit = {.ref = ref_of(session), .remove = true};
-    pdr_page *page = NULL;
-
-    ASSERT_RC(PDR_OK, pdr_store_read(&page, store, &query, NULL));
-    edit.revision = page->head.revision;
-    pdr_page_free(page);
-    ASSERT_RC(PDR_OK, pdr_store_commit(NULL, store, &edit, 1, &now, NULL));
-}
-
 TEST(engine_memo, is_what_the_run_before_left)
 {
     pdr_store *store = NULL;

@@ -167,3 +167,21 @@ TEST_OOM(opbody_write, fails_cleanly_without_memory)
     ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
     pdr_buf_dispose(&text);
 }
+
+TEST(opbody_write, fails_where_there_is_no_room)
+{
+    const struct pdr__opbody body = {.name = pdr_str_c("run"),
+                                     .trace = pdr_str_c("t-1"),
+                                     .input = pdr_str_c("[1]"),
+                                     .is_known = true};
+    static const char text[] =
+        "{\"name\":\"run\",\"known\":true,\"trace\":\"t-1\",\"input\":[1]}";
+
+    for (size_t max = 0; max < sizeof(text); max++) {
+        pdr_buf out = PDR_BUF_INIT(max);
+        pdr_rc rc = pdr__opbody_write(&out, &body, NULL);
+
+        ASSERT_RC(max < sizeof(text) - 1 ? PDR_ELIMIT : PDR_OK, rc);
+        pdr_buf_dispose(&out);
+    }
+}

@@ -475,6 +475,115 @@ TEST(engine_claim, finds_the_run_behind_large_operations)
     toys_end();
 }
 
+TEST(engine_claim, takes_over_a_journal_of_several_pages)
+{
+    const pdr_work row = {.kind = S("step"), .body = S("{}")};
+    pdr_work rows[PDR_MAX_PAGE_ROWS];
+    const pdr_edit steps = {.revision = PDR_ANY_REVISION,
+                            .journal = rows,
+                            .journal_count = PDR_COUNT(rows)};
+    pdr_store *store = toys_begin("memory:");
+    struct toy *p = toy_new();
+    pdr_task *task = NULL;
+
+    for (size_t i = 0; i < PDR_COUNT(rows); i++)
+        rows[i] = row;
+    p->is_played = true;
+    toy_make(p, store);
+    sends(p, "toy-1", "answer", "c1");
+    ASSERT_RC(PDR_OK, toy_claims(&task, p, "toy-1", NULL));
+    for (int i = 0; i < 2; i++)
+        ASSERT_RC(PDR_OK, pdr_task_commit(NULL, task, &steps, NULL));
+    toy_leaves(p, task);
+    toys_move(30000);
+    ASSERT_RC(PDR_OK, toy_claims(&task, p, "toy-1", NULL));
+    ASSERT_SIZE(1 + 2 * PDR_COUNT(rows), task->info.journal_count);
+    for (size_t i = 0; i < task->info.journal_count; i++)
+        ASSERT(pdr__work_is(&task->info.journal[i],
+                            i == 0 ? PDR_WORK_OPERATION : "step"));
+    ASSERT_RC(PDR_OK, toy_answer(p, task, NULL));
+    toy_leaves(p, task);
+    session_is(AT_REST, store, "toy-1");
+    toys_end();
+}
+
+/* Kinds of sessions that say which state a claim leaves. */
+static pdr_rc claim_says(pdr_claim *claim, pdr_err *err, void *self)
+{
+    claim->edit->set_state = true;
+    claim->edit->state = PDR_SESSION_WAITING;
+    return toy_ops("toy-")->claim(claim, err, self);
+}
+
+TEST(engine_claim, leaves_the_state_that_the_kind_of_session_says)
+{
+    pdr_entity_ops ops = *toy_ops("toy-");
+    pdr_store *store = toys_begin("memory:");
+    struct toy *p = toy_new();
+    pdr_task *task = NULL;
+
+    ops.prefix = "says-";
+    ops.claim = claim_says;
+    p->is_played = true;
+    p->opts.max_attempts = 1;
+    toy_make(p, store);
+    ASSERT_RC(PDR_OK, pdr_engine_add(p->engine, &ops, p, NULL));
+    sends(p, "says-1", "answer", "c1");
+    ASSERT_RC(PDR_OK, toy_claims(&task, p, "says-1", NULL));
+    session_is("waiting | guard | operation | request", store, "says-1");
+    toy_leaves(p, task);
+    toys_move(30000); /* its attempts are used up */
+    ASSERT_RC(PDR_OK, toy_claims(&task, p, "says-1", NULL));
+    ASSERT(task == NULL);
+    session_is("waiting | | | request", store, "says-1");
+    toys_end();
+}
+
+/* --- the due list ----------------------------------------------------------
+ */
+
+TEST(keeper, reads_on_in_a_list_that_is_longer_than_a_look)
+{
+    const unsigned many = 5 * PDR_MAX_PAGE_ROWS + 10; /* a look is 5 pages */
+    pdr_store *store = toys_begin("memory:");
+    struct toy *p = toy_new();
+    char id[20];
+
+    p->opts.workers = 4;
+    toy_make(p, store);
+    for (unsigned i = 0; i < many; i++) {
+        snprintf(id, sizeof(id), "toy-%u", i);
+        sends(p, id, "done", "c1");
+    }
+    toy_start(p);
+    AWAIT(toy_counts(p).completed == many);
+    toys_end();
+}
+
+TEST(keeper, leaves_alone_what_nobody_here_knows)
+{
+    const pdr_work work = {.due_ms = 1,
+                           .kind = S(PDR_WORK_OPERATION),
+                           .correlation_id = S("c1"),
+                           .body = S("{\"name\":\"answer\"}")};
+    const pdr_edit edit = {
+        .ref = ref_of("else-1"), .inbox = &work, .inbox_count = 1};
+    const pdr_commit_options now = {.now_ms = TOYS_NOW};
+    pdr_store *store = toys_begin("memory:");
+    struct toy *p = toy_new();
+
+    toy_make(p, store);
+    ASSERT_RC(PDR_OK, pdr_store_commit(NULL, store, &edit, 1, &now, NULL));
+    sends(p, "toy-1", "answer", "c1"); /* comes due later: is read later */
+    p->world.wake_one = NULL;          /* a world need not have that */
+    toy_start(p);
+    ends(PDR_OPERATION_COMPLETED, NULL, p, "toy-1", "c1");
+    session_is("idle | operation | |", store, "else-1");
+    sends(p, "toy-1", "answer", "c2");
+    ends(PDR_OPERATION_COMPLETED, NULL, p, "toy-1", "c2");
+    toys_end();
+}
+
 /* --- commits of a run ------------------------------------------------------
  */
 

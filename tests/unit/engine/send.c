@@ -1,6 +1,7 @@
 /*
  * Operations: sent, known again, waited for, delayed, cancelled.
  */
+#include "hook_store.h"
 #include "toy_engine.h"
 
 /* --- sent and carried out --------------------------------------------------
@@ -146,6 +147,52 @@ TEST(engine_send, knows_what_was_sent_before)
     toys_end();
 }
 
+/* Somebody deletes the session while it is sent: after the store said that it
+ * knows the operation, or before the commit that claims it. */
+static atomic_bool deletes;
+
+static void delete_before_read(pdr_store *store, void *arg)
+{
+    (void)arg;
+    if (atomic_exchange(&deletes, false))
+        session_delete(store, "toy-1");
+}
+
+static pdr_rc delete_before_claim(pdr_store *store, const pdr_edit *edit,
+                                  void *arg)
+{
+    (void)arg;
+    if (edit->lease.verb == PDR_LEASE_TAKE && atomic_exchange(&deletes, false))
+        session_delete(store, "toy-1");
+    return PDR_OK;
+}
+
+TEST(engine_send, makes_a_session_again_that_is_deleted_meanwhile)
+{
+    pdr_store *store = toys_take(hook_open(NULL, NULL));
+    struct toy *p = toy_new();
+
+    toy_make(p, store);
+    sends(p, "toy-1", "answer", "c1");
+    hook_reads(delete_before_read);
+    atomic_store(&deletes, true);
+    ASSERT(!sends(p, "toy-1", "answer", "c1").is_repeated);
+    ASSERT(!atomic_load(&deletes));
+    session_is("idle | operation | |", store, "toy-1");
+
+    store = toys_begin("memory:");
+    p = toy_new();
+    session_touch(store, "toy-1");
+    toys_hook(delete_before_claim, NULL);
+    toy_begin(p, store);
+    atomic_store(&deletes, true);
+    sends(p, "toy-1", "answer", "c1");
+    ASSERT(!atomic_load(&deletes));
+    ends(PDR_OPERATION_COMPLETED, NULL, p, "toy-1", "c1");
+    session_is("idle | | | request response", store, "toy-1");
+    toys_end();
+}
+
 static void *thread_sends(void *arg)
 {
     struct toy *p = arg;
@@ -227,6 +274,71 @@ TEST(task_finish, stores_a_failure)
     ASSERT_SIZE(1, toy_rested(p).failed);
     ASSERT_INT(PDR_OPERATION_FAILED, sends(p, "toy-1", "end", "c1").state);
     toys_end();
+}
+
+/* A run that ends in the way that its id says. */
+static pdr_rc run_ends_so(struct toy *p, pdr_task *task, pdr_err *err)
+{
+    static char large[70000];
+    const pdr_task_info *info = pdr_task_info_get(task);
+    pdr_entry entry = {.kind = PDR_ROW_RESPONSE,
+                       .correlation_id = info->correlation_id,
+                       .body = S("{}")};
+    const pdr_query query = {.what = PDR_READ_HEAD, .ref = info->session};
+    pdr_edit edit = {.entries = &entry, .entry_count = 1};
+    pdr_page *page = NULL;
+    pdr_committed done;
+    pdr_rc rc = pdr_store_read(&page, info->store, &query, err);
+
+    if (rc != PDR_OK)
+        return rc;
+    edit.revision = page->head.revision;
+    pdr_page_free(page);
+    (void)toy_hold(p, task);
+    if (pdr_str_equal(info->correlation_id, S("large"))) {
+        memset(large, 'x', sizeof(large));
+        large[0] = large[sizeof(large) - 1] = '"';
+        entry.body = pdr_str_n(large, sizeof(large));
+    } else if (pdr_str_equal(info->correlation_id, S("request"))) {
+        entry.kind = PDR_ROW_REQUEST;
+    } else if (pdr_str_equal(info->correlation_id, S("other"))) {
+        entry.correlation_id = S("c2");
+    } else {
+        edit.entry_count = 0;
+    }
+    atomic_fetch_sub(&p->at_work, 1);
+    return pdr_task_finish(&done, task, &edit, PDR_OPERATION_COMPLETED,
+                           pdr_str_n(NULL, 0), err);
+}
+
+TEST(task_finish, wakes_those_who_wait_whatever_it_adds)
+{
+    static const struct {
+        const char *id;
+        size_t len; /* of the answer */
+    } cases[] = {{"none", 0}, {"request", 0}, {"other", 0}, {"large", 70000}};
+
+    for (size_t i = 0; i < PDR_COUNT(cases); i++) {
+        pdr_store *store = toys_begin("memory:");
+        struct toy *p = toy_new();
+        struct caller w = {.p = p, .session = "toy-1", .id = cases[i].id};
+        const pdr_ref ref = ref_of("toy-1");
+        pdr_ending *ending = NULL;
+
+        p->run = run_ends_so;
+        toy_begin(p, store);
+        sends(p, "toy-1", "answer", cases[i].id);
+        caller_waits(&w);
+        toy_open(p);
+        caller_end(&w);
+        ASSERT_RC(PDR_OK, w.rc);
+        ASSERT_INT(PDR_OPERATION_COMPLETED, w.state);
+        ASSERT_RC(PDR_OK, pdr_engine_wait(&ending, p->engine, &ref,
+                                          S(cases[i].id), 0, NULL));
+        ASSERT_SIZE(cases[i].len, ending->answer.len);
+        pdr_ending_free(ending);
+        toys_end();
+    }
 }
 
 TEST(engine_call, answers_at_once_what_is_not_stored)
