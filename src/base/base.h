@@ -409,6 +409,29 @@ PDR_MUST_CHECK pdr_rc pdr__hmac_sha256(uint8_t out[PDR_SHA256_BYTES],
                                        pdr_str key, pdr_str bytes,
                                        pdr_err *err);
 
+/* The same piece by piece: PDR_HMAC_INIT, begin, any number of updates, final,
+ * dispose. All fail with DIGEST_FAILED. */
+struct pdr__hmac {
+    struct pdr__sha256 digest;
+    uint8_t key[64]; /* of a block, padded with zeros */
+};
+
+/* clang-format off */
+#define PDR_HMAC_INIT {PDR_SHA256_INIT, {0}}
+/* clang-format on */
+
+PDR_MUST_CHECK pdr_rc pdr__hmac_begin(struct pdr__hmac *mac, pdr_str key,
+                                      pdr_err *err);
+PDR_MUST_CHECK pdr_rc pdr__hmac_update(struct pdr__hmac *mac, pdr_str bytes,
+                                       pdr_err *err);
+PDR_MUST_CHECK pdr_rc pdr__hmac_final(uint8_t out[PDR_SHA256_BYTES],
+                                      struct pdr__hmac *mac, pdr_err *err);
+void pdr__hmac_dispose(struct pdr__hmac *mac);
+
+/* Are these `len` bytes the same? Takes as long for any of them, so that nobody
+ * learns from the time how many are right. */
+bool pdr__same_secret(const uint8_t *a, const uint8_t *b, size_t len);
+
 /* Two lower-case digits a byte and a final NUL: 2 * len + 1 bytes. */
 void pdr__hex(char *out, const uint8_t *bytes, size_t len);
 

@@ -8,6 +8,7 @@
  * it is DIGEST_FAILED. Errors that it queues for the thread are removed, since
  * other code of the thread would take them for its own.
  */
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 
@@ -99,6 +100,67 @@ pdr_rc pdr__hmac_sha256(uint8_t out[PDR_SHA256_BYTES], pdr_str key,
         return failed(err, "make a keyed digest");
     assert(len == PDR_SHA256_BYTES);
     return PDR_OK;
+}
+
+/* Begin a digest with the key, each byte of it combined with `pad`. */
+static pdr_rc begin_padded(struct pdr__hmac *mac, uint8_t pad, pdr_err *err)
+{
+    char block[sizeof(mac->key)];
+
+    for (size_t i = 0; i < sizeof(block); i++)
+        block[i] = (char)(mac->key[i] ^ pad);
+    pdr_rc rc = pdr__sha256_init(&mac->digest, err);
+    if (rc == PDR_OK)
+        rc = pdr__sha256_update(&mac->digest, pdr_str_n(block, sizeof(block)),
+                                err);
+    OPENSSL_cleanse(block, sizeof(block));
+    return rc;
+}
+
+pdr_rc pdr__hmac_begin(struct pdr__hmac *mac, pdr_str key, pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(mac != NULL);
+    memset(mac->key, 0, sizeof(mac->key));
+    if (key.len > sizeof(mac->key))
+        PDR_TRY(pdr__sha256(mac->key, key, err));
+    else if (key.len > 0)
+        memcpy(mac->key, key.ptr, key.len);
+    PDR_TRY(begin_padded(mac, 0x36, err));
+done:
+    return rc;
+}
+
+pdr_rc pdr__hmac_update(struct pdr__hmac *mac, pdr_str bytes, pdr_err *err)
+{
+    return pdr__sha256_update(&mac->digest, bytes, err);
+}
+
+pdr_rc pdr__hmac_final(uint8_t out[PDR_SHA256_BYTES], struct pdr__hmac *mac,
+                       pdr_err *err)
+{
+    uint8_t inner[PDR_SHA256_BYTES];
+    pdr_rc rc = PDR_OK;
+
+    PDR_TRY(pdr__sha256_final(inner, &mac->digest, err));
+    PDR_TRY(begin_padded(mac, 0x5C, err));
+    PDR_TRY(pdr__sha256_update(
+        &mac->digest, pdr_str_n((const char *)inner, sizeof(inner)), err));
+    PDR_TRY(pdr__sha256_final(out, &mac->digest, err));
+done:
+    return rc;
+}
+
+void pdr__hmac_dispose(struct pdr__hmac *mac)
+{
+    pdr__sha256_dispose(&mac->digest);
+    OPENSSL_cleanse(mac->key, sizeof(mac->key));
+}
+
+bool pdr__same_secret(const uint8_t *a, const uint8_t *b, size_t len)
+{
+    return CRYPTO_memcmp(a, b, len) == 0;
 }
 
 void pdr__hex(char *out, const uint8_t *bytes, size_t len)

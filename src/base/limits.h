@@ -304,6 +304,21 @@
  * asked with recursion, and nobody follows deeper ones. */
 #define PDR_MAX_RULE_LEVELS 8u
 
+/* Bytes and messages of a saved chat by default. The reader holds all of it in
+ * memory, two to three times its size; the largest chats that people keep have
+ * some hundred megabytes. */
+#define PDR_MAX_CHAT_BYTES    ((size_t)1024 * 1024 * 1024)
+#define PDR_MAX_CHAT_MESSAGES ((size_t)10 * 1000 * 1000)
+
+/* Levels of the history and of the state of a channel in a file for Semantic
+ * Kernel at most: its reader takes 64 for the whole file. */
+#define PDR_SK_HISTORY_LEVELS 63u
+#define PDR_SK_STATE_LEVELS   61u
+
+/* Bytes of the name of a key, and of a key itself at least. */
+#define PDR_MAX_CHAT_KEY_ID    128u
+#define PDR_MIN_CHAT_KEY_BYTES 32u
+
 /* Backends that can be registered. */
 #define PDR_MAX_BACKENDS 8u
 

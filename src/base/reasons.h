@@ -250,6 +250,12 @@
     X(BAD_JOURNAL,        CORRUPT,     "bad_journal")                          \
     X(NO_AGENT,           NOTFOUND,    "no_agent")                             \
     X(BAD_AGENT,          INVALID,     "bad_agent")                            \
+    /* chats */                                                                \
+    X(BAD_CHAT,           INVALID,     "bad_chat")                             \
+    X(CHAT_VERSION,       VERSION,     "chat_version")                         \
+    X(BAD_MAC,            CORRUPT,     "bad_mac")                              \
+    X(BAD_CHAIN,          CORRUPT,     "bad_chain")                            \
+    X(BAD_CHANNEL_STATE,  INVALID,     "bad_channel_state")                    \
     /* definition files */                                                     \
     X(BAD_YAML,           INVALID,     "bad_yaml")                             \
     X(BAD_DEFINITION,     INVALID,     "bad_definition")                       \

@@ -61,9 +61,10 @@ struct pdr_chat_state {
     struct pdr__arena memory; /* of texts */
     pdr_chat_form form;
     bool is_encoded;     /* native, in base64 */
-    pdr_buf bytes;       /* as it was read; empty: it was made */
-    pdr_value *document; /* owned; the same; NULL: it was made. Unknown members
-                            of a native one are written again from here */
+    pdr_value *document; /* owned; as it was read, with all its bytes; NULL: it
+                            was made. Unknown members of a native one are
+                            written again from here */
+    bool has_mark;       /* a byte order mark was before it */
     pdr_str id;          /* of the chat; absent */
     uint64_t epoch, revision;
     struct pdr__saved_participant *participants; /* owned */

@@ -544,6 +544,7 @@ pdr_rc pdr_builder_finish(pdr_value **out, pdr_builder *builder, pdr_err *err)
     block->height = b->height;
     block->large = b->large;
     block->has_bare = b->has_bare;
+    block->is_built = 1;
     b->block = NULL;
     b->text.ptr = NULL;
     b->text.cap = 0;

@@ -72,7 +72,8 @@ struct block {
     uint32_t height;  /* levels of containers, at most */
     uint8_t kind;     /* enum block_kind */
     uint8_t has_bare; /* some number is NaN or an infinity */
-    uint8_t pad[2];
+    uint8_t is_built; /* put together here: the spelling is ours */
+    uint8_t pad;
     uint64_t reserved;
 };
 
@@ -158,6 +159,12 @@ static inline void node_put(pdr_value *node, uint64_t span, uint64_t rest)
 #endif
     memcpy(node, &span, 8);
     memcpy((char *)node + 8, &rest, 8);
+}
+
+/* Is it spelled as somebody else wrote it, and not put together here? */
+static inline bool value_was_read(const pdr_value *v)
+{
+    return !node_is_changed(v) && !node_block(v)->is_built;
 }
 
 /* --- value.c ------------------------------------------------------------- */

@@ -162,6 +162,31 @@ TEST(hmac_sha256, takes_an_empty_key_and_an_empty_text)
         out);
 }
 
+TEST(hmac, gives_the_same_piece_by_piece)
+{
+    static const size_t key_bytes[] = {0, 1, 63, 64, 65, 131};
+    pdr_str text = pdr_str_c("Test Using Larger Than Block-Size Key");
+    struct pdr__hmac mac = PDR_HMAC_INIT;
+    uint8_t whole[PDR_SHA256_BYTES], out[PDR_SHA256_BYTES];
+    char key[131];
+
+    memset(key, 0xAA, sizeof(key));
+    for (size_t i = 0; i < PDR_COUNT(key_bytes); i++) {
+        pdr_str k = pdr_str_n(key, key_bytes[i]);
+
+        ASSERT_RC(PDR_OK, pdr__hmac_sha256(whole, k, text, NULL));
+        ASSERT_RC(PDR_OK, pdr__hmac_begin(&mac, k, NULL));
+        for (size_t at = 0; at < text.len; at++)
+            ASSERT_RC(PDR_OK, pdr__hmac_update(
+                                  &mac, pdr_str_n(text.ptr + at, 1), NULL));
+        ASSERT_RC(PDR_OK, pdr__hmac_final(out, &mac, NULL));
+        ASSERT(pdr__same_secret(whole, out, sizeof(out)));
+        out[31] ^= 1;
+        ASSERT(!pdr__same_secret(whole, out, sizeof(out)));
+    }
+    pdr__hmac_dispose(&mac);
+}
+
 TEST(hex, is_lower_case_and_terminated)
 {
     static const uint8_t bytes[] = {0x00, 0x0F, 0xA5, 0xFF};

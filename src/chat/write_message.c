@@ -1,0 +1,175 @@
+/*
+ * write_message.c - one message, in the shape that a form wants.
+ *
+ *     {"AuthorName":"Counter","Role":{"Label":"assistant"},"Items":[...]}
+ *     {"role":"assistant","name":"Counter","items":[...]}
+ *
+ * The first is that of Semantic Kernel, the second the sketch of its decision
+ * record. A message that is neither, or has something in these members that the
+ * other shape cannot say, is written as it is: nothing is made up.
+ */
+#include "document.h"
+
+static bool is_text_or_nothing(const pdr_value *value)
+{
+    return pdr__is_nothing(value) || pdr_value_kind(value) == PDR_STRING;
+}
+
+static bool is_list_or_nothing(const pdr_value *value)
+{
+    return pdr__is_nothing(value) || pdr_value_kind(value) == PDR_ARRAY;
+}
+
+static bool has_any(const pdr_value *message, const char *const *names)
+{
+    for (; *names != NULL; names++) {
+        if (pdr_value_get_c(message, *names) != NULL)
+            return true;
+    }
+    return false;
+}
+
+static const char *const sk_names[] = {"AuthorName", "Role", "Items", NULL};
+static const char *const sketch_names[] = {"name", "role", "items", NULL};
+
+static bool is_sketch(const pdr_value *message)
+{
+    return pdr__member(message, "role", PDR_STRING) != NULL &&
+           is_text_or_nothing(pdr_value_get_c(message, "name")) &&
+           is_list_or_nothing(pdr_value_get_c(message, "items")) &&
+           !has_any(message, sk_names);
+}
+
+/* --- Semantic Kernel -------------------------------------------------------
+ */
+
+static void put_net_member(struct out *out, bool *is_first,
+                           const pdr_value *name, const pdr_value *value,
+                           bool has_plus)
+{
+    if (!*is_first)
+        pdr__put_c(out, ",");
+    *is_first = false;
+    pdr__put_net_string(out, name, false);
+    pdr__put_c(out, ":");
+    if (has_plus && pdr_value_kind(value) == PDR_STRING)
+        pdr__put_net_string(out, value, true);
+    else
+        pdr__put_net_value(out, value);
+}
+
+/* A content: its type first, which the reader there needs, and the base64 of
+ * its data with a plain "+", as .NET writes it. */
+static void put_item(struct out *out, const pdr_value *item)
+{
+    const pdr_value *type = pdr_value_get_c(item, "$type");
+    bool is_first = false;
+    pdr_iter it;
+
+    if (type == NULL) {
+        pdr__put_net_value(out, item);
+        return;
+    }
+    pdr__put_c(out, "{\"$type\":");
+    pdr__put_net_value(out, type);
+    pdr_iter_init(&it, item);
+    while (pdr_iter_next(&it)) {
+        if (!string_is(it.name, PDR_LIT("$type")))
+            put_net_member(out, &is_first, it.name, it.value,
+                           string_is(it.name, PDR_LIT("Data")));
+    }
+    pdr__put_c(out, "}");
+}
+
+void pdr__put_sk_message(struct out *out, const pdr_value *message,
+                         bool as_read)
+{
+    static const char *const others[] = {"ModelId", "MimeType"};
+    static const char *const known[] = {"ModelId", "MimeType", "Metadata",
+                                        NULL};
+    bool sketched = is_sketch(message), is_first = false;
+    const char *const *names = sketched ? sketch_names : sk_names;
+    const pdr_value *author = pdr_value_get_c(message, names[0]);
+    const pdr_value *role = pdr_value_get_c(message, names[1]);
+    pdr_iter it;
+
+    if (as_read && !sketched) {
+        pdr__put_value(out, message);
+        return;
+    }
+    pdr__put_c(out, "{\"AuthorName\":");
+    pdr__put_net_value(out, author != NULL ? author : pdr_value_new_null());
+    if (role != NULL) {
+        pdr__put_c(out, sketched ? ",\"Role\":{\"Label\":" : ",\"Role\":");
+        pdr__put_net_value(out, role);
+        pdr__put_c(out, sketched ? "}" : "");
+    }
+    pdr__put_c(out, ",\"Items\":[");
+    pdr_iter_init(&it, pdr_value_get_c(message, names[2]));
+    while (pdr_iter_next(&it)) {
+        if (it.index > 0)
+            pdr__put_c(out, ",");
+        put_item(out, it.value);
+    }
+    pdr__put_c(out, "]");
+    for (size_t i = 0; i < PDR_COUNT(others); i++) {
+        const pdr_value *value = pdr_value_get_c(message, others[i]);
+
+        if (pdr__is_nothing(value))
+            continue;
+        pdr__put_c(out, i == 0 ? ",\"ModelId\":" : ",\"MimeType\":");
+        pdr__put_net_value(out, value);
+    }
+    pdr_iter_init(&it, message);
+    while (pdr_iter_next(&it)) {
+        if (!pdr__is_one_of(it.name, names) && !pdr__is_one_of(it.name, known))
+            put_net_member(out, &is_first, it.name, it.value, false);
+    }
+    pdr__put_c(out, "}");
+}
+
+/* --- the sketch ------------------------------------------------------------
+ */
+
+/* Can the sketch say it? A role without a text cannot be. */
+static bool fits_sketch(const pdr_value *message)
+{
+    const pdr_value *role = pdr_value_get_c(message, "Role");
+
+    return role != NULL && pdr_value_count(role) == 1 &&
+           pdr__member(role, "Label", PDR_STRING) != NULL &&
+           is_text_or_nothing(pdr_value_get_c(message, "AuthorName")) &&
+           is_list_or_nothing(pdr_value_get_c(message, "Items")) &&
+           !has_any(message, sketch_names);
+}
+
+void pdr__put_sketch(struct out *out, const pdr_value *message)
+{
+    const pdr_value *author = pdr_value_get_c(message, "AuthorName");
+    const pdr_value *items = pdr_value_get_c(message, "Items");
+    pdr_iter it;
+
+    if (!fits_sketch(message)) {
+        pdr__put_value(out, message);
+        return;
+    }
+    pdr__put_c(out, "{\"role\":");
+    pdr__put_value(out,
+                   pdr_value_get_c(pdr_value_get_c(message, "Role"), "Label"));
+    if (!pdr__is_nothing(author)) {
+        pdr__put_c(out, ",\"name\":");
+        pdr__put_value(out, author);
+    }
+    pdr__put_c(out, ",\"items\":");
+    pdr__put_value(out, pdr__is_nothing(items) ? pdr_value_new_array() : items);
+    pdr_iter_init(&it, message);
+    while (pdr_iter_next(&it)) {
+        if (pdr__is_one_of(it.name, sk_names))
+            continue;
+        pdr__put_c(out, ",");
+        pdr__put_value(out, it.name);
+        pdr__put_c(out, ":");
+        pdr__put_value(out, it.value);
+    }
+    pdr__put_c(out, "}");
+}
