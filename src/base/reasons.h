@@ -268,7 +268,6 @@
     X(SYSTEM_MESSAGE,     INVALID,     "system_message")                       \
     X(CHANNEL_FAILED,     IO,          "channel_failed")                       \
     X(WRONG_CHANNEL,      INVALID,     "wrong_channel")                        \
-    X(BAD_CHANNEL_STATE,  INVALID,     "bad_channel_state")                    \
     X(NO_AGENTS,          NOTFOUND,    "no_agents")                            \
     X(BAD_SELECTION,      INVALID,     "bad_selection")                        \
     X(CHAT_COMPLETE,      MISUSE,      "chat_complete")                        \

@@ -3,8 +3,8 @@
  *
  *      log      1  2  3  4  5  6  7
  *      cursor            ▲              has had 1 to 3
- *                        └─► 4, 5, 6, 7 are delivered before the agent speaks,
- *                            but for those that the channel made itself
+ *                        └─► 4, 5, 6, 7 are delivered before the agent speaks;
+ *                            what it says then, the channel has
  *
  * WHY  A queue for each channel has to be saved, retried and emptied, and goes
  *      wrong in each of these. A number does not: what waits is what comes
@@ -84,18 +84,16 @@ pdr_rc pdr__channel_sync(struct pdr__channel *channel, pdr_chat *chat,
             return PDR_FAIL(err, RUN_CANCELLED, "%s",
                             "cancelled while a channel was brought up to "
                             "date; the rest is delivered later");
-        if (!pdr_str_equal(entry->origin, channel->key)) {
-            rc = channel->kind->receive(channel->self, &message, cancel, &why);
-            if (rc != PDR_OK) { /* N1 */
-                channel->failed_seq = message.seq;
-                (void)PDR_FAIL(err, CHANNEL_FAILED,
-                               "channel '%.*s' did not take message %llu: %s",
-                               (int)channel->key.len, channel->key.ptr,
-                               (unsigned long long)message.seq, why.message);
-                if (err != NULL)
-                    err->code = rc;
-                return rc;
-            }
+        rc = channel->kind->receive(channel->self, &message, cancel, &why);
+        if (rc != PDR_OK) { /* N1 */
+            channel->failed_seq = message.seq;
+            (void)PDR_FAIL(err, CHANNEL_FAILED,
+                           "channel '%.*s' did not take message %llu: %s",
+                           (int)channel->key.len, channel->key.ptr,
+                           (unsigned long long)message.seq, why.message);
+            if (err != NULL)
+                err->code = rc;
+            return rc;
         }
         channel->cursor++;
         channel->failed_seq = 0;

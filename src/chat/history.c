@@ -92,25 +92,18 @@ static bool is_usable(const pdr_value *message)
 
     pdr_iter_init(&it, pdr_message_contents(message, PDR_SHAPE_SK));
     while (pdr_iter_next(&it)) {
+        pdr_content_kind kind = pdr_content_kind_of(it.value, PDR_SHAPE_SK);
         const pdr_value *text = NULL;
 
-        switch (pdr_content_kind_of(it.value, PDR_SHAPE_SK)) {
-        case PDR_CONTENT_CALL:
-        case PDR_CONTENT_RESULT:
+        if (kind == PDR_CONTENT_CALL || kind == PDR_CONTENT_RESULT)
             return true;
-        case PDR_CONTENT_TEXT:
+        if ((kind == PDR_CONTENT_DATA || kind == PDR_CONTENT_URI) &&
+            pdr__is_picture(it.value, PDR_SHAPE_SK))
+            return true;
+        if (kind == PDR_CONTENT_TEXT)
             text = pdr_content_get(it.value, PDR_SHAPE_SK, PDR_FIELD_TEXT);
-            if (text != NULL && !pdr_value_text_is(text, PDR_LIT("")))
-                return true;
-            break;
-        case PDR_CONTENT_DATA:
-        case PDR_CONTENT_URI:
-            if (pdr__is_picture(it.value, PDR_SHAPE_SK))
-                return true;
-            break;
-        default:
-            break;
-        }
+        if (text != NULL && !pdr_value_text_is(text, PDR_LIT("")))
+            return true;
     }
     return false;
 }

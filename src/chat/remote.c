@@ -169,33 +169,23 @@ static pdr_rc parts_make(pdr_value **out, const pdr_value *message,
         &it, has_call ? NULL : pdr_message_contents(plain, PDR_SHAPE_DOTNET));
     while (pdr_iter_next(&it)) {
         const pdr_shape shape = PDR_SHAPE_DOTNET;
-        const pdr_value *value = NULL;
+        pdr_content_kind kind = pdr_content_kind_of(it.value, shape);
+        const pdr_value *text =
+            pdr_content_get(it.value, shape, PDR_FIELD_TEXT);
+        const pdr_value *uri = pdr_content_get(it.value, shape, PDR_FIELD_URI);
+        const pdr_value *file =
+            pdr_content_get(it.value, shape, PDR_FIELD_FILE_ID);
+        const pdr_value *result =
+            pdr_content_get(it.value, shape, PDR_FIELD_RESULT);
 
-        switch (pdr_content_kind_of(it.value, shape)) {
-        case PDR_CONTENT_TEXT:
-            value = pdr_content_get(it.value, shape, PDR_FIELD_TEXT);
-            if (value != NULL && !text_is_blank(value))
-                PDR_TRY(part_add(&parts, "text", NULL, value, err));
-            break;
-        case PDR_CONTENT_DATA:
-        case PDR_CONTENT_URI:
-            value = pdr_content_get(it.value, shape, PDR_FIELD_URI);
-            if (value != NULL && pdr__is_picture(it.value, shape))
-                PDR_TRY(part_add(&parts, "image_url", "url", value, err));
-            break;
-        case PDR_CONTENT_FILE:
-            value = pdr_content_get(it.value, shape, PDR_FIELD_FILE_ID);
-            if (value != NULL)
-                PDR_TRY(part_add(&parts, "image_file", "file_id", value, err));
-            break;
-        case PDR_CONTENT_RESULT:
-            value = pdr_content_get(it.value, shape, PDR_FIELD_RESULT);
-            if (value != NULL && !has_text)
-                PDR_TRY(result_add(&parts, value, err));
-            break;
-        default:
-            break;
-        }
+        if (kind == PDR_CONTENT_TEXT && text != NULL && !text_is_blank(text))
+            PDR_TRY(part_add(&parts, "text", NULL, text, err));
+        else if (uri != NULL && pdr__is_picture(it.value, shape))
+            PDR_TRY(part_add(&parts, "image_url", "url", uri, err));
+        else if (kind == PDR_CONTENT_FILE && file != NULL)
+            PDR_TRY(part_add(&parts, "image_file", "file_id", file, err));
+        else if (kind == PDR_CONTENT_RESULT && result != NULL && !has_text)
+            PDR_TRY(result_add(&parts, result, err));
     }
     *out = parts;
     parts = NULL;

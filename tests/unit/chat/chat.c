@@ -172,7 +172,7 @@ TEST(turn, keeps_traffic_with_tools_from_callers)
     chat_begin(&stage, "A @n");
     chat_says(&stage, "Hi");
     chat_invokes(&stage, "A");
-    chat_is("user:Hi | (A:call look) | (tool:= look did {}) | A:done", &stage);
+    chat_is("user:Hi | (A:call look) | (A:= look did {}) | A:done", &stage);
     ASSERT_STR("A:done", stage.heard);
     chat_invokes(&stage, "n");
     ASSERT_INT(4, stage.notes.received);
@@ -189,11 +189,11 @@ TEST(turn, that_fails_keeps_what_was_said)
     chat_begin(&stage, "A @n");
     chat_says(&stage, "Hi");
     ASSERT_RC(PDR_EMODEL, chat_invoke(&stage, "A", NULL));
-    chat_is("user:Hi | (A:call look) | (tool:= look did {})", &stage);
+    chat_is("user:Hi | (A:call look) | (A:= look did {})", &stage);
     chat_invokes(&stage, "n");
     ASSERT_INT(3, stage.notes.received);
     chat_invokes(&stage, "A");
-    chat_sees("user:Hi | A:call look | tool:= look did {} | n:n 1 | A:better",
+    chat_sees("user:Hi | A:call look | A:= look did {} | n:n 1 | A:better",
               &stage, "A");
     chat_end(&stage);
 }
