@@ -27,23 +27,30 @@
 /* --- names ----------------------------------------------------------------
  */
 
-const char *const pdr__known_document[] = {
-    "format",       "version", "id",       "epoch", "rev", "encoding",
-    "participants", "history", "channels", "turn",  "mac", NULL};
-const char *const pdr__known_participant[] = {"id",   "name",    "type",
-                                              "key2", "session", NULL};
-const char *const pdr__known_channel[] = {
-    "key2",          "key",          "kind",  "type",
-    "state_version", "cursor",       "state", "channelkey",
-    "channeltype",   "channelstate", NULL};
+static const char *const document_foreign[] = {"participants", "history",
+                                               "channels", NULL};
+static const char *const document_native[] = {
+    "format", "version", "id", "epoch", "rev", "encoding", "turn", "mac", NULL};
+static const char *const participant_foreign[] = {"id", "name", "type", NULL};
+static const char *const participant_native[] = {"key2", "session", NULL};
+static const char *const channel_foreign[] = {"channelkey", "channeltype",
+                                              "channelstate", NULL};
+static const char *const channel_native[] = {
+    "key2", "key", "kind", "type", "state_version", "cursor", "state", NULL};
 
-bool pdr__is_known(const pdr_value *name, const char *const *known)
+const struct known pdr__known_document = {document_foreign, document_native};
+const struct known pdr__known_participant = {participant_foreign,
+                                             participant_native};
+const struct known pdr__known_channel = {channel_foreign, channel_native};
+
+bool pdr__is_known(const pdr_value *name, const struct known *known,
+                   bool is_native)
 {
-    for (; *known != NULL; known++) {
-        if (pdr__is_folded(name, pdr_str_c(*known)))
+    for (const char *const *at = known->foreign; *at != NULL; at++) {
+        if (pdr__is_folded(name, pdr_str_c(*at)))
             return true;
     }
-    return false;
+    return is_native && pdr__is_one_of(name, known->native);
 }
 
 bool pdr__is_one_of(const pdr_value *name, const char *const *names)
@@ -62,19 +69,18 @@ bool pdr__keeps_unknown(const pdr_chat_state *state, pdr_chat_form form)
 }
 
 void pdr__put_unknown(struct out *out, bool *is_first, const pdr_value *object,
-                      const char *const *known, const char *gap,
-                      const char *colon)
+                      const struct known *known, const struct layout *layout)
 {
     pdr_iter it;
 
     pdr_iter_init(&it, object);
     while (pdr_iter_next(&it)) {
-        if (pdr__is_known(it.name, known))
+        if (pdr__is_known(it.name, known, layout->is_native))
             continue;
         pdr__put_c(out, *is_first ? "" : ",");
-        pdr__put_c(out, gap);
+        pdr__put_c(out, layout->gap);
         pdr__put_value(out, it.name);
-        pdr__put_c(out, colon);
+        pdr__put_c(out, layout->colon);
         pdr__put_value(out, it.value);
         *is_first = false;
     }
@@ -270,6 +276,8 @@ static void put_messages(struct out *out, const pdr_chat_state *state,
 
 static void put_sk(struct out *out, const pdr_chat_state *state)
 {
+    static const struct layout inside = {false, SK_GAP, ": "};
+    static const struct layout outside = {false, "\n  ", ": "};
     bool keeps = pdr__keeps_unknown(state, PDR_CHAT_SK), is_first = true;
     size_t written = 0;
 
@@ -283,7 +291,7 @@ static void put_sk(struct out *out, const pdr_chat_state *state)
         put_sk_text(out, &is_first, "Name", p->name);
         put_sk_text(out, &is_first, "Type", p->type);
         pdr__put_unknown(out, &is_first, keeps ? p->source : NULL,
-                         pdr__known_participant, SK_GAP, ": ");
+                         &pdr__known_participant, &inside);
         pdr__put_c(out, "\n    }");
     }
     pdr__put_c(out, state->participant_count > 0 ? "\n  ],\n  \"History\": ["
@@ -302,13 +310,13 @@ static void put_sk(struct out *out, const pdr_chat_state *state)
         if (c->state != NULL)
             put_sk_state(out, c->state);
         pdr__put_unknown(out, &is_first, keeps ? c->source : NULL,
-                         pdr__known_channel, SK_GAP, ": ");
+                         &pdr__known_channel, &inside);
         pdr__put_c(out, "\n    }");
     }
     pdr__put_c(out, written > 0 ? "\n  ]" : "]");
     is_first = false;
     pdr__put_unknown(out, &is_first, keeps ? state->document : NULL,
-                     pdr__known_document, "\n  ", ": ");
+                     &pdr__known_document, &outside);
     pdr__put_c(out, "\n}");
 }
 
