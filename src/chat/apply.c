@@ -26,7 +26,8 @@ struct applying {
     const pdr_chat_apply_opts *opts;
     struct pdr__channel *channels; /* owned until they are swapped in */
     size_t channel_count;
-    bool *is_used;  /* of the saved channels */
+    size_t *places; /* owned; of these in the document */
+    bool *is_used;  /* owned; of the saved channels */
     size_t created; /* channels that are still to come */
     struct report *report;
 };
@@ -159,6 +160,33 @@ static size_t kind_find(const struct applying *a, const struct pdr__member *m)
 /* --- staging --------------------------------------------------------------
  */
 
+/* A key of others that nobody can compute stays with its channel, so that it is
+ * saved again as it was. Without memory it does not. */
+static pdr_str kept_sk_key(const struct applying *a,
+                           const struct pdr__member *m,
+                           const struct pdr__saved_channel *saved)
+{
+    pdr_str key = m->sk_key.ptr != NULL ? m->sk_key : saved->sk_key;
+
+    if (m->sk_key.ptr == NULL && pdr__chat_text(&key, a->chat, NULL) != PDR_OK)
+        key = m->sk_key;
+    return key;
+}
+
+/* In the order of the document. */
+static void channel_insert(struct applying *a, const struct pdr__channel *made,
+                           size_t index)
+{
+    size_t at = a->channel_count++;
+
+    for (; at > 0 && a->places[at - 1] > index; at--) {
+        a->places[at] = a->places[at - 1];
+        a->channels[at] = a->channels[at - 1];
+    }
+    a->places[at] = index;
+    a->channels[at] = *made;
+}
+
 /* Restore one channel. `*is_there` is false if it begins anew instead. */
 static pdr_rc channel_stage(bool *is_there, struct applying *a,
                             const struct pdr__member *m, size_t index,
@@ -201,7 +229,8 @@ static pdr_rc channel_stage(bool *is_there, struct applying *a,
         pdr__err_path(&why, saved_name(saved));
         return pdr__err_pass(err, &why);
     }
-    a->channels[a->channel_count++] = made;
+    made.sk_key = kept_sk_key(a, m, saved);
+    channel_insert(a, &made, index);
     *is_there = true;
     PDR_TRY(report_add(a->report, row, err));
     if (m->kind == &pdr__history_kind && is_exchange) {
@@ -506,6 +535,7 @@ static void swap_in(struct applying *a, struct staged *s)
         pdr_session_free(chat->members[i].session);
         chat->members[i].session = s->sessions[i];
     }
+    chat->form = a->state->form;
     chat->turn = a->state->turn;
     chat->is_complete = a->state->is_complete;
     pdr__selection_restore(&chat->selection, a->state->selection);
@@ -537,8 +567,10 @@ pdr_rc pdr_chat_apply(pdr_chat_report **out, pdr_chat *chat,
     PDR_TRY(target_check(chat, err));
     a.report = pdr__calloc(1, sizeof(*a.report));
     a.channels = pdr__calloc(chat->member_count + 1, sizeof(*a.channels));
+    a.places = pdr__calloc(chat->member_count + 1, sizeof(*a.places));
     a.is_used = pdr__calloc(state->channel_count + 1, sizeof(*a.is_used));
-    if (a.report == NULL || a.channels == NULL || a.is_used == NULL)
+    if (a.report == NULL || a.channels == NULL || a.places == NULL ||
+        a.is_used == NULL)
         PDR_TRY(pdr__nomem(err));
     a.report->memory = (struct pdr__arena)PDR_ARENA_INIT(SIZE_MAX);
     PDR_TRY(channels_stage(&a, err));
@@ -556,6 +588,7 @@ done:
         a.channels[i].kind->release(a.channels[i].self);
     staged_free(&staged, state->log_count, chat->member_count);
     pdr__free(a.channels);
+    pdr__free(a.places);
     pdr__free(a.is_used);
     pdr_chat_report_free(a.report != NULL ? &a.report->base : NULL);
     pdr__chat_leave(chat);

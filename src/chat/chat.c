@@ -606,12 +606,19 @@ done:
 pdr_rc pdr_chat_reset(pdr_chat *chat, pdr_buf *left, const pdr_chat_call *call,
                       pdr_err *err)
 {
+    const pdr_session_parts parts = {.kind = PDR_SESSION_KIND_CLIENT};
+    pdr_session **fresh = NULL;
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(chat != NULL);
     rc = pdr__chat_enter(chat, true, err);
     if (rc != PDR_OK)
         return rc;
+    fresh = pdr__calloc(chat->member_count + 1, sizeof(*fresh));
+    if (fresh == NULL)
+        PDR_TRY(pdr__nomem(err));
+    for (size_t i = 0; i < chat->member_count; i++)
+        PDR_TRY(pdr_session_new(&fresh[i], &parts, err));
     for (size_t i = 0; i < chat->channel_count; i++) {
         struct pdr__channel *channel = &chat->channels[i];
         pdr_err why = PDR_ERR_INIT;
@@ -626,9 +633,19 @@ pdr_rc pdr_chat_reset(pdr_chat *chat, pdr_buf *left, const pdr_chat_call *call,
     }
     (void)pthread_mutex_lock(&chat->lock);
     chat_clear(chat);
+    for (size_t i = 0; i < chat->member_count; i++) {
+        pdr_session *old = chat->members[i].session;
+
+        chat->members[i].session = fresh[i];
+        fresh[i] = old;
+    }
     chat->epoch++;
     chat->revision++;
     (void)pthread_mutex_unlock(&chat->lock);
+done:
+    for (size_t i = 0; fresh != NULL && i < chat->member_count; i++)
+        pdr_session_free(fresh[i]);
+    pdr__free(fresh);
     pdr__chat_leave(chat);
-    return PDR_OK;
+    return rc;
 }

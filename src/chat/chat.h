@@ -197,6 +197,7 @@ struct pdr_chat {
     size_t turn_count, turn_cap;
     uint64_t turn, epoch, revision;
     bool is_complete;
+    pdr_chat_form form; /* of the document that it was restored from */
     /* Of who has the token. */
     struct pdr__channel *channels; /* owned */
     size_t channel_count, channel_cap;

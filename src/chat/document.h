@@ -142,19 +142,29 @@ void pdr__put_sk_message(struct out *out, const pdr_value *message,
 /* The same in that sketch: "role", "name", "items". */
 void pdr__put_sketch(struct out *out, const pdr_value *message);
 
-/* Names that we know, in whatever form and letter case; the last one NULL.
- * Other members of what was read are written again. */
-extern const char *const pdr__known_document[];
-extern const char *const pdr__known_participant[];
-extern const char *const pdr__known_channel[];
-/* Is it one of them, in any letter case; exactly? */
-bool pdr__is_known(const pdr_value *name, const char *const *known);
+/* Is it this name, exactly? The last one of `names` is NULL. */
 bool pdr__is_one_of(const pdr_value *name, const char *const *names);
-/* The members of `object`, which may be NULL, that are not known. `gap` comes
- * before each, and a comma unless it is the first one of its object. */
+
+/* Names of members that we know; other members of what was read are written
+ * again. Each list ends with NULL. */
+struct known {
+    const char *const *foreign; /* of the forms of others, in any letter case */
+    const char *const *native;
+};
+extern const struct known pdr__known_document, pdr__known_participant,
+    pdr__known_channel;
+/* Do we know it, in a native document or in one of others? */
+bool pdr__is_known(const pdr_value *name, const struct known *known,
+                   bool is_native);
+/* How members of an object are set off. */
+struct layout {
+    bool is_native;
+    const char *gap, *colon;
+};
+/* The members of `object`, which may be NULL, that are not known; with a comma
+ * before each unless it is the first one of its object. */
 void pdr__put_unknown(struct out *out, bool *is_first, const pdr_value *object,
-                      const char *const *known, const char *gap,
-                      const char *colon);
+                      const struct known *known, const struct layout *layout);
 /* Has the form a place for them? */
 bool pdr__keeps_unknown(const pdr_chat_state *state, pdr_chat_form form);
 

@@ -13,6 +13,7 @@
 
 struct loss {
     struct finder finder;
+    bool is_native; /* so was what was read */
     size_t count;
     char first[PDR_SHOWN]; /* pointer of the first one */
     pdr_err *err;
@@ -41,7 +42,7 @@ static pdr_rc lose(struct loss *loss, pdr_str list, size_t index, pdr_str name,
 /* Members that nobody knows, of one participant or channel; of the document if
  * `list` is absent. */
 static pdr_rc lose_unknown(struct loss *loss, pdr_str list, size_t index,
-                           const pdr_value *source, const char *const *known)
+                           const pdr_value *source, const struct known *known)
 {
     static const char what[] = "a member that is not known";
     pdr_buf scratch = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
@@ -51,7 +52,7 @@ static pdr_rc lose_unknown(struct loss *loss, pdr_str list, size_t index,
 
     pdr_iter_init(&it, source);
     while (pdr_iter_next(&it)) {
-        if (pdr__is_known(it.name, known))
+        if (pdr__is_known(it.name, known, loss->is_native))
             continue;
         PDR_TRY(pdr__value_sound_text(&name, it.name, &scratch, loss->err));
         if (list.ptr != NULL)
@@ -81,7 +82,7 @@ static pdr_rc lose_participants(struct loss *loss, const pdr_chat_state *state,
                          "the session of an agent"));
         if (!keeps)
             PDR_TRY(lose_unknown(loss, PDR_LIT("participants"), i, p->source,
-                                 pdr__known_participant));
+                                 &pdr__known_participant));
     }
 done:
     return rc;
@@ -134,7 +135,7 @@ static pdr_rc lose_channels(struct loss *loss, const pdr_chat_state *state,
                          "the type of a channel"));
         if (!keeps)
             PDR_TRY(lose_unknown(loss, PDR_LIT("channels"), i, c->source,
-                                 pdr__known_channel));
+                                 &pdr__known_channel));
     }
 done:
     return rc;
@@ -166,6 +167,7 @@ pdr_rc pdr__report_loss(const pdr_chat_state *state,
                         const pdr_chat_save_opts *opts, pdr_err *err)
 {
     struct loss loss = {.finder = PDR_FINDER_INIT(opts->fn, opts->arg),
+                        .is_native = state->form == PDR_CHAT_NATIVE,
                         .err = err};
     pdr_rc rc = PDR_OK;
 
@@ -177,7 +179,7 @@ pdr_rc pdr__report_loss(const pdr_chat_state *state,
     PDR_TRY(lose_turn(&loss, state));
     if (!pdr__keeps_unknown(state, opts->form))
         PDR_TRY(lose_unknown(&loss, pdr_str_n(NULL, 0), PDR_NONE,
-                             state->document, pdr__known_document));
+                             state->document, &pdr__known_document));
     if (opts->is_strict && loss.count > 0) {
         rc = PDR_FAIL(err, CANNOT_CARRY,
                       "%zu parts of the chat have no place in this form, the "

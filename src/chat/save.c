@@ -128,6 +128,7 @@ static pdr_rc state_fill(pdr_chat_state *state, const pdr_chat *chat,
 {
     pdr_rc rc = PDR_OK;
 
+    state->form = chat->form;
     state->id = chat->id;
     state->epoch = chat->epoch;
     state->revision = chat->revision;

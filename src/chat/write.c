@@ -27,23 +27,30 @@
 /* --- names ----------------------------------------------------------------
  */
 
-const char *const pdr__known_document[] = {
-    "format",       "version", "id",       "epoch", "rev", "encoding",
-    "participants", "history", "channels", "turn",  "mac", NULL};
-const char *const pdr__known_participant[] = {"id",   "name",    "type",
-                                              "key2", "session", NULL};
-const char *const pdr__known_channel[] = {
-    "key2",          "key",          "kind",  "type",
-    "state_version", "cursor",       "state", "channelkey",
-    "channeltype",   "channelstate", NULL};
+static const char *const document_foreign[] = {"participants", "history",
+                                               "channels", NULL};
+static const char *const document_native[] = {
+    "format", "version", "id", "epoch", "rev", "encoding", "turn", "mac", NULL};
+static const char *const participant_foreign[] = {"id", "name", "type", NULL};
+static const char *const participant_native[] = {"key2", "session", NULL};
+static const char *const channel_foreign[] = {"channelkey", "channeltype",
+                                              "channelstate", NULL};
+static const char *const channel_native[] = {
+    "key2", "key", "kind", "type", "state_version", "cursor", "state", NULL};
 
-bool pdr__is_known(const pdr_value *name, const char *const *known)
+const struct known pdr__known_document = {document_foreign, document_native};
+const struct known pdr__known_participant = {participant_foreign,
+                                             participant_native};
+const struct known pdr__known_channel = {channel_foreign, channel_native};
+
+bool pdr__is_known(const pdr_value *name, const struct known *known,
+                   bool is_native)
 {
-    for (; *known != NULL; known++) {
-        if (pdr__is_folded(name, pdr_str_c(*known)))
+    for (const char *const *at = known->foreign; *at != NULL; at++) {
+        if (pdr__is_folded(name, pdr_str_c(*at)))
             return true;
     }
-    return false;
+    return is_native && pdr__is_one_of(name, known->native);
 }
 
 bool pdr__is_one_of(const pdr_value *name, const char *const *names)
@@ -62,19 +69,18 @@ bool pdr__keeps_unknown(const pdr_chat_state *state, pdr_chat_form form)
 }
 
 void pdr__put_unknown(struct out *out, bool *is_first, const pdr_value *object,
-                      const char *const *known, const char *gap,
-                      const char *colon)
+                      const struct known *known, const struct layout *layout)
 {
     pdr_iter it;
 
     pdr_iter_init(&it, object);
     while (pdr_iter_next(&it)) {
-        if (pdr__is_known(it.name, known))
+        if (pdr__is_known(it.name, known, layout->is_native))
             continue;
         pdr__put_c(out, *is_first ? "" : ",");
-        pdr__put_c(out, gap);
+        pdr__put_c(out, layout->gap);
         pdr__put_value(out, it.name);
-        pdr__put_c(out, colon);
+        pdr__put_c(out, layout->colon);
         pdr__put_value(out, it.value);
         *is_first = false;
     }
@@ -223,13 +229,37 @@ static void put_sk_text(struct out *out, bool *is_first, const char *name,
     *is_first = false;
 }
 
+/* A list that was made: of messages, some of them as they were read. */
+static void put_sk_list(struct out *out, const pdr_value *list, bool is_theirs)
+{
+    pdr_iter it;
+
+    pdr__put_c(out, "[");
+    pdr_iter_init(&it, list);
+    while (pdr_iter_next(&it)) {
+        if (it.index > 0)
+            pdr__put_c(out, ",");
+        if (pdr_value_kind(it.value) == PDR_OBJECT)
+            pdr__put_sk_message(out, it.value,
+                                is_theirs && value_was_read(it.value));
+        else
+            pdr__put_net_value(out, it.value);
+    }
+    pdr__put_c(out, "]");
+}
+
 /* Text as text, or raw if it looks like JSON; JSON as it was read. */
-static void put_sk_state(struct out *out, const pdr_value *state)
+static void put_sk_state(struct out *out, const pdr_value *state,
+                         bool is_theirs)
 {
     pdr_buf scratch = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
     pdr_str text;
 
     pdr__put_c(out, "," SK_GAP "\"ChannelState\": ");
+    if (pdr_value_kind(state) == PDR_ARRAY && !value_was_read(state)) {
+        put_sk_list(out, state, is_theirs);
+        return;
+    }
     if (pdr_value_kind(state) != PDR_STRING) {
         if (value_was_read(state))
             pdr__put_value(out, state);
@@ -270,6 +300,8 @@ static void put_messages(struct out *out, const pdr_chat_state *state,
 
 static void put_sk(struct out *out, const pdr_chat_state *state)
 {
+    static const struct layout inside = {false, SK_GAP, ": "};
+    static const struct layout outside = {false, "\n  ", ": "};
     bool keeps = pdr__keeps_unknown(state, PDR_CHAT_SK), is_first = true;
     size_t written = 0;
 
@@ -283,7 +315,7 @@ static void put_sk(struct out *out, const pdr_chat_state *state)
         put_sk_text(out, &is_first, "Name", p->name);
         put_sk_text(out, &is_first, "Type", p->type);
         pdr__put_unknown(out, &is_first, keeps ? p->source : NULL,
-                         pdr__known_participant, SK_GAP, ": ");
+                         &pdr__known_participant, &inside);
         pdr__put_c(out, "\n    }");
     }
     pdr__put_c(out, state->participant_count > 0 ? "\n  ],\n  \"History\": ["
@@ -300,15 +332,15 @@ static void put_sk(struct out *out, const pdr_chat_state *state)
         put_sk_text(out, &is_first, "ChannelKey", c->sk_key);
         put_sk_text(out, &is_first, "ChannelType", c->type);
         if (c->state != NULL)
-            put_sk_state(out, c->state);
+            put_sk_state(out, c->state, state->form != PDR_CHAT_NATIVE);
         pdr__put_unknown(out, &is_first, keeps ? c->source : NULL,
-                         pdr__known_channel, SK_GAP, ": ");
+                         &pdr__known_channel, &inside);
         pdr__put_c(out, "\n    }");
     }
     pdr__put_c(out, written > 0 ? "\n  ]" : "]");
     is_first = false;
     pdr__put_unknown(out, &is_first, keeps ? state->document : NULL,
-                     pdr__known_document, "\n  ", ": ");
+                     &pdr__known_document, &outside);
     pdr__put_c(out, "\n}");
 }
 

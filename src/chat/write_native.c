@@ -9,6 +9,8 @@
  */
 #include "document.h"
 
+static const struct layout compact = {true, "", ":"};
+
 static void put_member(struct out *out, bool *is_first, const char *name,
                        pdr_str text)
 {
@@ -36,8 +38,8 @@ static void put_participant(struct out *out,
         pdr__put_value(out, p->session);
         is_first = false;
     }
-    pdr__put_unknown(out, &is_first, p->source, pdr__known_participant, "",
-                     ":");
+    pdr__put_unknown(out, &is_first, p->source, &pdr__known_participant,
+                     &compact);
     pdr__put_c(out, "}");
 }
 
@@ -73,7 +75,7 @@ static void put_channel(struct out *out, const struct pdr__saved_channel *c,
         pdr__put_c(out, ",\"state\":");
         put_value(out, c->state, is_encoded);
     }
-    pdr__put_unknown(out, &is_first, c->source, pdr__known_channel, "", ":");
+    pdr__put_unknown(out, &is_first, c->source, &pdr__known_channel, &compact);
     pdr__put_c(out, "}");
 }
 
@@ -197,8 +199,8 @@ void pdr__put_native(struct out *out, const pdr_chat_state *state,
     }
     pdr__put_c(out, "],\"turn\":");
     put_turn(out, state);
-    pdr__put_unknown(out, &is_first, state->document, pdr__known_document, "",
-                     ":");
+    pdr__put_unknown(out, &is_first, state->document, &pdr__known_document,
+                     &compact);
     if (out->mac != NULL)
         put_mac(out, &opts->key);
     pdr__put_c(out, "}");

@@ -1,0 +1,260 @@
+/*
+ * Saved chats that Semantic Kernel wrote, restored with agents that fit, and
+ * written again.
+ */
+#include "chat_stage.h"
+
+#include "base.h"
+
+/* --- a channel that keeps a text --------------------------------------------
+ * The agents of these files that are neither chat agents nor assistants.
+ */
+
+static pdr_rc handle_key(pdr_buf *out, const pdr_chat_agent *agent,
+                         pdr_err *err)
+{
+    const char *key = agent->arg;
+
+    return pdr_buf_append(out, pdr_str_n(key, strlen(key) + 1), err);
+}
+
+static pdr_rc handle_sk_key(pdr_buf *out, const pdr_chat_agent *agent,
+                            pdr_err *err)
+{
+    pdr_rc rc =
+        pdr_buf_append(out, pdr_str_n("Example.Chat.HandleChannel", 27), err);
+
+    return rc == PDR_OK ? handle_key(out, agent, err) : rc;
+}
+
+static pdr_rc handle_create(void **self, const pdr_chat_agent *agent,
+                            pdr_cancel *cancel, pdr_err *err)
+{
+    pdr_value *text = NULL;
+
+    (void)agent;
+    (void)cancel;
+    ASSERT_RC(PDR_OK, pdr_value_new_string(&text, S("new"), err));
+    *self = text;
+    return PDR_OK;
+}
+
+static pdr_rc handle_restore(void **self, const pdr_chat_agent *agent,
+                             const pdr_chat_link *link, uint32_t state_version,
+                             bool is_exchange, const pdr_value *state,
+                             pdr_err *err)
+{
+    (void)agent;
+    (void)link;
+    (void)state_version;
+    (void)is_exchange;
+    (void)err;
+    *self = pdr_value_ref(state);
+    return PDR_OK;
+}
+
+static pdr_rc handle_receive(void *self, const pdr_chat_message *message,
+                             pdr_cancel *cancel, pdr_err *err)
+{
+    (void)self;
+    (void)message;
+    (void)cancel;
+    (void)err;
+    return PDR_OK;
+}
+
+static pdr_rc handle_invoke(void *self, const pdr_chat_agent *agent,
+                            pdr_chat_link *link, pdr_err *err)
+{
+    (void)self;
+    (void)agent;
+    (void)link;
+    (void)err;
+    return PDR_OK;
+}
+
+static pdr_rc handle_read(void *self, const pdr_chat_link *link, pdr_err *err,
+                          pdr_rc (*fn)(const pdr_value *message, pdr_err *err,
+                                       void *arg),
+                          void *arg)
+{
+    (void)self;
+    (void)link;
+    (void)err;
+    (void)fn;
+    (void)arg;
+    return PDR_OK;
+}
+
+static pdr_rc handle_save(pdr_value **out, void *self,
+                          const pdr_chat_link *link, pdr_err *err)
+{
+    (void)link;
+    (void)err;
+    *out = pdr_value_ref(self);
+    return PDR_OK;
+}
+
+static pdr_rc handle_reset(void *self, pdr_cancel *cancel, pdr_err *err)
+{
+    (void)self;
+    (void)cancel;
+    (void)err;
+    return PDR_OK;
+}
+
+static void handle_release(void *self)
+{
+    pdr_value_free(self);
+}
+
+static const pdr_channel_kind handle_kind = {
+    .version = PDR_CHANNEL_KIND_VERSION,
+    .id = "x-test.handle",
+    .state_version = 1,
+    .key = handle_key,
+    .exchange_key = handle_sk_key,
+    .agent_type = "Example.Chat.HandleAgent",
+    .channel_type = "Example.Chat.HandleChannel",
+    .create = handle_create,
+    .restore = handle_restore,
+    .receive = handle_receive,
+    .invoke = handle_invoke,
+    .read = handle_read,
+    .save = handle_save,
+    .reset = handle_reset,
+    .release = handle_release,
+};
+
+/* An assistant is a text, too: that of its thread. Its key cannot be known. */
+static pdr_channel_kind assistant_kind;
+
+/* --- the files
+ * ----------------------------------------------------------------
+ */
+
+/* Agents by the number of the participant: 'c' chat agent, 'r' one with a
+ * reducer, 'h' one with a text under the next of `keys`, 'a' an assistant, '-'
+ * nobody. */
+struct file {
+    const char *path;
+    const char *agents;
+    const char *keys;
+    bool is_other; /* it is written with other options, or doubles agents */
+    const char *report;
+};
+
+static const struct file files[] = {
+    {"02-history-only.json", "cc", "", false, "enhanced: to create "},
+    {"03-one-channel-two-agents.json", "cc", "", false, "equivalent: "},
+    {"04-history-and-thread.json", "ca", "", false, "equivalent: "},
+    {"05-thread-only.json", "a", "", false, "equivalent: "},
+    {"06-tool-calls.json", "c", "", false, "equivalent: "},
+    {"07-contents.json", "c", "", false, "equivalent: "},
+    {"08-authors-and-roles.json", "cccc", "", true, "equivalent: "},
+    {"09-metadata.json", "c", "", false, "equivalent: "},
+    {"10-escapes.json", "c", "", false, "equivalent: "},
+    {"11-truncated-channel.json", "rc", "", false, "equivalent: "},
+    {"12-summarised-channel.json", "r", "", false, "equivalent: "},
+    {"13-aggregator-nested.json", "-c", "", true, "reduced: "},
+    {"14-aggregator-flat.json", "-c", "", true, "reduced: "},
+    {"16-after-streaming.json", "c", "", false, "equivalent: "},
+    {"17-state-forms.json", "hhhhhhhhh",
+     "plain base64 number empty quoted open padded array object", false,
+     "equivalent: "},
+    {"18-camel-compact.json", "ch", "handle", true, "equivalent: "},
+    {"19-relaxed-encoder.json", "ch", "handle", true, "equivalent: "},
+    {"20-saved-inside-a-turn.json", "ch", "handle", false, "equivalent: "},
+    {"21-several-messages-in-a-turn.json", "c", "", false, "equivalent: "},
+};
+
+static pdr_client *client;
+
+static void participant_join(pdr_chat *chat, const pdr_chat_participant *who,
+                             char kind, char *key)
+{
+    pdr_agent_parts parts = {.id = who->id, .client = client};
+    pdr_chat_joining joining = {.arg = key};
+
+    if (who->name.ptr != NULL)
+        parts.name = who->name;
+    ASSERT_RC(PDR_OK, pdr_agent_new(&joining.agent, &parts, NULL));
+    if (kind == 'h')
+        joining.kind = &handle_kind;
+    if (kind == 'a')
+        joining.kind = &assistant_kind;
+    if (kind == 'r')
+        joining.reduction = (pdr_reduction){.target = 3};
+    if (kind != '-')
+        ASSERT_RC(PDR_OK, pdr_chat_join(chat, &joining, NULL));
+    pdr_agent_free(joining.agent);
+}
+
+static void file_play(const struct file *file)
+{
+    static const pdr_channel_kind *const kinds[] = {&handle_kind, NULL};
+    const pdr_chat_opts opts = {.kinds = kinds};
+    const pdr_chat_save_opts sk = {.form = PDR_CHAT_SK};
+    char path[100], keys[200], *key = keys;
+    struct chat_stage stage = {.count = 0};
+    pdr_buf report = PDR_BUF_INIT(SIZE_MAX), out = PDR_BUF_INIT(SIZE_MAX);
+    pdr_chat_participant who;
+    pdr_chat_state *state = NULL;
+    pdr_err err = PDR_ERR_INIT;
+    size_t len = 0;
+
+    snprintf(path, sizeof(path), "dotnet/chat/%s", file->path);
+    snprintf(keys, sizeof(keys), "%s", file->keys);
+    char *text = test_read_data(path, &len);
+    pdr_str source = pdr_str_n(text, len);
+    if (pdr_chat_open(&state, NULL, &err, pdr_read_str, &source) != PDR_OK)
+        fail_msg("%s: %s", path, err.message);
+    ASSERT_RC(PDR_OK, pdr_chat_new(&stage.chat, &opts, NULL));
+    for (size_t i = 0; pdr_chat_state_participant(&who, state, i); i++) {
+        char kind = file->agents[i], *next = strchr(key, ' ');
+
+        if (next != NULL)
+            *next = '\0';
+        participant_join(stage.chat, &who, kind,
+                         kind == 'a' ? keys + strlen(keys) : key);
+        if (kind == 'h' && next != NULL)
+            key = next + 1;
+        else if (next != NULL)
+            *next = ' ';
+    }
+    if (chat_restore(&report, &stage, pdr_str_n(text, len), NULL, &err) !=
+        PDR_OK)
+        fail_msg("%s: %s", path, err.message);
+    if (memmem(report.ptr, report.len, file->report, strlen(file->report)) !=
+        report.ptr)
+        fail_msg("%s: %.*s", path, (int)report.len, report.ptr);
+    ASSERT_INT(pdr_chat_state_message_count(state),
+               pdr_chat_message_count(stage.chat));
+    if (pdr_chat_save(stage.chat, &sk, &err, pdr_write_buf, &out) != PDR_OK)
+        fail_msg("%s: %s", path, err.message);
+    if (!file->is_other && (out.len != len || memcmp(out.ptr, text, len) != 0))
+        fail_msg("%s: it is written as\n%.*s", path, (int)out.len, out.ptr);
+    pdr_chat_free(stage.chat);
+    pdr_chat_state_free(state);
+    pdr_buf_dispose(&report);
+    pdr_buf_dispose(&out);
+    free(text);
+}
+
+TEST(file, of_semantic_kernel_is_restored_and_written_as_it_was)
+{
+    COVERS("C-111");
+    pdr_err err = PDR_ERR_INIT;
+
+    assistant_kind = handle_kind;
+    assistant_kind.id = "x-test.assistant";
+    assistant_kind.exchange_key = NULL;
+    assistant_kind.agent_type =
+        "Microsoft.SemanticKernel.Agents.OpenAI.OpenAIAssistantAgent";
+    assistant_kind.channel_type =
+        "Microsoft.SemanticKernel.Agents.OpenAI.OpenAIAssistantChannel";
+    ASSERT_RC(PDR_OK, pdr_client_script(&client, S("{\"replies\":[{\"text\":\"x\"}]}"), &err));
+    for (size_t i = 0; i < PDR_COUNT(files); i++)
+        file_play(&files[i]);
+    pdr_client_free(client);
+}
