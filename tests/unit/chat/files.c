@@ -253,7 +253,9 @@ TEST(file, of_semantic_kernel_is_restored_and_written_as_it_was)
         "Microsoft.SemanticKernel.Agents.OpenAI.OpenAIAssistantAgent";
     assistant_kind.channel_type =
         "Microsoft.SemanticKernel.Agents.OpenAI.OpenAIAssistantChannel";
-    ASSERT_RC(PDR_OK, pdr_client_script(&client, S("{\"replies\":[{\"text\":\"x\"}]}"), &err));
+    ASSERT_RC(PDR_OK,
+              pdr_client_script(&client, S("{\"replies\":[{\"text\":\"x\"}]}"),
+                                &err));
     for (size_t i = 0; i < PDR_COUNT(files); i++)
         file_play(&files[i]);
     pdr_client_free(client);
