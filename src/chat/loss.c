@@ -102,7 +102,7 @@ static pdr_rc lose_log(struct loss *loss, const pdr_chat_state *state,
         has_turns = has_turns || entry->turn != 0 ||
                     entry->origin.ptr != NULL || !entry->is_visible;
         if (form == PDR_CHAT_SK && !as_read &&
-            pdr_value_get_c(entry->value, "Metadata") != NULL)
+            !pdr__is_nothing(pdr_value_get_c(entry->value, "Metadata")))
             PDR_TRY(lose(loss, PDR_LIT("history"), i, PDR_LIT("Metadata"),
                          "the metadata of a message"));
     }

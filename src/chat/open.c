@@ -26,8 +26,9 @@
 
 #define READ_BYTES ((size_t)64 * 1024)
 
-/* Levels above the history, and above the state of a channel. */
-#define ABOVE_HISTORY 1u
+/* Levels above the history and the list of participants: those of the document,
+ * whether they are inside of a text or not. */
+#define ABOVE_LISTS 1u
 
 /* --- states ----------------------------------------------------------------
  */
@@ -234,7 +235,7 @@ static pdr_rc open_history(pdr_value **out, bool *is_encoded, struct opening *o,
         PDR_TRY(pdr_buf_append(&o->scratch, text, o->err));
     }
     PDR_TRY(
-        pdr__take_json(out, o, PDR_DEFAULT_DEPTH - ABOVE_HISTORY, history, ""));
+        pdr__take_json(out, o, PDR_DEFAULT_DEPTH - ABOVE_LISTS, history, ""));
     history->value = *out;
     PDR_TRY(check_list(history, false, o));
 done:
@@ -282,7 +283,8 @@ static pdr_rc read_participants(struct opening *o, struct member *list,
     if (is_encoded && !pdr__is_nothing(list->value) &&
         pdr_value_kind(list->value) == PDR_STRING) {
         PDR_TRY(pdr__take_base64(o, list, ""));
-        PDR_TRY(pdr__take_json(&decoded, o, PDR_DEFAULT_DEPTH - 1, list, ""));
+        PDR_TRY(pdr__take_json(&decoded, o, PDR_DEFAULT_DEPTH - ABOVE_LISTS,
+                               list, ""));
         list->value = decoded;
     }
     PDR_TRY(check_list(list, true, o));

@@ -29,15 +29,43 @@ static bool has_any(const pdr_value *message, const char *const *names)
     return false;
 }
 
+/* Author, role and contents, in this order. */
 static const char *const sk_names[] = {"AuthorName", "Role", "Items", NULL};
 static const char *const sketch_names[] = {"name", "role", "items", NULL};
+/* What else a saved message has there, but for the last one. */
+static const char *const sk_others[] = {"ModelId", "MimeType", "Metadata",
+                                        NULL};
+
+/* Is none of these members there twice? */
+static bool has_each_once(const pdr_value *message, const char *const *names)
+{
+    pdr_iter it;
+
+    for (; *names != NULL; names++) {
+        size_t found = 0;
+
+        pdr_iter_init(&it, message);
+        while (pdr_iter_next(&it))
+            found += string_is(it.name, pdr_str_c(*names));
+        if (found > 1)
+            return false;
+    }
+    return true;
+}
 
 static bool is_sketch(const pdr_value *message)
 {
     return pdr__member(message, "role", PDR_STRING) != NULL &&
            is_text_or_nothing(pdr_value_get_c(message, "name")) &&
            is_list_or_nothing(pdr_value_get_c(message, "items")) &&
-           !has_any(message, sk_names);
+           has_each_once(message, sketch_names) && !has_any(message, sk_names);
+}
+
+static bool is_sk(const pdr_value *message)
+{
+    return is_list_or_nothing(pdr_value_get_c(message, "Items")) &&
+           has_each_once(message, sk_names) &&
+           has_each_once(message, sk_others);
 }
 
 /* --- Semantic Kernel -------------------------------------------------------
@@ -84,9 +112,6 @@ static void put_item(struct out *out, const pdr_value *item)
 void pdr__put_sk_message(struct out *out, const pdr_value *message,
                          bool as_read)
 {
-    static const char *const others[] = {"ModelId", "MimeType"};
-    static const char *const known[] = {"ModelId", "MimeType", "Metadata",
-                                        NULL};
     bool sketched = is_sketch(message), is_first = false;
     const char *const *names = sketched ? sketch_names : sk_names;
     const pdr_value *author = pdr_value_get_c(message, names[0]);
@@ -97,12 +122,18 @@ void pdr__put_sk_message(struct out *out, const pdr_value *message,
         pdr__put_value(out, message);
         return;
     }
+    if (!sketched && !is_sk(message)) {
+        pdr__put_net_value(out, message);
+        return;
+    }
     pdr__put_c(out, "{\"AuthorName\":");
     pdr__put_net_value(out, author != NULL ? author : pdr_value_new_null());
     if (role != NULL) {
-        pdr__put_c(out, sketched ? ",\"Role\":{\"Label\":" : ",\"Role\":");
+        bool is_text = pdr_value_kind(role) == PDR_STRING;
+
+        pdr__put_c(out, is_text ? ",\"Role\":{\"Label\":" : ",\"Role\":");
         pdr__put_net_value(out, role);
-        pdr__put_c(out, sketched ? "}" : "");
+        pdr__put_c(out, is_text ? "}" : "");
     }
     pdr__put_c(out, ",\"Items\":[");
     pdr_iter_init(&it, pdr_value_get_c(message, names[2]));
@@ -112,8 +143,8 @@ void pdr__put_sk_message(struct out *out, const pdr_value *message,
         put_item(out, it.value);
     }
     pdr__put_c(out, "]");
-    for (size_t i = 0; i < PDR_COUNT(others); i++) {
-        const pdr_value *value = pdr_value_get_c(message, others[i]);
+    for (size_t i = 0; i < 2; i++) {
+        const pdr_value *value = pdr_value_get_c(message, sk_others[i]);
 
         if (pdr__is_nothing(value))
             continue;
@@ -122,7 +153,8 @@ void pdr__put_sk_message(struct out *out, const pdr_value *message,
     }
     pdr_iter_init(&it, message);
     while (pdr_iter_next(&it)) {
-        if (!pdr__is_one_of(it.name, names) && !pdr__is_one_of(it.name, known))
+        if (!pdr__is_one_of(it.name, names) &&
+            !pdr__is_one_of(it.name, sk_others))
             put_net_member(out, &is_first, it.name, it.value, false);
     }
     pdr__put_c(out, "}");
@@ -139,8 +171,7 @@ static bool fits_sketch(const pdr_value *message)
     return role != NULL && pdr_value_count(role) == 1 &&
            pdr__member(role, "Label", PDR_STRING) != NULL &&
            is_text_or_nothing(pdr_value_get_c(message, "AuthorName")) &&
-           is_list_or_nothing(pdr_value_get_c(message, "Items")) &&
-           !has_any(message, sketch_names);
+           is_sk(message) && !has_any(message, sketch_names);
 }
 
 void pdr__put_sketch(struct out *out, const pdr_value *message)

@@ -36,12 +36,12 @@ void chat_assert_equal(const pdr_chat_state *a, const pdr_chat_state *b);
 extern const pdr_chat_key chat_key;
 
 /* The messages of a small chat, in one line, as Semantic Kernel writes them. */
-#define CHAT_MESSAGE_1                                                          \
-    "{\"AuthorName\":null,\"Role\":{\"Label\":\"user\"},\"Items\":[{\"$type\":" \
-    "\"TextContent\",\"Text\":\"1\"}]}"
-#define CHAT_MESSAGE_2                                                            \
-    "{\"AuthorName\":\"Counter\",\"Role\":{\"Label\":\"assistant\"},\"Items\":[{" \
-    "\"$type\":\"TextContent\",\"Text\":\"2\"}]}"
+#define CHAT_MESSAGE_1                                    \
+    "{\"AuthorName\":null,\"Role\":{\"Label\":\"user\"}," \
+    "\"Items\":[{\"$type\":\"TextContent\",\"Text\":\"1\"}]}"
+#define CHAT_MESSAGE_2                                                \
+    "{\"AuthorName\":\"Counter\",\"Role\":{\"Label\":\"assistant\"}," \
+    "\"Items\":[{\"$type\":\"TextContent\",\"Text\":\"2\"}]}"
 #define CHAT_HISTORY     "[" CHAT_MESSAGE_1 "," CHAT_MESSAGE_2 "]"
 #define CHAT_THREAD_KEY  "/RhzL9RuPraxoWEZdfQ57SRe+dlTT4MsDKYaTHGXz6I="
 #define CHAT_HISTORY_KEY "Vdx37EnWT9BS+kkCkEgFCg9uHvHNw1+hXMA4sgNMKs4="

@@ -212,6 +212,13 @@ static const struct {
      "null]},7]}",
      "{\"AuthorName\":null,\"Items\":[{\"$type\":\"X\",\"n\":1.50,\"t\":[true,"
      "null]},7]}"},
+    /* a role that is a text; members that are there twice, or not lists */
+    {"{\"Role\":\"user\"}",
+     "{\"AuthorName\":null,\"Role\":{\"Label\":\"user\"},\"Items\":[]}"},
+    {"{\"Items\":\"+\"}", "{\"Items\":\"\\u002B\"}"},
+    {"{\"Items\":[],\"Items\":[1]}", "{\"Items\":[],\"Items\":[1]}"},
+    {"{\"role\":\"a\",\"role\":\"b\"}",
+     "{\"AuthorName\":null,\"Items\":[],\"role\":\"a\",\"role\":\"b\"}"},
     /* the sketch of the decision record */
     {"{\"role\":\"user\",\"name\":\"B\",\"items\":[{\"$type\":\"T\"}],"
      "\"x\":1}",
