@@ -597,6 +597,16 @@ TEST(chat_write, reports_nothing_of_what_semantic_kernel_wrote)
     }
 }
 
+TEST(chat_write, names_the_first_thing_that_is_left_out)
+{
+    pdr_chat_save_opts opts = {.form = PDR_CHAT_PLAIN, .is_strict = true};
+    pdr_chat_state *s =
+        chat_opened(pdr_str_c("{\"history\":[],\"channels\":[],\"\\n/\":1}"));
+
+    assert_refused(s, &opts, PDR_EINVALID, "cannot_carry", "/\\n~1");
+    pdr_chat_state_free(s);
+}
+
 TEST(chat_write, reports_the_metadata_of_a_message)
 {
     pdr_buf notes = PDR_BUF_INIT(SIZE_MAX), out = PDR_BUF_INIT(SIZE_MAX);
