@@ -156,7 +156,7 @@ TEST(chat_write, writes_an_empty_chat_and_one_of_one_message)
 
 TEST(chat_write, writes_two_agents_that_share_a_channel)
 {
-    COVERS("C-74");
+    COVERS("C-75");
     pdr_chat_state *s = made();
 
     add_participant(s, "agent-a", "A");
