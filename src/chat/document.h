@@ -28,8 +28,9 @@ struct member {
     const pdr_value *node, *value;
 };
 
-/* Where in the document, as a JSON Pointer. */
-#define PLACE_BYTES 128
+/* Where in the document, as a JSON Pointer; room for three names that we know,
+ * each character of them an escape. */
+#define PLACE_BYTES 256
 typedef char place[PLACE_BYTES];
 
 /* Fail with a reason, at a place. */

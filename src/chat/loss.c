@@ -15,9 +15,19 @@ struct loss {
     struct finder finder;
     bool is_native; /* so was what was read */
     size_t count;
-    char first[PDR_SHOWN]; /* pointer of the first one */
+    pdr_err first; /* with the path of the first one */
     pdr_err *err;
 };
+
+/* Without memory for it there is no path. */
+static void remember_place(pdr_err *err, pdr_str pointer)
+{
+    pdr_buf path = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
+
+    if (pdr__text_encode(&path, pointer, NULL) == PDR_OK)
+        pdr__err_path(err, pdr_buf_str(&path));
+    pdr_buf_dispose(&path);
+}
 
 /* `what` is not carried; the pointer is "/list/index/name", of which index
  * (PDR_NONE) and name (absent) may be missing. */
@@ -32,7 +42,7 @@ static pdr_rc lose(struct loss *loss, pdr_str list, size_t index, pdr_str name,
     if (name.ptr != NULL)
         (void)pdr__finder_name(&loss->finder, name);
     if (loss->count++ == 0)
-        (void)pdr__shown(loss->first, pdr_buf_str(&loss->finder.pointer));
+        remember_place(&loss->first, pdr_buf_str(&loss->finder.pointer));
     rc = pdr__finder_tell(&loss->finder, "not-carried", PDR_SEVERITY_WARNING,
                           loss->err, "%s has no place in this form", what);
     pdr__finder_up(&loss->finder, mark);
@@ -168,6 +178,7 @@ pdr_rc pdr__report_loss(const pdr_chat_state *state,
 {
     struct loss loss = {.finder = PDR_FINDER_INIT(opts->fn, opts->arg),
                         .is_native = state->form == PDR_CHAT_NATIVE,
+                        .first = PDR_ERR_INIT,
                         .err = err};
     pdr_rc rc = PDR_OK;
 
@@ -180,13 +191,10 @@ pdr_rc pdr__report_loss(const pdr_chat_state *state,
     if (!pdr__keeps_unknown(state, opts->form))
         PDR_TRY(lose_unknown(&loss, pdr_str_n(NULL, 0), PDR_NONE,
                              state->document, &pdr__known_document));
-    if (opts->is_strict && loss.count > 0) {
-        rc = PDR_FAIL(err, CANNOT_CARRY,
-                      "%zu parts of the chat have no place in this form, the "
-                      "first is '%s'",
-                      loss.count, loss.first);
-        pdr__err_path(err, pdr_str_c(loss.first));
-    }
+    if (opts->is_strict && loss.count > 0)
+        rc = FAIL_PLACE(err, loss.first.path, CANNOT_CARRY,
+                        "%zu parts of the chat have no place in this form",
+                        loss.count);
 done:
     pdr__finder_dispose(&loss.finder);
     return rc;

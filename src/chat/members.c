@@ -16,8 +16,7 @@ const char *pdr__place_of(place out, const char *above,
     pdr_str name = member->node != NULL ? string_inner(member->node)
                                         : pdr_str_c(member->name);
 
-    (void)snprintf(out, PLACE_BYTES, "%s/%.*s", above,
-                   name.len < 32 ? (int)name.len : 32, name.ptr);
+    (void)snprintf(out, PLACE_BYTES, "%s/%.*s", above, (int)name.len, name.ptr);
     return out;
 }
 

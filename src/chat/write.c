@@ -97,6 +97,14 @@ static pdr_rc too_deep(pdr_err *err, const char *where, size_t levels,
                       levels, most);
 }
 
+static pdr_rc check_levels(const pdr_value *value, size_t most, pdr_err *err,
+                           const char *where)
+{
+    size_t levels = value != NULL ? pdr__levels(value) : 0;
+
+    return levels > most ? too_deep(err, where, levels, most) : PDR_OK;
+}
+
 static pdr_rc bad_state(pdr_err *err, const char *where, const char *why)
 {
     return FAIL_PLACE(err, where, BAD_CHANNEL_STATE,
@@ -144,13 +152,12 @@ done:
 static pdr_rc check_state(const pdr_value *state, pdr_chat_form form,
                           pdr_err *err, const char *where)
 {
-    pdr_kind kind = state != NULL ? pdr_value_kind(state) : PDR_STRING;
     size_t most = form == PDR_CHAT_SK ? PDR_SK_STATE_LEVELS
                                       : PDR_DEFAULT_DEPTH - ABOVE_NATIVE_PART;
-    size_t levels = state != NULL ? pdr__levels(state) : 0;
 
     if (state == NULL)
         return PDR_OK;
+    pdr_kind kind = pdr_value_kind(state);
     if (form == PDR_CHAT_SK && kind == PDR_STRING)
         return check_sk_text(state, err, where);
     if (form != PDR_CHAT_NATIVE && kind != PDR_STRING && kind != PDR_ARRAY &&
@@ -158,18 +165,22 @@ static pdr_rc check_state(const pdr_value *state, pdr_chat_form form,
         return bad_state(err, where, "is neither text, array nor object");
     if (form == PDR_CHAT_ENCODED && pdr_value_has_lone_surrogate(state))
         return bad_state(err, where, "has half a surrogate pair");
-    return levels > most ? too_deep(err, where, levels, most) : PDR_OK;
+    return check_levels(state, most, err, where);
+}
+
+/* Is it JSON, in which there is no NaN? */
+static pdr_rc check_json(const pdr_value *value, pdr_buf *scratch, pdr_err *err)
+{
+    pdr_str text;
+
+    return value != NULL ? pdr__value_json(&text, value, scratch, err) : PDR_OK;
 }
 
 /* Is everything such that the reader of the form will read it? */
 static pdr_rc check_parts(const pdr_chat_state *state, pdr_chat_form form,
                           pdr_err *err)
 {
-    const struct {
-        const char *where;
-        const pdr_value *value;
-    } turn[] = {{"/turn/open", state->open_turn},
-                {"/turn/selection", state->selection}};
+    pdr_buf scratch = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
     size_t most = PDR_DEFAULT_DEPTH - ABOVE_MESSAGE;
     place here;
     pdr_rc rc = PDR_OK;
@@ -179,36 +190,32 @@ static pdr_rc check_parts(const pdr_chat_state *state, pdr_chat_form form,
     if (form == PDR_CHAT_NATIVE)
         most = PDR_DEFAULT_DEPTH - ABOVE_NATIVE_MESSAGE;
     for (size_t i = 0; i < state->log_count; i++) {
-        size_t levels = pdr__levels(state->log[i].value);
+        const pdr_value *message = state->log[i].value;
 
-        if (levels > most)
-            return too_deep(err, pdr__place_at(here, "/history/messages", i),
-                            levels, most);
+        (void)pdr__place_at(here, "/history/messages", i);
+        PDR_TRY(check_levels(message, most, err, here));
+        PDR_TRY(check_json(message, &scratch, err));
     }
     for (size_t i = 0; i < state->channel_count; i++) {
         const struct pdr__saved_channel *c = &state->channels[i];
 
         assert(c->key.ptr != NULL || c->sk_key.ptr != NULL);
-        if (form != PDR_CHAT_SK || c->sk_key.ptr != NULL)
-            PDR_TRY(check_state(c->state, form, err,
-                                pdr__place_at(here, "/channels", i)));
+        if (form == PDR_CHAT_SK && c->sk_key.ptr == NULL)
+            continue; /* left out */
+        (void)pdr__place_at(here, "/channels", i);
+        PDR_TRY(check_state(c->state, form, err, here));
+        PDR_TRY(check_json(c->state, &scratch, err));
     }
+    if (form != PDR_CHAT_NATIVE)
+        goto done;
     most = PDR_DEFAULT_DEPTH - ABOVE_NATIVE_PART;
-    for (size_t i = 0; i < state->participant_count; i++) {
-        const pdr_value *session = state->participants[i].session;
-
-        if (form == PDR_CHAT_NATIVE && session != NULL &&
-            pdr__levels(session) > most)
-            return too_deep(err, pdr__place_at(here, "/participants", i),
-                            pdr__levels(session), most);
-    }
-    for (size_t i = 0; i < PDR_COUNT(turn); i++) {
-        if (form == PDR_CHAT_NATIVE && turn[i].value != NULL &&
-            pdr__levels(turn[i].value) > most)
-            return too_deep(err, turn[i].where, pdr__levels(turn[i].value),
-                            most);
-    }
+    for (size_t i = 0; i < state->participant_count; i++)
+        PDR_TRY(check_levels(state->participants[i].session, most, err,
+                             pdr__place_at(here, "/participants", i)));
+    PDR_TRY(check_levels(state->open_turn, most, err, "/turn/open"));
+    PDR_TRY(check_levels(state->selection, most, err, "/turn/selection"));
 done:
+    pdr_buf_dispose(&scratch);
     return rc;
 }
 

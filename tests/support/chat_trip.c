@@ -96,6 +96,11 @@ pdr_buf chat_written(const pdr_chat_state *state, pdr_chat_form form)
     return out;
 }
 
+bool chat_has(const pdr_buf *out, const char *text)
+{
+    return memmem(out->ptr, out->len, text, strlen(text)) != NULL;
+}
+
 static void assert_same(pdr_str a, pdr_str b)
 {
     ASSERT((a.ptr == NULL) == (b.ptr == NULL));

@@ -28,6 +28,9 @@ pdr_rc chat_write(pdr_buf *out, const pdr_chat_state *state,
 /* The same in a form, which must work; release with pdr_buf_dispose(). */
 pdr_buf chat_written(const pdr_chat_state *state, pdr_chat_form form);
 
+/* Is this text in what was written? */
+bool chat_has(const pdr_buf *out, const char *text);
+
 /* Do two chats have the same participants, messages and channels? Spelling does
  * not count. */
 void chat_assert_equal(const pdr_chat_state *a, const pdr_chat_state *b);

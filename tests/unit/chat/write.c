@@ -156,7 +156,7 @@ TEST(chat_write, writes_an_empty_chat_and_one_of_one_message)
 
 TEST(chat_write, writes_two_agents_that_share_a_channel)
 {
-    COVERS("C-74");
+    COVERS("C-75");
     pdr_chat_state *s = made();
 
     add_participant(s, "agent-a", "A");
@@ -246,6 +246,41 @@ TEST(chat_write, spells_messages_as_dotnet_does)
     }
 }
 
+/* A message that was read and changed has no text of its own. */
+TEST(chat_write, writes_messages_and_states_that_were_changed)
+{
+    pdr_chat_state *s = chat_opened(pdr_str_c(chat_sk));
+    pdr_value *name = NULL, *large = NULL;
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+
+    ASSERT_RC(PDR_OK, pdr_buf_printf(&text, NULL, "%0*d", 200000, 7));
+    ASSERT_RC(PDR_OK, pdr_value_new_string(&name, PDR_LIT("A+"), NULL));
+    ASSERT_RC(PDR_OK, pdr_value_new_string(&large, pdr_buf_str(&text), NULL));
+    ASSERT_RC(PDR_OK, pdr_value_set(&s->log[0].value, PDR_LIT("AuthorName"),
+                                    name, NULL));
+    ASSERT_RC(PDR_OK,
+              pdr_value_set(&s->log[1].value, PDR_LIT("X"), large, NULL));
+    ASSERT_RC(PDR_OK, pdr_value_append(&s->channels[1].state, name, NULL));
+    for (pdr_chat_form f = PDR_CHAT_NATIVE; f <= PDR_CHAT_ENCODED; f++) {
+        pdr_buf out = chat_written(s, f);
+        pdr_chat_state *back = chat_opened(pdr_buf_str(&out));
+
+        if (f == PDR_CHAT_NATIVE || f == PDR_CHAT_SK)
+            chat_assert_equal(s, back);
+        if (f == PDR_CHAT_SK)
+            ASSERT(chat_has(&out, "}]},\"A\\u002B\"]\n"));
+        if (f == PDR_CHAT_PLAIN)
+            ASSERT(pdr_value_equal(large,
+                                   pdr_value_get_c(back->log[1].value, "X")));
+        pdr_chat_state_free(back);
+        pdr_buf_dispose(&out);
+    }
+    pdr_value_free(name);
+    pdr_value_free(large);
+    pdr_buf_dispose(&text);
+    pdr_chat_state_free(s);
+}
+
 /* --- plain and encoded -----------------------------------------------------
  */
 
@@ -303,9 +338,8 @@ TEST(chat_write, writes_states_as_text_where_the_form_wants_text)
                            f == PDR_CHAT_SK ? "\"ChannelState\": %s\n"
                                             : "\"channelstate\":%s}",
                            expected[f]);
-            ASSERT_RC(PDR_OK, pdr_buf_append(&out, pdr_str_n("", 1), NULL));
-            ASSERT(strstr(out.ptr, text) != NULL);
-            back = chat_opened(pdr_str_c(out.ptr));
+            ASSERT(chat_has(&out, text));
+            back = chat_opened(pdr_buf_str(&out));
             ASSERT(back->channels[0].state != NULL);
             pdr_chat_state_free(back);
             pdr_chat_state_free(s);
@@ -451,6 +485,21 @@ TEST(chat_write, refuses_states_that_the_form_cannot_hold)
     }
 }
 
+TEST(chat_write, refuses_numbers_that_json_does_not_have)
+{
+    const pdr_read_opts opts = {.flags = PDR_BARE_TOKENS};
+    pdr_chat_state *s = made();
+
+    add_built(s, CHAT_MESSAGE_1);
+    pdr_value_free(s->log[0].value);
+    ASSERT_RC(PDR_OK, pdr_json_read(&s->log[0].value, PDR_LIT("{\"a\":[NaN]}"),
+                                    &opts, NULL));
+    for (pdr_chat_form f = PDR_CHAT_NATIVE; f <= PDR_CHAT_ENCODED; f++)
+        assert_refused(s, &(pdr_chat_save_opts){.form = f}, PDR_EINVALID,
+                       "bare_token", "/a/0");
+    pdr_chat_state_free(s);
+}
+
 /* --- what is left out ------------------------------------------------------
  */
 
@@ -548,6 +597,16 @@ TEST(chat_write, reports_nothing_of_what_semantic_kernel_wrote)
     }
 }
 
+TEST(chat_write, names_the_first_thing_that_is_left_out)
+{
+    pdr_chat_save_opts opts = {.form = PDR_CHAT_PLAIN, .is_strict = true};
+    pdr_chat_state *s =
+        chat_opened(pdr_str_c("{\"history\":[],\"channels\":[],\"\\n/\":1}"));
+
+    assert_refused(s, &opts, PDR_EINVALID, "cannot_carry", "/\\n~1");
+    pdr_chat_state_free(s);
+}
+
 TEST(chat_write, reports_the_metadata_of_a_message)
 {
     pdr_buf notes = PDR_BUF_INIT(SIZE_MAX), out = PDR_BUF_INIT(SIZE_MAX);
@@ -630,6 +689,7 @@ TEST_OOM(chat_write, cleans_up_after_any_failed_allocation)
     s = chat_opened(pdr_str_c(everything));
     add_built(s, message_rows[3].made);
     add_channel(s, "e", "\"\\u00e9 [\"");
+    add_channel(s, "f", "\"[\\\"\\u00e9\\\"]\"");
     test_pause_failures(false);
     for (pdr_chat_form f = PDR_CHAT_NATIVE; f <= PDR_CHAT_ENCODED; f++) {
         pdr_chat_save_opts opts = {

@@ -128,6 +128,43 @@ TEST(chat_write_native, encodes_histories_that_are_larger_than_a_piece)
     }
 }
 
+TEST(chat_write_native, writes_no_deeper_than_it_reads)
+{
+    pdr_chat_state *s = chat_opened(pdr_str_c(whole));
+    struct {
+        pdr_value **value;
+        const char *path;
+    } rows[] = {{&s->participants[0].session, "/participants/0"},
+                {&s->open_turn, "/turn/open"},
+                {&s->selection, "/turn/selection"}};
+    char text[2 * 126 + 1];
+    pdr_buf out = PDR_BUF_INIT(SIZE_MAX);
+
+    memset(text, '[', 126);
+    memset(text + 126, ']', 126);
+    for (size_t i = 0; i < PDR_COUNT(rows); i++) {
+        pdr_value *before = *rows[i].value;
+        pdr_err err = PDR_ERR_INIT;
+
+        ASSERT_RC(PDR_OK, pdr_json_read(rows[i].value, pdr_str_n(text + 1, 250),
+                                        NULL, NULL));
+        ASSERT_RC(PDR_OK, chat_write(&out, s, NULL, NULL));
+        pdr_chat_state_free(chat_opened(pdr_buf_str(&out)));
+        pdr_buf_clear(&out);
+        pdr_value_free(*rows[i].value);
+        ASSERT_RC(PDR_OK, pdr_json_read(rows[i].value, pdr_str_n(text, 252),
+                                        NULL, NULL));
+        ASSERT_RC(PDR_ELIMIT, chat_write(&out, s, NULL, &err));
+        ASSERT_STR("too_deep", err.reason);
+        ASSERT_STR(rows[i].path, err.path);
+        ASSERT_SIZE(0, out.len);
+        pdr_value_free(*rows[i].value);
+        *rows[i].value = before;
+    }
+    pdr_buf_dispose(&out);
+    pdr_chat_state_free(s);
+}
+
 TEST(chat_write_native, refuses_keys_that_are_none)
 {
     static const char bytes[] = "0123456789abcdef0123456789abcdef";
