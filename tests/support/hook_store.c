@@ -4,8 +4,8 @@
 #include "../../src/store/memory/memory.h"
 
 static hook_fn hook;
-static void (*_Atomic read_hook)(pdr_store *store, void *arg); /* set at any
-                                                                  time */
+static void (*read_hook)(pdr_store *store, void *arg); /* atomic: set at any
+                                                           time */
 static void *hook_arg;
 static _Thread_local bool hooked; /* a hook is running, on this thread */
 static pdr_store_ops ops;
@@ -66,7 +66,7 @@ pdr_store *hook_open(hook_fn fn, void *arg)
         ASSERT_RC(PDR_OK, pdr_store_register(&ops, NULL));
     }
     hook = NULL;
-    read_hook = NULL;
+    hook_reads(NULL);
     ops.now = NULL;
     ASSERT_RC(PDR_OK, pdr_store_open(&store, "hook:", NULL));
     hook = fn;
@@ -76,7 +76,7 @@ pdr_store *hook_open(hook_fn fn, void *arg)
 
 void hook_reads(void (*fn)(pdr_store *store, void *arg))
 {
-    read_hook = fn;
+    __atomic_store_n(&read_hook, fn, __ATOMIC_SEQ_CST);
 }
 
 void hook_now(pdr_rc (*fn)(pdr_store *store, int64_t *out, pdr_err *err))
