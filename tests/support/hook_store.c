@@ -34,7 +34,8 @@ static void commit(pdr_store *store, pdr_write *const *writes, size_t count)
 static pdr_rc read_one(pdr_store *store, pdr_page *page, const pdr_query *query,
                        pdr_err *err)
 {
-    void (*fn)(pdr_store * store, void *arg) = read_hook;
+    void (*fn)(pdr_store * store, void *arg) =
+        __atomic_load_n(&read_hook, __ATOMIC_SEQ_CST);
 
     if (fn != NULL && !hooked) {
         hooked = true;
