@@ -4,8 +4,8 @@
 #include "../../src/store/memory/memory.h"
 
 static hook_fn hook;
-static void (*_Atomic read_hook)(pdr_store *store, void *arg); /* set at any
-                                                                  time */
+static void (*read_hook)(pdr_store *store, void *arg); /* atomic: set at any
+                                                           time */
 static void *hook_arg;
 static _Thread_local bool hooked; /* a hook is running, on this thread */
 static pdr_store_ops ops;
@@ -34,7 +34,8 @@ static void commit(pdr_store *store, pdr_write *const *writes, size_t count)
 static pdr_rc read_one(pdr_store *store, pdr_page *page, const pdr_query *query,
                        pdr_err *err)
 {
-    void (*fn)(pdr_store * store, void *arg) = read_hook;
+    void (*fn)(pdr_store * store, void *arg) =
+        __atomic_load_n(&read_hook, __ATOMIC_SEQ_CST);
 
     if (fn != NULL && !hooked) {
         hooked = true;
@@ -66,7 +67,7 @@ pdr_store *hook_open(hook_fn fn, void *arg)
         ASSERT_RC(PDR_OK, pdr_store_register(&ops, NULL));
     }
     hook = NULL;
-    read_hook = NULL;
+    hook_reads(NULL);
     ops.now = NULL;
     ASSERT_RC(PDR_OK, pdr_store_open(&store, "hook:", NULL));
     hook = fn;
@@ -76,7 +77,7 @@ pdr_store *hook_open(hook_fn fn, void *arg)
 
 void hook_reads(void (*fn)(pdr_store *store, void *arg))
 {
-    read_hook = fn;
+    __atomic_store_n(&read_hook, fn, __ATOMIC_SEQ_CST);
 }
 
 void hook_now(pdr_rc (*fn)(pdr_store *store, int64_t *out, pdr_err *err))

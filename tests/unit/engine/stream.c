@@ -4,6 +4,8 @@
  */
 #include <limits.h>
 
+#include <limits.h>
+
 #include "toy_engine.h"
 
 /* A run of "c1" that was claimed by hand. */
