@@ -8,6 +8,7 @@
 #include <perdure/archive.h>
 #include <perdure/bag.h>
 #include <perdure/buf.h>
+#include <perdure/chat.h>
 #include <perdure/client.h>
 #include <perdure/codec.h>
 #include <perdure/content.h>

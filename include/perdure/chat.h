@@ -22,13 +22,24 @@
 #ifndef PERDURE_CHAT_H
 #define PERDURE_CHAT_H
 
+#include <perdure/agent.h>
 #include <perdure/codec.h>
 #include <perdure/doc.h>
-#include <perdure/sys/channel.h>
 
 PDR_BEGIN_DECLS
 
 typedef struct pdr_chat pdr_chat;
+/* A kind of channel: perdure/sys/channel.h. */
+typedef struct pdr_channel_kind pdr_channel_kind;
+
+/* A message of the log of a chat. Borrowed for the call. */
+typedef struct pdr_chat_message {
+    uint64_t seq;           /* its number, from 1 without a gap */
+    uint64_t turn;          /* of the turn that made it; 0: a caller added it */
+    pdr_str origin;         /* key of the channel that made it, or absent */
+    bool is_visible;        /* false: traffic with tools inside of a turn */
+    const pdr_value *value; /* in PDR_SHAPE_SK */
+} pdr_chat_message;
 
 /* --- who speaks next, and when it is over --------------------------------- */
 
@@ -90,7 +101,9 @@ typedef struct pdr_chat_opts {
 /**
  * @param[out] out  owned; release with pdr_chat_free(). NULL on failure.
  * @param opts      borrowed for the call; NULL means the defaults.
- * @return PDR_OK; PDR_EINVALID ("bad_pattern"; "missing_slot"); PDR_EIO
+ * @return PDR_OK; PDR_EINVALID ("bad_pattern"); PDR_EMISUSE ("bad_option": a
+ *         kind of ending that there is not, or one that lacks its function);
+ *         PDR_ELIMIT ("too_deep": endings inside of endings); PDR_EIO
  *         ("no_randomness"); PDR_ENOMEM. @thread any @since 0.1
  */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_chat_new(pdr_chat **out,
@@ -121,9 +134,10 @@ typedef struct pdr_chat_joining {
 
 /** Let an agent take part, after those that do. One whose id takes part already
  * changes nothing.
- * @return PDR_OK; PDR_EBUSY ("chat_busy"); PDR_EINVALID ("bad_agent",
- *         "table_version", "missing_slot"; "literal_secret": its key has a
- * secret in it); PDR_ENOMEM. @thread any @since 0.1 */
+ * @return PDR_OK; PDR_EBUSY ("chat_busy"); PDR_EINVALID ("bad_reduction";
+ *         "literal_secret": its key has a secret in it); PDR_EVERSION
+ *         ("table_version"); PDR_EMISUSE ("missing_slot"); PDR_ENOMEM. @thread
+ * any @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_chat_join(pdr_chat *chat,
                                             const pdr_chat_joining *joining,
                                             pdr_err *err);
@@ -166,7 +180,8 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_chat_add(pdr_chat *chat,
                                            size_t count, pdr_shape shape,
                                            pdr_err *err);
 
-/** The same for one text of a person. @param author  a name, or empty. */
+/** The same for one text of a person. @param author  a name, or empty.
+ * @thread any @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_chat_add_text(pdr_chat *chat, pdr_str text,
                                                 pdr_str author, pdr_err *err);
 
@@ -193,7 +208,8 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_chat_invoke(pdr_chat *chat, pdr_str agent_id,
  *
  * @return as pdr_chat_invoke(); PDR_ENOTFOUND ("no_agents"); PDR_EMISUSE
  *         ("chat_complete": it is over, and `resets_complete` is not set);
- *         PDR_EINVALID ("bad_selection"). @thread any  @since 0.1
+ *         PDR_EINVALID ("bad_selection"); PDR_ELIMIT ("pattern_limit").
+ *         @thread any  @since 0.1
  */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_chat_run(pdr_chat *chat,
                                            const pdr_chat_call *call,

@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include <perdure/chat.h>
+#include <perdure/sys/channel.h>
 
 #include "core.h"
 #include "doc.h"

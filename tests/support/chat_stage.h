@@ -10,7 +10,7 @@
 #ifndef TESTS_CHAT_STAGE_H
 #define TESTS_CHAT_STAGE_H
 
-#include <perdure/chat.h>
+#include <perdure/sys/channel.h>
 
 #include "agent_stage.h"
 #include "test.h"

@@ -14,21 +14,12 @@
 #ifndef PERDURE_SYS_CHANNEL_H
 #define PERDURE_SYS_CHANNEL_H
 
-#include <perdure/agent.h>
 #include <perdure/buf.h>
+#include <perdure/chat.h>
 
 PDR_BEGIN_DECLS
 
 #define PDR_CHANNEL_KIND_VERSION 1
-
-/* A message of the log of a chat. Borrowed for the call. */
-typedef struct pdr_chat_message {
-    uint64_t seq;           /* its number, from 1 without a gap */
-    uint64_t turn;          /* of the turn that made it; 0: a caller added it */
-    pdr_str origin;         /* key of the channel that made it, or absent */
-    bool is_visible;        /* false: traffic with tools inside of a turn */
-    const pdr_value *value; /* in PDR_SHAPE_SK */
-} pdr_chat_message;
 
 /* What a channel can do with its chat while it is called. */
 typedef struct pdr_chat_link pdr_chat_link;
@@ -74,7 +65,7 @@ typedef struct pdr_chat_agent {
 
 /* A kind of channel. `self` is what `create` or `restore` gave. Functions that
  * fail leave the channel as it was. */
-typedef struct pdr_channel_kind {
+struct pdr_channel_kind {
     uint32_t version;       /* PDR_CHANNEL_KIND_VERSION that it was built for */
     const char *id;         /* static; "chat-history", "x-vendor.kind" */
     uint32_t state_version; /* that `save` writes; older ones can be read */
@@ -123,7 +114,7 @@ typedef struct pdr_channel_kind {
     /* Required. Release it; nothing changes at a service. */
     void (*release)(void *self);
     /* --- version 1 ends here --- */
-} pdr_channel_kind;
+};
 
 /* --- conversations at a service -------------------------------------------
  * A channel whose history is a thread at a service. `arg` of the agent that
