@@ -2,10 +2,11 @@
  * perdure/content.h - messages and their contents, in every shape.
  *
  * A message is what one speaker said, a content one piece of it: a text, a tool
- * call, a picture. Three shapes are in use: that of durable state documents,
- * that of the .NET edition and that of the Python edition. One table of the
- * library knows all kinds of contents and how each shape spells them; sessions,
- * agents and chats use it too.
+ * call, a picture. Four shapes are in use: that of durable state documents,
+ * that of the .NET edition, that of the Python edition and that of saved chats
+ * of Semantic Kernel for .NET. One table of the library knows all kinds of
+ * contents and how each shape spells them; sessions, agents and chats use it
+ * too.
  *
  * Messages and contents are values. Nothing here copies one into a struct:
  * reading looks a member up, and a part that nobody knows stays where it is.
@@ -25,59 +26,73 @@ PDR_BEGIN_DECLS
 typedef enum pdr_shape {
     PDR_SHAPE_STATE = 0,  /* durable state documents: "$type", camelCase */
     PDR_SHAPE_DOTNET = 1, /* .NET sessions: "$type", camelCase, more kinds */
-    PDR_SHAPE_PYTHON = 2  /* Python sessions: "type", snake_case */
+    PDR_SHAPE_PYTHON = 2, /* Python sessions: "type", snake_case */
+    PDR_SHAPE_SK = 3      /* Semantic Kernel: "$type", PascalCase */
 } pdr_shape;
 
 /* --- kinds --------------------------------------------------------------- */
 
 /* One row per kind of content: name, and its discriminator in each shape; ""
- * where a shape has no such kind. Later kinds go to the end. */
+ * where a shape has no such kind. Later kinds go to the end. What Semantic
+ * Kernel calls an image, audio or binary content is data in the other shapes if
+ * it has bytes, else a uri. */
 #define PDR_CONTENT_MAP(X)                                                     \
-    X(TEXT, "text", "text", "text")                                            \
-    X(REASONING, "reasoning", "reasoning", "text_reasoning")                   \
-    X(DATA, "data", "data", "data")                                            \
-    X(URI, "uri", "uri", "uri")                                                \
-    X(ERROR, "error", "error", "error")                                        \
-    X(CALL, "functionCall", "functionCall", "function_call")                   \
-    X(RESULT, "functionResult", "functionResult", "function_result")           \
-    X(FILE, "hostedFile", "hostedFile", "hosted_file")                         \
+    X(TEXT, "text", "text", "text", "TextContent")                             \
+    X(REASONING, "reasoning", "reasoning", "text_reasoning",                   \
+      "ReasoningContent")                                                      \
+    X(DATA, "data", "data", "data", "")                                        \
+    X(URI, "uri", "uri", "uri", "")                                            \
+    X(ERROR, "error", "error", "error", "")                                    \
+    X(CALL, "functionCall", "functionCall", "function_call",                   \
+      "FunctionCallContent")                                                   \
+    X(RESULT, "functionResult", "functionResult", "function_result",           \
+      "FunctionResultContent")                                                 \
+    X(FILE, "hostedFile", "hostedFile", "hosted_file", "FileReferenceContent") \
     X(VECTOR_STORE, "hostedVectorStore", "hostedVectorStore",                  \
-      "hosted_vector_store")                                                   \
-    X(USAGE, "usage", "usage", "usage")                                        \
-    X(UNKNOWN, "unknown", "", "")                                              \
+      "hosted_vector_store", "")                                               \
+    X(USAGE, "usage", "usage", "usage", "")                                    \
+    X(UNKNOWN, "unknown", "", "", "")                                          \
     X(APPROVAL_REQUEST, "", "toolApprovalRequest",                             \
-      "function_approval_request")                                             \
+      "function_approval_request", "")                                         \
     X(APPROVAL_RESPONSE, "", "toolApprovalResponse",                           \
-      "function_approval_response")                                            \
-    X(MCP_CALL, "", "mcpServerToolCall", "mcp_server_tool_call")               \
-    X(MCP_RESULT, "", "mcpServerToolResult", "mcp_server_tool_result")         \
-    X(CODE_CALL, "", "codeInterpreterToolCall", "code_interpreter_tool_call")  \
+      "function_approval_response", "")                                        \
+    X(MCP_CALL, "", "mcpServerToolCall", "mcp_server_tool_call", "")           \
+    X(MCP_RESULT, "", "mcpServerToolResult", "mcp_server_tool_result", "")     \
+    X(CODE_CALL, "", "codeInterpreterToolCall", "code_interpreter_tool_call",  \
+      "")                                                                      \
     X(CODE_RESULT, "", "codeInterpreterToolResult",                            \
-      "code_interpreter_tool_result")                                          \
-    X(IMAGE_CALL, "", "imageGenerationToolCall", "image_generation_tool_call") \
+      "code_interpreter_tool_result", "")                                      \
+    X(IMAGE_CALL, "", "imageGenerationToolCall", "image_generation_tool_call", \
+      "")                                                                      \
     X(IMAGE_RESULT, "", "imageGenerationToolResult",                           \
-      "image_generation_tool_result")                                          \
-    X(SEARCH_CALL, "", "webSearchToolCall", "search_tool_call")                \
-    X(SEARCH_RESULT, "", "webSearchToolResult", "search_tool_result")          \
-    X(TOOL_CALL, "", "toolCall", "")                                           \
-    X(TOOL_RESULT, "", "toolResult", "")                                       \
-    X(INPUT_REQUEST, "", "inputRequest", "")                                   \
-    X(INPUT_RESPONSE, "", "inputResponse", "")                                 \
-    X(SHELL_CALL, "", "", "shell_tool_call")                                   \
-    X(SHELL_RESULT, "", "", "shell_tool_result")                               \
-    X(SHELL_OUTPUT, "", "", "shell_command_output")                            \
-    X(CONSENT_REQUEST, "", "", "oauth_consent_request")                        \
-    X(COMPUTER_CALL, "", "", "computer_tool_call")                             \
-    X(COMPUTER_RESULT, "", "", "computer_tool_result")                         \
-    X(OLD_APPROVAL_REQUEST, "", "functionApprovalRequest", "")                 \
-    X(OLD_APPROVAL_RESPONSE, "", "functionApprovalResponse", "")               \
-    X(OLD_MCP_APPROVAL_REQUEST, "", "mcpServerToolApprovalRequest", "")        \
-    X(OLD_MCP_APPROVAL_RESPONSE, "", "mcpServerToolApprovalResponse", "")
+      "image_generation_tool_result", "")                                      \
+    X(SEARCH_CALL, "", "webSearchToolCall", "search_tool_call", "")            \
+    X(SEARCH_RESULT, "", "webSearchToolResult", "search_tool_result", "")      \
+    X(TOOL_CALL, "", "toolCall", "", "")                                       \
+    X(TOOL_RESULT, "", "toolResult", "", "")                                   \
+    X(INPUT_REQUEST, "", "inputRequest", "", "")                               \
+    X(INPUT_RESPONSE, "", "inputResponse", "", "")                             \
+    X(SHELL_CALL, "", "", "shell_tool_call", "")                               \
+    X(SHELL_RESULT, "", "", "shell_tool_result", "")                           \
+    X(SHELL_OUTPUT, "", "", "shell_command_output", "")                        \
+    X(CONSENT_REQUEST, "", "", "oauth_consent_request", "")                    \
+    X(COMPUTER_CALL, "", "", "computer_tool_call", "")                         \
+    X(COMPUTER_RESULT, "", "", "computer_tool_result", "")                     \
+    X(OLD_APPROVAL_REQUEST, "", "functionApprovalRequest", "", "")             \
+    X(OLD_APPROVAL_RESPONSE, "", "functionApprovalResponse", "", "")           \
+    X(OLD_MCP_APPROVAL_REQUEST, "", "mcpServerToolApprovalRequest", "", "")    \
+    X(OLD_MCP_APPROVAL_RESPONSE, "", "mcpServerToolApprovalResponse", "", "")  \
+    X(IMAGE, "", "", "", "ImageContent")                                       \
+    X(AUDIO, "", "", "", "AudioContent")                                       \
+    X(BINARY, "", "", "", "BinaryContent")                                     \
+    X(ANNOTATION, "", "", "", "AnnotationContent")                             \
+    X(ACTION, "", "", "", "ActionContent")                                     \
+    X(MESSAGE, "", "", "", "ChatMessageContent")
 
 typedef enum pdr_content_kind {
     PDR_CONTENT_OTHER = 0, /* none of the table: no object, no discriminator,
                               or one that nobody knows */
-#define PDR_CONTENT_ENUM(name, state, dotnet, python) PDR_CONTENT_##name,
+#define PDR_CONTENT_ENUM(name, state, dotnet, python, sk) PDR_CONTENT_##name,
     PDR_CONTENT_MAP(PDR_CONTENT_ENUM)
 #undef PDR_CONTENT_ENUM
 } pdr_content_kind;
@@ -97,18 +112,19 @@ PDR_API const char *pdr_content_kind_name(pdr_content_kind kind,
 /* What a content can hold. The table says which kinds have which, and how each
  * shape calls them. Later fields go to the end. */
 typedef enum pdr_field {
-    PDR_FIELD_TEXT = 1,        /* text, reasoning */
-    PDR_FIELD_PROTECTED,       /* reasoning: what the provider encrypted */
-    PDR_FIELD_URI,             /* data, uri */
-    PDR_FIELD_MEDIA_TYPE,      /* data, uri, file */
-    PDR_FIELD_NAME,            /* call: of the tool; data, file: of the file */
-    PDR_FIELD_MESSAGE,         /* error */
-    PDR_FIELD_ERROR_CODE,      /* error */
-    PDR_FIELD_DETAILS,         /* error */
-    PDR_FIELD_CALL_ID,         /* calls and results */
-    PDR_FIELD_ARGUMENTS,       /* call: an object; Python: or text */
-    PDR_FIELD_RESULT,          /* result: any JSON */
-    PDR_FIELD_FILE_ID,         /* file */
+    PDR_FIELD_TEXT = 1,   /* text, reasoning, action */
+    PDR_FIELD_PROTECTED,  /* reasoning: what the provider encrypted */
+    PDR_FIELD_URI,        /* data, uri; image, audio, binary: no data URI */
+    PDR_FIELD_MEDIA_TYPE, /* data, uri, file; image, audio, binary */
+    PDR_FIELD_NAME,       /* call: of the tool, in Semantic Kernel of a result
+                             too; data, file: of the file */
+    PDR_FIELD_MESSAGE,    /* error */
+    PDR_FIELD_ERROR_CODE, /* error */
+    PDR_FIELD_DETAILS,    /* error */
+    PDR_FIELD_CALL_ID,    /* calls and results */
+    PDR_FIELD_ARGUMENTS,  /* call: an object; Python: or text */
+    PDR_FIELD_RESULT,     /* result: any JSON */
+    PDR_FIELD_FILE_ID,    /* file */
     PDR_FIELD_VECTOR_STORE_ID, /* vector store */
     PDR_FIELD_USAGE,           /* usage: an object of counts */
     PDR_FIELD_CONTENT,         /* unknown: the foreign item, verbatim */
@@ -121,7 +137,10 @@ typedef enum pdr_field {
     PDR_FIELD_OUTPUTS,         /* results: a list of contents */
     PDR_FIELD_QUERIES,         /* search call: a list of texts */
     PDR_FIELD_ANNOTATIONS,     /* every kind */
-    PDR_FIELD_PROPERTIES       /* every kind: additional properties */
+    PDR_FIELD_PROPERTIES,      /* every kind: additional properties; Semantic
+                                  Kernel: metadata */
+    PDR_FIELD_PLUGIN,          /* call, result: plugin of the tool */
+    PDR_FIELD_DATA             /* image, audio, binary: base64 */
 } pdr_field;
 
 /** One field of a content. @return borrowed from `content`; NULL if the kind
@@ -130,8 +149,8 @@ typedef enum pdr_field {
 PDR_API const pdr_value *pdr_content_get(const pdr_value *content,
                                          pdr_shape shape, pdr_field field);
 
-/** Media type of a data, uri or file content: its own member, else, for a data
- * URI, what stands in the URI; empty if nobody says.
+/** Media type of a data, uri, file, image, audio or binary content: its own
+ * member, else, for a data URI, what stands in the URI; empty if nobody says.
  * @param[out] out  borrowed from `content` or from `scratch`.
  * @param scratch   not NULL; its old content is lost.
  * @return PDR_OK; PDR_EINVALID (reason "lone_surrogate"); what
@@ -187,7 +206,10 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_content_new_text(pdr_value **out,
 /** A tool call as a model gave it. `arguments` is its text: a JSON object
  * becomes the arguments; of anything else, they are an empty object and the
  * text is kept beside them (a state document: "argumentsText"), so that
- * pdr_content_arguments() gives it back. Fails as pdr_content_new_text().
+ * pdr_content_arguments() gives it back. In Semantic Kernel the name is the
+ * function's and there is no plugin: models get "plugin-function", and only the
+ * caller knows whether a hyphen in it is that one. With a plugin, make the call
+ * with pdr_content_new(). Fails as pdr_content_new_text().
  * @thread any @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_rc
 pdr_content_new_call(pdr_value **out, pdr_shape shape, pdr_str call_id,
@@ -211,8 +233,10 @@ pdr_content_new_error(pdr_value **out, pdr_shape shape, pdr_str message,
 /* --- messages ------------------------------------------------------------ */
 
 /** The parts of a message, each borrowed from it, or NULL: role, author, id
- * (strings), contents (an array), additional properties (an object). Older
- * Python documents have the role in an object; its text is given.
+ * (strings), contents (an array), additional properties (an object). Semantic
+ * Kernel and older Python documents have the role in an object; its text is
+ * given. Semantic Kernel has no id; "role", "name" and "items" are read there
+ * too if "Role", "AuthorName" and "Items" are absent.
  * @thread const @since 0.1 */
 PDR_API const pdr_value *pdr_message_role(const pdr_value *message,
                                           pdr_shape shape);
@@ -226,7 +250,8 @@ PDR_API const pdr_value *pdr_message_properties(const pdr_value *message,
                                                 pdr_shape shape);
 
 /** When it was said. False if it does not say, or not in a way that can be
- * read; Python messages never do. @thread const @since 0.1 */
+ * read; those of Python and Semantic Kernel never do.
+ * @thread const @since 0.1 */
 PDR_API bool pdr_message_created_at(pdr_datetime *out, const pdr_value *message,
                                     pdr_shape shape);
 
@@ -240,12 +265,18 @@ typedef struct pdr_message_parts {
     const pdr_value *contents;      /* an array of contents in the same shape;
                                        NULL: an empty one */
     const pdr_value *properties;    /* an object */
+    pdr_str model_id;               /* Semantic Kernel only */
+    pdr_str media_type;             /* Semantic Kernel only */
 } pdr_message_parts;
 
-/** Make a message, members in the order of the shape's own edition.
+/** Make a message, members in the order of the shape's own edition. In Semantic
+ * Kernel that is a message of a saved chat: the author is null if there is
+ * none. Properties, id and time go into its metadata, which Semantic Kernel
+ * reads but does not save again; without them it has none.
  * @param[out] out  owned; NULL on failure.
  * @return as pdr_content_new(), PDR_EINVALID (reason "field_missing") for an
- *         empty role. @thread any @since 0.1 */
+ *         empty role, (reason "no_such_field") for a part that this shape has
+ *         no place for. @thread any @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_message_new(pdr_value **out, pdr_shape shape,
                                               const pdr_message_parts *parts,
                                               pdr_err *err);
@@ -319,8 +350,9 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_message_attribute(
  * member for stands in extra members of a state document, with the .NET names
  * where there are some, else in a member "perdure" of the additional
  * properties, and comes back from there. A kind without a place in a state
- * document is wrapped into an "unknown" content and unwrapped again; the same
- * shape gives the same value.
+ * document is wrapped into an "unknown" content and unwrapped again, in
+ * Semantic Kernel into an empty text; the same shape gives the same value. The
+ * tool of a call with a plugin is "plugin-function" in the other shapes.
  *
  * @param[out] out  owned; NULL on failure.
  * @param content   borrowed for the call; any value, not NULL.

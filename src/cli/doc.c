@@ -344,6 +344,10 @@ static enum doc_part part_of(pdr_content_kind kind)
         [PDR_CONTENT_OLD_APPROVAL_RESPONSE] = DOC_PART_APPROVAL,
         [PDR_CONTENT_OLD_MCP_APPROVAL_REQUEST] = DOC_PART_APPROVAL,
         [PDR_CONTENT_OLD_MCP_APPROVAL_RESPONSE] = DOC_PART_APPROVAL,
+        [PDR_CONTENT_IMAGE] = DOC_PART_DATA,
+        [PDR_CONTENT_AUDIO] = DOC_PART_DATA,
+        [PDR_CONTENT_BINARY] = DOC_PART_DATA,
+        [PDR_CONTENT_ACTION] = DOC_PART_TEXT,
     };
 
     return kind < CLI_COUNT(parts) ? (enum doc_part)parts[kind]

@@ -297,6 +297,8 @@ bool pdr__dotnet_date(pdr_str text);
 bool pdr__dotnet_media_type(pdr_str text);
 /* A data: URI. */
 bool pdr__dotnet_data_uri(pdr_str text);
+/* Groups of four, padded, and no bits left over: each data has one spelling. */
+bool pdr__is_base64(pdr_str text);
 /* Any URI, relative ones too. */
 bool pdr__dotnet_uri(pdr_str text);
 /* Nothing but white space. */

@@ -274,8 +274,7 @@ static int base64_value(char c)
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* Groups of four, padded, and no bits left over: each data has one spelling. */
-static bool is_base64(pdr_str text)
+bool pdr__is_base64(pdr_str text)
 {
     size_t pads = 0;
     int last = 0;
@@ -317,7 +316,7 @@ bool pdr__dotnet_data_uri(pdr_str text)
     head = cut_at(&text, ',');
     if (ends_alike(head, PDR_LIT(";base64"))) {
         head.len -= 7;
-        if (!is_base64(text))
+        if (!pdr__is_base64(text))
             return false;
     }
     head = skip_blanks(head);

@@ -1,18 +1,21 @@
 /*
  * content.c - one table of all kinds of messages and contents.
  *
- * WHY  State documents, .NET sessions and Python sessions say the same things
- *      in three spellings. The table knows them all, so that nobody else has to
- *      know that a tool call is a `function_call` somewhere.
+ * WHY  State documents, .NET sessions, Python sessions and saved chats of
+ *      Semantic Kernel say the same things in four spellings. The table knows
+ *      them all, so that nobody else has to know that a tool call is a
+ *      `function_call` somewhere.
  */
 #include <strings.h>
 
 #include "content_table.h"
 
 /* Discriminators by kind and shape; "" where a shape has no such kind. */
-static const char *const type_names[][3] = {{"", "", ""},
-#define CONTENT_ROW(name, state, dotnet, python) {state, dotnet, python},
-                                            PDR_CONTENT_MAP(CONTENT_ROW)
+static const char *const type_names[][PDR_SHAPES] = {
+    {"", "", "", ""},
+#define CONTENT_ROW(name, state, dotnet, python, sk) \
+    {state, dotnet, python, sk},
+    PDR_CONTENT_MAP(CONTENT_ROW)
 #undef CONTENT_ROW
 };
 
@@ -20,13 +23,15 @@ static const char *const type_names[][3] = {{"", "", ""},
 
 /* Their lengths, one line of bytes per shape: finding a kind looks at these
  * first, and compares one name as a rule. */
-#define STATE_LENGTH(name, state, dotnet, python)  sizeof(state) - 1,
-#define DOTNET_LENGTH(name, state, dotnet, python) sizeof(dotnet) - 1,
-#define PYTHON_LENGTH(name, state, dotnet, python) sizeof(python) - 1,
-static const uint8_t type_lengths[3][KINDS] = {
+#define STATE_LENGTH(name, state, dotnet, python, sk)  sizeof(state) - 1,
+#define DOTNET_LENGTH(name, state, dotnet, python, sk) sizeof(dotnet) - 1,
+#define PYTHON_LENGTH(name, state, dotnet, python, sk) sizeof(python) - 1,
+#define SK_LENGTH(name, state, dotnet, python, sk)     sizeof(sk) - 1,
+static const uint8_t type_lengths[PDR_SHAPES][KINDS] = {
     {0, PDR_CONTENT_MAP(STATE_LENGTH)},
     {0, PDR_CONTENT_MAP(DOTNET_LENGTH)},
     {0, PDR_CONTENT_MAP(PYTHON_LENGTH)},
+    {0, PDR_CONTENT_MAP(SK_LENGTH)},
 };
 
 pdr_content_kind pdr__content_kind_named(pdr_str name, pdr_shape shape)
@@ -85,23 +90,43 @@ const char *pdr__type_name(pdr_shape shape)
 
 const char *pdr__properties_name(pdr_shape shape)
 {
-    return shape == PDR_SHAPE_PYTHON ? "additional_properties"
-                                     : "additionalProperties";
+    static const char *const names[] = {"additionalProperties",
+                                        "additionalProperties",
+                                        "additional_properties", "Metadata"};
+
+    return names[shape];
 }
 
 const char *pdr__shape_name(pdr_shape shape)
 {
-    static const char *const names[] = {"state", "dotnet", "python"};
+    static const char *const names[] = {"state", "dotnet", "python", "sk"};
 
     return names[shape];
 }
 
 /* --- names --------------------------------------------------------------- */
 
+/* How others than Semantic Kernel spell a member of its messages; "" if they do
+ * not. */
+static const char *other_name(const char *name)
+{
+    static const char *const names[][2] = {
+        {"Role", "role"}, {"AuthorName", "name"}, {"Items", "items"}};
+
+    for (size_t i = 0; i < PDR_COUNT(names); i++) {
+        if (strcmp(names[i][0], name) == 0)
+            return names[i][1];
+    }
+    return "";
+}
+
 bool pdr__name_is(const pdr_value *name, const char *text, pdr_shape shape)
 {
     pdr_str wanted = pdr_str_c(text);
 
+    if (shape == PDR_SHAPE_SK && other_name(text)[0] != '\0' &&
+        pdr_value_text_is(name, pdr_str_c(other_name(text))))
+        return true;
     if (shape != PDR_SHAPE_DOTNET || text[0] == '$')
         return pdr_value_text_is(name, wanted);
     return name != NULL && node_kind(name) == NODE_STRING &&
@@ -114,8 +139,13 @@ const pdr_value *pdr__find_member(const pdr_value *object, const char *name,
     const pdr_value *found = NULL;
     pdr_iter it;
 
-    if (shape != PDR_SHAPE_DOTNET)
-        return pdr_value_get_c(object, name);
+    if (shape != PDR_SHAPE_DOTNET) {
+        found = pdr_value_get_c(object, name);
+        if (found == NULL && shape == PDR_SHAPE_SK &&
+            other_name(name)[0] != '\0')
+            found = pdr_value_get_c(object, other_name(name));
+        return found;
+    }
     if (object == NULL || pdr_value_kind(object) != PDR_OBJECT)
         return NULL;
     pdr_iter_init(&it, object);
@@ -142,7 +172,7 @@ unsigned pdr__readable(const struct content_member *row, pdr_shape shape)
         return JSON_MAP | JSON_TEXT;
     if (row->way == WAY_DETAILS && shape == PDR_SHAPE_DOTNET)
         return JSON_TEXT;
-    if (row->way == WAY_ROLE && shape == PDR_SHAPE_PYTHON)
+    if (row->way == WAY_ROLE && pdr__has_more(shape))
         return JSON_TEXT | JSON_MAP;
     return row->json;
 }
@@ -307,7 +337,10 @@ pdr_rc pdr_content_arguments(pdr_buf *out, const pdr_value *content,
     if (kind != PDR_CONTENT_CALL && kind != PDR_CONTENT_MCP_CALL)
         return PDR_FAIL(err, WRONG_KIND, "%s",
                         "only a tool call has arguments; this is none");
-    arguments = pdr__find_member(content, "arguments", shape);
+    arguments = pdr__find_member(
+        content,
+        pdr__content_member(kind, shape, PDR_FIELD_ARGUMENTS)->names[shape],
+        shape);
     if (shape == PDR_SHAPE_PYTHON && arguments != NULL &&
         pdr_value_kind(arguments) == PDR_STRING)
         return append_text(out, arguments, err);
@@ -328,6 +361,7 @@ static const struct {
     {"role", "authorName", "messageId", "contents", "additionalProperties"},
     {"role", "authorName", "messageId", "contents", "additionalProperties"},
     {"role", "author_name", "message_id", "contents", "additional_properties"},
+    {"Role", "AuthorName", NULL, "Items", "Metadata"},
 };
 
 const pdr_value *pdr_message_role(const pdr_value *message, pdr_shape shape)
@@ -335,9 +369,15 @@ const pdr_value *pdr_message_role(const pdr_value *message, pdr_shape shape)
     const pdr_value *role =
         pdr__find_member(message, message_names[shape].role, shape);
 
-    if (shape == PDR_SHAPE_PYTHON && role != NULL &&
-        pdr_value_kind(role) == PDR_OBJECT)
-        return pdr__member(role, "value", PDR_STRING);
+    if (role != NULL && pdr_value_kind(role) == PDR_OBJECT) {
+        if (shape == PDR_SHAPE_PYTHON)
+            return pdr__member(role, "value", PDR_STRING);
+        if (shape == PDR_SHAPE_SK)
+            return pdr__member(role,
+                               pdr_value_get_c(role, "Label") != NULL ? "Label"
+                                                                      : "label",
+                               PDR_STRING);
+    }
     return role != NULL && pdr_value_kind(role) == PDR_STRING ? role : NULL;
 }
 
@@ -349,6 +389,8 @@ const pdr_value *pdr_message_author(const pdr_value *message, pdr_shape shape)
 
 const pdr_value *pdr_message_id(const pdr_value *message, pdr_shape shape)
 {
+    if (message_names[shape].id == NULL)
+        return NULL;
     return pdr__find_member_of(message, message_names[shape].id, shape,
                                PDR_STRING);
 }
@@ -369,7 +411,7 @@ const pdr_value *pdr_message_properties(const pdr_value *message,
 bool pdr_message_created_at(pdr_datetime *out, const pdr_value *message,
                             pdr_shape shape)
 {
-    return shape != PDR_SHAPE_PYTHON &&
+    return !pdr__has_more(shape) &&
            pdr__read_datetime(out,
                               pdr__find_member(message, "createdAt", shape));
 }

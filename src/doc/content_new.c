@@ -56,10 +56,14 @@ static const char *lacks(const struct content_member *row,
 {
     if (row->field == PDR_FIELD_MEDIA_TYPE)
         return pdr__dotnet_media_type(text) ? NULL : "a media type must stand";
+    if (row->field == PDR_FIELD_DATA)
+        return pdr__is_base64(text) ? NULL : "base64 must stand";
     if (row->field != PDR_FIELD_URI)
         return NULL;
     if (kind == PDR_CONTENT_DATA)
         return pdr__dotnet_data_uri(text) ? NULL : "a data URI must stand";
+    if (pdr__is_media(kind) && pdr__dotnet_data_uri(text))
+        return "a URI that is not data must stand";
     return pdr__dotnet_uri(text) && text.len > 0 &&
                    memchr(text.ptr, ':', text.len) != NULL
                ? NULL
@@ -121,7 +125,8 @@ static pdr_rc check_part(const struct content_member *row, pdr_shape shape,
         return wrong(name, kind, shape, value, "the table has another kind",
                      err);
     if ((row->field == PDR_FIELD_FILE_ID ||
-         row->field == PDR_FIELD_VECTOR_STORE_ID) &&
+         row->field == PDR_FIELD_VECTOR_STORE_ID ||
+         kind == PDR_CONTENT_ACTION) &&
         pdr__is_blank(value))
         return PDR_FAIL(err, FIELD_MISSING,
                         "member '%s' of a %s content is blank; no reader "
@@ -135,8 +140,9 @@ static pdr_rc check_part(const struct content_member *row, pdr_shape shape,
 /* Fields that a caller has to give, though a reader takes an empty text. */
 static bool is_needed(const struct content_member *row, pdr_shape shape)
 {
-    if (row->made[PDR_SHAPE_DOTNET] != NULL &&
-        strcmp(row->made[PDR_SHAPE_DOTNET], MADE_NEVER) == 0)
+    if ((row->made[PDR_SHAPE_DOTNET] != NULL &&
+         strcmp(row->made[PDR_SHAPE_DOTNET], MADE_NEVER) == 0) ||
+        (row->made[shape] != NULL && strcmp(row->made[shape], MADE_NEVER) == 0))
         return true;
     return row->made[shape] != NULL &&
            (row->field == PDR_FIELD_CALL_ID || row->field == PDR_FIELD_NAME ||
@@ -522,8 +528,8 @@ static pdr_rc keep_text(pdr_value **io, pdr_shape shape, const pdr_value *text,
     } else {
         rc = noted_properties(&properties, NULL, "argumentsText", text, err);
         if (rc == PDR_OK)
-            rc = pdr_value_set(io, PDR_LIT("additionalProperties"), properties,
-                               err);
+            rc = pdr_value_set(io, pdr_str_c(pdr__properties_name(shape)),
+                               properties, err);
         pdr_value_free(properties);
     }
     return rc == PDR_OK ? pdr_value_compact(io, err) : rc;
@@ -573,9 +579,10 @@ static void put_text(pdr_builder *to, const char *name, pdr_str text)
     pdr_builder_string(to, text);
 }
 
-static void put_contents(pdr_builder *to, const pdr_value *contents)
+static void put_contents(pdr_builder *to, const char *name,
+                         const pdr_value *contents)
 {
-    pdr_builder_name(to, PDR_LIT("contents"));
+    pdr_builder_name(to, pdr_str_c(name));
     if (contents != NULL) {
         pdr_builder_value(to, contents);
         return;
@@ -584,43 +591,69 @@ static void put_contents(pdr_builder *to, const pdr_value *contents)
     pdr_builder_end(to);
 }
 
-/* Python has no member for the time; it goes where a conversion puts it. */
+/* Python has no member for the time, Semantic Kernel none for the id either;
+ * they go where a conversion puts them. */
 static void put_properties(pdr_builder *to, pdr_shape shape,
-                           const pdr_value *properties, pdr_str time)
+                           const pdr_message_parts *parts, pdr_str time)
 {
-    bool python = shape == PDR_SHAPE_PYTHON;
+    pdr_str id = shape == PDR_SHAPE_SK ? parts->id : pdr_str_n("", 0);
+    bool more = pdr__has_more(shape) && time.len + id.len > 0;
     pdr_iter it;
 
-    if (properties == NULL && !python)
+    if (parts->properties == NULL && !more && shape != PDR_SHAPE_PYTHON)
         return;
     pdr_builder_name(to, pdr_str_c(pdr__properties_name(shape)));
     pdr_builder_object(to);
-    pdr_iter_init(&it, properties);
+    pdr_iter_init(&it, parts->properties);
     while (pdr_iter_next(&it)) {
         pdr__builder_name_value(to, it.name);
         pdr_builder_value(to, it.value);
     }
-    if (python && time.len > 0) {
+    if (more) {
         pdr_builder_name(to, PDR_LIT("perdure"));
         pdr_builder_object(to);
         pdr_builder_name(to, PDR_LIT("members"));
         pdr_builder_object(to);
         put_text(to, "createdAt", time);
+        put_text(to, "messageId", id);
         pdr_builder_end(to);
         pdr_builder_end(to);
     }
     pdr_builder_end(to);
 }
 
+/* As in a saved chat: the author is there also if it is null. */
+static void put_sk_message(pdr_builder *to, const pdr_message_parts *parts,
+                           pdr_str time)
+{
+    if (parts->author.len == 0) {
+        pdr_builder_name(to, PDR_LIT("AuthorName"));
+        pdr_builder_null(to);
+    }
+    put_text(to, "AuthorName", parts->author);
+    pdr_builder_name(to, PDR_LIT("Role"));
+    pdr_builder_object(to);
+    put_text(to, "Label", parts->role);
+    pdr_builder_end(to);
+    put_contents(to, "Items", parts->contents);
+    put_text(to, "ModelId", parts->model_id);
+    put_text(to, "MimeType", parts->media_type);
+    put_properties(to, PDR_SHAPE_SK, parts, time);
+}
+
 static void put_message(pdr_builder *to, pdr_shape shape,
                         const pdr_message_parts *parts, pdr_str time)
 {
+    if (shape == PDR_SHAPE_SK) {
+        put_sk_message(to, parts, time);
+        return;
+    }
     if (shape == PDR_SHAPE_PYTHON) {
         put_text(to, "role", parts->role);
-        put_contents(to, parts->contents);
+        put_contents(to, "contents", parts->contents);
         put_text(to, "author_name", parts->author);
         put_text(to, "message_id", parts->id);
-        put_properties(to, shape, parts->properties, time);
+        put_properties(to, shape, parts, time);
         put_text(to, "type", PDR_LIT("message"));
         return;
     }
@@ -628,17 +661,23 @@ static void put_message(pdr_builder *to, pdr_shape shape,
     put_text(to, "createdAt", time);
     if (shape == PDR_SHAPE_DOTNET)
         put_text(to, "role", parts->role);
-    put_contents(to, parts->contents);
+    put_contents(to, "contents", parts->contents);
     if (shape == PDR_SHAPE_STATE)
         put_text(to, "role", parts->role);
     put_text(to, "messageId", parts->id);
-    put_properties(to, shape, parts->properties, time);
+    put_properties(to, shape, parts, time);
 }
 
-static pdr_rc check_message(const pdr_message_parts *parts, pdr_err *err)
+static pdr_rc check_message(pdr_shape shape, const pdr_message_parts *parts,
+                            pdr_err *err)
 {
     if (parts->role.len == 0)
         return PDR_FAIL(err, FIELD_MISSING, "%s", "a message needs a role");
+    if (shape != PDR_SHAPE_SK &&
+        parts->model_id.len + parts->media_type.len > 0)
+        return PDR_FAIL(err, NO_SUCH_FIELD, "%s",
+                        "only a message of Semantic Kernel has a model id and "
+                        "a media type");
     if (parts->contents != NULL && pdr_value_kind(parts->contents) != PDR_ARRAY)
         return PDR_FAIL(err, WRONG_KIND,
                         "contents of a message: %s, where an array must stand",
@@ -662,7 +701,7 @@ pdr_rc pdr_message_new(pdr_value **out, pdr_shape shape,
 
     PDR_REQUIRE(out != NULL && parts != NULL);
     *out = NULL;
-    PDR_TRY(check_message(parts, err));
+    PDR_TRY(check_message(shape, parts, err));
     if (parts->created_at != NULL) {
         at = pdr_datetime_utc(parts->created_at->ticks);
         PDR_TRY(pdr_datetime_write(&time, &at,

@@ -2,19 +2,24 @@
  * content_table.c - the rows of content_table.h.
  *
  * Facts about .NET are those of Microsoft.Extensions.AI 10.7, about Python
- * those of agent-framework-core 1.23. The names in the state column beyond
- * those of state documents (place 9) are extra members of ours, with the .NET
- * names.
+ * those of agent-framework-core 1.23, about Semantic Kernel those of its .NET
+ * line 1.80. The names in the state column beyond those of state documents
+ * (place 9) are extra members of ours, with the .NET names. Data and uri have
+ * names of Semantic Kernel though it has no such kinds: they are those of its
+ * image, audio and binary contents.
  */
 #include "content_table.h"
 
 /* clang-format off */
-#define NONE {NULL, NULL, NULL}
+#define NONE {NULL, NULL, NULL, NULL}
 #define SAME(state_and_dotnet, python) \
-    {state_and_dotnet, state_and_dotnet, python}
-#define EVERYWHERE(text) {text, text, text}
+    {state_and_dotnet, state_and_dotnet, python, NULL}
+#define ALL(state_and_dotnet, python, sk) \
+    {state_and_dotnet, state_and_dotnet, python, sk}
+#define SK(name) {NULL, NULL, NULL, name}
+#define EVERYWHERE(text) {text, text, text, text}
 /* Python takes a content without it. */
-#define NEEDED {MADE_NEVER, MADE_NEVER, NULL}
+#define NEEDED {MADE_NEVER, MADE_NEVER, NULL, MADE_NEVER}
 #define EMPTY "\"\""
 #define OCTETS "\"application/octet-stream\""
 #define SEARCH "\"web_search\""
@@ -49,27 +54,27 @@
      {NULL, NULL, SEARCH}}
 
 static const struct content_member text_rows[] = {
-    {PDR_FIELD_TEXT, WAY_PLAIN, JSON_TEXT, 1, SAME("text", "text"),
+    {PDR_FIELD_TEXT, WAY_PLAIN, JSON_TEXT, 1, ALL("text", "text", "Text"),
      EVERYWHERE(EMPTY)},
 };
 static const struct content_member reasoning_rows[] = {
-    {PDR_FIELD_TEXT, WAY_PLAIN, JSON_TEXT, 1, SAME("text", "text"),
-     {NULL, EMPTY, NULL}},
+    {PDR_FIELD_TEXT, WAY_PLAIN, JSON_TEXT, 1, ALL("text", "text", "Text"),
+     {NULL, EMPTY, NULL, EMPTY}},
     {PDR_FIELD_PROTECTED, WAY_PLAIN, JSON_TEXT, 9,
      SAME("protectedData", "protected_data"), NONE},
 };
 static const struct content_member data_rows[] = {
-    {PDR_FIELD_URI, WAY_PLAIN, JSON_TEXT, 1, SAME("uri", "uri"),
+    {PDR_FIELD_URI, WAY_DATA, JSON_TEXT, 1, ALL("uri", "uri", "Data"),
      NEEDED},
     {PDR_FIELD_MEDIA_TYPE, WAY_MEDIA, JSON_TEXT, 2,
-     {"mediaType", NULL, "media_type"}, NONE},
+     {"mediaType", NULL, "media_type", "MimeType"}, NONE},
     {PDR_FIELD_NAME, WAY_PLAIN, JSON_TEXT, 9, SAME("name", "name"), NONE},
 };
 static const struct content_member uri_rows[] = {
-    {PDR_FIELD_URI, WAY_PLAIN, JSON_TEXT, 1, SAME("uri", "uri"),
+    {PDR_FIELD_URI, WAY_PLAIN, JSON_TEXT, 1, ALL("uri", "uri", "Uri"),
      NEEDED},
     {PDR_FIELD_MEDIA_TYPE, WAY_PLAIN, JSON_TEXT, 2,
-     SAME("mediaType", "media_type"), {OCTETS, OCTETS, NULL}},
+     ALL("mediaType", "media_type", "MimeType"), {OCTETS, OCTETS, NULL}},
 };
 static const struct content_member error_rows[] = {
     {PDR_FIELD_MESSAGE, WAY_PLAIN, JSON_TEXT, 1, SAME("message", "message"),
@@ -80,24 +85,30 @@ static const struct content_member error_rows[] = {
      SAME("details", "error_details"), NONE},
 };
 static const struct content_member call_rows[] = {
-    {PDR_FIELD_NAME, WAY_PLAIN, JSON_TEXT, 3, SAME("name", "name"),
-     {EMPTY, EMPTY, NULL}},
+    {PDR_FIELD_NAME, WAY_NAME, JSON_TEXT, 3,
+     ALL("name", "name", "FunctionName"), {EMPTY, EMPTY, NULL, EMPTY}},
+    {PDR_FIELD_PLUGIN, WAY_PLAIN, JSON_TEXT, 9, SK("PluginName"), NONE},
     {PDR_FIELD_ARGUMENTS, WAY_ARGUMENTS, JSON_MAP, 1,
-     SAME("arguments", "arguments"), {"{}", NULL, NULL}},
+     ALL("arguments", "arguments", "Arguments"), {"{}", NULL, NULL}},
     {0, WAY_SILENT, JSON_BOOL, 9,
      SAME("informationalOnly", "informational_only"), {NULL, "false", NULL}},
     {0, WAY_PLAIN, JSON_BOOL, 9, {NULL, NULL, "hosted"}, {NULL, NULL, "false"}},
-    CALL_ID,
+    {PDR_FIELD_CALL_ID, WAY_PLAIN, JSON_TEXT, 2, ALL("callId", "call_id", "Id"),
+     {EMPTY, EMPTY, NULL}},
 };
 static const struct content_member result_rows[] = {
-    {PDR_FIELD_RESULT, WAY_RESULT, JSON_ANY, 3, SAME("result", "result"), NONE},
-    CALL_ID,
+    {PDR_FIELD_RESULT, WAY_RESULT, JSON_ANY, 3,
+     ALL("result", "result", "Result"), NONE},
+    {PDR_FIELD_NAME, WAY_PLAIN, JSON_TEXT, 9, SK("FunctionName"), NONE},
+    {PDR_FIELD_PLUGIN, WAY_PLAIN, JSON_TEXT, 9, SK("PluginName"), NONE},
+    {PDR_FIELD_CALL_ID, WAY_PLAIN, JSON_TEXT, 2,
+     ALL("callId", "call_id", "CallId"), {EMPTY, EMPTY, NULL}},
 };
 static const struct content_member file_rows[] = {
-    {PDR_FIELD_FILE_ID, WAY_PLAIN, JSON_TEXT, 1, SAME("fileId", "file_id"),
-     NEEDED},
+    {PDR_FIELD_FILE_ID, WAY_PLAIN, JSON_TEXT, 1,
+     ALL("fileId", "file_id", "FileId"), NEEDED},
     {PDR_FIELD_MEDIA_TYPE, WAY_PLAIN, JSON_TEXT, 9,
-     SAME("mediaType", "media_type"), NONE},
+     ALL("mediaType", "media_type", "MimeType"), NONE},
     {PDR_FIELD_NAME, WAY_PLAIN, JSON_TEXT, 9, SAME("name", "name"), NONE},
     {0, WAY_PLAIN, JSON_NUMBER, 9, SAME("sizeInBytes", NULL), NONE},
     {0, WAY_PLAIN, JSON_TEXT, 9, SAME("createdAt", NULL), NONE},
@@ -197,6 +208,22 @@ static const struct content_member old_mcp_response_rows[] = {
     OLD_REQUEST_ID,
     APPROVED,
 };
+/* Kinds of Semantic Kernel alone. What an annotation and a message hold is
+ * carried as it is, so that nobody can make one here. */
+static const struct content_member media_rows[] = {
+    {PDR_FIELD_URI, WAY_PLAIN, JSON_TEXT, 9, SK("Uri"), NONE},
+    {PDR_FIELD_MEDIA_TYPE, WAY_PLAIN, JSON_TEXT, 9, SK("MimeType"), NONE},
+    {PDR_FIELD_DATA, WAY_PLAIN, JSON_TEXT, 9, SK("Data"), NONE},
+};
+static const struct content_member annotation_rows[] = {
+    {0, WAY_PLAIN, JSON_TEXT, 9, SK("Label"), SK(MADE_NEVER)},
+};
+static const struct content_member action_rows[] = {
+    {PDR_FIELD_TEXT, WAY_PLAIN, JSON_TEXT, 9, SK("Text"), SK(MADE_NEVER)},
+};
+static const struct content_member nested_rows[] = {
+    {0, WAY_PLAIN, JSON_MAP, 9, SK("Role"), SK(MADE_NEVER)},
+};
 /* clang-format on */
 
 #define ROWS(rows)              \
@@ -238,10 +265,16 @@ static const struct content_members members[] = {
     [PDR_CONTENT_OLD_APPROVAL_RESPONSE] = ROWS(old_response_rows),
     [PDR_CONTENT_OLD_MCP_APPROVAL_REQUEST] = ROWS(old_mcp_request_rows),
     [PDR_CONTENT_OLD_MCP_APPROVAL_RESPONSE] = ROWS(old_mcp_response_rows),
+    [PDR_CONTENT_IMAGE] = ROWS(media_rows),
+    [PDR_CONTENT_AUDIO] = ROWS(media_rows),
+    [PDR_CONTENT_BINARY] = ROWS(media_rows),
+    [PDR_CONTENT_ANNOTATION] = ROWS(annotation_rows),
+    [PDR_CONTENT_ACTION] = ROWS(action_rows),
+    [PDR_CONTENT_MESSAGE] = ROWS(nested_rows),
 };
 
 /* As agent-framework-core writes them, whatever the kind. */
-const char *const pdr__python_order[] = {
+static const char *const python_order[] = {
     "type",
     "text",
     "protected_data",
@@ -288,14 +321,30 @@ const char *const pdr__python_order[] = {
     "additional_properties",
     "annotations",
 };
-const size_t pdr__python_order_count = PDR_COUNT(pdr__python_order);
 
-size_t pdr__python_place(const char *name)
+/* As Semantic Kernel writes them, whatever the kind: bytes are the last. */
+static const char *const sk_order[] = {
+    "$type",      "Text",         "Uri",         "Id",         "CallId",
+    "PluginName", "FunctionName", "Arguments",   "Exception",  "Result",
+    "Kind",       "Label",        "ReferenceId", "Title",      "StartIndex",
+    "EndIndex",   "FileId",       "Tools",       "AuthorName", "Role",
+    "Items",      "MimeType",     "ModelId",     "Metadata",   "Data",
+};
+
+struct content_order pdr__content_order(pdr_shape shape)
+{
+    if (shape == PDR_SHAPE_PYTHON)
+        return (struct content_order){python_order, PDR_COUNT(python_order)};
+    if (shape == PDR_SHAPE_SK)
+        return (struct content_order){sk_order, PDR_COUNT(sk_order)};
+    return (struct content_order){NULL, 0};
+}
+
+size_t pdr__order_place(struct content_order order, const char *name)
 {
     size_t place = 0;
 
-    while (place < PDR_COUNT(pdr__python_order) &&
-           strcmp(pdr__python_order[place], name) != 0)
+    while (place < order.count && strcmp(order.names[place], name) != 0)
         place++;
     return place;
 }
@@ -312,7 +361,7 @@ static const struct content_member common[] = {
     {PDR_FIELD_ANNOTATIONS, WAY_PLAIN, JSON_LIST, 9,
      SAME("annotations", "annotations"), NONE},
     {PDR_FIELD_PROPERTIES, WAY_PLAIN, JSON_MAP, 9,
-     SAME("additionalProperties", "additional_properties"), NONE},
+     ALL("additionalProperties", "additional_properties", "Metadata"), NONE},
 };
 
 static const struct content_member *find(struct content_members in,
@@ -358,8 +407,10 @@ static size_t row_place(struct content_members in, pdr_shape shape,
 size_t pdr__content_place(pdr_content_kind kind, pdr_shape shape,
                           const char *name)
 {
-    if (shape == PDR_SHAPE_PYTHON)
-        return pdr__python_place(name);
+    struct content_order order = pdr__content_order(shape);
+
+    if (order.count > 0)
+        return pdr__order_place(order, name);
     if (strcmp(name, "$type") == 0)
         return 0;
     if (strcmp(name, "annotations") == 0)

@@ -1,13 +1,13 @@
 /*
- * content_table.h - what each kind of content holds, in the three shapes.
+ * content_table.h - what each kind of content holds, in the four shapes.
  *
  * WHY  Accessors, builders, conversion and the page docs/formats/contents.md
  *      all need the same facts. They stand here once; a new kind is a row in
  *      PDR_CONTENT_MAP and a few rows here.
  *
  * The rows of a kind stand in the order in which .NET writes the members. The
- * order of a state document is a number of the row, that of Python is one list
- * for all kinds (pdr__python_place()).
+ * order of a state document is a number of the row, those of Python and of
+ * Semantic Kernel are one list for all kinds each (pdr__content_order()).
  */
 #ifndef PDR_DOC_CONTENT_TABLE_H
 #define PDR_DOC_CONTENT_TABLE_H
@@ -26,9 +26,11 @@
 /* How a member becomes that of another shape. */
 enum content_way {
     WAY_PLAIN,     /* the same value */
+    WAY_NAME,      /* of a tool; Semantic Kernel: of a plugin and a function */
     WAY_ARGUMENTS, /* an object, or a text that is none */
     WAY_RESULT,    /* any JSON; Python: a text and the same as contents */
     WAY_DETAILS,   /* a text, or any JSON beside it */
+    WAY_DATA,      /* a data URI; Semantic Kernel: base64, the type beside it */
     WAY_MEDIA,     /* of a data URI: what the URI says, unless it is said */
     WAY_USAGE,     /* counts */
     WAY_CONTENT,   /* a content */
@@ -36,20 +38,24 @@ enum content_way {
     WAY_SILENT,    /* whether somebody else runs the call */
     WAY_CITATIONS, /* annotations */
     WAY_REGIONS,   /* where a citation belongs in the text */
-    WAY_ROLE       /* of a message; old Python: an object */
+    WAY_ROLE       /* of a message; Semantic Kernel, old Python: an object */
 };
+
+#define PDR_SHAPES (PDR_SHAPE_SK + 1)
 
 /* In `made`: the member must be there, and nothing can stand for it. */
 #define MADE_NEVER "!"
 
 struct content_member {
-    uint8_t field;        /* pdr_field; 0: conversion only */
-    uint8_t way;          /* enum content_way */
-    uint8_t json;         /* JSON kinds */
-    uint8_t state_place;  /* order in a state document; 9: extra, behind them */
-    const char *names[3]; /* by shape; NULL: the shape has no such member */
-    const char *made[3];  /* by shape: JSON that stands there if nothing was
-                             given; NULL: the member is left out then */
+    uint8_t field;       /* pdr_field; 0: conversion only */
+    uint8_t way;         /* enum content_way */
+    uint8_t json;        /* JSON kinds */
+    uint8_t state_place; /* order in a state document; 9: extra, behind them */
+    const char *names[PDR_SHAPES]; /* by shape; NULL: the shape has no such
+                                      member */
+    const char *made[PDR_SHAPES];  /* by shape: JSON that stands there if
+                                      nothing was given; NULL: the member is
+                                      left out then */
 };
 
 /* The members of a kind but annotations and properties, which all have. */
@@ -68,10 +74,15 @@ const struct content_member *pdr__content_member(pdr_content_kind kind,
 const char *pdr__type_name(pdr_shape shape);
 const char *pdr__properties_name(pdr_shape shape);
 
-/* Where Python writes a member of that name; a large number for others. */
-size_t pdr__python_place(const char *name);
-extern const char *const pdr__python_order[];
-extern const size_t pdr__python_order_count;
+/* Names in the order in which an edition writes them, whatever the kind; none
+ * for a shape whose order is that of the rows. */
+struct content_order {
+    const char *const *names;
+    size_t count;
+};
+struct content_order pdr__content_order(pdr_shape shape);
+/* The place of a name; the number of names if it is not among them. */
+size_t pdr__order_place(struct content_order order, const char *name);
 
 /* What kind a name is in a shape; PDR_CONTENT_OTHER for none. */
 pdr_content_kind pdr__content_kind_named(pdr_str name, pdr_shape shape);
@@ -150,7 +161,22 @@ void pdr__items_dispose(struct content_items *items);
 size_t pdr__content_place(pdr_content_kind kind, pdr_shape shape,
                           const char *name);
 
-/* How the notes call a shape: "state", "dotnet", "python". */
+/* How the notes call a shape: "state", "dotnet", "python", "sk". */
 const char *pdr__shape_name(pdr_shape shape);
+
+/* What Python and Semantic Kernel have no member for, though .NET has one,
+ * stands in "members" of "perdure", by its .NET name. */
+static inline bool pdr__has_more(pdr_shape shape)
+{
+    return shape == PDR_SHAPE_PYTHON || shape == PDR_SHAPE_SK;
+}
+
+/* An image, audio or binary content of Semantic Kernel: data or a uri in the
+ * other shapes. */
+static inline bool pdr__is_media(pdr_content_kind kind)
+{
+    return kind == PDR_CONTENT_IMAGE || kind == PDR_CONTENT_AUDIO ||
+           kind == PDR_CONTENT_BINARY;
+}
 
 #endif

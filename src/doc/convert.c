@@ -1,15 +1,17 @@
 /*
  * convert.c - contents and messages from shape to shape, without loss.
  *
- * WHY  A session moves between .NET, Python and state documents, and each of
- *      them knows kinds and members that the others do not. Whoever moves it
- *      there and back must find what was there.
+ * WHY  A session moves between .NET, Python, state documents and saved chats of
+ *      Semantic Kernel, and each of them knows kinds and members that the
+ *      others do not. Whoever moves it there and back must find what was there.
  *
  *      known kind          converted member by member (convert_form.c)
  *      no such kind there  wrapped:
  *          state   {"$type":"unknown","content":ITEM}
  *          .NET {"additionalProperties":{"perdure":{"shape":S,"content":ITEM}}}
  *          Python  {"type":"unknown","additional_properties":{"perdure":…}}
+ *          Semantic Kernel, which refuses a chat for one kind that it does not
+ *          know  {"$type":"TextContent","Text":"","Metadata":{"perdure":…}}
  *      wrapped here        unwrapped, and converted if the kind is known there
  *
  * INVARIANTS
@@ -22,6 +24,8 @@
  *   V3  Inside of contents V2 does not happen, or the time would double with
  *       every level; the outermost content answers for all that it holds.
  */
+#include <strings.h>
+
 #include "convert.h"
 
 static bool is_string(const pdr_value *value)
@@ -47,11 +51,6 @@ static const char *type_in(pdr_content_kind kind, pdr_shape shape)
             kind = renamed[i].today;
     }
     return pdr_content_kind_name(kind, shape);
-}
-
-static bool exists_in(pdr_content_kind kind, pdr_shape shape)
-{
-    return type_in(kind, shape)[0] != '\0';
 }
 
 static pdr_rc convert(pdr_value **out, const pdr_value *content,
@@ -176,6 +175,11 @@ static pdr_rc wrap(pdr_value **out, const pdr_value *item, struct trip trip,
         if (trip.to == PDR_SHAPE_PYTHON) {
             pdr_builder_name(to, PDR_LIT("type"));
             pdr_builder_string(to, PDR_LIT("unknown"));
+        } else if (trip.to == PDR_SHAPE_SK) {
+            pdr_builder_name(to, PDR_LIT("$type"));
+            pdr_builder_string(to, PDR_LIT("TextContent"));
+            pdr_builder_name(to, PDR_LIT("Text"));
+            pdr_builder_string(to, PDR_LIT(""));
         }
         put_properties(to, trip.to, trip.from, item);
     }
@@ -192,7 +196,7 @@ struct wrapped {
 
 static bool read_shape(pdr_shape *out, const pdr_value *name)
 {
-    for (int i = PDR_SHAPE_STATE; i <= PDR_SHAPE_PYTHON; i++) {
+    for (int i = PDR_SHAPE_STATE; i < PDR_SHAPES; i++) {
         *out = (pdr_shape)i;
         if (pdr_value_text_is(name, pdr_str_c(pdr__shape_name(*out))))
             return true;
@@ -207,9 +211,9 @@ static bool unwrap(struct wrapped *out, const pdr_value *content,
     const pdr_value *properties =
         pdr_value_get_c(content, pdr__properties_name(shape));
     const pdr_value *perdure = pdr_value_get_c(properties, "perdure");
+    static const size_t members[] = {3, 1, 2, 3};
     bool state = shape == PDR_SHAPE_STATE;
     size_t most = state ? 1 : 2;
-    size_t members = shape == PDR_SHAPE_DOTNET ? 1 : state ? 3 : 2;
 
     if (state) {
         out->item = pdr_value_get_c(content, "content");
@@ -225,23 +229,134 @@ static bool unwrap(struct wrapped *out, const pdr_value *content,
             !pdr_value_text_is(pdr_value_get_c(content, "type"),
                                PDR_LIT("unknown")))
             return false;
+        if (shape == PDR_SHAPE_SK &&
+            (pdr_content_kind_of(content, shape) != PDR_CONTENT_TEXT ||
+             !pdr_value_text_is(pdr_value_get_c(content, "Text"), PDR_LIT(""))))
+            return false;
     }
-    return out->item != NULL && pdr_value_count(content) == members &&
+    return out->item != NULL && pdr_value_count(content) == members[shape] &&
            pdr_value_count(properties) == 1 &&
            pdr_value_count(perdure) == most &&
            read_shape(&out->shape, pdr_value_get_c(perdure, "shape")) &&
            out->shape != shape;
 }
 
-static struct form form_of(pdr_content_kind kind)
-{
-    struct form form = {FORM_CONTENT,
-                        kind,
-                        pdr__content_members(kind),
-                        {type_in(kind, PDR_SHAPE_STATE),
-                         type_in(kind, PDR_SHAPE_DOTNET),
-                         type_in(kind, PDR_SHAPE_PYTHON)}};
+/* --- forms --------------------------------------------------------------- */
 
+/* What Semantic Kernel distinguishes by media type, and the one that such a
+ * content has if it does not say. They are those of its own conversion. */
+static const struct {
+    pdr_content_kind kind;
+    const char *type, *media;
+} media_kinds[] = {
+    {PDR_CONTENT_IMAGE, "image", "image/*"},
+    {PDR_CONTENT_AUDIO, "audio", "audio/*"},
+    {PDR_CONTENT_BINARY, "", "application/octet-stream"},
+};
+
+/* The media type of a content, as it is spelled: nobody escapes letters. */
+static pdr_str media_spelled(const pdr_value *content, pdr_shape shape)
+{
+    const pdr_value *media =
+        pdr_content_get(content, shape, PDR_FIELD_MEDIA_TYPE);
+    const pdr_value *uri = pdr_content_get(content, shape, PDR_FIELD_URI);
+
+    if (pdr__is_media_type(media))
+        return string_inner(media);
+    return pdr__data_uri_media(uri != NULL ? string_inner(uri)
+                                           : pdr_str_n("", 0));
+}
+
+/* Which row of media_kinds a media type belongs to. */
+static size_t media_row(pdr_str media)
+{
+    size_t row = 0;
+
+    for (; row + 1 < PDR_COUNT(media_kinds); row++) {
+        pdr_str type = pdr_str_c(media_kinds[row].type);
+
+        if (media.len > type.len &&
+            (media.ptr[type.len] == '/' || media.ptr[type.len] == '\\') &&
+            strncasecmp(media.ptr, type.ptr, type.len) == 0)
+            break;
+    }
+    return row;
+}
+
+static size_t media_row_of(pdr_content_kind kind)
+{
+    size_t row = 0;
+
+    while (media_kinds[row].kind != kind)
+        row++;
+    return row;
+}
+
+/* The kind that the note remembers, if that is still possible; else `kind`. */
+static pdr_content_kind noted_kind(pdr_content_kind kind,
+                                   const pdr_value *content, struct trip trip)
+{
+    const pdr_value *type = note_of(content, trip, "type");
+
+    for (size_t i = 0; i < PDR_COUNT(renamed); i++) {
+        if (trip.to == PDR_SHAPE_DOTNET && renamed[i].today == kind &&
+            pdr_value_text_is(type, pdr_str_c(pdr_content_kind_name(
+                                        renamed[i].old, trip.to))))
+            return renamed[i].old;
+    }
+    for (size_t i = 0; i < PDR_COUNT(media_kinds); i++) {
+        if (trip.to == PDR_SHAPE_SK && pdr__is_media(kind) &&
+            pdr_value_text_is(type, pdr_str_c(pdr_content_kind_name(
+                                        media_kinds[i].kind, trip.to))))
+            return media_kinds[i].kind;
+    }
+    return kind;
+}
+
+/* What Semantic Kernel calls an image, audio or binary content is data if it
+ * has bytes, else a uri. On the way there the media type says which, unless a
+ * note does; on the way back the note is for those whose type says another. */
+static void set_media(struct form *form, const pdr_value *content,
+                      struct trip trip)
+{
+    size_t natural = media_row(media_spelled(content, trip.from));
+    pdr_content_kind kind = form->kind;
+    size_t row = 0;
+
+    if (trip.from == PDR_SHAPE_SK)
+        form->kind = pdr__member(content, "Data", PDR_STRING) != NULL
+                         ? PDR_CONTENT_DATA
+                         : PDR_CONTENT_URI;
+    else
+        kind = noted_kind(media_kinds[natural].kind, content, trip);
+    row = media_row_of(kind);
+    form->media = media_kinds[row].media;
+    form->types[PDR_SHAPE_SK] = type_in(kind, PDR_SHAPE_SK);
+    if (trip.from == PDR_SHAPE_SK && row != natural &&
+        media_spelled(content, trip.from).len > 0)
+        form->note = form->types[PDR_SHAPE_SK];
+}
+
+static struct form form_of(const pdr_value *content, struct trip trip)
+{
+    pdr_content_kind kind = pdr_content_kind_of(content, trip.from);
+    struct form form = {.what = FORM_CONTENT, .kind = kind};
+
+    if (trip.to == PDR_SHAPE_DOTNET)
+        form.kind = noted_kind(kind, content, trip);
+    if (pdr__is_media(kind) ||
+        (trip.to == PDR_SHAPE_SK &&
+         (kind == PDR_CONTENT_DATA || kind == PDR_CONTENT_URI)))
+        set_media(&form, content, trip);
+    form.rows = pdr__content_members(form.kind);
+    for (int i = 0; i < PDR_SHAPES; i++) {
+        if (form.types[i] == NULL)
+            form.types[i] = type_in(form.kind, (pdr_shape)i);
+    }
+    /* Python calls it by its name of today. */
+    if (trip.to == PDR_SHAPE_PYTHON && form.note == NULL &&
+        pdr_content_kind_name(form.kind, trip.to)[0] == '\0')
+        form.note = form.types[trip.from];
     return form;
 }
 
@@ -249,12 +364,11 @@ static struct form form_of(pdr_content_kind kind)
 static pdr_rc has_home(bool *out, const pdr_value *item, struct trip trip,
                        pdr_err *err)
 {
-    pdr_content_kind kind = pdr_content_kind_of(item, trip.from);
+    struct form form = form_of(item, trip);
     struct projection there;
-    struct form form = form_of(kind);
     pdr_rc rc = PDR_OK;
 
-    *out = exists_in(kind, trip.to);
+    *out = form.types[trip.to][0] != '\0';
     if (!*out || trip.from == trip.to)
         return PDR_OK;
     rc = pdr__project(&there, &form, item, NULL, trip, true, err);
@@ -335,30 +449,12 @@ static pdr_rc convert_mark(pdr_value **out, const pdr_value *content,
 
 /* --- contents ------------------------------------------------------------ */
 
-/* The kind, by the name that an older .NET had for it if the note has one. */
-static pdr_content_kind kind_for(const pdr_value *content, struct trip trip)
-{
-    pdr_content_kind kind = pdr_content_kind_of(content, trip.from);
-    const pdr_value *old = note_of(content, trip, "type");
-
-    if (trip.to != PDR_SHAPE_DOTNET || !is_string(old))
-        return kind;
-    for (size_t i = 0; i < PDR_COUNT(renamed); i++) {
-        if (renamed[i].today == kind &&
-            pdr_value_text_is(old, pdr_str_c(pdr_content_kind_name(
-                                       renamed[i].old, PDR_SHAPE_DOTNET))))
-            return renamed[i].old;
-    }
-    return kind;
-}
-
 static pdr_rc convert_known(pdr_value **out, const pdr_value *content,
                             struct trip trip, pdr_err *err)
 {
-    pdr_content_kind kind = kind_for(content, trip);
-    struct form form = form_of(kind);
+    struct form form = form_of(content, trip);
 
-    if (!exists_in(kind, trip.to))
+    if (form.types[trip.to][0] == '\0')
         return PDR_OK;
     return pdr__form_convert(out, &form, content, trip, err);
 }
@@ -376,7 +472,9 @@ static pdr_rc convert_text(pdr_value **out, const pdr_value *text,
     pdr_builder_object(to);
     pdr_builder_name(to, pdr_str_c(pdr__type_name(trip.to)));
     pdr_builder_string(to, pdr_str_c(type_in(PDR_CONTENT_TEXT, trip.to)));
-    pdr_builder_name(to, PDR_LIT("text"));
+    pdr_builder_name(to, pdr_str_c(pdr__content_member(PDR_CONTENT_TEXT,
+                                                       trip.to, PDR_FIELD_TEXT)
+                                       ->names[trip.to]));
     pdr_builder_value(to, text);
     pdr_builder_end(to);
     rc = pdr_builder_finish(out, to, err);

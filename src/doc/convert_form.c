@@ -10,13 +10,15 @@
  *            note in the result's properties:
  *            "perdure": {"python": {"members": {…}, "absent": […]}}
  *
- * What Python has no place for, though .NET and state documents have one name
- * for it, is no loss: it stands in "perdure": {"members": {…}}.
+ * What Python or Semantic Kernel has no place for, though .NET and state
+ * documents have one name for it, is no loss: it stands in "perdure":
+ * {"members": {…}}.
  *
  * The note is under the name of the source's shape. "members" are those of the
  * source that would come back otherwise or not at all, "absent" the names that
  * would come back though the source had none, "single" the names of lists that
- * were one content, "type" a discriminator of an older .NET.
+ * were one content, "type" a discriminator of an older .NET, or one of Semantic
+ * Kernel that the media type does not give.
  *
  * On the way back the note is used up: its members stand where they stood, if
  * they still mean what the rest of the object says. If somebody changed that
@@ -52,7 +54,7 @@ struct forming {
     struct trip trip;
     const pdr_value *properties; /* of the source; NULL: none that we can use */
     const pdr_value *perdure;    /* in them; NULL as well */
-    const pdr_value *more;       /* what Python has no place for; NULL as well
+    const pdr_value *more;       /* what `from` has no place for; NULL as well
                                   */
     const pdr_value *used;       /* the note for `to` in it; NULL as well */
     struct projection there;     /* the result */
@@ -116,7 +118,7 @@ static bool lists(const pdr_value *names, const char *name)
 /* --- restoring ----------------------------------------------------------- */
 
 /* Names of the table that belong to no row of their own. */
-static const char *const partners[][3] = {
+static const char *const partners[][PDR_SHAPES] = {
     {"argumentsText", NULL, NULL},
     {"detailsJson", NULL, NULL},
     {NULL, NULL, "items"},
@@ -219,9 +221,10 @@ static bool gives_way(const struct forming *f, size_t number,
 static size_t place_of(const struct form *form, pdr_shape shape,
                        const pdr_value *name)
 {
-    for (size_t i = 0; i < pdr__python_order_count; i++) {
-        if (shape == PDR_SHAPE_PYTHON && form->what == FORM_CONTENT &&
-            same_name(name, pdr__python_order[i]))
+    struct content_order order = pdr__form_order(form, shape);
+
+    for (size_t i = 0; i < order.count; i++) {
+        if (same_name(name, order.names[i]))
             return i;
     }
     for (size_t i = 0; i < pdr__form_rows(form); i++) {
@@ -728,15 +731,6 @@ static pdr_rc add_properties(struct forming *f, pdr_err *err)
 
 /* --- all of it ----------------------------------------------------------- */
 
-/* The discriminator of an older .NET, if the kind has another name today. */
-static const char *old_type(const struct form *form, struct trip trip)
-{
-    if (form->what != FORM_CONTENT || trip.to != PDR_SHAPE_PYTHON ||
-        pdr_content_kind_name(form->kind, PDR_SHAPE_PYTHON)[0] != '\0')
-        return NULL;
-    return form->types[trip.from];
-}
-
 /* Note what would get lost, and put all together. */
 static pdr_rc finish(pdr_value **out, struct forming *f, pdr_err *err)
 {
@@ -780,9 +774,9 @@ pdr_rc pdr__form_convert(pdr_value **out, const struct form *form,
                                        trip.from, PDR_OBJECT);
     f.perdure = sole(f.properties, "perdure", PDR_OBJECT);
     f.used = sole(f.perdure, pdr__shape_name(trip.to), PDR_OBJECT);
-    if (trip.from == PDR_SHAPE_PYTHON)
+    if (pdr__has_more(trip.from))
         f.more = sole(f.perdure, "members", PDR_OBJECT);
-    f.note.type = old_type(form, trip);
+    f.note.type = form->note;
     count_source(&f);
     rc = go(&f, true, err);
     if (rc == PDR_OK && f.there.possible && f.used != NULL && !is_fresh(&f))

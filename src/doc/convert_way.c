@@ -5,18 +5,20 @@
  *      so in one of the ways of content_table.h, and each way is a function
  *      here. They may lose something: convert_form.c finds out by going back.
  */
+#include "compat.h"
 #include "convert.h"
 
 /* clang-format off */
 static const struct content_member message_rows[] = {
-    {0, WAY_PLAIN, JSON_TEXT, 1, {"authorName", "authorName", "author_name"},
-     {NULL, NULL, NULL}},
+    {0, WAY_PLAIN, JSON_TEXT, 1,
+     {"authorName", "authorName", "author_name", "AuthorName"},
+     {NULL, NULL, NULL, "null"}},
     {0, WAY_PLAIN, JSON_TEXT, 2, {"createdAt", "createdAt", NULL},
      {NULL, NULL, NULL}},
-    {0, WAY_ROLE, JSON_TEXT, 4, {"role", "role", "role"},
-     {"\"user\"", "\"user\"", "\"user\""}},
-    {0, WAY_CONTENTS, JSON_LIST, 3, {"contents", "contents", "contents"},
-     {"[]", "[]", "[]"}},
+    {0, WAY_ROLE, JSON_TEXT, 4, {"role", "role", "role", "Role"},
+     {"\"user\"", "\"user\"", "\"user\"", "{\"Label\":\"user\"}"}},
+    {0, WAY_CONTENTS, JSON_LIST, 3, {"contents", "contents", "contents", "Items"},
+     {"[]", "[]", "[]", "[]"}},
     {0, WAY_PLAIN, JSON_TEXT, 9, {"messageId", "messageId", "message_id"},
      {NULL, NULL, NULL}},
     {0, WAY_PLAIN, JSON_TEXT, 9, {NULL, NULL, "type"},
@@ -44,30 +46,40 @@ static const struct content_member annotations_row =
 const struct form pdr__form_message = {FORM_MESSAGE,
                                        PDR_CONTENT_OTHER,
                                        {message_rows, PDR_COUNT(message_rows)},
-                                       {NULL, NULL, NULL}};
+                                       {NULL},
+                                       NULL,
+                                       NULL};
 const struct form pdr__form_citation = {
     FORM_CITATION,
     PDR_CONTENT_OTHER,
     {citation_rows, PDR_COUNT(citation_rows)},
-    {"citation", "citation", "citation"}};
+    {"citation", "citation", "citation", NULL},
+    NULL,
+    NULL};
 
-/* Python writes the members of a message in this order. */
+/* Members of a message in the order in which they are written; of Semantic
+ * Kernel, in a saved chat. */
 static const char *const python_message[] = {
     "role", "contents", "author_name", "message_id", "additional_properties",
     "type",
+};
+static const char *const sk_message[] = {
+    "$type", "AuthorName", "Role", "Items", "ModelId", "MimeType", "Metadata",
 };
 
 #define PLACE_PROPERTIES 1000
 #define PLACE_UNKNOWN    1001
 
-static size_t place_in_message(const char *name)
+struct content_order pdr__form_order(const struct form *form, pdr_shape shape)
 {
-    size_t i = 0;
-
-    while (i < PDR_COUNT(python_message) &&
-           strcmp(python_message[i], name) != 0)
-        i++;
-    return i;
+    if (form->what == FORM_CONTENT)
+        return pdr__content_order(shape);
+    if (form->what == FORM_MESSAGE && shape == PDR_SHAPE_PYTHON)
+        return (struct content_order){python_message,
+                                      PDR_COUNT(python_message)};
+    if (form->what == FORM_MESSAGE && shape == PDR_SHAPE_SK)
+        return (struct content_order){sk_message, PDR_COUNT(sk_message)};
+    return (struct content_order){NULL, 0};
 }
 
 size_t pdr__form_place(const struct form *form, pdr_shape shape,
@@ -75,8 +87,8 @@ size_t pdr__form_place(const struct form *form, pdr_shape shape,
 {
     if (form->what == FORM_CONTENT)
         return pdr__content_place(form->kind, shape, name);
-    if (form->what == FORM_MESSAGE && shape == PDR_SHAPE_PYTHON)
-        return place_in_message(name);
+    if (form->what == FORM_MESSAGE && pdr__has_more(shape))
+        return pdr__order_place(pdr__form_order(form, shape), name);
     if (form->what == FORM_CITATION && strcmp(name, pdr__type_name(shape)) == 0)
         return 0;
     for (size_t i = 0; i < form->rows.count; i++) {
@@ -120,13 +132,19 @@ struct projecting {
 
 /* Would the strictest reader take it? */
 static bool is_sound(const struct form *form, const struct content_member *row,
-                     const pdr_value *value)
+                     struct trip trip, const pdr_value *value)
 {
     if (form->what != FORM_CONTENT)
         return true;
     switch (row->field) {
     case PDR_FIELD_URI:
-        return form->kind != PDR_CONTENT_DATA || pdr__is_data_uri(value);
+        if (form->kind == PDR_CONTENT_DATA)
+            return trip.from == PDR_SHAPE_SK || pdr__is_data_uri(value);
+        /* Semantic Kernel needs a scheme, and has another place for data. */
+        return trip.to != PDR_SHAPE_SK ||
+               (!pdr__is_data_uri(value) && string_inner(value).len > 0 &&
+                memchr(string_inner(value).ptr, ':', string_inner(value).len) !=
+                    NULL);
     case PDR_FIELD_MEDIA_TYPE:
         return pdr__is_media_type(value);
     case PDR_FIELD_FILE_ID:
@@ -152,7 +170,7 @@ static const pdr_value *typed(const struct projecting *p,
     const pdr_value *in = p->object, *value = NULL;
     unsigned json = pdr__readable(row, p->trip.from);
 
-    if (name == NULL && p->trip.from == PDR_SHAPE_PYTHON) {
+    if (name == NULL && pdr__has_more(p->trip.from) && !pdr__is_nested(row)) {
         name = row->names[PDR_SHAPE_DOTNET];
         in = p->more;
     }
@@ -162,18 +180,17 @@ static const pdr_value *typed(const struct projecting *p,
     if (may_be_single(p, row))
         json |= JSON_MAP;
     if ((json & JSON_BIT(pdr_value_kind(value))) == 0 ||
-        !is_sound(p->form, row, value))
+        !is_sound(p->form, row, p->trip, value))
         return NULL;
     return value;
 }
 
-static bool is_true(const pdr_value *object, const char *name, pdr_shape shape)
+static bool is_true(const pdr_value *value)
 {
-    const pdr_value *value = pdr__find_member_of(object, name, shape, PDR_BOOL);
     bool truth = false;
 
-    return value != NULL && pdr_value_bool(&truth, value, NULL) == PDR_OK &&
-           truth;
+    return value != NULL && pdr_value_kind(value) == PDR_BOOL &&
+           pdr_value_bool(&truth, value, NULL) == PDR_OK && truth;
 }
 
 /* --- writing ------------------------------------------------------------- */
@@ -205,7 +222,8 @@ static pdr_rc put_row(struct projecting *p, const struct content_member *row,
     pdr_value *stand_in = NULL;
     pdr_rc rc = PDR_OK;
 
-    if (name == NULL && p->trip.to == PDR_SHAPE_PYTHON)
+    if (name == NULL && pdr__has_more(p->trip.to) &&
+        row->names[PDR_SHAPE_DOTNET] != NULL)
         return pdr__items_add(&p->out->more, row->names[PDR_SHAPE_DOTNET], 0,
                               value, err);
     if (name == NULL) {
@@ -274,17 +292,155 @@ static pdr_rc put_data_uri(struct projecting *p,
     return rc;
 }
 
+static pdr_str without_parameters(pdr_str media)
+{
+    const char *parameters =
+        media.len > 0 ? memchr(media.ptr, ';', media.len) : NULL;
+
+    return parameters == NULL
+               ? media
+               : pdr_str_n(media.ptr, (size_t)(parameters - media.ptr));
+}
+
+/* The media type of an image, audio or binary content of Semantic Kernel; one
+ * that fits the kind if it has none that others can read. */
+static pdr_rc read_media(pdr_str *out, const struct projecting *p,
+                         pdr_buf *scratch, pdr_err *err)
+{
+    const pdr_value *media = pdr__member(p->object, "MimeType", PDR_STRING);
+    pdr_rc rc = PDR_OK;
+
+    *out = pdr_str_n("", 0);
+    if (media != NULL && !pdr_value_has_lone_surrogate(media))
+        PDR_TRY(pdr_value_text(out, media, scratch, err));
+    if (!pdr__dotnet_media_type(*out) ||
+        memchr(out->ptr, ',', out->len) != NULL)
+        *out = pdr_str_c(p->form->media);
+done:
+    return rc;
+}
+
+static pdr_rc put_default_media(struct projecting *p,
+                                const struct content_member *row, pdr_err *err)
+{
+    pdr_buf scratch = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
+    pdr_str text = {NULL, 0};
+    pdr_value *media = NULL;
+    pdr_rc rc = PDR_OK;
+
+    PDR_TRY(read_media(&text, p, &scratch, err));
+    if (p->trip.to == PDR_SHAPE_PYTHON)
+        text = without_parameters(text);
+    PDR_TRY(pdr_value_new_string(&media, text, err));
+    rc = put_row(p, row, media, err);
+done:
+    pdr_buf_dispose(&scratch);
+    return rc;
+}
+
+/* Bytes of Semantic Kernel as a data URI. */
+static pdr_rc put_bytes(struct projecting *p, const struct content_member *row,
+                        pdr_err *err)
+{
+    const pdr_value *data = typed(p, row);
+    pdr_buf scratch = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
+    pdr_buf uri = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
+    pdr_str text = {NULL, 0};
+    pdr_value *made = NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (data != NULL && !pdr_value_has_lone_surrogate(data)) {
+        PDR_TRY(read_media(&text, p, &scratch, err));
+        PDR_TRY(pdr_buf_append(&uri, PDR_LIT("data:"), err));
+        PDR_TRY(pdr_buf_append(&uri, text, err));
+        PDR_TRY(pdr_buf_append(&uri, PDR_LIT(";base64,"), err));
+        PDR_TRY(pdr_value_text(&text, data, &scratch, err));
+        PDR_TRY(pdr_buf_append(&uri, text, err));
+        if (pdr__dotnet_data_uri(pdr_buf_str(&uri)))
+            PDR_TRY(pdr_value_new_string(&made, pdr_buf_str(&uri), err));
+    }
+    rc = put_row(p, row, made, err);
+done:
+    pdr_buf_dispose(&uri);
+    pdr_buf_dispose(&scratch);
+    return rc;
+}
+
+/* To Semantic Kernel: the bytes of the URI, which have to be base64. */
+static pdr_rc take_bytes(struct projecting *p, const struct content_member *row,
+                         pdr_err *err)
+{
+    const pdr_value *uri = typed(p, row);
+    pdr_buf scratch = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
+    struct data_uri parts = {{NULL, 0}, {NULL, 0}, false};
+    pdr_str text = {NULL, 0};
+    pdr_value *made = NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (uri != NULL && !pdr_value_has_lone_surrogate(uri)) {
+        PDR_TRY(pdr_value_text(&text, uri, &scratch, err));
+        if (pdr__dotnet_data_uri(text) && pdr__data_uri_read(&parts, text) &&
+            parts.is_base64)
+            PDR_TRY(pdr_value_new_string(&made, parts.data, err));
+    }
+    rc = put_row(p, row, made, err);
+done:
+    pdr_buf_dispose(&scratch);
+    return rc;
+}
+
 static pdr_rc put_plain(struct projecting *p, const struct content_member *row,
                         pdr_err *err)
 {
-    if (row->field == PDR_FIELD_URI && p->form->kind == PDR_CONTENT_DATA &&
-        p->trip.to == PDR_SHAPE_DOTNET)
-        return put_data_uri(p, row, err);
     return put_row(p, row, pdr_value_ref(typed(p, row)), err);
 }
 
-/* Of data: its own member, else what the URI says. Python leaves out the
- * parameters. */
+static pdr_rc put_data(struct projecting *p, const struct content_member *row,
+                       pdr_err *err)
+{
+    if (p->trip.from == PDR_SHAPE_SK)
+        return put_bytes(p, row, err);
+    if (p->trip.to == PDR_SHAPE_SK)
+        return take_bytes(p, row, err);
+    return p->trip.to == PDR_SHAPE_DOTNET ? put_data_uri(p, row, err)
+                                          : put_plain(p, row, err);
+}
+
+/* Semantic Kernel has plugin and function apart, and joins them so for a model.
+ * Where they part, the name alone does not say: that is noted. */
+static pdr_rc put_name(struct projecting *p, const struct content_member *row,
+                       pdr_err *err)
+{
+    const pdr_value *name = typed(p, row);
+    const pdr_value *plugin =
+        p->trip.from == PDR_SHAPE_SK
+            ? pdr__member(p->object, "PluginName", PDR_STRING)
+            : NULL;
+    pdr_buf scratch = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
+    pdr_buf joined = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
+    pdr_str text = {NULL, 0};
+    pdr_value *made = NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (name == NULL || plugin == NULL || string_inner(plugin).len == 0 ||
+        pdr_value_has_lone_surrogate(name) ||
+        pdr_value_has_lone_surrogate(plugin))
+        return put_row(p, row, pdr_value_ref(name), err);
+    PDR_TRY(pdr_value_text(&text, plugin, &scratch, err));
+    PDR_TRY(pdr_buf_append(&joined, text, err));
+    PDR_TRY(pdr_buf_append(&joined, PDR_LIT("-"), err));
+    PDR_TRY(pdr_value_text(&text, name, &scratch, err));
+    PDR_TRY(pdr_buf_append(&joined, text, err));
+    PDR_TRY(pdr_value_new_string(&made, pdr_buf_str(&joined), err));
+    rc = put_row(p, row, made, err);
+done:
+    pdr_buf_dispose(&joined);
+    pdr_buf_dispose(&scratch);
+    return rc;
+}
+
+/* Of data: its own member, else what the URI says; of Semantic Kernel, which
+ * has no URI then, the other way round. Python leaves out the parameters. */
 static pdr_rc put_media(struct projecting *p, const struct content_member *row,
                         pdr_err *err)
 {
@@ -293,22 +449,20 @@ static pdr_rc put_media(struct projecting *p, const struct content_member *row,
         pdr__find_member_of(p->object, "uri", p->trip.from, PDR_STRING);
     const char *name = row->names[p->trip.to];
     pdr_buf scratch = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
-    const char *parameters = NULL;
     pdr_str text = {NULL, 0};
     pdr_rc rc = PDR_OK;
 
-    if (name == NULL || media != NULL || !pdr__is_data_uri(uri) ||
-        pdr_value_has_lone_surrogate(uri))
+    if (name == NULL || (media != NULL && p->trip.to != PDR_SHAPE_SK) ||
+        !pdr__is_data_uri(uri) || pdr_value_has_lone_surrogate(uri))
         return put_row(p, row, pdr_value_ref(media), err);
     rc = pdr_value_text(&text, uri, &scratch, err);
     if (rc == PDR_OK)
         text = pdr__data_uri_media(text);
-    if (p->trip.to == PDR_SHAPE_PYTHON && text.len > 0)
-        parameters = memchr(text.ptr, ';', text.len);
-    if (parameters != NULL)
-        text.len = (size_t)(parameters - text.ptr);
-    if (rc == PDR_OK && text.len > 0)
-        rc = put_string(p, name, text, err);
+    if (p->trip.to == PDR_SHAPE_PYTHON)
+        text = without_parameters(text);
+    if (rc == PDR_OK)
+        rc = text.len > 0 ? put_string(p, name, text, err)
+                          : put_row(p, row, pdr_value_ref(media), err);
     pdr_buf_dispose(&scratch);
     return rc;
 }
@@ -342,8 +496,8 @@ static pdr_rc read_arguments(pdr_value **object, pdr_value **text,
     return rc;
 }
 
-/* .NET takes an object only: the text of a model stands in one. `text` is
- * taken. */
+/* .NET and Semantic Kernel take an object only: the text of a model stands in
+ * one. `text` is taken. */
 static pdr_rc put_raw_arguments(struct projecting *p,
                                 const struct content_member *row,
                                 pdr_value *text, pdr_err *err)
@@ -368,7 +522,7 @@ static pdr_rc put_arguments(struct projecting *p,
         return rc;
     if (text == NULL || p->trip.to == PDR_SHAPE_PYTHON)
         return put_row(p, row, text != NULL ? text : object, err);
-    if (p->trip.to == PDR_SHAPE_DOTNET)
+    if (p->trip.to != PDR_SHAPE_STATE)
         return put_raw_arguments(p, row, text, err);
     rc = put_row(p, row, pdr_value_new_object(), err);
     if (rc == PDR_OK)
@@ -448,10 +602,9 @@ static pdr_rc put_details(struct projecting *p,
 static pdr_rc put_silent(struct projecting *p, const struct content_member *row,
                          pdr_err *err)
 {
-    pdr_shape from = p->trip.from;
-    bool silent =
-        is_true(p->object, row->names[from], from) ||
-        (from == PDR_SHAPE_PYTHON && is_true(p->object, "hosted", from));
+    bool silent = is_true(typed(p, row)) ||
+                  (p->trip.from == PDR_SHAPE_PYTHON &&
+                   is_true(pdr_value_get_c(p->object, "hosted")));
 
     return put_row(p, row, silent ? pdr_value_new_bool(true) : NULL, err);
 }
@@ -472,8 +625,17 @@ static pdr_rc put_role(struct projecting *p, const struct content_member *row,
                        pdr_err *err)
 {
     const pdr_value *role = pdr_message_role(p->object, p->trip.from);
+    pdr_value *object = NULL;
+    pdr_rc rc = PDR_OK;
 
-    return put_row(p, row, pdr_value_ref(role), err);
+    if (role == NULL || p->trip.to != PDR_SHAPE_SK)
+        return put_row(p, row, pdr_value_ref(role), err);
+    object = pdr_value_new_object();
+    rc = pdr_value_set(&object, PDR_LIT("Label"), role, err);
+    if (rc == PDR_OK)
+        return put_row(p, row, object, err);
+    pdr_value_free(object);
+    return rc;
 }
 
 /* --- what is nested ------------------------------------------------------ */
@@ -664,7 +826,14 @@ static pdr_rc put_regions(struct projecting *p,
 static pdr_rc project_row(struct projecting *p,
                           const struct content_member *row, pdr_err *err)
 {
+    if (row->field == PDR_FIELD_MEDIA_TYPE && p->form->media != NULL &&
+        p->trip.from == PDR_SHAPE_SK)
+        return put_default_media(p, row, err);
     switch ((enum content_way)row->way) {
+    case WAY_NAME:
+        return put_name(p, row, err);
+    case WAY_DATA:
+        return put_data(p, row, err);
     case WAY_ARGUMENTS:
         return put_arguments(p, row, err);
     case WAY_RESULT:

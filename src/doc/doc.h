@@ -25,11 +25,13 @@ static inline const pdr_value *pdr__member(const pdr_value *object,
 }
 
 /* Does a reader of this shape take the name of a member for `text`? .NET takes
- * ASCII letters in either case, but for discriminators, the others do not. */
+ * ASCII letters in either case, but for discriminators, the others do not. Of
+ * messages of Semantic Kernel, "role", "name" and "items" are taken too. */
 bool pdr__name_is(const pdr_value *name, const char *text, pdr_shape shape);
 
-/* The member that such a reader finds: the last of that name, or NULL. With a
- * JSON kind: NULL if that one has another. */
+/* The member that such a reader finds: the last of that name, or NULL; what
+ * Semantic Kernel itself writes comes before other spellings. With a JSON kind:
+ * NULL if that one has another. */
 const pdr_value *pdr__find_member(const pdr_value *object, const char *name,
                                   pdr_shape shape);
 const pdr_value *pdr__find_member_of(const pdr_value *object, const char *name,

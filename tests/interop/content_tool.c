@@ -18,9 +18,9 @@
 
 static bool read_shape(pdr_shape *out, const pdr_value *name)
 {
-    static const char *const names[] = {"state", "dotnet", "python"};
+    static const char *const names[] = {"state", "dotnet", "python", "sk"};
 
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         *out = (pdr_shape)i;
         if (pdr_value_text_is(name, pdr_str_c(names[i])))
             return true;

@@ -43,10 +43,14 @@ void content_trip_each(const pdr_value *value, content_trip_each_fn fn,
                        void *arg)
 {
     const pdr_value *contents = pdr_value_get_c(value, "contents");
+    bool has_role = pdr_value_get_c(value, "role") != NULL;
     pdr_iter it;
 
-    if (contents != NULL && pdr_value_kind(contents) == PDR_ARRAY &&
-        pdr_value_get_c(value, "role") != NULL) {
+    if (contents == NULL) { /* of Semantic Kernel */
+        contents = pdr_value_get_c(value, "Items");
+        has_role = pdr_value_get_c(value, "Role") != NULL;
+    }
+    if (contents != NULL && pdr_value_kind(contents) == PDR_ARRAY && has_role) {
         fn(value, true, arg);
         pdr_iter_init(&it, contents);
         while (pdr_iter_next(&it))

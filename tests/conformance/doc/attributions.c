@@ -103,12 +103,12 @@ TEST(attribution, joins_the_origins_of_two_contributions)
     static const pdr_str first[] = {{"x", 1}, {"y", 1}};
     static const pdr_str second[] = {{"y", 1}, {"z", 1}};
     static const pdr_shape shapes[] = {PDR_SHAPE_STATE, PDR_SHAPE_DOTNET,
-                                       PDR_SHAPE_PYTHON};
+                                       PDR_SHAPE_PYTHON, PDR_SHAPE_SK};
     pdr_attribution_parts one = {{NULL, 0}, {"memory", 6}, first, 2};
     pdr_attribution_parts two = {{NULL, 0}, {"memory", 6}, second, 2};
 
     COVERS("S-51");
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
         pdr_value *message = doc_value("{'role':'user','contents':[]}");
         pdr_value *once = NULL, *twice = NULL;
         pdr_attribution mark;

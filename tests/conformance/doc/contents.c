@@ -23,8 +23,7 @@ static struct seen seen;
 /* A document with this content, as text. */
 static pdr_rc document_of(pdr_buf *out, const pdr_value *content)
 {
-    pdr_message_parts message = {{"user", 4}, {"", 0}, {"", 0},
-                                 NULL,        NULL,    NULL};
+    pdr_message_parts message = {.role = {"user", 4}};
     pdr_entry_parts entry = {0};
     pdr_value *contents = pdr_value_new_array(), *messages = NULL;
     pdr_value *made = NULL, *state = NULL;
@@ -104,7 +103,7 @@ static void trip(const pdr_value *value, bool message, void *arg)
 
     (void)arg;
     *(message ? &seen.messages : &seen.contents) += 1;
-    for (int to = 0; to < 3; to++) {
+    for (int to = 0; to < PDR_SHAPES; to++) {
         if (!content_trip_check(&report, fn, value, seen.shape, (pdr_shape)to))
             corpus_complain(seen.path, "trip", "%s", report.text);
     }
@@ -124,6 +123,7 @@ static void trip_file(const char *path, pdr_str content)
     opts.max_depth = 1024;
     seen.path = path;
     seen.shape = strstr(path, "durable") != NULL  ? PDR_SHAPE_STATE
+                 : strstr(path, "/chat/") != NULL ? PDR_SHAPE_SK
                  : strstr(path, "dotnet") != NULL ? PDR_SHAPE_DOTNET
                                                   : PDR_SHAPE_PYTHON;
     if (pdr_json_read(&document, content, &opts, NULL) == PDR_OK)
@@ -135,8 +135,8 @@ TEST(contents, of_the_editions_come_back_from_every_shape)
 {
     ASSERT(corpus_each_file("dotnet", ".json", trip_file) > 60);
     ASSERT(corpus_each_file("python", ".json", trip_file) > 60);
-    ASSERT(seen.messages > 300);
-    ASSERT(seen.contents > 400);
+    ASSERT(seen.messages > 500);
+    ASSERT(seen.contents > 600);
     corpus_assert_no_complaint();
 }
 
@@ -219,7 +219,7 @@ TEST(contents, that_nobody_knows_fail_nothing)
     static const char item[] =
         "{'$type':'unknown','content':{'$type':'hologram','x':[1.10]}}";
 
-    for (int to = 1; to < 3; to++) {
+    for (int to = 1; to < PDR_SHAPES; to++) {
         pdr_value *content = doc_value(item), *there = NULL, *back = NULL;
 
         ASSERT_INT(PDR_CONTENT_UNKNOWN,
@@ -254,7 +254,10 @@ static const char *title(pdr_content_kind kind)
         if (name[0] != '\0')
             return name;
     }
-    return pdr_content_kind_name(kind, PDR_SHAPE_PYTHON);
+    return pdr_content_kind_name(
+        kind, pdr_content_kind_name(kind, PDR_SHAPE_PYTHON)[0] != '\0'
+                  ? PDR_SHAPE_PYTHON
+                  : PDR_SHAPE_SK);
 }
 
 static const char *json_name(unsigned json)
@@ -278,20 +281,20 @@ static const char *json_name(unsigned json)
 /* The table of kinds, then that of members, as the page has them. */
 static void write_tables(pdr_buf *out)
 {
-    for (int k = 1; k <= PDR_CONTENT_OLD_MCP_APPROVAL_RESPONSE; k++) {
+    for (int k = 1; k <= PDR_CONTENT_MESSAGE; k++) {
         ASSERT_RC(PDR_OK, pdr_buf_append(out, pdr_str_c("|"), NULL));
-        for (int s = 0; s < 3; s++)
+        for (int s = 0; s < PDR_SHAPES; s++)
             put_name(out,
                      pdr_content_kind_name((pdr_content_kind)k, (pdr_shape)s));
         ASSERT_RC(PDR_OK, pdr_buf_append(out, pdr_str_c("\n"), NULL));
     }
-    for (int k = 1; k <= PDR_CONTENT_OLD_MCP_APPROVAL_RESPONSE; k++) {
+    for (int k = 1; k <= PDR_CONTENT_MESSAGE; k++) {
         struct content_members rows = pdr__content_members((pdr_content_kind)k);
 
         for (size_t i = 0; i < rows.count; i++) {
             ASSERT_RC(PDR_OK, pdr_buf_append(out, pdr_str_c("|"), NULL));
             put_name(out, title((pdr_content_kind)k));
-            for (int s = 0; s < 3; s++)
+            for (int s = 0; s < PDR_SHAPES; s++)
                 put_name(out, pdr_content_kind_name((pdr_content_kind)k,
                                                     (pdr_shape)s)[0] == '\0'
                                   ? NULL

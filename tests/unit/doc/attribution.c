@@ -1,8 +1,8 @@
 /*
  * attribution.c - additional properties, and marks of who supplied a message.
  */
+#include "content_table.h"
 #include "content_text.h"
-#include "doc.h"
 
 #define STATE  PDR_SHAPE_STATE
 #define DOTNET PDR_SHAPE_DOTNET
@@ -92,20 +92,18 @@ static void assert_part(const char *expected, const pdr_value *part)
         assert_quoted(expected, pdr_value_ref(part));
 }
 
-/* Expected parts of the mark in these properties, in all three shapes. */
+/* Expected parts of the mark in these properties, in every shape. */
 static void assert_mark(const char *type, const char *id, const char *origins,
                         const char *properties)
 {
-    for (int s = 0; s < 3; s++) {
+    for (int s = 0; s < PDR_SHAPES; s++) {
         pdr_shape shape = (pdr_shape)s;
         char text[512];
         pdr_value *message = NULL;
         pdr_attribution mark;
 
         (void)snprintf(text, sizeof(text), "{'%s':%s}",
-                       shape == PYTHON ? "additional_properties"
-                                       : "additionalProperties",
-                       properties);
+                       pdr__properties_name(shape), properties);
         message = doc_value(text);
         ASSERT_INT(type != NULL || id != NULL || origins != NULL,
                    pdr_message_attribution(&mark, message, shape));
@@ -254,6 +252,13 @@ TEST(message_attribute, joins_the_ids_of_sessions)
                   "{'additionalProperties':{'_attribution':{'sourceId':'s',"
                   "'origin_session_ids':'old'}}}",
                   STATE, &plain);
+}
+
+TEST(message_attribute, marks_the_metadata_of_semantic_kernel)
+{
+    assert_marked("{'Role':{'Label':'user'},'Metadata':{'_attribution':{"
+                  "'sourceId':'tips'}}}",
+                  "{'Role':{'Label':'user'}}", PDR_SHAPE_SK, &plain);
 }
 
 TEST(message_attribute, leaves_alone_what_is_no_mark)

@@ -5,9 +5,9 @@
 #include "content_text.h"
 
 static const pdr_shape shapes[] = {PDR_SHAPE_STATE, PDR_SHAPE_DOTNET,
-                                   PDR_SHAPE_PYTHON};
+                                   PDR_SHAPE_PYTHON, PDR_SHAPE_SK};
 
-#define LAST_KIND PDR_CONTENT_OLD_MCP_APPROVAL_RESPONSE
+#define LAST_KIND PDR_CONTENT_MESSAGE
 
 TEST(content_kind, is_found_by_the_name_of_each_shape)
 {
@@ -110,8 +110,9 @@ TEST(content_get, finds_every_field_of_the_table)
         struct content_members rows = pdr__content_members((pdr_content_kind)k);
 
         for (size_t i = 0; i < rows.count * PDR_COUNT(shapes); i++) {
-            const struct content_member *row = &rows.rows[i / 3];
-            pdr_shape shape = shapes[i % 3];
+            const struct content_member *row =
+                &rows.rows[i / PDR_COUNT(shapes)];
+            pdr_shape shape = shapes[i % PDR_COUNT(shapes)];
 
             if (row->field == 0 || row->names[shape] == NULL ||
                 pdr_content_kind_name((pdr_content_kind)k, shape)[0] == '\0')
@@ -220,6 +221,32 @@ TEST(media_type, is_its_own_member_or_that_of_the_uri)
     }
 }
 
+TEST(media_type, of_semantic_kernel_is_the_member)
+{
+    static const struct {
+        const char *text, *expected;
+    } cases[] = {
+        {"{\"$type\":\"ImageContent\",\"MimeType\":\"image/png\"}",
+         "image/png"},
+        {"{\"$type\":\"BinaryContent\",\"Data\":\"AQID\"}", ""},
+        {"{\"$type\":\"AudioContent\",\"MimeType\":5}", ""},
+        {"{\"$type\":\"FileReferenceContent\",\"MimeType\":\"a/b\"}", "a/b"},
+        {"{\"$type\":\"TextContent\",\"MimeType\":\"a/b\"}", ""},
+    };
+
+    for (size_t i = 0; i < PDR_COUNT(cases); i++) {
+        pdr_buf scratch = PDR_BUF_INIT(1000);
+        pdr_value *content = json_value(cases[i].text);
+        pdr_str media = {NULL, 0};
+
+        ASSERT_RC(PDR_OK, pdr_content_media_type(&media, content, PDR_SHAPE_SK,
+                                                 &scratch, NULL));
+        ASSERT_TEXT(cases[i].expected, media);
+        pdr_buf_dispose(&scratch);
+        pdr_value_free(content);
+    }
+}
+
 TEST(media_type, without_a_utf8_form_is_refused)
 {
     static const char *const texts[] = {
@@ -298,6 +325,15 @@ TEST(arguments, are_what_a_model_gets)
          "{\"a\": 1"},
         {PDR_SHAPE_PYTHON,
          "{\"type\":\"function_call\",\"arguments\":{\"a\": 1}}", "{\"a\":1}"},
+        {PDR_SHAPE_SK,
+         "{\"$type\":\"FunctionCallContent\",\"Arguments\":{\"a\": 1.10}}",
+         "{\"a\":1.10}"},
+        {PDR_SHAPE_SK, "{\"$type\":\"FunctionCallContent\"}", "{}"},
+        {PDR_SHAPE_SK,
+         "{\"$type\":\"FunctionCallContent\",\"Arguments\":{\"raw\":\"p\"},"
+         "\"Metadata\":{\"perdure\":{\"python\":{\"members\":{\"arguments\":"
+         "\"p\"}}}}}",
+         "p"},
     };
 
     for (size_t i = 0; i < PDR_COUNT(cases); i++) {

@@ -17,9 +17,10 @@ TEST(content_new_text, gives_the_text_in_every_shape)
         "{'$type':'text','text':'a\\u0000b'}",
         "{'$type':'text','text':'a\\u0000b'}",
         "{'type':'text','text':'a\\u0000b','additional_properties':{}}",
+        "{'$type':'TextContent','Text':'a\\u0000b'}",
     };
 
-    for (int s = 0; s < 3; s++) {
+    for (int s = 0; s < 4; s++) {
         pdr_value *made = NULL;
 
         ASSERT_RC(PDR_OK, pdr_content_new_text(&made, (pdr_shape)s,
@@ -76,6 +77,19 @@ TEST(content_new_call, keeps_an_object_and_the_text_of_anything_else)
          "{'type':'function_call','call_id':'c','name':'f',"
          "'arguments':'{ }','hosted':false,'additional_properties':{}}",
          "{ }"},
+        {PDR_SHAPE_SK, "{ \"a\" : 1.10 }",
+         "{'$type':'FunctionCallContent','Id':'c','FunctionName':'f',"
+         "'Arguments':{'a':1.10}}",
+         "{\"a\":1.10}"},
+        {PDR_SHAPE_SK, "",
+         "{'$type':'FunctionCallContent','Id':'c','FunctionName':'f',"
+         "'Arguments':{}}",
+         "{}"},
+        {PDR_SHAPE_SK, "5",
+         "{'$type':'FunctionCallContent','Id':'c','FunctionName':'f',"
+         "'Arguments':{},'Metadata':{'perdure':{'state':{'members':"
+         "{'argumentsText':'5'}}}}}",
+         "5"},
     };
 
     for (size_t i = 0; i < PDR_COUNT(cases); i++) {
@@ -149,6 +163,18 @@ TEST(content_new_result, is_a_text_twice_in_python)
                 "\"text\":\"{\\\"a\\\":NaN}\",\"additional_properties\":{}}],"
                 "\"additional_properties\":{}}",
                 made);
+}
+
+TEST(content_new_result, keeps_a_text_a_text_in_semantic_kernel)
+{
+    pdr_value *result = json_value("\"$4\""), *made = NULL;
+
+    ASSERT_RC(PDR_OK, pdr_content_new_result(&made, PDR_SHAPE_SK, str("c"),
+                                             result, NULL));
+    pdr_value_free(result);
+    assert_quoted("{'$type':'FunctionResultContent','CallId':'c',"
+                  "'Result':'$4'}",
+                  made);
 }
 
 TEST(content_new_error, leaves_out_what_is_empty)
@@ -262,6 +288,54 @@ static const struct {
      {"{}", "{'k':1}"},
      "{'$type':'error','message':'','additionalProperties':{'k':1,"
      "'perdure':{'state':{'members':{'detailsJson':{}}}}}}"},
+    {PDR_SHAPE_SK,
+     PDR_CONTENT_CALL,
+     {PDR_FIELD_ARGUMENTS, PDR_FIELD_NAME, PDR_FIELD_PLUGIN, PDR_FIELD_CALL_ID},
+     {"{}", "'f-g'", "'p'", "'c'"},
+     "{'$type':'FunctionCallContent','Id':'c','PluginName':'p',"
+     "'FunctionName':'f-g','Arguments':{}}"},
+    {PDR_SHAPE_SK,
+     PDR_CONTENT_CALL,
+     {PDR_FIELD_NAME},
+     {"'f'"},
+     "{'$type':'FunctionCallContent','FunctionName':'f'}"},
+    {PDR_SHAPE_SK,
+     PDR_CONTENT_RESULT,
+     {PDR_FIELD_RESULT, PDR_FIELD_NAME, PDR_FIELD_PLUGIN, PDR_FIELD_CALL_ID},
+     {"1.10", "'f'", "'p'", "'c'"},
+     "{'$type':'FunctionResultContent','CallId':'c','PluginName':'p',"
+     "'FunctionName':'f','Result':1.10}"},
+    {PDR_SHAPE_SK,
+     PDR_CONTENT_IMAGE,
+     {PDR_FIELD_DATA, PDR_FIELD_PROPERTIES, PDR_FIELD_MEDIA_TYPE},
+     {"'AQID'", "{'k':1}", "'image/png'"},
+     "{'$type':'ImageContent','MimeType':'image/png','Metadata':{'k':1},"
+     "'Data':'AQID'}"},
+    {PDR_SHAPE_SK,
+     PDR_CONTENT_AUDIO,
+     {PDR_FIELD_URI},
+     {"'https://a.example/b.wav'"},
+     "{'$type':'AudioContent','Uri':'https://a.example/b.wav'}"},
+    {PDR_SHAPE_SK,
+     PDR_CONTENT_BINARY,
+     {0},
+     {NULL},
+     "{'$type':'BinaryContent'}"},
+    {PDR_SHAPE_SK,
+     PDR_CONTENT_FILE,
+     {PDR_FIELD_FILE_ID},
+     {"'f'"},
+     "{'$type':'FileReferenceContent','FileId':'f'}"},
+    {PDR_SHAPE_SK,
+     PDR_CONTENT_REASONING,
+     {0},
+     {NULL},
+     "{'$type':'ReasoningContent','Text':''}"},
+    {PDR_SHAPE_SK,
+     PDR_CONTENT_ACTION,
+     {PDR_FIELD_TEXT},
+     {"'Go'"},
+     "{'$type':'ActionContent','Text':'Go'}"},
 };
 
 TEST(content_new, puts_members_into_the_order_of_the_edition)
@@ -372,6 +446,43 @@ static const struct {
      {PDR_FIELD_REQUEST_ID},
      {"'r'"},
      "field_missing"},
+    {PDR_SHAPE_SK, PDR_CONTENT_DATA, {0}, {NULL}, "no_such_kind"},
+    {PDR_SHAPE_SK, PDR_CONTENT_ERROR, {0}, {NULL}, "no_such_kind"},
+    {PDR_SHAPE_DOTNET, PDR_CONTENT_IMAGE, {0}, {NULL}, "no_such_kind"},
+    {PDR_SHAPE_SK,
+     PDR_CONTENT_TEXT,
+     {PDR_FIELD_ANNOTATIONS},
+     {"[]"},
+     "no_such_field"},
+    {PDR_SHAPE_STATE,
+     PDR_CONTENT_CALL,
+     {PDR_FIELD_PLUGIN},
+     {"'p'"},
+     "no_such_field"},
+    {PDR_SHAPE_SK,
+     PDR_CONTENT_IMAGE,
+     {PDR_FIELD_URI},
+     {"'data:image/png;base64,AQID'"},
+     "wrong_kind"},
+    {PDR_SHAPE_SK,
+     PDR_CONTENT_IMAGE,
+     {PDR_FIELD_URI},
+     {"'a.png'"},
+     "wrong_kind"},
+    {PDR_SHAPE_SK,
+     PDR_CONTENT_IMAGE,
+     {PDR_FIELD_DATA},
+     {"'AQI'"},
+     "wrong_kind"},
+    {PDR_SHAPE_SK, PDR_CONTENT_CALL, {0}, {NULL}, "field_missing"},
+    {PDR_SHAPE_SK,
+     PDR_CONTENT_ACTION,
+     {PDR_FIELD_TEXT},
+     {"' '"},
+     "field_missing"},
+    {PDR_SHAPE_SK, PDR_CONTENT_ACTION, {0}, {NULL}, "field_missing"},
+    {PDR_SHAPE_SK, PDR_CONTENT_ANNOTATION, {0}, {NULL}, "field_missing"},
+    {PDR_SHAPE_SK, PDR_CONTENT_MESSAGE, {0}, {NULL}, "field_missing"},
 };
 
 TEST(content_new, refuses_what_a_reader_would_refuse)
@@ -414,6 +525,15 @@ TEST_OOM(content_new_call, cleans_up_in_the_shape_of_dotnet)
     pdr_value *made = NULL;
     pdr_rc rc = pdr_content_new_call(&made, PDR_SHAPE_DOTNET, str("c"),
                                      str("f"), str("no"), NULL);
+
+    done(rc, made);
+}
+
+TEST_OOM(content_new_call, cleans_up_in_the_shape_of_semantic_kernel)
+{
+    pdr_value *made = NULL;
+    pdr_rc rc = pdr_content_new_call(&made, PDR_SHAPE_SK, str("c"), str("f"),
+                                     str("no"), NULL);
 
     done(rc, made);
 }

@@ -10,6 +10,7 @@
 #define STATE  PDR_SHAPE_STATE
 #define DOTNET PDR_SHAPE_DOTNET
 #define PYTHON PDR_SHAPE_PYTHON
+#define SK     PDR_SHAPE_SK
 
 /* Source and result; the way back gives the source again. */
 struct pair {
@@ -800,6 +801,15 @@ static const char *const odd_values[] = {
     "{\"perdure\":1,\"perdure\":{}}",
     "{\"perdure\":{\"members\":{\"createdAt\":1,\"result\":\"r\"}}}",
     "{\"perdure\":{\"dotnet\":{\"members\":{\"TEXT\":\"zz\",\"Uri\":1}}}}",
+    "\"data:a/b;c=d;base64,AAAA\"",
+    "\"AAAA\"",
+    "\"image/png\"",
+    "\"x-y\"",
+    "{\"perdure\":{\"sk\":{\"members\":{\"PluginName\":\"a\",\"ModelId\":1}}}}",
+    "{\"perdure\":{\"sk\":{\"type\":\"AudioContent\",\"absent\":[\"MimeType\"]}}}",
+    "{\"perdure\":{\"shape\":\"sk\",\"content\":{\"$type\":\"ActionContent\"}}}",
+    "{\"perdure\":{\"members\":{\"annotations\":[{}],\"hosted\":true}}}",
+    "{\"perdure\":{\"members\":{\"informationalOnly\":true}}}",
 };
 
 static const char *const odd_names[] = {
@@ -815,6 +825,11 @@ static const char *const odd_names[] = {
     "Approved",    "toolcall",
     "ARGUMENTS",   "Annotations",
     "Outputs",     "CALLID",
+    "Metadata",    "Data",
+    "Uri",         "MimeType",
+    "PluginName",  "ModelId",
+    "Items",       "items",
+    "Role",        "FunctionName",
 };
 
 /* A content of any kind whose members are as often odd as they are right. */
@@ -826,9 +841,7 @@ static pdr_value *make_content(uint64_t *seed, pdr_shape shape)
     pdr_value *out = NULL;
 
     while (pdr_content_kind_name(kind, shape)[0] == '\0')
-        kind =
-            (pdr_content_kind)(1 + next(seed) %
-                                       PDR_CONTENT_OLD_MCP_APPROVAL_RESPONSE);
+        kind = (pdr_content_kind)(1 + next(seed) % PDR_CONTENT_MESSAGE);
     rows = pdr__content_members(kind);
     ASSERT_RC(PDR_OK, pdr_builder_new(&to, NULL));
     pdr_builder_object(to);
@@ -861,9 +874,9 @@ TEST(convert, loses_nothing_of_made_contents)
     struct content_trip_report report;
     uint64_t seed = 7;
 
-    for (int i = 0; i < 6000; i++) {
-        pdr_shape from = (pdr_shape)(i % 3);
-        pdr_shape to = (pdr_shape)((i + 1 + (i / 3) % 2) % 3);
+    for (int i = 0; i < 12000; i++) {
+        pdr_shape from = (pdr_shape)(i % 4);
+        pdr_shape to = (pdr_shape)((i + 1 + (i / 4) % 3) % 4);
         pdr_value *value = make_content(&seed, from);
 
         if (!content_trip_check(&report, pdr_content_convert, value, from, to))
