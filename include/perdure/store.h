@@ -79,7 +79,7 @@ typedef enum pdr_row_shape {
     PDR_ROW_STATE = 0, /* as in a durable state document */
     PDR_ROW_DOTNET = 1,
     PDR_ROW_PYTHON = 2,
-    PDR_ROW_SK = 3 /* reserved: read, and not written yet */
+    PDR_ROW_SK = 3 /* of Semantic Kernel, as in a saved chat */
 } pdr_row_shape;
 
 /* One step of the conversation. */

@@ -68,6 +68,8 @@ static int64_t time_of(const pdr_value *value)
 
 int64_t pdr__body_time(const pdr_value *body, pdr_row_shape shape)
 {
+    if (shape == PDR_ROW_SK)
+        return PDR_NO_TIME; /* such a message never says */
     if (shape == PDR_ROW_PYTHON)
         return time_of(pdr_value_get_c(body, "created_at"));
     return time_of(pdr__find_member(body, "createdAt",

@@ -83,7 +83,7 @@ pdr_rc pdr__entry_project(const pdr_entry *entry, const struct pdr__frame *to,
             "and responses only: append it as one of these in the "
             "state shape",
             err);
-    if (entry->shape > PDR_ROW_PYTHON)
+    if (entry->shape > PDR_ROW_SK)
         return refuse_entry(
             entry, "has a shape that only a newer perdure can convert", err);
     if (!has_messages(entry))

@@ -11,11 +11,10 @@
 
 #include "archive.h"
 
+/* Both have the same numbers. */
 static inline pdr_shape pdr__shape_of_row(pdr_row_shape shape)
 {
-    if (shape == PDR_ROW_PYTHON)
-        return PDR_SHAPE_PYTHON;
-    return shape == PDR_ROW_DOTNET ? PDR_SHAPE_DOTNET : PDR_SHAPE_STATE;
+    return shape <= PDR_ROW_SK ? (pdr_shape)shape : PDR_SHAPE_STATE;
 }
 
 /* The body of an entry that a model gets to see. NULL, with PDR_OK, for other

@@ -291,7 +291,7 @@ static size_t entry_message_count(const pdr_stored_entry *entry)
     const pdr_entry *row = entry->row;
 
     if (entry->body == NULL || row->kind > PDR_ROW_MESSAGE ||
-        row->shape > PDR_ROW_PYTHON)
+        row->shape > PDR_ROW_SK)
         return 0;
     if (!entry_is_list(row))
         return pdr_value_kind(entry->body) == PDR_OBJECT ? 1 : 0;

@@ -26,16 +26,15 @@ static const char *kind_name(pdr_row_kind kind)
 
 static const char *shape_name(pdr_row_shape shape)
 {
-    static const char *const names[] = {"state", "dotnet", "python"};
+    static const char *const names[] = {"state", "dotnet", "python", "sk"};
 
     return (size_t)shape < CLI_COUNT(names) ? names[shape] : "?";
 }
 
 static pdr_shape shape_of(const pdr_entry *entry)
 {
-    if (entry->shape == PDR_ROW_PYTHON)
-        return PDR_SHAPE_PYTHON;
-    return entry->shape == PDR_ROW_DOTNET ? PDR_SHAPE_DOTNET : PDR_SHAPE_STATE;
+    return entry->shape <= PDR_ROW_SK ? (pdr_shape)entry->shape
+                                      : PDR_SHAPE_STATE;
 }
 
 /* --- what it says -------------------------------------------------------- */

@@ -270,7 +270,7 @@ static pdr_rc check_entry(struct check *c, const void *at, pdr_err *err)
 
     if ((unsigned)row->kind > PDR_ROW_OTHER)
         return refuse_value(c, "kind", (unsigned)row->kind, err);
-    if ((unsigned)row->shape > PDR_ROW_PYTHON)
+    if ((unsigned)row->shape > PDR_ROW_SK)
         return refuse_value(c, "shape", (unsigned)row->shape, err);
     PDR_TRY(check_maybe(c, row->correlation_id, 1, PDR_MAX_ID_BYTES,
                         "correlation_id", err));

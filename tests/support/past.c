@@ -32,6 +32,17 @@ static const struct spelling spellings[] = {
      "{\"type\":\"function_approval_request\",\"id\":\"%s\",\"function_call\":{"
      "\"type\":\"function_call\",\"call_id\":\"call=%s\"}}",
      "{\"type\":\"function_approval_response\",\"id\":\"%s\"}"},
+#define WRAPPED(item)                                         \
+    "{\"$type\":\"TextContent\",\"Text\":\"\",\"Metadata\":{" \
+    "\"perdure\":{\"shape\":\"dotnet\",\"content\":" item "}}}"
+    {"{\"$type\":\"FunctionCallContent\",\"Id\":\"%s\",\"FunctionName\":"
+     "\"f\"}",
+     "{\"$type\":\"FunctionResultContent\",\"CallId\":\"%s\",\"Result\":1}",
+     WRAPPED("{\"$type\":\"toolApprovalRequest\",\"requestId\":\"%s\","
+             "\"toolCall\":{\"$type\":\"functionCall\",\"callId\":"
+             "\"call=%s\"}}"),
+     WRAPPED("{\"$type\":\"toolApprovalResponse\",\"requestId\":\"%s\"}")},
+#undef WRAPPED
 };
 
 struct reader {
@@ -92,7 +103,10 @@ static void add_item(struct reader *r, char mark)
 
 static void begin_message(struct reader *r, char letter)
 {
-    fprintf(r->out, "{\"role\":\"%s\",\"contents\":[", role_of(letter));
+    fprintf(r->out,
+            r->shape == PDR_ROW_SK ? "{\"Role\":{\"Label\":\"%s\"},\"Items\":["
+                                   : "{\"role\":\"%s\",\"contents\":[",
+            role_of(letter));
     r->first = true;
 }
 
@@ -243,8 +257,7 @@ static bool begins_turn(const struct past *past, size_t i)
 
     return row->kind == PDR_ROW_REQUEST ||
            (row->kind == PDR_ROW_MESSAGE &&
-            memmem(row->body.ptr, row->body.len, "\"role\":\"user\"", 13) !=
-                NULL);
+            memmem(row->body.ptr, row->body.len, ":\"user\"", 7) != NULL);
 }
 
 /* Is entry `i` the beginning of another turn than the one before it? */
@@ -487,7 +500,7 @@ size_t past_try_random(uint64_t seed, size_t count, bool loud)
         const char *said = NULL;
 
         past_random(text, sizeof(text), &rule, seed + i);
-        said = past_try(text, (pdr_row_shape)(i % 3), &rule);
+        said = past_try(text, (pdr_row_shape)(i % 4), &rule);
         if (said == NULL)
             continue;
         wrong++;

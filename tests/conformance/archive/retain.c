@@ -186,7 +186,7 @@ TEST(retain, touches_nothing_but_entries)
 
 TEST(retain, never_tears_a_result_from_its_call)
 {
-    for (int shape = PDR_ROW_STATE; shape <= PDR_ROW_PYTHON; shape++) {
+    for (int shape = PDR_ROW_STATE; shape <= PDR_ROW_SK; shape++) {
         pdr_store *store =
             open_with("u a u a+x u t-x+y u t-y u a", (pdr_row_shape)shape);
         ASSERT_INT(1, must_retain(store, 2, 0, NOW).turns);

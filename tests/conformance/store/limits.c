@@ -205,8 +205,10 @@ TEST(limit, of_depth_counts_the_document_around_a_row)
     static const struct {
         size_t depth;
         pdr_row_shape shape;
-    } entries[] = {
-        {125, PDR_ROW_STATE}, {124, PDR_ROW_DOTNET}, {124, PDR_ROW_PYTHON}};
+    } entries[] = {{125, PDR_ROW_STATE},
+                   {124, PDR_ROW_DOTNET},
+                   {124, PDR_ROW_PYTHON},
+                   {124, PDR_ROW_SK}};
     char room[512];
     uint64_t revision = must_create(store, "s").revision;
 

@@ -142,7 +142,7 @@ static void draw_rows(struct pair *p, struct draft *d, size_t e)
     for (size_t i = 0; i < MAX_ROWS; i++) {
         d->entries[e][i] =
             (pdr_entry){.kind = (pdr_row_kind)below(p, 5),
-                        .shape = (pdr_row_shape)below(p, 3),
+                        .shape = (pdr_row_shape)below(p, 4),
                         .created_ms = (int64_t)below(p, 1000),
                         .correlation_id = PICK(p, correlations),
                         .separator = chance(p, 20) ? S(" ,\n") : (pdr_str){0},

@@ -86,9 +86,11 @@ TEST(export_native, converts_entries_of_runs)
              "\"contents\":[{\"$type\":\"text\",\"text\":\"hi\"}]}]}",
              PDR_ROW_REQUEST, PDR_ROW_STATE, NULL},
             {"{\"type\":\"message\",\"role\":\"assistant\",\"contents\":[]}",
-             PDR_ROW_MESSAGE, PDR_ROW_PYTHON, NULL}}};
+             PDR_ROW_MESSAGE, PDR_ROW_PYTHON, NULL},
+            {"{\"Role\":{\"Label\":\"user\"},\"Items\":[]}", PDR_ROW_MESSAGE,
+             PDR_ROW_SK, NULL}}};
 
-    expect_session(&hand, PDR_SESSION_KIND_CLIENT, "s", 1, 2);
+    expect_session(&hand, PDR_SESSION_KIND_CLIENT, "s", 1, 3);
 }
 
 TEST(export_native, writes_a_durable_session_as_a_state_document)

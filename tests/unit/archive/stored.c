@@ -624,7 +624,7 @@ TEST(stored_messages, never_have_a_result_without_its_call)
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        for (int shape = PDR_ROW_DOTNET; shape <= PDR_ROW_PYTHON; shape++) {
+        for (int shape = PDR_ROW_DOTNET; shape <= PDR_ROW_SK; shape++) {
             const char *seqs = cases[i].seqs;
 
             if (strcmp(cases[i].past, "q#1 r+x|-x q r") == 0 &&

@@ -43,8 +43,8 @@ static const char *cuts(const char *text, uint64_t keep_turns)
     return cuts_as(text, PDR_ROW_PYTHON, keep_turns, 0);
 }
 
-#define EACH_SHAPE(shape)                                              \
-    for (pdr_row_shape shape = PDR_ROW_STATE; shape <= PDR_ROW_PYTHON; \
+#define EACH_SHAPE(shape)                                          \
+    for (pdr_row_shape shape = PDR_ROW_STATE; shape <= PDR_ROW_SK; \
          shape = (pdr_row_shape)(shape + 1))
 
 /* --- turns -----------------------------------------------------------------
@@ -106,6 +106,9 @@ TEST(turns, begin_with_a_user_however_that_is_spelled)
          true},
         {PDR_ROW_PYTHON, "{\"role\":{\"type\":\"role\",\"value\":\"tool\"}}",
          false},
+        {PDR_ROW_SK, "{\"Role\":{\"Label\":\"USER\"}}", true},
+        {PDR_ROW_SK, "{\"Role\":{\"Label\":\"tool\"}}", false},
+        {PDR_ROW_SK, "{\"Role\":{\"Label\":null}}", false},
         {PDR_ROW_DOTNET, "{\"role\":\"users\"}", false},
         {PDR_ROW_DOTNET, "{\"role\":null}", false},
         {PDR_ROW_DOTNET, "[]", false},
@@ -251,7 +254,8 @@ static void check_pair(pdr_row_shape shape, const char *call,
         pdr_entry row = rows[i];
         pdr_value *body = NULL;
         snprintf(bodies[i], sizeof(bodies[i]),
-                 "{\"role\":\"assistant\",\"contents\":[7,%s]}", contents[i]);
+                 "{\"role\":\"assistant\",\"%s\":[7,%s]}",
+                 shape == PDR_ROW_SK ? "Items" : "contents", contents[i]);
         row.body = pdr_str_c(bodies[i]);
         ASSERT_RC(PDR_OK, pdr__row_body(&body, &row, NULL));
         ASSERT(body != NULL);
@@ -266,66 +270,74 @@ static void check_pair(pdr_row_shape shape, const char *call,
     pdr__calls_dispose(&calls);
 }
 
+static const struct {
+    pdr_row_shape shape;
+    const char *call, *result;
+} call_pairs[] = {
+    {PDR_ROW_DOTNET, "{\"$type\":\"mcpServerToolCall\",\"callId\":\"1\"}",
+     "{\"$type\":\"mcpServerToolResult\",\"callId\":\"1\"}"},
+    {PDR_ROW_DOTNET, "{\"$type\":\"functionCall\",\"CallId\":\"\\u0031\"}",
+     "{\"$type\":\"functionResult\",\"callID\":\"1\"}"},
+    {PDR_ROW_DOTNET, "{\"$type\":\"codeInterpreterToolCall\",\"callId\":\"1\"}",
+     "{\"$type\":\"codeInterpreterToolResult\",\"callId\":\"1\"}"},
+    {PDR_ROW_DOTNET, "{\"$type\":\"toolCall\",\"callId\":\"1\"}",
+     "{\"$type\":\"toolResult\",\"callId\":\"1\"}"},
+    {PDR_ROW_DOTNET, "{\"$type\":\"inputRequest\",\"requestId\":\"1\"}",
+     "{\"$type\":\"inputResponse\",\"requestId\":\"1\"}"},
+    {PDR_ROW_DOTNET, "{\"$type\":\"functionApprovalRequest\",\"id\":\"1\"}",
+     "{\"$type\":\"functionApprovalResponse\",\"id\":\"1\"}"},
+    {PDR_ROW_DOTNET,
+     "{\"$type\":\"mcpServerToolApprovalRequest\",\"id\":\"1\"}",
+     "{\"$type\":\"mcpServerToolApprovalResponse\",\"id\":\"1\"}"},
+    {PDR_ROW_PYTHON,
+     "{\"type\":\"image_generation_tool_call\",\"image_id\":\"1\"}",
+     "{\"type\":\"image_generation_tool_result\",\"image_id\":\"1\"}"},
+    {PDR_ROW_PYTHON, "{\"type\":\"search_tool_call\",\"call_id\":\"1\"}",
+     "{\"type\":\"search_tool_result\",\"call_id\":\"1\"}"},
+    {PDR_ROW_PYTHON, "{\"type\":\"shell_tool_call\",\"call_id\":\"1\"}",
+     "{\"type\":\"shell_tool_result\",\"call_id\":\"1\"}"},
+    {PDR_ROW_PYTHON, "{\"type\":\"computer_tool_call\",\"call_id\":\"1\"}",
+     "{\"type\":\"computer_tool_result\",\"call_id\":\"1\"}"},
+    {PDR_ROW_STATE, "{\"$type\":\"functionCall\",\"callId\":\"\\ud800\"}",
+     "{\"$type\":\"functionResult\",\"callId\":\"\\ud800\"}"},
+    /* In a state document of another library, also as a repair puts it. */
+    {PDR_ROW_STATE,
+     "{\"$type\":\"unknown\",\"content\":{\"item\":{\"$type\":"
+     "\"mcpServerToolCall\",\"callId\":\"1\"}}}",
+     "{\"$type\":\"unknown\",\"content\":{\"type\":"
+     "\"mcp_server_tool_result\",\"call_id\":\"1\"}}"},
+    {PDR_ROW_STATE,
+     "{\"$type\":\"unknown\",\"content\":{\"type\":"
+     "\"function_approval_request\",\"id\":\"7\",\"function_call\":{"
+     "\"type\":\"function_call\",\"call_id\":\"1\"}}}",
+     "{\"$type\":\"functionResult\",\"callId\":\"1\"}"},
+    /* In another shape than the one that has the kind. */
+    {PDR_ROW_DOTNET,
+     "{\"additionalProperties\":{\"perdure\":{\"shape\":\"python\","
+     "\"content\":{\"type\":\"shell_tool_call\",\"call_id\":\"1\"}}}}",
+     "{\"additionalProperties\":{\"perdure\":{\"shape\":\"python\","
+     "\"content\":{\"type\":\"shell_tool_result\",\"call_id\":\"1\"}}}}"},
+    {PDR_ROW_PYTHON,
+     "{\"type\":\"unknown\",\"additional_properties\":{\"perdure\":{"
+     "\"shape\":\"dotnet\",\"content\":{\"$type\":\"toolCall\",\"callId\":"
+     "\"1\"}}}}",
+     "{\"type\":\"function_result\",\"call_id\":\"1\"}"},
+    {PDR_ROW_SK, "{\"$type\":\"FunctionCallContent\",\"Id\":\"1\"}",
+     "{\"$type\":\"FunctionResultContent\",\"CallId\":\"1\"}"},
+    {PDR_ROW_SK,
+     "{\"$type\":\"TextContent\",\"Text\":\"\",\"Metadata\":{"
+     "\"perdure\":{\"shape\":\"dotnet\",\"content\":{\"$type\":"
+     "\"toolCall\",\"callId\":\"1\"}}}}",
+     "{\"$type\":\"FunctionResultContent\",\"CallId\":\"1\"}"},
+};
+
 TEST(calls, are_known_in_every_spelling)
 {
-    static const struct {
-        pdr_row_shape shape;
-        const char *call, *result;
-    } pairs[] = {
-        {PDR_ROW_DOTNET, "{\"$type\":\"mcpServerToolCall\",\"callId\":\"1\"}",
-         "{\"$type\":\"mcpServerToolResult\",\"callId\":\"1\"}"},
-        {PDR_ROW_DOTNET, "{\"$type\":\"functionCall\",\"CallId\":\"\\u0031\"}",
-         "{\"$type\":\"functionResult\",\"callID\":\"1\"}"},
-        {PDR_ROW_DOTNET,
-         "{\"$type\":\"codeInterpreterToolCall\",\"callId\":\"1\"}",
-         "{\"$type\":\"codeInterpreterToolResult\",\"callId\":\"1\"}"},
-        {PDR_ROW_DOTNET, "{\"$type\":\"toolCall\",\"callId\":\"1\"}",
-         "{\"$type\":\"toolResult\",\"callId\":\"1\"}"},
-        {PDR_ROW_DOTNET, "{\"$type\":\"inputRequest\",\"requestId\":\"1\"}",
-         "{\"$type\":\"inputResponse\",\"requestId\":\"1\"}"},
-        {PDR_ROW_DOTNET, "{\"$type\":\"functionApprovalRequest\",\"id\":\"1\"}",
-         "{\"$type\":\"functionApprovalResponse\",\"id\":\"1\"}"},
-        {PDR_ROW_DOTNET,
-         "{\"$type\":\"mcpServerToolApprovalRequest\",\"id\":\"1\"}",
-         "{\"$type\":\"mcpServerToolApprovalResponse\",\"id\":\"1\"}"},
-        {PDR_ROW_PYTHON,
-         "{\"type\":\"image_generation_tool_call\",\"image_id\":\"1\"}",
-         "{\"type\":\"image_generation_tool_result\",\"image_id\":\"1\"}"},
-        {PDR_ROW_PYTHON, "{\"type\":\"search_tool_call\",\"call_id\":\"1\"}",
-         "{\"type\":\"search_tool_result\",\"call_id\":\"1\"}"},
-        {PDR_ROW_PYTHON, "{\"type\":\"shell_tool_call\",\"call_id\":\"1\"}",
-         "{\"type\":\"shell_tool_result\",\"call_id\":\"1\"}"},
-        {PDR_ROW_PYTHON, "{\"type\":\"computer_tool_call\",\"call_id\":\"1\"}",
-         "{\"type\":\"computer_tool_result\",\"call_id\":\"1\"}"},
-        {PDR_ROW_STATE, "{\"$type\":\"functionCall\",\"callId\":\"\\ud800\"}",
-         "{\"$type\":\"functionResult\",\"callId\":\"\\ud800\"}"},
-        /* In a state document of another library, also as a repair puts it. */
-        {PDR_ROW_STATE,
-         "{\"$type\":\"unknown\",\"content\":{\"item\":{\"$type\":"
-         "\"mcpServerToolCall\",\"callId\":\"1\"}}}",
-         "{\"$type\":\"unknown\",\"content\":{\"type\":"
-         "\"mcp_server_tool_result\",\"call_id\":\"1\"}}"},
-        {PDR_ROW_STATE,
-         "{\"$type\":\"unknown\",\"content\":{\"type\":"
-         "\"function_approval_request\",\"id\":\"7\",\"function_call\":{"
-         "\"type\":\"function_call\",\"call_id\":\"1\"}}}",
-         "{\"$type\":\"functionResult\",\"callId\":\"1\"}"},
-        /* In another shape than the one that has the kind. */
-        {PDR_ROW_DOTNET,
-         "{\"additionalProperties\":{\"perdure\":{\"shape\":\"python\","
-         "\"content\":{\"type\":\"shell_tool_call\",\"call_id\":\"1\"}}}}",
-         "{\"additionalProperties\":{\"perdure\":{\"shape\":\"python\","
-         "\"content\":{\"type\":\"shell_tool_result\",\"call_id\":\"1\"}}}}"},
-        {PDR_ROW_PYTHON,
-         "{\"type\":\"unknown\",\"additional_properties\":{\"perdure\":{"
-         "\"shape\":\"dotnet\",\"content\":{\"$type\":\"toolCall\",\"callId\":"
-         "\"1\"}}}}",
-         "{\"type\":\"function_result\",\"call_id\":\"1\"}"},
-    };
-
-    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
-        check_pair(pairs[i].shape, pairs[i].call, pairs[i].result, true);
-        check_pair(pairs[i].shape, pairs[i].result, pairs[i].call, false);
+    for (size_t i = 0; i < sizeof(call_pairs) / sizeof(call_pairs[0]); i++) {
+        check_pair(call_pairs[i].shape, call_pairs[i].call,
+                   call_pairs[i].result, true);
+        check_pair(call_pairs[i].shape, call_pairs[i].result,
+                   call_pairs[i].call, false);
     }
     check_pair(PDR_ROW_STATE, "{\"$type\":\"unknown\"}",
                "{\"$type\":\"unknown\",\"content\":3}", false);

@@ -223,6 +223,12 @@ TEST(excerpt, of_a_message_has_its_role)
     check_excerpt("tool: = dry", PDR_ROW_MESSAGE, PDR_ROW_DOTNET,
                   "{\"role\":\"tool\",\"contents\":[{\"$type\":"
                   "\"functionResult\",\"callId\":\"1\",\"result\":\"dry\"}]}");
+    check_excerpt("USER: Hello price({\"a\": 1}) [ImageContent]",
+                  PDR_ROW_MESSAGE, PDR_ROW_SK,
+                  "{\"Role\":{\"Label\":\"USER\"},\"Items\":[{\"$type\":"
+                  "\"TextContent\",\"Text\":\"Hello\"},{\"$type\":"
+                  "\"FunctionCallContent\",\"FunctionName\":\"price\","
+                  "\"Arguments\":{\"a\":1}},{\"$type\":\"ImageContent\"}]}");
     check_excerpt("Hi", PDR_ROW_REQUEST, PDR_ROW_DOTNET,
                   "{\"contents\":[{\"$type\":\"text\",\"text\":\"Hi\"}]}");
 }

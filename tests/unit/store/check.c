@@ -389,12 +389,12 @@ TEST(edits_check, refuses_numbers_that_are_no_value)
     edit.entries = &entry;
     edit.entry_count = 1;
     entry.kind = PDR_ROW_OTHER;
-    entry.shape = PDR_ROW_PYTHON;
+    entry.shape = PDR_ROW_SK;
     good(&edit);
     entry.kind = (pdr_row_kind)5;
     bad(&edit, "bad_edit", "/edits/0/entries/0/kind");
     entry.kind = PDR_ROW_OTHER;
-    entry.shape = (pdr_row_shape)3;
+    entry.shape = (pdr_row_shape)4;
     bad(&edit, "bad_edit", "/edits/0/entries/0/shape");
 }
 
@@ -758,7 +758,8 @@ static pdr_rc check_step(const struct store_step *step, pdr_err *err)
  * frame, or puts a whole session together, has looked. */
 TEST(edits_check, takes_a_message_of_a_thread_with_its_document)
 {
-    static const pdr_row_shape shapes[] = {PDR_ROW_DOTNET, PDR_ROW_PYTHON};
+    static const pdr_row_shape shapes[] = {PDR_ROW_DOTNET, PDR_ROW_PYTHON,
+                                           PDR_ROW_SK};
     char room[300];
 
     for (size_t i = 0; i < 2; i++) {

@@ -31,16 +31,19 @@ TEST(words, of_kinds_come_back)
 
 TEST(words, of_shapes_and_parts_come_back)
 {
-    const char *shapes[] = {"state", "dotnet", "python"};
+    const char *shapes[] = {"state", "dotnet", "python", "sk"};
     const char *parts[] = {"journal", "stream", "inbox"};
 
-    for (unsigned i = 0; i < 3; i++) {
+    for (unsigned i = 0; i < 4; i++) {
         pdr_row_shape shape = PDR_ROW_STATE;
-        pdr_part part = PDR_PART_JOURNAL;
 
         ASSERT_STR(shapes[i], pdr__row_shape_word((pdr_row_shape)i));
         ASSERT(pdr__row_shape_read(&shape, pdr_str_c(shapes[i])));
         ASSERT_INT(i, shape);
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        pdr_part part = PDR_PART_JOURNAL;
+
         ASSERT_STR(parts[i], pdr__part_word((pdr_part)i));
         ASSERT(pdr__part_read(&part, pdr_str_c(parts[i])));
         ASSERT_INT(i, part);
