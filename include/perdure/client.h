@@ -61,7 +61,7 @@ typedef enum pdr_origin {
 
 typedef struct pdr_request_message {
     const pdr_value *value; /* an object in this shape */
-    pdr_shape shape;
+    pdr_shape shape;        /* not SK: a run converts those */
     pdr_origin origin;
 } pdr_request_message;
 

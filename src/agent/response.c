@@ -219,7 +219,8 @@ pdr_rc pdr_response_value(pdr_value **out, const pdr_response *r,
     pdr_value *message = NULL;
     pdr_rc rc = PDR_OK;
 
-    PDR_REQUIRE(out != NULL && shape != PDR_SHAPE_STATE);
+    PDR_REQUIRE(out != NULL &&
+                (shape == PDR_SHAPE_DOTNET || shape == PDR_SHAPE_PYTHON));
     *out = NULL;
     if (r->source != NULL && r->shape == shape) {
         *out = pdr_value_ref(r->source);

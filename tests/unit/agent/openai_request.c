@@ -33,7 +33,7 @@ static pdr_rc make_body(pdr_buf *out, const struct row *row,
     pdr_client_request request = {.shape = row->shape};
     struct pdr__openai_profile profile = {.name = NULL};
     pdr_request_message messages[16];
-    pdr_value *list = NULL, *options = NULL;
+    pdr_value *list = NULL, *options = NULL, *made[16] = {NULL};
     pdr_iter it;
     pdr_rc rc = PDR_OK;
 
@@ -41,14 +41,24 @@ static pdr_rc make_body(pdr_buf *out, const struct row *row,
     PDR_TRY(pdr_json_read(&list, pdr_str_c(row->messages), NULL, err));
     PDR_TRY(pdr_json_read(&options, pdr_str_c(row->options), NULL, err));
     pdr_iter_init(&it, list);
-    while (pdr_iter_next(&it))
-        messages[request.count++] =
-            (pdr_request_message){it.value, row->shape, PDR_ORIGIN_HISTORY};
+    while (pdr_iter_next(&it)) {
+        /* As a run does. */
+        if (row->shape == PDR_SHAPE_SK)
+            PDR_TRY(pdr_message_convert(&made[request.count], it.value,
+                                        row->shape, PDR_SHAPE_DOTNET, err));
+        messages[request.count] = (pdr_request_message){
+            made[request.count] != NULL ? made[request.count] : it.value,
+            row->shape == PDR_SHAPE_SK ? PDR_SHAPE_DOTNET : row->shape,
+            PDR_ORIGIN_HISTORY};
+        request.count++;
+    }
     request.messages = messages;
     if (pdr_value_kind(options) == PDR_OBJECT)
         request.options = options;
     rc = pdr__openai_request(out, &request, PDR_LIT("m"), &profile, err);
 done:
+    for (size_t i = 0; i < request.count; i++)
+        pdr_value_free(made[i]);
     pdr_value_free(options);
     pdr_value_free(list);
     return rc;
@@ -68,6 +78,10 @@ done:
 #define PY(role, contents)                                      \
     "{\"type\":\"message\",\"role\":\"" role "\",\"contents\":" \
     "[" contents "]}"
+
+#define SK(role, items)                                      \
+    "{\"AuthorName\":null,\"Role\":{\"Label\":\"" role "\"}" \
+    ",\"Items\":[" items "]}"
 
 /* clang-format off */
 static const struct row rows[] = {
@@ -97,6 +111,21 @@ static const struct row rows[] = {
      PY("assistant", "{\"type\":\"text\",\"text\":\"yes\"}") "]", "null",
      HEAD USER("hi") "," CALLS("\"so\"", CALL("c1", "f", "{\\\"a\\\":1}")) ","
      TOOL("c1", "ok") ",{\"role\":\"assistant\",\"content\":\"yes\"}" TAIL},
+    {PDR_SHAPE_SK,
+     "[" SK("user", "{\"$type\":\"TextContent\",\"Text\":\"hi\"}") ","
+     SK("Assistant", "{\"$type\":\"TextContent\",\"Text\":\"so\"},"
+        "{\"$type\":\"FunctionCallContent\",\"Id\":\"c1\",\"PluginName\":"
+        "\"menu\",\"FunctionName\":\"price\",\"Arguments\":{\"a\":1}}") ","
+     SK("tool", "{\"$type\":\"FunctionResultContent\",\"CallId\":\"c1\","
+        "\"PluginName\":\"menu\",\"FunctionName\":\"price\",\"Result\":"
+        "\"$4\"}") ","
+     SK("user", "{\"$type\":\"ImageContent\",\"MimeType\":\"image/png\","
+        "\"Data\":\"AQID\"}") "]", "null",
+     HEAD USER("hi") ","
+     CALLS("\"so\"", CALL("c1", "menu-price", "{\\\"a\\\":1}")) ","
+     TOOL("c1", "$4") ",{\"role\":\"user\",\"content\":[{\"type\":"
+     "\"image_url\",\"image_url\":{\"url\":\"data:image/png;base64,AQID\"}}]}"
+     TAIL},
     /* Roles: letter case, unknown ones, none. */
     {PDR_SHAPE_DOTNET,
      "[" DN("System", DN_TEXT("a")) "," DN("developer", DN_TEXT("b")) ","
@@ -261,6 +290,7 @@ static void check_body(const struct row *row, const pdr_openai_opts *opts)
 
 TEST(openai_request, has_the_conversation_as_servers_want_it)
 {
+    COVERS("C-95");
     for (size_t i = 0; i < PDR_COUNT(rows); i++)
         check_body(&rows[i], &any_server);
 }
@@ -319,7 +349,7 @@ TEST(openai_request, asks_for_an_answer_that_fits_a_schema)
 
 TEST_OOM(openai_request, cleans_up_after_any_failed_allocation)
 {
-    static const size_t chosen[] = {3, 7, 8, 11, 12, 13, 14, 15, 16};
+    static const size_t chosen[] = {3, 8, 9, 12, 13, 14, 15, 16, 17};
 
     for (size_t i = 0; i < PDR_COUNT(chosen) + PDR_COUNT(profiles); i++) {
         size_t at = i - PDR_COUNT(chosen);
