@@ -116,7 +116,8 @@ typedef enum pdr_field {
     PDR_FIELD_PROTECTED,  /* reasoning: what the provider encrypted */
     PDR_FIELD_URI,        /* data, uri; image, audio, binary: no data URI */
     PDR_FIELD_MEDIA_TYPE, /* data, uri, file; image, audio, binary */
-    PDR_FIELD_NAME,       /* call: of the tool; data, file: of the file */
+    PDR_FIELD_NAME,       /* call: of the tool, in Semantic Kernel of a result
+                             too; data, file: of the file */
     PDR_FIELD_MESSAGE,    /* error */
     PDR_FIELD_ERROR_CODE, /* error */
     PDR_FIELD_DETAILS,    /* error */

@@ -312,10 +312,11 @@ static pdr_rc read_media(pdr_str *out, const struct projecting *p,
 
     *out = pdr_str_n("", 0);
     if (media != NULL && !pdr_value_has_lone_surrogate(media))
-        rc = pdr_value_text(out, media, scratch, err);
+        PDR_TRY(pdr_value_text(out, media, scratch, err));
     if (!pdr__dotnet_media_type(*out) ||
         memchr(out->ptr, ',', out->len) != NULL)
         *out = pdr_str_c(p->form->media);
+done:
     return rc;
 }
 

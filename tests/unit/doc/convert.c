@@ -808,8 +808,8 @@ static const char *const odd_values[] = {
     "{\"perdure\":{\"sk\":{\"members\":{\"PluginName\":\"a\",\"ModelId\":1}}}}",
     "{\"perdure\":{\"sk\":{\"type\":\"AudioContent\",\"absent\":[\"MimeType\"]}}}",
     "{\"perdure\":{\"shape\":\"sk\",\"content\":{\"$type\":\"ActionContent\"}}}",
-    "{\"perdure\":{\"members\":{\"annotations\":[{\"$type\":\"citation\","
-    "\"annotatedRegions\":[{}]}],\"informationalOnly\":true}}}",
+    "{\"perdure\":{\"members\":{\"annotations\":[{}],\"hosted\":true}}}",
+    "{\"perdure\":{\"members\":{\"informationalOnly\":true}}}",
 };
 
 static const char *const odd_names[] = {
