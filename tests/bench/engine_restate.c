@@ -12,8 +12,8 @@
  * peers/restate/service.mjs; both sync. It is asked over HTTP by threads of
  * this program, which wait as the callers of our engine do; their time on the
  * cores does not count there, but here. Ours runs in this process: there is no
- * server yet. The handler of theirs reads no history, ours the last ten
- * messages.
+ * server yet. The handler of theirs reads no history; ours gets the last ten
+ * messages, which are in memory from the turn before.
  */
 #include <errno.h>
 #include <stdio.h>
