@@ -282,3 +282,70 @@ TEST(save, has_what_was_before_the_turn)
     chat_end(&to);
     pdr_buf_dispose(&saved);
 }
+
+/* --- without memory ---------------------------------------------------------
+ */
+
+static bool is_nomem(pdr_rc rc)
+{
+    return rc == PDR_OK || rc == PDR_ENOMEM;
+}
+
+/* A turn, a save and a restore, in which some allocation fails: each is done or
+ * not, and the chat can go on. */
+TEST_OOM(chat, goes_on_after_any_failed_allocation)
+{
+    static const pdr_chat_form kinds[] = {PDR_CHAT_NATIVE, PDR_CHAT_SK};
+    struct chat_stage from = {.count = 0}, to = {.count = 0};
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+    pdr_chat_state *state = NULL;
+    uint64_t before = 0;
+    pdr_rc rc = PDR_OK;
+
+    test_pause_failures(true);
+    chat_begin(&from, "A @n");
+    chat_begin(&to, "A @n");
+    for (size_t i = 0; i < 2; i++)
+        from.members[i].model.is_deaf = to.members[i].model.is_deaf = true;
+    test_pause_failures(false);
+    rc = pdr_chat_add_text(from.chat, S("Hi"), S("me"), NULL);
+    ASSERT(is_nomem(rc));
+    ASSERT_INT(rc == PDR_OK ? 1 : 0, pdr_chat_message_count(from.chat));
+    before = pdr_chat_message_count(from.chat);
+    rc = pdr_chat_invoke(from.chat, S("A"), NULL, NULL);
+    ASSERT(is_nomem(rc));
+    ASSERT(pdr_chat_message_count(from.chat) <= before + 1);
+    ASSERT(!pdr_chat_is_active(from.chat));
+    for (size_t i = 0; i < PDR_COUNT(kinds); i++) {
+        const pdr_chat_save_opts opts = {.form = kinds[i]};
+        pdr_str source;
+
+        pdr_buf_clear(&text);
+        rc = pdr_chat_save(from.chat, &opts, NULL, pdr_write_buf, &text);
+        ASSERT(is_nomem(rc) || rc == PDR_ELIMIT);
+        if (rc != PDR_OK)
+            continue;
+        source = pdr_buf_str(&text);
+        rc = pdr_chat_open(&state, NULL, NULL, pdr_read_str, &source);
+        ASSERT(is_nomem(rc));
+        if (rc != PDR_OK || pdr_chat_message_count(to.chat) > 0) {
+            pdr_chat_state_free(state);
+            continue;
+        }
+        before = pdr_chat_message_count(to.chat);
+        rc = pdr_chat_apply(NULL, to.chat, state, NULL, NULL);
+        ASSERT(is_nomem(rc));
+        ASSERT_INT(rc == PDR_OK ? pdr_chat_message_count(from.chat) : before,
+                   pdr_chat_message_count(to.chat));
+        ASSERT(!pdr_chat_is_active(to.chat));
+        pdr_chat_state_free(state);
+        state = NULL;
+    }
+    test_pause_failures(true);
+    ASSERT_RC(PDR_OK, pdr_chat_invoke(from.chat, S("A"), NULL, NULL));
+    ASSERT_RC(PDR_OK, pdr_chat_invoke(to.chat, S("A"), NULL, NULL));
+    pdr_buf_dispose(&text);
+    chat_end(&from);
+    chat_end(&to);
+    test_pause_failures(false);
+}
