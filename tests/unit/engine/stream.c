@@ -158,6 +158,17 @@ TEST_OOM(task_stream, loses_no_event_of_a_run_that_ends_without_memory)
     test_pause_failures(false);
 }
 
+/* Has somebody taken the events that waited, and committed them? */
+static bool are_stored(struct toy *p, const pdr_task *task)
+{
+    bool out = false;
+
+    (void)pthread_mutex_lock(&p->engine->lock);
+    out = task->events.count == 0 && !task->is_busy;
+    (void)pthread_mutex_unlock(&p->engine->lock);
+    return out;
+}
+
 TEST(task_stream, does_not_end_a_run_that_lost_events)
 {
     pdr_store *store = NULL;
@@ -176,7 +187,7 @@ TEST(task_stream, does_not_end_a_run_that_lost_events)
     pdr__streamer_start(p->engine);
     (void)pthread_mutex_unlock(&p->engine->lock);
     toys_move(100);
-    AWAIT_PLAYED(task->events.count == 0 && !task->is_busy);
+    AWAIT_PLAYED(are_stored(p, task));
     ASSERT_RC(PDR_ENOMEM, toy_answer(p, task, NULL)); /* V3 */
     run_settle(p, task, PDR_ENOMEM);
     toys_end();
