@@ -187,10 +187,9 @@ static void channel_insert(struct applying *a, const struct pdr__channel *made,
     a->channels[at] = *made;
 }
 
-/* Restore one channel. `*is_there` is false if it begins anew instead. */
-static pdr_rc channel_stage(bool *is_there, struct applying *a,
-                            const struct pdr__member *m, size_t index,
-                            bool by_kind, pdr_err *err)
+/* Restore one channel, or let it begin anew. */
+static pdr_rc channel_stage(struct applying *a, const struct pdr__member *m,
+                            size_t index, bool by_kind, pdr_err *err)
 {
     const struct pdr__saved_channel *saved = &a->state->channels[index];
     const pdr_chat_agent agent = pdr__agent_of(m);
@@ -209,7 +208,6 @@ static pdr_rc channel_stage(bool *is_there, struct applying *a,
     pdr_err why = PDR_ERR_INIT;
     pdr_rc rc = PDR_OK;
 
-    *is_there = false;
     if (made.cursor > a->state->log_count)
         rc = PDR_FAIL(&why, BAD_CHANNEL_STATE, "%s",
                       "the channel has had more messages than there are");
@@ -231,7 +229,6 @@ static pdr_rc channel_stage(bool *is_there, struct applying *a,
     }
     made.sk_key = kept_sk_key(a, m, saved);
     channel_insert(a, &made, index);
-    *is_there = true;
     PDR_TRY(report_add(a->report, row, err));
     if (m->kind == &pdr__history_kind && is_exchange) {
         row.what = pdr__history_compare(&row.seq, made.self);
@@ -251,7 +248,6 @@ static pdr_rc channels_stage(struct applying *a, pdr_err *err)
         for (size_t i = 0; i < chat->member_count; i++) {
             const struct pdr__member *m = &chat->members[i];
             size_t exact = exact_find(a, m), index = exact;
-            bool is_there = false;
 
             if (is_later(chat, m) || (by_kind == 0) != (exact != SIZE_MAX))
                 continue;
@@ -259,8 +255,7 @@ static pdr_rc channels_stage(struct applying *a, pdr_err *err)
                 index = kind_find(a, m);
             if (index != SIZE_MAX && !a->is_used[index]) {
                 a->is_used[index] = true;
-                PDR_TRY(
-                    channel_stage(&is_there, a, m, index, by_kind == 1, err));
+                PDR_TRY(channel_stage(a, m, index, by_kind == 1, err));
             } else {
                 a->created++;
                 PDR_TRY(report_add(

@@ -86,7 +86,6 @@ pdr_rc pdr__channel_sync(struct pdr__channel *channel, pdr_chat *chat,
                             "date; the rest is delivered later");
         rc = channel->kind->receive(channel->self, &message, cancel, &why);
         if (rc != PDR_OK) { /* N1 */
-            channel->failed_seq = message.seq;
             (void)PDR_FAIL(err, CHANNEL_FAILED,
                            "channel '%.*s' did not take message %llu: %s",
                            (int)channel->key.len, channel->key.ptr,
@@ -96,7 +95,6 @@ pdr_rc pdr__channel_sync(struct pdr__channel *channel, pdr_chat *chat,
             return rc;
         }
         channel->cursor++;
-        channel->failed_seq = 0;
     }
     return PDR_OK;
 }

@@ -149,7 +149,6 @@ struct pdr__channel {
     void *self;          /* owned */
     pdr_str key, sk_key; /* in arena of the chat */
     uint64_t cursor;     /* messages of the log that it has had */
-    uint64_t failed_seq; /* of the message that it did not take; 0: none */
 };
 
 /* A turn that was made. */

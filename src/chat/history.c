@@ -146,63 +146,69 @@ done:
 /* --- reducing -------------------------------------------------------------
  */
 
+struct seen {
+    const pdr_value *value;
+    uint64_t seq; /* in the log; 0: it is inserted */
+};
+
 /* Let the view begin with message `index` of its list; `keeps_first`: with the
  * system message before it. */
-static void history_cut(struct history *h, const pdr_chat_link *link,
-                        size_t index, bool keeps_first, size_t total)
+static pdr_rc history_cut(struct history *h, const pdr_chat_link *link,
+                          const struct seen *list, size_t count, size_t index,
+                          bool keeps_first, pdr_err *err)
 {
-    uint64_t at = link->end, seq = 0;
-    size_t left = h->insert_count, from_end = total - index;
-    size_t kept = keeps_first && h->insert_count > 0 ? 1 : 0;
+    pdr_value **insert = pdr__calloc(h->insert_count + 2, sizeof(*insert));
+    size_t kept = 0;
 
-    while (from_end > 0 && view_before(h, link, &at, &left, &seq) != NULL)
-        from_end--;
-    if (seq > 0)
-        h->from = seq;
-    else if (index == total)
-        h->from = link->end;
-    /* what stays of the insertion */
-    size_t drop_to = index < h->insert_count ? index : h->insert_count;
-    size_t out = kept;
-
-    for (size_t i = 0; i < h->insert_count; i++) {
-        if (i < kept)
-            continue;
-        if (i < drop_to)
-            pdr_value_free(h->insert[i]);
-        else
-            h->insert[out++] = h->insert[i];
-    }
-    h->insert_count = out;
+    if (insert == NULL)
+        return pdr__nomem(err);
+    if (keeps_first)
+        insert[kept++] = pdr_value_ref(list[0].value);
+    for (size_t i = index; i < h->insert_count; i++)
+        insert[kept++] = pdr_value_ref(h->insert[i]);
+    for (size_t i = 0; i < h->insert_count; i++)
+        pdr_value_free(h->insert[i]);
+    if (index >= h->insert_count)
+        h->from = index < count ? list[index].seq : link->end;
+    pdr__free(h->insert);
+    h->insert = insert;
+    h->insert_count = kept;
+    return PDR_OK;
 }
 
 static pdr_rc history_reduce(struct history *h, const pdr_chat_link *link,
                              const pdr_reduction *reduction, pdr_err *err)
 {
-    const pdr_value **list = NULL;
-    uint64_t at = link->end, seq = 0;
+    struct seen *list = NULL, one = {.seq = 0};
+    const pdr_value **values = NULL;
+    uint64_t at = link->end;
     size_t left = h->insert_count, count = 0, cap = 0;
-    const pdr_value *value = NULL;
     bool has_system = false;
     long index = 0;
     pdr_rc rc = PDR_OK;
 
     if (reduction->target == 0)
         return PDR_OK;
-    while ((value = view_before(h, link, &at, &left, &seq)) != NULL) {
+    while ((one.value = view_before(h, link, &at, &left, &one.seq)) != NULL) {
         PDR_TRY(pdr__grow((void **)&list, &cap, count + 1, sizeof(*list), err));
-        list[count++] = value;
+        list[count++] = one;
     }
-    for (size_t i = 0; i < count / 2; i++) {
-        const pdr_value *other = list[count - 1 - i];
-
-        list[count - 1 - i] = list[i];
-        list[i] = other;
+    values = pdr__calloc(count + 1, sizeof(*values));
+    if (values == NULL)
+        PDR_TRY(pdr__nomem(err));
+    for (size_t i = 0; i < count / 2; i++) { /* the oldest first */
+        one = list[i];
+        list[i] = list[count - 1 - i];
+        list[count - 1 - i] = one;
     }
-    index = pdr__reduce_find(&has_system, list, count, reduction);
+    for (size_t i = 0; i < count; i++)
+        values[i] = list[i].value;
+    index = pdr__reduce_find(&has_system, values, count, reduction);
     if (index > 0)
-        history_cut(h, link, (size_t)index, has_system, count);
+        PDR_TRY(
+            history_cut(h, link, list, count, (size_t)index, has_system, err));
 done:
+    pdr__free(values);
     pdr__free(list);
     return rc;
 }

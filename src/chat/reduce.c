@@ -32,42 +32,30 @@
 
 static bool role_is(const pdr_value *message, pdr_str role)
 {
-    const pdr_value *label =
-        pdr_value_get_c(pdr_value_get_c(message, "Role"), "Label");
-    pdr_str raw = {NULL, 0}; /* with its quotes */
+    const pdr_value *label = pdr_message_role(message, PDR_SHAPE_SK);
 
-    if (pdr_value_text_is(label, role))
-        return true;
-    if (label == NULL || !pdr_value_raw(&raw, label) || raw.len != role.len + 2)
-        return false;
-    for (size_t i = 0; i < role.len; i++) {
-        if (pdr__ascii_lower(raw.ptr[i + 1]) != role.ptr[i])
-            return false;
-    }
-    return true;
+    return label != NULL && pdr__is_folded(label, role);
 }
 
 static bool is_call(const pdr_value *item)
 {
-    return pdr_value_text_is(pdr_value_get_c(item, "$type"),
-                             PDR_LIT("FunctionCallContent"));
+    return pdr_content_kind_of(item, PDR_SHAPE_SK) == PDR_CONTENT_CALL;
 }
 
 static bool is_result(const pdr_value *item)
 {
-    return pdr_value_text_is(pdr_value_get_c(item, "$type"),
-                             PDR_LIT("FunctionResultContent"));
+    return pdr_content_kind_of(item, PDR_SHAPE_SK) == PDR_CONTENT_RESULT;
 }
 
 /* Does this call have the id of that result? Items without one go together. */
 static bool is_answered_by(const pdr_value *call, const pdr_value *result)
 {
-    const pdr_value *a = pdr_value_get_c(call, "Id");
-    const pdr_value *b = pdr_value_get_c(result, "CallId");
-    bool has_a = a != NULL && pdr_value_kind(a) == PDR_STRING;
-    bool has_b = b != NULL && pdr_value_kind(b) == PDR_STRING;
+    const pdr_value *a = pdr_content_get(call, PDR_SHAPE_SK, PDR_FIELD_CALL_ID);
+    const pdr_value *b =
+        pdr_content_get(result, PDR_SHAPE_SK, PDR_FIELD_CALL_ID);
 
-    return has_a && has_b ? pdr__value_same_text(a, b) : has_a == has_b;
+    return a != NULL && b != NULL ? pdr__value_same_text(a, b)
+                                  : (a == NULL) == (b == NULL);
 }
 
 /* The last message up to `at` that has the call of `result`; -1: none has. */
@@ -77,7 +65,7 @@ static long call_find(const pdr_value *const *messages, long at,
     for (; at >= 0; at--) {
         pdr_iter it;
 
-        pdr_iter_init(&it, pdr_value_get_c(messages[at], "Items"));
+        pdr_iter_init(&it, pdr_message_contents(messages[at], PDR_SHAPE_SK));
         while (pdr_iter_next(&it)) {
             if (is_call(it.value) && is_answered_by(it.value, result))
                 return at;
@@ -124,7 +112,7 @@ long pdr__reduce_find(bool *has_system, const pdr_value *const *messages,
         bool is_traffic = false;
         pdr_iter it;
 
-        pdr_iter_init(&it, pdr_value_get_c(messages[i], "Items"));
+        pdr_iter_init(&it, pdr_message_contents(messages[i], PDR_SHAPE_SK));
         while (pdr_iter_next(&it)) {
             is_traffic |= is_call(it.value) || is_result(it.value);
             if (is_result(it.value)) {

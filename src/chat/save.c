@@ -8,6 +8,8 @@
  */
 #include "chat.h"
 
+#include <perdure/json.h>
+
 #include "session.h"
 
 /* --- boundaries -----------------------------------------------------------
@@ -31,8 +33,6 @@ static pdr_rc channel_save(struct pdr__saved_channel *out, pdr_chat *chat,
                            struct pdr__channel *channel, pdr_err *err)
 {
     const pdr_chat_link link = pdr__link_of(chat, channel, NULL);
-    pdr_str raw = {NULL, 0};
-    pdr_rc rc = PDR_OK;
 
     *out = (struct pdr__saved_channel){
         .key = channel->key,
@@ -44,11 +44,7 @@ static pdr_rc channel_save(struct pdr__saved_channel *out, pdr_chat *chat,
         .state_version = channel->kind->state_version,
         .has_cursor = true,
         .cursor = channel->cursor};
-    PDR_TRY(channel->kind->save(&out->state, channel->self, &link, err));
-    if (chat->secrets != NULL && pdr_value_raw(&raw, out->state))
-        PDR_TRY(pdr__secrets_check(chat, raw, "the state of a channel", err));
-done:
-    return rc;
+    return channel->kind->save(&out->state, channel->self, &link, err);
 }
 
 pdr_rc pdr__boundary_new(struct pdr__boundary **out, pdr_chat *chat,
@@ -204,6 +200,26 @@ done:
     return rc;
 }
 
+/* No secret leaves the process with the state of a channel. */
+static pdr_rc states_check(const pdr_chat *chat, const pdr_chat_state *state,
+                           pdr_err *err)
+{
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+    pdr_rc rc = PDR_OK;
+
+    for (size_t i = 0; chat->secrets != NULL && i < state->channel_count; i++) {
+        pdr_buf_clear(&text);
+        if (state->channels[i].state == NULL)
+            continue;
+        PDR_TRY(pdr_json_write(&text, state->channels[i].state, NULL, err));
+        PDR_TRY(pdr__secrets_check(chat, pdr_buf_str(&text),
+                                   "the state of a channel", err));
+    }
+done:
+    pdr_buf_dispose(&text);
+    return rc;
+}
+
 pdr_rc pdr_chat_save(pdr_chat *chat, const pdr_chat_save_opts *opts,
                      pdr_err *err, pdr_write_fn fn, void *arg)
 {
@@ -215,6 +231,7 @@ pdr_rc pdr_chat_save(pdr_chat *chat, const pdr_chat_save_opts *opts,
     if (opts == NULL)
         opts = &usual;
     PDR_TRY(state_make(&state, chat, err));
+    PDR_TRY(states_check(chat, state, err));
     for (size_t i = 0;
          opts->form != PDR_CHAT_NATIVE && i < state->channel_count; i++)
         PDR_TRY(channel_exchange(&state->channels[i], chat, state, err));

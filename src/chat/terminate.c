@@ -158,14 +158,10 @@ static const pdr_value *first_text(const pdr_value *message)
 {
     pdr_iter it;
 
-    pdr_iter_init(&it, pdr_value_get_c(message, "Items"));
+    pdr_iter_init(&it, pdr_message_contents(message, PDR_SHAPE_SK));
     while (pdr_iter_next(&it)) {
-        if (pdr_value_text_is(pdr_value_get_c(it.value, "$type"),
-                              PDR_LIT("TextContent"))) {
-            const pdr_value *text = pdr_value_get_c(it.value, "Text");
-            return text != NULL && pdr_value_kind(text) == PDR_STRING ? text
-                                                                      : NULL;
-        }
+        if (pdr_content_kind_of(it.value, PDR_SHAPE_SK) == PDR_CONTENT_TEXT)
+            return pdr_content_get(it.value, PDR_SHAPE_SK, PDR_FIELD_TEXT);
     }
     return NULL;
 }

@@ -383,6 +383,8 @@ TEST(reset, leaves_nothing_but_the_agents)
     ASSERT_INT(2, pdr_chat_agent_count(stage.chat));
     chat_runs(&stage);
     chat_is("A:A 3 | n:n 2 | A:A 4", &stage); /* A speaks first again */
+    chat_sees("A:A 3 | n:n 2 | A:A 4", &stage, "n");
+    ASSERT(strstr(stage.notes.asked, "waits") == NULL);
     pdr_buf_dispose(&left);
     chat_end(&stage);
 }
@@ -406,5 +408,89 @@ TEST(read, gives_the_newest_first)
                                pdr_value_at(lists[1], 2 - i)));
     pdr_value_free(lists[0]);
     pdr_value_free(lists[1]);
+    chat_end(&stage);
+}
+
+/* --- reducing ---------------------------------------------------------------
+ */
+
+/* One that sees the last messages only; nobody else is touched. */
+TEST(reduction, changes_what_one_agent_sees)
+{
+    COVERS("C-64");
+    struct chat_stage stage = {.members = {{.reduction = {.target = 2}}}};
+
+    chat_begin(&stage, "A B");
+    for (int i = 0; i < 6; i++)
+        chat_says(&stage, i % 2 == 0 ? "even" : "odd");
+    chat_invokes(&stage, "A");
+    ASSERT_TEXT("user:even | user:odd",
+                pdr_buf_str(&stage.members[0].model.seen));
+    chat_invokes(&stage, "B");
+    chat_invokes(&stage, "A");
+    ASSERT_TEXT("assistant:A 1 | assistant:B 1",
+                pdr_buf_str(&stage.members[0].model.seen));
+    ASSERT_INT(9, pdr_chat_message_count(stage.chat));
+    chat_sees("user:even | user:odd | user:even | user:odd | user:even | "
+              "user:odd | A:A 1 | B:B 1 | A:A 2",
+              &stage, "B");
+    chat_end(&stage);
+}
+
+/* A file of others may have a system message: it stays before the rest. */
+TEST(reduction, keeps_the_system_message_that_was_restored)
+{
+    static const char saved[] =
+        "{\"history\":[{\"role\":\"system\",\"items\":[{\"$type\":"
+        "\"TextContent\",\"Text\":\"Be kind.\"}]},"
+        "{\"role\":\"user\",\"items\":[{\"$type\":\"TextContent\","
+        "\"Text\":\"1\"}]},{\"role\":\"user\",\"items\":[{\"$type\":"
+        "\"TextContent\",\"Text\":\"2\"}]},{\"role\":\"user\","
+        "\"items\":[{\"$type\":\"TextContent\",\"Text\":\"3\"}]}],"
+        "\"channels\":[]}";
+    struct chat_stage stage = {.members = {{.reduction = {.target = 2}}}};
+    pdr_err err = PDR_ERR_INIT;
+
+    chat_begin(&stage, "A");
+    if (chat_restore(NULL, &stage, S(saved), NULL, &err) != PDR_OK)
+        fail_msg("%s", err.message);
+    for (int i = 0; i < 2; i++) { /* also from what was cut before */
+        chat_invokes(&stage, "A");
+        ASSERT_TEXT(i == 0 ? "system:Be kind. | user:3"
+                           : "system:Be kind. | assistant:A 1",
+                    pdr_buf_str(&stage.members[0].model.seen));
+    }
+    chat_end(&stage);
+}
+
+/* --- secrets ----------------------------------------------------------------
+ */
+
+TEST(secret, is_in_no_key_and_in_no_document)
+{
+    COVERS("C-7");
+    static const char *const secrets[] = {"sk-12345678", NULL};
+    struct chat_stage stage = {.opts = {.secrets = secrets}};
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+    pdr_err err = PDR_ERR_INIT;
+
+    chat_begin(&stage, "@n");
+    const pdr_agent_parts parts = {.id = S("x"),
+                                   .name = S("sk-12345678x"),
+                                   .client = &stage.members[0].model.base};
+    pdr_chat_joining joining = {.kind = &chat_notes_kind, .arg = &stage.notes};
+    ASSERT_RC(PDR_OK, pdr_agent_new(&joining.agent, &parts, NULL));
+    ASSERT_RC(PDR_EINVALID, pdr_chat_join(stage.chat, &joining, &err));
+    ASSERT_STR("literal_secret", err.reason);
+    ASSERT_INT(1, pdr_chat_agent_count(stage.chat));
+    pdr_agent_free(joining.agent);
+    chat_says(&stage, "my key is sk-12345678");
+    chat_invokes(&stage, "n"); /* its notes have it now */
+    ASSERT_RC(PDR_EINVALID,
+              pdr_chat_save(stage.chat, NULL, &err, pdr_write_buf, &text));
+    ASSERT_STR("literal_secret", err.reason);
+    ASSERT_SIZE(0, text.len);
+    chat_invokes(&stage, "n"); /* it can go on */
+    pdr_buf_dispose(&text);
     chat_end(&stage);
 }
