@@ -4,6 +4,7 @@
  *     pdr_store_open ──► pdr_store_commit   the only write
  *                    ──► pdr_store_read     one page of rows at a time
  *                    ──► pdr_watch_wait     woken by commits
+ *                    ──► pdr_watcher_wait   the same for many sessions at once
  *                    ──► pdr_store_verify   every digest, count and index
  *                    ──► pdr_store_sweep    clear what no reader sees
  *                    ──► pdr_store_vacuum   give free room back
@@ -444,8 +445,11 @@ typedef struct pdr_filter {
     pdr_session_state state;
     int64_t changed_from_ms; /* from <= changed < to; both 0: any time */
     int64_t changed_to_ms;   /* without an end: PDR_NEVER */
-    pdr_str property; /* has this key with this `match`; the list is in the */
-    pdr_str match;    /* order of ids then */
+    /* With one of these the list is in the order of the bytes of ids. */
+    pdr_str property; /* has this key with this `match` */
+    pdr_str match;
+    pdr_str id_prefix; /* its id begins with this text; at most as long as an
+                          id, and may be empty */
 } pdr_filter;
 
 typedef struct pdr_query {
@@ -536,6 +540,99 @@ PDR_API void pdr_watch_stop(pdr_watch *watch);
 
 /** NULL is fine; nobody may wait. @thread owner @since 0.1 */
 PDR_API void pdr_watch_close(pdr_watch *watch);
+
+/* What a caller has seen of a session: two members of its head, both 0 if it
+ * was not there. */
+typedef struct pdr_seen {
+    uint64_t epoch;
+    uint64_t commits;
+} pdr_seen;
+
+typedef enum pdr_news_kind {
+    PDR_NEWS_SESSION = 0, /* a watched session is not at what was seen of it */
+    PDR_NEWS_TENANT = 1,  /* this process committed to a session of a tenant */
+    PDR_NEWS_LIST = 2     /* others may have, or there is more than is kept:
+                             list the tenant's sessions by time of change */
+} pdr_news_kind;
+
+typedef struct pdr_news {
+    pdr_news_kind kind;
+    pdr_ref ref;  /* PDR_NEWS_LIST: without an id */
+    uint64_t tag; /* as it was added with */
+    /* Of a watched session alone: */
+    pdr_rc rc;     /* PDR_OK, or why its head cannot be read */
+    pdr_seen seen; /* what it is at now; both 0: it is not there */
+    uint64_t revision;
+    uint64_t stream_next;
+} pdr_news;
+
+typedef struct pdr_watcher pdr_watcher;
+
+/**
+ * One object for any number of sessions, so that one thread serves them all.
+ *
+ * @param[out] out  owned; release with pdr_watcher_close(). NULL on failure.
+ * @param store     borrowed; must outlive the watcher.
+ * @return PDR_OK, PDR_ENOMEM, or as pdr_store_read().
+ * @thread any  @since 0.1
+ */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_watcher_open(pdr_watcher **out,
+                                               pdr_store *store, pdr_err *err);
+
+/**
+ * Watch one more session, which need not exist, or follow a tenant. Also while
+ * another thread waits. What was added already gets `seen` anew.
+ *
+ * @param ref   copied; without an id: all sessions of its tenant.
+ * @param seen  what the caller knows of the session, from the head of a page
+ *              that it has read: pdr_watcher_wait() tells whatever comes after
+ *              that, also if it came before this call. NULL: nothing.
+ * @param tag   comes back in the news. The same session may be added again
+ *              under another tag.
+ * @return PDR_OK, PDR_EINVALID ("bad_ref"), PDR_ENOMEM, PDR_EMISUSE (after
+ *         fork).
+ * @thread any  @since 0.1
+ */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_watcher_add(pdr_watcher *watcher,
+                                              const pdr_ref *ref,
+                                              const pdr_seen *seen,
+                                              uint64_t tag, pdr_err *err);
+
+/** Take back what was added; nothing if it was not. News of it may have been
+ * told to another thread already. @thread any @since 0.1 */
+PDR_API void pdr_watcher_remove(pdr_watcher *watcher, const pdr_ref *ref,
+                                uint64_t tag);
+
+/**
+ * Wait until there is news, and take up to `room` of it. Every commit that
+ * touches a session is news, also one of stream rows alone; several may be told
+ * as one. What was told is seen.
+ *
+ * Commits of this process are told at once. Of those of others, sessions that
+ * run, or did when they were looked at last, are told within 50 ms, more if
+ * thousands run; all that is watched is looked at once after a commit of
+ * others, 64 sessions every 20 ms.
+ *
+ * @param[out] out    texts live until the next call, or the close.
+ * @param[out] count  of what was told; 0 with PDR_OK if pdr_watcher_wake()
+ *                    was called.
+ * @param timeout_ms  0: do not wait.
+ * @return PDR_OK; PDR_ETIMEOUT ("nothing_changed"); PDR_ENOMEM; or why the
+ *         store cannot be asked for commits of others, as pdr_store_read().
+ *         After a failure nothing is lost.
+ * @thread owner  @since 0.1
+ */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_watcher_wait(pdr_news *out, size_t room,
+                                               size_t *count,
+                                               pdr_watcher *watcher,
+                                               uint32_t timeout_ms,
+                                               pdr_err *err);
+
+/** End the present wait, or the next one. @thread any @since 0.1 */
+PDR_API void pdr_watcher_wake(pdr_watcher *watcher);
+
+/** NULL is fine; nobody may wait. @thread owner @since 0.1 */
+PDR_API void pdr_watcher_close(pdr_watcher *watcher);
 
 /* --- verifying ----------------------------------------------------------- */
 

@@ -158,6 +158,19 @@ pdr_rc pdr__arena_strndup(char **out, struct pdr__arena *arena, pdr_str text,
     return PDR_OK;
 }
 
+pdr_rc pdr__arena_keep(pdr_str *io, struct pdr__arena *arena, pdr_err *err)
+{
+    char *copy = NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (io->ptr == NULL)
+        return PDR_OK;
+    rc = pdr__arena_strndup(&copy, arena, *io, err);
+    if (rc == PDR_OK)
+        io->ptr = copy;
+    return rc;
+}
+
 static void free_chunks(struct pdr__arena_chunk *chunk)
 {
     while (chunk != NULL) {

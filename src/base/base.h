@@ -134,6 +134,8 @@ struct pdr__arena {
 
 /* clang-format off */
 #define PDR_ARENA_INIT(max_bytes) {NULL, 0, (max_bytes), PDR_ARENA_FIRST_BYTES}
+/* The same for a few short texts, where there are thousands of arenas. */
+#define PDR_ARENA_SMALL {NULL, 0, SIZE_MAX, PDR_ARENA_SMALL_BYTES}
 /* clang-format on */
 
 /* `size` bytes, not cleared, 16-byte aligned, in arena. Fails with NO_MEMORY
@@ -143,6 +145,10 @@ PDR_MUST_CHECK pdr_rc pdr__arena_alloc(void **out, struct pdr__arena *arena,
 /* A copy with a final NUL, in arena. Fails as pdr__arena_alloc(). */
 PDR_MUST_CHECK pdr_rc pdr__arena_strndup(char **out, struct pdr__arena *arena,
                                          pdr_str text, pdr_err *err);
+/* The same for a text that is borrowed elsewhere; an absent one stays absent.
+ */
+PDR_MUST_CHECK pdr_rc pdr__arena_keep(pdr_str *io, struct pdr__arena *arena,
+                                      pdr_err *err);
 /* Forget all pieces; may keep one chunk for the next ones. */
 void pdr__arena_reset(struct pdr__arena *arena);
 /* Release all; the arena can be used again. */

@@ -53,6 +53,7 @@
 
 /* First chunk of an arena, and the largest that growth makes by itself. */
 #define PDR_ARENA_FIRST_BYTES (4u * 1024u)
+#define PDR_ARENA_SMALL_BYTES 256u
 #define PDR_ARENA_CHUNK_BYTES (1024u * 1024u)
 
 /* Entries of a map at most: positions have 32 bits. */
@@ -201,6 +202,12 @@
 /* Milliseconds between two looks for commits of other processes: half of what
  * store.h promises, and a look costs a few microseconds. */
 #define PDR_WATCH_POLL_MS 20u
+
+/* Watched sessions that are looked at in each poll after others committed: half
+ * a millisecond. And sessions that one who follows a tenant may leave untold
+ * before he has to list: more than a page shows. */
+#define PDR_WATCH_SLICE  64u
+#define PDR_MAX_FEED_IDS 1024u
 
 /* Bytes of rows that an import gathers before it stages them, and of each
  * commit that stages: what the writer lock is held for. */

@@ -147,8 +147,8 @@ bool ses_listing_is_set(const struct ses_listing *l)
 {
     return l->agent != NULL || l->after != NULL || l->changed_after != NULL ||
            l->changed_before != NULL || l->property != NULL ||
-           l->columns != NULL || l->state != CLI_NO_FORM || l->limit > 0 ||
-           l->all || l->all_tenants;
+           l->prefix != NULL || l->columns != NULL || l->state != CLI_NO_FORM ||
+           l->limit > 0 || l->all || l->all_tenants;
 }
 
 static int set_time(struct heads *h, int64_t *out, const char *option,
@@ -228,12 +228,20 @@ static int set_filter(struct heads *h)
 
     if (l->agent != NULL)
         filter->agent = pdr_str_c(l->agent);
+    if (l->prefix != NULL)
+        filter->id_prefix = pdr_str_c(l->prefix);
     filter->by_state = l->state != CLI_NO_FORM;
     if (filter->by_state)
         filter->state = (pdr_session_state)l->state;
     if (l->after != NULL)
         cli_put(&h->after, l->after);
     return status == 0 && l->property != NULL ? set_property(h) : status;
+}
+
+static bool begins_with(pdr_str id, pdr_str prefix)
+{
+    return prefix.len == 0 || (id.len >= prefix.len &&
+                               memcmp(id.ptr, prefix.ptr, prefix.len) == 0);
 }
 
 /* Of all tenants a store lists all sessions, so filters are held here. */
@@ -246,6 +254,7 @@ static bool is_meant(const struct heads *h, const pdr_head *head)
     return (filter->agent.ptr == NULL ||
             pdr_str_equal(filter->agent, head->agent)) &&
            (!filter->by_state || filter->state == head->state) &&
+           begins_with(head->ref.id, filter->id_prefix) &&
            (!has_times(h->how) ||
             (head->changed_ms >= filter->changed_from_ms &&
              head->changed_ms < filter->changed_to_ms));

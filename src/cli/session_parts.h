@@ -344,6 +344,7 @@ const char *ses_state_name(pdr_session_state state);
 /* Which sessions of a store to list, and how. */
 struct ses_listing {
     const char *agent, *after, *changed_after, *changed_before, *property;
+    const char *prefix;
     const char *columns; /* NULL: the usual ones */
     uint64_t state;      /* pdr_session_state, or CLI_NO_FORM: any */
     uint64_t limit;      /* 0: 50, or all if ids are printed */
@@ -363,6 +364,8 @@ extern const char *const ses_state_words[];
                  "changed before this time"),                                 \
         CLI_TEXT(0, "property", "KEY=VALUE", &(l)->property,                  \
                  "with this property, a text, a number, true or false"),      \
+        CLI_TEXT(0, "prefix", "TEXT", &(l)->prefix,                           \
+                 "only sessions whose id begins with it, in their order"),    \
         CLI_U64('l', "limit", "N", &(l)->limit, 1, UINT32_MAX,                \
                 "sessions to show (default 50; all with -o raw)"),            \
         CLI_FLAG('a', "all", &(l)->all, "all sessions, without a limit"),     \

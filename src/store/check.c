@@ -905,6 +905,9 @@ static pdr_rc check_filter(const pdr_filter *f, pdr_err *err)
     if (f->agent.ptr != NULL)
         PDR_TRY(check_word(f->agent, "an agent's name", 1, PDR_MAX_AGENT_BYTES,
                            err));
+    if (f->id_prefix.ptr != NULL)
+        PDR_TRY(check_word(f->id_prefix, "the beginning of an id", 0,
+                           PDR_MAX_ID_BYTES, err));
     if (f->property.ptr == NULL)
         return PDR_OK;
     PDR_TRY(check_word(f->property, "the key of a property", 1,
@@ -919,7 +922,7 @@ static bool has_filter(const pdr_filter *f)
 {
     return f->agent.ptr != NULL || f->by_state || f->changed_from_ms != 0 ||
            f->changed_to_ms != 0 || f->property.ptr != NULL ||
-           f->match.ptr != NULL;
+           f->match.ptr != NULL || f->id_prefix.ptr != NULL;
 }
 
 static pdr_rc check_members(const pdr_query *q, unsigned kind, pdr_err *err)

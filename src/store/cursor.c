@@ -80,12 +80,13 @@ static pdr_rc hash_query(uint64_t *out, const pdr_query *query, pdr_err *err)
         (uint64_t)filter->changed_from_ms,
         (uint64_t)filter->changed_to_ms,
     };
-    const pdr_str texts[] = {query->ref.tenant, query->ref.id,
-                             query->key,        filter->agent,
-                             filter->property,  filter->match};
+    const pdr_str texts[] = {query->ref.tenant, query->ref.id,    query->key,
+                             filter->agent,     filter->property, filter->match,
+                             filter->id_prefix};
+    /* Without the last one it is the hash that older cursors have. */
+    size_t count = PDR_COUNT(texts) - (filter->id_prefix.ptr == NULL);
     pdr_buf bytes = PDR_BUF_INIT(SIZE_MAX);
-    pdr_rc rc = put_all(&bytes, numbers, PDR_COUNT(numbers), texts,
-                        PDR_COUNT(texts), err);
+    pdr_rc rc = put_all(&bytes, numbers, PDR_COUNT(numbers), texts, count, err);
 
     if (rc == PDR_OK)
         *out = pdr__hash_keyed(cursor_key, pdr_buf_str(&bytes));

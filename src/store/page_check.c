@@ -169,7 +169,7 @@ static bool session_follows(const pdr_query *query, const pdr_list_place *a,
 
     if (order == 0)
         order = compare(a->ref.id, b->ref.id);
-    if (query->what == PDR_READ_ALL || query->filter.property.ptr != NULL)
+    if (query->what == PDR_READ_ALL || pdr__filter_is_by_id(&query->filter))
         return order < 0;
     return b->ms < a->ms || (b->ms == a->ms && order > 0);
 }
@@ -217,6 +217,8 @@ static bool passes(const pdr_query *query, const pdr_head *head)
     if (filter->agent.ptr != NULL && !pdr_str_equal(head->agent, filter->agent))
         return false;
     if (filter->by_state && head->state != filter->state)
+        return false;
+    if (!pdr__filter_takes_id(filter, head->ref.id))
         return false;
     if (filter->changed_from_ms == 0 && filter->changed_to_ms == 0)
         return true;

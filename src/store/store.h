@@ -110,6 +110,21 @@ PDR_MUST_CHECK pdr_rc pdr__step_check(pdr_edit *out, size_t *bytes,
 PDR_MUST_CHECK pdr_rc pdr__query_check(pdr_query *out, const pdr_query *query,
                                        pdr_err *err);
 
+/* Is the list of sessions with this filter in the order of ids? */
+static inline bool pdr__filter_is_by_id(const pdr_filter *filter)
+{
+    return filter->property.ptr != NULL || filter->id_prefix.ptr != NULL;
+}
+
+/* Does the id begin as the filter says, if it says anything? */
+static inline bool pdr__filter_takes_id(const pdr_filter *filter, pdr_str id)
+{
+    pdr_str prefix = filter->id_prefix;
+
+    return prefix.len == 0 || (id.len >= prefix.len &&
+                               memcmp(id.ptr, prefix.ptr, prefix.len) == 0);
+}
+
 /* Is it one JSON text as far as brackets and quotes tell: one value and not
  * two, UTF-8, no byte below 0x20 in a string and none but white space outside,
  * strings closed, brackets in pairs, at most `depth` (up to PDR_MAX_DEPTH)

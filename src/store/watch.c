@@ -1,5 +1,5 @@
 /*
- * watch.c - wait until something was committed.
+ * watch.c - wait until something was committed: one session, or any.
  *
  * WHY  Those who stream a session, and workers that look for work, must hear of
  *      a commit at once and cost nothing while there is none. A commit of this
@@ -24,40 +24,22 @@
  *       either is in that head or fires.
  *   I4  No lock is held across a call of the backend.
  */
-#include <pthread.h>
-
-#include "store.h"
-
-/* The watches of one store. */
-struct hub {
-    pthread_mutex_t lock;
-    atomic_size_t count;    /* of watches; read without the lock */
-    struct pdr__map by_key; /* first watch of a session; guarded by lock */
-    pdr_watch *all;         /* the first of all; guarded by lock */
-    pdr_watch *poller;      /* who looks next, or NULL; guarded by lock */
-    bool polling;           /* somebody looks right now; guarded by lock */
-    size_t waiting;         /* threads that wait; guarded by lock */
-    uint64_t polled;        /* what poll said last; guarded by lock */
-    int64_t next_ms;        /* time of the next look; guarded by lock */
-};
+#include "watch.h"
 
 struct pdr_watch {
     pdr_store *store; /* borrowed, see pdr_watch_open() */
     char *key;        /* owned: tenant, NUL, id; empty: all sessions */
     size_t key_len;
     pdr_ref ref; /* borrowed from `key` */
-    pthread_cond_t woken;
+    struct pdr__waiter waiter;
     pdr_watch *next, *before; /* of all; guarded by lock */
     pdr_watch *same;          /* next one with this key; guarded by lock */
     bool suspect;             /* guarded by lock */
-    bool waiting;             /* guarded by lock */
     bool stopped;             /* guarded by lock */
     uint64_t epoch, commits;  /* told last; of the thread that waits */
 };
 
-#define KEY_ROOM (PDR_MAX_TENANT_BYTES + 1 + PDR_MAX_ID_BYTES)
-
-static int64_t now_ms(void)
+int64_t pdr__watch_now_ms(void)
 {
     return pdr__monotonic_ms(pdr__clock_system());
 }
@@ -67,31 +49,33 @@ static int64_t now_ms(void)
 
 pdr_rc pdr__watches_new(pdr_store *store, pdr_err *err)
 {
-    struct hub *hub = pdr__calloc(1, sizeof(*hub));
+    struct pdr__hub *hub = pdr__calloc(1, sizeof(*hub));
 
     store->watches = hub;
     if (hub == NULL)
         return pdr__nomem(err);
     (void)pthread_mutex_init(&hub->lock, NULL);
     hub->by_key = (struct pdr__map)PDR_MAP_INIT(PDR_MAX_MAP_ENTRIES);
+    pdr__board_init(&hub->board);
     return PDR_OK;
 }
 
 void pdr__watches_free(pdr_store *store)
 {
-    struct hub *hub = store->watches;
+    struct pdr__hub *hub = store->watches;
 
     if (hub == NULL)
         return;
     assert(hub->all == NULL);
+    pdr__board_dispose(&hub->board);
     pdr__map_dispose(&hub->by_key);
     (void)pthread_mutex_destroy(&hub->lock);
     pdr__free(hub);
     store->watches = NULL;
 }
 
-/* `room` has KEY_ROOM bytes; tenant and id hold no NUL. */
-static pdr_str write_key(char *room, const pdr_ref *ref)
+/* Tenant and id hold no NUL. */
+pdr_str pdr__watch_key(char *room, const pdr_ref *ref)
 {
     pdr_str tenant = ref->tenant;
 
@@ -107,11 +91,10 @@ static pdr_str write_key(char *room, const pdr_ref *ref)
 static void suspect(pdr_watch *watch)
 {
     watch->suspect = true;
-    if (watch->waiting)
-        (void)pthread_cond_signal(&watch->woken);
+    pdr__waiter_wake(&watch->waiter);
 }
 
-static void suspect_key(struct hub *hub, pdr_str key)
+static void suspect_key(struct pdr__hub *hub, pdr_str key)
 {
     void *first = NULL;
 
@@ -123,8 +106,8 @@ static void suspect_key(struct hub *hub, pdr_str key)
 
 void pdr__watches_fire(const pdr_write *write)
 {
-    struct hub *hub = write->store->watches;
-    char room[KEY_ROOM];
+    struct pdr__hub *hub = write->store->watches;
+    char room[PDR_WATCH_KEY_ROOM];
 
     if (hub == NULL || atomic_load(&hub->count) == 0)
         return;
@@ -135,20 +118,125 @@ void pdr__watches_fire(const pdr_write *write)
         if (plan->stage != PDR_STAGE_NONE && plan->stage != PDR_STAGE_SHOW)
             continue; /* nobody can see it */
         suspect_key(hub, PDR_LIT(""));
-        suspect_key(hub, write_key(room, &plan->ref));
+        suspect_key(hub, pdr__watch_key(room, &plan->ref));
+        pdr__board_fire(hub, write, i);
     }
     (void)pthread_mutex_unlock(&hub->lock);
 }
 
 /* Another process has committed something, if `value` is a new one. Under the
  * lock. */
-static void take_poll(struct hub *hub, uint64_t value)
+static void take_poll(struct pdr__hub *hub, uint64_t value)
 {
-    if (hub->polled == value)
-        return;
+    bool moved = hub->polled != value;
+
     hub->polled = value;
-    for (pdr_watch *watch = hub->all; watch != NULL; watch = watch->next)
+    pdr__board_polled(hub, moved);
+    for (pdr_watch *watch = moved ? hub->all : NULL; watch != NULL;
+         watch = watch->next)
         suspect(watch);
+}
+
+/* --- who waits, and who looks ----------------------------------------------
+ * All under the lock, which is given up while the backend works (I4).
+ */
+
+void pdr__waiter_init(struct pdr__waiter *waiter, bool is_watcher)
+{
+    pthread_condattr_t attr;
+
+    memset(waiter, 0, sizeof(*waiter));
+    waiter->is_watcher = is_watcher;
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&waiter->woken, &attr);
+    (void)pthread_condattr_destroy(&attr);
+}
+
+void pdr__waiter_dispose(struct pdr__waiter *waiter)
+{
+    assert(waiter->ring.next == NULL);
+    (void)pthread_cond_destroy(&waiter->woken);
+}
+
+void pdr__waiter_wake(struct pdr__waiter *waiter)
+{
+    if (waiter->ring.next != NULL)
+        (void)pthread_cond_signal(&waiter->woken);
+}
+
+pdr_rc pdr__hub_settle(struct pdr__hub *hub, pdr_store *store, pdr_err *err)
+{
+    uint64_t value = 0;
+    pdr_rc rc = PDR_OK;
+
+    if (store->ops->poll == NULL)
+        return PDR_OK;
+    rc = store->ops->poll(store, &value, err);
+    (void)pthread_mutex_lock(&hub->lock);
+    if (rc == PDR_OK)
+        take_poll(hub, value);
+    (void)pthread_mutex_unlock(&hub->lock);
+    return rc;
+}
+
+void pdr__hub_enter(struct pdr__hub *hub, struct pdr__waiter *waiter)
+{
+    assert(waiter->ring.next == NULL);
+    pdr__ring_put(&hub->waiting, &waiter->ring);
+    hub->waiting_count++;
+}
+
+/* Who leaves hands the looking on (I2). So does one that was meant to take it
+ * over and leaves instead: then there is no poller, either. */
+void pdr__hub_leave(struct pdr__hub *hub, const pdr_store *store,
+                    struct pdr__waiter *waiter)
+{
+    pdr__ring_take(&hub->waiting, &waiter->ring);
+    hub->waiting_count--;
+    if (hub->poller == waiter)
+        hub->poller = NULL;
+    if (hub->poller == NULL && hub->waiting != NULL && store->ops->poll != NULL)
+        pdr__waiter_wake(
+            PDR_CONTAINER_OF(hub->waiting, struct pdr__waiter, ring));
+}
+
+pdr_rc pdr__hub_poll(bool *polled, struct pdr__hub *hub, pdr_store *store,
+                     int64_t now, pdr_err *err)
+{
+    uint64_t value = 0;
+    pdr_rc rc = PDR_OK;
+
+    *polled = store->ops->poll != NULL && !hub->polling && now >= hub->next_ms;
+    if (!*polled)
+        return PDR_OK;
+    hub->polling = true;
+    hub->next_ms = now + PDR_WATCH_POLL_MS;
+    (void)pthread_mutex_unlock(&hub->lock);
+    rc = store->ops->poll(store, &value, err);
+    (void)pthread_mutex_lock(&hub->lock);
+    hub->polling = false;
+    if (rc == PDR_OK)
+        take_poll(hub, value);
+    return rc;
+}
+
+void pdr__hub_rest(struct pdr__hub *hub, const pdr_store *store,
+                   struct pdr__waiter *waiter, int64_t now, int64_t end)
+{
+    struct timespec until;
+    int64_t until_ms = end;
+
+    if (store->ops->poll != NULL &&
+        (hub->poller == NULL || hub->poller == waiter)) {
+        int64_t look_ms = hub->polling ? now + PDR_WATCH_POLL_MS : hub->next_ms;
+
+        hub->poller = waiter; /* I2 */
+        until_ms = look_ms < end ? look_ms : end;
+    }
+    until = (struct timespec){(time_t)(until_ms / 1000),
+                              (long)(until_ms % 1000) * 1000000};
+    (void)pthread_cond_timedwait(&waiter->woken, &hub->lock, &until);
 }
 
 /* --- opening and closing ---------------------------------------------------
@@ -164,7 +252,7 @@ static pdr_rc make_key(pdr_watch *watch, const pdr_ref *ref, pdr_err *err)
     watch->key = pdr__alloc(checked.tenant.len + 1 + checked.id.len);
     if (watch->key == NULL)
         return pdr__nomem(err);
-    watch->key_len = write_key(watch->key, &checked).len;
+    watch->key_len = pdr__watch_key(watch->key, &checked).len;
     watch->ref.tenant = pdr_str_n(watch->key, checked.tenant.len);
     watch->ref.id =
         pdr_str_n(watch->key + checked.tenant.len + 1, checked.id.len);
@@ -175,7 +263,6 @@ static pdr_rc watch_new(pdr_watch **out, pdr_store *store, const pdr_ref *ref,
                         pdr_err *err)
 {
     pdr_watch *watch = pdr__calloc(1, sizeof(*watch));
-    pthread_condattr_t attr;
     pdr_rc rc = PDR_OK;
 
     *out = NULL;
@@ -188,17 +275,14 @@ static pdr_rc watch_new(pdr_watch **out, pdr_store *store, const pdr_ref *ref,
         pdr__free(watch);
         return rc;
     }
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&watch->woken, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    pdr__waiter_init(&watch->waiter, false);
     *out = watch;
     return PDR_OK;
 }
 
 static void watch_free(pdr_watch *watch)
 {
-    (void)pthread_cond_destroy(&watch->woken);
+    pdr__waiter_dispose(&watch->waiter);
     pdr__free(watch->key);
     pdr__free(watch);
 }
@@ -209,7 +293,7 @@ static pdr_str key_of(const pdr_watch *watch)
 }
 
 /* Under the lock. */
-static pdr_rc put_in(struct hub *hub, pdr_watch *watch, pdr_err *err)
+static pdr_rc put_in(struct pdr__hub *hub, pdr_watch *watch, pdr_err *err)
 {
     void *same = NULL;
     pdr_rc rc = pdr__map_put(&same, &hub->by_key, key_of(watch), watch, err);
@@ -225,7 +309,7 @@ static pdr_rc put_in(struct hub *hub, pdr_watch *watch, pdr_err *err)
     return PDR_OK;
 }
 
-static void take_out(struct hub *hub, pdr_watch *watch)
+static void take_out(struct pdr__hub *hub, pdr_watch *watch)
 {
     void *first = NULL;
     pdr_watch *at = NULL;
@@ -287,7 +371,6 @@ pdr_rc pdr_watch_open(pdr_watch **out, pdr_store *store, const pdr_ref *ref,
                       pdr_err *err)
 {
     pdr_watch *watch = NULL;
-    uint64_t polled = 0;
     bool moved = false;
     pdr_rc rc = PDR_OK;
 
@@ -298,12 +381,10 @@ pdr_rc pdr_watch_open(pdr_watch **out, pdr_store *store, const pdr_ref *ref,
         rc = watch_new(&watch, store, ref, err);
     if (rc != PDR_OK)
         return rc;
-    struct hub *hub = store->watches;
-    if (store->ops->poll != NULL)
-        rc = store->ops->poll(store, &polled, err);
+    struct pdr__hub *hub = store->watches;
+    rc = pdr__hub_settle(hub, store, err);
     if (rc == PDR_OK) {
         (void)pthread_mutex_lock(&hub->lock);
-        take_poll(hub, polled); /* what others did before is not news for it */
         rc = put_in(hub, watch, err);
         (void)pthread_mutex_unlock(&hub->lock);
     }
@@ -323,13 +404,12 @@ pdr_rc pdr_watch_open(pdr_watch **out, pdr_store *store, const pdr_ref *ref,
  * a thread of the parent may have held the lock. */
 void pdr_watch_close(pdr_watch *watch)
 {
-    struct hub *hub = NULL;
+    struct pdr__hub *hub = NULL;
 
     if (watch == NULL || pdr__store_here(watch->store, NULL) != PDR_OK)
         return;
     hub = watch->store->watches;
     (void)pthread_mutex_lock(&hub->lock);
-    assert(!watch->waiting);
     take_out(hub, watch);
     (void)pthread_mutex_unlock(&hub->lock);
     watch_free(watch);
@@ -337,13 +417,13 @@ void pdr_watch_close(pdr_watch *watch)
 
 void pdr_watch_stop(pdr_watch *watch)
 {
-    struct hub *hub = watch->store->watches;
+    struct pdr__hub *hub = watch->store->watches;
 
     if (pdr__store_here(watch->store, NULL) != PDR_OK)
         return;
     (void)pthread_mutex_lock(&hub->lock);
     watch->stopped = true;
-    (void)pthread_cond_signal(&watch->woken);
+    pdr__waiter_wake(&watch->waiter);
     (void)pthread_mutex_unlock(&hub->lock);
 }
 
@@ -351,24 +431,7 @@ void pdr_watch_stop(pdr_watch *watch)
  * All under the lock, which is given up while the backend works (I4).
  */
 
-static pdr_rc poll_once(struct hub *hub, pdr_store *store, int64_t now,
-                        pdr_err *err)
-{
-    uint64_t value = 0;
-    pdr_rc rc = PDR_OK;
-
-    hub->polling = true;
-    hub->next_ms = now + PDR_WATCH_POLL_MS;
-    (void)pthread_mutex_unlock(&hub->lock);
-    rc = store->ops->poll(store, &value, err);
-    (void)pthread_mutex_lock(&hub->lock);
-    hub->polling = false;
-    if (rc == PDR_OK)
-        take_poll(hub, value);
-    return rc;
-}
-
-static pdr_rc look_once(bool *moved, struct hub *hub, pdr_watch *watch,
+static pdr_rc look_once(bool *moved, struct pdr__hub *hub, pdr_watch *watch,
                         pdr_err *err)
 {
     pdr_rc rc = PDR_OK;
@@ -382,78 +445,36 @@ static pdr_rc look_once(bool *moved, struct hub *hub, pdr_watch *watch,
     return rc;
 }
 
-static void sleep_until(struct hub *hub, pdr_watch *watch, int64_t until_ms)
-{
-    struct timespec until = {(time_t)(until_ms / 1000),
-                             (long)(until_ms % 1000) * 1000000};
-
-    (void)pthread_cond_timedwait(&watch->woken, &hub->lock, &until);
-}
-
-/* Sleep until woken, until the end, or until it is time to look. */
-static void rest(struct hub *hub, pdr_watch *watch, int64_t now, int64_t end)
-{
-    int64_t until = end;
-
-    if (watch->store->ops->poll != NULL &&
-        (hub->poller == NULL || hub->poller == watch)) {
-        int64_t look_ms = hub->polling ? now + PDR_WATCH_POLL_MS : hub->next_ms;
-
-        hub->poller = watch; /* I2 */
-        until = look_ms < end ? look_ms : end;
-    }
-    sleep_until(hub, watch, until);
-}
-
-static pdr_rc wait_for_news(struct hub *hub, pdr_watch *watch, int64_t end,
+static pdr_rc wait_for_news(struct pdr__hub *hub, pdr_watch *watch, int64_t end,
                             pdr_err *err)
 {
-    bool can_poll = watch->store->ops->poll != NULL;
     pdr_rc rc = PDR_OK;
 
     while (!watch->stopped) {
-        bool moved = false;
-        int64_t now = now_ms();
+        bool moved = false, polled = false;
+        int64_t now = pdr__watch_now_ms();
 
         if (watch->suspect) {
             rc = look_once(&moved, hub, watch, err);
             if (rc != PDR_OK || moved)
                 return rc;
-        } else if (can_poll && !hub->polling && now >= hub->next_ms) {
-            rc = poll_once(hub, watch->store, now, err);
-            if (rc != PDR_OK)
-                return rc;
-        } else if (now >= end) {
+            continue;
+        }
+        rc = pdr__hub_poll(&polled, hub, watch->store, now, err);
+        if (rc != PDR_OK)
+            return rc;
+        if (!polled && now >= end)
             return PDR_FAIL(err, NOTHING_CHANGED,
                             "nothing was committed in the given time");
-        } else {
-            rest(hub, watch, now, end);
-        }
+        if (!polled)
+            pdr__hub_rest(hub, watch->store, &watch->waiter, now, end);
     }
     return PDR_FAIL(err, WATCH_STOPPED, "the watch was stopped");
 }
 
-/* Who leaves hands the looking on (I2). So does one that was meant to take it
- * over and leaves instead: then there is no poller, either. */
-static void leave(struct hub *hub, pdr_watch *watch)
-{
-    pdr_watch *other = hub->all;
-
-    watch->waiting = false;
-    hub->waiting--;
-    if (hub->poller == watch)
-        hub->poller = NULL;
-    if (hub->poller != NULL || hub->waiting == 0 ||
-        watch->store->ops->poll == NULL)
-        return;
-    while (!other->waiting)
-        other = other->next;
-    (void)pthread_cond_signal(&other->woken);
-}
-
 pdr_rc pdr_watch_wait(pdr_watch *watch, uint32_t timeout_ms, pdr_err *err)
 {
-    struct hub *hub = NULL;
+    struct pdr__hub *hub = NULL;
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(watch != NULL);
@@ -462,10 +483,10 @@ pdr_rc pdr_watch_wait(pdr_watch *watch, uint32_t timeout_ms, pdr_err *err)
         return rc;
     hub = watch->store->watches;
     (void)pthread_mutex_lock(&hub->lock);
-    watch->waiting = true;
-    hub->waiting++;
-    rc = wait_for_news(hub, watch, now_ms() + (int64_t)timeout_ms, err);
-    leave(hub, watch);
+    pdr__hub_enter(hub, &watch->waiter);
+    rc = wait_for_news(hub, watch, pdr__watch_now_ms() + (int64_t)timeout_ms,
+                       err);
+    pdr__hub_leave(hub, watch->store, &watch->waiter);
     (void)pthread_mutex_unlock(&hub->lock);
     return rc;
 }

@@ -8,6 +8,10 @@
  *     longest of 20.
  * wait/idle    Time on cores in a second in which four threads watch and
  *     nothing happens.
+ * wait/many    From a commit here to the news of it, for a watcher of 10,000
+ *     sessions, beside a watch of that one session, which reads its head.
+ * wait/others  Time on cores in a second in which another process commits to
+ *     one of the 10,000 sessions all the time, beside a twentieth of a core.
  * wait/vacuum  The longest that a vacuum holds the writer lock; its first step
  *     copies a WAL of 44 MB.
  * wait/commit  The longest commit of eight processes of four threads each, on
@@ -190,6 +194,169 @@ static void measure_idle(const struct fill *fill)
     report("wait/idle", (double)core / 1e3 * 1000 / IDLE_MS, "us/s", IDLE_US);
 }
 
+/* --- watchers ---------------------------------------------------------------
+ */
+
+#define MANY      10000u
+#define HEARINGS  301
+#define OTHERS_MS 4000u
+#define OTHERS_US 50000.0
+
+static void put_row(pdr_store *store, const char *id)
+{
+    const pdr_work row = {.due_ms = PDR_NEVER,
+                          .kind = pdr_str_c("delta"),
+                          .body = pdr_str_c("{\"text\":\"and\"}")};
+    const pdr_edit edit = {.ref.id = pdr_str_c(id),
+                           .revision = PDR_ANY_REVISION,
+                           .stream = &row,
+                           .stream_count = 1};
+    const pdr_commit_options options = {.now_ms = 1};
+
+    if (pdr_store_commit(NULL, store, &edit, 1, &options, NULL) != PDR_OK)
+        bench_fail("a row cannot be written");
+}
+
+static size_t hear_all(pdr_watcher *watcher, uint32_t timeout_ms)
+{
+    static pdr_news news[256];
+    size_t count = 0, told = 0;
+
+    while (pdr_watcher_wait(news, 256, &count, watcher, timeout_ms, NULL) ==
+           PDR_OK)
+        told += count;
+    return told;
+}
+
+static unsigned how_many(void)
+{
+    return bench_is_quick() ? 100 : MANY;
+}
+
+static void put_many(pdr_store *store)
+{
+    const pdr_commit_options options = {.now_ms = 1};
+    static char ids[100][24];
+    static pdr_edit edits[100];
+
+    for (unsigned i = 0; i < how_many(); i++) {
+        unsigned at = i % 100;
+
+        snprintf(ids[at], sizeof(ids[at]), "w%u", i);
+        edits[at] = (pdr_edit){.ref.id = pdr_str_c(ids[at]),
+                               .set_state = true,
+                               .state = i == 7 ? PDR_SESSION_RUNNING
+                                               : PDR_SESSION_IDLE};
+        if (at == 99 &&
+            pdr_store_commit(NULL, store, edits, 100, &options, NULL) != PDR_OK)
+            bench_fail("sessions cannot be written");
+    }
+}
+
+static pdr_watcher *watch_many(pdr_store *store)
+{
+    pdr_watcher *watcher = NULL;
+
+    if (pdr_watcher_open(&watcher, store, NULL) != PDR_OK)
+        bench_fail("the store cannot be watched");
+    for (unsigned i = 0; i < how_many(); i++) {
+        char id[24];
+        const pdr_ref ref = {
+            .id = pdr_str_n(id, (size_t)snprintf(id, sizeof(id), "w%u", i))};
+
+        if (pdr_watcher_add(watcher, &ref, NULL, i, NULL) != PDR_OK)
+            bench_fail("%s cannot be watched", id);
+    }
+    if (hear_all(watcher, 0) < how_many())
+        bench_fail("a session was not told");
+    return watcher;
+}
+
+static int order_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static void measure_many(const struct fill *fill)
+{
+    static double many_us[HEARINGS], one_us[HEARINGS];
+    size_t hearings = bench_is_quick() ? 5 : HEARINGS, count = 0;
+    pdr_store *store = fill_open(fill);
+    put_many(store);
+    pdr_watcher *watcher = watch_many(store);
+    const pdr_ref ref = {.id = pdr_str_c("w7")};
+    pdr_watch *watch = NULL;
+    pdr_news news;
+
+    if (pdr_watch_open(&watch, store, &ref, NULL) != PDR_OK)
+        bench_fail("a session cannot be watched");
+    for (size_t i = 0; i < hearings; i++) {
+        put_row(store, "w7");
+        uint64_t began = bench_now_ns();
+        if (pdr_watch_wait(watch, 0, NULL) != PDR_OK)
+            bench_fail("a commit was not told");
+        uint64_t then = bench_now_ns();
+        if (pdr_watcher_wait(&news, 1, &count, watcher, 0, NULL) != PDR_OK)
+            bench_fail("a commit was not told to a watcher");
+        many_us[i] = (double)(bench_now_ns() - then) / 1e3;
+        one_us[i] = (double)(then - began) / 1e3;
+    }
+    pdr_watch_close(watch);
+    pdr_watcher_close(watcher);
+    pdr_store_close(store);
+    qsort(many_us, hearings, sizeof(double), order_doubles);
+    qsort(one_us, hearings, sizeof(double), order_doubles);
+    bench_report(
+        &(struct bench_figure){.name = "wait/many",
+                               .value = bench_median(many_us, hearings),
+                               .unit = "us",
+                               .baseline = "one watch",
+                               .baseline_value = bench_median(one_us, hearings),
+                               .wanted = 1});
+}
+
+static void put_rows(const struct fill *fill, unsigned number)
+{
+    pdr_store *store = fill_open(fill);
+
+    (void)number;
+    put_many(store);
+    atomic_store(&board->ready, 1);
+    while (!atomic_load(&board->stop))
+        put_row(store, "w7");
+    pdr_store_close(store);
+}
+
+static void measure_others(const struct fill *fill)
+{
+    uint32_t wait_ms = bench_is_quick() ? 100 : OTHERS_MS;
+    pid_t child = start(put_rows, fill, 0);
+    while (atomic_load(&board->ready) == 0)
+        rest_ms(1);
+    pdr_store *store = fill_open(fill);
+    pdr_watcher *watcher = watch_many(store);
+    size_t told = 0, count = 0;
+    pdr_news news;
+
+    uint64_t core = bench_core_ns(),
+             end = bench_now_ns() + wait_ms * 1000000ull;
+    while (bench_now_ns() < end)
+        told += pdr_watcher_wait(&news, 1, &count, watcher, wait_ms, NULL) ==
+                PDR_OK;
+    core = bench_core_ns() - core;
+    atomic_store(&board->stop, true);
+    finish(child);
+    atomic_store(&board->stop, false);
+    atomic_store(&board->ready, 0);
+    pdr_watcher_close(watcher);
+    pdr_store_close(store);
+    bench_note_number("news", (double)told);
+    report("wait/others", (double)core / 1e3 * 1000 / wait_ms, "us/s",
+           OTHERS_US);
+}
+
 /* --- vacuum ----------------------------------------------------------------
  */
 
@@ -358,8 +525,8 @@ static void measure_refused(const struct fill *fill)
 int main(int argc, char **argv)
 {
     static void (*const cases[])(const struct fill *fill) = {
-        measure_heard, measure_idle, measure_vacuum, measure_race,
-        measure_refused};
+        measure_heard,  measure_idle, measure_many,   measure_others,
+        measure_vacuum, measure_race, measure_refused};
 
     bench_start_threads(argc, argv, "store");
     count_vfs_register();

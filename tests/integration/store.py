@@ -1133,6 +1133,8 @@ def _():
     assert listed("--all-tenants", "--changed-before", "1h", "-o", "raw") == b""
     assert listed("--all-tenants", "--changed-before", "1970-01-01T00:00:00Z",
                   "-o", "raw") == b""
+    assert listed("--all-tenants", "--prefix", "t", "-o", "raw").splitlines(
+        ) == [b"default\ttelegram:123:456", b"default\ttomato-house"]
     assert listed("--tenant", "zoo").endswith(
         b"\n1 session of tenant 'zoo' in desk.db\n")
     good(store("init", "-q", "empty.db"))
@@ -1146,7 +1148,7 @@ def _():
                        "--all-tenants", *more, status=2)["detail"] == line
 
 
-@tests.test("list: filters by agent, state, time and property")
+@tests.test("list: filters by agent, state, time, property and beginning of the id")
 def _():
     wrapped = [
         {"session": python_session("a"),
@@ -1189,6 +1191,13 @@ def _():
     assert len(listed("--changed-after", "2020-01-01", "--changed-before",
                       "2100-01-01")) == 5
     assert listed("--changed-before", "1970-01-01") == []
+    assert ids("--store", "desk.db", "--prefix", "t") == ["telegram:123:456",
+                                                          "tomato-house"]
+    assert ids("--store", "desk.db", "--prefix", "t", "-l", "1") == [
+        "telegram:123:456"]
+    assert listed("--prefix", "t%") == listed("--prefix", "T") == []
+    assert listed("--prefix", "", "--agent", "ops") == ["a", "b"]
+    assert listed("--prefix", "b", "--property", "n=7") == ["b"]
     got = problem("session", "list", "--store", "desk.db", "--changed-after",
                   "1h", "--changed-before", "2h", status=2)
     assert got["hint"] == "--changed-after takes the earlier time", got

@@ -91,6 +91,114 @@ TEST(watch, of_all_sessions_hears_of_each_commit_of_another_process)
     hear_each(NULL);
 }
 
+/* --- watchers --------------------------------------------------------------
+ * Processes run sessions of their own: a turn begins, streams and ends, again
+ * and again, and some sessions are deleted in the end. One thread watches them
+ * all, among many that nobody touches.
+ */
+
+#define RUNNERS 4u
+#define RUNS    3u /* sessions of each */
+#define TURNS   8u
+#define ROWS    4u
+#define IDLE    300u
+
+/* URI NUMBER: run sessions NUMBER.0 and so on. */
+TEST_ROLE(store_runner)
+{
+    const pdr_work row = {
+        .due_ms = PDR_NEVER, .kind = PDR_LIT("row"), .body = PDR_LIT("1")};
+    const pdr_commit_options options = {.now_ms = 1};
+    pdr_store *store = NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (argc != 2 || pdr_store_open(&store, argv[0], NULL) != PDR_OK)
+        return 2;
+    for (unsigned i = 0; i < RUNS * TURNS * (ROWS + 2) && rc == PDR_OK; i++) {
+        unsigned step = i / RUNS % (ROWS + 2), turn = i / RUNS / (ROWS + 2);
+        char id[32];
+        pdr_edit edit = {.revision = 2 * turn + (step > 0)};
+
+        (void)snprintf(id, sizeof(id), "%s.%u", argv[1], i % RUNS);
+        edit.ref.id = pdr_str_c(id);
+        if (step > 0 && step <= ROWS) {
+            edit.revision = PDR_ANY_REVISION;
+            edit.stream = &row;
+            edit.stream_count = 1;
+        } else if (i % RUNS == 0 && step > 0 && turn == TURNS - 1) {
+            edit.remove = true;
+        } else {
+            edit.set_state = true;
+            edit.state = step == 0 ? PDR_SESSION_RUNNING : PDR_SESSION_IDLE;
+        }
+        rc = pdr_store_commit(NULL, store, &edit, 1, &options, NULL);
+    }
+    pdr_store_close(store);
+    return rc == PDR_OK ? 0 : 1;
+}
+
+/* Has the session been told as it ends? */
+static bool is_over(const pdr_news *news)
+{
+    return news->tag % RUNS == 0 ? news->seen.epoch == 0 && news->revision == 0
+                                 : news->revision == 2 * TURNS;
+}
+
+static void watch_runs(pdr_watcher *watcher)
+{
+    bool over[RUNNERS * RUNS] = {false};
+    size_t left = PDR_COUNT(over), told = 0, count = 0;
+    pdr_news news[8];
+
+    while (left > 0) {
+        ASSERT_RC(PDR_OK, pdr_watcher_wait(news, PDR_COUNT(news), &count,
+                                           watcher, LONG_MS, NULL));
+        for (size_t i = 0; i < count; i++) {
+            if (news[i].kind != PDR_NEWS_SESSION)
+                continue;
+            ASSERT(news[i].tag < PDR_COUNT(over) && !over[news[i].tag]);
+            over[news[i].tag] = is_over(&news[i]);
+            left -= over[news[i].tag];
+            told++;
+        }
+    }
+    print_message("%zu news of %u commits\n", told,
+                  RUNNERS * RUNS * TURNS * (ROWS + 2));
+}
+
+TEST(watcher, hears_how_each_session_of_other_processes_ends)
+{
+    pdr_watcher *watcher = NULL;
+    pid_t runners[RUNNERS];
+    struct room room;
+    char uri[300], id[32];
+    const pdr_ref all = {{NULL, 0}, {NULL, 0}};
+
+    room_enter(&room);
+    pdr_store *store = open_in(&room, uri);
+    ASSERT_RC(PDR_OK, pdr_watcher_open(&watcher, store, NULL));
+    ASSERT_RC(PDR_OK, pdr_watcher_add(watcher, &all, NULL, 0, NULL));
+    for (unsigned i = 0; i < RUNNERS * RUNS + IDLE; i++) {
+        const pdr_ref ref = {
+            .id = pdr_str_n(id, (size_t)snprintf(id, sizeof(id), "%u.%u",
+                                                 i / RUNS, i % RUNS))};
+
+        ASSERT_RC(PDR_OK, pdr_watcher_add(watcher, &ref, NULL, i, NULL));
+    }
+    for (unsigned i = 0; i < RUNNERS; i++) {
+        const char *const args[] = {uri, id, NULL};
+
+        (void)snprintf(id, sizeof(id), "%u", i);
+        runners[i] = process_start("store_runner", args);
+    }
+    watch_runs(watcher);
+    for (unsigned i = 0; i < RUNNERS; i++)
+        ASSERT_INT(PROCESS_DONE, process_end(runners[i], true));
+    pdr_watcher_close(watcher);
+    pdr_store_close(store);
+    room_leave(&room);
+}
+
 /* --- idle ------------------------------------------------------------------
  */
 

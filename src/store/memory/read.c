@@ -8,6 +8,7 @@
  * NOT HERE  Room of a page, cursors, checks of digests: the library has them.
  */
 #include "memory_core.h"
+#include "store.h"
 
 /* --- rows of one session ---------------------------------------------------
  */
@@ -137,8 +138,9 @@ struct spot {
 /* Is the list in the order of tenants and ids alone? */
 static bool is_by_id(const pdr_query *query)
 {
-    return query->what == PDR_READ_ALL || (query->what == PDR_READ_SESSIONS &&
-                                           query->filter.property.ptr != NULL);
+    return query->what == PDR_READ_ALL ||
+           (query->what == PDR_READ_SESSIONS &&
+            pdr__filter_is_by_id(&query->filter));
 }
 
 static int number_order(uint64_t a, uint64_t b)
@@ -182,6 +184,8 @@ static bool passes(const struct session *session, const pdr_query *query)
         (head->agent.ptr == NULL || !pdr_str_equal(head->agent, filter->agent)))
         return false;
     if (filter->by_state && head->state != filter->state)
+        return false;
+    if (!pdr__filter_takes_id(filter, head->ref.id))
         return false;
     if ((filter->changed_from_ms != 0 || filter->changed_to_ms != 0) &&
         (head->changed_ms < filter->changed_from_ms ||

@@ -202,8 +202,9 @@ pdr_rc pdr__sqlite_info(pdr_store *self, pdr_store_info *out, pdr_err *err)
 
 /* --- poll ---------------------------------------------------------------- */
 
-/* On a connection of its own: SQLite counts what others than this connection
- * have committed. */
+/* The side file knows whose commit the last one was. Who may only read has
+ * none, and asks a connection of its own: SQLite counts what others than that
+ * have committed, ours included. */
 pdr_rc pdr__sqlite_poll(pdr_store *self, uint64_t *out, pdr_err *err)
 {
     struct pdr__sqlite *store =
@@ -213,6 +214,10 @@ pdr_rc pdr__sqlite_poll(pdr_store *self, uint64_t *out, pdr_err *err)
     bool found = false;
     pdr_rc rc = PDR_OK;
 
+    if (store->line.fd >= 0) {
+        *out = pdr__line_poll(&store->line);
+        return PDR_OK;
+    }
     (void)pthread_mutex_lock(&readers->polling);
     if (readers->poller == NULL)
         rc = pdr__reader_open(&readers->poller, store, err);

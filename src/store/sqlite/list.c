@@ -11,7 +11,7 @@
  *
  *      Filters besides the one that chose the index are looked at row by row.
  *
- * ORDER  sessions   changed, id: both down    by property   id
+ * ORDER  sessions   changed, id: both down    by property, by prefix   id
  *        expired    expiry, number            all           tenant, id
  *        due        due, number, n
  */
@@ -39,6 +39,10 @@
 #define IS_SEEN              \
     " AND (s.no IS NOT NULL" \
     " OR NOT EXISTS(SELECT 1 FROM unseen u WHERE u.no=i.session))"
+
+/* Up from the first id, which is left out if the page before ended there. */
+#define FROM_ID(first, end, before) \
+    " AND i.id>=" first " AND i.id<" end " AND i.id<>" before
 
 /* Down from (changed, id) < (?3, ?4). */
 #define CHANGED " AND changed>=?2 AND (changed,id)<(?3,?4)"
@@ -76,7 +80,14 @@ static const char *const sql[READER_KEPT] = {
         "SELECT " TAKE(",i.id,i.value,i.digest")
         " FROM properties i INDEXED BY properties_by_match"
         JOIN_HEAD("i.session")
-        " WHERE i.tenant=?1 AND i.key=?2 AND i.match=?3 AND i.id>?4" IS_SEEN
+        " WHERE i.tenant=?1 AND i.key=?2 AND i.match=?3" FROM_ID("?4","?5","?6")
+        IS_SEEN
+        " ORDER BY i.id",
+    [READER_BY_PREFIX] =
+        "SELECT " TAKE(",i.tenant,i.id")
+        " FROM sessions i INDEXED BY sessions_by_id"
+        JOIN_HEAD("i.no")
+        " WHERE i.tenant=?1" FROM_ID("?2","?3","?4")
         " ORDER BY i.id",
     [READER_BY_ID] =
         "SELECT " TAKE(",i.tenant,i.id")
@@ -109,6 +120,7 @@ static const char *const names[READER_KEPT] = {
     [READER_BY_AGENT] = "sessions_by_agent",
     [READER_BY_STATE] = "sessions_by_state",
     [READER_BY_PROPERTY] = "properties_by_match",
+    [READER_BY_PREFIX] = "sessions_by_id",
     [READER_BY_ID] = "sessions_by_id",
     [READER_BY_EXPIRY] = "sessions_by_expiry",
     [READER_BY_DUE] = "parts_by_due",
@@ -264,7 +276,8 @@ static bool index_decides(const struct pdr__reading *reading)
 
     if (reading->slot == READER_BY_AGENT)
         return !filter->by_state;
-    if (reading->slot == READER_BY_PROPERTY)
+    if (reading->slot == READER_BY_PROPERTY ||
+        reading->slot == READER_BY_PREFIX)
         return filter->agent.ptr == NULL && !filter->by_state &&
                filter->changed_from_ms == 0 && filter->changed_to_ms == 0;
     return true;
@@ -383,10 +396,33 @@ static pdr_rc list_sessions(struct pdr__reading *reading, pdr_err *err)
     return rc;
 }
 
+/* The arguments of FROM_ID(). `end` has PDR_MAX_ID_BYTES and is kept until the
+ * statement is closed: a text that comes behind all that begin with the prefix,
+ * and before all others that do. No id has the byte 0xff, so the last one can
+ * be raised. */
+static void bind_ids(struct pdr__rows *rows, char *end,
+                     const struct pdr__reading *reading)
+{
+    const pdr_list_place *place = pdr_page_place(reading->page);
+    pdr_str prefix = reading->query->filter.id_prefix;
+    pdr_str before = place->begins ? PDR_LIT("") : place->ref.id;
+
+    if (prefix.ptr == NULL || prefix.len == 0) {
+        pdr__rows_bind_text(rows, before);
+        pdr__rows_bind_last(rows);
+    } else {
+        memcpy(end, prefix.ptr, prefix.len);
+        end[prefix.len - 1]++;
+        pdr__rows_bind_text(rows, place->begins ? prefix : before);
+        pdr__rows_bind_text(rows, pdr_str_n(end, prefix.len));
+    }
+    pdr__rows_bind_text(rows, before);
+}
+
 static pdr_rc list_by_property(struct pdr__reading *reading, pdr_err *err)
 {
     const pdr_query *query = reading->query;
-    const pdr_list_place *place = pdr_page_place(reading->page);
+    char end[PDR_MAX_ID_BYTES];
     struct pdr__rows rows;
     pdr_rc rc = PDR_OK;
 
@@ -396,8 +432,25 @@ static pdr_rc list_by_property(struct pdr__reading *reading, pdr_err *err)
         pdr__rows_bind_text(&rows, query->ref.tenant);
         pdr__rows_bind_text(&rows, query->filter.property);
         pdr__rows_bind_text(&rows, query->filter.match);
-        pdr__rows_bind_text(&rows, place->begins ? PDR_LIT("") : place->ref.id);
+        bind_ids(&rows, end, reading);
         rc = add_sessions(reading, &rows, err, take_by_property);
+    }
+    pdr__rows_close(&rows);
+    return rc;
+}
+
+static pdr_rc list_by_prefix(struct pdr__reading *reading, pdr_err *err)
+{
+    char end[PDR_MAX_ID_BYTES];
+    struct pdr__rows rows;
+    pdr_rc rc = PDR_OK;
+
+    reading->slot = READER_BY_PREFIX;
+    rc = open_rows(&rows, reading, reading->slot, err);
+    if (rc == PDR_OK) {
+        pdr__rows_bind_text(&rows, reading->query->ref.tenant);
+        bind_ids(&rows, end, reading);
+        rc = add_sessions(reading, &rows, err, take_by_id);
     }
     pdr__rows_close(&rows);
     return rc;
@@ -506,7 +559,9 @@ pdr_rc pdr__reading_list(struct pdr__reading *reading, pdr_err *err)
         return list_due(reading, err);
     if (what == PDR_READ_ALL)
         return list_all(reading, err);
-    return reading->query->filter.property.ptr != NULL
-               ? list_by_property(reading, err)
+    if (reading->query->filter.property.ptr != NULL)
+        return list_by_property(reading, err);
+    return reading->query->filter.id_prefix.ptr != NULL
+               ? list_by_prefix(reading, err)
                : list_sessions(reading, err);
 }

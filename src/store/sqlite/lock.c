@@ -22,7 +22,7 @@
  *      the WAL was after the last one that did, and of which main file it is
  *      (left.c, claim.c).
  *
- * INVARIANTS, cited below as I1..I8
+ * INVARIANTS, cited below as I1..I9
  *   I1  The lock and the places belong to the open file, not to the process or
  *       a thread: two handles in one process exclude each other, too, and the
  *       kernel takes all back from a process that dies.
@@ -42,6 +42,8 @@
  *   I8  Who is passed once for not looking is waited for again only when it has
  *       looked, or somebody else has come in front: a process that stays
  *       stopped costs each of the others one wait, not one a commit.
+ *   I9  The note tells commits of others from our own: what stands there is
+ *       compared with what we knew, also before we write over it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -418,12 +420,56 @@ static void read_note(struct pdr__note *out, const uint8_t *bytes, size_t len)
     out->mark = (uint32_t)get_number(bytes + AT_MARK, 4);
 }
 
-static bool put_note(const struct pdr__line *line)
+/* --- whose note it is -------------------------------------------------------
+ * Each commit leaves another note, whoever made it. One that is neither the
+ * last that we saw nor the one that we write is of somebody else (I9).
+ */
+
+static uint64_t hash_note(const uint8_t *bytes, size_t len)
+{
+    return len == NOTE_BYTES
+               ? pdr__hash(pdr_str_n((const char *)bytes + 1, NOTE_BYTES - 1))
+               : 0;
+}
+
+static void see_note(struct pdr__line *line, uint64_t hash)
+{
+    if (hash == atomic_load(&line->known) ||
+        hash == atomic_load(&line->writing))
+        return;
+    atomic_store(&line->known, hash);
+    atomic_fetch_add(&line->others, 1);
+}
+
+/* A commit can be read just before its note comes, and that does not come if
+ * its writer dies. Then the sync that it began does not end. */
+#define STUCK_POLLS 10
+
+uint64_t pdr__line_poll(struct pdr__line *line)
+{
+    bool is_own = atomic_load(&line->syncing);
+    uint8_t bytes[NOTE_BYTES] = {0};
+    ssize_t got = pread(line->fd, bytes, NOTE_BYTES, 0);
+
+    see_note(line, hash_note(bytes, got > 0 ? (size_t)got : 0));
+    is_own = is_own || atomic_load(&line->syncing);
+    if (is_own || bytes[0] == SYNCED)
+        atomic_store(&line->stuck, 0);
+    else if (atomic_fetch_add(&line->stuck, 1) % STUCK_POLLS == STUCK_POLLS - 1)
+        atomic_fetch_add(&line->others, 1);
+    return atomic_load(&line->others);
+}
+
+static bool put_note(struct pdr__line *line)
 {
     uint8_t bytes[NOTE_BYTES];
 
     write_note(bytes, &line->note);
-    return pwrite(line->fd, bytes, NOTE_BYTES, 0) == NOTE_BYTES;
+    atomic_store(&line->writing, hash_note(bytes, NOTE_BYTES));
+    if (pwrite(line->fd, bytes, NOTE_BYTES, 0) != NOTE_BYTES)
+        return false;
+    atomic_store(&line->known, atomic_load(&line->writing));
+    return true;
 }
 
 /* A sync that fails cannot be made good by another one. */
@@ -436,6 +482,8 @@ pdr_rc pdr__line_sync_begins(struct pdr__line *line, pdr_err *err)
     assert(line->held);
     line->was_safe = got > 0 && bytes[0] == SYNCED;
     read_note(&line->note, bytes, got > 0 ? (size_t)got : 0);
+    see_note(line, hash_note(bytes, got > 0 ? (size_t)got : 0));
+    atomic_store(&line->syncing, true);
     if (pwrite(line->fd, &byte, 1, 0) == 1)
         return PDR_OK;
     return PDR_FAIL(err, FILE_FAILED, "%s",
@@ -443,13 +491,14 @@ pdr_rc pdr__line_sync_begins(struct pdr__line *line, pdr_err *err)
                     "store, cannot be written");
 }
 
-void pdr__line_sync_untried(const struct pdr__line *line)
+void pdr__line_sync_untried(struct pdr__line *line)
 {
     const char byte = SYNCED;
 
     assert(line->held);
     if (line->was_safe)
         (void)!pwrite(line->fd, &byte, 1, 0);
+    atomic_store(&line->syncing, false);
 }
 
 /* The note is written behind the sync, and not synced itself: it may be older
@@ -463,6 +512,7 @@ void pdr__line_sync_ended(struct pdr__line *line,
     assert(line->held);
     if (end == NULL) {
         (void)!pwrite(line->fd, &byte, 1, 0);
+        atomic_store(&line->syncing, false);
         return;
     }
     if (line->note.state == PDR_WAL_UNKNOWN) { /* nobody knows how it began */
@@ -472,6 +522,7 @@ void pdr__line_sync_ended(struct pdr__line *line,
     line->note.state = PDR_WAL_COMMITS;
     line->note.end = *end;
     (void)put_note(line);
+    atomic_store(&line->syncing, false);
 }
 
 /* Before the WAL is, and synced: after a power loss a note that is older would

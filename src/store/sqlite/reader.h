@@ -34,6 +34,7 @@ enum pdr__reader_slot {
     READER_BY_AGENT,
     READER_BY_STATE,
     READER_BY_PROPERTY,
+    READER_BY_PREFIX,
     READER_BY_ID,
     READER_BY_EXPIRY,
     READER_BY_DUE,

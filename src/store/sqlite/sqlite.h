@@ -87,9 +87,16 @@ struct pdr__line {
                          nobody was, or all are gone */
     bool wrote;       /* its last turn at the lock changed the store */
     int64_t left_us;  /* when it gave the lock back; 0: it came back since */
-    int64_t come_back_us;   /* that it needs for that, when it was refused */
-    bool was_safe;          /* no sync had failed before the one that began */
-    struct pdr__note note;  /* as the file has it, since that sync began */
+    int64_t come_back_us;  /* that it needs for that, when it was refused */
+    bool was_safe;         /* no sync had failed before the one that began */
+    struct pdr__note note; /* as the file has it, since that sync began */
+    /* For those who ask whether others have committed: hashes of the note that
+     * we saw last, and of the one that we write; whether a sync of ours is
+     * under way; how often another one was found, and one of others had not
+     * ended. */
+    atomic_uint_fast64_t known, writing, others;
+    atomic_bool syncing;
+    atomic_uint stuck;
     struct pdr__line *next; /* that is open; guarded by the lock of opened.c */
 };
 
@@ -499,7 +506,10 @@ bool pdr__line_takes_over(struct pdr__line *line);
 void pdr__line_forget(struct pdr__line *line);
 /* There was nothing to sync, or none was tried: all is as before it began, also
  * a sync of somebody else that has failed. */
-void pdr__line_sync_untried(const struct pdr__line *line);
+void pdr__line_sync_untried(struct pdr__line *line);
+/* A number that changes when another handle has committed, and may when none
+ * has; not for commits of this one. On any thread. */
+uint64_t pdr__line_poll(struct pdr__line *line);
 /* Has the last one ended well? False also if nobody knows. */
 bool pdr__line_has_synced(const struct pdr__line *line);
 /* What was noted last in the side file `path`; all zero if nothing is there.

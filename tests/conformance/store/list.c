@@ -294,6 +294,144 @@ TEST(list, by_property_is_in_the_order_of_ids)
     suite_close(store);
 }
 
+/* Characters that are special elsewhere, and such as end in the highest byte
+ * that texts have in its place. */
+static const char *const odd_ids[] = {"pa",
+                                      "p",
+                                      "p%",
+                                      "p%1",
+                                      "p_",
+                                      "px1",
+                                      "P",
+                                      "q",
+                                      "p\xc3\xbf",
+                                      "p\xc3\xbfz",
+                                      "pz",
+                                      "p\xc4\x80",
+                                      "\xf4\x8f\xbf\xbf",
+                                      "\xf4\x8f\xbf\xbfz",
+                                      "o",
+                                      "p 1",
+                                      "p\xf0\x9f\x8d\x85"};
+
+TEST(list, by_prefix_is_in_the_order_of_ids)
+{
+    static const struct {
+        const char *prefix, *expected;
+    } cases[] = {
+        {"p", "p p 1 p% p%1 p_ pa px1 pz p\xc3\xbf p\xc3\xbfz p\xc4\x80 "
+              "p\xf0\x9f\x8d\x85"},
+        {"p%", "p% p%1"},
+        {"p_", "p_"},
+        {"p ", "p 1"},
+        {"P", "P"},
+        {"p\xc3\xbf", "p\xc3\xbf p\xc3\xbfz"},
+        {"\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf \xf4\x8f\xbf\xbfz"},
+        {"px1", "px1"},
+        {"px12", ""},
+        {"", "P o p p 1 p% p%1 p_ pa px1 pz p\xc3\xbf p\xc3\xbfz p\xc4\x80 "
+             "p\xf0\x9f\x8d\x85 q \xf4\x8f\xbf\xbf \xf4\x8f\xbf\xbfz"}};
+    pdr_store *store = suite_open();
+    pdr_query query = {.what = PDR_READ_SESSIONS};
+
+    for (size_t i = 0; i < COUNT(odd_ids); i++)
+        make(store, &(struct made){.id = odd_ids[i], .changed_ms = (int)i});
+    make(store, &(struct made){.id = "pa", .tenant = "p", .changed_ms = 1});
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        query.filter.id_prefix = pdr_str_c(cases[i].prefix);
+        must_list(cases[i].expected, store, &query);
+    }
+    suite_close(store);
+}
+
+TEST(list, by_prefix_takes_the_other_filters)
+{
+    pdr_store *store = open_with_some();
+    const pdr_property topic[] = {
+        {.key = S("topic"), .value = S("\"x\""), .match = S("x")}};
+    pdr_query query = {.what = PDR_READ_SESSIONS};
+
+    for (size_t i = 0; i < 4; i++) {
+        char id[3] = {'b', (char)('4' - i), '\0'};
+        pdr_edit edit = {.ref = {.id = pdr_str_c(id)},
+                         .agent = i % 2 == 0 ? S("guide") : S("other"),
+                         .properties = topic,
+                         .property_count = 1};
+
+        edit.set_state = true;
+        edit.state = i < 3 ? PDR_SESSION_RUNNING : PDR_SESSION_IDLE;
+        (void)must_commit_at(store, &edit, 60 + (int64_t)i);
+    }
+    query.filter.id_prefix = S("b");
+    must_list("b b1 b2 b3 b4", store, &query);
+    query.filter.agent = S("guide");
+    must_list("b b2 b4", store, &query);
+    query.filter.by_state = true;
+    query.filter.state = PDR_SESSION_RUNNING;
+    query.filter.changed_from_ms = 20;
+    query.filter.changed_to_ms = 62;
+    must_list("b4", store, &query);
+    query.filter = (pdr_filter){
+        .property = S("topic"), .match = S("x"), .id_prefix = S("b")};
+    must_list("b1 b2 b3 b4", store, &query);
+    query.filter.id_prefix = S("b3");
+    must_list("b3", store, &query);
+    query.filter.id_prefix = S("c");
+    must_list("", store, &query);
+    suite_close(store);
+}
+
+TEST(list, by_prefix_goes_on_where_its_last_session_was)
+{
+    pdr_store *store = suite_open();
+    pdr_query query = {.what = PDR_READ_SESSIONS, .limit = 2};
+    pdr_edit removed = EDIT("ab", 1);
+    struct names names = {{0}, 0};
+
+    for (int i = 0; i < 5; i++) {
+        char id[3] = {'a', (char)('a' + i), '\0'};
+
+        make(store, &(struct made){.id = id, .changed_ms = i});
+    }
+    query.filter.id_prefix = S("a");
+    pdr_page *page = must_read(store, &query);
+    add_names(&names, page);
+    removed.remove = true;
+    (void)must_commit(store, &removed); /* the place itself */
+    make(store, &(struct made){.id = "abc", .changed_ms = 9});
+    query.after = page->next;
+    pdr_page *next = must_read(store, &query);
+    add_names(&names, next);
+    ASSERT_STR("aa ab abc ac", names.text);
+    query.filter.id_prefix = S("aa");
+    must_not_read(PDR_EINVALID, "bad_cursor", store, &query);
+    query.filter.id_prefix = pdr_str_n(NULL, 0);
+    must_not_read(PDR_EINVALID, "bad_cursor", store, &query);
+    pdr_page_free(page);
+    pdr_page_free(next);
+    suite_close(store);
+}
+
+TEST(list, refuses_a_prefix_that_no_id_can_have)
+{
+    static char longest[1024 + 1]; /* than an id */
+    const pdr_str bad[] = {S("a\xff"), S("\xc3"), S("a\0"),
+                           pdr_str_n(longest, sizeof(longest))};
+    pdr_store *store = suite_open();
+    pdr_query query = {.what = PDR_READ_SESSIONS};
+
+    memset(longest, 'x', sizeof(longest));
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        query.filter.id_prefix = bad[i];
+        must_not_read(PDR_EINVALID, "bad_query", store, &query);
+    }
+    query.filter.id_prefix = pdr_str_n(longest, sizeof(longest) - 1);
+    must_list("", store, &query);
+    query.what = PDR_READ_ALL;
+    must_not_read(PDR_EINVALID, "bad_query", store, &query);
+    suite_close(store);
+}
+
 TEST(list, by_property_is_not_moved_by_a_turn)
 {
     pdr_store *store = suite_open();

@@ -226,19 +226,84 @@ static uint64_t poll_of(struct stock *stock)
     return number;
 }
 
-TEST(sqlite_poll, changes_when_somebody_else_commits)
+static void commit_poll(pdr_store *store)
+{
+    const pdr_work tick = {.kind = pdr_str_c("tick"), .body = pdr_str_c("1")};
+    const pdr_edit edit = {.ref.id = pdr_str_c("poll"),
+                           .revision = PDR_ANY_REVISION,
+                           .or_create = true,
+                           .inbox = &tick,
+                           .inbox_count = 1};
+    const pdr_commit_options options = {.now_ms = 1};
+
+    ASSERT_RC(PDR_OK, pdr_store_commit(NULL, store, &edit, 1, &options, NULL));
+}
+
+/* Another handle is as good as another process. */
+TEST(sqlite_poll, changes_when_somebody_else_commits_and_not_for_us)
 {
     struct stock stock;
+    pdr_store *other = NULL;
     uint64_t before = 0;
 
     stock_open(&stock);
-    stock_fill(&stock);
-    before = poll_of(&stock);
-    ASSERT_INT(before, poll_of(&stock));
-    stock_sql(&stock, "UPDATE sessions SET kind='x' WHERE id='bare'");
-    ASSERT(poll_of(&stock) != before);
-    before = poll_of(&stock);
-    ASSERT_INT(before, poll_of(&stock));
+    ASSERT_RC(PDR_OK,
+              pdr_store_open(&other, room_path(&stock.room, "stock.db"), NULL));
+    commit_poll(stock.store);
+    for (unsigned i = 0; i < 3; i++) {
+        before = poll_of(&stock);
+        commit_poll(stock.store);
+        ASSERT_INT(before, poll_of(&stock));
+        commit_poll(other);
+        if (i == 1) /* between two looks ours comes behind it */
+            commit_poll(stock.store);
+        ASSERT(poll_of(&stock) != before);
+        before = poll_of(&stock);
+        ASSERT_INT(before, poll_of(&stock));
+    }
+    pdr_store_close(other);
+    stock_close(&stock);
+}
+
+/* One that was killed may have committed, and written no note. */
+TEST(sqlite_poll, changes_while_nobody_knows_how_a_commit_ended)
+{
+    struct stock stock;
+    FILE *side = NULL;
+
+    stock_open(&stock);
+    commit_poll(stock.store);
+    (void)poll_of(&stock);
+    side = fopen(room_path(&stock.room, "stock.db-lock"), "r+");
+    ASSERT(side != NULL && fputc('1', side) == '1' && fclose(side) == 0);
+    uint64_t before = poll_of(&stock);
+    for (unsigned i = 0; i < 10; i++)
+        (void)poll_of(&stock);
+    ASSERT_INT(before + 1, poll_of(&stock));
+    commit_poll(stock.store);
+    for (unsigned i = 0; i < 20; i++)
+        ASSERT_INT(before + 1, poll_of(&stock));
+    stock_close(&stock);
+}
+
+/* Who may only read has no note of its own. */
+TEST(sqlite_poll, of_a_reader_changes_when_somebody_commits)
+{
+    struct stock stock;
+    pdr_store *reader = NULL;
+    char uri[320];
+    uint64_t before = 0, after = 0;
+
+    stock_open(&stock);
+    commit_poll(stock.store);
+    (void)snprintf(uri, sizeof(uri), "sqlite:%s?mode=ro",
+                   room_path(&stock.room, "stock.db"));
+    ASSERT_RC(PDR_OK, pdr_store_open(&reader, uri, NULL));
+    ASSERT_RC(PDR_OK, reader->ops->poll(reader, &before, NULL));
+    commit_poll(stock.store);
+    ASSERT_RC(PDR_OK, reader->ops->poll(reader, &after, NULL));
+    ASSERT(after != before);
+    pdr_store_close(reader);
     stock_close(&stock);
 }
 
@@ -250,6 +315,7 @@ TEST_OOM(sqlite_poll, cleans_up_after_any_failed_allocation)
 
     test_pause_failures(true);
     stock_open(&stock);
+    stock_reopen(&stock, "?mode=ro");
     test_pause_failures(false);
     rc = stock.store->ops->poll(stock.store, &number, NULL);
     test_pause_failures(true);

@@ -80,6 +80,7 @@ TEST(sqlite_plan, of_each_list_is_a_search_of_its_index)
     assert_plan(&stock, READER_BY_AGENT, "sessions_by_agent");
     assert_plan(&stock, READER_BY_STATE, "sessions_by_state");
     assert_plan(&stock, READER_BY_PROPERTY, "properties_by_match");
+    assert_plan(&stock, READER_BY_PREFIX, "sessions_by_id");
     assert_plan(&stock, READER_BY_ID, "sessions_by_id");
     assert_plan(&stock, READER_BY_EXPIRY, "sessions_by_expiry");
     assert_plan(&stock, READER_BY_DUE, "parts_by_due");

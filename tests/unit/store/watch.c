@@ -1,125 +1,19 @@
-/* Watches: told of every commit, once, at once, and idle otherwise. The store
- * is the one in memory; what "another process" does comes through a second
- * handle that tells nobody, and a number that the test lets `poll` see. */
+/* Watches: told of every commit, once, at once, and idle otherwise. */
 #include <pthread.h>
-#include <stdatomic.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "test.h"
 
-#include "store.h"
+#include "watch_world.h"
 
 #define LONG_MS 20000u /* never over unless something is wrong */
-
-/* --- a store with a poll --------------------------------------------------
- */
-
-static struct {
-    pdr_store *store;
-    pdr_store_ops ops, other_ops;
-    pdr_store other; /* what another process would have */
-    const pdr_store_ops *real;
-    _Atomic uint64_t number;  /* what poll says */
-    atomic_uint polls, reads; /* calls */
-    atomic_bool poll_fails, read_fails;
-    atomic_int polling, together; /* most calls of poll at one time */
-} world;
-
-static pdr_rc fake_poll(pdr_store *self, uint64_t *out, pdr_err *err)
-{
-    int now = atomic_fetch_add(&world.polling, 1) + 1;
-
-    (void)self;
-    if (now > atomic_load(&world.together))
-        atomic_store(&world.together, now);
-    atomic_fetch_add(&world.polls, 1);
-    *out = atomic_load(&world.number);
-    atomic_fetch_sub(&world.polling, 1);
-    if (atomic_load(&world.poll_fails))
-        return PDR_FAIL(err, FILE_FAILED, "the poll failed");
-    return PDR_OK;
-}
-
-static pdr_rc fake_read(pdr_store *self, pdr_page *page, const pdr_query *query,
-                        pdr_err *err)
-{
-    atomic_fetch_add(&world.reads, 1);
-    if (atomic_load(&world.read_fails))
-        return PDR_FAIL(err, FILE_FAILED, "the read failed");
-    return world.real->read(self, page, query, err);
-}
-
-static void other_commit(pdr_store *self, pdr_write *const *writes,
-                         size_t count)
-{
-    (void)self;
-    world.real->commit(world.store, writes, count);
-}
-
-static pdr_store *open_world(bool with_poll)
-{
-    pdr_err err = PDR_ERR_INIT;
-
-    memset(&world, 0, sizeof(world));
-    ASSERT_RC(PDR_OK, pdr_store_open(&world.store, "memory:", &err));
-    world.real = world.store->ops;
-    world.ops = world.other_ops = *world.real;
-    world.ops.poll = with_poll ? fake_poll : NULL;
-    world.ops.read = fake_read;
-    world.other_ops.commit = other_commit;
-    world.store->ops = &world.ops;
-    world.other = *world.store;
-    world.other.ops = &world.other_ops;
-    world.other.watches = NULL;
-    return world.store;
-}
-
-static void close_world(void)
-{
-    pdr_store_close(world.store);
-}
-
-static pdr_ref ref_of(const char *id)
-{
-    pdr_ref ref = {{NULL, 0}, pdr_str_c(id)};
-
-    return ref;
-}
-
-/* A commit that moves nothing but the count of commits. */
-static void commit_to(pdr_store *store, const char *id)
-{
-    pdr_work work = {.kind = PDR_LIT("tick"), .body = PDR_LIT("{}")};
-    pdr_edit edit = {.ref = ref_of(id),
-                     .revision = PDR_ANY_REVISION,
-                     .or_create = true,
-                     .inbox = &work,
-                     .inbox_count = 1};
-    pdr_commit_options options = {.now_ms = 1};
-    pdr_err err = PDR_ERR_INIT;
-    pdr_rc rc = pdr_store_commit(NULL, store, &edit, 1, &options, &err);
-
-    ASSERT_STR("", err.message);
-    ASSERT_RC(PDR_OK, rc);
-}
-
-static void commit_here(const char *id)
-{
-    commit_to(world.store, id);
-}
-
-static void commit_elsewhere(const char *id)
-{
-    commit_to(&world.other, id);
-    atomic_fetch_add(&world.number, 1);
-}
 
 static pdr_watch *watch_of(const char *id)
 {
     pdr_watch *watch = NULL;
-    pdr_ref ref = ref_of(id);
+    pdr_ref ref = world_ref(id);
     pdr_err err = PDR_ERR_INIT;
 
     ASSERT_RC(PDR_OK, pdr_watch_open(&watch, world.store,
@@ -148,7 +42,7 @@ static void is_silent(pdr_watch *watch)
 
 TEST(watch_wait, tells_a_commit_once)
 {
-    open_world(false);
+    world_open(false);
     commit_here("a");
     pdr_watch *watch = watch_of("a");
 
@@ -161,16 +55,16 @@ TEST(watch_wait, tells_a_commit_once)
     tells(watch);
     is_silent(watch);
     pdr_watch_close(watch);
-    close_world();
+    world_close();
 }
 
 TEST(watch_wait, tells_that_a_session_was_made_deleted_and_made_again)
 {
-    pdr_edit removal = {.ref = ref_of("a"), .revision = 1, .remove = true};
+    pdr_edit removal = {.ref = world_ref("a"), .revision = 1, .remove = true};
     pdr_commit_options options = {.now_ms = 1};
     pdr_err err = PDR_ERR_INIT;
 
-    open_world(true);
+    world_open(true);
     pdr_watch *watch = watch_of("a");
     is_silent(watch);
     commit_here("a");
@@ -182,12 +76,12 @@ TEST(watch_wait, tells_that_a_session_was_made_deleted_and_made_again)
     commit_here("a"); /* the count of commits begins anew, the epoch does not */
     tells(watch);
     pdr_watch_close(watch);
-    close_world();
+    world_close();
 }
 
 TEST(watch_wait, is_not_woken_by_other_sessions)
 {
-    open_world(false);
+    world_open(false);
     pdr_watch *watch = watch_of("a");
     unsigned reads = atomic_load(&world.reads);
 
@@ -195,7 +89,7 @@ TEST(watch_wait, is_not_woken_by_other_sessions)
     is_silent(watch);
     ASSERT_INT(reads, atomic_load(&world.reads));
     pdr_watch_close(watch);
-    close_world();
+    world_close();
 }
 
 TEST(watch_wait, keeps_tenants_apart)
@@ -204,7 +98,7 @@ TEST(watch_wait, keeps_tenants_apart)
     pdr_watch *named = NULL, *other = NULL;
     pdr_err err = PDR_ERR_INIT;
 
-    open_world(false);
+    world_open(false);
     ASSERT_RC(PDR_OK, pdr_watch_open(&other, world.store, &ref, &err));
     ref.tenant = PDR_LIT("default");
     ASSERT_RC(PDR_OK, pdr_watch_open(&named, world.store, &ref, &err));
@@ -213,12 +107,12 @@ TEST(watch_wait, keeps_tenants_apart)
     is_silent(other);
     pdr_watch_close(named);
     pdr_watch_close(other);
-    close_world();
+    world_close();
 }
 
 TEST(watch_wait, of_all_sessions_tells_each_commit)
 {
-    open_world(true);
+    world_open(true);
     commit_here("a");
     pdr_watch *watch = watch_of(NULL);
 
@@ -232,7 +126,7 @@ TEST(watch_wait, of_all_sessions_tells_each_commit)
     tells(watch);
     is_silent(watch);
     pdr_watch_close(watch);
-    close_world();
+    world_close();
 }
 
 TEST(watch_close, leaves_others_of_the_same_session)
@@ -242,7 +136,7 @@ TEST(watch_close, leaves_others_of_the_same_session)
     for (size_t i = 0; i < PDR_COUNT(orders); i++) {
         pdr_watch *watches[3];
 
-        open_world(false);
+        world_open(false);
         for (size_t k = 0; k < 3; k++)
             watches[k] = watch_of("a");
         for (size_t k = 0; k < 3; k++) {
@@ -252,7 +146,7 @@ TEST(watch_close, leaves_others_of_the_same_session)
             pdr_watch_close(watches[orders[i][k]]);
         }
         commit_here("a"); /* and nobody is told */
-        close_world();
+        world_close();
     }
 }
 
@@ -261,7 +155,7 @@ TEST(watch_close, leaves_others_of_the_same_session)
 
 TEST(watch_wait, tells_a_commit_of_another_process)
 {
-    open_world(true);
+    world_open(true);
     pdr_watch *watch = watch_of("a");
 
     commit_elsewhere("a");
@@ -270,26 +164,26 @@ TEST(watch_wait, tells_a_commit_of_another_process)
     commit_elsewhere("b"); /* looked at, and not told */
     is_silent(watch);
     pdr_watch_close(watch);
-    close_world();
+    world_close();
 }
 
 TEST(watch_wait, sees_another_process_without_waiting)
 {
     pdr_err err = PDR_ERR_INIT;
 
-    open_world(true);
+    world_open(true);
     pdr_watch *watch = watch_of("a");
     commit_elsewhere("a");
     ASSERT_RC(PDR_OK, pdr_watch_wait(watch, 0, &err));
     ASSERT_RC(PDR_ETIMEOUT, pdr_watch_wait(watch, 0, &err));
     pdr_watch_close(watch);
-    close_world();
+    world_close();
 }
 
 /* A store whose number moves for its own commits, too, is not told twice. */
 TEST(watch_wait, tells_once_what_it_hears_twice)
 {
-    open_world(true);
+    world_open(true);
     pdr_watch *watch = watch_of("a");
 
     commit_here("a");
@@ -297,12 +191,12 @@ TEST(watch_wait, tells_once_what_it_hears_twice)
     tells(watch);
     is_silent(watch);
     pdr_watch_close(watch);
-    close_world();
+    world_close();
 }
 
 TEST(watch_open, takes_what_others_did_before_as_known)
 {
-    open_world(true);
+    world_open(true);
     pdr_watch *first = watch_of(NULL);
     is_silent(first);
     commit_elsewhere("a");
@@ -312,12 +206,12 @@ TEST(watch_open, takes_what_others_did_before_as_known)
     tells(first); /* it was opened before */
     pdr_watch_close(first);
     pdr_watch_close(second);
-    close_world();
+    world_close();
 }
 
 TEST(watch_wait, without_a_poll_hears_of_this_process_alone)
 {
-    open_world(false);
+    world_open(false);
     pdr_watch *watch = watch_of("a");
 
     commit_elsewhere("a");
@@ -325,7 +219,7 @@ TEST(watch_wait, without_a_poll_hears_of_this_process_alone)
     commit_here("a");
     tells(watch);
     pdr_watch_close(watch);
-    close_world();
+    world_close();
 }
 
 /* --- failures --------------------------------------------------------------
@@ -335,7 +229,7 @@ TEST(watch_wait, gives_the_failure_of_a_poll_and_goes_on_after_it)
 {
     pdr_err err = PDR_ERR_INIT;
 
-    open_world(true);
+    world_open(true);
     pdr_watch *watch = watch_of("a");
     atomic_store(&world.poll_fails, true);
     ASSERT_RC(PDR_EIO, pdr_watch_wait(watch, LONG_MS, &err));
@@ -344,14 +238,14 @@ TEST(watch_wait, gives_the_failure_of_a_poll_and_goes_on_after_it)
     commit_elsewhere("a");
     tells(watch);
     pdr_watch_close(watch);
-    close_world();
+    world_close();
 }
 
 TEST(watch_wait, does_not_lose_what_it_could_not_read)
 {
     pdr_err err = PDR_ERR_INIT;
 
-    open_world(true);
+    world_open(true);
     pdr_watch *watch = watch_of("a");
     commit_here("a");
     atomic_store(&world.read_fails, true);
@@ -362,16 +256,16 @@ TEST(watch_wait, does_not_lose_what_it_could_not_read)
     tells(watch);
     is_silent(watch);
     pdr_watch_close(watch);
-    close_world();
+    world_close();
 }
 
 TEST(watch_open, gives_the_failure_of_a_read_or_a_poll)
 {
-    pdr_ref ref = ref_of("a");
+    pdr_ref ref = world_ref("a");
     pdr_watch *watch = NULL;
     pdr_err err = PDR_ERR_INIT;
 
-    open_world(true);
+    world_open(true);
     atomic_store(&world.read_fails, true);
     ASSERT_RC(PDR_EIO, pdr_watch_open(&watch, world.store, &ref, &err));
     ASSERT_STR("the read failed", err.message);
@@ -380,31 +274,31 @@ TEST(watch_open, gives_the_failure_of_a_read_or_a_poll)
     ASSERT_RC(PDR_EIO, pdr_watch_open(&watch, world.store, &ref, &err));
     ASSERT_STR("the poll failed", err.message);
     ASSERT(watch == NULL);
-    close_world();
+    world_close();
 }
 
 TEST(watch_open, refuses_what_cannot_be_a_session)
 {
-    pdr_ref ref = ref_of("");
+    pdr_ref ref = world_ref("");
     pdr_watch *watch = NULL;
     pdr_err err = PDR_ERR_INIT;
 
-    open_world(true);
+    world_open(true);
     ASSERT_RC(PDR_EINVALID, pdr_watch_open(&watch, world.store, &ref, &err));
     ASSERT_STR("bad_ref", err.reason);
     ASSERT(watch == NULL);
     pdr_watch_close(NULL);
-    close_world();
+    world_close();
 }
 
 TEST_OOM(watch_open, cleans_up_after_any_failed_allocation)
 {
-    pdr_ref ref = ref_of("a");
+    pdr_ref ref = world_ref("a");
     pdr_watch *first = NULL, *second = NULL;
     pdr_rc rc = PDR_OK;
 
     test_pause_failures(true);
-    open_world(true);
+    world_open(true);
     test_pause_failures(false);
     rc = pdr_watch_open(&first, world.store, &ref, NULL);
     ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
@@ -414,15 +308,15 @@ TEST_OOM(watch_open, cleans_up_after_any_failed_allocation)
     ASSERT((second != NULL) == (rc == PDR_OK));
     pdr_watch_close(first);
     pdr_watch_close(second);
-    close_world();
+    world_close();
 }
 
 TEST(watches, are_nothing_in_another_process)
 {
-    pdr_ref ref = ref_of("a");
+    pdr_ref ref = world_ref("a");
     int status = -1;
 
-    open_world(true);
+    world_open(true);
     pdr_watch *watch = watch_of("a");
     pid_t child = fork();
     if (child == 0) {
@@ -442,13 +336,13 @@ TEST(watches, are_nothing_in_another_process)
     ASSERT_INT(child, waitpid(child, &status, 0));
     ASSERT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     pdr_watch_close(watch);
-    close_world();
+    world_close();
 }
 
 TEST(watches, of_a_store_that_never_had_any_are_no_trouble)
 {
     pdr_store store = {.ops = NULL};
-    pdr_plan plan = {.ref = ref_of("a")};
+    pdr_plan plan = {.ref = world_ref("a")};
     const pdr_write write = {.store = &store, .plans = &plan, .count = 1};
 
     pdr__watches_fire(&write);
@@ -504,7 +398,7 @@ TEST(watch_stop, ends_the_waiting_for_ever)
         struct waiter waiter;
         pdr_err err = PDR_ERR_INIT;
 
-        open_world(with_poll == 1);
+        world_open(with_poll == 1);
         start(&waiter, "a", LONG_MS);
         pdr_watch_stop(waiter.watch);
         ASSERT_INT(0, pthread_join(waiter.thread, NULL));
@@ -513,7 +407,7 @@ TEST(watch_stop, ends_the_waiting_for_ever)
         commit_here("a");
         ASSERT_RC(PDR_ECANCELLED, pdr_watch_wait(waiter.watch, 0, &err));
         pdr_watch_close(waiter.watch);
-        close_world();
+        world_close();
     }
 }
 
@@ -522,13 +416,13 @@ TEST(watch_wait, wakes_a_thread_by_a_commit)
     for (unsigned with_poll = 0; with_poll < 2; with_poll++) {
         struct waiter waiters[2];
 
-        open_world(with_poll == 1);
+        world_open(with_poll == 1);
         start(&waiters[0], "a", LONG_MS);
         start(&waiters[1], NULL, LONG_MS);
         commit_here("a");
         finish(&waiters[0], PDR_OK);
         finish(&waiters[1], PDR_OK);
-        close_world();
+        world_close();
     }
 }
 
@@ -537,11 +431,11 @@ TEST(watch_wait, hears_of_another_process)
 {
     struct waiter waiter;
 
-    open_world(true);
+    world_open(true);
     start(&waiter, "a", LONG_MS);
     commit_elsewhere("a");
     finish(&waiter, PDR_OK);
-    close_world();
+    world_close();
 }
 
 TEST(watch_wait, lets_one_thread_look_for_all)
@@ -549,7 +443,7 @@ TEST(watch_wait, lets_one_thread_look_for_all)
     struct waiter waiters[THREADS];
     unsigned polls = 0;
 
-    open_world(true);
+    world_open(true);
     polls = atomic_load(&world.polls);
     int64_t begin = clock_ms();
     for (size_t i = 0; i < THREADS; i++)
@@ -559,7 +453,7 @@ TEST(watch_wait, lets_one_thread_look_for_all)
     int64_t most = (clock_ms() - begin) / PDR_WATCH_POLL_MS + 2 + THREADS;
     ASSERT(atomic_load(&world.polls) - polls <= (unsigned)most);
     ASSERT(atomic_load(&world.polls) - polls >= 1);
-    close_world();
+    world_close();
 }
 
 /* Whoever looks is stopped, again and again; the last one still hears. */
@@ -567,7 +461,7 @@ TEST(watch_wait, hands_the_looking_on)
 {
     struct waiter waiters[THREADS];
 
-    open_world(true);
+    world_open(true);
     for (size_t i = 0; i < THREADS; i++)
         start(&waiters[i], "a", LONG_MS);
     for (size_t i = 0; i + 1 < THREADS; i++) {
@@ -576,7 +470,7 @@ TEST(watch_wait, hands_the_looking_on)
     }
     commit_elsewhere("a");
     finish(&waiters[THREADS - 1], PDR_OK);
-    close_world();
+    world_close();
 }
 
 /* All are woken at the same time, and so leave in any order. */
@@ -585,7 +479,7 @@ TEST(watch_wait, hands_the_looking_on_when_many_leave_at_once)
     for (unsigned round = 0; round < 20; round++) {
         struct waiter waiters[THREADS], last;
 
-        open_world(true);
+        world_open(true);
         for (size_t i = 0; i < THREADS; i++)
             start(&waiters[i], "a", i % 2 == 0 ? LONG_MS : 5);
         start(&last, "b", LONG_MS);
@@ -598,7 +492,7 @@ TEST(watch_wait, hands_the_looking_on_when_many_leave_at_once)
         }
         commit_elsewhere("b");
         finish(&last, PDR_OK);
-        close_world();
+        world_close();
     }
 }
 
@@ -608,7 +502,7 @@ TEST(watch_wait, does_nothing_but_poll_when_idle)
 {
     pdr_err err = PDR_ERR_INIT;
 
-    open_world(true);
+    world_open(true);
     pdr_watch *watch = watch_of("a");
     unsigned polls = atomic_load(&world.polls);
     unsigned reads = atomic_load(&world.reads);
@@ -618,7 +512,7 @@ TEST(watch_wait, does_nothing_but_poll_when_idle)
     ASSERT(atomic_load(&world.polls) - polls <= (unsigned)most);
     ASSERT_INT(reads, atomic_load(&world.reads));
     pdr_watch_close(watch);
-    close_world();
+    world_close();
 }
 
 /* --- nothing is missed ----------------------------------------------------
@@ -657,7 +551,7 @@ struct follower {
 
 static uint64_t commits_of(const char *id)
 {
-    pdr_query query = {.what = PDR_READ_HEAD, .ref = ref_of(id)};
+    pdr_query query = {.what = PDR_READ_HEAD, .ref = world_ref(id)};
     pdr_page *page = NULL;
     uint64_t commits = 0;
 
@@ -685,7 +579,7 @@ TEST(watch_wait, misses_nothing_while_others_commit)
     struct writer writers[SESSIONS];
     struct follower followers[2 * SESSIONS];
 
-    open_world(true);
+    world_open(true);
     /* Opening one polls, too: all of them before anybody waits. */
     for (unsigned i = 0; i < 2 * SESSIONS; i++)
         followers[i] = (struct follower){
@@ -707,5 +601,5 @@ TEST(watch_wait, misses_nothing_while_others_commit)
         pdr_watch_close(followers[i].watch);
     }
     ASSERT_INT(1, atomic_load(&world.together));
-    close_world();
+    world_close();
 }
