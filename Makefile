@@ -66,7 +66,7 @@ bench: ## measure; BENCH=name for one, QUICK=1 for each case once
 	@$(SETUP) build bench
 	@$(if $(filter-out doc% session%,$(BENCH)),,tools/setup-python \
 	    tests/interop/requirements.txt build/interop/venv)
-	@$(if $(QUICK)$(filter-out store% agent% engine%,$(BENCH)),, \
+	@$(if $(QUICK)$(filter-out store% agent% chat% engine%,$(BENCH)),, \
 	    tools/setup-python tests/bench/peers/requirements.txt \
 	    build/peers/venv)
 	@$(if $(QUICK)$(filter-out engine%,$(BENCH)),,tools/setup-node \

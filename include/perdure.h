@@ -9,6 +9,7 @@
 #include <perdure/bag.h>
 #include <perdure/buf.h>
 #include <perdure/chat.h>
+#include <perdure/chat_store.h>
 #include <perdure/client.h>
 #include <perdure/codec.h>
 #include <perdure/content.h>

@@ -259,6 +259,13 @@ typedef struct pdr_answer {
     pdr_str reason; /* for the model, or empty */
 } pdr_answer;
 
+/** Hears of a whole message that a run made, as soon as there is one: an answer
+ * of the model before its calls run, and the result of each call when that has
+ * ended, in a message of its own. Called on any thread, one call at a time.
+ * @param message  in `shape`; borrowed for the call. */
+typedef pdr_rc (*pdr_said_fn)(const pdr_value *message, pdr_shape shape,
+                              pdr_err *err, void *arg);
+
 /* One run. All borrowed for the call. */
 typedef struct pdr_run {
     pdr_session
@@ -288,6 +295,8 @@ typedef struct pdr_run {
     pdr_update_fn fn; /* hears of each piece as it comes; another code than
                          PDR_OK stops the run there. May be NULL */
     void *arg;
+    pdr_said_fn said; /* hears of each whole message; as `fn`. May be NULL */
+    void *said_arg;
 } pdr_run;
 
 /**

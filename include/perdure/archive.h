@@ -39,6 +39,7 @@ typedef struct pdr_import_opts {
     bool replace;      /* take the place of a session that is there */
     bool bare_tokens;  /* NaN, Infinity and -Infinity may stand in it */
     uint64_t revision; /* with `replace`: of that session; 0: whichever */
+    uint64_t epoch;    /* the same, of its entries */
     int64_t now_ms;
     uint32_t timeout_ms;     /* of each commit, as in pdr_commit_options */
     pdr_import_open_fn open; /* if there is no store yet, see pdr_import() */

@@ -41,6 +41,22 @@ typedef struct pdr_chat_message {
     const pdr_value *value; /* in PDR_SHAPE_SK */
 } pdr_chat_message;
 
+/* --- what is left out ----------------------------------------------------- */
+
+/* A reducer of what an agent is sent, by number of messages. All zero: none. */
+typedef struct pdr_reduction {
+    unsigned target;    /* messages that stay; 0: no reducer */
+    unsigned threshold; /* that there may be beyond, before it acts */
+    /* The rest is for a reducer that sums up what it leaves out. A summary is a
+     * message of role "assistant" whose metadata has "__summary__": true. */
+    pdr_client *client;       /* shared; NULL: what is left out is gone */
+    const char *instructions; /* copied; how to sum up; NULL: the library's */
+    bool is_series; /* earlier summaries stay beside the new one; else they are
+                       summed up too */
+    bool may_fail;  /* if the model fails, nothing is left out this time; else
+                       the turn fails */
+} pdr_reduction;
+
 /* --- who speaks next, and when it is over --------------------------------- */
 
 /* What strategies get to see. All borrowed for the call. */
@@ -51,8 +67,37 @@ typedef struct pdr_chat_view {
     pdr_cancel *cancel; /* or NULL */
 } pdr_chat_view;
 
+/* A text for a template. */
+typedef struct pdr_chat_argument {
+    const char *name, *value;
+} pdr_chat_argument;
+
+/* A question to a model about the conversation: a template in which {{$NAME}}
+ * stands for the argument of this name, in any letter case, or for
+ *
+ *     _agents_    names of all agents, with "," between them (who is next?)
+ *     _agent_     name of the one that spoke (is it over?)
+ *     _history_   what was said: a JSON array of {"Role","Name","Content"},
+ *                 without messages that have no text
+ *
+ * An agent without a name is called by its id. All is copied, the client is
+ * shared. */
+typedef struct pdr_chat_prompt {
+    pdr_client *client;
+    const char *text; /* the template */
+    const pdr_chat_argument *arguments;
+    size_t argument_count;
+    const char *agent_variable;   /* another name for "_agents_" or "_agent_";
+                                     or NULL */
+    const char *history_variable; /* another name for "_history_"; or NULL */
+    bool has_names_only; /* _history_ is an array of authors, or roles of those
+                            that have no author */
+    pdr_reduction reduction; /* of what is in _history_; the log stays */
+} pdr_chat_prompt;
+
 /* Choose the agent that speaks next: its place in the chat. Any code but
- * PDR_OK, or a place that there is not, ends the run ("bad_selection"). */
+ * PDR_OK, or a place that there is not, ends the run ("bad_selection"); a
+ * function that was cancelled, or has no memory, ends it with that. */
 typedef pdr_rc (*pdr_select_fn)(size_t *out, const pdr_chat_view *view,
                                 pdr_err *err, void *arg);
 
@@ -67,12 +112,17 @@ typedef struct pdr_termination {
         PDR_TERMINATE_REGEX = 1,    /* the first text of the last message */
         PDR_TERMINATE_FUNCTION = 2, /* `fn` */
         PDR_TERMINATE_ALL = 3,      /* all of `parts`; of none: it is over */
-        PDR_TERMINATE_ANY = 4       /* one of `parts`; of none: it is not */
+        PDR_TERMINATE_ANY = 4,      /* one of `parts`; of none: it is not */
+        PDR_TERMINATE_PROMPT = 5    /* what a model says to `prompt` */
     } kind;
     const char *const *patterns; /* copied; the last one NULL; searched in
                                     order, docs/formats/chats.md */
     pdr_terminate_fn fn;         /* borrowed with `arg`, must outlive it */
     void *arg;
+    const pdr_chat_prompt *prompt; /* copied */
+    /* Does the answer to `prompt` mean that it is over? Borrowed with `arg`;
+     * NULL: any answer does. */
+    pdr_rc (*parse)(bool *out, pdr_str answer, pdr_err *err, void *arg);
     const struct pdr_termination *parts; /* copied; `part_count` of them */
     size_t part_count;
     const char *const *agents; /* copied; ids, the last one NULL: after any
@@ -85,15 +135,20 @@ typedef struct pdr_chat_opts {
     pdr_str id;           /* of the chat; empty: a new one */
     pdr_select_fn select; /* NULL: one after the other */
     void *select_arg;     /* borrowed with `select`, must outlive the chat */
-    pdr_str first;        /* id of the agent that speaks first; or empty */
+    const pdr_chat_prompt *select_prompt; /* instead of `select`: its answer is
+                                             the name of an agent; or NULL */
+    bool falls_back; /* `first` speaks if the model names no agent; else the run
+                        fails */
+    pdr_str first;   /* id of the agent that speaks first; or empty */
     pdr_termination ends;
     unsigned max_turns;   /* of one run; 0: 1 if `ends` never, else 99 */
     bool no_turns;        /* of one run, 0 */
     bool resets_complete; /* a run on a chat that is over begins anew; else
                              it is refused */
     const pdr_channel_kind *const *kinds; /* that channels may have, beside
-                                             those of the library; the last one
-                                             NULL; borrowed */
+                                             those of the library, also those
+                                             of inner chats; the last one NULL;
+                                             borrowed */
     const char *const *secrets; /* texts that no key and no state of a channel
                                    may have, as API keys; the last one NULL */
 } pdr_chat_opts;
@@ -101,8 +156,11 @@ typedef struct pdr_chat_opts {
 /**
  * @param[out] out  owned; release with pdr_chat_free(). NULL on failure.
  * @param opts      borrowed for the call; NULL means the defaults.
- * @return PDR_OK; PDR_EINVALID ("bad_pattern"); PDR_EMISUSE ("bad_option": a
- *         kind of ending that there is not, or one that lacks its function);
+ * @return PDR_OK; PDR_EINVALID ("bad_pattern"; "bad_prompt": a template that
+ *         cannot be filled in, or an argument with the name of a variable;
+ *         "bad_reduction"; "bad_utf8"); PDR_EMISUSE ("bad_option": a kind of
+ *         ending that there is not, or two ways to select; "missing_slot": an
+ *         ending without its function, a prompt without client or template);
  *         PDR_ELIMIT ("too_deep": endings inside of endings); PDR_EIO
  *         ("no_randomness"); PDR_ENOMEM. @thread any @since 0.1
  */
@@ -118,11 +176,19 @@ PDR_API pdr_str pdr_chat_id(const pdr_chat *chat);
 
 /* --- agents --------------------------------------------------------------- */
 
-/* A reducer of what an agent is sent, by number of messages. */
-typedef struct pdr_reduction {
-    unsigned target;    /* messages that stay; 0: no reducer */
-    unsigned threshold; /* that there may be beyond, before it acts */
-} pdr_reduction;
+/* How an agent is told what others said. Messages of its own stay as they are:
+ * those under its name that are not of role "user". The log stays as it is. */
+typedef struct pdr_chat_adapter {
+    enum {
+        PDR_TRAFFIC_KEEP = 0, /* of others with their tools */
+        PDR_TRAFFIC_TEXT = 1, /* only the texts that come with it */
+        PDR_TRAFFIC_DROP = 2  /* messages that have any are left out */
+    } traffic;
+    bool others_as_user; /* their answers have the role "user"; traffic that is
+                            kept does not */
+    bool has_names;      /* their texts begin with "NAME: ", for services that
+                            take no names */
+} pdr_chat_adapter;
 
 /* How an agent takes part. */
 typedef struct pdr_chat_joining {
@@ -130,14 +196,16 @@ typedef struct pdr_chat_joining {
     const pdr_channel_kind *kind; /* NULL: "chat-history" */
     void *arg;                    /* for its kind; borrowed */
     pdr_reduction reduction;      /* for "chat-history" */
+    pdr_chat_adapter adapter;     /* for "chat-history" */
 } pdr_chat_joining;
 
 /** Let an agent take part, after those that do. One whose id takes part already
  * changes nothing.
  * @return PDR_OK; PDR_EBUSY ("chat_busy"); PDR_EINVALID ("bad_reduction";
- *         "literal_secret": its key has a secret in it); PDR_EVERSION
- *         ("table_version"); PDR_EMISUSE ("missing_slot"); PDR_ENOMEM. @thread
- * any @since 0.1 */
+ *         "bad_utf8"; "literal_secret": its key has a secret in it);
+ *         PDR_EVERSION ("table_version"); PDR_EMISUSE ("missing_slot";
+ *         "bad_option": traffic that there is not); PDR_ENOMEM.
+ *         @thread any @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_chat_join(pdr_chat *chat,
                                             const pdr_chat_joining *joining,
                                             pdr_err *err);
@@ -147,6 +215,45 @@ PDR_API size_t pdr_chat_agent_count(const pdr_chat *chat);
 /** @return borrowed from `chat`; NULL if there is none. @thread any @since 0.1
  */
 PDR_API pdr_agent *pdr_chat_agent_at(const pdr_chat *chat, size_t index);
+
+/* --- a chat as one agent ---------------------------------------------------
+ * An agent of the kind "aggregate" is a name, and its `arg` a pdr_aggregate: it
+ * speaks by a run of a chat of its own, the inner one. Its model is never
+ * asked. Aggregates of one name in a chat are the same one.
+ *
+ * The inner chat gets what is said outside, and keeps all that is said inside.
+ * That it is over stays so from one turn to the next (`resets_complete`). It
+ * lives in memory and is saved with the chat around it, as it was before the
+ * turn that is under way: whoever goes on after a crash begins that run again,
+ * with what was heard of it.
+ */
+
+/* What the others hear of a run of the inner chat. */
+typedef enum pdr_aggregate_mode {
+    PDR_AGGREGATE_FLAT = 0,  /* all that is to be seen, as it is said, and
+                                pieces; from whoever said it */
+    PDR_AGGREGATE_NESTED = 1 /* the last of it, from the aggregate; no pieces.
+                                A run that fails says nothing */
+} pdr_aggregate_mode;
+
+/* Borrowed with all in it; must outlive the chat. */
+typedef struct pdr_aggregate {
+    /* Make the inner chat, with its agents. Called when the aggregate first
+     * speaks, and when it is restored (then the chat has to be new), also in a
+     * dry run. The chat is the library's from then on, but for one that is at
+     * work, lives in a store or is that of another aggregate: this is refused
+     * and stays whose it is. */
+    pdr_rc (*make)(pdr_chat **out, pdr_err *err, void *arg);
+    void *arg;
+    pdr_aggregate_mode mode;
+} pdr_aggregate;
+
+/** The kind "aggregate". A turn of it fails, beside what pdr_chat_run() of the
+ * inner chat gives, with PDR_EEXISTS ("chat_in_use": what `make` gave is not a
+ * chat of its own, as the one around it), PDR_ENOTFOUND ("no_agents"),
+ * PDR_ELIMIT ("too_deep": more than 8 chats inside of each other) or what
+ * `make` returned. @return static. @thread any @since 0.1 */
+PDR_API const pdr_channel_kind *pdr_channel_aggregate(void);
 
 /* --- the conversation ------------------------------------------------------
  */
@@ -195,7 +302,8 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_chat_add_text(pdr_chat *chat, pdr_str text,
  *         PDR_EINVALID ("wrong_channel": the agent does not fit the channel of
  *         its key); PDR_EIO or that of the channel ("channel_failed": what is
  *         in the log could not be delivered; it is tried again with the next
- *         call); what the agent, its channel or `fn` returned.
+ *         call); PDR_EINVALID ("bad_channel_state": its channel was parked by
+ *         a newer kind); what the agent, its channel or `fn` returned.
  * @thread any  @since 0.1
  */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_chat_invoke(pdr_chat *chat, pdr_str agent_id,
@@ -208,8 +316,10 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_chat_invoke(pdr_chat *chat, pdr_str agent_id,
  *
  * @return as pdr_chat_invoke(); PDR_ENOTFOUND ("no_agents"); PDR_EMISUSE
  *         ("chat_complete": it is over, and `resets_complete` is not set);
- *         PDR_EINVALID ("bad_selection"); PDR_ELIMIT ("pattern_limit").
- *         @thread any  @since 0.1
+ *         PDR_EINVALID ("bad_selection": nobody was chosen, and why, with
+ *         what a model answered); PDR_ELIMIT ("pattern_limit"); what asking a
+ *         model whether it is over gave: then the turn before has ended all the
+ *         same. @thread any  @since 0.1
  */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_chat_run(pdr_chat *chat,
                                            const pdr_chat_call *call,
@@ -332,9 +442,22 @@ PDR_API void pdr_chat_state_free(pdr_chat_state *state);
 /** @thread const @since 0.1 */
 PDR_API pdr_chat_form pdr_chat_state_form(const pdr_chat_state *state);
 
+/* What a saved chat is. Borrowed from the state; absent texts are absent. */
+typedef struct pdr_chat_info {
+    pdr_str id; /* of the chat */
+    uint64_t epoch, revision;
+    uint64_t turn;    /* the number of the last one; 0: there was none */
+    bool is_complete; /* the conversation is over */
+} pdr_chat_info;
+
+/** @param[out] out  all of it is filled. @thread const @since 0.1 */
+PDR_API void pdr_chat_state_info(pdr_chat_info *out,
+                                 const pdr_chat_state *state);
+
 /* Somebody who took part. Borrowed from the state; absent texts are absent. */
 typedef struct pdr_chat_participant {
     pdr_str id, name, type;
+    pdr_str key; /* "k2:..." of its channel */
 } pdr_chat_participant;
 
 /** @thread const @since 0.1 */
@@ -348,6 +471,48 @@ PDR_API bool pdr_chat_state_participant(pdr_chat_participant *out,
 PDR_API uint64_t pdr_chat_state_message_count(const pdr_chat_state *state);
 PDR_API bool pdr_chat_state_message(pdr_chat_message *out,
                                     const pdr_chat_state *state, uint64_t seq);
+
+/* How a turn ended. */
+typedef enum pdr_turn_end {
+    PDR_TURN_OPEN = 0,   /* it has not */
+    PDR_TURN_ENDED = 1,  /* the agent said what it had to say */
+    PDR_TURN_ABORTED = 2 /* it failed, was cancelled, or its process died */
+} pdr_turn_end;
+
+/* A turn. Borrowed from what it was asked of. */
+typedef struct pdr_chat_turn {
+    uint64_t number; /* from 1 */
+    pdr_str agent_id;
+    pdr_turn_end end;
+    pdr_str why; /* it was aborted; or absent */
+} pdr_chat_turn;
+
+/** The turns that the document tells of, in order. A file of Semantic Kernel
+ * tells of none. @thread const @since 0.1 */
+PDR_API size_t pdr_chat_state_turn_count(const pdr_chat_state *state);
+/** @return false if there is none. @thread const @since 0.1 */
+PDR_API bool pdr_chat_state_turn(pdr_chat_turn *out,
+                                 const pdr_chat_state *state, size_t index);
+
+/* A saved channel. Borrowed from the state; absent texts are absent. */
+typedef struct pdr_chat_channel {
+    pdr_str key;     /* "k2:..."; else that of Semantic Kernel */
+    pdr_str kind;    /* as in "chat-history"; else the name of its type */
+    uint64_t cursor; /* messages of the log that it has had */
+} pdr_chat_channel;
+
+/** @thread const @since 0.1 */
+PDR_API size_t pdr_chat_state_channel_count(const pdr_chat_state *state);
+/** @return false if there is none. @thread const @since 0.1 */
+PDR_API bool pdr_chat_state_channel(pdr_chat_channel *out,
+                                    const pdr_chat_state *state, size_t index);
+
+/** Write it in the form that `opts` says, as pdr_chat_save() does. States of
+ * channels whose kind is not the library's stay as they are.
+ * @return as pdr_chat_save(). @thread const @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc
+pdr_chat_state_save(const pdr_chat_state *state, const pdr_chat_save_opts *opts,
+                    pdr_err *err, pdr_write_fn fn, void *arg);
 
 /** Write it as it was read, byte for byte. @thread const @since 0.1 */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_chat_state_write(const pdr_chat_state *state,
@@ -372,7 +537,8 @@ typedef enum pdr_chat_finding {
     PDR_CHAT_OUT_OF_SYNC = 5,   /* it is not what the log says; from `seq` on */
     PDR_CHAT_SHORTENED = 6,     /* its beginning was reduced */
     PDR_CHAT_DANGLING_CALL = 7, /* at the end of the log, without a result */
-    PDR_CHAT_NO_AGENT = 8       /* a participant that nobody is now */
+    PDR_CHAT_NO_AGENT = 8,      /* a participant that nobody is now */
+    PDR_CHAT_OPEN_TURN = 9      /* turn `seq` of an agent had no end: aborted */
 } pdr_chat_finding;
 
 typedef struct pdr_chat_report_row {

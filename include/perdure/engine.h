@@ -156,6 +156,8 @@ typedef struct pdr_ending {
                         operation gave that is not stored; absent: it has none,
                         or none any more */
     bool is_gone;    /* it had an answer, which reset or retention removed */
+    uint64_t entries; /* that the session had with its last one; 0: it has
+                         none, or none any more */
 } pdr_ending;
 
 /**

@@ -52,6 +52,7 @@ typedef const char *(*pdr_env_fn)(const char *name, void *arg);
 typedef struct pdr_definition {
     pdr_str text;       /* of the file, at most 1 MiB */
     pdr_str name;       /* of the agent; empty: the one in the file */
+    pdr_str id;         /* of the agent; empty: another one each time */
     const char *folder; /* in which relative paths begin, and command tools run;
                            NULL: that of the process */
     const pdr_tool *tools; /* functions of this program, by name. Parameters and

@@ -391,4 +391,12 @@ PDR_MUST_CHECK pdr_rc pdr__openai_fail(int status, pdr_str body,
                                        const struct pdr__secrets *secrets,
                                        pdr_err *err);
 
+/* --- streams (stream.c) ----------------------------------------------------
+ */
+
+struct pdr_stream;
+/* The head of its session when it was read last: what came since is new. */
+void pdr__stream_seen(uint64_t *epoch, uint64_t *commits,
+                      const struct pdr_stream *stream);
+
 #endif

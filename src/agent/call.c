@@ -116,6 +116,44 @@ static struct pdr__job *crew_next(struct crew *crew)
     return job;
 }
 
+/* A message of the results that some jobs have; NULL if they have none. */
+static pdr_rc results_message(pdr_value **out, const struct pdr__job *jobs,
+                              size_t count, const struct pdr__run *w,
+                              pdr_err *err)
+{
+    pdr_message_parts parts = {.role = PDR_LIT("tool"),
+                               .author = w->agent->name};
+    pdr_value *results = pdr_value_new_array();
+    pdr_rc rc = PDR_OK;
+
+    *out = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (jobs[i].result != NULL)
+            PDR_TRY(pdr_value_append(&results, jobs[i].result, err));
+    }
+    parts.contents = results;
+    if (pdr_value_count(results) > 0)
+        PDR_TRY(pdr_message_new(out, w->shape, &parts, err));
+done:
+    pdr_value_free(results);
+    return rc;
+}
+
+/* Let the caller hear of one result. */
+static pdr_rc result_say(const struct pdr__job *job, const struct pdr__run *w,
+                         pdr_err *err)
+{
+    pdr_value *message = NULL;
+    pdr_rc rc = PDR_OK;
+
+    PDR_TRY(results_message(&message, job, 1, w, err));
+    if (message != NULL)
+        PDR_TRY(w->run->said(message, w->shape, err, w->run->said_arg));
+done:
+    pdr_value_free(message);
+    return rc;
+}
+
 static void *crew_work(void *arg)
 {
     struct crew *crew = arg;
@@ -140,6 +178,8 @@ static void *crew_work(void *arg)
         if (rc == PDR_OK && is_durable)
             rc = pdr__journal_note_result(crew->w, job, &why);
         pthread_mutex_lock(&crew->lock);
+        if (rc == PDR_OK && crew->w->run->said != NULL)
+            rc = result_say(job, crew->w, &why);
         if (rc != PDR_OK && crew->rc == PDR_OK) {
             crew->rc = rc;
             crew->reason = why;
@@ -198,22 +238,7 @@ pdr_rc pdr__jobs_run(struct pdr__jobs *jobs, struct pdr__run *w)
 pdr_rc pdr__jobs_message(pdr_value **out, const struct pdr__jobs *jobs,
                          const struct pdr__run *w)
 {
-    pdr_message_parts parts = {.role = PDR_LIT("tool"),
-                               .author = w->agent->name};
-    pdr_value *results = pdr_value_new_array();
-    pdr_rc rc = PDR_OK;
-
-    *out = NULL;
-    for (size_t i = 0; i < jobs->count; i++) {
-        if (jobs->items[i].result != NULL)
-            PDR_TRY(pdr_value_append(&results, jobs->items[i].result, w->err));
-    }
-    parts.contents = results;
-    if (pdr_value_count(results) > 0)
-        PDR_TRY(pdr_message_new(out, w->shape, &parts, w->err));
-done:
-    pdr_value_free(results);
-    return rc;
+    return results_message(out, jobs->items, jobs->count, w, w->err);
 }
 
 /* --- finding ---------------------------------------------------------------

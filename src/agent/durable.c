@@ -95,8 +95,8 @@ pdr_rc pdr_durable_new(pdr_durable **out, const pdr_durable_opts *opts,
     d->log = (pdr_log){opts->log, opts->log_arg};
     d->memory = (struct pdr__arena)PDR_ARENA_INIT(SIZE_MAX);
     d->only = opts->only;
-    PDR_TRY(pdr__stored_keep(&d->only.tenant, &d->memory, err));
-    PDR_TRY(pdr__stored_keep(&d->only.id, &d->memory, err));
+    PDR_TRY(pdr__arena_keep(&d->only.tenant, &d->memory, err));
+    PDR_TRY(pdr__arena_keep(&d->only.id, &d->memory, err));
     for (size_t i = 0; i < opts->count; i++) {
         PDR_TRY(name_fold(&name, pdr_agent_name(opts->agents[i].agent), err));
         PDR_TRY(agent_check(opts->agents[i].agent, pdr_buf_str(&name), err));

@@ -134,6 +134,9 @@ static pdr_rc step(bool *goes_on, struct pdr__run *w, bool with_tools)
     PDR_TRY(model_ask(w, with_tools));
     if (with_tools)
         PDR_TRY(pdr__jobs_find(&jobs, w, first));
+    for (size_t i = first; w->run->said != NULL && i < w->response->count; i++)
+        PDR_TRY(w->run->said(w->response->messages[i], w->shape, w->err,
+                             w->run->said_arg));
     if (w->agent->stores_each_call) {
         PDR_TRY(settle(w, split));
         w->is_told = jobs.count == 0;

@@ -5,10 +5,12 @@
  *      none, and the run is over  ─► what the history has of it, as one event
  *      none, and it is not        ─► wait for a commit
  *
- * INVARIANT  The watch is opened before the first read: so an event is either
- *      in what is read, or wakes the reader.
+ * INVARIANT  The watch is opened before a read, when it is first needed: so an
+ *      event is in what is read, or wakes the reader. Who never waits here has
+ *      none.
  */
 #include <inttypes.h>
+#include <pthread.h>
 
 #include <perdure/doc.h>
 #include <perdure/json.h>
@@ -24,7 +26,10 @@ struct pdr_stream {
     pdr_stream_opts opts;
     uint64_t after;   /* the last number that was given or passed over */
     uint64_t epoch;   /* of the session */
-    pdr_watch *watch; /* owned */
+    uint64_t commits; /* of its head, as it was read last */
+    pthread_mutex_t lock;
+    pdr_watch *watch; /* owned; NULL: nobody waited yet; guarded by lock */
+    bool is_stopped;  /* guarded by lock */
     pdr_page *page;   /* owned; rows that were read */
     size_t next;      /* of these */
     /* Of a run whose last events are gone. */
@@ -66,14 +71,14 @@ pdr_rc pdr_stream_open(pdr_stream **out, pdr_store *store,
     if (s == NULL)
         return pdr__nomem(err);
     s->store = store;
-    s->memory = (struct pdr__arena)PDR_ARENA_INIT(SIZE_MAX);
+    (void)pthread_mutex_init(&s->lock, NULL);
+    s->memory = (struct pdr__arena)PDR_ARENA_SMALL;
     s->text = (pdr_buf)PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
     s->opts = *opts;
     s->after = opts->after;
-    PDR_TRY(pdr__stored_keep(&s->opts.session.tenant, &s->memory, err));
-    PDR_TRY(pdr__stored_keep(&s->opts.session.id, &s->memory, err));
-    PDR_TRY(pdr__stored_keep(&s->opts.correlation_id, &s->memory, err));
-    PDR_TRY(pdr_watch_open(&s->watch, store, &s->opts.session, err));
+    PDR_TRY(pdr__arena_keep(&s->opts.session.tenant, &s->memory, err));
+    PDR_TRY(pdr__arena_keep(&s->opts.session.id, &s->memory, err));
+    PDR_TRY(pdr__arena_keep(&s->opts.correlation_id, &s->memory, err));
     query.ref = s->opts.session;
     if (s->opts.correlation_id.ptr != NULL) {
         query.what = PDR_READ_COMPLETIONS;
@@ -81,6 +86,7 @@ pdr_rc pdr_stream_open(pdr_stream **out, pdr_store *store,
     }
     PDR_TRY(pdr_store_read(&page, store, &query, err));
     s->epoch = page->head.epoch;
+    s->commits = page->head.commits;
     PDR_TRY(cursor_check(s, &page->head, err));
     *out = s;
     s = NULL;
@@ -90,9 +96,19 @@ done:
     return rc;
 }
 
-void pdr_stream_stop(pdr_stream *stream)
+void pdr_stream_stop(pdr_stream *s)
 {
-    pdr_watch_stop(stream->watch);
+    (void)pthread_mutex_lock(&s->lock);
+    s->is_stopped = true;
+    if (s->watch != NULL)
+        pdr_watch_stop(s->watch);
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+void pdr__stream_seen(uint64_t *epoch, uint64_t *commits, const pdr_stream *s)
+{
+    *epoch = s->epoch;
+    *commits = s->commits;
 }
 
 void pdr_stream_close(pdr_stream *s)
@@ -105,6 +121,7 @@ void pdr_stream_close(pdr_stream *s)
     pdr_page_free(s->response);
     pdr_buf_dispose(&s->text);
     pdr__arena_dispose(&s->memory);
+    (void)pthread_mutex_destroy(&s->lock);
     pdr__free(s);
 }
 
@@ -128,9 +145,13 @@ static pdr_rc rows_read(pdr_stream *s, pdr_err *err)
         s->epoch = s->page->head.epoch;
         s->after = s->page->head.stream_first - 1;
     }
+    s->commits = s->page->head.commits;
     PDR_TRY(cursor_check(s, &s->page->head, err));
-    if (s->page->count == 0) /* whatever was there is gone */
+    if (s->page->count == 0) { /* whatever was there is gone */
         s->after = s->page->head.stream_next - 1;
+        pdr_page_free(s->page);
+        s->page = NULL;
+    }
 done:
     return rc;
 }
@@ -251,6 +272,18 @@ done:
     return rc;
 }
 
+static pdr_rc watch_begin(pdr_stream *s, pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    (void)pthread_mutex_lock(&s->lock);
+    rc = pdr_watch_open(&s->watch, s->store, &s->opts.session, err);
+    if (rc == PDR_OK && s->is_stopped)
+        pdr_watch_stop(s->watch);
+    (void)pthread_mutex_unlock(&s->lock);
+    return rc;
+}
+
 /* Does the stream of a run end with this event? */
 static bool event_ends(const pdr_stream *s, const pdr_stream_event *event)
 {
@@ -274,13 +307,20 @@ pdr_rc pdr_stream_next(pdr_stream_event *out, pdr_stream *s,
             goto done;
         }
         PDR_TRY(rows_read(s, err));
-        if (s->page->count > 0)
+        if (s->page != NULL)
             continue;
         if (s->opts.correlation_id.ptr != NULL && s->completion == NULL)
             PDR_TRY(end_look(s, err));
         if (s->completion != NULL) {
             rc = end_take(out, s, err);
             goto done;
+        }
+        if (timeout_ms == 0)
+            PDR_TRY(
+                PDR_FAIL(err, NOTHING_CHANGED, "%s", "there is no event yet"));
+        if (s->watch == NULL) { /* now it is watched: look once more */
+            PDR_TRY(watch_begin(s, err));
+            continue;
         }
         left_ms = end_ms - pdr__monotonic_ms(pdr__clock_system());
         PDR_TRY(

@@ -372,6 +372,11 @@ pdr_rc pdr__batch_open(struct pdr__batch *batch, pdr_err *err)
                         pdr__shown(shown, b->ref.id),
                         (unsigned long long)b->old.revision,
                         (unsigned long long)wanted);
+    if (b->opts->epoch != 0 && b->opts->epoch != b->old.epoch)
+        return PDR_FAIL(err, EPOCH_CHANGED,
+                        "session '%s' was made anew; look at it again before "
+                        "it is replaced",
+                        pdr__shown(shown, b->ref.id));
     return PDR_OK;
 }
 

@@ -35,18 +35,6 @@
 const pdr_read_opts pdr__stored_reading = {
     .flags = PDR_BARE_TOKENS, .max_depth = 1024}; /* counted when it came in */
 
-pdr_rc pdr__stored_keep(pdr_str *io, struct pdr__arena *memory, pdr_err *err)
-{
-    char *copy = NULL;
-    pdr_rc rc = PDR_OK;
-
-    if (io->ptr == NULL)
-        return PDR_OK;
-    rc = pdr__arena_strndup(&copy, memory, *io, err);
-    io->ptr = copy;
-    return rc;
-}
-
 pdr_rc pdr__stored_alive(const pdr_stored *s, pdr_err *err)
 {
     char shown[PDR_SHOWN];
@@ -343,9 +331,9 @@ pdr_rc pdr_stored_open(pdr_stored **out, pdr_store *store, const pdr_ref *ref,
         s->ref.tenant = PDR_LIT(PDR_DEFAULT_TENANT);
     if (s->opts.agent.ptr == NULL)
         s->opts.agent = pdr__durable_agent(ref->id);
-    PDR_TRY(pdr__stored_keep(&s->ref.tenant, &s->memory, err));
-    PDR_TRY(pdr__stored_keep(&s->ref.id, &s->memory, err));
-    PDR_TRY(pdr__stored_keep(&s->opts.agent, &s->memory, err));
+    PDR_TRY(pdr__arena_keep(&s->ref.tenant, &s->memory, err));
+    PDR_TRY(pdr__arena_keep(&s->ref.id, &s->memory, err));
+    PDR_TRY(pdr__arena_keep(&s->opts.agent, &s->memory, err));
     PDR_TRY(pdr_stored_reload(s, err));
     *out = s;
     s = NULL;

@@ -92,9 +92,6 @@ struct pdr_stored {
 /* How bodies and slots are read: levels were counted when they came in. */
 extern const pdr_read_opts pdr__stored_reading;
 
-/* Make a text one of the arena; an absent one stays absent. */
-PDR_MUST_CHECK pdr_rc pdr__stored_keep(pdr_str *io, struct pdr__arena *memory,
-                                       pdr_err *err);
 /* Fail with STORE_CLOSED if the store is closed. */
 PDR_MUST_CHECK pdr_rc pdr__stored_alive(const pdr_stored *s, pdr_err *err);
 /* Fail because somebody else wrote since. */

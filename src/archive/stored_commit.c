@@ -41,7 +41,7 @@ static pdr_rc entry_push(struct pdr__changes *c, struct pdr__new_entry entry,
 
     PDR_TRY(pdr__grow((void **)&c->entries, &c->entry_cap, c->entry_count + 1,
                       sizeof(*c->entries), err));
-    PDR_TRY(pdr__stored_keep(&entry.correlation_id, &c->memory, err));
+    PDR_TRY(pdr__arena_keep(&entry.correlation_id, &c->memory, err));
     entry.body = pdr_value_ref(entry.body);
     c->entries[c->entry_count++] = entry;
 done:
@@ -216,7 +216,7 @@ pdr_rc pdr__stored_clear_sentinel(pdr_stored *s, const char *member,
         &text, pdr_str_n(old.ptr + old.len, frame.len - before - old.len),
         err));
     s->changes.frame = pdr_buf_str(&text);
-    PDR_TRY(pdr__stored_keep(&s->changes.frame, &s->changes.memory, err));
+    PDR_TRY(pdr__arena_keep(&s->changes.frame, &s->changes.memory, err));
 done:
     pdr_buf_dispose(&text);
     return rc;
@@ -246,7 +246,7 @@ static pdr_rc value_bytes(pdr_str *out, struct pdr__arena *memory,
         return PDR_OK;
     PDR_TRY(pdr_json_write(&text, value, &as_read, err));
     *out = pdr_buf_str(&text);
-    PDR_TRY(pdr__stored_keep(out, memory, err));
+    PDR_TRY(pdr__arena_keep(out, memory, err));
 done:
     pdr_buf_dispose(&text);
     return rc;
@@ -295,7 +295,7 @@ static pdr_rc edit_add_slot(pdr_str name, const pdr_value *value, pdr_err *err,
     PDR_TRY(pdr__text_encode(&escaped, name, err));
     slot.key = pdr_buf_str(&escaped);
     PDR_TRY(slot_check(e->stored, slot.key, value == NULL, err));
-    PDR_TRY(pdr__stored_keep(&slot.key, &e->memory, err));
+    PDR_TRY(pdr__arena_keep(&slot.key, &e->memory, err));
     if (value != NULL)
         PDR_TRY(value_bytes(&slot.value, &e->memory, value, err));
     e->slots[e->slot_count++] = slot;
@@ -351,7 +351,7 @@ static pdr_rc edit_add_properties(pdr_edit *edit, struct edit *e, pdr_err *err)
         if (!found)
             continue;
         row->match = match.len > 0 ? pdr_buf_str(&match) : PDR_LIT("");
-        PDR_TRY(pdr__stored_keep(&row->match, &e->memory, err));
+        PDR_TRY(pdr__arena_keep(&row->match, &e->memory, err));
     }
     edit->properties = rows;
 done:

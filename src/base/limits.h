@@ -286,6 +286,9 @@
 #define PDR_MIN_KEY_FILE_BYTES 32u
 #define PDR_MAX_KEY_FILE_BYTES 4096u
 
+/* Bytes of a file of keys of a server: 40,000 keys, which are all in memory. */
+#define PDR_MAX_KEYS_BYTES ((size_t)10 << 20)
+
 /* Bytes of a line and of an event of an event stream at most. A piece of an
  * answer has some hundred bytes; a picture in one, or a server that sends all
  * at once, some hundred thousand. A peer that never ends a line must not fill
@@ -310,6 +313,11 @@
 /* Levels of rules that end a chat of several agents at most. They are made and
  * asked with recursion, and nobody follows deeper ones. */
 #define PDR_MAX_RULE_LEVELS 8u
+
+/* Chats inside of each other at most, the outermost counted. Each adds three
+ * levels to a saved one, so that the deepest result of a tool in the innermost
+ * just fits into a document. */
+#define PDR_MAX_CHAT_LEVELS 8u
 
 /* Bytes and messages of a saved chat by default. The reader holds all of it in
  * memory, two to three times its size; the largest chats that people keep have

@@ -269,9 +269,11 @@
     X(CHANNEL_FAILED,     IO,          "channel_failed")                       \
     X(WRONG_CHANNEL,      INVALID,     "wrong_channel")                        \
     X(NO_AGENTS,          NOTFOUND,    "no_agents")                            \
+    X(BAD_PROMPT,         INVALID,     "bad_prompt")                           \
     X(BAD_SELECTION,      INVALID,     "bad_selection")                        \
     X(CHAT_COMPLETE,      MISUSE,      "chat_complete")                        \
-    X(CHAT_IN_USE,        EXISTS,      "chat_in_use")
+    X(CHAT_IN_USE,        EXISTS,      "chat_in_use")                          \
+    X(CHAT_CHANGED,       CONFLICT,    "chat_changed")
 /* clang-format on */
 
 enum pdr__reason {

@@ -53,27 +53,14 @@ void pdr_chat_report_free(pdr_chat_report *report)
     pdr__free(r);
 }
 
-static pdr_rc text_keep(pdr_str *io, struct report *r, pdr_err *err)
-{
-    char *copy = NULL;
-    pdr_rc rc = PDR_OK;
-
-    if (io->ptr == NULL)
-        return PDR_OK;
-    rc = pdr__arena_strndup(&copy, &r->memory, *io, err);
-    if (rc == PDR_OK)
-        io->ptr = copy;
-    return rc;
-}
-
 static pdr_rc report_add(struct report *r, pdr_chat_report_row row,
                          pdr_err *err)
 {
     pdr_rc rc = PDR_OK;
 
-    PDR_TRY(text_keep(&row.key, r, err));
-    PDR_TRY(text_keep(&row.kind, r, err));
-    PDR_TRY(text_keep(&row.why, r, err));
+    PDR_TRY(pdr__arena_keep(&row.key, &r->memory, err));
+    PDR_TRY(pdr__arena_keep(&row.kind, &r->memory, err));
+    PDR_TRY(pdr__arena_keep(&row.why, &r->memory, err));
     PDR_TRY(pdr__grow((void **)&r->rows, &r->cap, r->count + 1,
                       sizeof(*r->rows), err));
     r->rows[r->count++] = row;
@@ -90,14 +77,6 @@ static pdr_str saved_name(const struct pdr__saved_channel *saved)
 
 /* --- which saved channel is it? -------------------------------------------
  */
-
-static bool key_fits(const struct pdr__saved_channel *saved,
-                     const struct pdr__member *m)
-{
-    if (saved->key.ptr != NULL)
-        return pdr_str_equal(saved->key, m->key);
-    return m->sk_key.ptr != NULL && pdr_str_equal(saved->sk_key, m->sk_key);
-}
 
 static bool kind_fits(const struct pdr__saved_channel *saved,
                       const struct pdr__member *m)
@@ -121,11 +100,7 @@ static bool is_later(const pdr_chat *chat, const struct pdr__member *m)
 static size_t exact_find(const struct applying *a, const struct pdr__member *m)
 {
     for (size_t i = 0; i < a->state->channel_count; i++) {
-        const struct pdr__saved_channel *saved = &a->state->channels[i];
-
-        if (key_fits(saved, m) &&
-            (saved->type.ptr == NULL || m->kind->channel_type == NULL ||
-             pdr_str_equal(saved->type, pdr_str_c(m->kind->channel_type))))
+        if (pdr__saved_channel_fits(&a->state->channels[i], m))
             return i;
     }
     return SIZE_MAX;
@@ -160,6 +135,22 @@ static size_t kind_find(const struct applying *a, const struct pdr__member *m)
 /* --- staging --------------------------------------------------------------
  */
 
+/* Is it the key of chat agents without a reducer? */
+static bool is_plain_key(pdr_str sk_key)
+{
+    struct pdr__member plain = {.kind = &pdr__history_kind};
+    const pdr_chat_agent agent = {.arg = &plain};
+    pdr_buf parts = PDR_BUF_INIT(SIZE_MAX), key = PDR_BUF_INIT(SIZE_MAX);
+    bool is_plain = true; /* without memory nobody can know */
+
+    if (pdr__history_kind.exchange_key(&parts, &agent, NULL) == PDR_OK &&
+        pdr__channel_sk_key(&key, pdr_buf_str(&parts), NULL) == PDR_OK)
+        is_plain = pdr_str_equal(sk_key, pdr_buf_str(&key));
+    pdr_buf_dispose(&parts);
+    pdr_buf_dispose(&key);
+    return is_plain;
+}
+
 /* A key of others that nobody can compute stays with its channel, so that it is
  * saved again as it was. Without memory it does not. */
 static pdr_str kept_sk_key(const struct applying *a,
@@ -168,7 +159,9 @@ static pdr_str kept_sk_key(const struct applying *a,
 {
     pdr_str key = m->sk_key.ptr != NULL ? m->sk_key : saved->sk_key;
 
-    if (m->sk_key.ptr == NULL && pdr__chat_text(&key, a->chat, NULL) != PDR_OK)
+    if (m->sk_key.ptr == NULL &&
+        (is_plain_key(key) ||
+         pdr__arena_keep(&key, &a->chat->memory, NULL) != PDR_OK))
         key = m->sk_key;
     return key;
 }
@@ -192,8 +185,8 @@ static pdr_rc channel_stage(struct applying *a, const struct pdr__member *m,
                             size_t index, bool by_kind, pdr_err *err)
 {
     const struct pdr__saved_channel *saved = &a->state->channels[index];
-    const pdr_chat_agent agent = pdr__agent_of(m);
-    const bool is_exchange = saved->key.ptr == NULL;
+    const pdr_chat_agent agent = pdr__agent_of(a->chat, m);
+    const bool is_exchange = pdr__saved_channel_is_foreign(saved);
     pdr_chat_report_row row = {.what = by_kind ? PDR_CHAT_MATCHED_BY_KIND
                                                : PDR_CHAT_RESTORED,
                                .key = saved_name(saved),
@@ -203,7 +196,8 @@ static pdr_rc channel_stage(struct applying *a, const struct pdr__member *m,
         .key = m->key,
         .sk_key = m->sk_key,
         .cursor = saved->has_cursor ? saved->cursor : a->state->log_count};
-    const pdr_chat_link link = {.log = a->state->log, .end = made.cursor + 1};
+    const pdr_chat_link link = {
+        .log = a->state->log, .end = made.cursor + 1, .applying = a->opts};
     pdr_value *empty = NULL;
     pdr_err why = PDR_ERR_INIT;
     pdr_rc rc = PDR_OK;
@@ -211,6 +205,8 @@ static pdr_rc channel_stage(struct applying *a, const struct pdr__member *m,
     if (made.cursor > a->state->log_count)
         rc = PDR_FAIL(&why, BAD_CHANNEL_STATE, "%s",
                       "the channel has had more messages than there are");
+    if (rc == PDR_OK)
+        rc = pdr__state_version_check(saved, m->kind, &why);
     if (rc == PDR_OK && saved->state == NULL)
         rc = pdr_value_new_string(&empty, PDR_LIT(""), &why);
     if (rc == PDR_OK)
@@ -228,6 +224,7 @@ static pdr_rc channel_stage(struct applying *a, const struct pdr__member *m,
         return pdr__err_pass(err, &why);
     }
     made.sk_key = kept_sk_key(a, m, saved);
+    made.source = saved->source != NULL ? pdr_value_ref(saved->source) : NULL;
     channel_insert(a, &made, index);
     PDR_TRY(report_add(a->report, row, err));
     if (m->kind == &pdr__history_kind && is_exchange) {
@@ -370,6 +367,17 @@ static pdr_rc rest_report(struct applying *a, pdr_err *err)
                                                      .kind = p->name},
                                err));
     }
+    if (a->state->turn_count > 0 &&
+        a->state->turns[a->state->turn_count - 1].end == PDR_TURN_OPEN) {
+        const struct pdr__turn_record *open =
+            &a->state->turns[a->state->turn_count - 1];
+
+        PDR_TRY(report_add(a->report,
+                           (pdr_chat_report_row){.what = PDR_CHAT_OPEN_TURN,
+                                                 .key = open->agent,
+                                                 .seq = open->turn},
+                           err));
+    }
     PDR_TRY(dangling_report(a, err));
 done:
     return rc;
@@ -389,10 +397,10 @@ static pdr_chat_case case_of(const struct applying *a)
 /* --- all of it ------------------------------------------------------------
  */
 
-static pdr_rc target_check(const pdr_chat *chat, pdr_err *err)
+pdr_rc pdr__chat_is_new(const pdr_chat *chat, pdr_err *err)
 {
     if (chat->log_count > 0 || chat->channel_count > 0 ||
-        chat->parked_count > 0)
+        chat->parked_count > 0 || chat->home != NULL)
         return PDR_FAIL(err, CHAT_IN_USE, "%s",
                         "the chat has begun: restore into a new one, or reset "
                         "it first");
@@ -409,6 +417,9 @@ struct staged {
     pdr_value **ready;
     struct pdr__saved_channel *parked;
     size_t parked_count;
+    struct pdr__saved_participant *absent;
+    size_t absent_count;
+    struct pdr__turn_record *turns;
     pdr_session **sessions; /* of the members; NULL: as it is */
 };
 
@@ -418,11 +429,17 @@ static void staged_free(struct staged *s, size_t log_count, size_t member_count)
         pdr_value_free(s->log[i].value);
     for (size_t i = 0; i < s->parked_count; i++)
         pdr__saved_channel_dispose(&s->parked[i]);
+    for (size_t i = 0; i < s->absent_count; i++) {
+        pdr_value_free(s->absent[i].session);
+        pdr_value_free(s->absent[i].source);
+    }
     for (size_t i = 0; s->sessions != NULL && i < member_count; i++)
         pdr_session_free(s->sessions[i]);
     pdr__free(s->log);
     pdr__free(s->ready);
     pdr__free(s->parked);
+    pdr__free(s->absent);
+    pdr__free(s->turns);
     pdr__free(s->sessions);
 }
 
@@ -439,10 +456,47 @@ static pdr_rc saved_copy(struct pdr__saved_channel *out,
         out->has_cursor = true;
         out->cursor = log_count;
     }
-    PDR_TRY(pdr__chat_text(&out->key, chat, err));
-    PDR_TRY(pdr__chat_text(&out->sk_key, chat, err));
-    PDR_TRY(pdr__chat_text(&out->kind, chat, err));
-    PDR_TRY(pdr__chat_text(&out->type, chat, err));
+    PDR_TRY(pdr__arena_keep(&out->key, &chat->memory, err));
+    PDR_TRY(pdr__arena_keep(&out->sk_key, &chat->memory, err));
+    PDR_TRY(pdr__arena_keep(&out->kind, &chat->memory, err));
+    PDR_TRY(pdr__arena_keep(&out->type, &chat->memory, err));
+done:
+    return rc;
+}
+
+/* Somebody who took part and does not now. */
+static pdr_rc absent_stage(struct staged *s, const struct applying *a,
+                           const struct pdr__saved_participant *p, pdr_err *err)
+{
+    struct pdr__saved_participant *kept = &s->absent[s->absent_count++];
+    pdr_rc rc = PDR_OK;
+
+    *kept = pdr__participant_copy(p);
+    PDR_TRY(pdr__arena_keep(&kept->id, &a->chat->memory, err));
+    PDR_TRY(pdr__arena_keep(&kept->name, &a->chat->memory, err));
+    PDR_TRY(pdr__arena_keep(&kept->type, &a->chat->memory, err));
+    PDR_TRY(pdr__arena_keep(&kept->key, &a->chat->memory, err));
+done:
+    return rc;
+}
+
+/* Turns; one that has no end is aborted. */
+static pdr_rc turns_stage(struct staged *s, const struct applying *a,
+                          pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    for (size_t i = 0; i < a->state->turn_count; i++) {
+        struct pdr__turn_record *turn = &s->turns[i];
+
+        *turn = a->state->turns[i];
+        if (turn->end == PDR_TURN_OPEN) {
+            turn->end = PDR_TURN_ABORTED;
+            turn->why = PDR_LIT(PDR_INTERRUPTED);
+        }
+        PDR_TRY(pdr__arena_keep(&turn->agent, &a->chat->memory, err));
+        PDR_TRY(pdr__arena_keep(&turn->why, &a->chat->memory, err));
+    }
 done:
     return rc;
 }
@@ -458,6 +512,8 @@ static pdr_rc sessions_stage(struct staged *s, const struct applying *a,
         const struct pdr__member *m = pdr__member_find(a->chat, p->id);
         size_t index = 0;
 
+        if (!is_participant(a->chat, p))
+            PDR_TRY(absent_stage(s, a, p, err));
         if (p->session == NULL || m == NULL)
             continue;
         index = (size_t)(m - a->chat->members);
@@ -478,9 +534,11 @@ static pdr_rc stage(struct staged *s, const struct applying *a, pdr_err *err)
     s->log = pdr__calloc(state->log_count + 1, sizeof(*s->log));
     s->ready = pdr__calloc(state->log_count + 1, sizeof(*s->ready));
     s->parked = pdr__calloc(state->channel_count + 1, sizeof(*s->parked));
+    s->absent = pdr__calloc(state->participant_count + 1, sizeof(*s->absent));
+    s->turns = pdr__calloc(state->turn_count + 1, sizeof(*s->turns));
     s->sessions = pdr__calloc(a->chat->member_count + 1, sizeof(*s->sessions));
     if (s->log == NULL || s->ready == NULL || s->parked == NULL ||
-        s->sessions == NULL)
+        s->absent == NULL || s->turns == NULL || s->sessions == NULL)
         return pdr__nomem(err);
     for (size_t i = 0; i < state->log_count; i++) {
         s->log[i] = state->log[i];
@@ -489,7 +547,7 @@ static pdr_rc stage(struct staged *s, const struct applying *a, pdr_err *err)
             continue;
         if (!pdr_str_equal(last, state->log[i].origin)) {
             last = origin = state->log[i].origin;
-            PDR_TRY(pdr__chat_text(&origin, a->chat, err));
+            PDR_TRY(pdr__arena_keep(&origin, &a->chat->memory, err));
         }
         s->log[i].origin = origin;
     }
@@ -500,6 +558,7 @@ static pdr_rc stage(struct staged *s, const struct applying *a, pdr_err *err)
                                err));
     }
     PDR_TRY(sessions_stage(s, a, err));
+    PDR_TRY(turns_stage(s, a, err));
 done:
     return rc;
 }
@@ -513,6 +572,8 @@ static void swap_in(struct applying *a, struct staged *s)
     pdr__free(chat->log);
     pdr__free(chat->ready);
     pdr__free(chat->parked);
+    pdr__free(chat->absent);
+    pdr__free(chat->turns);
     pdr__free(chat->channels);
     chat->log = s->log;
     chat->ready = s->ready;
@@ -521,6 +582,11 @@ static void swap_in(struct applying *a, struct staged *s)
     chat->parked = s->parked;
     chat->parked_count = s->parked_count;
     chat->parked_cap = a->state->channel_count + 1;
+    chat->absent = s->absent;
+    chat->absent_count = s->absent_count;
+    chat->turns = s->turns;
+    chat->turn_count = a->state->turn_count;
+    chat->turn_cap = a->state->turn_count + 1;
     chat->channels = a->channels;
     chat->channel_count = a->channel_count;
     chat->channel_cap = chat->member_count + 1;
@@ -530,8 +596,22 @@ static void swap_in(struct applying *a, struct staged *s)
         pdr_session_free(chat->members[i].session);
         chat->members[i].session = s->sessions[i];
     }
+    for (size_t i = 0; i < a->state->participant_count; i++) {
+        const struct pdr__saved_participant *p = &a->state->participants[i];
+        struct pdr__member *m = pdr__member_find(chat, p->id);
+
+        if (m == NULL || p->source == NULL)
+            continue;
+        pdr_value_free(m->source);
+        m->source = pdr_value_ref(p->source);
+    }
+    pdr_value_free(chat->document);
+    chat->document =
+        a->state->document != NULL ? pdr_value_ref(a->state->document) : NULL;
     chat->form = a->state->form;
     chat->turn = a->state->turn;
+    if (a->state->epoch > 0)
+        chat->epoch = a->state->epoch;
     chat->is_complete = a->state->is_complete;
     pdr__selection_restore(&chat->selection, a->state->selection);
     chat->revision++;
@@ -546,20 +626,32 @@ pdr_rc pdr_chat_apply(pdr_chat_report **out, pdr_chat *chat,
                       const pdr_chat_state *state,
                       const pdr_chat_apply_opts *opts, pdr_err *err)
 {
-    const pdr_chat_apply_opts usual = {.rebuilds = false};
-    struct applying a = {.chat = chat, .state = state, .opts = opts};
-    struct staged staged = {.log = NULL};
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(chat != NULL && state != NULL);
     if (out != NULL)
         *out = NULL;
-    if (opts == NULL)
-        a.opts = &usual;
     rc = pdr__chat_enter(chat, true, err);
     if (rc != PDR_OK)
         return rc;
-    PDR_TRY(target_check(chat, err));
+    rc = pdr__chat_apply(out, chat, state, opts, err, NULL, NULL);
+    pdr__chat_leave(chat);
+    return rc;
+}
+
+pdr_rc pdr__chat_apply(pdr_chat_report **out, pdr_chat *chat,
+                       const pdr_chat_state *state,
+                       const pdr_chat_apply_opts *opts, pdr_err *err,
+                       pdr_rc (*fn)(pdr_err *err, void *arg), void *arg)
+{
+    const pdr_chat_apply_opts usual = {.rebuilds = false};
+    struct applying a = {.chat = chat, .state = state, .opts = opts};
+    struct staged staged = {.log = NULL};
+    pdr_rc rc = PDR_OK;
+
+    if (opts == NULL)
+        a.opts = &usual;
+    PDR_TRY(pdr__chat_is_new(chat, err));
     a.report = pdr__calloc(1, sizeof(*a.report));
     a.channels = pdr__calloc(chat->member_count + 1, sizeof(*a.channels));
     a.places = pdr__calloc(chat->member_count + 1, sizeof(*a.places));
@@ -572,6 +664,8 @@ pdr_rc pdr_chat_apply(pdr_chat_report **out, pdr_chat *chat,
     PDR_TRY(rest_report(&a, err));
     a.report->base.which = case_of(&a);
     PDR_TRY(stage(&staged, &a, err));
+    if (!a.opts->is_dry && fn != NULL)
+        PDR_TRY(fn(err, arg));
     if (!a.opts->is_dry)
         swap_in(&a, &staged);
     if (out != NULL) {
@@ -580,12 +674,11 @@ pdr_rc pdr_chat_apply(pdr_chat_report **out, pdr_chat *chat,
     }
 done:
     for (size_t i = 0; i < a.channel_count; i++)
-        a.channels[i].kind->release(a.channels[i].self);
+        pdr__channel_dispose(&a.channels[i]);
     staged_free(&staged, state->log_count, chat->member_count);
     pdr__free(a.channels);
     pdr__free(a.places);
     pdr__free(a.is_used);
     pdr_chat_report_free(a.report != NULL ? &a.report->base : NULL);
-    pdr__chat_leave(chat);
     return rc;
 }

@@ -13,8 +13,9 @@
  * INVARIANTS
  *   N1  A message reaches a channel once and in order. Whatever fails, the next
  *       try begins with the message that was not taken.
- *   N2  A channel is in the list when it has had all that was in the log; one
- *       that could not be brought that far is given up.
+ *   N2  A new channel is in the list when it has had all that was in the log;
+ *       one that could not be brought that far is given up. One that was parked
+ *       goes on from where it is.
  */
 #include "chat.h"
 
@@ -27,12 +28,14 @@ struct pdr__channel *pdr__channel_find(const pdr_chat *chat, pdr_str key)
     return NULL;
 }
 
-pdr_chat_agent pdr__agent_of(const struct pdr__member *member)
+pdr_chat_agent pdr__agent_of(const pdr_chat *chat,
+                             const struct pdr__member *member)
 {
-    return (pdr_chat_agent){.agent = member->agent,
+    return (pdr_chat_agent){.chat = chat,
+                            .agent = member->agent,
                             .session = member->session,
                             .arg = member->kind == &pdr__history_kind
-                                       ? (void *)(uintptr_t)&member->reduction
+                                       ? (void *)(uintptr_t)member
                                        : member->arg};
 }
 
@@ -108,37 +111,105 @@ void pdr__saved_channel_dispose(struct pdr__saved_channel *saved)
     pdr_value_free(saved->source);
 }
 
+void pdr__channel_dispose(struct pdr__channel *channel)
+{
+    channel->kind->release(channel->self);
+    pdr_value_free(channel->source);
+}
+
+bool pdr__saved_channel_fits(const struct pdr__saved_channel *saved,
+                             const struct pdr__member *m)
+{
+    if (saved->type.ptr != NULL && m->kind->channel_type != NULL &&
+        !pdr_str_equal(saved->type, pdr_str_c(m->kind->channel_type)))
+        return false;
+    if (saved->key.ptr != NULL)
+        return pdr_str_equal(saved->key, m->key);
+    return m->sk_key.ptr != NULL && pdr_str_equal(saved->sk_key, m->sk_key);
+}
+
+bool pdr__saved_channel_is_foreign(const struct pdr__saved_channel *saved)
+{
+    return saved->key.ptr == NULL || saved->kind.ptr == NULL;
+}
+
+pdr_rc pdr__state_version_check(const struct pdr__saved_channel *saved,
+                                const pdr_channel_kind *kind, pdr_err *err)
+{
+    if (saved->state_version <= kind->state_version)
+        return PDR_OK;
+    return PDR_FAIL(err, BAD_CHANNEL_STATE,
+                    "the state of the channel has version %u, and up to "
+                    "version %u can be read",
+                    saved->state_version, kind->state_version);
+}
+
 /* What is parked under the key of a member; SIZE_MAX: nothing. */
 static size_t parked_find(const pdr_chat *chat,
                           const struct pdr__member *member)
 {
     for (size_t i = 0; i < chat->parked_count; i++) {
-        const struct pdr__saved_channel *saved = &chat->parked[i];
-
-        if (pdr_str_equal(saved->key, member->key) ||
-            (saved->key.ptr == NULL && member->sk_key.ptr != NULL &&
-             pdr_str_equal(saved->sk_key, member->sk_key)))
+        if (pdr__saved_channel_fits(&chat->parked[i], member))
             return i;
     }
     return SIZE_MAX;
 }
 
-/* Take it from where it is parked; false: it is of no use. */
-static bool parked_restore(struct pdr__channel *channel, pdr_chat *chat,
-                           const pdr_chat_agent *agent,
-                           const struct pdr__saved_channel *saved)
+/* Has a parked channel of another type its key for Semantic Kernel? A file of
+ * theirs cannot have both: the one that came from it keeps the key. */
+static bool sk_key_is_taken(const pdr_chat *chat,
+                            const struct pdr__member *member)
+{
+    for (size_t i = 0; member->sk_key.ptr != NULL && i < chat->parked_count;
+         i++) {
+        if (pdr_str_equal(chat->parked[i].sk_key, member->sk_key) &&
+            !pdr__saved_channel_fits(&chat->parked[i], member))
+            return true;
+    }
+    return false;
+}
+
+/* Take it from where it is parked, unless the state is of no use. Any other
+ * failure may pass: the state stays for the next try. */
+static pdr_rc parked_restore(bool *is_back, struct pdr__channel *channel,
+                             pdr_chat *chat, const pdr_chat_agent *agent,
+                             const struct pdr__saved_channel *saved,
+                             pdr_err *err)
 {
     pdr_chat_link link = {.log = chat->log, .ready = chat->ready};
-    const bool is_exchange = saved->key.ptr == NULL;
+    const bool is_exchange = pdr__saved_channel_is_foreign(saved);
+    pdr_err why = PDR_ERR_INIT;
+    pdr_rc rc = PDR_OK;
 
     channel->cursor = saved->has_cursor ? saved->cursor : 0;
-    if (channel->cursor > chat->log_count)
-        return false;
+    rc = pdr__state_version_check(saved, channel->kind, err);
+    if (rc != PDR_OK || channel->cursor > chat->log_count ||
+        saved->state == NULL)
+        return rc;
     link.end = channel->cursor + 1;
-    return saved->state != NULL &&
-           channel->kind->restore(&channel->self, agent, &link,
-                                  saved->state_version, is_exchange,
-                                  saved->state, NULL) == PDR_OK;
+    rc = channel->kind->restore(&channel->self, agent, &link,
+                                saved->state_version, is_exchange, saved->state,
+                                &why);
+    *is_back = rc == PDR_OK;
+    if (*is_back || rc == PDR_EINVALID || rc == PDR_ENOTFOUND ||
+        rc == PDR_EVERSION || rc == PDR_ECORRUPT)
+        return PDR_OK;
+    return pdr__err_pass(err, &why);
+}
+
+pdr_rc pdr__channel_fits(const pdr_chat *chat, const struct pdr__member *member,
+                         pdr_err *err)
+{
+    const struct pdr__channel *found = pdr__channel_find(chat, member->key);
+
+    if (found == NULL || found->kind == member->kind)
+        return PDR_OK;
+    return PDR_FAIL(err, WRONG_CHANNEL,
+                    "agent '%.*s' needs a channel of kind '%s', and that "
+                    "of its key is of kind '%s'",
+                    (int)pdr_agent_id(member->agent).len,
+                    pdr_agent_id(member->agent).ptr, member->kind->id,
+                    found->kind->id);
 }
 
 pdr_rc pdr__channel_ready(struct pdr__channel **out, pdr_chat *chat,
@@ -148,65 +219,97 @@ pdr_rc pdr__channel_ready(struct pdr__channel **out, pdr_chat *chat,
     struct pdr__channel *found = pdr__channel_find(chat, member->key);
     struct pdr__channel made = {
         .kind = member->kind, .key = member->key, .sk_key = member->sk_key};
-    const pdr_chat_agent agent = pdr__agent_of(member);
+    const pdr_chat_agent agent = pdr__agent_of(chat, member);
     size_t parked = parked_find(chat, member);
+    bool is_back = false;
     pdr_rc rc = PDR_OK;
 
     *out = NULL;
-    if (found != NULL && found->kind != member->kind)
-        return PDR_FAIL(err, WRONG_CHANNEL,
-                        "agent '%.*s' needs a channel of kind '%s', and that "
-                        "of its key is of kind '%s'",
-                        (int)pdr_agent_id(member->agent).len,
-                        pdr_agent_id(member->agent).ptr, member->kind->id,
-                        found->kind->id);
     if (found != NULL) {
         rc = pdr__channel_sync(found, chat, call, err);
         if (rc == PDR_OK)
             *out = found;
         return rc;
     }
-    if (parked == SIZE_MAX ||
-        !parked_restore(&made, chat, &agent, &chat->parked[parked])) {
+    PDR_TRY(pdr__grow((void **)&chat->channels, &chat->channel_cap,
+                      chat->channel_count + 1, sizeof(*chat->channels), err));
+    if (sk_key_is_taken(chat, member))
+        made.sk_key = pdr_str_n(NULL, 0);
+    if (parked != SIZE_MAX)
+        PDR_TRY(parked_restore(&is_back, &made, chat, &agent,
+                               &chat->parked[parked], err));
+    if (!is_back) {
         made.cursor = 0;
         PDR_TRY(member->kind->create(&made.self, &agent,
                                      call != NULL ? call->cancel : NULL, err));
     }
     rc = pdr__channel_sync(&made, chat, call, err);
-    if (rc == PDR_OK)
-        rc = pdr__grow((void **)&chat->channels, &chat->channel_cap,
-                       chat->channel_count + 1, sizeof(*chat->channels), err);
-    if (rc != PDR_OK) { /* N2 */
-        if (parked == SIZE_MAX)
-            (void)!member->kind->reset(made.self, NULL, NULL);
-        member->kind->release(made.self);
+    if (rc != PDR_OK && !is_back) { /* N2 */
+        (void)!member->kind->reset(made.self, NULL, NULL);
+        pdr__channel_dispose(&made);
         goto done;
     }
     if (parked != SIZE_MAX) {
+        made.source = chat->parked[parked].source;
+        chat->parked[parked].source = NULL;
         pdr__saved_channel_dispose(&chat->parked[parked]);
         chat->parked[parked] = chat->parked[--chat->parked_count];
     }
     chat->channels[chat->channel_count++] = made;
-    *out = &chat->channels[chat->channel_count - 1];
+    if (rc == PDR_OK)
+        *out = &chat->channels[chat->channel_count - 1];
 done:
     return rc;
 }
 
+/* Deliver what waits, to one channel or, if that is NULL, to all. */
+static pdr_rc channels_deliver(pdr_chat *chat, struct pdr__channel *only,
+                               const pdr_chat_call *call, pdr_err *err)
+{
+    const struct pdr__step take = {.lease = PDR_STEP_TAKE};
+    struct pdr__step give = {.lease = PDR_STEP_GIVE};
+    struct pdr__boundary *boundary = NULL;
+    bool has_taken = false;
+    pdr_rc rc = PDR_OK, given = PDR_OK;
+
+    for (size_t i = 0; i < chat->channel_count; i++) {
+        struct pdr__channel *channel = &chat->channels[i];
+        pdr_err why = PDR_ERR_INIT;
+        pdr_rc one = PDR_OK;
+
+        if ((only != NULL && channel != only) ||
+            channel->cursor == chat->log_count)
+            continue;
+        if (!has_taken)
+            PDR_TRY(pdr__home_commit(chat, &take, err));
+        has_taken = true;
+        one = pdr__channel_sync(channel, chat, call, &why);
+        if (one != PDR_OK && rc == PDR_OK)
+            rc = pdr__err_pass(err, &why);
+    }
+    if (has_taken && chat->home != NULL) { /* cursors, and what they have */
+        given = pdr__boundary_new(&boundary, chat, rc == PDR_OK ? err : NULL);
+        give.boundary = boundary;
+        if (given == PDR_OK)
+            given = pdr__home_commit(chat, &give, rc == PDR_OK ? err : NULL);
+        pdr__boundary_free(boundary);
+    }
+done:
+    return rc != PDR_OK ? rc : given;
+}
+
 pdr_rc pdr_chat_sync(pdr_chat *chat, const pdr_chat_call *call, pdr_err *err)
 {
+    pdr_chat_call room;
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(chat != NULL);
     rc = pdr__chat_enter(chat, true, err);
     if (rc != PDR_OK)
         return rc;
-    for (size_t i = 0; i < chat->channel_count; i++) {
-        pdr_err why = PDR_ERR_INIT;
-        pdr_rc one = pdr__channel_sync(&chat->channels[i], chat, call, &why);
-
-        if (one != PDR_OK && rc == PDR_OK)
-            rc = pdr__err_pass(err, &why);
-    }
+    call = pdr__home_enter(chat, &room, call);
+    rc = channels_deliver(chat, NULL, call, err);
+    rc = pdr__home_leave(chat, rc, err);
     pdr__chat_leave(chat);
     return rc;
 }
@@ -228,6 +331,7 @@ pdr_rc pdr_chat_read_as(pdr_value **out, pdr_chat *chat, pdr_str agent_id,
     struct pdr__channel *channel = NULL;
     pdr_value *list = pdr_value_new_array(), *turned = pdr_value_new_array();
     pdr_chat_link link;
+    pdr_chat_call room;
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(out != NULL && chat != NULL);
@@ -235,11 +339,12 @@ pdr_rc pdr_chat_read_as(pdr_value **out, pdr_chat *chat, pdr_str agent_id,
     rc = pdr__chat_enter(chat, true, err);
     if (rc != PDR_OK)
         goto out;
+    call = pdr__home_enter(chat, &room, call);
     member = pdr__member_find(chat, agent_id);
     if (member != NULL)
         channel = pdr__channel_find(chat, member->key);
     if (channel != NULL) {
-        PDR_TRY(pdr__channel_sync(channel, chat, call, err));
+        PDR_TRY(channels_deliver(chat, channel, call, err));
         link = pdr__link_of(chat, channel, call);
         PDR_TRY(
             channel->kind->read(channel->self, &link, err, read_one, &list));
@@ -249,6 +354,7 @@ pdr_rc pdr_chat_read_as(pdr_value **out, pdr_chat *chat, pdr_str agent_id,
     *out = oldest_first ? list : turned;
     *(oldest_first ? &list : &turned) = NULL;
 done:
+    rc = pdr__home_leave(chat, rc, err);
     pdr__chat_leave(chat);
 out:
     pdr_value_free(list);

@@ -41,7 +41,7 @@ static pdr_rc secrets_copy(pdr_chat *chat, const char *const *secrets,
     for (size_t i = 0; i < count; i++) {
         pdr_str text = pdr_str_c(secrets[i]);
 
-        PDR_TRY(pdr__chat_text(&text, chat, err));
+        PDR_TRY(pdr__arena_keep(&text, &chat->memory, err));
         chat->secrets[i] = text.ptr;
     }
     chat->secrets[count] = NULL;
@@ -73,13 +73,21 @@ pdr_rc pdr_chat_new(pdr_chat **out, const pdr_chat_opts *opts, pdr_err *err)
         pdr__uuid_write(made, &uuid);
         chat->id = pdr_str_c(made);
     }
-    PDR_TRY(pdr__chat_text(&chat->id, chat, err));
+    PDR_TRY(pdr__arena_keep(&chat->id, &chat->memory, err));
     if (opts->first.len > 0) {
         chat->first = opts->first;
-        PDR_TRY(pdr__chat_text(&chat->first, chat, err));
+        PDR_TRY(pdr__arena_keep(&chat->first, &chat->memory, err));
     }
     PDR_TRY(secrets_copy(chat, opts->secrets, err));
     PDR_TRY(pdr__rule_new(&chat->ends, &opts->ends, err));
+    if (opts->select != NULL && opts->select_prompt != NULL)
+        PDR_TRY(PDR_FAIL(err, BAD_OPTION, "%s",
+                         "a chat has a function and a prompt to select: give "
+                         "one of them"));
+    if (opts->select_prompt != NULL)
+        PDR_TRY(pdr__prompt_new(&chat->select_prompt, opts->select_prompt,
+                                "_agents_", err));
+    chat->falls_back = opts->falls_back;
     chat->select = opts->select;
     chat->select_arg = opts->select_arg;
     chat->max_turns = opts->max_turns;
@@ -108,9 +116,14 @@ static void chat_clear(pdr_chat *chat)
         pdr_value_free(chat->ready[i]);
     }
     for (size_t i = 0; i < chat->channel_count; i++)
-        chat->channels[i].kind->release(chat->channels[i].self);
+        pdr__channel_dispose(&chat->channels[i]);
     for (size_t i = 0; i < chat->parked_count; i++)
         pdr__saved_channel_dispose(&chat->parked[i]);
+    for (size_t i = 0; i < chat->absent_count; i++) {
+        pdr_value_free(chat->absent[i].session);
+        pdr_value_free(chat->absent[i].source);
+    }
+    chat->absent_count = 0;
     chat->log_count = chat->channel_count = chat->parked_count = 0;
     chat->turn_count = 0;
     chat->turn = 0;
@@ -126,13 +139,19 @@ void pdr_chat_free(pdr_chat *chat)
     for (size_t i = 0; i < chat->member_count; i++) {
         pdr_agent_free(chat->members[i].agent);
         pdr_session_free(chat->members[i].session);
+        pdr_value_free(chat->members[i].source);
+        pdr_client_free(chat->members[i].reduction.client);
     }
+    pdr_value_free(chat->document);
+    pdr__home_free(chat->home);
     pdr__boundary_free(chat->boundary);
+    pdr__prompt_free(chat->select_prompt);
     pdr__rule_free(chat->ends);
     pdr__free(chat->log);
     pdr__free(chat->ready);
     pdr__free(chat->channels);
     pdr__free(chat->parked);
+    pdr__free(chat->absent);
     pdr__free(chat->members);
     pdr__free(chat->turns);
     pdr__arena_dispose(&chat->memory);
@@ -144,19 +163,6 @@ void pdr_chat_free(pdr_chat *chat)
 pdr_str pdr_chat_id(const pdr_chat *chat)
 {
     return chat->id;
-}
-
-pdr_rc pdr__chat_text(pdr_str *io, pdr_chat *chat, pdr_err *err)
-{
-    char *copy = NULL;
-    pdr_rc rc = PDR_OK;
-
-    if (io->ptr == NULL)
-        return PDR_OK;
-    rc = pdr__arena_strndup(&copy, &chat->memory, *io, err);
-    if (rc == PDR_OK)
-        io->ptr = copy;
-    return rc;
 }
 
 /* --- the token ------------------------------------------------------------
@@ -176,9 +182,11 @@ pdr_rc pdr__chat_enter(pdr_chat *chat, bool is_long, pdr_err *err)
         return PDR_FAIL(err, CHAT_BUSY, "%s",
                         "another operation of the chat is under way: wait for "
                         "it");
-    if (!is_long)
+    rc = pdr__home_check(chat, err);
+    if (rc == PDR_OK && !is_long)
         return PDR_OK;
-    rc = pdr__boundary_new(&boundary, chat, err);
+    if (rc == PDR_OK)
+        rc = pdr__boundary_new(&boundary, chat, err);
     if (rc != PDR_OK) {
         pdr__chat_leave(chat);
         return rc;
@@ -227,15 +235,26 @@ bool pdr_chat_is_complete(const pdr_chat *chat)
 
 pdr_rc pdr_chat_set_complete(pdr_chat *chat, bool is_complete, pdr_err *err)
 {
+    struct pdr__boundary *boundary = NULL;
+    struct pdr__step step = {.lease = PDR_STEP_PLAIN};
+    pdr_chat_call room;
     pdr_rc rc = pdr__chat_enter(chat, false, err);
 
     if (rc != PDR_OK)
         return rc;
+    (void)pdr__home_enter(chat, &room, NULL);
+    PDR_TRY(pdr__boundary_new(&boundary, chat, err));
+    boundary->is_complete = is_complete;
+    step.boundary = boundary;
+    PDR_TRY(pdr__home_commit(chat, &step, err));
     (void)pthread_mutex_lock(&chat->lock);
     chat->is_complete = is_complete;
     (void)pthread_mutex_unlock(&chat->lock);
+done:
+    pdr__boundary_free(boundary);
+    rc = pdr__home_leave(chat, rc, err);
     pdr__chat_leave(chat);
-    return PDR_OK;
+    return rc;
 }
 
 /* --- agents ---------------------------------------------------------------
@@ -252,11 +271,13 @@ pdr_rc pdr__secrets_check(const pdr_chat *chat, pdr_str text, const char *what,
     return PDR_OK;
 }
 
-const pdr_channel_kind *pdr__kind_find(const pdr_chat *chat, pdr_str id)
+const pdr_channel_kind *pdr__kind_find(const pdr_channel_kind *const *kinds,
+                                       pdr_str id)
 {
     const pdr_channel_kind *const ours[] = {&pdr__history_kind,
-                                            pdr_channel_remote(), NULL};
-    const pdr_channel_kind *const *lists[] = {ours, chat->kinds};
+                                            pdr_channel_remote(),
+                                            pdr_channel_aggregate(), NULL};
+    const pdr_channel_kind *const *lists[] = {ours, kinds};
 
     for (size_t i = 0; i < PDR_COUNT(lists); i++) {
         for (size_t k = 0; lists[i] != NULL && lists[i][k] != NULL; k++) {
@@ -286,7 +307,7 @@ static pdr_rc kind_check(const pdr_channel_kind *kind, pdr_err *err)
 /* The keys of the channel that the agent needs. */
 static pdr_rc member_keys(struct pdr__member *m, pdr_chat *chat, pdr_err *err)
 {
-    const pdr_chat_agent about = pdr__agent_of(m);
+    const pdr_chat_agent about = pdr__agent_of(chat, m);
     pdr_buf parts = PDR_BUF_INIT(SIZE_MAX), key = PDR_BUF_INIT(SIZE_MAX);
     pdr_rc rc = PDR_OK;
 
@@ -297,7 +318,7 @@ static pdr_rc member_keys(struct pdr__member *m, pdr_chat *chat, pdr_err *err)
                                "the key of a channel", err));
     PDR_TRY(pdr__channel_key(&key, pdr_buf_str(&parts), err));
     m->key = pdr_buf_str(&key);
-    PDR_TRY(pdr__chat_text(&m->key, chat, err));
+    PDR_TRY(pdr__arena_keep(&m->key, &chat->memory, err));
     if (m->kind->exchange_key == NULL)
         goto done;
     pdr_buf_clear(&parts);
@@ -307,7 +328,7 @@ static pdr_rc member_keys(struct pdr__member *m, pdr_chat *chat, pdr_err *err)
         goto done; /* not this one */
     PDR_TRY(pdr__channel_sk_key(&key, pdr_buf_str(&parts), err));
     m->sk_key = pdr_buf_str(&key);
-    PDR_TRY(pdr__chat_text(&m->sk_key, chat, err));
+    PDR_TRY(pdr__arena_keep(&m->sk_key, &chat->memory, err));
 done:
     pdr_buf_dispose(&parts);
     pdr_buf_dispose(&key);
@@ -323,10 +344,39 @@ struct pdr__member *pdr__member_find(const pdr_chat *chat, pdr_str id)
     return NULL;
 }
 
+/* The session of an agent: the one that it had in the chat before, or a new
+ * one. */
+static pdr_rc member_session(struct pdr__member *m, pdr_chat *chat,
+                             pdr_err *err)
+{
+    const pdr_session_parts parts = {.kind = PDR_SESSION_KIND_CLIENT};
+
+    for (size_t i = 0; i < chat->absent_count; i++) {
+        const struct pdr__saved_participant *p = &chat->absent[i];
+
+        if (pdr_str_equal(p->id, pdr_agent_id(m->agent)) && p->session != NULL)
+            return pdr_session_from_value(&m->session, p->session, err);
+    }
+    return pdr_session_new(&m->session, &parts, err);
+}
+
+/* It is not absent any more. With the lock held. */
+static void absent_drop(pdr_chat *chat, pdr_str id)
+{
+    for (size_t i = 0; i < chat->absent_count; i++) {
+        if (!pdr_str_equal(chat->absent[i].id, id))
+            continue;
+        pdr_value_free(chat->absent[i].session);
+        pdr_value_free(chat->absent[i].source);
+        memmove(&chat->absent[i], &chat->absent[i + 1],
+                (--chat->absent_count - i) * sizeof(*chat->absent));
+        return;
+    }
+}
+
 pdr_rc pdr_chat_join(pdr_chat *chat, const pdr_chat_joining *joining,
                      pdr_err *err)
 {
-    const pdr_session_parts parts = {.kind = PDR_SESSION_KIND_CLIENT};
     struct pdr__member m = {.kind = &pdr__history_kind};
     pdr_rc rc = PDR_OK;
 
@@ -334,6 +384,9 @@ pdr_rc pdr_chat_join(pdr_chat *chat, const pdr_chat_joining *joining,
     if (joining->kind != NULL)
         m.kind = joining->kind;
     rc = kind_check(m.kind, err);
+    if (rc == PDR_OK && (unsigned)joining->adapter.traffic > PDR_TRAFFIC_DROP)
+        rc = PDR_FAIL(err, BAD_OPTION, "%s",
+                      "traffic of others is kept, its text, or dropped");
     if (rc == PDR_OK)
         rc = pdr__reduction_check(&joining->reduction, err);
     if (rc == PDR_OK)
@@ -344,21 +397,26 @@ pdr_rc pdr_chat_join(pdr_chat *chat, const pdr_chat_joining *joining,
         goto done;
     m.agent = pdr_agent_ref(joining->agent);
     m.arg = joining->arg;
-    m.reduction = joining->reduction;
+    PDR_TRY(pdr__reduction_copy(&m.reduction, &joining->reduction,
+                                &chat->memory, err));
+    m.adapter = joining->adapter;
     PDR_TRY(member_keys(&m, chat, err));
-    PDR_TRY(pdr_session_new(&m.session, &parts, err));
+    PDR_TRY(member_session(&m, chat, err));
     (void)pthread_mutex_lock(&chat->lock);
     rc = pdr__grow((void **)&chat->members, &chat->member_cap,
                    chat->member_count + 1, sizeof(*chat->members), err);
     if (rc == PDR_OK) {
         chat->members[chat->member_count++] = m;
+        absent_drop(chat, pdr_agent_id(m.agent));
         m.agent = NULL;
         m.session = NULL;
+        m.reduction.client = NULL;
     }
     (void)pthread_mutex_unlock(&chat->lock);
 done:
     pdr_agent_free(m.agent);
     pdr_session_free(m.session);
+    pdr_client_free(m.reduction.client);
     pdr__chat_leave(chat);
     return rc;
 }
@@ -407,39 +465,29 @@ bool pdr__is_picture(const pdr_value *content, pdr_shape shape)
     return is_picture;
 }
 
-bool pdr__is_tool_traffic(const pdr_value *message)
-{
-    pdr_iter it;
-
-    pdr_iter_init(&it, pdr_message_contents(message, PDR_SHAPE_SK));
-    while (pdr_iter_next(&it)) {
-        pdr_content_kind kind = pdr_content_kind_of(it.value, PDR_SHAPE_SK);
-
-        if (kind == PDR_CONTENT_CALL || kind == PDR_CONTENT_RESULT)
-            return true;
-    }
-    return false;
-}
-
-pdr_rc pdr__log_append(pdr_chat *chat, pdr_value *value, uint64_t turn,
-                       pdr_str origin, pdr_err *err)
+pdr_rc pdr__log_reserve(pdr_chat *chat, size_t count, pdr_err *err)
 {
     pdr_rc rc = PDR_OK;
 
     (void)pthread_mutex_lock(&chat->lock);
-    PDR_TRY(pdr__grow((void **)&chat->log, &chat->log_cap, chat->log_count + 1,
-                      sizeof(*chat->log), err));
-    PDR_TRY(pdr__grow((void **)&chat->ready, &chat->ready_cap,
-                      chat->log_count + 1, sizeof(*chat->ready), err));
+    rc = pdr__grow((void **)&chat->log, &chat->log_cap, chat->log_count + count,
+                   sizeof(*chat->log), err);
+    if (rc == PDR_OK)
+        rc = pdr__grow((void **)&chat->ready, &chat->ready_cap,
+                       chat->log_count + count, sizeof(*chat->ready), err);
+    (void)pthread_mutex_unlock(&chat->lock);
+    return rc;
+}
+
+void pdr__log_append(pdr_chat *chat, pdr_value *value, uint64_t turn,
+                     pdr_str origin)
+{
+    (void)pthread_mutex_lock(&chat->lock);
     chat->ready[chat->log_count] = NULL;
     chat->log[chat->log_count++] =
         (struct pdr__log_entry){turn, origin, true, value};
     chat->revision++;
-    value = NULL;
-done:
     (void)pthread_mutex_unlock(&chat->lock);
-    pdr_value_free(value);
-    return rc;
 }
 
 uint64_t pdr_chat_message_count(const pdr_chat *chat)
@@ -544,8 +592,9 @@ pdr_rc pdr_chat_add(pdr_chat *chat, const pdr_value *const *messages,
                     size_t count, pdr_shape shape, pdr_err *err)
 {
     const pdr_str nobody = {NULL, 0};
+    struct pdr__step step = {.add_count = count};
+    pdr_chat_call room;
     pdr_value **taken = NULL;
-    size_t done = 0;
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(chat != NULL && (messages != NULL || count == 0));
@@ -557,19 +606,15 @@ pdr_rc pdr_chat_add(pdr_chat *chat, const pdr_value *const *messages,
         PDR_TRY(pdr__nomem(err));
     for (size_t i = 0; i < count; i++)
         PDR_TRY(message_take(&taken[i], messages[i], shape, i, err));
-    for (; done < count; done++) {
-        pdr_value *value = taken[done];
-
-        taken[done] = NULL;
-        rc = pdr__log_append(chat, value, 0, nobody, err);
-        if (rc != PDR_OK)
-            break;
+    PDR_TRY(pdr__log_reserve(chat, count, err));
+    step.adds = (const pdr_value *const *)taken;
+    if (count > 0) {
+        (void)pdr__home_enter(chat, &room, NULL);
+        rc = pdr__home_leave(chat, pdr__home_commit(chat, &step, err), err);
     }
-    if (rc != PDR_OK) { /* all, or nothing */
-        (void)pthread_mutex_lock(&chat->lock);
-        for (; done > 0; done--)
-            pdr_value_free(chat->log[--chat->log_count].value);
-        (void)pthread_mutex_unlock(&chat->lock);
+    for (size_t i = 0; rc == PDR_OK && i < count; i++) { /* all, or nothing */
+        pdr__log_append(chat, taken[i], 0, nobody);
+        taken[i] = NULL;
     }
 done:
     for (size_t i = 0; taken != NULL && i < count; i++)
@@ -607,18 +652,34 @@ pdr_rc pdr_chat_reset(pdr_chat *chat, pdr_buf *left, const pdr_chat_call *call,
                       pdr_err *err)
 {
     const pdr_session_parts parts = {.kind = PDR_SESSION_KIND_CLIENT};
+    const struct pdr__selection nobody = {.index = -1};
+    struct pdr__boundary empty = {.member_count = 0};
+    const struct pdr__step step = {.boundary = &empty, .clears = true};
     pdr_session **fresh = NULL;
+    pdr_chat_call room;
+    pdr_err busy = PDR_ERR_INIT;
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(chat != NULL);
-    rc = pdr__chat_enter(chat, true, err);
+    rc = pdr__chat_enter(chat, true, &busy);
+    if (rc != PDR_OK && !pdr__err_is(&busy, PDR_R_CHAT_BUSY))
+        rc = pdr__chat_enter(chat, false, err); /* one that cannot be saved */
+    else if (rc != PDR_OK)
+        rc = pdr__err_pass(err, &busy);
     if (rc != PDR_OK)
         return rc;
+    call = pdr__home_enter(chat, &room, call);
     fresh = pdr__calloc(chat->member_count + 1, sizeof(*fresh));
     if (fresh == NULL)
         PDR_TRY(pdr__nomem(err));
     for (size_t i = 0; i < chat->member_count; i++)
         PDR_TRY(pdr_session_new(&fresh[i], &parts, err));
+    PDR_TRY(pdr__selection_save(&empty.selection, &nobody, err));
+    empty.sessions = pdr__calloc(chat->member_count + 1, sizeof(pdr_value *));
+    if (empty.sessions == NULL)
+        PDR_TRY(pdr__nomem(err));
+    empty.member_count = chat->member_count;
+    PDR_TRY(pdr__home_commit(chat, &step, err));
     for (size_t i = 0; i < chat->channel_count; i++) {
         struct pdr__channel *channel = &chat->channels[i];
         pdr_err why = PDR_ERR_INIT;
@@ -646,6 +707,9 @@ done:
     for (size_t i = 0; fresh != NULL && i < chat->member_count; i++)
         pdr_session_free(fresh[i]);
     pdr__free(fresh);
+    pdr__free(empty.sessions);
+    pdr_value_free(empty.selection);
+    rc = pdr__home_leave(chat, rc, err);
     pdr__chat_leave(chat);
     return rc;
 }

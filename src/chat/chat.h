@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include <perdure/chat_store.h>
 #include <perdure/sys/channel.h>
 
 #include "core.h"
@@ -14,6 +15,8 @@
 
 /* --- keys (key.c) ----------------------------------------------------------
  */
+
+#define PDR_INTERRUPTED "the process that made the turn ended in it"
 
 #define PDR_CHANNEL_KEY 46 /* bytes of "k2:..." */
 #define PDR_SK_KEY      44 /* of the other */
@@ -57,6 +60,14 @@ struct pdr__saved_channel {
     pdr_value *source; /* owned; as for a participant */
 };
 
+/* A turn. */
+struct pdr__turn_record {
+    uint64_t turn;
+    pdr_str agent; /* its id */
+    pdr_turn_end end;
+    pdr_str why; /* it was aborted; absent */
+};
+
 struct pdr_chat_state {
     struct pdr__arena memory; /* of texts */
     pdr_chat_form form;
@@ -74,7 +85,9 @@ struct pdr_chat_state {
     struct pdr__saved_channel *channels; /* owned; in the order of creation */
     size_t channel_count, channel_cap;
     bool is_complete;
-    uint64_t turn;        /* of the last one */
+    uint64_t turn;                  /* of the last one */
+    struct pdr__turn_record *turns; /* owned; those that are known, in order */
+    size_t turn_count, turn_cap;
     pdr_value *open_turn; /* owned; NULL: none was under way */
     pdr_value *selection; /* owned; state of who is next; NULL */
 };
@@ -83,23 +96,103 @@ struct pdr_chat_state {
 PDR_MUST_CHECK pdr_rc pdr__chat_write(const pdr_chat_state *state,
                                       const pdr_chat_save_opts *opts,
                                       pdr_err *err, pdr_write_fn fn, void *arg);
+/* The same without white space, in the form of Semantic Kernel: for the state
+ * of a channel. */
+PDR_MUST_CHECK pdr_rc pdr__chat_write_inside(const pdr_chat_state *state,
+                                             const pdr_chat_save_opts *opts,
+                                             pdr_err *err, pdr_write_fn fn,
+                                             void *arg);
+/* As pdr_chat_open(), of what was read already. */
+PDR_MUST_CHECK pdr_rc pdr__chat_open_value(pdr_chat_state **out,
+                                           const pdr_value *document,
+                                           pdr_err *err);
 /* An empty one, to be filled. Fails with NO_MEMORY. */
 PDR_MUST_CHECK pdr_rc pdr__chat_state_new(pdr_chat_state **out, pdr_err *err);
 
-/* --- strategies (select.c, terminate.c, reduce.c) --------------------------
+/* --- what is left out (reduce.c, summary.c) --------------------------------
  */
 
 /* Where the next list begins: the index of the first message of `messages`
  * (PDR_SHAPE_SK) that stays, after the rule of agent-chat 3.9; 0 or less: all
  * of them. A system message at the beginning stays in any case and is not
  * counted; `*has_system` says that there is one. It is `count` if that one
- * alone stays. A call and its results are never parted. */
+ * alone stays. The first `offset` messages are what earlier cuts left, and no
+ * reason for another one. A call and its results are never parted. */
 long pdr__reduce_find(bool *has_system, const pdr_value *const *messages,
-                      size_t count, const pdr_reduction *reduction);
+                      size_t count, size_t offset,
+                      const pdr_reduction *reduction);
+/* In any letter case. */
+bool pdr__has_role(const pdr_value *message, pdr_str role);
+/* Does the message carry a call or a result? */
+bool pdr__is_tool_traffic(const pdr_value *message);
+
+/* Fails with BAD_REDUCTION. */
+PDR_MUST_CHECK pdr_rc pdr__reduction_check(const pdr_reduction *reduction,
+                                           pdr_err *err);
+/* `out->client` is owned, whether this fails or not; its text is in arena, also
+ * the library's. */
+PDR_MUST_CHECK pdr_rc pdr__reduction_copy(pdr_reduction *out,
+                                          const pdr_reduction *reduction,
+                                          struct pdr__arena *memory,
+                                          pdr_err *err);
+
+/* What a reducer makes of a list: `before`, then its messages from `index` on.
+ * All zero: the list stays as it is. */
+struct pdr__cut {
+    size_t index;
+    pdr_value **before; /* owned */
+    size_t before_count;
+};
+/* Reduce. Fails, with *out all zero, as the model that sums up, with NO_MEMORY
+ * or RUN_CANCELLED. */
+PDR_MUST_CHECK pdr_rc pdr__reduce(struct pdr__cut *out,
+                                  const pdr_value *const *messages,
+                                  size_t count, const pdr_reduction *reduction,
+                                  pdr_cancel *cancel, pdr_err *err);
+void pdr__cut_dispose(struct pdr__cut *cut);
+
+/* Ask a model, and append the texts of its answer. Fails as pdr_client_send().
+ * (summary.c) */
+PDR_MUST_CHECK pdr_rc pdr__model_ask(pdr_buf *out, pdr_client *client,
+                                     const pdr_request_message *messages,
+                                     size_t count, pdr_cancel *cancel,
+                                     pdr_err *err);
+
+/* --- strategies (select.c, terminate.c, prompt.c) --------------------------
+ */
+
+/* A prompt with its texts copied and its template taken apart; NULL is fine.
+ * `agent` is what its variable for agents is called. Making one fails with
+ * MISSING_SLOT, BAD_PROMPT, BAD_REDUCTION or NO_MEMORY. */
+struct pdr__prompt;
+PDR_MUST_CHECK pdr_rc pdr__prompt_new(struct pdr__prompt **out,
+                                      const pdr_chat_prompt *parts,
+                                      const char *agent, pdr_err *err);
+void pdr__prompt_free(struct pdr__prompt *prompt);
+/* Ask, and append the answer. `agents` is the value of the variable for agents.
+ * Fails as pdr__reduce() and pdr__model_ask(). */
+PDR_MUST_CHECK pdr_rc pdr__prompt_ask(pdr_buf *out,
+                                      const struct pdr__prompt *prompt,
+                                      const pdr_chat_view *view, pdr_str agents,
+                                      pdr_err *err);
+/* Append messages as prompts have them, after agent-chat 3.8. */
+PDR_MUST_CHECK pdr_rc pdr__history_text(pdr_buf *out,
+                                        const pdr_value *const *messages,
+                                        size_t count, bool has_names_only,
+                                        pdr_err *err);
+/* What an agent is called there. */
+pdr_str pdr__agent_called(const pdr_agent *agent);
+/* But for the case of ASCII letters? */
+bool pdr__is_same_name(pdr_str a, pdr_str b);
+/* The text of the first item of a message that is a text; NULL: it has none. */
+const pdr_value *pdr__first_text(const pdr_value *message);
+/* Is there nothing but white space in it? */
+bool pdr__text_is_blank(const pdr_value *text);
 
 /* Strategies with their texts copied and patterns compiled. Making one fails
- * with BAD_PATTERN, MISSING_SLOT, BAD_OPTION, TOO_DEEP or NO_MEMORY; asking it
- * with PATTERN_LIMIT, NO_MEMORY or what a function returned. */
+ * with BAD_PATTERN, MISSING_SLOT, BAD_OPTION, TOO_DEEP, NO_MEMORY or as
+ * pdr__prompt_new(); asking it with PATTERN_LIMIT, NO_MEMORY, what a function
+ * returned or as pdr__prompt_ask(). */
 struct pdr__ending_rule;
 PDR_MUST_CHECK pdr_rc pdr__rule_new(struct pdr__ending_rule **out,
                                     const pdr_termination *parts, pdr_err *err);
@@ -108,10 +201,6 @@ PDR_MUST_CHECK pdr_rc pdr__rule_ask(bool *out,
                                     const struct pdr__ending_rule *rule,
                                     const pdr_chat_view *view, size_t spoke,
                                     pdr_err *err);
-
-/* Fails with BAD_REDUCTION. */
-PDR_MUST_CHECK pdr_rc pdr__reduction_check(const pdr_reduction *reduction,
-                                           pdr_err *err);
 
 /* Who was next last time; saved with the chat as
  * {"kind":"seq","index":N,"has_selected":true}. */
@@ -124,6 +213,12 @@ struct pdr__selection {
  * none is named. */
 size_t pdr__select_next(struct pdr__selection *selection, size_t agents,
                         long first);
+/* The one that a model names; `fallback` if it names none and that is not -1.
+ * Fails with BAD_SELECTION, as pdr__prompt_ask(). */
+PDR_MUST_CHECK pdr_rc pdr__select_asked(size_t *out,
+                                        const struct pdr__prompt *prompt,
+                                        const pdr_chat_view *view,
+                                        long fallback, pdr_err *err);
 PDR_MUST_CHECK pdr_rc pdr__selection_save(pdr_value **out,
                                           const struct pdr__selection *s,
                                           pdr_err *err);
@@ -138,10 +233,13 @@ struct pdr__member {
     pdr_agent *agent; /* owned */
     const pdr_channel_kind *kind;
     void *arg;
-    pdr_reduction reduction;
+    pdr_reduction reduction; /* its client is owned */
+    pdr_chat_adapter adapter;
     pdr_str key;          /* of its channel, "k2:..." */
     pdr_str sk_key;       /* absent: its kind has none */
     pdr_session *session; /* owned; for the state of its providers */
+    pdr_value *source;    /* owned; as it was in what was restored, with members
+                             that we do not know; NULL: it was not there */
 };
 
 struct pdr__channel {
@@ -149,13 +247,7 @@ struct pdr__channel {
     void *self;          /* owned */
     pdr_str key, sk_key; /* in arena of the chat */
     uint64_t cursor;     /* messages of the log that it has had */
-};
-
-/* A turn that was made. */
-struct pdr__turn_record {
-    uint64_t turn;
-    pdr_str agent; /* its id; in arena of the chat */
-    bool is_aborted;
+    pdr_value *source;   /* owned; as that of a member */
 };
 
 /* What is saved, but for the log: as it was between two turns. */
@@ -169,11 +261,15 @@ struct pdr__boundary {
     size_t member_count;
 };
 
+struct pdr__home;
+
 struct pdr_chat {
     struct pdr__arena memory; /* of texts; guarded by lock */
     pdr_str id, first;
     pdr_select_fn select;
     void *select_arg;
+    struct pdr__prompt *select_prompt; /* owned; NULL: none */
+    bool falls_back;
     struct pdr__ending_rule *ends; /* owned */
     unsigned max_turns;
     bool resets_complete;
@@ -196,13 +292,19 @@ struct pdr_chat {
     size_t turn_count, turn_cap;
     uint64_t turn, epoch, revision;
     bool is_complete;
-    pdr_chat_form form; /* of the document that it was restored from */
+    pdr_chat_form form;  /* of the document that it was restored from */
+    pdr_value *document; /* owned; that document, or NULL */
     /* Of who has the token. */
     struct pdr__channel *channels; /* owned */
     size_t channel_count, channel_cap;
     struct pdr__saved_channel *parked; /* owned; of missing agents */
     size_t parked_count, parked_cap;
+    struct pdr__saved_participant *absent; /* owned; those agents */
+    size_t absent_count;
     struct pdr__selection selection;
+    struct pdr__home *home; /* owned; where it lives; NULL: in memory */
+    const pdr_chat *outer;  /* whose channel has this one; NULL: none. Guarded
+                               by lock, and set once */
 };
 
 /* What a channel sees of a chat while it is called. */
@@ -217,6 +319,9 @@ struct pdr_chat_link {
     const pdr_chat_call *call; /* or NULL */
     bool has_held;             /* the last message that was said may be one that
                                   callers do not see */
+    const pdr_chat_apply_opts *applying; /* for `restore`; or NULL */
+    const pdr_chat_save_opts *saving;    /* for `exchange`: of what is inside */
+    const pdr_channel_kind *const *kinds; /* then: as those of a chat */
 };
 
 /* The token: one operation at a time. Fails with CHAT_BUSY. A long one lets
@@ -224,20 +329,19 @@ struct pdr_chat_link {
 PDR_MUST_CHECK pdr_rc pdr__chat_enter(pdr_chat *chat, bool is_long,
                                       pdr_err *err);
 void pdr__chat_leave(pdr_chat *chat);
-/* Where a message can be seen from now on. With the token. `value` is taken,
- * also on failure. */
-PDR_MUST_CHECK pdr_rc pdr__log_append(pdr_chat *chat, pdr_value *value,
-                                      uint64_t turn, pdr_str origin,
-                                      pdr_err *err);
-/* A text in the arena; an absent one stays absent. */
-PDR_MUST_CHECK pdr_rc pdr__chat_text(pdr_str *io, pdr_chat *chat, pdr_err *err);
+/* Room for more messages; and one where it can be seen from now on, which is
+ * taken. With the token. */
+PDR_MUST_CHECK pdr_rc pdr__log_reserve(pdr_chat *chat, size_t count,
+                                       pdr_err *err);
+void pdr__log_append(pdr_chat *chat, pdr_value *value, uint64_t turn,
+                     pdr_str origin);
 /* The member with this id; NULL: none. With the token, or the lock. */
 struct pdr__member *pdr__member_find(const pdr_chat *chat, pdr_str id);
-/* Does the message carry a call or a result? */
-bool pdr__is_tool_traffic(const pdr_value *message);
 bool pdr__is_picture(const pdr_value *content, pdr_shape shape);
-/* The kind of channel with this id; NULL: nobody knows it. */
-const pdr_channel_kind *pdr__kind_find(const pdr_chat *chat, pdr_str id);
+/* The kind of channel with this id, one of the library's or of `kinds`, which
+ * may be NULL; NULL: nobody knows it. */
+const pdr_channel_kind *pdr__kind_find(const pdr_channel_kind *const *kinds,
+                                       pdr_str id);
 /* Fails with LITERAL_SECRET if a secret is in the text. */
 PDR_MUST_CHECK pdr_rc pdr__secrets_check(const pdr_chat *chat, pdr_str text,
                                          const char *what, pdr_err *err);
@@ -245,12 +349,104 @@ PDR_MUST_CHECK pdr_rc pdr__secrets_check(const pdr_chat *chat, pdr_str text,
 PDR_MUST_CHECK pdr_rc pdr__boundary_new(struct pdr__boundary **out,
                                         pdr_chat *chat, pdr_err *err);
 void pdr__boundary_free(struct pdr__boundary *boundary);
+/* Fails with LITERAL_SECRET: no secret leaves the process with the state of a
+ * channel. */
+PDR_MUST_CHECK pdr_rc pdr__states_check(const pdr_chat *chat,
+                                        const pdr_chat_state *state,
+                                        pdr_err *err);
+
+/* --- where a chat lives (home.c) -------------------------------------------
+ * With the token. For a chat that lives in memory these do nothing.
+ */
+
+enum pdr__lease_step {
+    PDR_STEP_PLAIN,
+    PDR_STEP_TAKE,
+    PDR_STEP_HOLD,
+    PDR_STEP_GIVE
+};
+
+/* What a commit has, beside the messages of the log that are not stored yet. */
+struct pdr__step {
+    const struct pdr__turn_record *begins; /* before the messages; or NULL */
+    pdr_str origin;                        /* then: key of its channel */
+    const struct pdr__turn_record *ends;   /* after them; or NULL */
+    const pdr_value *const *adds; /* messages that are about to be in the log */
+    size_t add_count;
+    const struct pdr__boundary *boundary; /* slots as this has them; NULL: as
+                                             they are */
+    bool clears;                          /* nothing of the log stays */
+    enum pdr__lease_step lease;
+};
+
+/* Commit a step. Fails with CHAT_BUSY, CHAT_CHANGED or as the store. After a
+ * failure the chat may have more than the store: then it is of no more use. */
+PDR_MUST_CHECK pdr_rc pdr__home_commit(pdr_chat *chat,
+                                       const struct pdr__step *step,
+                                       pdr_err *err);
+/* The chat has more than the store, and cannot say so there. */
+void pdr__home_spoil(pdr_chat *chat);
+/* Fails with CHAT_CHANGED if the chat is of no more use. */
+PDR_MUST_CHECK pdr_rc pdr__home_check(pdr_chat *chat, pdr_err *err);
+/* An operation begins: its time, and the token by which it ends. Gives the call
+ * for channels and agents, which lives in `room`. */
+const pdr_chat_call *pdr__home_enter(pdr_chat *chat, pdr_chat_call *room,
+                                     const pdr_chat_call *call);
+/* It ends: a lease that is still held is given back. Gives `rc`, or that the
+ * lease was lost. */
+PDR_MUST_CHECK pdr_rc pdr__home_leave(pdr_chat *chat, pdr_rc rc, pdr_err *err);
+/* Are there messages that the store does not have yet? */
+bool pdr__home_waits(const pdr_chat *chat);
+void pdr__home_free(struct pdr__home *home);
+
+/* --- rows (rows.c) ---------------------------------------------------------
+ */
+
+/* The body of the record of a turn that begins or ends. Appended. */
+PDR_MUST_CHECK pdr_rc pdr__record_write(pdr_buf *out,
+                                        const struct pdr__turn_record *turn,
+                                        pdr_str origin, pdr_err *err);
+/* Called with the key and the value of a slot, as the store has them. */
+typedef pdr_rc (*pdr__chat_slot_fn)(pdr_str key, pdr_str value, pdr_err *err,
+                                    void *arg);
+/* The slots of a chat. */
+PDR_MUST_CHECK pdr_rc pdr__slots_write(const pdr_chat_state *state,
+                                       pdr_err *err, pdr__chat_slot_fn fn,
+                                       void *arg);
+/* As pdr_chat_load(), and its head without texts. */
+PDR_MUST_CHECK pdr_rc pdr__chat_load(pdr_chat_state **out, pdr_head *head,
+                                     pdr_store *store, const pdr_ref *ref,
+                                     pdr_err *err);
+
+/* --- restoring (apply.c) ---------------------------------------------------
+ */
+
+/* As pdr_chat_apply(), with the token. `fn` is called when nothing can fail any
+ * more but itself; not in a dry run. NULL: nobody. */
+PDR_MUST_CHECK pdr_rc pdr__chat_apply(pdr_chat_report **out, pdr_chat *chat,
+                                      const pdr_chat_state *state,
+                                      const pdr_chat_apply_opts *opts,
+                                      pdr_err *err,
+                                      pdr_rc (*fn)(pdr_err *err, void *arg),
+                                      void *arg);
+/* Fails with CHAT_IN_USE, NO_AGENTS: nothing can be restored into it. */
+PDR_MUST_CHECK pdr_rc pdr__chat_is_new(const pdr_chat *chat, pdr_err *err);
+/* What was at the boundary, as a document has it, but for messages and turns.
+ * With the lock held, or the token. */
+PDR_MUST_CHECK pdr_rc pdr__state_fill(pdr_chat_state *state,
+                                      const pdr_chat *chat,
+                                      const struct pdr__boundary *boundary,
+                                      pdr_err *err);
 
 /* --- channels (channel.c) --------------------------------------------------
  * With the token.
  */
 
 struct pdr__channel *pdr__channel_find(const pdr_chat *chat, pdr_str key);
+/* Fails with WRONG_CHANNEL if the channel of its key is of another kind. */
+PDR_MUST_CHECK pdr_rc pdr__channel_fits(const pdr_chat *chat,
+                                        const struct pdr__member *member,
+                                        pdr_err *err);
 /* The channel of a member with all that is in the log, made or taken from where
  * it is parked if there is none. Fails with CHANNEL_FAILED, as its kind. */
 PDR_MUST_CHECK pdr_rc pdr__channel_ready(struct pdr__channel **out,
@@ -263,17 +459,61 @@ PDR_MUST_CHECK pdr_rc pdr__channel_sync(struct pdr__channel *channel,
                                         pdr_chat *chat,
                                         const pdr_chat_call *call,
                                         pdr_err *err);
-/* What a kind of channel is told of a member. That of chat agents gets its
- * reduction as `arg`. */
-pdr_chat_agent pdr__agent_of(const struct pdr__member *member);
+/* What a kind of channel is told of a member. That of chat agents gets the
+ * member as `arg`. */
+pdr_chat_agent pdr__agent_of(const pdr_chat *chat,
+                             const struct pdr__member *member);
 pdr_chat_link pdr__link_of(pdr_chat *chat, struct pdr__channel *channel,
                            const pdr_chat_call *call);
+/* Is it that of the member? Its key says so, unless its type says otherwise: a
+ * key of others may be equal by accident. */
+bool pdr__saved_channel_fits(const struct pdr__saved_channel *saved,
+                             const struct pdr__member *m);
+/* Is its state in a form of others? Only those say no kind, also under a key of
+ * ours. */
+bool pdr__saved_channel_is_foreign(const struct pdr__saved_channel *saved);
+/* Fails with BAD_CHANNEL_STATE if a newer kind wrote it. */
+PDR_MUST_CHECK pdr_rc
+pdr__state_version_check(const struct pdr__saved_channel *saved,
+                         const pdr_channel_kind *kind, pdr_err *err);
 void pdr__saved_channel_dispose(struct pdr__saved_channel *saved);
+void pdr__channel_dispose(struct pdr__channel *channel);
+/* One more owner of its values. */
+struct pdr__saved_participant pdr__participant_copy(
+    const struct pdr__saved_participant *p);
+
+/* --- turns (turn.c) --------------------------------------------------------
+ */
+
+/* Let the caller hear of the last message that was said, if it was not told and
+ * is to be seen, once the store has it. `is_last` of its turn: it is. Gives
+ * what the caller returned, or as pdr__home_commit(). */
+PDR_MUST_CHECK pdr_rc pdr__link_tell(pdr_chat_link *link, bool is_last,
+                                     pdr_err *err);
+
+/* --- a chat inside of a channel (save.c) -----------------------------------
+ */
+
+/* The chat as a native document; owned. As pdr_chat_save(). */
+PDR_MUST_CHECK pdr_rc pdr__chat_to_value(pdr_value **out, pdr_chat *chat,
+                                         pdr_err *err);
+/* A document of Semantic Kernel for the state of a channel; owned. The states
+ * of channels in it become theirs. Gets the link of an `exchange`. */
+PDR_MUST_CHECK pdr_rc pdr__chat_exchange(pdr_value **out, pdr_chat_state *state,
+                                         const pdr_chat_link *link,
+                                         pdr_err *err);
 
 /* --- the channel of chat agents (history.c) --------------------------------
  */
 
 extern const pdr_channel_kind pdr__history_kind;
+
+/* The message as the agent of this name is told it; *out is owned. NULL: none
+ * of it is for that agent. (adapt.c) */
+PDR_MUST_CHECK pdr_rc pdr__message_adapt(pdr_value **out,
+                                         const pdr_value *message,
+                                         const pdr_chat_adapter *adapter,
+                                         pdr_str name, pdr_err *err);
 
 /* How a restored one compares with the log: RESTORED if it is what the log
  * says, SHORTENED, or OUT_OF_SYNC from message `*seq` on. */

@@ -75,6 +75,15 @@ PDR_MUST_CHECK pdr_rc pdr__take_key(struct opening *o, pdr_str key,
 PDR_MUST_CHECK pdr_rc pdr__expect_messages(struct opening *o, size_t count,
                                            const char *where);
 
+/* Members of native documents (open_native.c), into what is all zero. */
+PDR_MUST_CHECK pdr_rc pdr__read_participant(struct opening *o,
+                                            struct pdr__saved_participant *p,
+                                            const pdr_value *value,
+                                            const char *here);
+PDR_MUST_CHECK pdr_rc pdr__read_channel(struct opening *o,
+                                        struct pdr__saved_channel *c,
+                                        const pdr_value *value,
+                                        const char *here);
 /* Is it one of ours? And read it (open_native.c). */
 bool pdr__chat_is_native(const pdr_value *document);
 PDR_MUST_CHECK pdr_rc pdr__chat_read_native(struct opening *o);
@@ -107,6 +116,7 @@ struct out {
     pdr_buf scratch;       /* of values that have no raw text */
     struct pdr__hmac *mac; /* gets all bytes; NULL: none */
     bool is_base64;        /* what is put is encoded */
+    bool is_compact; /* no white space, for a document inside of another */
 };
 
 void pdr__out_init(struct out *out, pdr_err *err, pdr_write_fn fn, void *arg);
@@ -169,7 +179,11 @@ void pdr__put_unknown(struct out *out, bool *is_first, const pdr_value *object,
 /* Has the form a place for them? */
 bool pdr__keeps_unknown(const pdr_chat_state *state, pdr_chat_form form);
 
-/* The native form (write_native.c). */
+/* The native form (write_native.c), and members of it. */
+void pdr__put_participant(struct out *out,
+                          const struct pdr__saved_participant *p);
+void pdr__put_channel(struct out *out, const struct pdr__saved_channel *c,
+                      bool is_encoded);
 void pdr__put_native(struct out *out, const pdr_chat_state *state,
                      const pdr_chat_save_opts *opts);
 

@@ -161,6 +161,7 @@ static pdr_rc lose_turn(struct loss *loss, const pdr_chat_state *state)
         {"complete", state->is_complete, "that the conversation is over"},
         {"open", state->open_turn != NULL, "the turn that was under way"},
         {"selection", state->selection != NULL, "who speaks next"},
+        {"records", state->turn_count > 0, "which turns there were"},
     };
     pdr_rc rc = PDR_OK;
 

@@ -61,6 +61,7 @@ void pdr_chat_state_free(pdr_chat_state *state)
     pdr__free(state->participants);
     pdr__free(state->log);
     pdr__free(state->channels);
+    pdr__free(state->turns);
     pdr_value_free(state->open_turn);
     pdr_value_free(state->selection);
     pdr_value_free(state->document);
@@ -71,6 +72,15 @@ void pdr_chat_state_free(pdr_chat_state *state)
 pdr_chat_form pdr_chat_state_form(const pdr_chat_state *state)
 {
     return state->form;
+}
+
+void pdr_chat_state_info(pdr_chat_info *out, const pdr_chat_state *state)
+{
+    *out = (pdr_chat_info){.id = state->id,
+                           .epoch = state->epoch,
+                           .revision = state->revision,
+                           .turn = state->turn,
+                           .is_complete = state->is_complete};
 }
 
 size_t pdr_chat_state_participant_count(const pdr_chat_state *state)
@@ -84,7 +94,7 @@ bool pdr_chat_state_participant(pdr_chat_participant *out,
     if (index >= state->participant_count)
         return false;
     const struct pdr__saved_participant *p = &state->participants[index];
-    *out = (pdr_chat_participant){p->id, p->name, p->type};
+    *out = (pdr_chat_participant){p->id, p->name, p->type, p->key};
     return true;
 }
 
@@ -101,6 +111,43 @@ bool pdr_chat_state_message(pdr_chat_message *out, const pdr_chat_state *state,
     const struct pdr__log_entry *entry = &state->log[seq - 1];
     *out = (pdr_chat_message){seq, entry->turn, entry->origin,
                               entry->is_visible, entry->value};
+    return true;
+}
+
+size_t pdr_chat_state_turn_count(const pdr_chat_state *state)
+{
+    return state->turn_count;
+}
+
+bool pdr_chat_state_turn(pdr_chat_turn *out, const pdr_chat_state *state,
+                         size_t index)
+{
+    if (index >= state->turn_count)
+        return false;
+    *out = (pdr_chat_turn){.number = state->turns[index].turn,
+                           .agent_id = state->turns[index].agent,
+                           .end = state->turns[index].end,
+                           .why = state->turns[index].why};
+    return true;
+}
+
+size_t pdr_chat_state_channel_count(const pdr_chat_state *state)
+{
+    return state->channel_count;
+}
+
+bool pdr_chat_state_channel(pdr_chat_channel *out, const pdr_chat_state *state,
+                            size_t index)
+{
+    const struct pdr__saved_channel *c = NULL;
+
+    if (index >= state->channel_count)
+        return false;
+    c = &state->channels[index];
+    *out = (pdr_chat_channel){.key = c->key.ptr != NULL ? c->key : c->sk_key,
+                              .kind = c->kind.ptr != NULL ? c->kind : c->type,
+                              .cursor =
+                                  c->has_cursor ? c->cursor : state->log_count};
     return true;
 }
 
@@ -421,10 +468,47 @@ done:
 /* --- all of it -------------------------------------------------------------
  */
 
+static const pdr_chat_open_opts usual;
+
+/* What the document of the state says. */
+static pdr_rc read_document(struct opening *o)
+{
+    if (pdr_value_kind(o->state->document) != PDR_OBJECT)
+        return refuse(o->state->document, o->err);
+    if (pdr__chat_is_native(o->state->document))
+        return pdr__chat_read_native(o);
+    if (o->opts->needs_mac)
+        return PDR_FAIL(o->err, BAD_MAC, "%s",
+                        "the chat has no MAC: only native ones can have one");
+    return read_foreign(o);
+}
+
+pdr_rc pdr__chat_open_value(pdr_chat_state **out, const pdr_value *document,
+                            pdr_err *err)
+{
+    struct opening o = {.opts = &usual,
+                        .max_messages = PDR_MAX_CHAT_MESSAGES,
+                        .scratch = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES),
+                        .keys = PDR_MAP_INIT(PDR_MAX_MAP_ENTRIES),
+                        .err = err};
+    pdr_rc rc = PDR_OK;
+
+    *out = NULL;
+    PDR_TRY(pdr__chat_state_new(&o.state, err));
+    o.state->document = pdr_value_ref(document);
+    PDR_TRY(read_document(&o));
+    *out = o.state;
+    o.state = NULL; /* moved to the caller */
+done:
+    pdr__map_dispose(&o.keys);
+    pdr_buf_dispose(&o.scratch);
+    pdr_chat_state_free(o.state);
+    return rc;
+}
+
 pdr_rc pdr_chat_open(pdr_chat_state **out, const pdr_chat_open_opts *opts,
                      pdr_err *err, pdr_read_fn fn, void *arg)
 {
-    static const pdr_chat_open_opts usual;
     pdr_buf bytes = PDR_BUF_INIT(SIZE_MAX);
     struct opening o = {.scratch = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES),
                         .keys = PDR_MAP_INIT(PDR_MAX_MAP_ENTRIES),
@@ -446,19 +530,9 @@ pdr_rc pdr_chat_open(pdr_chat_state **out, const pdr_chat_open_opts *opts,
         err->offset += 3;
     if (rc != PDR_OK)
         goto done;
-    if (pdr_value_kind(o.state->document) != PDR_OBJECT)
-        rc = refuse(o.state->document, err);
-    else if (pdr__chat_is_native(o.state->document))
-        rc = pdr__chat_read_native(&o);
-    else if (o.opts->needs_mac)
-        rc = PDR_FAIL(err, BAD_MAC, "%s",
-                      "the chat has no MAC: only native ones can have one");
-    else
-        rc = read_foreign(&o);
-    if (rc == PDR_OK) {
-        *out = o.state;
-        o.state = NULL; /* moved to the caller */
-    }
+    PDR_TRY(read_document(&o));
+    *out = o.state;
+    o.state = NULL; /* moved to the caller */
 done:
     pdr__map_dispose(&o.keys);
     pdr_buf_dispose(&o.scratch);

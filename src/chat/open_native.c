@@ -171,6 +171,29 @@ static pdr_rc open_list(pdr_iter *it, struct opening *o,
     return PDR_OK;
 }
 
+pdr_rc pdr__read_participant(struct opening *o,
+                             struct pdr__saved_participant *p,
+                             const pdr_value *value, const char *here)
+{
+    struct member m[] = {{.name = "id"},
+                         {.name = "name"},
+                         {.name = "type"},
+                         {.name = "key2"},
+                         {.name = "session"}};
+    pdr_rc rc = PDR_OK;
+
+    PDR_TRY(pdr__find_members(m, PDR_COUNT(m), o, value, false, here));
+    PDR_TRY(pdr__take_text(&p->id, o, &m[0], here));
+    PDR_TRY(pdr__take_text(&p->name, o, &m[1], here));
+    PDR_TRY(pdr__take_text(&p->type, o, &m[2], here));
+    PDR_TRY(pdr__take_text(&p->key, o, &m[3], here));
+    if (!pdr__is_nothing(m[4].value))
+        p->session = pdr_value_ref(m[4].value);
+    p->source = pdr_value_ref(value);
+done:
+    return rc;
+}
+
 static pdr_rc read_participants(struct opening *o, const struct member *list)
 {
     pdr_chat_state *state = o->state;
@@ -183,24 +206,12 @@ static pdr_rc read_participants(struct opening *o, const struct member *list)
                       pdr_value_count(list->value),
                       sizeof(*state->participants), o->err));
     while (pdr_iter_next(&it)) {
-        struct member m[] = {{.name = "id"},
-                             {.name = "name"},
-                             {.name = "type"},
-                             {.name = "key2"},
-                             {.name = "session"}};
         struct pdr__saved_participant *p =
             &state->participants[state->participant_count];
 
-        (void)pdr__place_at(here, "/participants", it.index);
-        PDR_TRY(pdr__find_members(m, PDR_COUNT(m), o, it.value, false, here));
         memset(p, 0, sizeof(*p));
-        PDR_TRY(pdr__take_text(&p->id, o, &m[0], here));
-        PDR_TRY(pdr__take_text(&p->name, o, &m[1], here));
-        PDR_TRY(pdr__take_text(&p->type, o, &m[2], here));
-        PDR_TRY(pdr__take_text(&p->key, o, &m[3], here));
-        if (!pdr__is_nothing(m[4].value))
-            p->session = pdr_value_ref(m[4].value);
-        p->source = pdr_value_ref(it.value);
+        PDR_TRY(pdr__read_participant(
+            o, p, it.value, pdr__place_at(here, "/participants", it.index)));
         state->participant_count++;
     }
 done:
@@ -225,8 +236,8 @@ done:
     return rc;
 }
 
-static pdr_rc read_channel(struct opening *o, struct pdr__saved_channel *c,
-                           const pdr_value *value, const char *here)
+pdr_rc pdr__read_channel(struct opening *o, struct pdr__saved_channel *c,
+                         const pdr_value *value, const char *here)
 {
     struct member m[] = {{.name = "key2"},          {.name = "key"},
                          {.name = "kind"},          {.name = "type"},
@@ -235,6 +246,7 @@ static pdr_rc read_channel(struct opening *o, struct pdr__saved_channel *c,
     uint64_t version = 0;
     pdr_rc rc = PDR_OK;
 
+    c->source = pdr_value_ref(value);
     PDR_TRY(pdr__find_members(m, PDR_COUNT(m), o, value, false, here));
     PDR_TRY(pdr__take_text(&c->key, o, &m[0], here));
     PDR_TRY(pdr__take_text(&c->sk_key, o, &m[1], here));
@@ -271,9 +283,8 @@ static pdr_rc read_channels(struct opening *o, const struct member *list)
         struct pdr__saved_channel *c = &state->channels[state->channel_count++];
 
         memset(c, 0, sizeof(*c));
-        c->source = pdr_value_ref(it.value);
         (void)pdr__place_at(here, "/channels", it.index);
-        PDR_TRY(read_channel(o, c, it.value, here));
+        PDR_TRY(pdr__read_channel(o, c, it.value, here));
     }
 done:
     return rc;
@@ -394,13 +405,78 @@ done:
     return rc;
 }
 
+/* Turns that are over: {"turn":1,"agent":ID,"end":"ended"}. */
+static pdr_rc read_records(struct opening *o, const struct member *list)
+{
+    pdr_chat_state *state = o->state;
+    place here;
+    pdr_iter it;
+    pdr_rc rc = PDR_OK;
+
+    if (!pdr__is_nothing(list->value) &&
+        pdr_value_kind(list->value) != PDR_ARRAY)
+        return BAD_CHAT_AT(o->err, "/turn/records", "expected a list, found %s",
+                           pdr__kind_phrase(list->value));
+    PDR_TRY(pdr__grow((void **)&state->turns, &state->turn_cap,
+                      pdr_value_count(list->value), sizeof(*state->turns),
+                      o->err));
+    pdr_iter_init(&it, list->value);
+    while (pdr_iter_next(&it)) {
+        struct member m[] = {{.name = "turn"},
+                             {.name = "agent"},
+                             {.name = "end"},
+                             {.name = "why"}};
+        struct pdr__turn_record *record = &state->turns[state->turn_count];
+
+        *record = (struct pdr__turn_record){.end = PDR_TURN_ENDED};
+        (void)pdr__place_at(here, "/turn/records", it.index);
+        PDR_TRY(pdr__find_members(m, PDR_COUNT(m), o, it.value, false, here));
+        PDR_TRY(pdr__take_number(&record->turn, o, &m[0], here));
+        PDR_TRY(pdr__take_text(&record->agent, o, &m[1], here));
+        if (pdr_value_text_is(m[2].value, PDR_LIT("aborted")))
+            record->end = PDR_TURN_ABORTED;
+        PDR_TRY(pdr__take_text(&record->why, o, &m[3], here));
+        if (record->turn <= (state->turn_count > 0 ? record[-1].turn : 0))
+            return BAD_CHAT_AT(o->err, here, "%s",
+                               "the turns have no numbers, or are in no order");
+        state->turn_count++;
+    }
+done:
+    return rc;
+}
+
+/* The turn that was under way is one without an end. */
+static pdr_rc note_open_turn(struct opening *o)
+{
+    pdr_chat_state *state = o->state;
+    const pdr_value *open = state->open_turn;
+    struct member m[] = {{.name = "turn"}, {.name = "agent"}};
+    struct pdr__turn_record record = {.end = PDR_TURN_OPEN};
+    pdr_rc rc = PDR_OK;
+
+    if (open == NULL || pdr_value_kind(open) != PDR_OBJECT)
+        return PDR_OK; /* it says nothing to us */
+    PDR_TRY(pdr__find_members(m, PDR_COUNT(m), o, open, false, "/turn/open"));
+    PDR_TRY(pdr__take_number(&record.turn, o, &m[0], "/turn/open"));
+    PDR_TRY(pdr__take_text(&record.agent, o, &m[1], "/turn/open"));
+    if (record.turn <=
+        (state->turn_count > 0 ? state->turns[state->turn_count - 1].turn : 0))
+        return PDR_OK;
+    PDR_TRY(pdr__grow((void **)&state->turns, &state->turn_cap,
+                      state->turn_count + 1, sizeof(*state->turns), o->err));
+    state->turns[state->turn_count++] = record;
+done:
+    return rc;
+}
+
 static pdr_rc read_turn(struct opening *o, const struct member *turn)
 {
     pdr_chat_state *state = o->state;
     struct member m[] = {{.name = "complete"},
                          {.name = "iteration"},
                          {.name = "open"},
-                         {.name = "selection"}};
+                         {.name = "selection"},
+                         {.name = "records"}};
     pdr_rc rc = PDR_OK;
 
     if (pdr__is_nothing(turn->value))
@@ -415,6 +491,8 @@ static pdr_rc read_turn(struct opening *o, const struct member *turn)
         state->open_turn = pdr_value_ref(m[2].value);
     if (!pdr__is_nothing(m[3].value))
         state->selection = pdr_value_ref(m[3].value);
+    PDR_TRY(read_records(o, &m[4]));
+    PDR_TRY(note_open_turn(o));
 done:
     return rc;
 }

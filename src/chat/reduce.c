@@ -24,13 +24,15 @@
  *
  * COST  The messages from the cut on, and for each result those back to its
  *       call.
+ *
+ * NOT HERE  Summaries of what is left out (summary.c).
  */
 #include "chat.h"
 
 /* --- messages in PDR_SHAPE_SK ---------------------------------------------
  */
 
-static bool role_is(const pdr_value *message, pdr_str role)
+bool pdr__has_role(const pdr_value *message, pdr_str role)
 {
     const pdr_value *label = pdr_message_role(message, PDR_SHAPE_SK);
 
@@ -45,6 +47,18 @@ static bool is_call(const pdr_value *item)
 static bool is_result(const pdr_value *item)
 {
     return pdr_content_kind_of(item, PDR_SHAPE_SK) == PDR_CONTENT_RESULT;
+}
+
+bool pdr__is_tool_traffic(const pdr_value *message)
+{
+    pdr_iter it;
+
+    pdr_iter_init(&it, pdr_message_contents(message, PDR_SHAPE_SK));
+    while (pdr_iter_next(&it)) {
+        if (is_call(it.value) || is_result(it.value))
+            return true;
+    }
+    return false;
 }
 
 /* Does this call have the id of that result? Items without one go together. */
@@ -91,40 +105,49 @@ pdr_rc pdr__reduction_check(const pdr_reduction *reduction, pdr_err *err)
                         "a reducer with the threshold %u has no target: give "
                         "the number of messages that stay",
                         threshold);
+    if (target == 0 && reduction->client != NULL)
+        return PDR_FAIL(err, BAD_REDUCTION, "%s",
+                        "a reducer that sums up has no target: give the number "
+                        "of messages that stay");
+    if (reduction->client == NULL &&
+        (reduction->instructions != NULL || reduction->is_series ||
+         reduction->may_fail))
+        return PDR_FAIL(err, BAD_REDUCTION, "%s",
+                        "a reducer has settings for summaries and no model "
+                        "that could make them");
     return PDR_OK;
 }
 
 long pdr__reduce_find(bool *has_system, const pdr_value *const *messages,
-                      size_t count, const pdr_reduction *reduction)
+                      size_t count, size_t offset,
+                      const pdr_reduction *reduction)
 {
     long n = (long)count, stay = (long)reduction->target;
     long limit = 0, cut = -1;
     long need = n; /* the first message with a call of what stays (R2) */
 
-    *has_system = count > 0 && role_is(messages[0], PDR_LIT("system"));
+    *has_system = count > 0 && pdr__has_role(messages[0], PDR_LIT("system"));
     stay -= *has_system ? 1 : 0;
     limit = n - (long)reduction->threshold - stay;
-    if (reduction->target == 0 || limit <= 0)
+    if (reduction->target == 0 || limit <= (long)offset)
         return -1;
     if (stay == 0)
         cut = n; /* the system message alone */
     for (long i = n - 1; i >= 0 && need >= 0 && (cut < 0 || i >= limit); i--) {
-        bool is_traffic = false;
         pdr_iter it;
 
         pdr_iter_init(&it, pdr_message_contents(messages[i], PDR_SHAPE_SK));
         while (pdr_iter_next(&it)) {
-            is_traffic |= is_call(it.value) || is_result(it.value);
             if (is_result(it.value)) {
                 long call = call_find(messages, i, it.value);
                 need = call < need ? call : need;
             }
         }
-        if (i > n - stay || is_traffic || need < i)
+        if (i > n - stay || need < i || pdr__is_tool_traffic(messages[i]))
             continue;
         if (cut < 0)
             cut = i;
-        if (role_is(messages[i], PDR_LIT("user")))
+        if (pdr__has_role(messages[i], PDR_LIT("user")))
             return i;
     }
     return cut;

@@ -6,7 +6,9 @@
  * WHY  A service may take a message and fail to say so. Sent again, it is in
  *      the thread twice. So each message has a token, the channel remembers
  *      which one is unsure, also when it is saved, and asks for that one before
- *      it sends it again.
+ *      it sends it again. A process that dies remembers nothing: so a channel
+ *      that is restored asks for what waits, until there is something that the
+ *      thread does not have. What its own agents said, they said there.
  *
  *      A thread knows users and assistants, texts and pictures. What else a
  *      message has is left out on the way, and only there: the log keeps it.
@@ -20,7 +22,9 @@
 struct remote {
     const pdr_remote *service;
     pdr_buf thread;
+    pdr_buf own;     /* key of the channel, if it is restored */
     uint64_t unsure; /* number of a message that may be there; 0: none */
+    bool asks;       /* any of them may be */
 };
 
 static void remote_release(void *self)
@@ -28,6 +32,7 @@ static void remote_release(void *self)
     struct remote *r = self;
 
     pdr_buf_dispose(&r->thread);
+    pdr_buf_dispose(&r->own);
     pdr__free(r);
 }
 
@@ -52,6 +57,7 @@ static pdr_rc remote_new(struct remote **out, const pdr_chat_agent *agent,
         return pdr__nomem(err);
     r->service = service;
     r->thread = (pdr_buf)PDR_BUF_INIT(PDR_MAX_ID_BYTES);
+    r->own = (pdr_buf)PDR_BUF_INIT(SIZE_MAX);
     *out = r;
     return PDR_OK;
 }
@@ -82,6 +88,21 @@ done:
     return rc;
 }
 
+static pdr_rc own_key(struct remote *r, const pdr_chat_agent *agent,
+                      pdr_err *err)
+{
+    const char *kind = pdr_channel_remote()->id;
+    pdr_buf parts = PDR_BUF_INIT(SIZE_MAX);
+    pdr_rc rc = PDR_OK;
+
+    PDR_TRY(pdr_buf_append(&parts, pdr_str_n(kind, strlen(kind) + 1), err));
+    PDR_TRY(remote_key(&parts, agent, err));
+    PDR_TRY(pdr__channel_key(&r->own, pdr_buf_str(&parts), err));
+done:
+    pdr_buf_dispose(&parts);
+    return rc;
+}
+
 /* --- what a thread takes --------------------------------------------------
  */
 
@@ -106,21 +127,6 @@ done:
     pdr_value_free(inner);
     pdr_value_free(part);
     return rc;
-}
-
-static bool text_is_blank(const pdr_value *text)
-{
-    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
-    pdr_str bytes = {NULL, 0};
-    bool is_blank = true;
-
-    if (pdr_value_text(&bytes, text, &scratch, NULL) != PDR_OK)
-        is_blank = false;
-    for (size_t i = 0; i < bytes.len; i++)
-        is_blank &= bytes.ptr[i] == ' ' || bytes.ptr[i] == '\t' ||
-                    bytes.ptr[i] == '\n' || bytes.ptr[i] == '\r';
-    pdr_buf_dispose(&scratch);
-    return is_blank;
 }
 
 /* The result of a tool as a text: a text as it is, else its JSON. */
@@ -178,7 +184,8 @@ static pdr_rc parts_make(pdr_value **out, const pdr_value *message,
         const pdr_value *result =
             pdr_content_get(it.value, shape, PDR_FIELD_RESULT);
 
-        if (kind == PDR_CONTENT_TEXT && text != NULL && !text_is_blank(text))
+        if (kind == PDR_CONTENT_TEXT && text != NULL &&
+            !pdr__text_is_blank(text))
             PDR_TRY(part_add(&parts, "text", NULL, text, err));
         else if (uri != NULL && pdr__is_picture(it.value, shape))
             PDR_TRY(part_add(&parts, "image_url", "url", uri, err));
@@ -235,6 +242,27 @@ done:
     return rc;
 }
 
+/* Thread, number, and what it says: after an older document was restored, the
+ * same number is another message. */
+static pdr_rc token_make(pdr_buf *out, const struct remote *r,
+                         const pdr_chat_message *message,
+                         const pdr_value *parts, pdr_err *err)
+{
+    uint8_t digest[PDR_SHA256_BYTES];
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+    pdr_rc rc = PDR_OK;
+
+    PDR_TRY(pdr_json_write(&text, parts, NULL, err));
+    PDR_TRY(pdr__sha256(digest, pdr_buf_str(&text), err));
+    PDR_TRY(pdr_buf_printf(out, err, "%.*s/%llu/", (int)r->thread.len,
+                           r->thread.ptr, (unsigned long long)message->seq));
+    for (size_t i = 0; i < 8; i++)
+        PDR_TRY(pdr_buf_printf(out, err, "%02x", digest[i]));
+done:
+    pdr_buf_dispose(&text);
+    return rc;
+}
+
 /* --- the table ------------------------------------------------------------
  */
 
@@ -280,7 +308,9 @@ static pdr_rc remote_restore(void **self, const pdr_chat_agent *agent,
                          "the state of a thread is its id, and this is not"));
     PDR_TRY(pdr_value_text(&text, thread, &scratch, err));
     PDR_TRY(pdr_buf_append(&r->thread, text, err));
+    PDR_TRY(own_key(r, agent, err));
     PDR_TRY(r->service->ops->check(text, err, r->service->self));
+    r->asks = true;
     *self = r;
     r = NULL;
 done:
@@ -303,19 +333,21 @@ static pdr_rc remote_receive(void *self, const pdr_chat_message *message,
     bool is_there = false;
     pdr_rc rc = PDR_OK;
 
+    if (r->own.len > 0 && pdr_str_equal(message->origin, pdr_buf_str(&r->own)))
+        return PDR_OK;
     PDR_TRY(parts_make(&parts, message->value, err));
     if (pdr_value_count(parts) == 0)
         goto done;
     PDR_TRY(metadata_make(&metadata, message->value, err));
-    PDR_TRY(pdr_buf_printf(&token, err, "%.*s/%llu", (int)r->thread.len,
-                           r->thread.ptr, (unsigned long long)message->seq));
+    PDR_TRY(token_make(&token, r, message, parts, err));
     sent.parts = parts;
     sent.metadata = metadata;
     sent.token = pdr_buf_str(&token);
-    if (r->unsure == message->seq && ops->find != NULL)
+    if ((r->asks || r->unsure == message->seq) && ops->find != NULL)
         PDR_TRY(ops->find(&is_there, pdr_buf_str(&r->thread), sent.token, err,
                           r->service->self));
     if (!is_there) {
+        r->asks = false;
         r->unsure = message->seq;
         PDR_TRY(ops->append(pdr_buf_str(&r->thread), &sent, cancel, err,
                             r->service->self));

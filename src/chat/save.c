@@ -43,7 +43,9 @@ static pdr_rc channel_save(struct pdr__saved_channel *out, pdr_chat *chat,
                     : pdr_str_n(NULL, 0),
         .state_version = channel->kind->state_version,
         .has_cursor = true,
-        .cursor = channel->cursor};
+        .cursor = channel->cursor,
+        .source =
+            channel->source != NULL ? pdr_value_ref(channel->source) : NULL};
     return channel->kind->save(&out->state, channel->self, &link, err);
 }
 
@@ -97,14 +99,49 @@ done:
 /* --- the document ---------------------------------------------------------
  */
 
+/* A save of a chat inside of a channel, and of the chat around it. */
+struct inside {
+    const pdr_chat_save_opts *outer;
+    size_t index; /* of the channel */
+};
+
+/* A pdr_doc_finding_fn: what is lost inside, with its place in all of it. */
+static pdr_rc inside_lost(const pdr_doc_finding *finding, pdr_err *err,
+                          void *arg)
+{
+    const struct inside *inside = arg;
+    pdr_buf pointer = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
+    pdr_doc_finding placed = *finding;
+    pdr_rc rc = PDR_OK;
+
+    PDR_TRY(pdr_buf_printf(&pointer, err, "/channels/%zu/state%.*s",
+                           inside->index, (int)finding->pointer.len,
+                           finding->pointer.ptr));
+    placed.pointer = pdr_buf_str(&pointer);
+    PDR_TRY(inside->outer->fn(&placed, err, inside->outer->arg));
+done:
+    pdr_buf_dispose(&pointer);
+    return rc;
+}
+
 /* The state of a channel as the forms of others have it. One that is parked is
  * theirs, or stays as it is. */
 static pdr_rc channel_exchange(struct pdr__saved_channel *saved,
-                               const pdr_chat *chat,
-                               const pdr_chat_state *state, pdr_err *err)
+                               const pdr_channel_kind *const *kinds,
+                               const pdr_chat_state *state,
+                               const pdr_chat_save_opts *opts, pdr_err *err)
 {
-    const pdr_chat_link link = {.log = state->log, .end = saved->cursor + 1};
-    const pdr_channel_kind *kind = pdr__kind_find(chat, saved->kind);
+    struct inside inside = {opts, (size_t)(saved - state->channels)};
+    const pdr_chat_save_opts saving = {.form = PDR_CHAT_SK,
+                                       .is_strict = opts->is_strict,
+                                       .fn = opts->fn != NULL ? inside_lost
+                                                              : NULL,
+                                       .arg = &inside};
+    const pdr_chat_link link = {.log = state->log,
+                                .end = saved->cursor + 1,
+                                .saving = &saving,
+                                .kinds = kinds};
+    const pdr_channel_kind *kind = pdr__kind_find(kinds, saved->kind);
     pdr_value *made = NULL;
     pdr_rc rc = PDR_OK;
 
@@ -118,27 +155,53 @@ done:
     return rc;
 }
 
-/* What was at the boundary. With the lock held: the chat goes on meanwhile. */
-static pdr_rc state_fill(pdr_chat_state *state, const pdr_chat *chat,
-                         const struct pdr__boundary *b, pdr_err *err)
+/* What was said until then. With the lock held: the chat goes on meanwhile. */
+static pdr_rc state_fill_log(pdr_chat_state *state, const pdr_chat *chat,
+                             const struct pdr__boundary *b, pdr_err *err)
 {
     pdr_rc rc = PDR_OK;
 
-    state->form = chat->form;
-    state->id = chat->id;
-    state->epoch = chat->epoch;
-    state->revision = chat->revision;
-    state->is_complete = b->is_complete;
-    state->turn = b->turn;
-    state->selection = pdr_value_ref(b->selection);
     PDR_TRY(pdr__grow((void **)&state->log, &state->log_cap, b->log_count,
                       sizeof(*state->log), err));
     for (; state->log_count < b->log_count; state->log_count++) {
         state->log[state->log_count] = chat->log[state->log_count];
         (void)!pdr_value_ref(chat->log[state->log_count].value);
     }
+    PDR_TRY(pdr__grow((void **)&state->turns, &state->turn_cap, b->turn_count,
+                      sizeof(*state->turns), err));
+    for (; state->turn_count < b->turn_count; state->turn_count++)
+        state->turns[state->turn_count] = chat->turns[state->turn_count];
+done:
+    return rc;
+}
+
+struct pdr__saved_participant pdr__participant_copy(
+    const struct pdr__saved_participant *p)
+{
+    struct pdr__saved_participant copy = *p;
+
+    copy.session = p->session != NULL ? pdr_value_ref(p->session) : NULL;
+    copy.source = p->source != NULL ? pdr_value_ref(p->source) : NULL;
+    return copy;
+}
+
+pdr_rc pdr__state_fill(pdr_chat_state *state, const pdr_chat *chat,
+                       const struct pdr__boundary *b, pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    state->form = chat->form;
+    state->document =
+        chat->document != NULL ? pdr_value_ref(chat->document) : NULL;
+    state->id = chat->id;
+    state->epoch = chat->epoch;
+    state->revision = chat->revision;
+    state->is_complete = b->is_complete;
+    state->turn = b->turn;
+    state->selection = pdr_value_ref(b->selection);
     PDR_TRY(pdr__grow((void **)&state->participants, &state->participant_cap,
-                      b->member_count, sizeof(*state->participants), err));
+                      b->member_count + chat->absent_count,
+                      sizeof(*state->participants), err));
     for (size_t i = 0; i < b->member_count; i++) {
         const struct pdr__member *m = &chat->members[i];
         const pdr_str name = pdr_agent_name(m->agent);
@@ -153,8 +216,12 @@ static pdr_rc state_fill(pdr_chat_state *state, const pdr_chat *chat,
                 .key = m->key,
                 .session = b->sessions[i] != NULL
                                ? pdr_value_ref(b->sessions[i])
-                               : NULL};
+                               : NULL,
+                .source = m->source != NULL ? pdr_value_ref(m->source) : NULL};
     }
+    for (size_t i = 0; i < chat->absent_count; i++)
+        state->participants[state->participant_count++] =
+            pdr__participant_copy(&chat->absent[i]);
     PDR_TRY(pdr__grow((void **)&state->channels, &state->channel_cap,
                       b->channel_count, sizeof(*state->channels), err));
     for (size_t i = 0; i < b->channel_count; i++) {
@@ -175,6 +242,7 @@ done:
 static pdr_rc state_make(pdr_chat_state **out, pdr_chat *chat, pdr_err *err)
 {
     struct pdr__boundary *own = NULL;
+    const struct pdr__boundary *boundary = NULL;
     pdr_chat_state *state = NULL;
     pdr_rc rc = PDR_OK;
 
@@ -182,13 +250,13 @@ static pdr_rc state_make(pdr_chat_state **out, pdr_chat *chat, pdr_err *err)
     (void)pthread_mutex_lock(&chat->lock);
     while (chat->is_active && chat->boundary == NULL) /* not for long */
         (void)pthread_cond_wait(&chat->changed, &chat->lock);
-    if (!chat->is_active) {
+    if (!chat->is_active)
         rc = pdr__boundary_new(&own, chat, err);
-        if (rc == PDR_OK)
-            rc = state_fill(state, chat, own, err);
-    } else {
-        rc = state_fill(state, chat, chat->boundary, err);
-    }
+    boundary = own != NULL ? own : chat->boundary;
+    if (rc == PDR_OK)
+        rc = pdr__state_fill(state, chat, boundary, err);
+    if (rc == PDR_OK)
+        rc = state_fill_log(state, chat, boundary, err);
     (void)pthread_mutex_unlock(&chat->lock);
     pdr__boundary_free(own);
     if (rc == PDR_OK) {
@@ -200,9 +268,8 @@ done:
     return rc;
 }
 
-/* No secret leaves the process with the state of a channel. */
-static pdr_rc states_check(const pdr_chat *chat, const pdr_chat_state *state,
-                           pdr_err *err)
+pdr_rc pdr__states_check(const pdr_chat *chat, const pdr_chat_state *state,
+                         pdr_err *err)
 {
     pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
     pdr_rc rc = PDR_OK;
@@ -220,6 +287,33 @@ done:
     return rc;
 }
 
+/* States of channels become those of the form first. */
+static pdr_rc states_exchange(pdr_chat_state *state,
+                              const pdr_channel_kind *const *kinds,
+                              const pdr_chat_save_opts *opts, pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    for (size_t i = 0;
+         opts->form != PDR_CHAT_NATIVE && i < state->channel_count; i++)
+        PDR_TRY(channel_exchange(&state->channels[i], kinds, state, opts, err));
+done:
+    return rc;
+}
+
+static pdr_rc state_write(pdr_chat_state *state,
+                          const pdr_channel_kind *const *kinds,
+                          const pdr_chat_save_opts *opts, pdr_err *err,
+                          pdr_write_fn fn, void *arg)
+{
+    pdr_rc rc = PDR_OK;
+
+    PDR_TRY(states_exchange(state, kinds, opts, err));
+    PDR_TRY(pdr__chat_write(state, opts, err, fn, arg));
+done:
+    return rc;
+}
+
 pdr_rc pdr_chat_save(pdr_chat *chat, const pdr_chat_save_opts *opts,
                      pdr_err *err, pdr_write_fn fn, void *arg)
 {
@@ -231,12 +325,69 @@ pdr_rc pdr_chat_save(pdr_chat *chat, const pdr_chat_save_opts *opts,
     if (opts == NULL)
         opts = &usual;
     PDR_TRY(state_make(&state, chat, err));
-    PDR_TRY(states_check(chat, state, err));
-    for (size_t i = 0;
-         opts->form != PDR_CHAT_NATIVE && i < state->channel_count; i++)
-        PDR_TRY(channel_exchange(&state->channels[i], chat, state, err));
-    PDR_TRY(pdr__chat_write(state, opts, err, fn, arg));
+    PDR_TRY(pdr__states_check(chat, state, err));
+    PDR_TRY(state_write(state, chat->kinds, opts, err, fn, arg));
 done:
     pdr_chat_state_free(state);
+    return rc;
+}
+
+pdr_rc pdr_chat_state_save(const pdr_chat_state *state,
+                           const pdr_chat_save_opts *opts, pdr_err *err,
+                           pdr_write_fn fn, void *arg)
+{
+    const pdr_chat_save_opts usual = {.form = PDR_CHAT_NATIVE};
+    pdr_chat_state own = {.form = PDR_CHAT_NATIVE};
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(state != NULL && fn != NULL);
+    own = *state; /* but for the states of channels, which may change */
+    own.channels = pdr__calloc(state->channel_count + 1, sizeof(*own.channels));
+    if (own.channels == NULL)
+        return pdr__nomem(err);
+    for (size_t i = 0; i < state->channel_count; i++) {
+        own.channels[i] = state->channels[i];
+        own.channels[i].state = state->channels[i].state != NULL
+                                    ? pdr_value_ref(state->channels[i].state)
+                                    : NULL;
+    }
+    rc = state_write(&own, NULL, opts != NULL ? opts : &usual, err, fn, arg);
+    for (size_t i = 0; i < own.channel_count; i++)
+        pdr_value_free(own.channels[i].state);
+    pdr__free(own.channels);
+    return rc;
+}
+
+/* --- a chat inside of a channel -------------------------------------------
+ */
+
+pdr_rc pdr__chat_to_value(pdr_value **out, pdr_chat *chat, pdr_err *err)
+{
+    pdr_buf text = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
+    pdr_chat_state *state = NULL;
+    pdr_rc rc = PDR_OK;
+
+    PDR_TRY(state_make(&state, chat, err));
+    PDR_TRY(pdr__states_check(chat, state, err));
+    PDR_TRY(pdr__chat_write(state, NULL, err, pdr_write_buf, &text));
+    PDR_TRY(pdr_json_read_take(out, &text, NULL, err));
+done:
+    pdr_chat_state_free(state);
+    pdr_buf_dispose(&text);
+    return rc;
+}
+
+pdr_rc pdr__chat_exchange(pdr_value **out, pdr_chat_state *state,
+                          const pdr_chat_link *link, pdr_err *err)
+{
+    pdr_buf text = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
+    pdr_rc rc = PDR_OK;
+
+    PDR_TRY(states_exchange(state, link->kinds, link->saving, err));
+    PDR_TRY(
+        pdr__chat_write_inside(state, link->saving, err, pdr_write_buf, &text));
+    PDR_TRY(pdr_json_read_take(out, &text, NULL, err));
+done:
+    pdr_buf_dispose(&text);
     return rc;
 }

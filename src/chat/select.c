@@ -1,13 +1,20 @@
 /*
- * select.c - agents speak one after the other.
+ * select.c - who speaks next: one after the other, or whom a model names.
  *
  * WHY  The order goes on after the agent that speaks first: if B of A B C
  *      begins, it is B C A B. Semantic Kernel goes back to the beginning of the
  *      list there (B A B C), so that one agent speaks twice in three turns.
  *
- * NOT HERE  Strategies of callers; who speaks first if nobody takes part yet.
+ *      A model answers "Writer:" or `writer` for the agent Writer. So what is
+ *      around a name is taken off, and its letter case counts only if there are
+ *      several.
+ *
+ * NOT HERE  Strategies of callers (turn.c), how a model is asked (prompt.c).
  */
 #include "chat.h"
+
+/* --- one after the other --------------------------------------------------
+ */
 
 size_t pdr__select_next(struct pdr__selection *selection, size_t agents,
                         long first)
@@ -22,6 +29,81 @@ size_t pdr__select_next(struct pdr__selection *selection, size_t agents,
     selection->has_selected = true;
     return (size_t)selection->index;
 }
+
+/* --- whom a model names ---------------------------------------------------
+ */
+
+/* The agent of this name, the first one; -1: there is none. In any letter case
+ * if `folds`, and then none if there are several. */
+static long name_find(const pdr_chat_view *view, pdr_str name, bool folds)
+{
+    long found = -1;
+
+    for (size_t i = 0; i < view->agent_count; i++) {
+        pdr_str own = pdr__agent_called(pdr_chat_agent_at(view->chat, i));
+
+        if (!folds && pdr_str_equal(own, name))
+            return (long)i;
+        if (folds && pdr__is_same_name(own, name)) {
+            if (found >= 0)
+                return -1;
+            found = (long)i;
+        }
+    }
+    return found;
+}
+
+/* The agent that an answer names; -1: it names none. */
+static long answer_match(const pdr_chat_view *view, pdr_str answer)
+{
+    while (answer.len > 0 && memchr(" \t\r\n\"'`", answer.ptr[0], 7) != NULL)
+        answer = pdr_str_n(answer.ptr + 1, answer.len - 1);
+    for (int folds = 0; folds < 2; folds++) {
+        /* A name may itself end with what is taken off. */
+        for (pdr_str name = answer; name.len > 0; name.len--) {
+            long found = name_find(view, name, folds == 1);
+
+            if (found >= 0)
+                return found;
+            if (memchr(" \t\r\n\"'`:.", name.ptr[name.len - 1], 9) == NULL)
+                break;
+        }
+    }
+    return -1;
+}
+
+pdr_rc pdr__select_asked(size_t *out, const struct pdr__prompt *prompt,
+                         const pdr_chat_view *view, long fallback, pdr_err *err)
+{
+    pdr_buf names = PDR_BUF_INIT(SIZE_MAX);
+    pdr_buf answer = PDR_BUF_INIT(PDR_MAX_ANSWER_BYTES);
+    char shown[PDR_SHOWN];
+    long found = -1;
+    pdr_rc rc = PDR_OK;
+
+    for (size_t i = 0; i < view->agent_count; i++) {
+        if (i > 0)
+            PDR_TRY(pdr_buf_append(&names, PDR_LIT(","), err));
+        PDR_TRY(pdr_buf_append(
+            &names, pdr__agent_called(pdr_chat_agent_at(view->chat, i)), err));
+    }
+    PDR_TRY(pdr__prompt_ask(&answer, prompt, view, pdr_buf_str(&names), err));
+    found = answer_match(view, pdr_buf_str(&answer));
+    if (found < 0)
+        found = fallback;
+    if (found < 0)
+        PDR_TRY(PDR_FAIL(err, BAD_SELECTION,
+                         "the model answered '%s', which names no agent",
+                         pdr__shown(shown, pdr_buf_str(&answer))));
+    *out = (size_t)found;
+done:
+    pdr_buf_dispose(&answer);
+    pdr_buf_dispose(&names);
+    return rc;
+}
+
+/* --- what is saved --------------------------------------------------------
+ */
 
 pdr_rc pdr__selection_save(pdr_value **out, const struct pdr__selection *s,
                            pdr_err *err)

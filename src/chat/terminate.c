@@ -9,8 +9,8 @@
  *     rule ──► is it for the agent that spoke? ──no──► not over
  *                        │ yes
  *                        ▼
- *          patterns | function | all parts | any part
- *                                └── each a rule, with its own agents
+ *          patterns | function | model | all parts | any part
+ *                                        └── each a rule, with its own agents
  *
  * INVARIANTS
  *   I1  All parts are asked, whatever the first one said: functions of callers
@@ -28,6 +28,8 @@ struct pdr__ending_rule {
     size_t pattern_count;
     pdr_terminate_fn fn; /* borrowed with `arg` */
     void *arg;
+    struct pdr__prompt *prompt; /* owned */
+    pdr_rc (*parse)(bool *out, pdr_str answer, pdr_err *err, void *arg);
     struct pdr__ending_rule *parts; /* owned */
     size_t part_count;
 };
@@ -40,6 +42,7 @@ static void rule_dispose(struct pdr__ending_rule *rule)
         pdr__regex_free(rule->patterns[i]);
     for (size_t i = 0; i < rule->part_count; i++)
         rule_dispose(&rule->parts[i]);
+    pdr__prompt_free(rule->prompt);
     pdr__free(rule->agents);
     pdr__free(rule->patterns);
     pdr__free(rule->parts);
@@ -110,6 +113,14 @@ static pdr_rc rule_fill(struct pdr__ending_rule *rule,
         rule->fn = from->fn;
         rule->arg = from->arg;
         break;
+    case PDR_TERMINATE_PROMPT:
+        if (from->prompt == NULL)
+            return PDR_FAIL(err, MISSING_SLOT, "%s",
+                            "a rule of termination lacks its prompt");
+        PDR_TRY(pdr__prompt_new(&rule->prompt, from->prompt, "_agent_", err));
+        rule->parse = from->parse;
+        rule->arg = from->arg;
+        break;
     case PDR_TERMINATE_ALL:
     case PDR_TERMINATE_ANY:
         PDR_TRY(list_new(&list, from->part_count, sizeof(*rule->parts), err));
@@ -152,9 +163,7 @@ void pdr__rule_free(struct pdr__ending_rule *rule)
     pdr__free(rule);
 }
 
-/* The text of the first item of a message (PDR_SHAPE_SK) that is a text; NULL
- * if there is none. */
-static const pdr_value *first_text(const pdr_value *message)
+const pdr_value *pdr__first_text(const pdr_value *message)
 {
     pdr_iter it;
 
@@ -180,7 +189,7 @@ static pdr_rc search_last(bool *out, const struct pdr__ending_rule *rule,
 
     if (!pdr_chat_message_at(&last, view->chat, view->message_count))
         return PDR_OK;
-    string = first_text(last.value);
+    string = pdr__first_text(last.value);
     if (string == NULL)
         return PDR_OK;
     PDR_TRY(pdr__value_sound_text(&text, string, &scratch, err));
@@ -191,6 +200,24 @@ static pdr_rc search_last(bool *out, const struct pdr__ending_rule *rule,
 done:
     pdr__searcher_free(searcher);
     pdr_buf_dispose(&scratch);
+    return rc;
+}
+
+/* What does the model say? */
+static pdr_rc model_hear(bool *out, const struct pdr__ending_rule *rule,
+                         const pdr_chat_view *view, size_t spoke, pdr_err *err)
+{
+    const pdr_agent *agent = pdr_chat_agent_at(view->chat, spoke);
+    pdr_buf answer = PDR_BUF_INIT(PDR_MAX_ANSWER_BYTES);
+    pdr_rc rc = PDR_OK;
+
+    PDR_TRY(pdr__prompt_ask(&answer, rule->prompt, view,
+                            pdr__agent_called(agent), err));
+    *out = rule->parse == NULL;
+    if (rule->parse != NULL)
+        PDR_TRY(rule->parse(out, pdr_buf_str(&answer), err, rule->arg));
+done:
+    pdr_buf_dispose(&answer);
     return rc;
 }
 
@@ -213,6 +240,8 @@ pdr_rc pdr__rule_ask(bool *out, const struct pdr__ending_rule *rule,
         return search_last(out, rule, view, err);
     if (rule->kind == PDR_TERMINATE_FUNCTION)
         return rule->fn(out, view, spoke, err, rule->arg);
+    if (rule->kind == PDR_TERMINATE_PROMPT)
+        return model_hear(out, rule, view, spoke, err);
 
     for (size_t i = 0; i < rule->part_count; i++) {
         bool is_over = false;

@@ -224,14 +224,28 @@ done:
 
 #define SK_GAP "\n      "
 
+/* White space, unless the document is inside of another one. */
+static void put_gap(struct out *out, const char *gap)
+{
+    pdr__put_c(out, out->is_compact ? "" : gap);
+}
+
+static void put_sk_name(struct out *out, const char *gap, const char *name)
+{
+    put_gap(out, gap);
+    pdr__put_c(out, "\"");
+    pdr__put_c(out, name);
+    pdr__put_c(out, "\":");
+    put_gap(out, " ");
+}
+
 static void put_sk_text(struct out *out, bool *is_first, const char *name,
                         pdr_str text)
 {
     if (text.ptr == NULL)
         return;
-    pdr__put_c(out, *is_first ? SK_GAP "\"" : "," SK_GAP "\"");
-    pdr__put_c(out, name);
-    pdr__put_c(out, "\": ");
+    pdr__put_c(out, *is_first ? "" : ",");
+    put_sk_name(out, SK_GAP, name);
     pdr__put_net_text(out, text, false);
     *is_first = false;
 }
@@ -262,7 +276,8 @@ static void put_sk_state(struct out *out, const pdr_value *state,
     pdr_buf scratch = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
     pdr_str text;
 
-    pdr__put_c(out, "," SK_GAP "\"ChannelState\": ");
+    pdr__put_c(out, ",");
+    put_sk_name(out, SK_GAP, "ChannelState");
     if (pdr_value_kind(state) == PDR_ARRAY && !value_was_read(state)) {
         put_sk_list(out, state, is_theirs);
         return;
@@ -307,34 +322,49 @@ static void put_messages(struct out *out, const pdr_chat_state *state,
 
 static void put_sk(struct out *out, const pdr_chat_state *state)
 {
-    static const struct layout inside = {false, SK_GAP, ": "};
-    static const struct layout outside = {false, "\n  ", ": "};
+    const bool is_compact = out->is_compact;
+    const struct layout none = {false, "", ":"};
+    const struct layout inside =
+        is_compact ? none : (struct layout){false, SK_GAP, ": "};
+    const struct layout outside =
+        is_compact ? none : (struct layout){false, "\n  ", ": "};
     bool keeps = pdr__keeps_unknown(state, PDR_CHAT_SK), is_first = true;
     size_t written = 0;
 
-    pdr__put_c(out, "{\n  \"Participants\": [");
+    pdr__put_c(out, "{");
+    put_sk_name(out, "\n  ", "Participants");
+    pdr__put_c(out, "[");
     for (size_t i = 0; i < state->participant_count; i++) {
         const struct pdr__saved_participant *p = &state->participants[i];
 
-        pdr__put_c(out, i > 0 ? ",\n    {" : "\n    {");
+        pdr__put_c(out, i > 0 ? "," : "");
+        put_gap(out, "\n    ");
+        pdr__put_c(out, "{");
         is_first = true;
         put_sk_text(out, &is_first, "Id", p->id);
         put_sk_text(out, &is_first, "Name", p->name);
         put_sk_text(out, &is_first, "Type", p->type);
         pdr__put_unknown(out, &is_first, keeps ? p->source : NULL,
                          &pdr__known_participant, &inside);
-        pdr__put_c(out, "\n    }");
+        put_gap(out, "\n    ");
+        pdr__put_c(out, "}");
     }
-    pdr__put_c(out, state->participant_count > 0 ? "\n  ],\n  \"History\": ["
-                                                 : "],\n  \"History\": [");
+    put_gap(out, state->participant_count > 0 ? "\n  " : "");
+    pdr__put_c(out, "],");
+    put_sk_name(out, "\n  ", "History");
+    pdr__put_c(out, "[");
     put_messages(out, state, PDR_CHAT_SK);
-    pdr__put_c(out, "],\n  \"Channels\": [");
+    pdr__put_c(out, "],");
+    put_sk_name(out, "\n  ", "Channels");
+    pdr__put_c(out, "[");
     for (size_t i = 0; i < state->channel_count; i++) {
         const struct pdr__saved_channel *c = &state->channels[i];
 
         if (c->sk_key.ptr == NULL)
             continue; /* reported */
-        pdr__put_c(out, written++ > 0 ? ",\n    {" : "\n    {");
+        pdr__put_c(out, written++ > 0 ? "," : "");
+        put_gap(out, "\n    ");
+        pdr__put_c(out, "{");
         is_first = true;
         put_sk_text(out, &is_first, "ChannelKey", c->sk_key);
         put_sk_text(out, &is_first, "ChannelType", c->type);
@@ -342,13 +372,16 @@ static void put_sk(struct out *out, const pdr_chat_state *state)
             put_sk_state(out, c->state, state->form != PDR_CHAT_NATIVE);
         pdr__put_unknown(out, &is_first, keeps ? c->source : NULL,
                          &pdr__known_channel, &inside);
-        pdr__put_c(out, "\n    }");
+        put_gap(out, "\n    ");
+        pdr__put_c(out, "}");
     }
-    pdr__put_c(out, written > 0 ? "\n  ]" : "]");
+    put_gap(out, written > 0 ? "\n  " : "");
+    pdr__put_c(out, "]");
     is_first = false;
     pdr__put_unknown(out, &is_first, keeps ? state->document : NULL,
                      &pdr__known_document, &outside);
-    pdr__put_c(out, "\n}");
+    put_gap(out, "\n");
+    pdr__put_c(out, "}");
 }
 
 /* --- plain and encoded -----------------------------------------------------
@@ -430,9 +463,9 @@ static pdr_rc check_key(const pdr_chat_save_opts *opts, pdr_err *err)
     return PDR_OK;
 }
 
-pdr_rc pdr__chat_write(const pdr_chat_state *state,
-                       const pdr_chat_save_opts *opts, pdr_err *err,
-                       pdr_write_fn fn, void *arg)
+static pdr_rc write_all(const pdr_chat_state *state,
+                        const pdr_chat_save_opts *opts, bool is_compact,
+                        pdr_err *err, pdr_write_fn fn, void *arg)
 {
     static const pdr_chat_save_opts native;
     struct pdr__hmac mac = PDR_HMAC_INIT;
@@ -443,6 +476,7 @@ pdr_rc pdr__chat_write(const pdr_chat_state *state,
     if (opts == NULL)
         opts = &native;
     pdr__out_init(&out, err, fn, arg);
+    out.is_compact = is_compact;
     PDR_TRY(check_key(opts, err));
     PDR_TRY(check_parts(state, opts->form, err));
     PDR_TRY(pdr__report_loss(state, opts, err));
@@ -468,4 +502,18 @@ done:
     pdr__out_dispose(&out);
     pdr__hmac_dispose(&mac);
     return rc;
+}
+
+pdr_rc pdr__chat_write(const pdr_chat_state *state,
+                       const pdr_chat_save_opts *opts, pdr_err *err,
+                       pdr_write_fn fn, void *arg)
+{
+    return write_all(state, opts, false, err, fn, arg);
+}
+
+pdr_rc pdr__chat_write_inside(const pdr_chat_state *state,
+                              const pdr_chat_save_opts *opts, pdr_err *err,
+                              pdr_write_fn fn, void *arg)
+{
+    return write_all(state, opts, true, err, fn, arg);
 }

@@ -23,8 +23,8 @@ static void put_member(struct out *out, bool *is_first, const char *name,
     *is_first = false;
 }
 
-static void put_participant(struct out *out,
-                            const struct pdr__saved_participant *p)
+void pdr__put_participant(struct out *out,
+                          const struct pdr__saved_participant *p)
 {
     bool is_first = true;
 
@@ -53,8 +53,8 @@ static void put_value(struct out *out, const pdr_value *value, bool is_encoded)
         pdr__put_base64_end(out);
 }
 
-static void put_channel(struct out *out, const struct pdr__saved_channel *c,
-                        bool is_encoded)
+void pdr__put_channel(struct out *out, const struct pdr__saved_channel *c,
+                      bool is_encoded)
 {
     bool is_first = true;
 
@@ -129,6 +129,29 @@ static void put_history(struct out *out, const pdr_chat_state *state)
     pdr__put_c(out, "]}");
 }
 
+/* The turns that are over. */
+static void put_records(struct out *out, const pdr_chat_state *state)
+{
+    bool is_first = true, is_bare = false;
+
+    for (size_t i = 0; i < state->turn_count; i++) {
+        const struct pdr__turn_record *turn = &state->turns[i];
+
+        if (turn->end == PDR_TURN_OPEN)
+            continue;
+        pdr__put_c(out, is_first ? ",\"records\":[" : ",");
+        is_first = false;
+        pdr__put_c(out, "{\"turn\":");
+        pdr__put_number(out, turn->turn);
+        put_member(out, &is_bare, "agent", turn->agent);
+        pdr__put_c(out, turn->end == PDR_TURN_ENDED ? ",\"end\":\"ended\""
+                                                    : ",\"end\":\"aborted\"");
+        put_member(out, &is_bare, "why", turn->why);
+        pdr__put_c(out, "}");
+    }
+    pdr__put_c(out, is_first ? "" : "]");
+}
+
 static void put_turn(struct out *out, const pdr_chat_state *state)
 {
     const pdr_value *null = pdr_value_new_null();
@@ -145,6 +168,7 @@ static void put_turn(struct out *out, const pdr_chat_state *state)
     pdr__put_value(out, state->open_turn != NULL ? state->open_turn : null);
     pdr__put_c(out, ",\"selection\":");
     pdr__put_value(out, state->selection != NULL ? state->selection : null);
+    put_records(out, state);
     pdr__put_c(out, "}");
 }
 
@@ -184,7 +208,7 @@ void pdr__put_native(struct out *out, const pdr_chat_state *state,
                         : ",\"encoding\":\"none\",\"participants\":[");
     for (size_t i = 0; i < state->participant_count; i++) {
         pdr__put_c(out, i > 0 ? "," : "");
-        put_participant(out, &state->participants[i]);
+        pdr__put_participant(out, &state->participants[i]);
     }
     pdr__put_c(out, "],\"history\":");
     if (opts->is_encoded)
@@ -195,7 +219,7 @@ void pdr__put_native(struct out *out, const pdr_chat_state *state,
     pdr__put_c(out, ",\"channels\":[");
     for (size_t i = 0; i < state->channel_count; i++) {
         pdr__put_c(out, i > 0 ? "," : "");
-        put_channel(out, &state->channels[i], opts->is_encoded);
+        pdr__put_channel(out, &state->channels[i], opts->is_encoded);
     }
     pdr__put_c(out, "],\"turn\":");
     put_turn(out, state);

@@ -30,7 +30,8 @@ pdr_rc agt_load(const pdr_host_agent **out, pdr_host *host, pdr_buf *text,
 {
     const struct cli_limits limits = {.max_bytes = MAX_FILE_BYTES};
     const char *slash = strrchr(path, '/');
-    pdr_definition definition = {.name = name, .command = run_command};
+    pdr_definition definition = {
+        .name = name, .id = name, .command = run_command};
     pdr_buf folder = PDR_BUF_INIT(SIZE_MAX);
     struct cli_input in;
     pdr_rc rc = PDR_OK;

@@ -146,6 +146,7 @@ int agt_make(struct agt_made *made, struct cli *cli)
     parts.name = pdr_str_n(made->spec, (size_t)(file - 1 - made->spec));
     if (script == NULL && server == NULL)
         return make_defined(made, cli, file, parts.name);
+    parts.id = parts.name; /* the same in any process, as a chat needs it */
     status = script != NULL ? make_script(made, cli, script)
                             : make_openai(made, cli, server);
     if (status != 0)

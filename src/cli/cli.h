@@ -71,8 +71,9 @@ struct cli_command {
 };
 
 extern const struct cli_command cli_cmd_agent, cli_cmd_check, cli_cmd_convert,
-    cli_cmd_diff, cli_cmd_doc, cli_cmd_fmt, cli_cmd_help, cli_cmd_run,
-    cli_cmd_schema, cli_cmd_session, cli_cmd_store, cli_cmd_version;
+    cli_cmd_diff, cli_cmd_doc, cli_cmd_fmt, cli_cmd_group, cli_cmd_help,
+    cli_cmd_key, cli_cmd_run, cli_cmd_schema, cli_cmd_serve, cli_cmd_session,
+    cli_cmd_store, cli_cmd_version;
 
 /* The last word of a command's name: what a verb is called by. */
 const char *cli_command_word(const struct cli_command *command);
@@ -95,11 +96,13 @@ enum cli_opt_kind {
     CLI_KIND_U64,   /* out is `uint64_t *`; `min` to `max` */
     CLI_KIND_BYTES, /* as U64, with K, M or G behind the digits */
     CLI_KIND_TEXT,  /* any text; out is `const char **` */
+    CLI_KIND_LIST,  /* any text, as often as it is written; out is `struct
+                       cli_args *`, whose items are to be released */
     CLI_KIND_WORD   /* one of `words`; out is `uint64_t *`, its position */
 };
 
 struct cli_args {
-    char **items; /* borrowed from argv, reordered */
+    char **items; /* borrowed from argv, reordered; of a list only the texts */
     size_t count;
 };
 
@@ -131,6 +134,8 @@ struct cli_opt {
     {CLI_KIND_BYTES, letter, name, value, help, out, min, max, NULL}
 #define CLI_TEXT(letter, name, value, out, help) \
     {CLI_KIND_TEXT, letter, name, value, help, out, 0, 0, NULL}
+#define CLI_LIST(letter, name, value, out, help) \
+    {CLI_KIND_LIST, letter, name, value, help, out, 0, 0, NULL}
 /* The format of what is read; `help` comes from cli_form_list(). */
 #define CLI_FROM(word, help) \
     CLI_WORD(0, "from", "FORMAT", word, cli_form_words(), help)
@@ -301,12 +306,16 @@ struct cli_signals {
     bool is_over; /* it is to end */
     int number;   /* of the first signal; see cli_signals_number() */
     void (*fn)(void *arg);
+    void (*hangup)(void *arg); /* NULL: SIGHUP is one like the others */
     void *arg;
 };
 
 /* From now on the first SIGINT, SIGTERM or SIGHUP calls `fn`, on a thread of
  * its own, and the second one ends the process. Before threads are started. */
 void cli_signals_begin(struct cli_signals *s, void (*fn)(void *arg), void *arg);
+/* The same, but each SIGHUP calls `hangup`, also where it was ignored. */
+void cli_signals_begin_service(struct cli_signals *s, void (*fn)(void *arg),
+                               void (*hangup)(void *arg), void *arg);
 /* The one that came; 0: none. */
 int cli_signals_number(const struct cli_signals *s);
 /* As before. Fine if it never began. */

@@ -314,6 +314,34 @@ static pdr_rc pass_text(pdr_str bytes, pdr_err *err, void *arg)
     return rc;
 }
 
+/* A chat is no document of a session: its turns, agents and channels would be
+ * left out. */
+static pdr_rc refuse_chat(const struct export *e, const pdr_ref *ref,
+                          pdr_err *err)
+{
+    const pdr_query query = {.what = PDR_READ_HEAD, .ref = *ref};
+    pdr_chat_state *state = NULL;
+    pdr_chat_info info = {.id = {NULL, 0}};
+    pdr_page *page = NULL;
+    bool is_chat = false;
+
+    if (pdr_store_read(&page, e->store, &query, NULL) == PDR_OK &&
+        pdr_str_equal(page->head.kind, pdr_str_c("chat")) &&
+        pdr_chat_load(&state, e->store, ref, NULL) == PDR_OK) {
+        pdr_chat_state_info(&info, state);
+        is_chat = info.id.ptr != NULL ||
+                  pdr_chat_state_message_count(state) > 0 ||
+                  pdr_chat_state_participant_count(state) > 0;
+    }
+    pdr_chat_state_free(state);
+    pdr_page_free(page);
+    return is_chat ? pdr_err_set(err, PDR_EINVALID, "session_kind",
+                                 "'%.*s' is a chat of several agents, not one "
+                                 "session",
+                                 shown_len(ref->id, 120), ref->id.ptr)
+                   : PDR_OK;
+}
+
 /* Its document as a value, laid out as it is, without the white space around
  * it; a document of several lines has no place in a format of one line each. */
 static pdr_rc read_stored(pdr_value **out, struct export *e, const pdr_ref *ref,
@@ -325,6 +353,7 @@ static pdr_rc read_stored(pdr_value **out, struct export *e, const pdr_ref *ref,
     pdr_rc rc = PDR_OK;
 
     pdr_buf_clear(&e->text);
+    CLI_TRY(refuse_chat(e, ref, err));
     CLI_TRY(pdr_export(NULL, e->store, &how, err, keep_text, e));
     text = pdr_buf_str(&e->text);
     while (text.len > 0 && memchr(spaces, text.ptr[0], 4) != NULL)
@@ -398,6 +427,7 @@ static pdr_rc export_id(struct export *e, pdr_err *err)
     pdr_rc rc = PDR_OK;
 
     if (e->form.format.codec == NULL) {
+        CLI_TRY(refuse_chat(e, &ref, err));
         CLI_TRY(pdr_export(NULL, e->store, &how, err, pass_text, e));
     } else {
         CLI_TRY(read_stored(&value, e, &ref, err));
@@ -501,6 +531,8 @@ done:
 static const char *hint_for(char room[SES_HINT_MAX], const struct export *e,
                             const pdr_err *err)
 {
+    char uri[CLI_WORD_MAX], id[CLI_WORD_MAX];
+
     if (e->refused)
         return e->id != NULL ? "--to json keeps it as it is"
                              : "--to json keeps it as it is; --skip leaves the "
@@ -511,6 +543,15 @@ static const char *hint_for(char room[SES_HINT_MAX], const struct export *e,
     if (strcmp(err->reason, "key_lost") == 0)
         return e->is_map ? "without --map they make a list"
                          : "--map makes an object of sessions by name";
+    if (strcmp(err->reason, "session_kind") == 0 && e->id != NULL) {
+        snprintf(room, SES_HINT_MAX,
+                 "'perdure group export --store %s %s' writes it",
+                 cli_word(uri, e->from.store.uri, "STORE"),
+                 cli_word(id, e->id, "ID"));
+        return room;
+    }
+    if (strcmp(err->reason, "session_kind") == 0)
+        return "--skip leaves it out; 'perdure group export' writes it";
     if (strcmp(err->reason, "no_place") == 0)
         return "--map writes all of them by id; --skip leaves it out";
     if (strcmp(err->reason, "cannot_export") == 0 && e->id == NULL)

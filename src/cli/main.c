@@ -13,7 +13,7 @@
 static const struct cli_command *const commands[] = {
     &cli_cmd_check, &cli_cmd_convert, &cli_cmd_fmt,     &cli_cmd_diff,
     &cli_cmd_doc,   &cli_cmd_session, &cli_cmd_store,   &cli_cmd_agent,
-    &cli_cmd_run,   &cli_cmd_schema,  &cli_cmd_version, &cli_cmd_help,
+    &cli_cmd_group,  &cli_cmd_run,     
 };
 
 static void on_interrupt(int number)

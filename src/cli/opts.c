@@ -179,14 +179,21 @@ static void set_word(struct parse *p, const struct cli_opt *opt,
 }
 
 static void set_value(struct parse *p, const struct cli_opt *opt,
-                      const char *shown, const char *value)
+                      const char *shown, char *value)
 {
-    if (opt->kind == CLI_KIND_WORD)
+    struct cli_args *list = opt->out;
+
+    if (opt->kind == CLI_KIND_WORD) {
         set_word(p, opt, shown, value);
-    else if (opt->kind == CLI_KIND_TEXT)
+    } else if (opt->kind == CLI_KIND_LIST) {
+        list->items =
+            cli_realloc(list->items, list->count + 1, sizeof(*list->items));
+        list->items[list->count++] = value;
+    } else if (opt->kind == CLI_KIND_TEXT) {
         *(const char **)opt->out = value;
-    else
+    } else {
         set_number(p, opt, shown, value);
+    }
 }
 
 /* The value that follows as an argument of its own. */
@@ -218,10 +225,10 @@ static void unknown_long(struct parse *p, const char *shown, const char *name)
         advise(p->bad, "did you mean '--%s'?", near);
 }
 
-static void parse_long(struct parse *p, const char *arg)
+static void parse_long(struct parse *p, char *arg)
 {
     size_t len = strcspn(arg + 2, "=");
-    const char *value = arg[2 + len] == '=' ? arg + 3 + len : NULL;
+    char *value = arg[2 + len] == '=' ? arg + 3 + len : NULL;
     char shown[80];
 
     snprintf(shown, sizeof(shown), "%.*s", (int)(len < 70 ? len + 2 : 72), arg);
@@ -251,9 +258,9 @@ static const struct cli_opt *find_letter(const struct parse *p, char letter)
     return NULL;
 }
 
-static void parse_letters(struct parse *p, const char *arg)
+static void parse_letters(struct parse *p, char *arg)
 {
-    for (const char *at = arg + 1; *at != '\0'; at++) {
+    for (char *at = arg + 1; *at != '\0'; at++) {
         const char shown[] = {'-', *at, '\0'};
         const struct cli_opt *opt = find_letter(p, *at);
         if (opt == NULL) {
@@ -380,7 +387,7 @@ int cli_parse_between(struct cli *cli, struct cli_usage *bad, int argc,
 
     global_rows(rows, cli);
     while (p.next < argc && argv[p.next][0] == '-') {
-        const char *arg = argv[p.next++];
+        char *arg = argv[p.next++];
         if (strcmp(arg, "--") == 0)
             break;
         if (arg[1] == '-')
@@ -575,6 +582,8 @@ static void describe_row(pdr_builder *to, const struct cli_opt *opt)
         snprintf(text, sizeof(text), "--%s", opt->name);
         cli_member_text(to, "name", pdr_str_c(text));
     }
+    if (opt->kind == CLI_KIND_LIST)
+        cli_member_bool(to, "many", true);
     if (opt->letter != 0) {
         snprintf(text, sizeof(text), "-%c", opt->letter);
         cli_member_text(to, "short", pdr_str_c(text));

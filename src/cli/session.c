@@ -274,6 +274,35 @@ static const char *other_hint(const pdr_value *value)
     return "a session has a member stateBag or session_id; " ANY_DOCUMENT;
 }
 
+bool ses_is_chat(pdr_str text)
+{
+    pdr_chat_state *state = NULL;
+    bool is_chat =
+        pdr_chat_open(&state, NULL, NULL, pdr_read_str, &text) == PDR_OK;
+
+    pdr_chat_state_free(state);
+    return is_chat;
+}
+
+/* The command that takes a chat in the place of a session; NULL: it is none. */
+static const char *chat_hint(char out[SES_HINT_MAX],
+                             const struct ses_from *from,
+                             const pdr_value *value)
+{
+    pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
+    char word[CLI_WORD_MAX];
+    bool is_chat = value != NULL && ses_is_chat(doc_json(value, &scratch));
+
+    pdr_buf_dispose(&scratch);
+    if (!is_chat)
+        return NULL;
+    snprintf(out, SES_HINT_MAX,
+             "it is a saved chat of several agents: 'perdure group show --file "
+             "%s' shows it",
+             cli_word(word, from->file != NULL ? from->file : "FILE", "FILE"));
+    return out;
+}
+
 /* "'perdure session list --folder DIR' shows what is there", for reasons that a
  * list explains; NULL for others. */
 static const char *list_hint(char out[SES_HINT_MAX],
@@ -360,7 +389,7 @@ const char *ses_hint(char out[SES_HINT_MAX], const struct ses_from *from,
         return sto_hint(out, &from->store, err);
     if (strcmp(err->reason, "session_unknown_shape") == 0 ||
         strcmp(err->reason, "session_not_object") == 0)
-        return other_hint(value);
+        return chat_hint(out, from, value) != NULL ? out : other_hint(value);
     if (list_hint(out, from, err->reason) != NULL)
         return out;
     if (strcmp(err->reason, "file_failed") == 0 && is_read_only)

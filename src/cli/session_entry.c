@@ -82,8 +82,8 @@ static void put_approval(pdr_buf *out, const struct doc_content *c,
     }
 }
 
-static void put_content(pdr_buf *out, const pdr_value *content, pdr_shape shape,
-                        pdr_buf *scratch)
+void ses_put_content(pdr_buf *out, const pdr_value *content, pdr_shape shape,
+                     pdr_buf *scratch)
 {
     struct doc_content c = shape == PDR_SHAPE_STATE
                                ? doc_content_of(content)
@@ -133,7 +133,7 @@ static void put_message(pdr_buf *out, const pdr_value *message, pdr_shape shape,
         return;
     pdr_iter_init(&it, pdr_message_contents(message, shape));
     while (pdr_iter_next(&it) && out->len < 4 * TEXT_CELLS)
-        put_content(out, it.value, shape, scratch);
+        ses_put_content(out, it.value, shape, scratch);
 }
 
 void ses_put_excerpt(pdr_buf *out, const pdr_stored_entry *entry)

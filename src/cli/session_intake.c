@@ -436,6 +436,23 @@ done:
 
 /* --- what was done ------------------------------------------------------- */
 
+/* The command that takes a chat; NULL: it is none. */
+static const char *chat_hint(char room[SES_HINT_MAX], const struct intake *i,
+                             const pdr_err *err)
+{
+    char uri[CLI_WORD_MAX], path[CLI_WORD_MAX];
+
+    if (strcmp(err->reason, "session_unknown_shape") != 0 || !i->has_all ||
+        !ses_is_chat(pdr_buf_str(&i->kept)))
+        return NULL;
+    snprintf(room, SES_HINT_MAX,
+             "it is a saved chat of several agents: 'perdure group import "
+             "--store %s --id ID %s' takes it",
+             cli_word(uri, i->from->store.uri, "STORE"),
+             cli_word(path, i->how->path, "FILE"));
+    return room;
+}
+
 static const char *hint_for(char room[SES_HINT_MAX], const struct intake *i,
                             const pdr_err *err)
 {
@@ -475,7 +492,8 @@ static const char *hint_for(char room[SES_HINT_MAX], const struct intake *i,
                  (uintmax_t)i->sessions, i->sessions == 1 ? "" : "s",
                  i->sessions == 1 ? "was" : "were");
     else
-        return i->store_failed ? sto_hint(room, &i->from->store, err) : NULL;
+        return i->store_failed ? sto_hint(room, &i->from->store, err)
+                               : chat_hint(room, i, err);
     return room;
 }
 

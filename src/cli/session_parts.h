@@ -90,6 +90,9 @@ const char *ses_out_name(const char *path);
 const char *ses_hint(char out[SES_HINT_MAX], const struct ses_from *from,
                      const pdr_value *value, const pdr_err *err);
 
+/* Does a text hold a saved chat of several agents? */
+bool ses_is_chat(pdr_str text);
+
 /* Where `input`, the beginning of a file, has several documents in the place of
  * one: how to read them. NULL if the failure is another one. */
 const char *ses_lines_hint(const pdr_err *err, pdr_str input);
@@ -414,6 +417,10 @@ void ses_entries_add(struct ses_entries *e, const pdr_stored_entry *entry);
 void ses_entries_flush(struct ses_entries *e);
 void ses_entries_free(struct ses_entries *e);
 
+/* What a content says, after a space if there is something before it; appended,
+ * and not yet fit to be shown. */
+void ses_put_content(pdr_buf *out, const pdr_value *content, pdr_shape shape,
+                     pdr_buf *scratch);
 /* What an entry says, in a line; appended. */
 void ses_put_excerpt(pdr_buf *out, const pdr_stored_entry *entry);
 

@@ -26,6 +26,10 @@ static void *await_signal(void *arg)
     while (sigwait(&s->set, &number) == 0 && !is_over(s)) {
         if (number == WAKE)
             continue; /* somebody else's */
+        if (number == SIGHUP && s->hangup != NULL) {
+            s->hangup(s->arg);
+            continue;
+        }
         if (cli_signals_number(s) != 0)
             _exit(CLI_EXIT_SIGNAL + number);
         __atomic_store_n(&s->number, number, __ATOMIC_RELEASE);
@@ -36,15 +40,23 @@ static void *await_signal(void *arg)
 
 void cli_signals_begin(struct cli_signals *s, void (*fn)(void *arg), void *arg)
 {
+    cli_signals_begin_service(s, fn, NULL, arg);
+}
+
+void cli_signals_begin_service(struct cli_signals *s, void (*fn)(void *arg),
+                               void (*hangup)(void *arg), void *arg)
+{
     static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction old;
 
-    *s = (struct cli_signals){.fn = fn, .arg = arg};
+    *s = (struct cli_signals){.fn = fn, .hangup = hangup, .arg = arg};
     sigemptyset(&s->set);
     sigaddset(&s->set, WAKE);
     for (size_t i = 0; i < CLI_COUNT(ending); i++) /* as main.c leaves them */
         if (sigaction(ending[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
             sigaddset(&s->set, ending[i]);
+    if (hangup != NULL)
+        sigaddset(&s->set, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &s->set, &s->before);
     s->waits = pthread_create(&s->thread, NULL, await_signal, s) == 0;
     if (!s->waits)

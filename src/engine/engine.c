@@ -41,22 +41,21 @@
 /* --- making ---------------------------------------------------------------
  */
 
-/* Who holds a lease, for people: host, process, and a number, since a process
- * may have several engines and its number comes again. */
-static pdr_rc owner_make(pdr_engine *e, const char *owner, pdr_err *err)
+pdr_rc pdr__owner_name(char out[PDR_MAX_OWNER_BYTES + 1], const char *owner,
+                       pdr_err *err)
 {
     char host[65] = "";
     uint32_t number = 0;
     pdr_rc rc = PDR_OK;
 
     if (owner != NULL) {
-        (void)snprintf(e->owner, sizeof(e->owner), "%s", owner);
+        (void)snprintf(out, PDR_MAX_OWNER_BYTES + 1, "%s", owner);
         return PDR_OK;
     }
     PDR_TRY(pdr__rand_fill(&number, pdr__rand_system(), sizeof(number), err));
     if (gethostname(host, sizeof(host) - 1) != 0 || host[0] == '\0')
         (void)snprintf(host, sizeof(host), "localhost");
-    (void)snprintf(e->owner, sizeof(e->owner), "%s/%ld/%08x", host,
+    (void)snprintf(out, PDR_MAX_OWNER_BYTES + 1, "%s/%ld/%08x", host,
                    (long)getpid(), number);
 done:
     return rc;
@@ -137,7 +136,7 @@ pdr_rc pdr__engine_new(pdr_engine **out, pdr_store *store,
     (void)pthread_cond_init(&e->tick, NULL);
     (void)pthread_cond_init(&e->stream, NULL);
     (void)pthread_cond_init(&e->quiet, NULL);
-    PDR_TRY(owner_make(e, opts->owner, err));
+    PDR_TRY(pdr__owner_name(e->owner, opts->owner, err));
     *out = e;
     e = NULL;
 done:

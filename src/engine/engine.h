@@ -265,13 +265,31 @@ struct pdr__waiter {
     pdr_ending *ending;       /* owned; if who ended it left it here */
     pthread_cond_t woken;
     bool is_woken;
+    /* Called when it is woken, with the lock of the engine held: it may only
+     * hand on that it was. NULL: a thread waits. */
+    void (*fn)(void *arg);
+    void *arg;
 };
+
+/* Wait without a thread: join the list before the operation is sent, look each
+ * time `fn` was called, and leave it. `key` of the three is that of
+ * pdr__session_key() and, as the correlation id, borrowed until the last. */
+PDR_MUST_CHECK pdr_rc pdr__waiter_join(pdr_engine *engine,
+                                       struct pdr__waiter *waiter, pdr_str key,
+                                       pdr_err *err);
+/* How it ended; NULL: it has not, `fn` will be called. Fails as
+ * pdr_engine_wait(). */
+PDR_MUST_CHECK pdr_rc pdr__waiter_look(pdr_ending **out, pdr_engine *engine,
+                                       struct pdr__waiter *waiter,
+                                       const pdr_ref *session, pdr_err *err);
+void pdr__waiter_leave(pdr_engine *engine, struct pdr__waiter *waiter,
+                       pdr_str key);
 
 /* Leave word of an end, so that those who wait for it need not read it. With
  * the lock held; without memory they read. */
 void pdr__waiters_tell(pdr_engine *engine, pdr_str key, pdr_str correlation_id,
                        pdr_operation_state state, pdr_str outcome,
-                       pdr_str answer);
+                       pdr_str answer, uint64_t entries);
 
 /* Wake those who wait for something of this session; for what nobody here is at
  * work on; all. With the lock held. */
@@ -334,6 +352,11 @@ PDR_MUST_CHECK pdr_rc pdr__engine_new(pdr_engine **out, pdr_store *store,
                                       const pdr_engine_opts *opts,
                                       const struct pdr__world *world,
                                       pdr_err *err);
+/* Who holds a lease, for people: host, process, and a number, since a process
+ * may have several and its number comes again; or `owner`, if that is not
+ * NULL. */
+PDR_MUST_CHECK pdr_rc pdr__owner_name(char out[PDR_MAX_OWNER_BYTES + 1],
+                                      const char *owner, pdr_err *err);
 /* Fails with BAD_REF for what cannot name a session, so that keys have room. */
 PDR_MUST_CHECK pdr_rc pdr__engine_ref(const pdr_ref *ref, pdr_err *err);
 /* The time by which leases go. */

@@ -194,7 +194,7 @@ pdr_rc pdr_task_commit(pdr_committed *out, pdr_task *task, const pdr_edit *edit,
 /* Let those who wait know how it ended, as they would read it. With the lock
  * held. */
 static void task_tell(pdr_task *task, const pdr_edit *edit,
-                      pdr_operation_state state)
+                      pdr_operation_state state, const pdr_head *head)
 {
     const pdr_entry *last =
         edit->entry_count > 0 ? &edit->entries[edit->entry_count - 1] : NULL;
@@ -203,7 +203,8 @@ static void task_tell(pdr_task *task, const pdr_edit *edit,
         last->body.len <= MAX_TOLD &&
         pdr_str_equal(last->correlation_id, task->info.correlation_id))
         pdr__waiters_tell(task->engine, task->key, last->correlation_id, state,
-                          edit->completions[0].outcome, last->body);
+                          edit->completions[0].outcome, last->body,
+                          head->next_seq - head->first_seq);
 }
 
 /* The run is over as far as the store is concerned. */
@@ -213,7 +214,7 @@ static void task_finished(pdr_task *task, const pdr_edit *edit,
     pdr_engine *e = task->engine;
 
     (void)pthread_mutex_lock(&e->lock);
-    task_tell(task, edit, state);
+    task_tell(task, edit, state, &done->head);
     task->is_finished = true;
     task->has_more = done->inbox > 0; /* perhaps from another process */
     e->counts.completed += state == PDR_OPERATION_COMPLETED;

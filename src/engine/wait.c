@@ -18,7 +18,10 @@
 static void waiter_wake(pdr_engine *e, struct pdr__waiter *waiter)
 {
     waiter->is_woken = true;
-    e->world->wake(e->world->ctx, &waiter->woken);
+    if (waiter->fn != NULL)
+        waiter->fn(waiter->arg);
+    else
+        e->world->wake(e->world->ctx, &waiter->woken);
 }
 
 static void waiters_wake(pdr_engine *e, struct pdr__waiter *waiter)
@@ -57,8 +60,8 @@ void pdr__waiters_wake_all(pdr_engine *e)
         waiters_wake(e, entry->value);
 }
 
-static pdr_rc waiter_join(pdr_engine *e, struct pdr__waiter *waiter,
-                          pdr_str key, pdr_err *err)
+pdr_rc pdr__waiter_join(pdr_engine *e, struct pdr__waiter *waiter, pdr_str key,
+                        pdr_err *err)
 {
     void *first = NULL;
     pdr_rc rc = PDR_OK;
@@ -78,7 +81,7 @@ static pdr_rc waiter_join(pdr_engine *e, struct pdr__waiter *waiter,
     return rc;
 }
 
-static void waiter_leave(pdr_engine *e, struct pdr__waiter *waiter, pdr_str key)
+void pdr__waiter_leave(pdr_engine *e, struct pdr__waiter *waiter, pdr_str key)
 {
     struct pdr__waiter *at = NULL;
     void *first = NULL;
@@ -157,7 +160,7 @@ static pdr_rc answer_read(struct ending *own, pdr_engine *e, pdr_query query,
 
 /* An end that nobody has to read. NULL: no memory. */
 static pdr_ending *ending_copy(pdr_operation_state state, pdr_str outcome,
-                               pdr_str answer)
+                               pdr_str answer, uint64_t entries)
 {
     struct ending *own = pdr__calloc(1, sizeof(*own));
 
@@ -170,6 +173,7 @@ static pdr_ending *ending_copy(pdr_operation_state state, pdr_str outcome,
         return NULL;
     }
     own->base.state = state;
+    own->base.entries = entries;
     own->base.outcome = pdr_str_n(own->answer.ptr, outcome.len);
     if (answer.ptr != NULL)
         own->base.answer = pdr_str_n(own->answer.ptr + outcome.len, answer.len);
@@ -178,7 +182,7 @@ static pdr_ending *ending_copy(pdr_operation_state state, pdr_str outcome,
 
 void pdr__waiters_tell(pdr_engine *e, pdr_str key, pdr_str correlation_id,
                        pdr_operation_state state, pdr_str outcome,
-                       pdr_str answer)
+                       pdr_str answer, uint64_t entries)
 {
     struct pdr__waiter *waiter = NULL;
     void *first = NULL;
@@ -188,7 +192,7 @@ void pdr__waiters_tell(pdr_engine *e, pdr_str key, pdr_str correlation_id,
     for (; waiter != NULL; waiter = waiter->next) {
         if (waiter->ending == NULL &&
             pdr_str_equal(waiter->correlation_id, correlation_id))
-            waiter->ending = ending_copy(state, outcome, answer);
+            waiter->ending = ending_copy(state, outcome, answer, entries);
     }
 }
 
@@ -215,6 +219,10 @@ pdr_rc pdr__ending_read(pdr_ending **out, pdr_engine *e, const pdr_ref *session,
         PDR_TRY(pdr_store_read(&own->completion, e->store, &query, err));
     }
     own->base.outcome = own->completion->completions[0].outcome;
+    if (own->completion->completions[0].last_seq >=
+        own->completion->head.first_seq)
+        own->base.entries = own->completion->completions[0].last_seq -
+                            own->completion->head.first_seq + 1;
     if (own->base.outcome.ptr != NULL)
         own->base.state = pdr__outcome_state(own->base.outcome);
     else if (own->base.answer.ptr != NULL) /* an import brought it */
@@ -241,6 +249,30 @@ static bool is_at_work(pdr_engine *e, pdr_str key, pdr_str correlation_id)
               pdr_str_equal(task->info.correlation_id, correlation_id);
     (void)pthread_mutex_unlock(&e->lock);
     return at_work;
+}
+
+pdr_rc pdr__waiter_look(pdr_ending **out, pdr_engine *engine,
+                        struct pdr__waiter *waiter, const pdr_ref *session,
+                        pdr_err *err)
+{
+    char room[PDR_KEY_BYTES];
+    pdr_rc rc = PDR_OK;
+
+    (void)pthread_mutex_lock(&engine->lock);
+    waiter->is_woken = false;
+    *out = waiter->ending;
+    waiter->ending = NULL;
+    (void)pthread_mutex_unlock(&engine->lock);
+    if (*out != NULL)
+        return PDR_OK;
+    if (!is_at_work(engine, pdr__session_key(room, session),
+                    waiter->correlation_id))
+        PDR_TRY(pdr__ending_read(out, engine, session, waiter->correlation_id,
+                                 err));
+    if (*out == NULL)
+        PDR_TRY(pdr__engine_alive(engine, err));
+done:
+    return rc;
 }
 
 /* Without a keeper nobody hears of other processes: look now and then. */
@@ -270,7 +302,7 @@ pdr_rc pdr_engine_wait(pdr_ending **out, pdr_engine *engine,
     world = engine->world;
     end_ms = world->now_ms(world->ctx) + timeout_ms;
     key = pdr__session_key(room, session);
-    PDR_TRY(waiter_join(engine, &waiter, key, err));
+    PDR_TRY(pdr__waiter_join(engine, &waiter, key, err));
     for (;;) {
         bool is_late = world->now_ms(world->ctx) >= end_ms;
 
@@ -300,7 +332,7 @@ pdr_rc pdr_engine_wait(pdr_ending **out, pdr_engine *engine,
         if (*out != NULL)
             break;
     }
-    waiter_leave(engine, &waiter, key);
+    pdr__waiter_leave(engine, &waiter, key);
 done:
     return rc;
 }

@@ -329,6 +329,7 @@ static pdr_rc make_agent(struct pdr__loaded *out, struct pdr__load *load,
     PDR_TRY(refuse_secrets(load, root, err));
     PDR_TRY(pdr__load_members(load, root, root_members, err));
     PDR_TRY(keep_definition(out, load, root, err));
+    parts.id = load->from->id;
     PDR_TRY(get_name(&parts.name, load, root, err));
     PDR_TRY(pdr__load_member(&parts.description, load, root, "description",
                              PDR_WRITTEN_OR_VARIABLE, err));

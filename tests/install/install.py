@@ -72,6 +72,38 @@ def _():
     assert "libperdure" not in linked, linked
 
 
+def kind(*args):
+    """Run the program kind.c; what it printed, as a list of lines."""
+    library = next(root.rglob("libperdure.so")).parent
+    return subprocess.run(
+        [root / "kind", *args], text=True, stdout=subprocess.PIPE,
+        env={"LD_LIBRARY_PATH": str(library)}, cwd=root).stdout.splitlines()
+
+
+@tests.test("channel: a kind of a program's own knows the five cases",
+            covers=["C-80", "C-86", "C-102"])
+def _():
+    """Each call is a process of its own."""
+    source = pathlib.Path(__file__).with_name("kind.c")
+    call(cc, "-Wall", "-Wextra", "-Werror", source, "-o", root / "kind",
+         *pkg_config("--cflags", "--libs"))
+    said = ["Hi", "yes", "2 heard"]
+    assert kind("save", "both", "a", "T") == said
+    assert kind("open", "both", "T", "U", "a", "T") == [
+        "equivalent", *said, "3 heard"]
+    assert kind("save", "one", "a") == said[:2]
+    assert kind("open", "one", "a", "T") == ["enhanced", *said]
+    said.append("3 heard")
+    assert kind("open", "both", "a") == [  # a process without that kind
+        "reduced", "parked x-example.tape", *said, "yes"]
+    assert kind("open", "both", "T", "a", "T") == [
+        "equivalent", *said, "yes", "5 heard"]
+    before = (root / "both").read_bytes()
+    assert kind("open", "both") == ["no_agents"]
+    assert kind("used", "both", "a", "T") == ["chat_in_use"]
+    assert (root / "both").read_bytes() == before
+
+
 @tests.test("manual: every page of the tree is installed, for this version")
 def _():
     source = pathlib.Path(__file__).resolve().parents[2] / "docs/man"

@@ -20,10 +20,11 @@ EDIT = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else None
 ESCAPE = b"\033"
 tests = Tests("cli")
 FORMATS = ("table", "json", "jsonl", "raw")
-TALK, TODAY, SESSIONS, REPLIES, CLERK, GARDENER = (
+TALK, TODAY, SESSIONS, REPLIES, CLERK, GARDENER, BAKER, MILLER = (
     os.path.join(ROOT, "examples", "tour", name)
     for name in ("conversation.json", "session.json", "sessions.json",
-                 "replies.json", "clerk.yaml", "gardener.yaml"))
+                 "replies.json", "clerk.yaml", "gardener.yaml",
+                 "baker.json", "miller.json"))
 
 SANITIZED = is_sanitized(PERDURE)
 
@@ -825,7 +826,7 @@ def _():
     commands = [c["name"] for c in tables()]
     assert [name for name in commands if " " not in name] == [
         "check", "convert", "fmt", "diff", "doc", "session", "store", "agent",
-        "run", "schema", "version", "help"]
+        "group", "run", "serve", "key", "schema", "version", "help"]
     overview = perdure("help").out.decode()
     for name in commands:
         words = name.split()
@@ -1238,7 +1239,7 @@ def _():
             for command, _ in block:
                 lines += ["mark", command]
             for sample in (TALK, SESSIONS, REPLIES, CLERK,
-                           GARDENER):
+                           GARDENER, BAKER, MILLER):
                 if os.path.basename(sample) in str(block):
                     lines[:0] = ["cp %s ." % sample]
             os.mkdir("block-%d" % seen)
@@ -1256,7 +1257,7 @@ def _():
     result = run([os.path.join(ROOT, "tools", "tour"), PERDURE])
     lines = result.out.decode().splitlines()
     assert (result.status, result.err) == (0, b""), result
-    assert 30 <= len(lines) <= 290, len(lines)
+    assert 30 <= len(lines) <= 380, len(lines)
     assert max(map(len, lines)) <= 80, max(lines, key=len)
     text = result.out.decode()
     for part in ("[duplicate_name]", "[lone_surrogate]", "identical",
@@ -1275,7 +1276,11 @@ def _():
                  "\nIt is raining.\n", "waits for --approve",
                  "\nThe valve said {\"open\":true}.\n{\"open\":true}\n",
                  "@dafx-harbour@moewe c7 completed: They saw the lamp",
-                 "flag @dafx-harbour@moewe/c7/", ".NET: "):
+                 "flag @dafx-harbour@moewe/c7/", ".NET: ",
+                 "\nbaker: Twelve loaves, if there is flour.\n",
+                 "no-agent  miller", "Two sacks of rye are left.\n",
+                 "\nid: 3\nevent: done\ndata: [DONE]\n",
+                 '{"schemaVersion":"1.1.0","data":'):
         assert part in text, part
     # A tool that had ended was called once, the other one again.
     calls = re.findall(r"(?m)^(flag|lamp) (@dafx-harbour@moewe/c7/.*)$", text)

@@ -1,6 +1,7 @@
 """The programs in examples/ that work on sessions, as a user runs them.
 Usage: examples.py EXAMPLE-SAVE EXAMPLE-PROVIDER EXAMPLE-STORE EXAMPLE-ARCHIVE
-EXAMPLE-AGENT EXAMPLE-MANY EXAMPLE-NOTEBOOK EXAMPLE-DURABLE"""
+EXAMPLE-AGENT EXAMPLE-MANY EXAMPLE-NOTEBOOK EXAMPLE-DURABLE EXAMPLE-GROUP
+EXAMPLE-REGROUP"""
 import json
 import os
 import sys
@@ -9,8 +10,8 @@ from harness import Tests, record, run
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
-SAVE, PROVIDER, STORE, ARCHIVE, AGENT, MANY, NOTEBOOK, DURABLE = (
-    os.path.abspath(path) for path in sys.argv[1:9])
+(SAVE, PROVIDER, STORE, ARCHIVE, AGENT, MANY, NOTEBOOK, DURABLE, GROUP,
+ REGROUP) = (os.path.abspath(path) for path in sys.argv[1:11])
 tests = Tests("examples")
 
 
@@ -191,6 +192,46 @@ def _():
     expect(run([MANY, "many.db"]), 0, "1000 sessions, 2000 entries\n")
     expect(run([MANY, "many.db"]), 0, "1000 sessions, 4000 entries\n")
     assert run([MANY]).status == 2
+
+
+# --- chats -------------------------------------------------------------------
+
+@tests.test("example group: writer and reviewer agree, again in each process")
+def _():
+    for count, topic in ((5, "Autumn"), (10, "October")):
+        expect(run([GROUP, "g.db", topic]), 0,
+               "writer: %s: leaves are falling, red and yellow.\n"
+               "reviewer: Shorter, please.\n"
+               "writer: Red leaves.\n"
+               "reviewer: Approved.\n"
+               "%d messages\n" % (topic, count))
+    result = run([GROUP, "no/such/folder/g.db", "x"])
+    assert result.status == 3 and result.err.startswith(b"group: "), result
+    assert run([GROUP]).status == 2
+
+
+@tests.test("example regroup: goes on alone, and is joined by who was missing")
+def _():
+    expect(run([REGROUP, "chat.json"]), 0,
+           "Ann: I heard: Hello\nBen: I heard: Hello\n")
+    first = json.loads(read("chat.json"))
+    for _ in range(2):
+        expect(run([REGROUP, "chat.json"]), 0,
+               "restored: reduced\n"
+               "kept: a channel of kind chat-history\n"
+               "missing: Ben\n"
+               "Ann: I heard: And now?\nBen: I heard: And now?\n")
+    last = json.loads(read("chat.json"))
+    assert [[c["key2"] for c in chat["channels"]] for chat in (first, last)
+            ].count([c["key2"] for c in first["channels"]]) == 2
+    messages = last["history"]["messages"]
+    assert len(messages) == 9
+    assert messages[:3] == first["history"]["messages"]
+    assert all(c["cursor"] >= 8 for c in last["channels"]), last["channels"]
+    write("bad.json", "{}")
+    result = run([REGROUP, "bad.json"])
+    assert result.status == 6 and read("bad.json") == b"{}", result
+    assert run([REGROUP]).status == 2
 
 
 # --- archive -----------------------------------------------------------------

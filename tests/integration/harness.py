@@ -76,7 +76,8 @@ class Result:
 def environment(extra=None):
     """Nothing of the caller's taste in colours, then what a test asks for."""
     env = {"PATH": os.environ["PATH"], "TERM": "xterm", "LC_ALL": "C.UTF-8"}
-    for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LLVM_PROFILE_FILE"):
+    for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS",
+                 "LLVM_PROFILE_FILE"):
         if name in os.environ:
             env[name] = os.environ[name]
     env.update(extra or {})

@@ -18,6 +18,17 @@ static struct chat_notes *notes_of(const pdr_chat_agent *agent)
     return agent->arg;
 }
 
+static pdr_rc notes_step(const struct chat_notes *all, pdr_cancel *cancel,
+                         pdr_err *err)
+{
+    pdr_rc rc = all->hook != NULL ? all->hook(all->hook_arg, cancel) : PDR_OK;
+
+    if (rc == PDR_OK && pdr_cancel_is_set(cancel))
+        rc = PDR_ECANCELLED;
+    return rc != PDR_OK ? pdr_err_set(err, rc, "toy_failed", "not today")
+                        : PDR_OK;
+}
+
 static pdr_rc notes_key(pdr_buf *out, const pdr_chat_agent *agent, pdr_err *err)
 {
     pdr_str name = pdr_agent_name(agent->agent);
@@ -56,8 +67,10 @@ static pdr_rc notes_create(void **self, const pdr_chat_agent *agent,
                            pdr_cancel *cancel, pdr_err *err)
 {
     struct chat_notes *all = notes_of(agent);
+    pdr_rc rc = notes_step(all, cancel, err);
 
-    (void)cancel;
+    if (rc != PDR_OK)
+        return rc;
     if (all->fail_create > 0) {
         all->fail_create--;
         return pdr_err_set(err, PDR_EIO, "toy_failed", "no channel today");
@@ -120,9 +133,14 @@ static pdr_rc notes_receive(void *self, const pdr_chat_message *message,
     struct chat_notes *all = n->all;
     pdr_rc rc = PDR_OK;
 
-    (void)cancel;
+    all->tried++;
+    rc = notes_step(all, cancel, err);
+    if (rc != PDR_OK)
+        return rc;
     if (all->fail_at == (int)message->seq && all->fail_left != 0) {
         all->fail_left -= all->fail_left > 0;
+        if (all->keeps_failed)
+            ASSERT_RC(PDR_OK, pdr_value_append(&n->list, message->value, err));
         return pdr_err_set(err, PDR_EIO, "toy_failed", "not this one");
     }
     rc = pdr_value_append(&n->list, message->value, err);
@@ -131,7 +149,7 @@ static pdr_rc notes_receive(void *self, const pdr_chat_message *message,
 }
 
 /* "name:what", of a message in the shape of chats. */
-static void describe(pdr_buf *out, const pdr_value *message)
+void chat_describe(pdr_buf *out, const pdr_value *message)
 {
     const pdr_value *author = pdr_message_author(message, PDR_SHAPE_SK);
     pdr_buf text = PDR_BUF_INIT(SIZE_MAX), scratch = PDR_BUF_INIT(SIZE_MAX);
@@ -175,7 +193,7 @@ static pdr_rc notes_invoke(void *self, const pdr_chat_agent *agent,
     while (pdr_iter_next(&it)) {
         if (it.index > 0)
             ASSERT_RC(PDR_OK, pdr_buf_append(&seen, S(" | "), NULL));
-        describe(&seen, it.value);
+        chat_describe(&seen, it.value);
     }
     snprintf(n->all->asked + len, sizeof(n->all->asked) - len, "%.*s\n",
              (int)seen.len, seen.ptr);
@@ -263,52 +281,72 @@ void chat_steps(struct chat_stage *stage, size_t place,
     stage->members[place].steps = steps;
 }
 
-static void member_begin(struct chat_stage *stage, const char *name)
+static pdr_rc member_join(pdr_chat *chat, struct chat_stage *stage,
+                          struct chat_member *m, pdr_err *err)
 {
-    static char texts[CHAT_AGENTS][4][40];
-    static const char *steps[CHAT_AGENTS][5];
+    const pdr_chat_joining joining = {.agent = m->agent,
+                                      .kind = m->takes_notes ? &chat_notes_kind
+                                                             : NULL,
+                                      .arg = &stage->notes,
+                                      .reduction = m->reduction,
+                                      .adapter = m->adapter};
+
+    return pdr_chat_join(chat, &joining, err);
+}
+
+pdr_rc chat_join_all(pdr_chat *chat, struct chat_stage *stage, pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    for (size_t i = 0; rc == PDR_OK && i < stage->count; i++)
+        rc = member_join(chat, stage, &stage->members[i], err);
+    return rc;
+}
+
+static void member_begin(struct chat_stage *stage, pdr_str name)
+{
     struct chat_member *m = &stage->members[stage->count];
-    const bool takes_notes = name[0] == '@';
     pdr_agent_parts parts = {.client = &m->model.base};
     const pdr_tool tool = {
         .name = "look", .fn = stage_tool, .arg = &stage->looked};
+    char *target = NULL;
 
-    for (size_t i = 0; i < 4; i++) {
-        snprintf(texts[stage->count][i], sizeof(texts[0][0]), "say %s %zu",
-                 name + takes_notes, i + 1);
-        steps[stage->count][i] = texts[stage->count][i];
+    m->takes_notes = name.ptr[0] == '@';
+    snprintf(m->name, sizeof(m->name), "%.*s", (int)name.len - m->takes_notes,
+             name.ptr + m->takes_notes);
+    target = strchr(m->name, ':');
+    if (target != NULL) {
+        m->reduction.target = (unsigned)strtoul(target + 1, NULL, 10);
+        *target = '\0';
     }
-    m->name = name + takes_notes;
-    stage_model_init(&m->model,
-                     m->steps != NULL ? m->steps : steps[stage->count]);
+    for (size_t i = 0; i < 4; i++) {
+        snprintf(m->texts[i], sizeof(m->texts[0]), "say %s %zu", m->name,
+                 i + 1);
+        m->own[i] = m->texts[i];
+    }
+    stage_model_init(&m->model, m->steps != NULL ? m->steps : m->own);
     parts.id = parts.name = S(m->name);
     parts.tools = &tool;
-    parts.tool_count = takes_notes ? 0 : 1;
+    parts.tool_count = m->takes_notes ? 0 : 1;
     ASSERT_RC(PDR_OK, pdr_agent_new(&m->agent, &parts, NULL));
-    const pdr_chat_joining joining = {.agent = m->agent,
-                                      .kind =
-                                          takes_notes ? &chat_notes_kind : NULL,
-                                      .arg = &stage->notes,
-                                      .reduction = m->reduction};
-    ASSERT_RC(PDR_OK, pdr_chat_join(stage->chat, &joining, NULL));
+    ASSERT_RC(PDR_OK, member_join(stage->chat, stage, m, NULL));
     stage->count++;
 }
 
 void chat_begin(struct chat_stage *stage, const char *names)
 {
     static const pdr_channel_kind *const kinds[] = {&chat_notes_kind, NULL};
-    static char room[CHAT_AGENTS][20];
     pdr_err err = PDR_ERR_INIT;
 
-    stage->opts.kinds = kinds;
+    if (stage->opts.kinds == NULL)
+        stage->opts.kinds = kinds;
     if (pdr_chat_new(&stage->chat, &stage->opts, &err) != PDR_OK)
         fail_msg("no chat: %s", err.message);
     stage->count = 0;
     while (*names != '\0') {
         size_t len = strcspn(names, " ");
 
-        snprintf(room[stage->count], sizeof(room[0]), "%.*s", (int)len, names);
-        member_begin(stage, room[stage->count]);
+        member_begin(stage, pdr_str_n(names, len));
         names += len + (names[len] == ' ');
     }
 }
@@ -333,9 +371,11 @@ static pdr_rc hear(const pdr_chat_event *event, pdr_err *err, void *arg)
 
     if (event->update != NULL) {
         stage->pieces++;
+        if (stage->on_piece != NULL)
+            stage->on_piece(stage);
         return PDR_OK;
     }
-    describe(&text, event->message->value);
+    chat_describe(&text, event->message->value);
     snprintf(stage->heard + len, sizeof(stage->heard) - len, "%s%.*s",
              len > 0 ? " | " : "", (int)text.len, text.ptr);
     pdr_buf_dispose(&text);
@@ -348,7 +388,8 @@ static pdr_rc hear(const pdr_chat_event *event, pdr_err *err, void *arg)
 
 static pdr_chat_call call_of(struct chat_stage *stage)
 {
-    return (pdr_chat_call){.now_ms = STAGE_NOW, .fn = hear, .arg = stage};
+    return (pdr_chat_call){
+        .cancel = stage->cancel, .now_ms = STAGE_NOW, .fn = hear, .arg = stage};
 }
 
 void chat_says(struct chat_stage *stage, const char *text)
@@ -398,7 +439,7 @@ void chat_is(const char *expected, struct chat_stage *stage)
             ASSERT_RC(PDR_OK, pdr_buf_append(&text, S(" | "), NULL));
         if (!message.is_visible)
             ASSERT_RC(PDR_OK, pdr_buf_append(&text, S("("), NULL));
-        describe(&text, message.value);
+        chat_describe(&text, message.value);
         if (!message.is_visible)
             ASSERT_RC(PDR_OK, pdr_buf_append(&text, S(")"), NULL));
     }
@@ -421,11 +462,36 @@ void chat_sees(const char *expected, struct chat_stage *stage, const char *name)
     while (pdr_iter_next(&it)) {
         if (it.index > 0)
             ASSERT_RC(PDR_OK, pdr_buf_append(&text, S(" | "), NULL));
-        describe(&text, it.value);
+        chat_describe(&text, it.value);
     }
     ASSERT_TEXT(expected, pdr_buf_str(&text));
     pdr_buf_dispose(&text);
     pdr_value_free(list);
+}
+
+void chat_agrees(struct chat_stage *stage)
+{
+    pdr_buf log = PDR_BUF_INIT(SIZE_MAX);
+    pdr_chat_message message;
+
+    for (uint64_t seq = 1; pdr_chat_message_at(&message, stage->chat, seq);
+         seq++) {
+        if (seq > 1)
+            ASSERT_RC(PDR_OK, pdr_buf_append(&log, S(" | "), NULL));
+        chat_describe(&log, message.value);
+    }
+    ASSERT_RC(PDR_OK, pdr_buf_append(&log, pdr_str_n("", 1), NULL));
+    for (size_t i = 0; i < stage->count; i++) {
+        pdr_value *list = NULL;
+
+        ASSERT_RC(PDR_OK, pdr_chat_read_as(&list, stage->chat,
+                                           S(stage->members[i].name), true,
+                                           NULL, NULL));
+        if (pdr_value_count(list) > 0)
+            chat_sees(log.ptr, stage, stage->members[i].name);
+        pdr_value_free(list);
+    }
+    pdr_buf_dispose(&log);
 }
 
 /* --- documents ---------------------------------------------------------------
@@ -441,31 +507,54 @@ void chat_save(pdr_buf *out, struct chat_stage *stage, pdr_chat_form form)
         fail_msg("not saved: %s", err.message);
 }
 
-pdr_rc chat_restore(pdr_buf *report, struct chat_stage *stage, pdr_str text,
-                    const pdr_chat_apply_opts *opts, pdr_err *err)
+void chat_replace(pdr_buf *io, const char *old, const char *fresh)
+{
+    pdr_buf made = PDR_BUF_INIT(SIZE_MAX);
+    char *found = NULL;
+
+    ASSERT_RC(PDR_OK, pdr_buf_append(io, pdr_str_n("", 1), NULL));
+    found = strstr(io->ptr, old);
+    ASSERT(found != NULL);
+    ASSERT_RC(PDR_OK,
+              pdr_buf_printf(&made, NULL, "%.*s%s%s", (int)(found - io->ptr),
+                             io->ptr, fresh, found + strlen(old)));
+    pdr_buf_dispose(io);
+    *io = made;
+}
+
+void chat_report(pdr_buf *out, const pdr_chat_report *report)
 {
     static const char *const cases[] = {"", "equivalent", "enhanced", "reduced",
                                         "mixed"};
-    static const char *const words[] = {"restored",  "by kind",  "to create",
-                                        "parked",    "rebuilt",  "out",
-                                        "shortened", "dangling", "no agent"};
+    static const char *const words[] = {
+        "restored", "by kind",   "to create", "parked",   "rebuilt",
+        "out",      "shortened", "dangling",  "no agent", "open"};
+
+    pdr_buf_clear(out);
+    if (report == NULL)
+        return;
+    ASSERT_RC(PDR_OK, pdr_buf_printf(out, NULL, "%s:", cases[report->which]));
+    for (size_t i = 0; i < report->count; i++) {
+        const pdr_chat_report_row *row = &report->rows[i];
+        pdr_str name = row->kind.ptr != NULL ? row->kind : row->key;
+
+        ASSERT_RC(PDR_OK,
+                  pdr_buf_printf(out, NULL, "%s %s %.*s", i > 0 ? " |" : "",
+                                 words[row->what], (int)name.len, name.ptr));
+    }
+}
+
+pdr_rc chat_restore(pdr_buf *report, struct chat_stage *stage, pdr_str text,
+                    const pdr_chat_apply_opts *opts, pdr_err *err)
+{
     pdr_chat_state *state = NULL;
     pdr_chat_report *told = NULL;
     pdr_rc rc = pdr_chat_open(&state, NULL, err, pdr_read_str, &text);
 
     if (rc == PDR_OK)
         rc = pdr_chat_apply(&told, stage->chat, state, opts, err);
-    if (rc == PDR_OK && report != NULL) {
-        pdr_buf_clear(report);
-        ASSERT_RC(PDR_OK,
-                  pdr_buf_printf(report, NULL, "%s:", cases[told->which]));
-        for (size_t i = 0; i < told->count; i++)
-            ASSERT_RC(PDR_OK, pdr_buf_printf(report, NULL, "%s %s %.*s",
-                                             i > 0 ? " |" : "",
-                                             words[told->rows[i].what],
-                                             (int)told->rows[i].kind.len,
-                                             told->rows[i].kind.ptr));
-    }
+    if (rc == PDR_OK && report != NULL)
+        chat_report(report, told);
     pdr_chat_report_free(told);
     pdr_chat_state_free(state);
     return rc;

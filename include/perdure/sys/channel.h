@@ -56,6 +56,7 @@ PDR_API int64_t pdr_chat_link_now(const pdr_chat_link *link);
 
 /* Who takes part. Borrowed. */
 typedef struct pdr_chat_agent {
+    const pdr_chat *chat; /* that it takes part in */
     pdr_agent *agent;
     pdr_session *session; /* of this agent in this chat: the state of its
                              providers is in its bag. NULL while no turn is
@@ -143,7 +144,8 @@ typedef struct pdr_remote_ops {
     /* Required. Is it there? PDR_ENOTFOUND: it is not. */
     pdr_rc (*check)(pdr_str thread, pdr_err *err, void *self);
     /* Required. Add a message. After a failure that leaves open whether it was
-     * added, `find` is asked before it is sent again. */
+     * added, and of a thread that was restored, `find` is asked before it is
+     * sent again. */
     pdr_rc (*append)(pdr_str thread, const pdr_remote_message *message,
                      pdr_cancel *cancel, pdr_err *err, void *self);
     /* Optional. Was a message with this token added? */

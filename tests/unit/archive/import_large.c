@@ -400,6 +400,32 @@ TEST(import, replaces_only_the_revision_that_was_named)
     pdr_store_close(store);
 }
 
+TEST(import, does_not_replace_a_session_that_was_made_anew)
+{
+    const pdr_commit_options now = {.now_ms = 1};
+    pdr_store *store = new_store();
+    pdr_import_opts opts = opts_for("again");
+    pdr_edit gone = {.ref = opts.ref, .revision = 1, .remove = true};
+    pdr_import_report report;
+    pdr_err err = PDR_ERR_INIT;
+    pdr_str text = pdr_str_c("{}");
+
+    ASSERT_RC(PDR_OK,
+              pdr_import(&report, store, &opts, NULL, pdr_read_str, &text));
+    ASSERT_RC(PDR_OK, pdr_store_commit(NULL, store, &gone, 1, &now, NULL));
+    text = pdr_str_c("{}");
+    ASSERT_RC(PDR_OK,
+              pdr_import(NULL, store, &opts, NULL, pdr_read_str, &text));
+    opts.replace = true;
+    opts.revision = report.revision; /* it is that of the new one, too */
+    opts.epoch = report.epoch;
+    text = pdr_str_c("{}");
+    ASSERT_RC(PDR_ECONFLICT,
+              pdr_import(NULL, store, &opts, &err, pdr_read_str, &text));
+    ASSERT_STR("epoch_changed", err.reason);
+    pdr_store_close(store);
+}
+
 TEST(import, loses_against_a_change_of_what_it_replaces)
 {
     static const struct flow_piece pieces[] = {

@@ -134,47 +134,76 @@ static pdr_channel_kind assistant_kind;
  */
 
 /* Agents by the number of the participant: 'c' chat agent, 'r' one with a
- * reducer, 'h' one with a text under the next of `keys`, 'a' an assistant, '-'
- * nobody. */
+ * reducer, 'h' one with a text under the next of `keys`, 'a' an assistant, 'g'
+ * an aggregate of `inside`, '-' nobody. */
 struct file {
     const char *path;
     const char *agents;
     const char *keys;
     bool is_other; /* it is written with other options, or doubles agents */
     const char *report;
+    const pdr_aggregate *inside;
 };
 
+/* Agents of a chat inside. */
+struct inner {
+    const char *id, *name;
+    char kind;
+    void *arg;
+};
+
+static pdr_rc inner_make(pdr_chat **out, pdr_err *err, void *arg);
+
+static struct inner desk[] = {{"agent-writer", "Writer", 'c', NULL},
+                              {"agent-editor", "Editor", 'c', NULL},
+                              {NULL, NULL, '-', NULL}};
+static struct inner innermost[] = {{"agent-leaf", "Leaf", 'c', NULL},
+                                   {"agent-till", "Till", 'h', "till"},
+                                   {NULL, NULL, '-', NULL}};
+static pdr_aggregate of_innermost = {.make = inner_make, .arg = innermost};
+static struct inner middle[] = {{"agent-inner", "Inner", 'g', &of_innermost},
+                                {"agent-side", "Side", 'c', NULL},
+                                {NULL, NULL, '-', NULL}};
+static const pdr_aggregate of_desk = {.make = inner_make, .arg = desk};
+static const pdr_aggregate of_middle = {.make = inner_make, .arg = middle};
+
 static const struct file files[] = {
-    {"02-history-only.json", "cc", "", false, "enhanced: to create "},
-    {"03-one-channel-two-agents.json", "cc", "", false, "equivalent: "},
-    {"04-history-and-thread.json", "ca", "", false, "equivalent: "},
-    {"05-thread-only.json", "a", "", false, "equivalent: "},
-    {"06-tool-calls.json", "c", "", false, "equivalent: "},
-    {"07-contents.json", "c", "", false, "equivalent: "},
-    {"08-authors-and-roles.json", "cccc", "", true, "equivalent: "},
-    {"09-metadata.json", "c", "", false, "equivalent: "},
-    {"10-escapes.json", "c", "", false, "equivalent: "},
-    {"11-truncated-channel.json", "rc", "", false, "equivalent: "},
-    {"12-summarised-channel.json", "r", "", false, "equivalent: "},
-    {"13-aggregator-nested.json", "-c", "", true, "reduced: "},
-    {"14-aggregator-flat.json", "-c", "", true, "reduced: "},
-    {"16-after-streaming.json", "c", "", false, "equivalent: "},
+    {"02-history-only.json", "cc", "", false, "enhanced: to create ", NULL},
+    {"03-one-channel-two-agents.json", "cc", "", false, "equivalent: ", NULL},
+    {"04-history-and-thread.json", "ca", "", false, "equivalent: ", NULL},
+    {"05-thread-only.json", "a", "", false, "equivalent: ", NULL},
+    {"06-tool-calls.json", "c", "", false, "equivalent: ", NULL},
+    {"07-contents.json", "c", "", false, "equivalent: ", NULL},
+    {"08-authors-and-roles.json", "cccc", "", true, "equivalent: ", NULL},
+    {"09-metadata.json", "c", "", false, "equivalent: ", NULL},
+    {"10-escapes.json", "c", "", false, "equivalent: ", NULL},
+    {"11-truncated-channel.json", "rc", "", false, "equivalent: ", NULL},
+    {"12-summarised-channel.json", "r", "", false, "equivalent: ", NULL},
+    {"13-aggregator-nested.json", "-c", "", true, "reduced: ", NULL},
+    {"14-aggregator-flat.json", "-c", "", true, "reduced: ", NULL},
+    {"13-aggregator-nested.json", "gc", "", false, "equivalent: ", &of_desk},
+    {"14-aggregator-flat.json", "gc", "", false, "equivalent: ", &of_desk},
+    {"15-chat-in-chat-in-chat.json", "g", "", false,
+     "equivalent: ", &of_middle},
+    {"16-after-streaming.json", "c", "", false, "equivalent: ", NULL},
     {"17-state-forms.json", "hhhhhhhhh",
      "plain base64 number empty quoted open padded array object", false,
-     "equivalent: "},
-    {"18-camel-compact.json", "ch", "handle", true, "equivalent: "},
-    {"19-relaxed-encoder.json", "ch", "handle", true, "equivalent: "},
-    {"20-saved-inside-a-turn.json", "ch", "handle", false, "equivalent: "},
-    {"21-several-messages-in-a-turn.json", "c", "", false, "equivalent: "},
+     "equivalent: ", NULL},
+    {"18-camel-compact.json", "ch", "handle", true, "equivalent: ", NULL},
+    {"19-relaxed-encoder.json", "ch", "handle", true, "equivalent: ", NULL},
+    {"20-saved-inside-a-turn.json", "ch", "handle", false,
+     "equivalent: ", NULL},
+    {"21-several-messages-in-a-turn.json", "c", "", false,
+     "equivalent: ", NULL},
 };
 
 static pdr_client *client;
 
 static void participant_join(pdr_chat *chat, const pdr_chat_participant *who,
-                             char kind, char *key)
+                             char kind, void *arg)
 {
     pdr_agent_parts parts = {.id = who->id, .client = client};
-    pdr_chat_joining joining = {.arg = key};
+    pdr_chat_joining joining = {.arg = arg};
 
     if (who->name.ptr != NULL)
         parts.name = who->name;
@@ -183,11 +212,24 @@ static void participant_join(pdr_chat *chat, const pdr_chat_participant *who,
         joining.kind = &handle_kind;
     if (kind == 'a')
         joining.kind = &assistant_kind;
+    if (kind == 'g')
+        joining.kind = pdr_channel_aggregate();
     if (kind == 'r')
         joining.reduction = (pdr_reduction){.target = 3};
     if (kind != '-')
         ASSERT_RC(PDR_OK, pdr_chat_join(chat, &joining, NULL));
     pdr_agent_free(joining.agent);
+}
+
+static pdr_rc inner_make(pdr_chat **out, pdr_err *err, void *arg)
+{
+    pdr_rc rc = pdr_chat_new(out, NULL, err);
+
+    for (struct inner *at = arg; at->id != NULL && rc == PDR_OK; at++)
+        participant_join(
+            *out, &(pdr_chat_participant){.id = S(at->id), .name = S(at->name)},
+            at->kind, at->arg);
+    return rc;
 }
 
 static void file_play(const struct file *file)
@@ -216,7 +258,9 @@ static void file_play(const struct file *file)
         if (next != NULL)
             *next = '\0';
         participant_join(stage.chat, &who, kind,
-                         kind == 'a' ? keys + strlen(keys) : key);
+                         kind == 'g'   ? (void *)(uintptr_t)file->inside
+                         : kind == 'a' ? keys + strlen(keys)
+                                       : key);
         if (kind == 'h' && next != NULL)
             key = next + 1;
         else if (next != NULL)

@@ -44,6 +44,10 @@ TEST(chat_open, reads_what_semantic_kernel_wrote)
         pdr_chat_state *s = chat_file(&text, &len, real_files[i].file);
         pdr_buf out = PDR_BUF_INIT(SIZE_MAX);
 
+        pdr_chat_info info;
+
+        pdr_chat_state_info(&info, s);
+        ASSERT(info.id.ptr == NULL && info.turn == 0 && !info.is_complete);
         ASSERT_INT(real_files[i].form, pdr_chat_state_form(s));
         ASSERT_SIZE(real_files[i].participants,
                     pdr_chat_state_participant_count(s));

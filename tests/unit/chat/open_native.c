@@ -60,10 +60,13 @@ TEST(chat_open_native, reads_every_member)
         "\"poet\"},\"selection\":{\"kind\":\"seq\"}}}";
     pdr_chat_state *s = chat_opened(pdr_str_c(text));
     pdr_chat_message m;
+    pdr_chat_info info;
 
     ASSERT_INT(PDR_CHAT_NATIVE, pdr_chat_state_form(s));
-    ASSERT_TEXT("c-42", s->id);
-    ASSERT(s->epoch == 1 && s->revision == 17 && !s->is_encoded);
+    pdr_chat_state_info(&info, s);
+    ASSERT_TEXT("c-42", info.id);
+    ASSERT(info.epoch == 1 && info.revision == 17 && !s->is_encoded);
+    ASSERT(info.turn == 1 && info.is_complete);
     ASSERT_TEXT("poet", s->participants[0].id);
     ASSERT_TEXT("k2:x", s->participants[0].key);
     ASSERT(s->participants[0].session != NULL);

@@ -6,6 +6,7 @@
  *     r1  r12   with their results; r-: one without an id
  *     x1        with call 1 and its result
  */
+#include "agent_stage.h"
 #include "chat.h"
 #include "fake_rand.h"
 #include "values.h"
@@ -82,7 +83,7 @@ static long find(bool *has_system, const struct history *h,
                  const pdr_reduction *reduction)
 {
     return pdr__reduce_find(has_system, (const pdr_value *const *)h->messages,
-                            h->count, reduction);
+                            h->count, 0, reduction);
 }
 
 struct row {
@@ -97,7 +98,8 @@ static void check_rows(const struct row *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         struct history h = history_of(rows[i].words, rows[i].times);
-        pdr_reduction reduction = {rows[i].target, rows[i].threshold};
+        pdr_reduction reduction = {.target = rows[i].target,
+                                   .threshold = rows[i].threshold};
         bool has_system = false;
         long index = find(&has_system, &h, &reduction);
         size_t kept = h.count;
@@ -253,8 +255,9 @@ TEST(reduce_find, never_parts_a_pair_in_random_histories)
         char words[24][4] = {""};
         struct history h = {0};
         long n = 1 + (long)(fake_rand_next(&rand) % 23), index = 0;
-        pdr_reduction reduction = {1 + (unsigned)(fake_rand_next(&rand) % 8),
-                                   (unsigned)(fake_rand_next(&rand) % 8)};
+        pdr_reduction reduction = {
+            .target = 1 + (unsigned)(fake_rand_next(&rand) % 8),
+            .threshold = (unsigned)(fake_rand_next(&rand) % 8)};
         bool has_system = false;
 
         for (long i = 0; i < n; i++) {
@@ -290,21 +293,30 @@ TEST(reduce_find, never_parts_a_pair_in_random_histories)
 /* --- settings --------------------------------------------------------------
  */
 
-TEST(reduction_check, refuses_numbers_that_nobody_means)
+TEST(reduction_check, refuses_what_nobody_means)
 {
-    static const struct {
+    COVERS("C-60");
+    struct stage_model model;
+    const struct {
         pdr_reduction reduction;
         pdr_rc rc;
     } rows[] = {
-        {{0, 0}, PDR_OK}, /* no reducer */
-        {{1, 0}, PDR_OK},
-        {{10, 5}, PDR_OK},
-        {{INT32_MAX, INT32_MAX}, PDR_OK},
-        {{0, 1}, PDR_EINVALID},
-        {{(unsigned)-1, 0}, PDR_EINVALID},
-        {{1, (unsigned)-1}, PDR_EINVALID},
+        {{.target = 0}, PDR_OK}, /* no reducer */
+        {{.target = 1}, PDR_OK},
+        {{.target = 10, .threshold = 5}, PDR_OK},
+        {{.target = INT32_MAX, .threshold = INT32_MAX}, PDR_OK},
+        {{.threshold = 1}, PDR_EINVALID},
+        {{.target = (unsigned)-1}, PDR_EINVALID},
+        {{.target = 1, .threshold = (unsigned)-1}, PDR_EINVALID},
+        /* Summaries. */
+        {{.target = 1, .client = &model.base}, PDR_OK},
+        {{.client = &model.base}, PDR_EINVALID},
+        {{.target = 1, .instructions = "Be short."}, PDR_EINVALID},
+        {{.target = 1, .is_series = true}, PDR_EINVALID},
+        {{.target = 1, .may_fail = true}, PDR_EINVALID},
     };
 
+    stage_model_init(&model, NULL);
     for (size_t i = 0; i < PDR_COUNT(rows); i++) {
         pdr_err err = PDR_ERR_INIT;
 
@@ -312,4 +324,5 @@ TEST(reduction_check, refuses_numbers_that_nobody_means)
         if (rows[i].rc != PDR_OK)
             ASSERT_STR("bad_reduction", err.reason);
     }
+    stage_model_free(&model);
 }

@@ -4,18 +4,21 @@
  */
 #include "chat_stage.h"
 
+#include <perdure/chat_store.h>
 #include <perdure/json.h>
 
 #include "base.h"
+#include "fault_store.h"
 
 /* --- the service -------------------------------------------------------------
  */
 
 struct service {
-    int threads;     /* made so far: t1, t2, ... */
-    char gone[20];   /* a thread that is not there */
-    char text[4000]; /* what was added: "u:PARTS META\n" */
-    char token[100]; /* of the last message */
+    int threads;       /* made so far: t1, t2, ... */
+    char gone[20];     /* a thread that is not there */
+    char text[4000];   /* what was added: "u:PARTS META\n" */
+    char tokens[2000]; /* of all messages, a line each */
+    int says;          /* messages in a turn; 0: 1 */
     int added;
     int fail_before; /* appends that fail, and add nothing */
     int fail_after;  /* appends that add it, and fail */
@@ -61,8 +64,9 @@ static pdr_rc service_append(pdr_str thread, const pdr_remote_message *message,
                   pdr_json_write(&parts, message->metadata, NULL, NULL));
     snprintf(s->text + len, sizeof(s->text) - len, "%s:%.*s\n",
              message->is_user ? "u" : "a", (int)parts.len, parts.ptr);
-    snprintf(s->token, sizeof(s->token), "%.*s", (int)message->token.len,
-             message->token.ptr);
+    len = strlen(s->tokens);
+    snprintf(s->tokens + len, sizeof(s->tokens) - len, "%.*s\n",
+             (int)message->token.len, message->token.ptr);
     pdr_buf_dispose(&parts);
     s->added++;
     if (s->fail_after > 0) {
@@ -79,21 +83,22 @@ static pdr_rc service_find(bool *found, pdr_str thread, pdr_str token,
 
     (void)thread;
     (void)err;
-    *found = s->finds && pdr_str_equal(token, S(s->token));
+    *found = s->finds &&
+             memmem(s->tokens, strlen(s->tokens), token.ptr, token.len) != NULL;
     return PDR_OK;
 }
 
 static pdr_rc service_run(pdr_str thread, const pdr_agent *agent,
                           pdr_chat_link *link, pdr_err *err, void *self)
 {
+    const struct service *s = self;
     pdr_value *message = NULL;
     pdr_rc rc = pdr_message_new_text(&message, PDR_SHAPE_SK, S("Assistant"),
                                      S("yes"), err);
 
     (void)thread;
     (void)agent;
-    (void)self;
-    if (rc == PDR_OK)
+    for (int i = 0; rc == PDR_OK && i < (s->says > 0 ? s->says : 1); i++)
         rc = pdr_chat_link_say(link, message, err);
     pdr_value_free(message);
     return rc;
@@ -304,6 +309,77 @@ TEST(thread, is_asked_by_whoever_goes_on)
     chat_end(&to);
     pdr_buf_dispose(&text);
     pdr_buf_dispose(&report);
+}
+
+static void attach(struct chat_stage *stage, pdr_store *store, int64_t now_ms)
+{
+    const pdr_chat_home home = {
+        .store = store, .ref = {.id = S("c")}, .create = true};
+    const pdr_chat_apply_opts opts = {.now_ms = now_ms};
+
+    ASSERT_RC(PDR_OK, pdr_chat_attach(NULL, stage->chat, &home, &opts, NULL));
+}
+
+/* A process that dies has sent what waits, and cannot say so. */
+TEST(thread, gets_nothing_twice_after_a_crash)
+{
+    COVERS("C-104");
+    const struct fault_plan none = {.nth = 0};
+    const struct fault_plan crash = {
+        .call = FAULT_COMMIT, .nth = 3, .for_ever = true};
+    struct chat_stage from = {.count = 0}, to = {.count = 0};
+    pdr_store *store = NULL;
+    struct service old;
+
+    fault_store_register();
+    ASSERT_RC(PDR_OK, pdr_store_open(&store, "fault:memory:", NULL));
+    remote_begin(&from);
+    attach(&from, store, STAGE_NOW);
+    chat_invokes(&from, "R");
+    chat_says(&from, "1");
+    chat_says(&from, "2");
+    service.says = 2;
+    fault_store_set(&crash); /* the first answer is there, the second not */
+    ASSERT_RC(PDR_EIO, chat_invoke(&from, "R", NULL));
+    fault_store_set(&none);
+    ASSERT_INT(2, service.added);
+    chat_end(&from);
+
+    old = service;
+    remote_begin(&to);
+    service = old;
+    attach(&to, store, STAGE_NOW + 60000);
+    chat_says(&to, "3");
+    chat_invokes(&to, "R");
+    ASSERT_STR("u:[" PART("1") "]\nu:[" PART("2") "]\nu:[" PART("3") "]\n",
+               service.text);
+    ASSERT_INT(1, service.threads);
+    chat_end(&to);
+    pdr_store_close(store);
+}
+
+/* The same number is another message there. */
+TEST(thread, gets_what_is_new_after_an_older_document_was_restored)
+{
+    struct chat_stage from = {.count = 0}, to = {.count = 0};
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+    struct service old;
+
+    remote_begin(&from);
+    chat_invokes(&from, "R");
+    chat_save(&text, &from, PDR_CHAT_NATIVE);
+    chat_says(&from, "1");
+    chat_invokes(&from, "R");
+    chat_end(&from);
+    old = service;
+    remote_begin(&to);
+    service = old;
+    ASSERT_RC(PDR_OK, chat_restore(NULL, &to, pdr_buf_str(&text), NULL, NULL));
+    chat_says(&to, "another");
+    chat_invokes(&to, "R");
+    ASSERT_STR("u:[" PART("1") "]\nu:[" PART("another") "]\n", service.text);
+    chat_end(&to);
+    pdr_buf_dispose(&text);
 }
 
 TEST(thread, is_deleted_when_the_chat_is_reset)

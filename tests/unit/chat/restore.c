@@ -1,59 +1,92 @@
 /*
- * Chats that are saved and restored: the five cases, in every form.
+ * Chats that are saved and restored: the five cases, in every form, by a
+ * process that did not save them.
  */
 #include "chat_stage.h"
 
 #include "base.h"
+#include "processes.h"
+#include "room.h"
 
-static const pdr_chat_form forms[] = {PDR_CHAT_NATIVE, PDR_CHAT_SK,
-                                      PDR_CHAT_PLAIN, PDR_CHAT_ENCODED};
+#define KEY_BYTES "an example of 32 bytes, no more."
+
+static const struct shape {
+    pdr_chat_save_opts save;
+    bool needs_mac;
+} shapes[] = {
+    {.save = {.form = PDR_CHAT_NATIVE}},
+    {.save = {.form = PDR_CHAT_NATIVE, .is_encoded = true}},
+    {.save = {.form = PDR_CHAT_NATIVE,
+              .key = {{"k", 1}, {KEY_BYTES, sizeof(KEY_BYTES) - 1}}},
+     .needs_mac = true},
+    {.save = {.form = PDR_CHAT_SK}},
+    {.save = {.form = PDR_CHAT_PLAIN}},
+    {.save = {.form = PDR_CHAT_ENCODED}},
+};
 
 /* Who takes part, who has spoken, who is there afterwards, and what comes of
  * it. */
 struct restoring {
     const char *before, *spoke, *after;
-    const char *report; /* of the native form */
+    const char *report; /* of the native forms; the others have its case */
     const char *next;   /* speaks then, and sees this */
     const char *sees;
-    const char *reason; /* of the failure; NULL: it succeeds */
+    const char *reason;  /* of the failure; NULL: it succeeds */
+    const char *sk_case; /* of Semantic Kernel; NULL: the same */
 };
 
 static const struct restoring cases[] = {
     /* 1 Equivalent */
     {"A", "A", "A", "equivalent: restored chat-history", "A",
-     "user:Hi | A:A 1 | A:A 1", NULL},
+     "user:Hi | A:A 1 | A:A 1", NULL, NULL},
     {"A B @n", "A n", "@n B A",
      "equivalent: restored x-test.notes | restored chat-history", "B",
-     "user:Hi | A:A 1 | n:n 1 | B:B 1", NULL},
+     "user:Hi | A:A 1 | n:n 1 | B:B 1", NULL, NULL},
+    {"A B", "A", "B A", "equivalent: restored chat-history", "B",
+     "user:Hi | A:A 1 | B:B 1", NULL,
+     NULL}, /* B has not spoken, its kind has */
     {"A B", "A B", "C",
      "equivalent: restored chat-history | no agent A | no agent B", "C",
-     "user:Hi | A:A 1 | B:B 1 | C:C 1", NULL},
+     "user:Hi | A:A 1 | B:B 1 | C:C 1", NULL, NULL},
     {"@n1 @n2", "n1", "@n7",
      "equivalent: restored x-test.notes | no agent n1 | no agent n2", "n7",
-     "user:Hi | n1:n1 1 | n7:n7 1", NULL},
+     "user:Hi | n1:n1 1 | n7:n7 1", NULL, NULL},
+    {"A", "A", "A B C D", "equivalent: restored chat-history", "D",
+     "user:Hi | A:A 1 | D:D 1", NULL, NULL},
+    {"A:2 B", "A A B A", "B A:2",
+     "equivalent: restored chat-history | restored chat-history", "A",
+     "B:B 1 | A:A 3 | A:A 1", NULL, "enhanced"},
     /* 2 Enhanced */
     {"A @n", "A", "A @n",
      "enhanced: restored chat-history | to create x-test.notes", "n",
-     "user:Hi | A:A 1 | n:n 1", NULL},
+     "user:Hi | A:A 1 | n:n 1", NULL, NULL},
     {"A @n", "", "A @n",
      "enhanced: to create chat-history | to create x-test.notes", "n",
-     "user:Hi | n:n 1", NULL},
+     "user:Hi | n:n 1", NULL, NULL},
     {"@n", "n", "@m @n",
      "enhanced: restored x-test.notes | to create x-test.notes", "m",
-     "user:Hi | n:n 1 | m:m 1", NULL},
+     "user:Hi | n:n 1 | m:m 1", NULL, NULL},
+    {"A", "A", "A B:2",
+     "enhanced: restored chat-history | to create chat-history", "B",
+     "user:Hi | A:A 1 | B:B 1", NULL, NULL},
     /* 3 Reduced */
     {"A @n", "A n", "A",
      "reduced: restored chat-history | parked x-test.notes | no agent n", "A",
-     "user:Hi | A:A 1 | n:n 1 | A:A 1", NULL},
+     "user:Hi | A:A 1 | n:n 1 | A:A 1", NULL, NULL},
     {"A @n", "A n", "@n",
      "reduced: restored x-test.notes | parked chat-history | no agent A", "n",
-     "user:Hi | A:A 1 | n:n 1 | n:n 1", NULL},
+     "user:Hi | A:A 1 | n:n 1 | n:n 1", NULL, NULL},
+    {"A B:2", "A B", "A",
+     "reduced: restored chat-history | parked chat-history | no agent B", "A",
+     "user:Hi | A:A 1 | B:B 1 | A:A 1", NULL, "equivalent"},
     /* both */
     {"A", "A", "@n",
      "mixed: to create x-test.notes | parked chat-history | no agent A", "n",
-     "user:Hi | A:A 1 | n:n 1", NULL},
+     "user:Hi | A:A 1 | n:n 1", NULL, NULL},
+    {"A:2", "A", "A:3", "mixed: to create chat-history | parked chat-history",
+     "A", "user:Hi | A:A 1 | A:A 1", NULL, "enhanced"},
     /* 4 Empty */
-    {"A", "A", "", NULL, NULL, NULL, "no_agents"},
+    {"A", "A", "", NULL, NULL, NULL, "no_agents", NULL},
 };
 
 static void words_invoke(struct chat_stage *stage, const char *words)
@@ -69,47 +102,192 @@ static void words_invoke(struct chat_stage *stage, const char *words)
     }
 }
 
-static void case_play(const struct restoring *c, pdr_chat_form form)
+static const char *name_of(size_t c, size_t shape)
 {
-    struct chat_stage from = {.count = 0}, to = {.count = 0};
-    pdr_buf text = PDR_BUF_INIT(SIZE_MAX), report = PDR_BUF_INIT(SIZE_MAX);
+    static char name[40];
+
+    snprintf(name, sizeof(name), "%zu-%zu.json", c, shape);
+    return name;
+}
+
+/* Saves each case in each form, into a folder. */
+TEST_ROLE(saver)
+{
+    struct room room;
+
+    if (argc != 1)
+        return 1;
+    snprintf(room.path, sizeof(room.path), "%s", argv[0]);
+    for (size_t i = 0; i < PDR_COUNT(cases); i++) {
+        struct chat_stage from = {.count = 0};
+
+        chat_begin(&from, cases[i].before);
+        chat_says(&from, "Hi");
+        words_invoke(&from, cases[i].spoke);
+        if (pdr_chat_sync(from.chat, NULL, NULL) != PDR_OK)
+            return 1;
+        for (size_t k = 0; k < PDR_COUNT(shapes); k++) {
+            pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+
+            if (pdr_chat_save(from.chat, &shapes[k].save, NULL, pdr_write_buf,
+                              &text) != PDR_OK)
+                return 1;
+            room_put(&room, name_of(i, k), pdr_buf_str(&text));
+            pdr_buf_dispose(&text);
+        }
+        chat_end(&from);
+    }
+    return 0;
+}
+
+static pdr_rc shape_restore(pdr_buf *report, struct chat_stage *stage,
+                            const struct shape *shape, pdr_str text,
+                            pdr_err *err)
+{
+    const pdr_chat_open_opts opts = {.keys = &shape->save.key,
+                                     .key_count = shape->needs_mac,
+                                     .needs_mac = shape->needs_mac};
+    pdr_chat_state *state = NULL;
+    pdr_chat_report *told = NULL;
+    pdr_rc rc = pdr_chat_open(&state, &opts, err, pdr_read_str, &text);
+
+    if (rc == PDR_OK)
+        rc = pdr_chat_apply(&told, stage->chat, state, NULL, err);
+    chat_report(report, told);
+    pdr_chat_report_free(told);
+    pdr_chat_state_free(state);
+    return rc;
+}
+
+static void case_play(const struct restoring *c, const struct shape *shape,
+                      pdr_str text)
+{
+    const bool is_native = shape->save.form == PDR_CHAT_NATIVE;
+    struct chat_stage to = {.count = 0};
+    pdr_buf report = PDR_BUF_INIT(SIZE_MAX);
+    const char *which = c->report;
     pdr_err err = PDR_ERR_INIT;
     pdr_rc rc = PDR_OK;
 
-    chat_begin(&from, c->before);
-    chat_says(&from, "Hi");
-    words_invoke(&from, c->spoke);
-    ASSERT_RC(PDR_OK, pdr_chat_sync(from.chat, NULL, NULL));
-    chat_save(&text, &from, form);
-    chat_end(&from);
     chat_begin(&to, c->after);
-    rc = chat_restore(&report, &to, pdr_buf_str(&text), NULL, &err);
+    rc = shape_restore(&report, &to, shape, text, &err);
     if (c->reason != NULL) {
         ASSERT(rc != PDR_OK);
         ASSERT_STR(c->reason, err.reason);
         chat_is("", &to);
     } else {
         if (rc != PDR_OK)
-            fail_msg("%s -> %s, form %d: %s", c->before, c->after, (int)form,
-                     err.message);
-        if (form == PDR_CHAT_NATIVE)
+            fail_msg("%s -> %s: %s", c->before, c->after, err.message);
+        if (is_native)
             ASSERT_TEXT(c->report, pdr_buf_str(&report));
+        if (shape->save.form == PDR_CHAT_SK && c->sk_case != NULL)
+            which = c->sk_case;
+        if (report.len < strcspn(which, ":") ||
+            memcmp(which, report.ptr, strcspn(which, ":")) != 0)
+            fail_msg("%s -> %s, form %d: %.*s", c->before, c->after,
+                     (int)shape->save.form, (int)report.len, report.ptr);
         chat_invokes(&to, c->next);
         chat_sees(c->sees, &to, c->next);
     }
     chat_end(&to);
-    pdr_buf_dispose(&text);
     pdr_buf_dispose(&report);
 }
 
-TEST(restore, knows_five_cases_in_every_form)
+TEST(restore, knows_five_cases_in_every_form_and_process)
 {
     COVERS("C-80");
     COVERS("C-82");
     COVERS("C-84");
+    struct room room;
+
+    room_enter(&room);
+    const char *const args[] = {room.path, NULL};
+    ASSERT_INT(PROCESS_DONE, process_end(process_start("saver", args), true));
     for (size_t i = 0; i < PDR_COUNT(cases); i++) {
-        for (size_t k = 0; k < PDR_COUNT(forms); k++)
-            case_play(&cases[i], forms[k]);
+        for (size_t k = 0; k < PDR_COUNT(shapes); k++) {
+            size_t len = 0;
+            char *text = room_get(&room, name_of(i, k), &len);
+
+            ASSERT(text != NULL);
+            case_play(&cases[i], &shapes[k], pdr_str_n(text, len));
+            free(text);
+        }
+    }
+    room_leave(&room);
+}
+
+/* A kind that has not spoken, and a chat before its first turn. */
+TEST(restore, lets_begin_who_has_not_spoken)
+{
+    COVERS("C-81");
+    static const struct {
+        const char *spoke, *report;
+    } rows[] = {
+        {"A", "enhanced: restored chat-history | to create x-test.notes"},
+        {"n", "enhanced: to create chat-history | restored x-test.notes"},
+        {"", "enhanced: to create chat-history | to create x-test.notes"}};
+
+    for (size_t i = 0; i < PDR_COUNT(rows) * PDR_COUNT(shapes); i++) {
+        const struct shape *shape = &shapes[i / PDR_COUNT(rows)];
+        struct chat_stage from = {.count = 0}, to = {.count = 0};
+        pdr_buf text = PDR_BUF_INIT(SIZE_MAX), report = PDR_BUF_INIT(SIZE_MAX);
+        const char *expected = rows[i % PDR_COUNT(rows)].report;
+        pdr_err err = PDR_ERR_INIT;
+
+        chat_begin(&from, "A @n");
+        chat_says(&from, "Hi");
+        words_invoke(&from, rows[i % PDR_COUNT(rows)].spoke);
+        ASSERT_RC(PDR_OK, pdr_chat_save(from.chat, &shape->save, NULL,
+                                        pdr_write_buf, &text));
+        chat_begin(&to, "A @n");
+        if (shape_restore(&report, &to, shape, pdr_buf_str(&text), &err) !=
+            PDR_OK)
+            fail_msg("%s", err.message);
+        /* Restored channels come first; the two lists may differ in order. */
+        ASSERT(memmem(report.ptr, report.len, "enhanced:", 9) == report.ptr);
+        if (strncmp(expected, "enhanced: to create chat-history | r", 36) != 0)
+            ASSERT_TEXT(expected, pdr_buf_str(&report));
+        chat_runs(&to);
+        chat_end(&from);
+        chat_end(&to);
+        pdr_buf_dispose(&text);
+        pdr_buf_dispose(&report);
+    }
+}
+
+/* Other agents, of which there may be more and which may do other things. */
+TEST(restore, asks_for_channels_and_not_for_agents)
+{
+    COVERS("C-97");
+    static const char *const names[] = {"A", "A B", "X Y Z", "C B A D E"};
+
+    for (size_t i = 0; i < PDR_COUNT(names) * PDR_COUNT(shapes); i++) {
+        const struct shape *shape = &shapes[i / PDR_COUNT(names)];
+        struct chat_stage from = {.count = 0}, to = {.count = 0};
+        pdr_buf text = PDR_BUF_INIT(SIZE_MAX), report = PDR_BUF_INIT(SIZE_MAX);
+        pdr_chat_joining joining = {.agent = NULL};
+
+        chat_begin(&from, "A");
+        chat_says(&from, "Hi");
+        chat_invokes(&from, "A");
+        ASSERT_RC(PDR_OK, pdr_chat_save(from.chat, &shape->save, NULL,
+                                        pdr_write_buf, &text));
+        chat_begin(&to, names[i % PDR_COUNT(names)]);
+        const pdr_agent_parts parts = {
+            .id = S("terse"),
+            .instructions = S("Answer in one word, as a pirate."),
+            .client = &to.members[0].model.base};
+        ASSERT_RC(PDR_OK, pdr_agent_new(&joining.agent, &parts, NULL));
+        ASSERT_RC(PDR_OK, pdr_chat_join(to.chat, &joining, NULL));
+        ASSERT_RC(PDR_OK,
+                  shape_restore(&report, &to, shape, pdr_buf_str(&text), NULL));
+        ASSERT(memmem(report.ptr, report.len, "equivalent:", 11) == report.ptr);
+        chat_is("user:Hi | A:A 1", &to);
+        pdr_agent_free(joining.agent);
+        chat_end(&from);
+        chat_end(&to);
+        pdr_buf_dispose(&text);
+        pdr_buf_dispose(&report);
     }
 }
 
@@ -167,13 +345,95 @@ TEST(restore, tries_again_after_nobody_was_there)
     pdr_buf_dispose(&text);
 }
 
-/* What is parked is saved again, and comes back with its agent. */
+TEST(restore, knows_how_often_a_chat_was_reset)
+{
+    struct chat_stage from = {.count = 0}, to = {.count = 0};
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+
+    chat_begin(&from, "A");
+    ASSERT_RC(PDR_OK, pdr_chat_reset(from.chat, NULL, NULL, NULL));
+    chat_says(&from, "Hi");
+    chat_save(&text, &from, PDR_CHAT_NATIVE);
+    chat_begin(&to, "A");
+    ASSERT_RC(PDR_OK, chat_restore(NULL, &to, pdr_buf_str(&text), NULL, NULL));
+    chat_save(&text, &to, PDR_CHAT_NATIVE);
+    ASSERT(memmem(text.ptr, text.len, "\"epoch\":2", 9) != NULL);
+    chat_end(&to);
+    chat_end(&from);
+    pdr_buf_dispose(&text);
+}
+
+/* One that was parked goes on from where it is, also if that fails first. */
+TEST(restore, gives_a_parked_channel_each_message_once)
+{
+    struct chat_stage first = {.count = 0}, second = {.count = 0};
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+
+    chat_begin(&first, "A @n");
+    chat_says(&first, "Hi");
+    chat_invokes(&first, "n");
+    chat_save(&text, &first, PDR_CHAT_NATIVE);
+    chat_begin(&second, "A");
+    ASSERT_RC(PDR_OK,
+              chat_restore(NULL, &second, pdr_buf_str(&text), NULL, NULL));
+    for (int i = 0; i < 3; i++)
+        chat_says(&second, "Ho");
+    const pdr_chat_joining joining = {.agent = first.members[1].agent,
+                                      .kind = &chat_notes_kind,
+                                      .arg = &second.notes};
+    ASSERT_RC(PDR_OK, pdr_chat_join(second.chat, &joining, NULL));
+    second.notes.fail_at = 5;
+    second.notes.fail_left = 1;
+    ASSERT_RC(PDR_EIO, chat_invoke(&second, "n", NULL));
+    chat_invokes(&second, "n");
+    ASSERT_INT(3, second.notes.received);
+    chat_sees("user:Hi | n:n 1 | user:Ho | user:Ho | user:Ho | n:n 2", &second,
+              "n");
+    chat_end(&second);
+    chat_end(&first);
+    pdr_buf_dispose(&text);
+}
+
+/* A channel that was matched by its kind has a key that is another one's. */
+TEST(restore, lets_no_two_channels_have_a_key)
+{
+    struct chat_stage plain = {.count = 0}, reduced = {.count = 0},
+                      again = {.count = 0};
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX), report = PDR_BUF_INIT(SIZE_MAX);
+
+    chat_begin(&plain, "B");
+    chat_says(&plain, "Hi");
+    chat_invokes(&plain, "B");
+    chat_save(&text, &plain, PDR_CHAT_SK);
+    reduced.members[0].reduction.target = 9;
+    chat_begin(&reduced, "A");
+    ASSERT_RC(PDR_OK,
+              chat_restore(&report, &reduced, pdr_buf_str(&text), NULL, NULL));
+    ASSERT_TEXT("equivalent: by kind chat-history | no agent B",
+                pdr_buf_str(&report));
+    const pdr_chat_joining joining = {.agent = plain.members[0].agent};
+    ASSERT_RC(PDR_OK, pdr_chat_join(reduced.chat, &joining, NULL));
+    chat_invokes(&reduced, "B");
+    chat_save(&text, &reduced, PDR_CHAT_NATIVE);
+    chat_begin(&again, "A");
+    ASSERT_RC(PDR_OK,
+              chat_restore(NULL, &again, pdr_buf_str(&text), NULL, NULL));
+    chat_end(&again);
+    chat_end(&reduced);
+    chat_end(&plain);
+    pdr_buf_dispose(&text);
+    pdr_buf_dispose(&report);
+}
+
+/* What is parked is saved again, and comes back with its agent. The process in
+ * the middle does not know that there is such a kind. */
 TEST(restore, keeps_what_nobody_needs_now)
 {
     COVERS("C-83");
     COVERS("C-102");
-    struct chat_stage first = {.count = 0}, second = {.count = 0},
-                      third = {.count = 0};
+    static const pdr_channel_kind *const no_kinds[] = {NULL};
+    struct chat_stage first = {.count = 0}, third = {.count = 0};
+    struct chat_stage second = {.opts = {.kinds = no_kinds}};
     pdr_buf text = PDR_BUF_INIT(SIZE_MAX), report = PDR_BUF_INIT(SIZE_MAX);
 
     chat_begin(&first, "A @n");
@@ -266,19 +526,20 @@ TEST(save, has_what_was_before_the_turn)
 {
     COVERS("C-78");
     struct chat_stage from = {.opts = {.max_turns = 2},
-                              .on_event = save_meanwhile},
+                              .on_piece = save_meanwhile},
                       to = {.count = 0};
 
-    chat_begin(&from, "A @n");
+    chat_begin(&from, "@n A");
     chat_says(&from, "Hi");
     chat_runs(&from); /* the last save is from the second turn */
-    chat_is("user:Hi | A:A 1 | n:n 1", &from);
+    chat_is("user:Hi | n:n 1 | A:A 1", &from);
     chat_end(&from);
-    chat_begin(&to, "A @n");
+    chat_begin(&to, "@n A");
     ASSERT_RC(PDR_OK, chat_restore(NULL, &to, pdr_buf_str(&saved), NULL, NULL));
-    chat_is("user:Hi | A:A 1", &to);
+    chat_is("user:Hi | n:n 1", &to);
+    chat_invokes(&to, "A");
     chat_invokes(&to, "n");
-    chat_sees("user:Hi | A:A 1 | n:n 1", &to, "n");
+    chat_sees("user:Hi | n:n 1 | A:A 1 | n:n 1", &to, "n");
     chat_end(&to);
     pdr_buf_dispose(&saved);
 }

@@ -18,6 +18,11 @@ pdr_str pdr_agent_id(const pdr_agent *agent)
     return pdr_str_c((const char *)agent);
 }
 
+pdr_str pdr_agent_name(const pdr_agent *agent)
+{
+    return pdr_str_c((const char *)agent);
+}
+
 bool pdr_chat_message_at(pdr_chat_message *out, const pdr_chat *chat,
                          uint64_t seq)
 {
@@ -279,7 +284,8 @@ TEST(rule_new, refuses_what_cannot_be_asked)
          PDR_EINVALID,
          "bad_pattern"},
         {{.kind = PDR_TERMINATE_FUNCTION}, PDR_EMISUSE, "missing_slot"},
-        {{.kind = 5}, PDR_EMISUSE, "bad_option"},
+        {{.kind = PDR_TERMINATE_PROMPT}, PDR_EMISUSE, "missing_slot"},
+        {{.kind = 6}, PDR_EMISUSE, "bad_option"},
     };
 
     for (size_t i = 0; i < PDR_COUNT(rows); i++) {

@@ -2,6 +2,7 @@
  */
 #include "chat_trip.h"
 
+#include <perdure/chat_store.h>
 #include <perdure/json.h>
 
 /* --- as Semantic Kernel writes them ----------------------------------------
@@ -52,6 +53,38 @@ TEST(chat_write, gives_the_bytes_of_semantic_kernel)
         chat_assert_equal(s, back);
         pdr_chat_state_free(back);
         pdr_chat_state_free(s);
+        pdr_buf_dispose(&out);
+        free(text);
+    }
+}
+
+TEST(chat_write, gives_the_bytes_of_semantic_kernel_after_a_store)
+{
+    const pdr_chat_save_opts opts = {.form = PDR_CHAT_SK};
+    const pdr_ref ref = {.id = {"c", 1}};
+
+    for (size_t i = 0; i < PDR_COUNT(real_files); i++) {
+        char *text = NULL;
+        size_t len = 0;
+        pdr_chat_state *s = chat_file(&text, &len, real_files[i].file);
+        pdr_chat_state *back = NULL;
+        pdr_store *store = NULL;
+        pdr_buf out = PDR_BUF_INIT(SIZE_MAX);
+
+        ASSERT_RC(PDR_OK, pdr_store_open(&store, "memory:", NULL));
+        ASSERT_RC(PDR_OK, pdr_chat_state_store(s, store, &ref, false,
+                                               1700000000000, NULL));
+        ASSERT_RC(PDR_OK, pdr_chat_load(&back, store, &ref, NULL));
+        ASSERT_RC(PDR_OK,
+                  pdr_chat_state_save(back, &opts, NULL, pdr_write_buf, &out));
+        if (real_files[i].is_same)
+            ASSERT_BYTES(pdr_str_n(text, len), pdr_buf_str(&out));
+        pdr_chat_state_free(back);
+        back = chat_opened(pdr_buf_str(&out));
+        chat_assert_equal(s, back);
+        pdr_chat_state_free(back);
+        pdr_chat_state_free(s);
+        pdr_store_close(store);
         pdr_buf_dispose(&out);
         free(text);
     }

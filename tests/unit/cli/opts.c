@@ -96,6 +96,24 @@ TEST(opts_parse, collects_the_rest_in_order)
     ASSERT_STR("missing_argument", bad.reason);
 }
 
+TEST(opts_parse, collects_what_may_be_repeated)
+{
+    struct cli_args list = {NULL, 0};
+    const struct cli_opt opts[] = {CLI_LIST('l', "list", "X", &list, "")};
+    char a[] = "--list=a", l[] = "-l", b[] = "b", c[] = "-lc", d[] = "cmd";
+    char *argv[] = {d, a, l, b, c, l, NULL};
+    struct cli_usage bad;
+
+    ASSERT(cli_opts_parse(&bad, opts, CLI_COUNT(opts), 5, argv));
+    ASSERT_SIZE(3, list.count);
+    ASSERT_STR("a", list.items[0]);
+    ASSERT_STR("b", list.items[1]);
+    ASSERT_STR("c", list.items[2]);
+    ASSERT(!cli_opts_parse(&bad, opts, CLI_COUNT(opts), 6, argv));
+    ASSERT_STR("missing_value", bad.reason);
+    free(list.items);
+}
+
 TEST(opts_parse, names_each_mistake)
 {
     static const struct {

@@ -237,12 +237,13 @@ TEST_OOM(waiters_tell, leaves_word_or_lets_them_read_without_memory)
                   pdr__map_put(NULL, &p->engine->waiters, key, &waiter, NULL));
         test_pause_failures(false);
         pdr__waiters_tell(p->engine, key, S("c1"), PDR_OPERATION_COMPLETED,
-                          S("{\"state\":\"completed\"}"), answer);
+                          S("{\"state\":\"completed\"}"), answer, 4);
         test_pause_failures(true);
         ASSERT(other.ending == NULL);
         if (waiter.ending != NULL) {
             ASSERT_BYTES(answer, waiter.ending->answer);
             ASSERT_TEXT("{\"state\":\"completed\"}", waiter.ending->outcome);
+            ASSERT_INT(4, (int)waiter.ending->entries);
         }
         pdr_ending_free(waiter.ending);
         ASSERT(pdr__map_remove(NULL, &p->engine->waiters, key));

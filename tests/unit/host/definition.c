@@ -628,6 +628,7 @@ TEST(host, keeps_agents_by_name)
     ASSERT_STR("agent_exists", err.reason);
     ASSERT_STR("there is an agent 'a' already", err.message);
     definition.name = pdr_str_c("b"); /* wins over the file */
+    definition.id = pdr_str_c("b-1");
     ASSERT_RC(PDR_OK, pdr_host_load(NULL, host, &definition, &err, NULL, NULL));
     definition = (pdr_definition){.text = pdr_str_c(P), .client = client};
     for (int i = 0; i < 2; i++) /* those without a name do not clash */
@@ -636,6 +637,8 @@ TEST(host, keeps_agents_by_name)
     ASSERT_SIZE(4, pdr_host_count(host));
     ASSERT(pdr_host_find(host, pdr_str_c("a")) == first);
     ASSERT(pdr_host_find(host, pdr_str_c("b")) == pdr_host_at(host, 1));
+    ASSERT_TEXT("b-1", pdr_agent_id(pdr_host_at(host, 1)->agent));
+    ASSERT_SIZE(32, pdr_agent_id(first->agent).len); /* made up */
     ASSERT(first->wrapper.properties == NULL);
     ASSERT(pdr_host_find(host, pdr_str_c("c")) == NULL);
     ASSERT(pdr_host_find(host, pdr_str_c("")) == NULL);
