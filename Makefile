@@ -54,7 +54,8 @@ build: ## build the library and the command, build/perdure (default)
 	@$(call compile,release)
 	@cp -f build/release/src/cli/perdure build/perdure
 
-run: build ## show what perdure does with a sample document
+run: build ## show what perdure does, and start a server
+	@$(SETUP) run
 	@tools/tour build/perdure
 
 test: ## run all tests; the last line is the count

@@ -21,6 +21,7 @@
 #include <perdure/host.h>
 #include <perdure/json.h>
 #include <perdure/jsonschema.h>
+#include <perdure/keys.h>
 #include <perdure/log.h>
 #include <perdure/metadata.h>
 #include <perdure/msgpack.h>

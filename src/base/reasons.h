@@ -210,6 +210,10 @@
     X(ENTITY_EXISTS,      EXISTS,      "entity_exists")                        \
     X(TOO_MANY_ENTITIES,  LIMIT,       "too_many_entities")                    \
     X(ENGINE_STOPPED,     MISUSE,      "engine_stopped")                       \
+    X(BAD_ADDRESS,        INVALID,     "bad_address")                          \
+    X(OPEN_ADDRESS,       DENIED,      "open_address")                         \
+    X(NO_KEY,             NOTFOUND,    "no_key")                               \
+    X(CANNOT_LISTEN,      IO,          "cannot_listen")                        \
     X(NO_THREAD,          IO,          "no_thread")                            \
     X(CORRELATION_REUSED, CONFLICT,    "correlation_reused")                   \
     X(RESPONSE_TIMEOUT,   TIMEOUT,     "response_timeout")                     \

@@ -11,9 +11,10 @@
 #include <unistd.h>
 
 static const struct cli_command *const commands[] = {
-    &cli_cmd_check, &cli_cmd_convert, &cli_cmd_fmt,     &cli_cmd_diff,
-    &cli_cmd_doc,   &cli_cmd_session, &cli_cmd_store,   &cli_cmd_agent,
-    &cli_cmd_group,  &cli_cmd_run,     
+    &cli_cmd_check,  &cli_cmd_convert, &cli_cmd_fmt,   &cli_cmd_diff,
+    &cli_cmd_doc,    &cli_cmd_session, &cli_cmd_store, &cli_cmd_agent,
+    &cli_cmd_group,  &cli_cmd_run,     &cli_cmd_serve, &cli_cmd_key,
+    &cli_cmd_schema, &cli_cmd_version, &cli_cmd_help,
 };
 
 static void on_interrupt(int number)

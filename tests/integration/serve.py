@@ -1,0 +1,550 @@
+"""Durable agents over HTTP: perdure serve, a real process and real sockets.
+
+Usage: serve.py PERDURE
+"""
+import contextlib
+import json
+import os
+import signal
+import socket
+import threading
+import time
+
+from harness import Tests, run
+from serving import PERDURE, Server, events, go
+
+tests = Tests("serve")
+
+RUN = "/api/agents/Harbour/run"
+
+# --- runs --------------------------------------------------------------------
+
+
+@tests.test("a text is answered with a text, and the session is named",
+            covers=["D-71"])
+def _():
+    with Server() as s:
+        status, head, text = s.request("POST", RUN, "Hello")
+        assert (status, text) == (200, "You said: Hello"), text
+        assert head["content-type"].startswith("text/plain"), head
+        key = head["x-ms-thread-id"]
+        assert key == head["x-ms-session-id"] and len(key) >= 32
+        assert head["x-ms-correlation-id"]
+        # It is in the store as whole as any other.
+    done = run([PERDURE, "session", "list", "--store", "x.db", "-o", "json"])
+    assert f"@dafx-harbour@{key}" in done.out.decode(), done
+
+
+@tests.test("JSON is answered in the shape of the profile", covers=["D-72"])
+def _():
+    with Server() as s:
+        for count in (2, 4):
+            _, head, text = s.request(
+                "POST", RUN, {"message": "Hi", "session_id": "k"})
+            reply = json.loads(text)
+            assert reply.pop("correlation_id") == head["x-ms-correlation-id"]
+            assert reply == {
+                "response": "You said: Hi", "message": "Hi",
+                "session_id": "k", "thread_id": "k", "status": "success",
+                "message_count": count}, reply
+    with Server("--profile", "dotnet-1") as s:
+        _, head, text = s.request("POST", RUN, {"message": "Hi"},
+                                  Accept="application/json")
+        reply = json.loads(text)
+        assert reply["status"] == 200
+        assert reply["thread_id"] == head["x-ms-thread-id"]
+        message = reply["response"]["Messages"][0]
+        assert message["AuthorName"] == "Harbour"
+        assert message["Role"] == "assistant"
+        assert message["Contents"] == [
+            {"$type": "text", "Text": "You said: Hi"}], message
+        assert "CreatedAt" in reply["response"]
+        assert "null" not in text
+
+
+@tests.test("a list in Accept is read as .NET reads it", covers=["D-73"])
+def _():
+    with Server("--profile", "dotnet-1") as s:
+        for accept, kind in (("text/html, application/json;q=0.1", "json"),
+                             ("*/*", "plain"), ("Application/JSON", "json")):
+            _, head, _ = s.request("POST", RUN, {"message": "Hi"},
+                                   Accept=accept)
+            assert kind in head["content-type"], (accept, head)
+
+
+@tests.test("any type that ends in +json is JSON", covers=["D-74"])
+def _():
+    with Server() as s:
+        _, _, text = s.request("POST", RUN, '{"message":"Hi"}',
+                               Content_Type="application/vnd.api+json")
+        assert json.loads(text)["response"] == "You said: Hi"
+
+
+@tests.test("an empty message is refused, and nothing is stored",
+            covers=["D-75"])
+def _():
+    cases = [("python-1", "Message is required"),
+             ("dotnet-1", "Run request cannot be empty.")]
+    for profile, sentence in cases:
+        with Server("--profile", profile) as s:
+            for body, headers in (
+                    (" \n ", {}), ({"message": ""}, {}), ({}, {}),
+                    ({"message": ""}, {"Accept": "application/json"})):
+                status, head, text = s.request(
+                    "POST", RUN + "?thread_id=k", body, **headers)
+                assert status == 400, (profile, body, text)
+                assert head["x-ms-thread-id"] == "k"
+                if "json" in head["content-type"]:
+                    text = json.loads(text)["error"]
+                assert text == sentence, text
+            status, _, _ = s.request("GET",
+                                     "/api/agents/Harbour/sessions/k")
+            assert status == 404
+
+
+@tests.test("a session that is named twice is named alike", covers=["D-76"])
+def _():
+    with Server() as s:
+        def post(query, body):
+            return s.request("POST", RUN + query, {"message": "Hi", **body})
+        for query, body in (
+                ("?thread_id=a", {"thread_id": "b"}),
+                ("?session_id=a", {"thread_id": "b"}),
+                ("", {"thread_id": "a", "sessionId": "b"}),
+                ("?session_id=a&thread_id=b", {})):
+            status, _, text = post(query, body)
+            assert status == 400 and "error" in json.loads(text), text
+        for query, body in (("?thread_id=a", {"session_id": "a"}),
+                            ("?thread_id=", {"thread_id": "a"}),
+                            ("?sessionId=a", {"thread_id": None})):
+            status, head, text = post(query, body)
+            assert status == 200 and head["x-ms-thread-id"] == "a", text
+        status, head, text = post("", {"thread_id": 5})
+        assert head["x-ms-thread-id"] == "5"
+        assert post("", {})[1]["x-ms-thread-id"] != post(
+            "", {})[1]["x-ms-thread-id"]
+
+
+@tests.test("who does not wait is told so; the header goes first",
+            covers=["D-77"])
+def _():
+    with Server() as s:
+        def status(query="", header=None, body=None):
+            headers = {"x-ms-wait-for-response": header} if header else {}
+            return s.request("POST", RUN + query,
+                             {"message": "Hi", **(body or {})}, **headers)[0]
+        assert status(header="FALSE") == 202
+        assert status(header="maybe") == 200
+        assert status("?wait_for_response=0") == 202
+        assert status("?wait_for_response=0", "true") == 200
+        assert status("?wait_for_response=1",
+                      body={"wait_for_response": False}) == 200
+        assert status(body={"wait_for_response": False}) == 202
+        assert status(body={"waitForResponse": "no"}) == 202
+
+
+@tests.test("what was accepted is told as either host does", covers=["D-78"])
+def _():
+    quick = {"x-ms-wait-for-response": "false"}
+    with Server() as s:
+        status, head, text = s.request(
+            "POST", RUN, {"message": "Hi", "session_id": "k"}, **quick)
+        reply = json.loads(text)
+        assert reply.pop("correlation_id") == head["x-ms-correlation-id"]
+        assert status == 202 and reply == {
+            "response": "Agent request accepted", "message": "Hi",
+            "session_id": "k", "thread_id": "k", "status": "accepted"}, reply
+        status, _, text = s.request("POST", RUN, "Hi", **quick)
+        assert (status, text) == (202, "Agent request accepted")
+    with Server("--profile", "dotnet-1") as s:
+        status, _, text = s.request("POST", RUN + "?thread_id=k", "Hi",
+                                    Accept="application/json", **quick)
+        assert status == 202
+        assert json.loads(text) == {"status": 202, "thread_id": "k"}
+        status, _, text = s.request("POST", RUN, "Hi", **quick)
+        assert (status, text) == (202, "Request accepted.")
+
+
+@tests.test("what is not a request is refused with what it is",
+            covers=["D-79"])
+def _():
+    with Server() as s:
+        kind = {"Content-Type": "application/json"}
+        for body, sentence in (
+                ('["x"]', "Invalid JSON payload. Expected an object."),
+                ("{bad", "Invalid JSON"),
+                ('{"message":5}', "Message must be a string")):
+            status, _, text = s.request("POST", RUN, body, **kind)
+            assert status == 400
+            assert json.loads(text) == {"error": sentence}, text
+        status, _, text = s.request("POST", "/api/agents/nobody/run",
+                                    '{"message":"x"}', **kind)
+        assert (status, text) == (404, '{"error":"Agent not found"}')
+        status, head, _ = s.request("GET", RUN)
+        assert status == 405 and head["allow"] == "POST"
+
+
+@tests.test("a failure is never a success, nor an echo", covers=["D-80"])
+def _():
+    with Server() as s:
+        status, _, text = s.request("POST", RUN, {"message": "break it"})
+        reply = json.loads(text)
+        assert status == 500 and reply["status"] == "error", reply
+        assert reply["response"] is None and reply["error_code"]
+        assert "no such model" in reply["error"], reply
+        status, _, text = s.request("POST", RUN, "break it")
+        assert status == 500 and "no such model" in text
+        assert "break it" not in text
+    with Server("--profile", "dotnet-1") as s:
+        status, _, text = s.request("POST", RUN, {"message": "break it"},
+                                    Accept="application/json")
+        assert status == 500 and json.loads(text)["status"] == 500
+
+
+@tests.test("a whole id names a key of its own agent only", covers=["D-81"])
+def _():
+    with Server() as s:
+        for form in ("@dafx-harbour@k", "@dafx-Harbour@k"):
+            _, head, _ = s.request("POST", f"{RUN}?thread_id={form}", "Hi")
+            assert head["x-ms-thread-id"] == "k"
+        status, _, _ = s.request(
+            "POST", "/api/agents/Poet/run?thread_id=@dafx-harbour@k", "Hi")
+        assert status == 400
+
+
+@tests.test("a request that is repeated runs once", covers=["D-82"])
+def _():
+    with Server() as s:
+        key = {"Idempotency-Key": '"once-1"'}
+        first = s.request("POST", RUN + "?session_id=k",
+                          {"message": "Hi"}, **key)
+        s.say("something else")
+        again = s.request("POST", RUN + "?session_id=k",
+                          {"message": "Hi"}, **key)
+        assert first[0] == again[0] == 200 and first[2] == again[2]
+        assert first[1]["x-ms-correlation-id"] == "once-1"
+        other = s.request("POST", RUN + "?session_id=k",
+                          {"message": "Ho"}, **key)
+        assert other[0] == 409, other
+        document = json.loads(
+            s.request("GET", "/api/agents/Harbour/sessions/k")[2])
+        assert len(document["data"]["conversationHistory"]) == 4
+
+
+@tests.test("health lists every agent", covers=["D-83"])
+def _():
+    with Server() as s:
+        status, _, text = s.request("GET", "/api/health")
+        reply = json.loads(text)
+        assert status == 200 and reply["status"] == "healthy"
+        assert reply["agent_count"] == 2 and reply["version"]
+        assert [set(a) for a in reply["agents"]] == 2 * [{
+            "name", "type", "http_endpoint_enabled", "mcp_tool_enabled"}]
+        assert {a["name"] for a in reply["agents"]} == {"Harbour", "Poet"}
+
+
+@tests.test("a run that takes too long goes on, and is found later")
+def _():
+    with Server("--wait", "1") as s:
+        status, head, text = s.request(
+            "POST", RUN + "?session_id=k", {"message": "work"})
+        reply = json.loads(text)
+        assert status == 500 and reply["status"] == "timeout", reply
+        path = ("/api/agents/Harbour/sessions/k/responses/"
+                + head["x-ms-correlation-id"])
+        assert json.loads(s.request("GET", path)[2])["status"] == "timeout"
+        threading.Timer(0.3, go).start()
+        status, _, text = s.request("GET", path + "?wait=20")
+        assert status == 200 and json.loads(text)["response"] == "It is done."
+        assert s.request("GET", path + "x")[0] == 404
+
+
+@tests.test("sessions are read and deleted; nothing is left")
+def _():
+    with Server() as s:
+        path = "/api/agents/Harbour/sessions/a%2Fb%20%C3%BC"
+        s.say("Hi", "a%2Fb%20%C3%BC")
+        status, _, text = s.request("GET", path)
+        assert status == 200
+        assert len(json.loads(text)["data"]["conversationHistory"]) == 2
+        assert s.request("DELETE", path)[0] == 204
+        assert s.request("GET", path)[0] == 404
+        assert s.request("DELETE", path)[0] == 404
+
+
+# --- streams -----------------------------------------------------------------
+
+STREAM = "/api/agents/Harbour/sessions/k/stream"
+
+
+@tests.test("line ends of any kind arrive as line ends",
+            covers=["D-91", "R-7"])
+def _():
+    with Server("--ping", "200") as s:
+        s.say("lines")
+        text = s.request("GET", STREAM + "?correlationId="
+                         + json.loads(s.request(
+                             "GET", "/api/agents/Harbour/sessions/k")[2])
+                         ["data"]["conversationHistory"][0]
+                         ["correlationId"])[2]
+        assert text.startswith("retry: 2000\n\n")
+        got = events(text)
+        assert [e[2] for e in got] == ["one\ntwo\nthree", "\nfour\n\nfive",
+                                       "[DONE]"], got
+        # A stream without an event sends a comment now and then.
+        with socket.create_connection(("127.0.0.1", s.port)) as link:
+            link.settimeout(10)
+            link.sendall(f"GET {STREAM} HTTP/1.1\r\nHost: localhost\r\n\r\n"
+                         .encode())
+            got = b""
+            while got.count(b": ping\n\n") < 2:
+                got += link.recv(4096)
+        lines = s.request("GET", "/api/agent/stream/@dafx-harbour@k",
+                          Accept="application/x-ndjson")[2].splitlines()
+        assert [json.loads(line)["event"] for line in lines if line] == [
+            "message", "message", "done"]
+
+
+@tests.test("plain text ends in a line end, and names the session",
+            covers=["D-96"])
+def _():
+    with Server("--default-agent", "Harbour") as s:
+        s.say("Hi")
+        _, head, text = s.request("GET", "/api/agent/stream/k",
+                                  Accept="text/plain")
+        assert text == "You said: Hi\n"
+        assert head["content-type"].startswith("text/plain")
+        assert head["x-conversation-id"] == "@dafx-harbour@k"
+
+
+@tests.test("the routes of the samples start a run and go on with it",
+            covers=["R-8"])
+def _():
+    with Server("--default-agent", "Harbour") as s:
+        status, head, text = s.request("POST", "/api/agent/create", "slowly")
+        assert status == 200
+        session = head["x-conversation-id"]
+        assert session.startswith("@dafx-harbour@")
+        got = events(text)
+        assert [e[0] for e in got] == ["message"] * (len(got) - 1) + ["done"]
+        assert "".join(e[2] for e in got[:-1]) == "One two three."
+        for name in (session, session.rsplit("@", 1)[1]):
+            rest = s.request(
+                "GET", f"/api/agent/stream/{name}?cursor={got[0][1]}")
+            assert events(rest[2]) == got[1:]
+        # Only what the samples know of: calls of tools are left out.
+        go()
+        _, _, text = s.request("POST", "/api/agent/create", "work")
+        assert {e[0] for e in events(text)} == {"message", "done"}
+        # The second turn is not hidden by the end of the first.
+        s.say("again", session.rsplit("@", 1)[1])
+        got = events(s.request("GET", f"/api/agent/stream/{session}")[2])
+        assert got[0][2] == "You said: again", got
+        status, _, text = s.request("POST", "/api/agent/create", "  ")
+        assert status == 400
+        assert text == "Request body must contain a prompt."
+
+
+@tests.test("who is early waits, if it says so", covers=["R-9"])
+def _():
+    with Server() as s:
+        started = time.monotonic()
+        for path in (STREAM, STREAM + "?correlationId=c"):
+            assert s.request("GET", path)[0] == 404
+        assert time.monotonic() - started < 5
+        assert s.request("GET", STREAM + "?wait=1")[0] == 404
+        threading.Timer(0.5, lambda: s.request(
+            "POST", RUN + "?session_id=k", "Hi",
+            **{"Idempotency-Key": "c"})).start()
+        got = events(s.request(
+            "GET", STREAM + "?wait=30&correlationId=c")[2])
+        assert [e[0] for e in got] == ["message", "done"]
+
+
+@tests.test("a reader that comes back gets the rest, each event once")
+def _():
+    with Server() as s:
+        go()
+        s.request("POST", RUN + "?session_id=k", "slowly",
+                  **{"Idempotency-Key": "c"})
+        whole = events(s.request("GET", STREAM + "?correlationId=c")[2])
+        for i, event in enumerate(whole):
+            if i + 1 == len(whole):
+                break
+            rest = s.request("GET", STREAM + "?correlationId=c",
+                             **{"Last-Event-ID": str(event[1])})
+            assert events(rest[2]) == whole[i + 1:]
+        assert s.request("GET", STREAM + "?cursor=x")[0] == 400
+        assert s.request("GET", STREAM + "?cursor=999")[0] == 400
+
+
+# --- the way it is asked ------------------------------------------------------
+
+
+@tests.test("requests with two ends are refused, and so is what follows")
+def _():
+    follow = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with Server() as s:
+        for head in (b"Content-Length: 3\r\nContent-Length: 5\r\n",
+                     b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n",
+                     b"Transfer-Encoding: gzip\r\n",
+                     b"Transfer-Encoding: chunked\r\n"
+                     b"Transfer-Encoding: chunked\r\n",
+                     b"Content-Length: +3\r\n", b"Content-Length: \r\n"):
+            got = s.raw(b"POST " + RUN.encode() + b" HTTP/1.1\r\n"
+                        b"Host: localhost\r\n" + head + b"\r\n"
+                        b"0\r\n\r\n" + follow)
+            assert got.startswith(b"HTTP/1.1 400"), (head, got)
+            # The library sends the head of its own refusals twice.
+            assert b"HTTP/1.1 200" not in got, (head, got)
+        got = s.raw(follow + follow.replace(b"\r\n\r\n",
+                                            b"\r\nConnection: close\r\n\r\n"))
+        assert got.count(b"HTTP/1.1 200") == 2
+
+
+@tests.test("a target that is malformed, and a strange host, are refused")
+def _():
+    with Server() as s:
+        for target in ("/api/agents/a%zz/run", "/api/agents/a%00b/run",
+                       "/api/agents/%ff%fe/run", RUN + "?session_id=%f",
+                       "/api/agents/%C0%80/run"):
+            assert s.request("POST", target, "x")[0] == 400, target
+        for target in ("/", "/api", "/api/", "//", "/api/agents//run",
+                       "/API/health", "/api/agents/../health",
+                       "/api/agents/a/b/c/d/e/f/g/h/i"):
+            assert s.request("POST", target, "x")[0] in (404, 405), target
+        for host, status in (("localhost", 200), ("127.0.0.1:1", 200),
+                             ("[::1]", 200), ("evil.example", 421),
+                             ("localhost.evil.example", 421), ("", 421)):
+            got = s.raw(f"GET /healthz HTTP/1.1\r\nHost: {host}\r\n"
+                        "Connection: close\r\n\r\n".encode())
+            assert got.startswith(f"HTTP/1.1 {status}".encode()), (host, got)
+
+
+@tests.test("a request that is too large, or too slow, ends")
+def _():
+    with Server("--max-body", "1K", "--head-time", "1") as s:
+        assert s.request("POST", RUN, "x" * 1025)[0] == 413
+        assert s.request("POST", RUN, "x" * 1000)[0] == 200
+        assert s.request("GET", "/healthz", X_A="a" * 4000)[0] == 200
+        assert s.request("GET", "/healthz", X_A="a" * 40000)[0] in (413, 431)
+        started = time.monotonic()
+        with socket.create_connection(("127.0.0.1", s.port)) as link:
+            link.settimeout(30)
+            with contextlib.suppress(OSError):
+                while time.monotonic() - started < 20:
+                    link.sendall(b"G")
+                    time.sleep(0.1)
+        assert time.monotonic() - started < 15
+        assert s.request("GET", "/healthz")[0] == 200
+
+
+@tests.test("examples of the description are what the server does",
+            covers=["P-51"])
+def _():
+    with Server() as s:
+        status, _, text = s.request("GET", "/openapi.json")
+        api = json.loads(text)
+        assert status == 200 and api["openapi"].startswith("3.1")
+        done = 0
+        for path, verbs in api["paths"].items():
+            for verb, operation in verbs.items():
+                example = operation.get("x-example")
+                if example is None:
+                    continue
+                body = (operation.get("requestBody", {}).get("content", {})
+                        .get("application/json", {}).get("example"))
+                place = example["path"].replace("dafx-{agent}", "dafx-harbour")
+                status, _, text = s.request(
+                    verb.upper(), place.replace("{agent}", "Harbour"), body)
+                assert str(status) in operation["responses"], (path, text)
+                assert example.get("contains", "") in text, (path, text)
+                done += 1
+        assert done >= 30
+
+
+@tests.test("nothing of a conversation is in figures and logs",
+            covers=["P-50"])
+def _():
+    with Server() as s:
+        s.say("planted-prompt-4711", "planted-session-4711")
+        s.request("GET", "/api/agents/Harbour/sessions/planted-session-4711")
+        # A request is counted when its reply has gone: it may be a moment
+        # later than its client has it.
+        end = time.monotonic() + 20
+        figures = ""
+        while 'route="agent-run",code="2xx"' not in figures:
+            assert time.monotonic() < end
+            figures = s.request("GET", "/metrics")[2]
+        assert "planted" not in figures
+    with open("log", encoding="utf-8") as file:
+        log = file.read()
+    assert "route=agent-run status=200" in log and "planted" not in log
+
+
+@tests.test("loopback is for everybody here, other addresses are refused",
+            covers=["P-49"])
+def _():
+    with Server():
+        pass
+    for address in ("0.0.0.0:0", "[::]:0"):
+        done = run([PERDURE, "serve", "--store", "y.db", "--agent",
+                    "Harbour=agent.yaml", "--listen", address])
+        assert done.status == 2 and b"--listen" in done.err, done
+        assert not os.path.exists("y.db")
+
+
+@tests.test("it stops in order: what waits is answered, streams end")
+def _():
+    with Server() as s:
+        s.say("Hi")
+        got = []
+        stream = threading.Thread(target=lambda: got.append(
+            s.request("GET", STREAM)))
+        run_ = threading.Thread(target=lambda: got.append(
+            s.request("POST", RUN + "?session_id=k2", "work")))
+        stream.start()
+        run_.start()
+        while not os.path.exists("calls"):
+            time.sleep(0.01)
+        s.process.send_signal(signal.SIGTERM)
+        time.sleep(0.2)
+        go()
+        stream.join()
+        run_.join()
+        assert s.process.wait(30) == 0
+        assert sorted(status for status, _, _ in got) == [200, 200], got
+        assert "It is done." in [text for _, _, text in got]
+
+
+@tests.test("many streams wait beside many short requests, none forgotten")
+def _():
+    count = 1000
+    with Server("--ping", "1000") as s:
+        s.say("Hi")
+        links = []
+        for _ in range(count):
+            link = socket.create_connection(("127.0.0.1", s.port))
+            link.sendall(f"GET {STREAM} HTTP/1.1\r\nHost: localhost\r\n\r\n"
+                         .encode())
+            links.append(link)
+        for i in range(100):
+            assert s.request("GET", "/healthz")[0] == 200
+        s.say("second")
+        for link in links:
+            link.settimeout(30)
+            got = b""
+            while b"You said: second" not in got:
+                chunk = link.recv(65536)
+                assert chunk
+                got += chunk
+            link.close()
+        # Those whose clients have left are noticed by their pings.
+        end = time.monotonic() + 20
+        while "perdure_sse_subscribers 0\n" not in s.request(
+                "GET", "/metrics")[2]:
+            assert time.monotonic() < end
+            time.sleep(0.2)
+
+
+tests.finish()

@@ -1,0 +1,142 @@
+/* Servers: where they listen, and whom they let. */
+#include "room.h"
+#include "test.h"
+
+#include <sys/stat.h>
+
+#include <perdure/server.h>
+
+static const char key[] =
+    "{\"id\":\"a\",\"sha256\":"
+    "\"00000000000000000000000000000000000000000000000000000000000000ff\","
+    "\"scopes\":[\"read\"],\"tenant\":\"t\",\"created\":\"2026-01-02\"}\n";
+
+struct bench {
+    struct room room;
+    pdr_store *store;
+    pdr_service *service;
+    pdr_server *server;
+    pdr_err err;
+};
+
+static void bench_begin(struct bench *b)
+{
+    pdr_service_opts opts = {.count = 0};
+
+    *b = (struct bench){.err = PDR_ERR_INIT};
+    room_enter(&b->room);
+    room_put_c(&b->room, "keys", key);
+    ASSERT_INT(0, chmod(room_path(&b->room, "keys"), 0600));
+    ASSERT_RC(PDR_OK, pdr_store_open(&b->store, "memory:", &b->err));
+    opts.store = b->store;
+    ASSERT_RC(PDR_OK, pdr_service_new(&b->service, &opts, &b->err));
+}
+
+static void bench_end(struct bench *b)
+{
+    pdr_server_free(b->server);
+    pdr_service_free(b->service);
+    pdr_store_close(b->store);
+    room_leave(&b->room);
+}
+
+static pdr_rc server_make(struct bench *b, const char *address, bool has_keys)
+{
+    const char *listen[] = {address, NULL};
+    char keys[600];
+    const pdr_server_opts opts = {.listen = listen,
+                                  .keys = has_keys ? keys : NULL};
+
+    snprintf(keys, sizeof(keys), "%s", room_path(&b->room, "keys"));
+    return pdr_server_new(&b->server, b->service, &opts, &b->err);
+}
+
+static const struct {
+    const char *address, *reason; /* why not; NULL: it can */
+    bool has_keys;
+} addresses[] = {
+    {"127.0.0.1:0", NULL, false},
+    {"127.9.9.9:0", NULL, false},
+    {"localhost:0", NULL, false},
+    {"0.0.0.0:0", "open_address", false},
+    {"0.0.0.0:0", NULL, true},
+    {"[::]:0", "open_address", false},
+    {"192.0.2.1:0", "open_address", false},
+    {"127.0.0.1", "bad_address", false},
+    {"127.0.0.1:", "bad_address", false},
+    {":80", "bad_address", true},
+    {"::1:80", "bad_address", true},
+    {"127.0.0.1:http", "bad_address", true},
+    {"", "bad_address", true},
+};
+
+TEST(server_new, listens_where_others_cannot_unless_it_has_keys)
+{
+    struct bench b;
+
+    bench_begin(&b);
+    for (size_t i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++) {
+        pdr_rc rc = pdr_server_address_check(addresses[i].address,
+                                             addresses[i].has_keys, &b.err);
+
+        ASSERT((rc == PDR_OK) == (addresses[i].reason == NULL));
+        if (rc != PDR_OK)
+            ASSERT_STR(addresses[i].reason, b.err.reason);
+        ASSERT_RC(rc,
+                  server_make(&b, addresses[i].address, addresses[i].has_keys));
+        if (rc == PDR_OK)
+            ASSERT(strcmp(":0",
+                          strrchr(pdr_server_address(b.server, 0), ':')) != 0);
+        pdr_server_free(b.server);
+        b.server = NULL;
+    }
+    bench_end(&b);
+}
+
+TEST(server_new, says_where_it_cannot_listen)
+{
+    struct bench b;
+    char address[700];
+
+    bench_begin(&b);
+    snprintf(address, sizeof(address), "unix:%s",
+             room_path(&b.room, "none/socket"));
+    ASSERT_RC(PDR_EIO, server_make(&b, address, false));
+    ASSERT_STR("cannot_listen", b.err.reason);
+    bench_end(&b);
+}
+
+TEST(server_keys, stay_when_the_file_is_broken)
+{
+    struct bench b;
+
+    bench_begin(&b);
+    ASSERT_RC(PDR_OK, server_make(&b, "127.0.0.1:0", true));
+    ASSERT_RC(PDR_OK, pdr_server_reload_keys(b.server, &b.err));
+    room_put_c(&b.room, "keys", "{}");
+    ASSERT_RC(PDR_EINVALID, pdr_server_reload_keys(b.server, &b.err));
+    ASSERT_STR("bad_key_file", b.err.reason);
+    pdr_server_free(b.server);
+    b.server = NULL;
+    ASSERT_RC(PDR_EINVALID, server_make(&b, "127.0.0.1:0", true));
+    ASSERT_RC(PDR_OK, server_make(&b, "127.0.0.1:0", false));
+    ASSERT_RC(PDR_OK, pdr_server_reload_keys(b.server, &b.err));
+    bench_end(&b);
+}
+
+TEST_OOM(server_new, cleans_up_after_any_failed_allocation)
+{
+    struct bench b;
+    pdr_rc rc = PDR_OK;
+
+    test_pause_failures(true);
+    bench_begin(&b);
+    test_pause_failures(false);
+    rc = server_make(&b, "127.0.0.1:0", true);
+    ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
+    ASSERT((b.server != NULL) == (rc == PDR_OK));
+    if (rc == PDR_OK)
+        rc = pdr_server_reload_keys(b.server, &b.err);
+    ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
+    bench_end(&b);
+}
