@@ -206,6 +206,10 @@ static void put_head(struct pdr__json *j, const pdr_head *head)
     pdr__json_time(j, "expires", head->expiry_ms);
     pdr__json_number(j, "entries", head->next_seq - head->first_seq);
     pdr__json_number(j, "slots", head->slots);
+    pdr__json_begin(j, "events", '{');
+    pdr__json_number(j, "first", head->stream_first);
+    pdr__json_number(j, "next", head->stream_next);
+    pdr__json_end(j, '}');
 }
 
 /* The session with its properties, all of one revision. */
