@@ -459,6 +459,8 @@ void pdr__etag_put(struct pdr__exchange *x, uint64_t epoch, uint64_t revision);
 /* Do If-Match and If-None-Match hold for this head (NULL: there is none)? Else
  * a reply says so. */
 bool pdr__precondition(struct pdr__exchange *x, const pdr_head *head);
+/* Does a list of ETags, or "*", name this one? */
+bool pdr__etags_have(pdr_str list, const char *etag, bool takes_weak);
 /* Appended: /api/v1/sessions/ID, and below it. */
 PDR_MUST_CHECK pdr_rc pdr__api_path(pdr_buf *out, pdr_str id, pdr_str run,
                                     pdr_err *err);
@@ -467,6 +469,22 @@ PDR_MUST_CHECK pdr_rc pdr__api_change(struct pdr__exchange *x, bool rows_only,
                                       pdr_err *err, pdr_stored_fn fn,
                                       void *arg);
 
+/* --- the dashboard (ui.c) --------------------------------------------------
+ */
+
+/* A file that was built in, see tools/embed. */
+struct pdr__embedded {
+    const char *name, *bytes;
+    size_t len;
+};
+
+extern const struct pdr__embedded pdr__web[];
+extern const size_t pdr__web_count;
+extern const char pdr__web_hash[]; /* of all of them */
+
+/* Can files be read from there? Fails with "file_failed". */
+PDR_MUST_CHECK pdr_rc pdr__ui_folder_check(const char *folder, pdr_err *err);
+
 /* --- handlers --------------------------------------------------------------
  */
 
@@ -474,6 +492,9 @@ pdr_rc pdr__handle_healthz(struct pdr__exchange *x, pdr_err *err);
 pdr_rc pdr__handle_readyz(struct pdr__exchange *x, pdr_err *err);
 pdr_rc pdr__handle_metrics(struct pdr__exchange *x, pdr_err *err);
 pdr_rc pdr__handle_openapi(struct pdr__exchange *x, pdr_err *err);
+pdr_rc pdr__ui_redirect(struct pdr__exchange *x, pdr_err *err);
+pdr_rc pdr__ui_index(struct pdr__exchange *x, pdr_err *err);
+pdr_rc pdr__ui_file(struct pdr__exchange *x, pdr_err *err);
 pdr_rc pdr__handle_health(struct pdr__exchange *x, pdr_err *err);
 pdr_rc pdr__handle_run(struct pdr__exchange *x, pdr_err *err);
 pdr_rc pdr__handle_document(struct pdr__exchange *x, pdr_err *err);
