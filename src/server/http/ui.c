@@ -1,5 +1,6 @@
 /*
- * ui.c - the dashboard: its files, which the library brings along.
+ * ui.c - the dashboard: its files, which the library brings along, and who is
+ * let in.
  *
  *      /  /ui ─► /ui/ ─► index.html, asked for each time
  *                          └─► /ui/HASH/NAME, kept for ever
@@ -223,4 +224,61 @@ pdr_rc pdr__ui_file(struct pdr__exchange *x, pdr_err *err)
     pdr__reply_begin(x, 200, type);
 done:
     return rc;
+}
+
+/* --- who is let in ---------------------------------------------------------
+ */
+
+static void cookie_put(struct pdr__exchange *x, pdr_str value, int seconds)
+{
+    const pdr_str outside = pdr__header(x, "X-Forwarded-Proto");
+    const bool is_tls =
+        outside.len >= 5 && strncasecmp(outside.ptr, "https", 5) == 0;
+    char text[256];
+
+    (void)snprintf(text, sizeof(text),
+                   PDR_UI_COOKIE "=%.*s; HttpOnly; SameSite=Strict; Path=/; "
+                                 "Max-Age=%d%s",
+                   (int)value.len, value.ptr, seconds,
+                   is_tls ? "; Secure" : "");
+    pdr__reply_header(x, "Set-Cookie", pdr_str_c(text));
+}
+
+pdr_rc pdr__ui_login(struct pdr__exchange *x, pdr_err *err)
+{
+    static const char *const known[] = {"key", NULL};
+    pdr_buf cookie = PDR_BUF_INIT(SIZE_MAX);
+    pdr_value *body = NULL;
+    pdr_str key = {NULL, 0};
+    pdr_rc rc = PDR_OK;
+
+    PDR_TRY(pdr__body_read(&body, x, known, err));
+    if (x->reply.status != 0)
+        goto done;
+    PDR_TRY(pdr__body_text(&key, x, body, "key", err));
+    if (x->reply.status != 0)
+        goto done;
+    if (key.ptr == NULL) {
+        pdr__reply_refuse(x, 400, "the body has no 'key'");
+        goto done;
+    }
+    if (x->server->auth != NULL)
+        PDR_TRY(pdr__auth_login(&cookie, x, key, err));
+    if (x->reply.status != 0)
+        goto done;
+    if (cookie.len > 0) /* else nobody needs one */
+        cookie_put(x, pdr_buf_str(&cookie), PDR_UI_SECONDS);
+    pdr__reply_begin(x, 204, NULL);
+done:
+    pdr_buf_dispose(&cookie);
+    pdr_value_free(body);
+    return rc;
+}
+
+pdr_rc pdr__ui_logout(struct pdr__exchange *x, pdr_err *err)
+{
+    (void)err;
+    cookie_put(x, PDR_LIT(""), 0);
+    pdr__reply_begin(x, 204, NULL);
+    return PDR_OK;
 }
