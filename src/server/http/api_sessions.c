@@ -72,8 +72,7 @@ void pdr__etag_put(struct pdr__exchange *x, uint64_t epoch, uint64_t revision)
     pdr__reply_header(x, "ETag", pdr_str_c(etag));
 }
 
-/* Does a list of ETags, or "*", name this one? */
-static bool etags_have(pdr_str list, const char *etag, bool takes_weak)
+bool pdr__etags_have(pdr_str list, const char *etag, bool takes_weak)
 {
     while (list.len > 0) {
         const char *end = memchr(list.ptr, ',', list.len);
@@ -101,8 +100,9 @@ bool pdr__precondition(struct pdr__exchange *x, const pdr_head *head)
 
     if (head != NULL)
         etag_write(etag, head->epoch, head->revision);
-    is_excluded = head != NULL && etags_have(none, etag, true);
-    if (match.ptr != NULL && (head == NULL || !etags_have(match, etag, false)))
+    is_excluded = head != NULL && pdr__etags_have(none, etag, true);
+    if (match.ptr != NULL &&
+        (head == NULL || !pdr__etags_have(match, etag, false)))
         pdr__reply_problem(x, 412, NULL,
                            "the session is not the one that If-Match names");
     else if (is_excluded && reads)

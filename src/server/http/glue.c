@@ -367,9 +367,12 @@ static void *on_target(void *arg, const char *target,
 
 static enum MHD_Result head_take(struct pdr__exchange *x, const char *method)
 {
+    const bool is_begun = pdr__exchange_begin(x, pdr_str_c(method));
+
     x->stage = PDR_STAGE_BODY;
-    if (pdr__exchange_begin(x, pdr_str_c(method)) ||
-        (!x->reply.closes && pdr__header(x, "Expect").ptr == NULL))
+    if (is_begun && x->route->max_body != 0)
+        x->body = (pdr_buf)PDR_BUF_INIT(x->route->max_body);
+    if (is_begun || (!x->reply.closes && pdr__header(x, "Expect").ptr == NULL))
         return MHD_YES; /* a refusal goes when the body is there */
     connection_due(x->connection, INT64_MAX);
     return reply_send(x);

@@ -308,6 +308,13 @@ static pdr_rc opts_keep(pdr_server *server, const pdr_server_opts *opts,
         tenant = pdr_str_c(o->tenant);
     PDR_TRY(pdr__arena_keep(&tenant, &server->memory, err));
     o->tenant = tenant.ptr;
+    if (o->ui_dir != NULL) {
+        pdr_str folder = pdr_str_c(o->ui_dir);
+
+        PDR_TRY(pdr__ui_folder_check(o->ui_dir, err));
+        PDR_TRY(pdr__arena_keep(&folder, &server->memory, err));
+        o->ui_dir = folder.ptr;
+    }
     if (o->wait_ms == 0)
         o->wait_ms = o->profile == PDR_PROFILE_DOTNET ? 230000 : 30000;
     o->max_body_bytes =
