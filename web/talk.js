@@ -75,7 +75,7 @@ export function turnView(turn, ctx) {
   const ms = turn.response ? Date.parse(turn.response.created) - Date.parse(turn.entries[0].created) : NaN;
   return h('article', { class: turn.response?.isError ? 'turn failed' : 'turn', 'data-run': turn.correlation || null, 'data-seq': turn.entries[0].seq },
     made, ctx.voided?.(turn.correlation),
-    h('footer', null, turn.response?.isError ? badge('error', 'failed') : null, usageLine(usage), turn.response ? h('span', null, took(ms)) : null,
+    !turn.response && turn.correlation ? null : h('footer', null, turn.response?.isError ? badge('error', 'failed') : null, usageLine(usage), turn.response ? h('span', null, took(ms)) : null,
       turn.correlation ? h('span', { class: 'run', title: turn.correlation }, `run ${short(turn.correlation)}`) : null, h('span', null, `entry ${turn.entries.map((e) => e.seq).join(', ')}`)));
 }
 
