@@ -68,6 +68,9 @@ function message(raw) {
   };
 }
 
+/** A message of a chat, as the API tells it. */
+export const chatMessage = (item) => ({ ...item, author: item.author ?? '', contents: (item.contents ?? []).map(content) });
+
 /** An entry of a session: {seq, kind, correlation, created, messages, usage, isError}. */
 export function entry(item) {
   const body = item.body ?? {};

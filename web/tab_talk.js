@@ -7,7 +7,7 @@ import { may, trouble } from './app.js';
 import { empty, fill, h, name, said, toast } from './dom.js';
 import { calm } from './live.js';
 import { approval, entry, turns } from './shapes.js';
-import { Running, turnView } from './talk.js';
+import { index, Running, turnView } from './talk.js';
 
 const PAGE = 60; // entries that are read at once
 const MOST = 240; // that are in the page
@@ -31,14 +31,6 @@ export default async function talk(body, { id, path, head, look, agent, query })
 
   const ctx = { calls: new Map(), results: new Map(), answers: new Map(), decide: agent && may('run') ? decide : null,
     voided: (run) => running.get(run)?.voided() };
-
-  function index(items) {
-    for (const e of items) for (const m of e.messages) for (const c of m.contents) {
-      if (c.kind === 'call') ctx.calls.set(c.id, c);
-      else if (c.kind === 'result') ctx.results.set(c.id, c);
-      else if (c.kind === 'told') ctx.answers.set(c.id, c);
-    }
-  }
 
   const isAtBottom = () => scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < 90;
   const toBottom = () => { scroll.scrollTop = scroll.scrollHeight; };
@@ -90,7 +82,7 @@ export default async function talk(body, { id, path, head, look, agent, query })
       entries = [...more.items, ...entries];
       atStart = more.isAll || entries[0].seq <= 1;
       if (entries.length > MOST) { entries = entries.slice(0, MOST); atEnd = false; }
-      index(more.items);
+      index(more.items.flatMap((e) => e.messages), ctx);
       draw();
       if (first?.isConnected) scroll.scrollTop += first.getBoundingClientRect().top - was;
     } catch (why) { fill(top, trouble(why, older)); }
@@ -107,7 +99,7 @@ export default async function talk(body, { id, path, head, look, agent, query })
       entries = [...entries, ...more.items];
       atEnd = more.isAll;
       if (entries.length > MOST) { entries = entries.slice(-MOST); atStart = false; }
-      index(more.items);
+      index(more.items.flatMap((e) => e.messages), ctx);
       draw();
       if (last?.isConnected) scroll.scrollTop += last.getBoundingClientRect().top - was;
     } catch (why) { fill(bottom, trouble(why, newer)); }
@@ -124,7 +116,7 @@ export default async function talk(body, { id, path, head, look, agent, query })
       const items = more.items.filter((e) => !here.has(e.seq));
       entries = [...entries, ...items].slice(-MOST);
       if (entries.length === MOST && entries[0].seq > 1) atStart = false;
-      index(items);
+      index(items.flatMap((e) => e.messages), ctx);
       if (items.some((e) => e.kind === 'request')) sent = null;
       for (const e of items) {
         if (e.kind !== 'response') continue;
@@ -144,7 +136,7 @@ export default async function talk(body, { id, path, head, look, agent, query })
     atStart = last.isAll || !entries.length || entries[0].seq <= 1;
     atEnd = true;
     for (const e of entries) if (e.kind === 'response') done.add(e.correlation);
-    index(entries);
+    index(entries.flatMap((e) => e.messages), ctx);
     draw();
     toBottom();
   }

@@ -44,6 +44,32 @@ function usageLine(usage) {
   return usage ? h('span', { title: `${count(usage.input)} in, ${count(usage.output)} out` }, `${count(usage.total)} tokens`) : null;
 }
 
+/** A part of a message; null: there is nothing to see. */
+export function partView(c, ctx) {
+  const result = c.kind === 'call' ? ctx.results.get(c.id) : null;
+  switch (c.kind) {
+    case 'text': return c.text !== '' ? text(c.text) : null;
+    case 'reasoning': return folded('thought', 'Thoughts', c.text);
+    case 'call': return card(c, result, result ? (result.failed ? 'failed' : 'done') : 'left');
+    case 'result': return ctx.calls.has(c.id) ? null : card({ name: 'result' }, c, 'done');
+    case 'data': return media(c);
+    case 'error': return h('div', { class: 'failure' }, icon('cross'), h('span', null, said(c.code && c.code !== c.text ? `${c.code}: ${c.text}` : c.text)));
+    case 'usage': return null;
+    case 'ask': return asked(c, ctx);
+    case 'told': return h('div', { class: 'answered' }, badge(c.approved ? 'ok' : 'error', c.approved ? 'approved' : 'declined'), ' ', name(c.call.name));
+    default: return h('details', { class: 'other' }, h('summary', null, h('span', { class: 'mark' }, 'unknown'), ' ', name(c.raw?.$type ?? c.raw?.type ?? 'content')), tree(JSON.stringify(c.raw ?? null), { open: 2 }));
+  }
+}
+
+/** Calls, results and answers of these messages, by their ids. */
+export function index(messages, ctx) {
+  for (const m of messages) for (const c of m.contents) {
+    if (c.kind === 'call') ctx.calls.set(c.id, c);
+    else if (c.kind === 'result') ctx.results.set(c.id, c);
+    else if (c.kind === 'told') ctx.answers.set(c.id, c);
+  }
+}
+
 /** A turn from its entries. `ctx`: results and answers by id, decide(ask, yes), voided(run). */
 export function turnView(turn, ctx) {
   const made = [];
@@ -52,16 +78,8 @@ export function turnView(turn, ctx) {
     for (const m of e.messages) {
       const parts = [];
       for (const c of m.contents) {
-        if (c.kind === 'text') { if (c.text !== '') parts.push(text(c.text)); }
-        else if (c.kind === 'reasoning') parts.push(folded('thought', 'Thoughts', c.text));
-        else if (c.kind === 'call') { const r = ctx.results.get(c.id); parts.push(card(c, r, r ? (r.failed ? 'failed' : 'done') : 'left')); }
-        else if (c.kind === 'result') { if (!ctx.calls.has(c.id)) parts.push(card({ name: 'result', arguments: undefined }, c, 'done')); }
-        else if (c.kind === 'data') parts.push(media(c));
-        else if (c.kind === 'error') parts.push(h('div', { class: 'failure' }, icon('cross'), h('span', null, said(c.code && c.code !== c.text ? `${c.code}: ${c.text}` : c.text))));
-        else if (c.kind === 'usage') continue;
-        else if (c.kind === 'ask') parts.push(asked(c, ctx));
-        else if (c.kind === 'told') parts.push(h('div', { class: 'answered' }, badge(c.approved ? 'ok' : 'error', c.approved ? 'approved' : 'declined'), ' ', name(c.call.name)));
-        else parts.push(h('details', { class: 'other' }, h('summary', null, h('span', { class: 'mark' }, 'unknown'), ' ', name(c.raw?.$type ?? c.raw?.type ?? 'content')), tree(JSON.stringify(c.raw ?? null), { open: 2 })));
+        const el = partView(c, ctx);
+        if (el) parts.push(el);
       }
       if (!parts.length) continue;
       const author = m.author || { user: 'You', assistant: 'Agent', system: 'System', tool: 'Tool' }[m.role] || m.role || e.kind;
