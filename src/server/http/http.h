@@ -536,6 +536,7 @@ pdr_rc pdr__api_session_delete(struct pdr__exchange *x, pdr_err *err);
 pdr_rc pdr__api_state_get(struct pdr__exchange *x, pdr_err *err);
 pdr_rc pdr__api_state_put(struct pdr__exchange *x, pdr_err *err);
 pdr_rc pdr__api_entries(struct pdr__exchange *x, pdr_err *err);
+pdr_rc pdr__api_findings(struct pdr__exchange *x, pdr_err *err);
 pdr_rc pdr__api_journal(struct pdr__exchange *x, pdr_err *err);
 pdr_rc pdr__api_bag_keys(struct pdr__exchange *x, pdr_err *err);
 pdr_rc pdr__api_bag_get(struct pdr__exchange *x, pdr_err *err);
