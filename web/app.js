@@ -65,7 +65,7 @@ async function show() {
   document.querySelectorAll('nav a[aria-current]').forEach((a) => a.setAttribute('aria-current', 'page'));
   document.title = `${def?.title ?? 'Nothing'} - perdure`;
   if (!def) {
-    fill(view, empty('There is no such page', 'The address may be mistyped.', h('a', { class: 'button', href: link('') }, 'Overview')));
+    fill(view, h('h1', { class: 'away' }, 'Nothing'), empty('There is no such page', 'The address may be mistyped.', h('a', { class: 'button', href: link('') }, 'Overview')));
     return;
   }
   fill(view, h('div', { class: 'loading', role: 'status' }, 'Loading'));
@@ -75,7 +75,7 @@ async function show() {
     if (mine === number) page = made ?? {};
     else made?.close?.();
   } catch (why) {
-    if (mine === number) fill(view, trouble(why, show));
+    if (mine === number) fill(view, h('h1', { class: 'away' }, def.title), trouble(why, show));
   }
 }
 

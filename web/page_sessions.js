@@ -80,7 +80,7 @@ export default async function sessions(view, { query, isCurrent }) {
           h('pre', null, `curl -d 'Hello' ${location.origin}/api/agents/NAME/run?session_id=first`), h('a', { class: 'button', href: link('agents') }, 'Try an agent')));
     } else {
       fill(body, list.items.map((s) => row(s, load)));
-      fill(box, h('table', { class: 'list' }, h('caption', { class: 'away' }, 'Sessions, the last changed first'),
+      fill(box, h('table', { class: 'list sessions' }, h('caption', { class: 'away' }, 'Sessions, the last changed first'),
         h('thead', null, h('tr', null, ['State', 'Session', 'Agent', 'Entries', 'Changed', 'Expires', ''].map((t, i) => h('th', { scope: 'col', class: ['', '', 'cell-agent', 'num', '', 'cell-expires', ''][i] || null }, t || h('span', { class: 'away' }, 'Actions'))))), body));
     }
     fill(foot, h('span', { class: 'dim' }, list.items.length ? `${count(list.items.length)} shown` : ''),

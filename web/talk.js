@@ -27,7 +27,7 @@ const compact = (value) => (value === undefined ? '' : typeof value === 'string'
 
 function part(title, value) {
   if (value === undefined || value === null) return null;
-  return h('div', { class: 'part' }, h('h4', null, title), typeof value === 'string' ? h('pre', { class: 'said', dir: 'auto' }, said(value)) : tree(JSON.stringify(value), { open: 2 }));
+  return h('div', { class: 'part' }, h('div', { class: 'part-title' }, title), typeof value === 'string' ? h('pre', { class: 'said', dir: 'auto' }, said(value)) : tree(JSON.stringify(value), { open: 2 }));
 }
 
 /** A call, with what came of it. `state`: running, done, failed, asked, told. */
