@@ -94,11 +94,10 @@ export function usage(raw) {
   return out.total > 0 ? out : null;
 }
 
-/** What answers a request for approval, in the shape of a state document. */
-export function approval(ask, approved) {
-  const call = ask.call;
-  return { messages: [{ role: 'user', contents: [{ $type: 'toolApprovalResponse', approved, requestId: ask.id,
-    toolCall: { $type: 'functionCall', name: call.name, arguments: call.arguments ?? {}, callId: call.id } }] }] };
+/** What answers requests for approval, [[ask, isApproved]], as a state document says it. */
+export function approval(answers) {
+  return { messages: [{ role: 'user', contents: answers.map(([{ id, call }, approved]) => ({ $type: 'toolApprovalResponse', approved, requestId: id,
+    toolCall: { $type: 'functionCall', name: call.name, arguments: call.arguments ?? {}, callId: call.id } })) }] };
 }
 
 /** Entries in order as turns: those of one run belong together. */

@@ -29,7 +29,7 @@ export default async function talk(body, { id, path, head, look, agent, query })
   const latest = h('button', { type: 'button', class: 'latest', hidden: true }, 'Latest');
   const heard = h('div', { class: 'away', role: 'status' });
 
-  const ctx = { calls: new Map(), results: new Map(), answers: new Map(), decide: agent && may('run') ? decide : null,
+  const ctx = { calls: new Map(), results: new Map(), answers: new Map(), asked: new Map(), decide: agent && may('run') ? decide : null,
     voided: (run) => running.get(run)?.voided() };
 
   const isAtBottom = () => scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < 90;
@@ -172,11 +172,21 @@ export default async function talk(body, { id, path, head, look, agent, query })
     }
   }
 
-  async function decide(ask, approved) {
-    try {
-      await start(approval(ask, approved));
-      await look();
-    } catch (why) { toast(`${why.message} ${why.hint ?? ''}`, true); draw(); }
+  // What was asked together is answered together. Gives how many are left.
+  const decided = new Map();
+  function decide(ask, approved) {
+    const all = ctx.asked.get(ask.id) ?? [ask];
+    decided.set(ask.id, approved);
+    const left = all.filter((a) => !decided.has(a.id)).length;
+    if (left === 0) {
+      start(approval(all.map((a) => [a, decided.get(a.id)]))).then(look, (why) => {
+        for (const a of all) decided.delete(a.id);
+        toast(`${why.message} ${why.hint ?? ''}`, true);
+        drawn.clear();
+        draw();
+      });
+    }
+    return left;
   }
 
   async function cancel(run) {

@@ -2,7 +2,7 @@
 // media, errors, approvals, tokens. Made of entries (shapes.js), or of events
 // while it is still under way.
 
-import { badge, h, icon, name, said } from './dom.js';
+import { badge, fill, h, icon, name, said } from './dom.js';
 import { bytes, clock, count, moment, short, took } from './format.js';
 import { tree } from './tree.js';
 
@@ -67,6 +67,7 @@ export function index(messages, ctx) {
     if (c.kind === 'call') ctx.calls.set(c.id, c);
     else if (c.kind === 'result') ctx.results.set(c.id, c);
     else if (c.kind === 'told') ctx.answers.set(c.id, c);
+    else if (c.kind === 'ask') ctx.asked?.set(c.id, m.contents.filter((x) => x.kind === 'ask'));
   }
 }
 
@@ -100,7 +101,11 @@ export function turnView(turn, ctx) {
 function asked(c, ctx) {
   const answer = ctx.answers.get(c.id);
   if (answer) return card(c.call, null, answer.approved ? 'approved' : 'declined');
-  const act = (yes) => (event) => { event.target.closest('.row').querySelectorAll('button').forEach((b) => { b.disabled = true; }); ctx.decide(c, yes); };
+  const act = (yes) => (event) => {
+    const row = event.target.closest('.row');
+    const left = ctx.decide(c, yes);
+    fill(row, badge(yes ? 'ok' : 'error', yes ? 'approved' : 'declined'), left ? h('span', { class: 'dim' }, 'sent when the others are decided, too') : null);
+  };
   return card(c.call, null, 'asked', ctx.decide ? h('div', { class: 'row' },
     h('button', { type: 'button', onclick: act(true) }, 'Approve'), h('button', { type: 'button', class: 'plain', onclick: act(false) }, 'Decline')) : null);
 }
