@@ -354,6 +354,16 @@ bool pdr__live_work(struct pdr__live *live, struct pdr__exchange *x);
 void pdr__live_wait(struct pdr__live *live, struct pdr__exchange *x);
 bool pdr__live_is_stopping(struct pdr__live *live);
 
+/* --- notices (api_notices.c) ------------------------------------------------
+ */
+
+struct pdr__notices;
+
+PDR_MUST_CHECK pdr_rc pdr__notices_new(struct pdr__notices **out,
+                                       pdr_server *server, pdr_err *err);
+/* Nobody may follow any more. Before what wakes the streams. */
+void pdr__notices_free(struct pdr__notices *notices);
+
 /* --- the library beneath (glue.c) ------------------------------------------
  */
 
@@ -413,6 +423,7 @@ struct pdr_server {
     struct pdr__arena memory;
     pdr_str base; /* "/api" */
     struct pdr__live *live;
+    struct pdr__notices *notices;
     struct pdr__metrics *metrics;
     struct pdr__auth *auth;  /* owned; NULL: nobody needs a key */
     struct pdr__glue **glue; /* owned; NULL: not started */

@@ -391,6 +391,7 @@ pdr_rc pdr_server_start(pdr_server *server, pdr_err *err)
     pdr_rc rc = PDR_OK;
 
     PDR_TRY(pdr__live_new(&server->live, server, server->opts.threads, err));
+    PDR_TRY(pdr__notices_new(&server->notices, server, err));
     for (size_t i = 0; i < server->glue_count; i++) {
         opts.is_local = strncmp(server->addresses[i], "unix:", 5) == 0;
         opts.is_open = is_open(server->listeners[i]);
@@ -454,6 +455,7 @@ void pdr_server_free(pdr_server *server)
         if (address != NULL && strncmp(address, "unix:", 5) == 0)
             (void)unlink(address + 5);
     }
+    pdr__notices_free(server->notices);
     pdr__live_free(server->live);
     pdr__metrics_free(server->metrics);
     pdr__auth_free(server->auth);
