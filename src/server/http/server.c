@@ -339,6 +339,9 @@ pdr_rc pdr_server_new(pdr_server **out, pdr_service *service,
         PDR_TRY(pdr__auth_new(&server->auth, server->opts.keys, err));
     server->opts.keys = NULL; /* the caller's */
     PDR_TRY(pdr__metrics_new(&server->metrics, err));
+    server->quick = pdr__quick_new();
+    if (server->quick == NULL)
+        PDR_TRY(pdr__nomem(err));
     PDR_TRY(listen_all(server, err));
     *out = server;
     server = NULL;
@@ -457,6 +460,7 @@ void pdr_server_free(pdr_server *server)
     }
     pdr__notices_free(server->notices);
     pdr__live_free(server->live);
+    pdr__quick_free(server->quick);
     pdr__metrics_free(server->metrics);
     pdr__auth_free(server->auth);
     pdr__free(server->glue);
