@@ -415,11 +415,16 @@ bool pdr__exchange_begin(struct pdr__exchange *x, pdr_str method)
 
 bool pdr__exchange_step(struct pdr__exchange *x)
 {
+    const bool is_timed = x->route->is_away && x->verb == PDR_VERB_GET;
+    const int64_t begun_ms =
+        is_timed ? pdr__monotonic_ms(pdr__clock_system()) : 0;
     pdr_err err = PDR_ERR_INIT;
 
     x->wait.is_set = false;
     if (x->route->run(x, &err) != PDR_OK)
         pdr__reply_error(x, &err);
+    if (is_timed)
+        pdr__quick_note(x, begun_ms);
     if (x->reply.status == 0 && x->wait.is_set)
         return false;
     if (x->reply.status == 0) /* a handler that forgot itself */

@@ -407,7 +407,8 @@ static enum MHD_Result request_run(struct pdr__exchange *x)
     if (x->reply.status != 0)
         return reply_send(x);
     x->stage = PDR_STAGE_AWAY;
-    if (x->route->is_away) {
+    x->is_here = !x->route->is_away || pdr__quick_knows(x);
+    if (!x->is_here) {
         MHD_suspend_connection(x->connection); /* G1 */
         if (pdr__live_work(live, x))
             return MHD_YES;
@@ -417,6 +418,7 @@ static enum MHD_Result request_run(struct pdr__exchange *x)
     }
     if (pdr__exchange_step(x))
         return reply_send(x);
+    x->is_here = false; /* what follows is a step in the pool */
     MHD_suspend_connection(x->connection); /* G1 */
     pdr__live_wait(live, x);
     return MHD_YES;

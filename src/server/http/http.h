@@ -61,7 +61,7 @@ struct pdr__route {
     pdr_scope scope;  /* that a key needs; PDR_SCOPE_NONE: no key */
     enum pdr__family family;
     size_t max_body; /* bytes, for who has no key yet; 0: as the server says */
-    bool is_away; /* commits, or reads much: not on a thread of connections */
+    bool is_away; /* needs the store: by the pool, unless it is quick */
     pdr__handler_fn run;
     const char *query; /* names that it may have there; or NULL */
     const char *summary;
@@ -126,6 +126,7 @@ struct pdr__exchange {
     bool is_head;    /* HEAD: a GET whose body is not sent */
     bool is_local;   /* it came by a unix socket */
     bool is_open;    /* it came to an address that others can reach */
+    bool is_here;    /* its step runs on the thread of its connection */
     bool wants_text; /* errors of its family as text, not as JSON */
     struct pdr__param *query;
     size_t query_count;
@@ -373,6 +374,29 @@ bool pdr__live_work(struct pdr__live *live, struct pdr__exchange *x);
 void pdr__live_wait(struct pdr__live *live, struct pdr__exchange *x);
 bool pdr__live_is_stopping(struct pdr__live *live);
 
+/* --- reads that take a moment (quick.c) ------------------------------------
+ */
+
+struct pdr__quick;
+
+/* NULL: there is no memory. */
+struct pdr__quick *pdr__quick_new(void);
+void pdr__quick_free(struct pdr__quick *quick);
+/* Did such a read take a moment the last time? Then it needs no pool. */
+bool pdr__quick_knows(const struct pdr__exchange *x);
+/* A step of a read ended, which began at this time. */
+void pdr__quick_note(const struct pdr__exchange *x, int64_t begun_ms);
+
+/* --- notices (api_notices.c) ------------------------------------------------
+ */
+
+struct pdr__notices;
+
+PDR_MUST_CHECK pdr_rc pdr__notices_new(struct pdr__notices **out,
+                                       pdr_server *server, pdr_err *err);
+/* Nobody may follow any more. Before what wakes the streams. */
+void pdr__notices_free(struct pdr__notices *notices);
+
 /* --- the library beneath (glue.c) ------------------------------------------
  */
 
@@ -432,6 +456,8 @@ struct pdr_server {
     struct pdr__arena memory;
     pdr_str base; /* "/api" */
     struct pdr__live *live;
+    struct pdr__quick *quick;
+    struct pdr__notices *notices;
     struct pdr__metrics *metrics;
     struct pdr__auth *auth;  /* owned; NULL: nobody needs a key */
     struct pdr__glue **glue; /* owned; NULL: not started */

@@ -346,6 +346,9 @@ pdr_rc pdr_server_new(pdr_server **out, pdr_service *service,
         PDR_TRY(pdr__auth_new(&server->auth, server->opts.keys, err));
     server->opts.keys = NULL; /* the caller's */
     PDR_TRY(pdr__metrics_new(&server->metrics, err));
+    server->quick = pdr__quick_new();
+    if (server->quick == NULL)
+        PDR_TRY(pdr__nomem(err));
     PDR_TRY(listen_all(server, err));
     *out = server;
     server = NULL;
@@ -398,6 +401,7 @@ pdr_rc pdr_server_start(pdr_server *server, pdr_err *err)
     pdr_rc rc = PDR_OK;
 
     PDR_TRY(pdr__live_new(&server->live, server, server->opts.threads, err));
+    PDR_TRY(pdr__notices_new(&server->notices, server, err));
     for (size_t i = 0; i < server->glue_count; i++) {
         opts.is_local = strncmp(server->addresses[i], "unix:", 5) == 0;
         opts.is_open = is_open(server->listeners[i]);
@@ -461,7 +465,9 @@ void pdr_server_free(pdr_server *server)
         if (address != NULL && strncmp(address, "unix:", 5) == 0)
             (void)unlink(address + 5);
     }
+    pdr__notices_free(server->notices);
     pdr__live_free(server->live);
+    pdr__quick_free(server->quick);
     pdr__metrics_free(server->metrics);
     pdr__auth_free(server->auth);
     pdr__free(server->glue);
