@@ -18,6 +18,7 @@
 
 #include "http.h"
 
+#include "cast.h"
 #include "chat.h"
 
 #define MAX_TRIES 20 /* of what other writers came between */
@@ -32,216 +33,83 @@ done:
     return rc;
 }
 
-static pdr_rc kind_check(const pdr_head *head, pdr_err *err)
-{
-    char shown[PDR_SHOWN];
-
-    if (pdr_str_equal(head->kind, PDR_LIT("chat")))
-        return PDR_OK;
-    return PDR_FAIL(err, SESSION_KIND,
-                    "this session is of kind '%s', not a chat",
-                    pdr__shown(shown, head->kind));
-}
-
-static pdr_rc chat_read(pdr_page **page, pdr_chat_state **state,
+/* All of one moment. */
+static pdr_rc chat_read(pdr_head *head, pdr_chat_state **state,
                         struct pdr__exchange *x, const pdr_ref *ref,
                         pdr_err *err)
 {
-    pdr_chat_info info;
     pdr_rc rc = PDR_OK;
 
-    for (int i = 0; i < MAX_TRIES; i++) {
-        pdr_page_free(*page);
-        pdr_chat_state_free(*state);
-        *page = NULL;
-        *state = NULL;
-        PDR_TRY(pdr__head_read(page, x, ref, err));
-        PDR_TRY(kind_check(&(*page)->head, err));
-        if (!pdr__precondition(x, &(*page)->head))
-            return PDR_OK;
-        PDR_TRY(pdr_chat_load(state, pdr__api_store(x), ref, err));
-        pdr_chat_state_info(&info, *state);
-        if (info.revision == (*page)->head.revision)
-            return PDR_OK;
-    }
-    rc = PDR_FAIL(err, CHAT_BUSY, "%s",
-                  "the chat changes faster than it can be read: try again "
-                  "later");
+    PDR_TRY(pdr__chat_load(state, head, pdr__api_store(x), ref, err));
+    head->ref = *ref;
+    head->kind = PDR_LIT("chat");
+    (void)pdr__precondition(x, head);
 done:
     return rc;
 }
 
-pdr_rc pdr__chat_read(pdr_page **page, pdr_chat_state **state,
+pdr_rc pdr__chat_read(pdr_head *head, pdr_chat_state **state,
                       struct pdr__exchange *x, pdr_err *err)
 {
     const pdr_ref ref = pdr__api_ref(x);
 
-    return chat_read(page, state, x, &ref, err);
+    return chat_read(head, state, x, &ref, err);
 }
 
 /* --- agents ----------------------------------------------------------------
  */
 
-static pdr_rc cast_open(struct pdr__cast *out, struct pdr__exchange *x,
-                        pdr_err *err)
+static pdr_rc names_join(pdr_chat *chat, const struct pdr__exchange *x,
+                         const pdr_value *names, pdr_err *err)
 {
-    void *room = NULL;
-    pdr_rc rc = pdr__arena_alloc(&room, &x->memory,
-                                 (pdr_service_count(x->server->service) + 1) *
-                                     sizeof(*out->agents),
-                                 err);
-
-    *out = (struct pdr__cast){.agents = room};
-    return rc;
-}
-
-static void cast_add(struct pdr__cast *cast, const pdr_service_agent *agent)
-{
-    for (size_t i = 0; i < cast->count; i++) {
-        if (cast->agents[i] == agent->durable.agent)
-            return;
-    }
-    cast->agents[cast->count++] = agent->durable.agent;
-}
-
-static pdr_rc cast_add_named(struct pdr__cast *cast,
-                             const struct pdr__exchange *x, pdr_str name,
-                             pdr_err *err)
-{
-    const pdr_service_agent *agent = pdr_service_find(x->server->service, name);
-    char shown[PDR_SHOWN];
-
-    if (agent == NULL)
-        return PDR_FAIL(err, NO_AGENT, "there is no agent '%s' here",
-                        pdr__shown(shown, name));
-    cast_add(cast, agent);
-    return PDR_OK;
-}
-
-/* The agent of this server that a participant is; NULL: it is not here. */
-static const pdr_service_agent *agent_of(const struct pdr__exchange *x,
-                                         const pdr_chat_participant *p)
-{
-    const pdr_service *service = x->server->service;
-
-    for (size_t i = 0; i < pdr_service_count(service); i++) {
-        const pdr_service_agent *agent = pdr_service_at(service, i);
-
-        if (pdr_str_equal(pdr_agent_id(agent->durable.agent), p->id))
-            return agent;
-    }
-    return p->name.len > 0 ? pdr_service_find(service, p->name) : NULL;
-}
-
-static void cast_add_present(struct pdr__cast *cast,
-                             const struct pdr__exchange *x,
-                             const pdr_chat_state *state)
-{
-    pdr_chat_participant p;
-
-    for (size_t i = 0; pdr_chat_state_participant(&p, state, i); i++) {
-        const pdr_service_agent *agent = agent_of(x, &p);
-
-        if (agent != NULL)
-            cast_add(cast, agent);
-    }
-}
-
-static void cast_add_all(struct pdr__cast *cast, const struct pdr__exchange *x)
-{
-    const pdr_service *service = x->server->service;
-
-    for (size_t i = 0; i < pdr_service_count(service); i++)
-        cast_add(cast, pdr_service_at(service, i));
-}
-
-pdr_rc pdr__cast_find(struct pdr__cast *out, struct pdr__exchange *x,
-                      const pdr_value *body, const pdr_chat_state *state,
-                      pdr_err *err)
-{
-    const pdr_value *names = pdr_value_get_c(body, "agents");
     pdr_buf scratch = PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
     pdr_iter it;
     pdr_rc rc = PDR_OK;
 
-    PDR_TRY(cast_open(out, x, err));
-    if (names == NULL && state != NULL) {
-        cast_add_present(out, x, state);
-        goto done;
-    }
     if (names == NULL || pdr_value_kind(names) != PDR_ARRAY)
-        PDR_TRY(PDR_FAIL(err, WRONG_KIND, "%s",
-                         "'agents' is an array of the names of those who take "
-                         "part"));
+        return PDR_FAIL(err, WRONG_KIND, "%s",
+                        "'agents' is an array of the names of those who take "
+                        "part");
     pdr_iter_init(&it, names);
-    for (size_t i = 0; pdr_iter_next(&it); i++) {
+    for (size_t i = 0; rc == PDR_OK && pdr_iter_next(&it); i++) {
         pdr_str name = {NULL, 0};
         char path[32];
 
-        (void)snprintf(path, sizeof(path), "/agents/%zu", i);
         rc = pdr_value_text(&name, it.value, &scratch, err);
         if (rc == PDR_OK)
-            rc = cast_add_named(out, x, name, err);
-        if (rc != PDR_OK) {
+            rc = pdr__service_join(chat, x->server->service, name, err);
+        (void)snprintf(path, sizeof(path), "/agents/%zu", i);
+        if (rc != PDR_OK)
             pdr__err_path(err, pdr_str_c(path));
-            break;
-        }
     }
-done:
     pdr_buf_dispose(&scratch);
     return rc;
 }
 
-pdr_rc pdr__cast_get(pdr_agent **out, const struct pdr__cast *cast,
-                     pdr_str name, pdr_err *err)
+static pdr_rc cast_check(const pdr_chat *chat, pdr_err *err)
 {
-    char shown[PDR_SHOWN];
-
-    for (size_t i = 0; i < cast->count; i++) {
-        *out = cast->agents[i];
-        if (pdr_str_equal(pdr_agent_name(*out), name) ||
-            pdr_str_equal(pdr_agent_id(*out), name))
-            return PDR_OK;
-    }
-    return PDR_FAIL(err, NO_AGENT,
-                    "agent '%s' does not take part, or is not here",
-                    pdr__shown(shown, name));
+    return pdr_chat_agent_count(chat) > 0
+               ? PDR_OK
+               : PDR_FAIL(err, NO_AGENTS, "%s",
+                          "nobody who takes part is here: name agents of this "
+                          "server");
 }
 
-pdr_rc pdr__cast_meet(pdr_chat **out, const struct pdr__cast *cast,
-                      const pdr_chat_opts *opts, pdr_err *err)
+pdr_rc pdr__chat_cast(pdr_chat **out, struct pdr__exchange *x,
+                      const pdr_value *body, const pdr_chat_state *state,
+                      pdr_err *err)
 {
-    pdr_chat *chat = NULL;
+    const pdr_value *names = pdr_value_get_c(body, "agents");
     pdr_rc rc = PDR_OK;
 
-    *out = NULL;
-    if (cast->count == 0)
-        return PDR_FAIL(err, NO_AGENTS, "%s",
-                        "nobody who takes part is here: 'agents' names those "
-                        "who do");
-    PDR_TRY(pdr_chat_new(&chat, opts, err));
-    for (size_t i = 0; i < cast->count; i++) {
-        const pdr_chat_joining joining = {.agent = cast->agents[i]};
-
-        PDR_TRY(pdr_chat_join(chat, &joining, err));
-    }
-    *out = chat;
-    chat = NULL;
+    PDR_TRY(pdr_chat_new(out, NULL, err));
+    if (names == NULL && state != NULL)
+        PDR_TRY(pdr__service_join_known(*out, x->server->service, state, err));
+    else
+        PDR_TRY(names_join(*out, x, names, err));
+    PDR_TRY(cast_check(*out, err));
 done:
-    pdr_chat_free(chat);
     return rc;
-}
-
-pdr_rc pdr__chat_attach(pdr_chat *chat, pdr_service *service,
-                        const pdr_ref *ref, pdr_err *err)
-{
-    const pdr_chat_home home = {.store = pdr_service_store(service),
-                                .ref = *ref,
-                                .lease_ms =
-                                    pdr_service_engine(service)->opts.lease_ms};
-    const pdr_chat_apply_opts now = {.now_ms = pdr__wall_ms()};
-
-    return pdr_chat_attach(NULL, chat, &home, &now, err);
 }
 
 /* --- what a chat is --------------------------------------------------------
@@ -277,7 +145,8 @@ static void put_participants(struct pdr__json *j, const struct pdr__exchange *x,
         pdr__json_text(j, "name", p.name);
         pdr__json_text(j, "type", p.type);
         pdr__json_text(j, "channel", p.key);
-        pdr__json_bool(j, "here", agent_of(x, &p) != NULL);
+        pdr__json_bool(j, "here",
+                       pdr__service_knows(x->server->service, &p) != NULL);
         pdr__json_end(j, '}');
     }
     pdr__json_end(j, ']');
@@ -290,7 +159,8 @@ static bool is_parked(const struct pdr__exchange *x,
     pdr_chat_participant p;
 
     for (size_t i = 0; pdr_chat_state_participant(&p, state, i); i++) {
-        if (pdr_str_equal(p.key, key) && agent_of(x, &p) != NULL)
+        if (pdr_str_equal(p.key, key) &&
+            pdr__service_knows(x->server->service, &p) != NULL)
             return false;
     }
     return true;
@@ -317,16 +187,16 @@ static pdr_rc chat_reply(struct pdr__exchange *x, const pdr_ref *ref,
                          unsigned status, pdr_err *err)
 {
     struct pdr__json j = {.out = &x->reply.body, .err = err};
-    pdr_page *page = NULL;
+    pdr_head head;
     pdr_chat_state *state = NULL;
     pdr_chat_info info;
     pdr_rc rc = PDR_OK;
 
-    PDR_TRY(chat_read(&page, &state, x, ref, err));
+    PDR_TRY(chat_read(&head, &state, x, ref, err));
     if (x->reply.status != 0)
         goto done;
     pdr_chat_state_info(&info, state);
-    pdr__put_head(&j, &page->head);
+    pdr__put_head(&j, &head);
     pdr__json_number(&j, "count", pdr_chat_state_message_count(state));
     pdr__json_bool(&j, "complete", info.is_complete);
     put_turn(&j, state);
@@ -334,9 +204,8 @@ static pdr_rc chat_reply(struct pdr__exchange *x, const pdr_ref *ref,
     put_channels(&j, x, state);
     pdr__json_end(&j, '}');
     PDR_TRY(pdr__json_send(&j, x, status));
-    pdr__etag_put(x, page->head.epoch, page->head.revision);
+    pdr__etag_put(x, head.epoch, head.revision);
 done:
-    pdr_page_free(page);
     pdr_chat_state_free(state);
     return rc;
 }
@@ -377,9 +246,8 @@ pdr_rc pdr__api_chat_create(struct pdr__exchange *x, pdr_err *err)
     static const char *const known[] = {"id", "agents", NULL};
     pdr_ref ref = {.tenant = x->tenant};
     pdr_chat_opts opts = {.max_turns = 1};
-    struct pdr__cast cast = {.count = 0};
     pdr_value *body = NULL;
-    pdr_chat *chat = NULL;
+    pdr_chat *cast = NULL, *chat = NULL;
     pdr_buf path = PDR_BUF_INIT(SIZE_MAX);
     pdr_rc rc = PDR_OK;
 
@@ -387,15 +255,16 @@ pdr_rc pdr__api_chat_create(struct pdr__exchange *x, pdr_err *err)
     if (x->reply.status != 0)
         goto done;
     PDR_TRY(pdr__body_text(&ref.id, x, body, "id", err));
-    PDR_TRY(pdr__cast_find(&cast, x, body, NULL, err));
+    PDR_TRY(pdr__chat_cast(&cast, x, body, NULL, err));
     PDR_TRY(pdr__id_choose(&ref.id, x, pdr_str_n(NULL, 0), err));
     opts.id = ref.id;
-    PDR_TRY(pdr__cast_meet(&chat, &cast, &opts, err));
+    PDR_TRY(pdr__chat_same(&chat, cast, &opts, err));
     PDR_TRY(chat_store(x, chat, &ref, NULL, err));
     PDR_TRY(pdr__chat_path(&path, ref.id, err));
     PDR_TRY(chat_reply(x, &ref, 201, err));
     pdr__reply_header(x, "Location", pdr_buf_str(&path));
 done:
+    pdr_chat_free(cast);
     pdr_chat_free(chat);
     pdr_value_free(body);
     pdr_buf_dispose(&path);
@@ -447,7 +316,7 @@ pdr_rc pdr__api_chat_messages(struct pdr__exchange *x, pdr_err *err)
     const bool backwards = pdr__query_is_set(x, "backwards");
     struct pdr__json j = {.out = &x->reply.body, .err = err};
     pdr_query query = {.limit = 0};
-    pdr_page *page = NULL;
+    pdr_head head;
     pdr_chat_state *state = NULL;
     pdr_chat_message message;
     char next[24] = "";
@@ -457,7 +326,7 @@ pdr_rc pdr__api_chat_messages(struct pdr__exchange *x, pdr_err *err)
     if (!pdr__list_ask(&query, x) || !pdr__query_number(&seq, x, "from") ||
         !pdr__query_number(&seq, x, "cursor"))
         return PDR_OK;
-    PDR_TRY(pdr__chat_read(&page, &state, x, err));
+    PDR_TRY(pdr__chat_read(&head, &state, x, err));
     if (x->reply.status != 0)
         goto done;
     count = pdr_chat_state_message_count(state);
@@ -475,99 +344,70 @@ pdr_rc pdr__api_chat_messages(struct pdr__exchange *x, pdr_err *err)
         (void)snprintf(next, sizeof(next), "%" PRIu64, seq);
     PDR_TRY(pdr__list_send(
         &j, x, next[0] != '\0' ? pdr_str_c(next) : pdr_str_n(NULL, 0)));
-    pdr__etag_put(x, page->head.epoch, page->head.revision);
+    pdr__etag_put(x, head.epoch, head.revision);
 done:
-    pdr_page_free(page);
     pdr_chat_state_free(state);
     return rc;
 }
 
-/* One try to add a message, to the chat as it is now. `*count` is how many
- * there are then. What agents do is not asked for: if none of the chat is here,
- * others may hold their place. */
-static pdr_rc say_once(uint64_t *count, struct pdr__exchange *x,
-                       const pdr_value *message, pdr_err *err)
+/* One try to add a text, to the chat as it is now. Nobody answers: if none of
+ * those who take part is here, others may stand in for them. */
+static pdr_rc say_once(struct pdr__exchange *x, pdr_str text, pdr_str author,
+                       pdr_err *err)
 {
     const pdr_ref ref = pdr__api_ref(x);
-    const pdr_chat_opts opts = {.id = ref.id};
-    struct pdr__cast cast = {.count = 0};
-    pdr_page *page = NULL;
+    const pdr_service *service = x->server->service;
+    struct pdr__json j = {.out = &x->reply.body, .err = err};
+    pdr_chat_message said;
+    pdr_head head;
     pdr_chat_state *state = NULL;
     pdr_chat *chat = NULL;
     pdr_rc rc = PDR_OK;
 
-    PDR_TRY(pdr__chat_read(&page, &state, x, err));
+    PDR_TRY(pdr__chat_read(&head, &state, x, err));
     if (x->reply.status != 0)
         goto done;
-    PDR_TRY(cast_open(&cast, x, err));
-    cast_add_present(&cast, x, state);
-    if (cast.count == 0)
-        cast_add_all(&cast, x);
-    PDR_TRY(pdr__cast_meet(&chat, &cast, &opts, err));
-    PDR_TRY(pdr__chat_attach(chat, x->server->service, &ref, err));
-    PDR_TRY(pdr_chat_add(chat, &message, 1, PDR_SHAPE_SK, err));
-    *count = pdr_chat_message_count(chat);
+    PDR_TRY(pdr_chat_new(&chat, NULL, err));
+    PDR_TRY(pdr__service_join_known(chat, service, state, err));
+    if (pdr_chat_agent_count(chat) == 0)
+        PDR_TRY(pdr__service_join_all(chat, service, err));
+    PDR_TRY(cast_check(chat, err));
+    PDR_TRY(pdr__service_attach(chat, service, &ref, pdr__wall_ms(), err));
+    PDR_TRY(pdr_chat_add_text(chat, text, author, err));
+    if (pdr_chat_message_at(&said, chat, pdr_chat_message_count(chat)))
+        pdr__put_message(&j, &said);
+    PDR_TRY(pdr__json_send(&j, x, 201));
 done:
     pdr_chat_free(chat);
     pdr_chat_state_free(state);
-    pdr_page_free(page);
     return rc;
 }
 
-/* What a person says, as a message. */
-static pdr_rc said_read(pdr_value **out, struct pdr__exchange *x,
-                        const pdr_value *body, pdr_err *err)
-{
-    pdr_message_parts parts = {.role = {NULL, 0}};
-    pdr_value *content = NULL, *contents = pdr_value_new_array();
-    pdr_str text = {NULL, 0};
-    pdr_rc rc = PDR_OK;
-
-    PDR_TRY(pdr__body_text(&text, x, body, "text", err));
-    PDR_TRY(pdr__body_text(&parts.author, x, body, "author", err));
-    PDR_TRY(pdr__body_text(&parts.role, x, body, "role", err));
-    if (text.len == 0)
-        PDR_TRY(PDR_FAIL(err, WRONG_KIND, "%s",
-                         "'text' is what is said, and not empty"));
-    if (parts.role.ptr == NULL)
-        parts.role = PDR_LIT("user");
-    PDR_TRY(pdr_content_new_text(&content, PDR_SHAPE_SK, text, err));
-    PDR_TRY(pdr_value_append(&contents, content, err));
-    parts.contents = contents;
-    PDR_TRY(pdr_message_new(out, PDR_SHAPE_SK, &parts, err));
-done:
-    pdr_value_free(content);
-    pdr_value_free(contents);
-    return rc;
-}
-
+/* What a person says; there is no other role. */
 pdr_rc pdr__api_chat_say(struct pdr__exchange *x, pdr_err *err)
 {
-    static const char *const known[] = {"text", "author", "role", NULL};
-    struct pdr__json j = {.out = &x->reply.body, .err = err};
-    pdr_chat_message added = {.is_visible = true};
-    pdr_value *body = NULL, *message = NULL;
+    static const char *const known[] = {"text", "author", NULL};
+    pdr_value *body = NULL;
+    pdr_str text = {NULL, 0}, author = {NULL, 0};
     pdr_err why = PDR_ERR_INIT;
     pdr_rc rc = PDR_OK;
 
     PDR_TRY(pdr__body_read(&body, x, known, err));
     if (x->reply.status != 0)
         goto done;
-    PDR_TRY(said_read(&message, x, body, err));
+    PDR_TRY(pdr__body_text(&text, x, body, "text", err));
+    PDR_TRY(pdr__body_text(&author, x, body, "author", err));
+    if (text.len == 0)
+        PDR_TRY(PDR_FAIL(err, WRONG_KIND, "%s",
+                         "'text' is what is said, and not empty"));
     for (int i = 0; i < MAX_TRIES; i++) {
-        rc = say_once(&added.seq, x, message, &why);
+        rc = say_once(x, text, author, &why);
         if (rc != PDR_ECONFLICT)
             break;
     }
     if (rc != PDR_OK)
         rc = pdr__err_pass(err, &why);
-    if (rc != PDR_OK || x->reply.status != 0)
-        goto done;
-    added.value = message;
-    pdr__put_message(&j, &added);
-    PDR_TRY(pdr__json_send(&j, x, 201));
 done:
-    pdr_value_free(message);
     pdr_value_free(body);
     return rc;
 }
@@ -596,41 +436,42 @@ static bool form_ask(pdr_chat_form *out, struct pdr__exchange *x)
 pdr_rc pdr__api_chat_saved_get(struct pdr__exchange *x, pdr_err *err)
 {
     pdr_chat_save_opts opts = {.is_strict = pdr__query_is_set(x, "strict")};
-    pdr_page *page = NULL;
+    pdr_head head;
     pdr_chat_state *state = NULL;
     pdr_rc rc = PDR_OK;
 
     if (!form_ask(&opts.form, x))
         return PDR_OK;
-    PDR_TRY(pdr__chat_read(&page, &state, x, err));
+    PDR_TRY(pdr__chat_read(&head, &state, x, err));
     if (x->reply.status != 0)
         goto done;
     PDR_TRY(
         pdr_chat_state_save(state, &opts, err, pdr_write_buf, &x->reply.body));
     pdr__reply_begin(x, 200, PDR_TYPE_JSON);
-    pdr__etag_put(x, page->head.epoch, page->head.revision);
+    pdr__etag_put(x, head.epoch, head.revision);
 done:
-    pdr_page_free(page);
     pdr_chat_state_free(state);
     return rc;
 }
 
 /* The agents that the query names; else those that the document tells of and
  * that are here; if it tells of none, all of this server. */
-static pdr_rc cast_for(struct pdr__cast *out, struct pdr__exchange *x,
-                       const pdr_chat_state *state, pdr_err *err)
+static pdr_rc query_join(pdr_chat *chat, const struct pdr__exchange *x,
+                         const pdr_chat_state *state, pdr_err *err)
 {
+    const pdr_service *service = x->server->service;
     pdr_rc rc = PDR_OK;
 
-    PDR_TRY(cast_open(out, x, err));
     for (size_t i = 0; i < x->query_count; i++) {
         if (pdr_str_equal(x->query[i].name, PDR_LIT("agent")))
-            PDR_TRY(cast_add_named(out, x, x->query[i].value, err));
+            PDR_TRY(pdr__service_join(chat, service, x->query[i].value, err));
     }
-    if (out->count == 0)
-        cast_add_present(out, x, state);
-    if (out->count == 0 && pdr_chat_state_participant_count(state) == 0)
-        cast_add_all(out, x);
+    if (pdr_chat_agent_count(chat) == 0)
+        PDR_TRY(pdr__service_join_known(chat, service, state, err));
+    if (pdr_chat_state_participant_count(state) == 0 &&
+        pdr_chat_agent_count(chat) == 0)
+        PDR_TRY(pdr__service_join_all(chat, service, err));
+    PDR_TRY(cast_check(chat, err));
 done:
     return rc;
 }
@@ -673,8 +514,10 @@ static pdr_rc put_once(bool *is_new, struct pdr__exchange *x, pdr_chat *chat,
     if (rc != PDR_OK && !*is_new)
         return pdr__err_pass(err, &why);
     rc = PDR_OK;
-    if (page != NULL)
-        PDR_TRY(kind_check(&page->head, err));
+    if (page != NULL && !pdr_str_equal(page->head.kind, PDR_LIT("chat")))
+        PDR_TRY(PDR_FAIL(err, SESSION_KIND, "%s",
+                         "there is a session with this id, and it is not a "
+                         "chat"));
     if (!pdr__precondition(x, page != NULL ? &page->head : NULL) || is_dry)
         goto done;
     PDR_TRY(chat_store(x, chat, &ref, page != NULL ? &page->head : NULL, err));
@@ -694,7 +537,6 @@ pdr_rc pdr__api_chat_saved_put(struct pdr__exchange *x, pdr_err *err)
         .rebuilds = pdr__query_is_set(x, "rebuild"), .now_ms = pdr__wall_ms()};
     const pdr_chat_opts opts = {.id = x->args[0], .max_turns = 1};
     struct pdr__json j = {.out = &x->reply.body, .err = err};
-    struct pdr__cast cast = {.count = 0};
     pdr_str text = pdr_buf_str(&x->body);
     pdr_chat_state *state = NULL;
     pdr_chat *chat = NULL;
@@ -704,8 +546,8 @@ pdr_rc pdr__api_chat_saved_put(struct pdr__exchange *x, pdr_err *err)
     pdr_rc rc = PDR_OK;
 
     PDR_TRY(pdr_chat_open(&state, NULL, err, pdr_read_str, &text));
-    PDR_TRY(cast_for(&cast, x, state, err));
-    PDR_TRY(pdr__cast_meet(&chat, &cast, &opts, err));
+    PDR_TRY(pdr_chat_new(&chat, &opts, err));
+    PDR_TRY(query_join(chat, x, state, err));
     PDR_TRY(pdr_chat_apply(&report, chat, state, &how, err));
     for (int i = 0; i < MAX_TRIES; i++) {
         rc = put_once(&is_new, x, chat, is_dry, &why);

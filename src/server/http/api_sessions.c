@@ -323,7 +323,7 @@ done:
     return rc;
 }
 
-#define MOST_PASSED 2000 /* heads of other kinds, for a page */
+#define MOST_PASSED 1000 /* heads of other kinds, for a page */
 
 /* Those of a kind; without one, all. No index knows the kind: a page that has
  * passed over many others ends before it is full. */

@@ -12,6 +12,7 @@
 
 #include "http.h"
 
+#include "cast.h"
 #include "core.h"
 
 #define MAX_TRIES 20     /* of what other writers came between */
@@ -23,7 +24,7 @@ struct turns {
     struct pdr__arena memory;
     pdr_server *server;
     int64_t due_ms; /* until when its client waits, monotonic */
-    struct pdr__cast cast;
+    pdr_chat *cast; /* owned; of those who take part, and no more */
     pdr_chat_opts opts;
     const char *until[2];
     pdr_str text, author; /* absent: nothing is said before */
@@ -41,6 +42,7 @@ static void turns_dispose(struct pdr__job *job)
     struct turns *t = (struct turns *)job;
 
     pdr_cancel_free(t->job.cancel);
+    pdr_chat_free(t->cast);
     pdr_buf_dispose(&t->reply);
     pdr__arena_dispose(&t->memory);
     pdr__free(t);
@@ -84,8 +86,9 @@ static pdr_rc speak_once(struct turns *t, bool *again, pdr_err *err)
     uint64_t before = 0;
     pdr_rc rc = PDR_OK;
 
-    PDR_TRY(pdr__cast_meet(&chat, &t->cast, &t->opts, err));
-    PDR_TRY(pdr__chat_attach(chat, t->server->service, &t->job.ref, err));
+    PDR_TRY(pdr__chat_same(&chat, t->cast, &t->opts, err));
+    PDR_TRY(pdr__service_attach(chat, t->server->service, &t->job.ref,
+                                call.now_ms, err));
     if (t->first == 0)
         t->first = pdr_chat_message_count(chat) + 1;
     if (t->text.ptr != NULL && !t->is_said)
@@ -111,8 +114,10 @@ static void turns_work(struct pdr__job *job)
 
     for (int i = 0; again && i < MAX_TRIES; i++)
         t->rc = speak_once(t, &again, &t->why);
-    if (t->text.ptr != NULL && t->is_said &&
-        pdr__err_is(&t->why, PDR_R_CHAT_BUSY) && t->rc != PDR_OK)
+    if (t->rc != PDR_OK && pdr_cancel_is_set(job->cancel))
+        t->rc = PDR_FAIL(&t->why, ENGINE_STOPPED, "%s",
+                         "the server stops; what was said stays");
+    else if (t->rc == PDR_EBUSY && t->text.ptr != NULL && t->is_said)
         t->rc = PDR_FAIL(&t->why, CHAT_BUSY, "%s",
                          "the text was added; then another process began a "
                          "turn of its own: wait for its end");
@@ -137,17 +142,26 @@ done:
     return rc;
 }
 
-/* The id of an agent that the body names. */
+/* The id of one who takes part, whom the body names. */
 static pdr_rc agent_ask(pdr_str *out, struct turns *t, struct pdr__exchange *x,
                         const pdr_value *body, const char *name, pdr_err *err)
 {
-    pdr_agent *agent = NULL;
+    char shown[PDR_SHOWN];
     pdr_rc rc = PDR_OK;
 
     PDR_TRY(text_ask(out, t, x, body, name, err));
-    if (out->ptr != NULL) {
-        PDR_TRY(pdr__cast_get(&agent, &t->cast, *out, err));
-        *out = pdr_agent_id(agent); /* the agent lives as long as the service */
+    for (size_t i = 0; out->ptr != NULL; i++) {
+        const pdr_agent *agent = pdr_chat_agent_at(t->cast, i);
+
+        if (agent == NULL)
+            PDR_TRY(PDR_FAIL(err, NO_AGENT,
+                             "agent '%s' does not take part, or is not here",
+                             pdr__shown(shown, *out)));
+        if (pdr_str_equal(pdr_agent_name(agent), *out) ||
+            pdr_str_equal(pdr_agent_id(agent), *out)) {
+            *out = pdr_agent_id(agent);
+            break;
+        }
     }
 done:
     return rc;
@@ -174,7 +188,7 @@ static pdr_rc opts_ask(struct turns *t, struct pdr__exchange *x,
         t->opts.ends.kind = PDR_TERMINATE_REGEX;
         t->opts.ends.patterns = t->until;
     } else if (turns == 0) { /* each speaks once */
-        t->opts.max_turns = (unsigned)t->cast.count;
+        t->opts.max_turns = (unsigned)pdr_chat_agent_count(t->cast);
     }
     if (t->to.ptr != NULL &&
         (until.ptr != NULL || most != NULL || t->opts.first.ptr != NULL))
@@ -182,20 +196,6 @@ static pdr_rc opts_ask(struct turns *t, struct pdr__exchange *x,
                          "with 'to' one agent speaks, once: 'first', 'until' "
                          "and 'maxTurns' are for a run"));
 done:
-    return rc;
-}
-
-/* Copy what is in the memory of the exchange. */
-static pdr_rc cast_keep(struct turns *t, pdr_err *err)
-{
-    const size_t bytes = (t->cast.count + 1) * sizeof(*t->cast.agents);
-    void *room = NULL;
-    pdr_rc rc = pdr__arena_alloc(&room, &t->memory, bytes, err);
-
-    if (rc == PDR_OK) {
-        memcpy(room, t->cast.agents, t->cast.count * sizeof(*t->cast.agents));
-        t->cast.agents = room;
-    }
     return rc;
 }
 
@@ -208,13 +208,13 @@ static pdr_rc start_check(struct turns *t, const pdr_head *head,
     pdr_chat_info info;
     pdr_rc rc = PDR_OK;
 
-    PDR_TRY(pdr__cast_meet(&chat, &t->cast, &t->opts, err));
+    PDR_TRY(pdr__chat_same(&chat, t->cast, &t->opts, err));
     pdr_chat_state_info(&info, state);
     if (info.is_complete && t->text.ptr == NULL && t->to.ptr == NULL)
         PDR_TRY(PDR_FAIL(err, CHAT_COMPLETE, "%s",
                          "the conversation is over: say something ('text'), "
                          "and it goes on"));
-    if (head->lease.owner.ptr != NULL && head->lease.until_ms > pdr__wall_ms())
+    if (head->lease.fence != 0 && head->lease.until_ms > pdr__wall_ms())
         PDR_TRY(PDR_FAIL(err, CHAT_BUSY, "%s",
                          "a turn is at work on the chat: wait for its end"));
 done:
@@ -225,18 +225,17 @@ done:
 static pdr_rc turns_ask(struct turns *t, struct pdr__exchange *x,
                         const pdr_value *body, pdr_err *err)
 {
-    pdr_page *page = NULL;
+    pdr_head head;
     pdr_chat_state *state = NULL;
     pdr_rc rc = PDR_OK;
 
     t->job.ref = pdr__api_ref(x);
     PDR_TRY(pdr__arena_keep(&t->job.ref.tenant, &t->memory, err));
     PDR_TRY(pdr__arena_keep(&t->job.ref.id, &t->memory, err));
-    PDR_TRY(pdr__chat_read(&page, &state, x, err));
+    PDR_TRY(pdr__chat_read(&head, &state, x, err));
     if (x->reply.status != 0)
         goto done;
-    PDR_TRY(pdr__cast_find(&t->cast, x, body, state, err));
-    PDR_TRY(cast_keep(t, err));
+    PDR_TRY(pdr__chat_cast(&t->cast, x, body, state, err));
     PDR_TRY(text_ask(&t->text, t, x, body, "text", err));
     PDR_TRY(text_ask(&t->author, t, x, body, "author", err));
     PDR_TRY(agent_ask(&t->to, t, x, body, "to", err));
@@ -246,9 +245,8 @@ static pdr_rc turns_ask(struct turns *t, struct pdr__exchange *x,
     if (t->author.ptr != NULL && t->text.ptr == NULL)
         PDR_TRY(PDR_FAIL(err, WRONG_KIND, "%s",
                          "'author' is who says 'text', and there is none"));
-    PDR_TRY(start_check(t, &page->head, state, err));
+    PDR_TRY(start_check(t, &head, state, err));
 done:
-    pdr_page_free(page);
     pdr_chat_state_free(state);
     return rc;
 }
@@ -278,22 +276,18 @@ done:
 
 static pdr_rc look(struct pdr__exchange *x, struct turns *t, pdr_err *err)
 {
-    const enum pdr__job_end end = pdr__job_look(t->server->crew, &t->job);
+    const bool is_over = pdr__job_is_over(t->server->crew, &t->job);
     pdr_rc rc = PDR_OK;
 
-    if (end == PDR_JOB_GOES_ON && x->wait.is_due)
+    if (!is_over && x->wait.is_due)
         return later_reply(x, t, err);
-    if (end == PDR_JOB_GOES_ON) {
+    if (!is_over) {
         pdr__wait_until(x, t->due_ms);
-    } else if (end == PDR_JOB_REFUSED) {
-        pdr__reply_refuse(x, 503, "the server stops, and nothing was said");
-    } else if (t->rc == PDR_OK) {
+    } else if (t->rc != PDR_OK) {
+        pdr__reply_error(x, &t->why);
+    } else {
         PDR_TRY(pdr_buf_append(&x->reply.body, pdr_buf_str(&t->reply), err));
         pdr__reply_begin(x, 200, PDR_TYPE_JSON);
-    } else if (end == PDR_JOB_CUT) {
-        pdr__reply_refuse(x, 503, "the server stops; what was said stays");
-    } else {
-        pdr__reply_error(x, &t->why);
     }
 done:
     return rc;
@@ -313,6 +307,8 @@ static pdr_rc turns_new(struct turns **out, struct pdr__exchange *x,
     t->reply = (pdr_buf)PDR_BUF_INIT(SIZE_MAX);
     t->job.work = turns_work;
     t->job.dispose = turns_dispose;
+    t->rc = PDR_FAIL(&t->why, ENGINE_STOPPED, "%s", /* unless it begins */
+                     "the server stops, and nothing was said");
     t->due_ms =
         pdr__monotonic_ms(pdr__clock_system()) + x->server->opts.wait_ms;
     PDR_TRY(pdr_cancel_new(&t->job.cancel, err));

@@ -361,41 +361,33 @@ bool pdr__live_is_stopping(struct pdr__live *live);
 /* --- turns of chats (crew.c) -----------------------------------------------
  */
 
-/* What takes long, about one session. Whoever makes it sets the first part; all
- * that is in it stays until it is disposed of. */
+/* What takes long, about one session. Whoever makes it sets the first part. */
 struct pdr__job {
     pdr_ref ref;
-    pdr_cancel *cancel;
-    void (*work)(struct pdr__job *job); /* on a thread of the crew */
+    pdr_cancel *cancel; /* set when the server stops in the middle of it */
+    void (*work)(struct pdr__job *job); /* on a thread of the crew; not called
+                                           if the server stops before */
     void (*dispose)(struct pdr__job *job);
     /* The crew's. */
     struct pdr__exchange *waiter; /* or NULL */
     unsigned holders;
     bool has_begun, is_over;
-    bool is_cut; /* it was cancelled */
 };
 
-enum pdr__job_end {
-    PDR_JOB_GOES_ON,
-    PDR_JOB_DONE,
-    PDR_JOB_CUT,    /* the server stopped in the middle of it */
-    PDR_JOB_REFUSED /* the same, before it began */
-};
-
-PDR_MUST_CHECK pdr_rc pdr__crew_new(struct pdr__crew **out, pdr_server *server,
-                                    pdr_err *err);
-/* Take no more, and refuse what has not begun. */
+PDR_MUST_CHECK pdr_rc pdr__crew_new(struct pdr__crew **out,
+                                    struct pdr__live *live, pdr_err *err);
+/* Take no more; what has not begun is over. */
 void pdr__crew_close(struct pdr__crew *crew);
 /* Wait for what is at work; cancel it when the time is over. */
 void pdr__crew_stop(struct pdr__crew *crew, int64_t due_ms);
-/* Nobody may have a job. */
+/* Stopped, and nobody may have a job. */
 void pdr__crew_free(struct pdr__crew *crew);
 /* Carry it out; `x` is woken when it is over. Fails with CHAT_BUSY (the session
  * has one), INBOX_FULL, ENGINE_STOPPED, NO_THREAD: then it is the caller's. */
 PDR_MUST_CHECK pdr_rc pdr__crew_take(struct pdr__crew *crew,
                                      struct pdr__job *job,
                                      struct pdr__exchange *x, pdr_err *err);
-enum pdr__job_end pdr__job_look(struct pdr__crew *crew, struct pdr__job *job);
+bool pdr__job_is_over(struct pdr__crew *crew, const struct pdr__job *job);
 /* Whoever had it taken asks for it no more. */
 void pdr__job_leave(struct pdr__crew *crew, struct pdr__job *job);
 
@@ -522,34 +514,15 @@ PDR_MUST_CHECK pdr_rc pdr__api_change(struct pdr__exchange *x, bool rows_only,
 /* --- chats (api_chats.c) ---------------------------------------------------
  */
 
-/* Agents of the service that take part in a chat; in arena. */
-struct pdr__cast {
-    pdr_agent **agents;
-    size_t count;
-};
-
-/* Read the chat of the path, of the revision of `page`, and compare its
- * preconditions: if one does not hold, a reply says so. Both are owned in any
- * case. */
-PDR_MUST_CHECK pdr_rc pdr__chat_read(pdr_page **page, pdr_chat_state **state,
+/* Read the chat of the path, and its head, and compare its preconditions: if
+ * one does not hold, a reply says so. The state is owned in any case. */
+PDR_MUST_CHECK pdr_rc pdr__chat_read(pdr_head *head, pdr_chat_state **state,
                                      struct pdr__exchange *x, pdr_err *err);
-/* Those that the body names, all of which have to be here, or else those of the
- * chat that are. */
-PDR_MUST_CHECK pdr_rc pdr__cast_find(struct pdr__cast *out,
-                                     struct pdr__exchange *x,
+/* A chat of the agents that the body names, or else (if there is a state) of
+ * those that took part and are here. Fails with NO_AGENT, NO_AGENTS. */
+PDR_MUST_CHECK pdr_rc pdr__chat_cast(pdr_chat **out, struct pdr__exchange *x,
                                      const pdr_value *body,
                                      const pdr_chat_state *state, pdr_err *err);
-/* The one of this name; fails with NO_AGENT. */
-PDR_MUST_CHECK pdr_rc pdr__cast_get(pdr_agent **out,
-                                    const struct pdr__cast *cast, pdr_str name,
-                                    pdr_err *err);
-/* A new chat of theirs. */
-PDR_MUST_CHECK pdr_rc pdr__cast_meet(pdr_chat **out,
-                                     const struct pdr__cast *cast,
-                                     const pdr_chat_opts *opts, pdr_err *err);
-/* Let it live in the store, with leases as long as those of runs. */
-PDR_MUST_CHECK pdr_rc pdr__chat_attach(pdr_chat *chat, pdr_service *service,
-                                       const pdr_ref *ref, pdr_err *err);
 /* A message, with contents as JSON and as text. */
 void pdr__put_message(struct pdr__json *j, const pdr_chat_message *message);
 /* Appended: /api/v1/chats/ID. */

@@ -391,7 +391,7 @@ pdr_rc pdr_server_start(pdr_server *server, pdr_err *err)
     pdr_rc rc = PDR_OK;
 
     PDR_TRY(pdr__live_new(&server->live, server, server->opts.threads, err));
-    PDR_TRY(pdr__crew_new(&server->crew, server, err));
+    PDR_TRY(pdr__crew_new(&server->crew, server->live, err));
     for (size_t i = 0; i < server->glue_count; i++) {
         opts.is_local = strncmp(server->addresses[i], "unix:", 5) == 0;
         opts.is_open = is_open(server->listeners[i]);
