@@ -541,6 +541,11 @@ typedef enum pdr_chat_finding {
     PDR_CHAT_OPEN_TURN = 9      /* turn `seq` of an agent had no end: aborted */
 } pdr_chat_finding;
 
+/** What they are called in reports: "reduced", "to-create".
+ * @return static. @thread any @since 0.1 */
+PDR_API const char *pdr_chat_case_name(pdr_chat_case which);
+PDR_API const char *pdr_chat_finding_name(pdr_chat_finding what);
+
 typedef struct pdr_chat_report_row {
     pdr_chat_finding what;
     pdr_str key;  /* of the channel; of a call or participant its id */

@@ -394,6 +394,34 @@ static pdr_chat_case case_of(const struct applying *a)
     return a->created > 0 ? PDR_CHAT_ENHANCED : PDR_CHAT_EQUIVALENT;
 }
 
+const char *pdr_chat_case_name(pdr_chat_case which)
+{
+    static const char *const names[] = {[PDR_CHAT_EQUIVALENT] = "equivalent",
+                                        [PDR_CHAT_ENHANCED] = "enhanced",
+                                        [PDR_CHAT_REDUCED] = "reduced",
+                                        [PDR_CHAT_MIXED] = "mixed"};
+
+    return names[which];
+}
+
+const char *pdr_chat_finding_name(pdr_chat_finding what)
+{
+    static const char *const names[] = {
+        [PDR_CHAT_RESTORED] = "restored",
+        [PDR_CHAT_MATCHED_BY_KIND] = "matched-by-kind",
+        [PDR_CHAT_TO_CREATE] = "to-create",
+        [PDR_CHAT_PARKED] = "parked",
+        [PDR_CHAT_REBUILT] = "rebuilt",
+        [PDR_CHAT_OUT_OF_SYNC] = "out-of-sync",
+        [PDR_CHAT_SHORTENED] = "shortened",
+        [PDR_CHAT_DANGLING_CALL] = "dangling-call",
+        [PDR_CHAT_NO_AGENT] = "no-agent",
+        [PDR_CHAT_OPEN_TURN] = "open-turn",
+    };
+
+    return names[what];
+}
+
 /* --- all of it ------------------------------------------------------------
  */
 

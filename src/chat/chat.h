@@ -417,6 +417,14 @@ PDR_MUST_CHECK pdr_rc pdr__slots_write(const pdr_chat_state *state,
 PDR_MUST_CHECK pdr_rc pdr__chat_load(pdr_chat_state **out, pdr_head *head,
                                      pdr_store *store, const pdr_ref *ref,
                                      pdr_err *err);
+/* As pdr_chat_state_store(), in the place of the session with this head; NULL:
+ * none may be there. Fails with REVISION_CHANGED or SESSION_EXISTS if that is
+ * not so any more. */
+PDR_MUST_CHECK pdr_rc pdr__chat_state_store(const pdr_chat_state *state,
+                                            pdr_store *store,
+                                            const pdr_ref *ref,
+                                            const pdr_head *old, int64_t now_ms,
+                                            pdr_err *err);
 
 /* --- restoring (apply.c) ---------------------------------------------------
  */

@@ -237,38 +237,23 @@ static pdr_rc unknown_add(struct import *m)
     return rc;
 }
 
-/* In whose place it comes. */
-static pdr_rc old_look(struct import *m, bool replace)
+/* Nobody may be at work on the session that it takes the place of. */
+static pdr_rc old_check(struct import *m, const pdr_head *old)
 {
-    const pdr_query query = {.what = PDR_READ_HEAD, .ref = m->stage.ref};
-    pdr_page *page = NULL;
-    pdr_err why = PDR_ERR_INIT;
-    char shown[PDR_SHOWN];
-    pdr_rc rc = pdr_store_read(&page, m->store, &query, &why);
-
-    if (rc == PDR_ENOTFOUND)
+    if (old == NULL)
         return PDR_OK;
-    if (rc != PDR_OK)
-        return pdr__err_pass(m->err, &why);
-    m->show.revision = page->head.revision;
-    m->show.commits = page->head.commits;
-    if (!replace)
-        rc = PDR_FAIL(m->err, SESSION_EXISTS,
-                      "there is a session '%s' already: replace it, or choose "
-                      "another id",
-                      pdr__shown(shown, m->stage.ref.id));
-    else if (page->head.lease.owner.ptr != NULL &&
-             page->head.lease.until_ms > m->options.now_ms)
-        rc = PDR_FAIL(m->err, CHAT_BUSY, "%s",
-                      "somebody is at work on the session that is there: wait "
-                      "for it");
-    pdr_page_free(page);
-    return rc;
+    m->show.revision = old->revision;
+    m->show.commits = old->commits;
+    if (old->lease.owner.ptr != NULL && old->lease.until_ms > m->options.now_ms)
+        return PDR_FAIL(m->err, CHAT_BUSY, "%s",
+                        "somebody is at work on the session that is there: "
+                        "wait for it");
+    return PDR_OK;
 }
 
-pdr_rc pdr_chat_state_store(const pdr_chat_state *state, pdr_store *store,
-                            const pdr_ref *ref, bool replace, int64_t now_ms,
-                            pdr_err *err)
+pdr_rc pdr__chat_state_store(const pdr_chat_state *state, pdr_store *store,
+                             const pdr_ref *ref, const pdr_head *old,
+                             int64_t now_ms, pdr_err *err)
 {
     struct import m = {.state = state,
                        .store = store,
@@ -281,8 +266,7 @@ pdr_rc pdr_chat_state_store(const pdr_chat_state *state, pdr_store *store,
                        .err = err};
     pdr_rc rc = PDR_OK;
 
-    PDR_REQUIRE(state != NULL && store != NULL && ref != NULL);
-    PDR_TRY(old_look(&m, replace));
+    PDR_TRY(old_check(&m, old));
     PDR_TRY(log_add(&m));
     PDR_TRY(pdr__slots_write(state, err, slot_add, &m));
     PDR_TRY(unknown_add(&m));
@@ -296,5 +280,32 @@ done:
     pdr__free(m.slots);
     pdr_buf_dispose(&m.bodies);
     pdr_buf_dispose(&m.texts);
+    return rc;
+}
+
+pdr_rc pdr_chat_state_store(const pdr_chat_state *state, pdr_store *store,
+                            const pdr_ref *ref, bool replace, int64_t now_ms,
+                            pdr_err *err)
+{
+    pdr_query query = {.what = PDR_READ_HEAD};
+    pdr_page *page = NULL;
+    pdr_err why = PDR_ERR_INIT;
+    char shown[PDR_SHOWN];
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(state != NULL && store != NULL && ref != NULL);
+    query.ref = *ref;
+    rc = pdr_store_read(&page, store, &query, &why);
+    if (rc != PDR_OK && rc != PDR_ENOTFOUND)
+        return pdr__err_pass(err, &why);
+    if (page != NULL && !replace)
+        rc = PDR_FAIL(err, SESSION_EXISTS,
+                      "there is a session '%s' already: replace it, or choose "
+                      "another id",
+                      pdr__shown(shown, ref->id));
+    else
+        rc = pdr__chat_state_store(
+            state, store, ref, page != NULL ? &page->head : NULL, now_ms, err);
+    pdr_page_free(page);
     return rc;
 }

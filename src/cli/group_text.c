@@ -96,35 +96,25 @@ void grp_tell(const struct grp *g, const char *fmt, ...)
 
 /* --- reports -------------------------------------------------------------- */
 
-static const struct {
-    const char *slug, *text;
-} cases[] = {
-    [PDR_CHAT_EQUIVALENT] = {"equivalent",
-                             "the agents need the channels that were saved"},
-    [PDR_CHAT_ENHANCED] = {"enhanced", "all channels are there, and others "
-                                       "begin anew"},
-    [PDR_CHAT_REDUCED] = {"reduced",
-                          "some channels have no agent; they are kept"},
-    [PDR_CHAT_MIXED] = {"mixed", "some channels have no agent and are kept, "
-                                 "others begin anew"},
+static const char *const cases[] = {
+    [PDR_CHAT_EQUIVALENT] = "the agents need the channels that were saved",
+    [PDR_CHAT_ENHANCED] = "all channels are there, and others begin anew",
+    [PDR_CHAT_REDUCED] = "some channels have no agent; they are kept",
+    [PDR_CHAT_MIXED] = "some channels have no agent and are kept, others begin "
+                       "anew",
 };
 
-static const struct {
-    const char *slug, *text;
-} findings[] = {
-    [PDR_CHAT_RESTORED] = {"restored", ""},
-    [PDR_CHAT_MATCHED_BY_KIND] = {"matched-by-kind",
-                                  "its key is another one, its kind is not"},
-    [PDR_CHAT_TO_CREATE] = {"to-create", "it begins when its agent speaks"},
-    [PDR_CHAT_PARKED] = {"parked", "its agent is missing; it is kept as it is"},
-    [PDR_CHAT_REBUILT] = {"rebuilt", ""},
-    [PDR_CHAT_OUT_OF_SYNC] = {"out-of-sync",
-                              "it is not what the log says; it is kept"},
-    [PDR_CHAT_SHORTENED] = {"shortened", "its beginning was left out before"},
-    [PDR_CHAT_DANGLING_CALL] = {"dangling-call", "it has no result"},
-    [PDR_CHAT_NO_AGENT] = {"no-agent", "nobody is this one now"},
-    [PDR_CHAT_OPEN_TURN] = {"open-turn",
-                            "it had not ended; what was said in it stays"},
+static const char *const findings[] = {
+    [PDR_CHAT_RESTORED] = "",
+    [PDR_CHAT_MATCHED_BY_KIND] = "its key is another one, its kind is not",
+    [PDR_CHAT_TO_CREATE] = "it begins when its agent speaks",
+    [PDR_CHAT_PARKED] = "its agent is missing; it is kept as it is",
+    [PDR_CHAT_REBUILT] = "",
+    [PDR_CHAT_OUT_OF_SYNC] = "it is not what the log says; it is kept",
+    [PDR_CHAT_SHORTENED] = "its beginning was left out before",
+    [PDR_CHAT_DANGLING_CALL] = "it has no result",
+    [PDR_CHAT_NO_AGENT] = "nobody is this one now",
+    [PDR_CHAT_OPEN_TURN] = "it had not ended; what was said in it stays",
 };
 
 void grp_report_print(const struct grp *g, const pdr_chat_report *report)
@@ -136,22 +126,21 @@ void grp_report_print(const struct grp *g, const pdr_chat_report *report)
     struct ses_grid grid;
 
     printf("%s%s%s: %s\n\n", cli_on(g->cli->color_out, CLI_BOLD),
-           cases[report->which].slug, cli_off(g->cli->color_out),
-           cases[report->which].text);
+           pdr_chat_case_name(report->which), cli_off(g->cli->color_out),
+           cases[report->which]);
     ses_grid_init(&grid, columns, CLI_COUNT(columns));
     for (size_t i = 0; i < report->count; i++) {
         const pdr_chat_report_row *row = &report->rows[i];
 
-        ses_grid_put(&grid, pdr_str_c(findings[row->what].slug));
+        ses_grid_put(&grid, pdr_str_c(pdr_chat_finding_name(row->what)));
         ses_grid_put(&grid,
                      row->kind.len > 0 ? grp_short_name(row->kind) : row->key);
         if (row->seq > 0)
             ses_grid_putf(&grid, "%ju", (uintmax_t)row->seq);
         else
             ses_grid_put(&grid, pdr_str_c(""));
-        ses_grid_put(&grid, row->why.len > 0
-                                ? row->why
-                                : pdr_str_c(findings[row->what].text));
+        ses_grid_put(&grid, row->why.len > 0 ? row->why
+                                             : pdr_str_c(findings[row->what]));
     }
     ses_grid_print(&grid, g->cli);
     ses_grid_free(&grid);
@@ -159,14 +148,15 @@ void grp_report_print(const struct grp *g, const pdr_chat_report *report)
 
 void grp_report_members(pdr_builder *to, const pdr_chat_report *report)
 {
-    cli_member_text(to, "case", pdr_str_c(cases[report->which].slug));
+    cli_member_text(to, "case", pdr_str_c(pdr_chat_case_name(report->which)));
     pdr_builder_name(to, pdr_str_c("findings"));
     pdr_builder_array(to);
     for (size_t i = 0; i < report->count; i++) {
         const pdr_chat_report_row *row = &report->rows[i];
 
         pdr_builder_object(to);
-        cli_member_text(to, "what", pdr_str_c(findings[row->what].slug));
+        cli_member_text(to, "what",
+                        pdr_str_c(pdr_chat_finding_name(row->what)));
         cli_member_text(to, "key", row->key);
         if (row->kind.len > 0)
             cli_member_text(to,

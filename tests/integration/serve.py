@@ -454,6 +454,8 @@ def _():
                     continue
                 body = (operation.get("requestBody", {}).get("content", {})
                         .get("application/json", {}).get("example"))
+                body = body and json.loads(json.dumps(body).replace(
+                    "{agent}", "Harbour"))
                 place = example["path"].replace("dafx-{agent}", "dafx-harbour")
                 status, _, text = s.request(
                     verb.upper(), place.replace("{agent}", "Harbour"), body)

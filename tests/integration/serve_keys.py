@@ -58,7 +58,7 @@ def ask(server, method, path, key=None, body=None, **headers):
 
 # Routes that make the session which they are told about: it is made for whoever
 # asks, also where somebody else has one of that name.
-MAKERS = {"state-put", "run-start"}
+MAKERS = {"state-put", "run-start", "chat-restore"}
 
 
 class Route:
@@ -69,6 +69,8 @@ class Route:
                       if operation["security"] else None)
         self.body = (operation.get("requestBody", {}).get("content", {})
                      .get("application/json", {}).get("example"))
+        self.body = self.body and json.loads(json.dumps(self.body).replace(
+            "{agent}", "Harbour"))
         self.names = re.findall(r"{(\w+)}", path)
         # Does it say by its path which session is meant?
         self.is_of_session = bool({"key", "id"} & set(self.names))

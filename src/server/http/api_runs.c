@@ -245,8 +245,8 @@ done:
     return rc;
 }
 
-/* Does the client want an answer at once? "Prefer: respond-async, wait=5" */
-static bool is_async(const struct pdr__exchange *x)
+/* "Prefer: respond-async, wait=5" */
+bool pdr__wants_async(const struct pdr__exchange *x)
 {
     pdr_str prefer = pdr__header(x, "Prefer");
 
@@ -279,7 +279,7 @@ pdr_rc pdr__api_run_start(struct pdr__exchange *x, pdr_err *err)
         PDR_TRY(start_send(x, w, body, &is_new, err));
     if (x->reply.status != 0)
         goto done;
-    if (is_new && is_async(x)) {
+    if (is_new && pdr__wants_async(x)) {
         pdr__reply_header(x, "Preference-Applied", PDR_LIT("respond-async"));
         PDR_TRY(run_reply(x, w, 202, NULL, err));
     } else {

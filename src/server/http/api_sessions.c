@@ -186,8 +186,7 @@ const char *pdr__state_word(pdr_session_state state)
     return state_words[state];
 }
 
-/* Members of a head; its object stays open. */
-static void put_head(struct pdr__json *j, const pdr_head *head)
+void pdr__put_head(struct pdr__json *j, const pdr_head *head)
 {
     char etag[ETAG_ROOM];
 
@@ -237,7 +236,7 @@ static pdr_rc session_reply(struct pdr__exchange *x, const pdr_ref *ref,
     head = pdr_stored_head(stored);
     if (!pdr__precondition(x, head))
         goto done;
-    put_head(&j, head);
+    pdr__put_head(&j, head);
     pdr__json_value(&j, "properties", properties);
     pdr__json_end(&j, '}');
     PDR_TRY(pdr__json_send(&j, x, status));
@@ -328,12 +327,17 @@ done:
     return rc;
 }
 
-pdr_rc pdr__api_sessions_list(struct pdr__exchange *x, pdr_err *err)
+#define MOST_PASSED 1000 /* heads of other kinds, for a page */
+
+/* Those of a kind; without one, all. No index knows the kind: a page that has
+ * passed over many others ends before it is full. */
+static pdr_rc list_reply(struct pdr__exchange *x, pdr_str kind, pdr_err *err)
 {
     pdr_query query = {.what = PDR_READ_SESSIONS, .ref = {.tenant = x->tenant}};
     struct pdr__json j = {.out = &x->reply.body, .err = err};
     pdr_buf match = PDR_BUF_INIT(SIZE_MAX);
-    pdr_page *page = NULL;
+    pdr_page *page = NULL, *before = NULL;
+    size_t passed = 0;
     pdr_rc rc = PDR_OK;
 
     if (!pdr__list_ask(&query, x))
@@ -343,26 +347,46 @@ pdr_rc pdr__api_sessions_list(struct pdr__exchange *x, pdr_err *err)
         PDR_TRY(property_ask(&query, x, &match, err));
     if (x->reply.status != 0)
         goto done;
-    PDR_TRY(pdr_store_read(&page, pdr__api_store(x), &query, err));
     pdr__list_begin(&j, x);
-    for (size_t i = 0; i < page->count; i++) {
-        put_head(&j, &page->sessions[i]);
-        pdr__list_item_end(&j);
-    }
+    do {
+        PDR_TRY(pdr_store_read(&page, pdr__api_store(x), &query, err));
+        pdr_page_free(before); /* its cursor was asked for */
+        before = page;
+        for (size_t i = 0; i < page->count; i++) {
+            if (kind.ptr != NULL &&
+                !pdr_str_equal(page->sessions[i].kind, kind)) {
+                passed++;
+                continue;
+            }
+            pdr__put_head(&j, &page->sessions[i]);
+            pdr__list_item_end(&j);
+            query.limit--;
+        }
+        query.after = page->next;
+    } while (query.after.ptr != NULL && query.limit > 0 && kind.ptr != NULL &&
+             passed < MOST_PASSED);
     PDR_TRY(pdr__list_send(&j, x, page->next));
 done:
-    pdr_page_free(page);
+    pdr_page_free(before);
     pdr_buf_dispose(&match);
     return rc;
+}
+
+pdr_rc pdr__api_sessions_list(struct pdr__exchange *x, pdr_err *err)
+{
+    return list_reply(x, pdr_str_n(NULL, 0), err);
+}
+
+pdr_rc pdr__api_chats_list(struct pdr__exchange *x, pdr_err *err)
+{
+    return list_reply(x, PDR_LIT("chat"), err);
 }
 
 /* --- making and deleting ---------------------------------------------------
  */
 
-/* The id that is asked for, or a new one: of a durable session if an agent is
- * named that is here. In arena. */
-static pdr_rc id_choose(pdr_str *io, struct pdr__exchange *x, pdr_str agent,
-                        pdr_err *err)
+pdr_rc pdr__id_choose(pdr_str *io, struct pdr__exchange *x, pdr_str agent,
+                      pdr_err *err)
 {
     pdr_buf made = PDR_BUF_INIT(PDR_MAX_ID_BYTES + 1);
     char text[PDR_UUID_TEXT];
@@ -409,7 +433,7 @@ pdr_rc pdr__api_session_create(struct pdr__exchange *x, pdr_err *err)
     if (expires.ptr != NULL)
         PDR_TRY(pdr__ms_read(&opts.expiry_ms, expires, err));
     opts.properties = pdr_value_get_c(body, "properties");
-    PDR_TRY(id_choose(&ref.id, x, opts.agent, err));
+    PDR_TRY(pdr__id_choose(&ref.id, x, opts.agent, err));
     PDR_TRY(pdr_stored_open(&stored, pdr__api_store(x), &ref, &opts, err));
     if (pdr_stored_head(stored)->revision != 0) {
         pdr__reply_problem(x, 409, "already-exists",
@@ -571,8 +595,8 @@ pdr_rc pdr__api_state_get(struct pdr__exchange *x, pdr_err *err)
         goto done;
     if (pdr_str_equal(page->head.kind, PDR_LIT("chat"))) {
         pdr__reply_problem(x, 422, NULL,
-                           "a chat is no single document; 'perdure group "
-                           "export' writes it");
+                           "this session is a chat: GET "
+                           "/api/v1/chats/{id}/saved gives its document");
         goto done;
     }
     for (int i = 0; i < MAX_TRIES; i++) {

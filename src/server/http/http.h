@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include <perdure/buf.h>
+#include <perdure/chat.h>
 #include <perdure/keys.h>
 #include <perdure/server.h>
 #include <perdure/stored.h>
@@ -16,6 +17,7 @@
 #include "base.h"
 #include "engine.h"
 
+struct pdr__crew;
 struct pdr__exchange;
 struct pdr__framing;
 struct pdr__live;
@@ -168,6 +170,8 @@ bool pdr__exchange_step(struct pdr__exchange *x);
 void pdr__exchange_ended(struct pdr__exchange *x);
 void pdr__exchange_free(struct pdr__exchange *x);
 
+/* Does the client want an answer at once? */
+bool pdr__wants_async(const struct pdr__exchange *x);
 /* Without white space at both ends; is there nothing else? */
 pdr_str pdr__text_trim(pdr_str text);
 bool pdr__is_blank_text(pdr_str text);
@@ -396,6 +400,38 @@ PDR_MUST_CHECK pdr_rc pdr__notices_new(struct pdr__notices **out,
                                        pdr_server *server, pdr_err *err);
 /* Nobody may follow any more. Before what wakes the streams. */
 void pdr__notices_free(struct pdr__notices *notices);
+/* --- turns of chats (crew.c) -----------------------------------------------
+ */
+
+/* What takes long, about one session. Whoever makes it sets the first part. */
+struct pdr__job {
+    pdr_ref ref;
+    pdr_cancel *cancel; /* set when the server stops in the middle of it */
+    void (*work)(struct pdr__job *job); /* on a thread of the crew; not called
+                                           if the server stops before */
+    void (*dispose)(struct pdr__job *job);
+    /* The crew's. */
+    struct pdr__exchange *waiter; /* or NULL */
+    unsigned holders;
+    bool has_begun, is_over;
+};
+
+PDR_MUST_CHECK pdr_rc pdr__crew_new(struct pdr__crew **out,
+                                    struct pdr__live *live, pdr_err *err);
+/* Take no more; what has not begun is over. */
+void pdr__crew_close(struct pdr__crew *crew);
+/* Wait for what is at work; cancel it when the time is over. */
+void pdr__crew_stop(struct pdr__crew *crew, int64_t due_ms);
+/* Stopped, and nobody may have a job. */
+void pdr__crew_free(struct pdr__crew *crew);
+/* Carry it out; `x` is woken when it is over. Fails with CHAT_BUSY (the session
+ * has one), INBOX_FULL, ENGINE_STOPPED, NO_THREAD: then it is the caller's. */
+PDR_MUST_CHECK pdr_rc pdr__crew_take(struct pdr__crew *crew,
+                                     struct pdr__job *job,
+                                     struct pdr__exchange *x, pdr_err *err);
+bool pdr__job_is_over(struct pdr__crew *crew, const struct pdr__job *job);
+/* Whoever had it taken asks for it no more. */
+void pdr__job_leave(struct pdr__crew *crew, struct pdr__job *job);
 
 /* --- the library beneath (glue.c) ------------------------------------------
  */
@@ -458,6 +494,7 @@ struct pdr_server {
     struct pdr__live *live;
     struct pdr__quick *quick;
     struct pdr__notices *notices;
+    struct pdr__crew *crew;
     struct pdr__metrics *metrics;
     struct pdr__auth *auth;  /* owned; NULL: nobody needs a key */
     struct pdr__glue **glue; /* owned; NULL: not started */
@@ -500,6 +537,12 @@ pdr_store *pdr__api_store(const struct pdr__exchange *x);
 PDR_MUST_CHECK pdr_rc pdr__head_read(pdr_page **out, struct pdr__exchange *x,
                                      const pdr_ref *ref, pdr_err *err);
 const char *pdr__state_word(pdr_session_state state);
+/* Members of a head; its object stays open. */
+void pdr__put_head(struct pdr__json *j, const pdr_head *head);
+/* The id that is asked for, or a new one: of a durable session if an agent is
+ * named that is here. In arena. */
+PDR_MUST_CHECK pdr_rc pdr__id_choose(pdr_str *io, struct pdr__exchange *x,
+                                     pdr_str agent, pdr_err *err);
 void pdr__etag_put(struct pdr__exchange *x, uint64_t epoch, uint64_t revision);
 /* Do If-Match and If-None-Match hold for this head (NULL: there is none)? Else
  * a reply says so. */
@@ -533,6 +576,22 @@ extern const char pdr__web_hash[]; /* of all of them */
 
 /* Can files be read from there? Fails with "file_failed". */
 PDR_MUST_CHECK pdr_rc pdr__ui_folder_check(const char *folder, pdr_err *err);
+/* --- chats (api_chats.c) ---------------------------------------------------
+ */
+
+/* Read the chat of the path, and its head, and compare its preconditions: if
+ * one does not hold, a reply says so. The state is owned in any case. */
+PDR_MUST_CHECK pdr_rc pdr__chat_read(pdr_head *head, pdr_chat_state **state,
+                                     struct pdr__exchange *x, pdr_err *err);
+/* A chat of the agents that the body names, or else (if there is a state) of
+ * those that took part and are here. Fails with NO_AGENT, NO_AGENTS. */
+PDR_MUST_CHECK pdr_rc pdr__chat_cast(pdr_chat **out, struct pdr__exchange *x,
+                                     const pdr_value *body,
+                                     const pdr_chat_state *state, pdr_err *err);
+/* A message, with contents as JSON and as text. */
+void pdr__put_message(struct pdr__json *j, const pdr_chat_message *message);
+/* Appended: /api/v1/chats/ID. */
+PDR_MUST_CHECK pdr_rc pdr__chat_path(pdr_buf *out, pdr_str id, pdr_err *err);
 
 /* --- handlers --------------------------------------------------------------
  */
@@ -577,6 +636,14 @@ pdr_rc pdr__api_events(struct pdr__exchange *x, pdr_err *err);
 pdr_rc pdr__api_notices(struct pdr__exchange *x, pdr_err *err);
 pdr_rc pdr__api_agents(struct pdr__exchange *x, pdr_err *err);
 pdr_rc pdr__api_agent(struct pdr__exchange *x, pdr_err *err);
+pdr_rc pdr__api_chats_list(struct pdr__exchange *x, pdr_err *err);
+pdr_rc pdr__api_chat_create(struct pdr__exchange *x, pdr_err *err);
+pdr_rc pdr__api_chat_show(struct pdr__exchange *x, pdr_err *err);
+pdr_rc pdr__api_chat_messages(struct pdr__exchange *x, pdr_err *err);
+pdr_rc pdr__api_chat_say(struct pdr__exchange *x, pdr_err *err);
+pdr_rc pdr__api_chat_turns(struct pdr__exchange *x, pdr_err *err);
+pdr_rc pdr__api_chat_saved_get(struct pdr__exchange *x, pdr_err *err);
+pdr_rc pdr__api_chat_saved_put(struct pdr__exchange *x, pdr_err *err);
 pdr_rc pdr__api_verify(struct pdr__exchange *x, pdr_err *err);
 pdr_rc pdr__api_import(struct pdr__exchange *x, pdr_err *err);
 pdr_rc pdr__api_export(struct pdr__exchange *x, pdr_err *err);

@@ -126,6 +126,18 @@ static const struct problem {
     {PDR_R_WRONG_KIND, 422, "invalid-state"},
     {PDR_R_NO_ENTITY, 422, "invalid-state"},
     {PDR_R_CANNOT_EXPORT, 422, "invalid-state"},
+    {PDR_R_CHAT_BUSY, 409, "session-busy"},
+    {PDR_R_CHAT_CHANGED, 409, "conflict"},
+    {PDR_R_CHAT_COMPLETE, 409, "chat-complete"},
+    {PDR_R_CHAT_VERSION, 422, "schema-incompatible"},
+    {PDR_R_BAD_CHAT, 422, "invalid-state"},
+    {PDR_R_BAD_MAC, 422, "invalid-state"},
+    {PDR_R_BAD_CHAIN, 422, "invalid-state"},
+    {PDR_R_BAD_CHANNEL_STATE, 422, "invalid-state"},
+    {PDR_R_CANNOT_CARRY, 422, "invalid-state"},
+    {PDR_R_SYSTEM_MESSAGE, 422, "invalid-state"},
+    {PDR_R_NO_AGENT, 422, "invalid-state"},
+    {PDR_R_NO_AGENTS, 422, "invalid-state"},
 };
 
 static const struct problem *problem_find(const pdr_err *why)

@@ -1,9 +1,9 @@
 /*
  * server.c - a server as a whole: where it listens, how it begins and ends.
  *
- *      stop:  not ready ─► no new runs ─► runs end ─► no new requests ─► what
- *             waits is told, streams end ─► replies are read ─► the library is
- *             stopped
+ *      stop:  not ready ─► no new runs and turns ─► these end ─► no new
+ * requests ─► what waits is told, streams end ─► replies are read ─► the
+ *             library is stopped
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -402,6 +402,7 @@ pdr_rc pdr_server_start(pdr_server *server, pdr_err *err)
 
     PDR_TRY(pdr__live_new(&server->live, server, server->opts.threads, err));
     PDR_TRY(pdr__notices_new(&server->notices, server, err));
+    PDR_TRY(pdr__crew_new(&server->crew, server->live, err));
     for (size_t i = 0; i < server->glue_count; i++) {
         opts.is_local = strncmp(server->addresses[i], "unix:", 5) == 0;
         opts.is_open = is_open(server->listeners[i]);
@@ -431,11 +432,17 @@ pdr_rc pdr_server_reload_keys(pdr_server *server, pdr_err *err)
 pdr_rc pdr_server_stop(pdr_server *server, pdr_stop how, uint32_t timeout_ms,
                        pdr_err *err)
 {
+    const int64_t due_ms = pdr__monotonic_ms(pdr__clock_system()) +
+                           (how == PDR_STOP_FINISH ? timeout_ms : 0);
     pdr_rc rc = PDR_OK;
 
     atomic_store(&server->is_stopping, true);
+    if (server->crew != NULL)
+        pdr__crew_close(server->crew);
     rc = pdr_engine_stop(pdr_service_engine(server->service), how, timeout_ms,
                          err);
+    if (server->crew != NULL)
+        pdr__crew_stop(server->crew, due_ms);
     atomic_store(&server->is_closed, true);
     if (server->live != NULL)
         pdr__live_stop(server->live);
@@ -466,6 +473,7 @@ void pdr_server_free(pdr_server *server)
             (void)unlink(address + 5);
     }
     pdr__notices_free(server->notices);
+    pdr__crew_free(server->crew);
     pdr__live_free(server->live);
     pdr__quick_free(server->quick);
     pdr__metrics_free(server->metrics);
