@@ -63,7 +63,7 @@ struct pdr__route {
     pdr_scope scope;  /* that a key needs; PDR_SCOPE_NONE: no key */
     enum pdr__family family;
     size_t max_body; /* bytes, for who has no key yet; 0: as the server says */
-    bool is_away; /* needs the store: by the pool, unless it is quick */
+    bool is_away;    /* needs the store: by the pool, unless it is quick */
     pdr__handler_fn run;
     const char *query; /* names that it may have there; or NULL */
     const char *summary;
