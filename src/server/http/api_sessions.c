@@ -206,6 +206,7 @@ static void put_head(struct pdr__json *j, const pdr_head *head)
     pdr__json_time(j, "expires", head->expiry_ms);
     pdr__json_number(j, "entries", head->next_seq - head->first_seq);
     pdr__json_number(j, "slots", head->slots);
+    pdr__json_number(j, "queued", head->inbox);
 }
 
 /* The session with its properties, all of one revision. */
