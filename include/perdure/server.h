@@ -36,9 +36,9 @@ typedef struct pdr_server_opts {
                                   any, those that come to an address that
                                   others can reach may name what they want */
     const char *keys;          /* file of keys (perdure/keys.h): each request
-                                  but probes and the description needs one of
-                                  them. NULL: none does, and only this machine
-                                  can be listened to */
+                                  but probes, the description and the files of
+                                  the dashboard needs one of them. NULL: none does, and
+                                  only this machine          can be listened to */
     const char *base;          /* of the routes of durable agents; "/api" */
     const char *tenant;        /* whose sessions these are, for requests that
                                   need no key; "default" */

@@ -2,6 +2,7 @@
 
 Usage: serve_ui.py PERDURE
 """
+import datetime
 import hashlib
 import hmac
 import http.client
@@ -12,6 +13,7 @@ import re
 import signal
 import time
 
+import serving
 from harness import Tests, run
 from serving import PERDURE, Server, go
 
@@ -108,6 +110,13 @@ def hang_up(s, event="keys_reloaded"):
     s.process.send_signal(signal.SIGHUP)
     while count() == before:
         assert time.monotonic() < end and s.process.poll() is None
+        time.sleep(0.02)
+
+
+def wait_for(is_so):
+    end = time.monotonic() + 20
+    while not is_so():
+        assert time.monotonic() < end
         time.sleep(0.02)
 
 
@@ -469,6 +478,127 @@ def _():
             if cookie is not None:
                 assert s.request("POST", api, {"id": "k"}, **foreign[0],
                                  Authorization="Bearer " + key)[0] == 201
+
+
+# --- how much there is ---------------------------------------------------------
+
+
+def overview(s, **headers):
+    status, head, text = s.request("GET", "/api/v1/overview", **headers)
+    assert status == 200, text
+    return json.loads(text)
+
+
+@tests.test("the overview counts sessions, runs and tokens")
+def _():
+    serving.REPLIES["replies"].insert(0, {
+        "user": "counted", "text": "Yes.", "usage": {
+            "inputTokenCount": 11, "outputTokenCount": 4,
+            "totalTokenCount": 15}})
+    none = {"input": 0, "output": 0, "total": 0}
+    with Server() as s:
+        first = overview(s)
+        assert list(first) == ["since", "sessions", "runs", "tokens",
+                               "storage", "keys", "scopes", "tenant",
+                               "version"]
+        assert first["sessions"] == {"idle": 0, "running": 0, "waiting": 0,
+                                     "expired": 0, "total": 0}
+        assert first["runs"] == {"now": 0, "queued": 0, "completed": 0,
+                                 "failed": 0, "cancelled": 0, "recovered": 0}
+        assert first["tokens"] == none and first["storage"]["bytes"] > 0
+        assert first["keys"] is False and first["tenant"] == "default"
+        assert first["scopes"] == ["read", "run", "write", "admin"]
+        assert re.fullmatch(r"\d+\.\d+\.\d+", first["version"])
+        began = datetime.datetime.fromisoformat(
+            first["since"].replace("Z", "+00:00")).timestamp()
+        assert abs(began - time.time()) < 60
+        for key in ("a", "b", "a"):
+            s.say("counted", key)
+        s.say("Hello", "c")
+        status, _, text = s.request(
+            "POST", "/api/v1/sessions/@dafx-harbour@d/runs",
+            {"message": "break"})
+        assert status == 502 and "model_failed" in text, text
+        now = overview(s)
+        assert now["sessions"]["idle"] == now["sessions"]["total"] == 4
+        assert now["runs"]["completed"] == 4 and now["runs"]["failed"] == 1
+        assert now["tokens"]["input"] >= 33 and now["tokens"]["output"] >= 12
+        assert now["tokens"]["total"] >= 45 and now["since"] == first["since"]
+        # A run at work.
+        link = http.client.HTTPConnection("127.0.0.1", s.port, timeout=30)
+        link.request("POST", "/api/agents/Harbour/run?session_id=e", "work")
+        wait_for(lambda: overview(s)["runs"]["now"] == 1)
+        now = overview(s)
+        assert now["sessions"]["running"] == 1 and (
+            now["sessions"]["total"] == 5)
+        status, _, text = s.request("GET", "/api/v1/sessions?state=running")
+        item = json.loads(text)["items"][0]
+        assert {"id", "agent", "kind", "schemaVersion", "state", "revision",
+                "etag", "created", "changed", "expires", "entries", "slots",
+                "queued"} <= set(item), item
+        go()
+        assert link.getresponse().status == 200
+        link.close()
+        wait_for(lambda: overview(s)["runs"]["now"] == 0)
+        assert overview(s)["sessions"]["running"] == 0
+        assert s.request("DELETE", "/api/v1/sessions/@dafx-harbour@c")[0] == 204
+        assert overview(s)["sessions"]["total"] == 4
+    # What has been done is of this process, what is there is of the store.
+    with Server() as s:
+        now = overview(s)
+        assert now["sessions"]["total"] == 4 and now["tokens"] == none
+        assert now["runs"]["completed"] == 0
+
+
+@tests.test("a tenant has an overview of its own, which says what it may do")
+def _():
+    ours, theirs = make("read", "run"), make("admin", tenant="theirs")
+    with keyed() as s:
+        cookie = login(s, ours)[1]
+        mine = {"Authorization": "Bearer " + ours}
+        their = {"Authorization": "Bearer " + theirs}
+        for key in ("a", "b"):
+            s.say("Hello", key, **mine)
+        s.say("Hello", "a", **their)
+        now = overview(s, **mine)
+        assert now == overview(s, **by(cookie)) and now["keys"] is True
+        assert (now["tenant"], now["scopes"]) == ("ours", ["read", "run"])
+        assert now["sessions"]["total"] == now["runs"]["completed"] == 2
+        other = overview(s, **their)
+        assert (other["tenant"], other["scopes"]) == (
+            "theirs", ["read", "run", "write", "admin"])
+        assert other["sessions"]["total"] == other["runs"]["completed"] == 1
+        # A run of theirs is nobody's business here.
+        link = http.client.HTTPConnection("127.0.0.1", s.port, timeout=30)
+        link.request("POST", "/api/agents/Harbour/run?session_id=w", "work",
+                     their)
+        wait_for(lambda: overview(s, **their)["runs"]["now"] == 1)
+        assert overview(s, **mine)["runs"]["now"] == 0
+        go()
+        assert link.getresponse().status == 200
+        link.close()
+        problem(s.request("GET", "/api/v1/overview"), 401, "unauthorized")
+        writer = make("write")
+        hang_up(s)
+        problem(s.request("GET", "/api/v1/overview",
+                          Authorization="Bearer " + writer), 403, "forbidden")
+
+
+@tests.test("a run that was left is counted where it goes on")
+def _():
+    with Server("--lease", "1") as s:
+        status, _, _ = s.request(
+            "POST", "/api/v1/sessions/@dafx-harbour@k/runs",
+            {"message": "work"}, Prefer="respond-async")
+        assert status == 202
+        wait_for(lambda: overview(s)["runs"]["now"] == 1)
+        s.stop(signal.SIGKILL)
+    with Server("--lease", "1") as s:
+        wait_for(lambda: overview(s)["runs"]["recovered"] == 1)
+        go()
+        wait_for(lambda: overview(s)["runs"]["completed"] == 1)
+        now = overview(s)
+        assert now["runs"]["now"] == 0 and now["tokens"]["total"] >= 0
 
 
 tests.finish()

@@ -209,6 +209,7 @@ void pdr__put_head(struct pdr__json *j, const pdr_head *head)
     pdr__json_number(j, "first", head->stream_first);
     pdr__json_number(j, "next", head->stream_next);
     pdr__json_end(j, '}');
+    pdr__json_number(j, "queued", head->inbox);
 }
 
 /* The session with its properties, all of one revision. */

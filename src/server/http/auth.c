@@ -177,6 +177,7 @@ bool pdr__auth_check(struct pdr__exchange *x, const struct pdr__framing *f)
         is_enough = scope_is_among(x, key);
         x->key = key->id;
         x->tenant = key->tenant;
+        x->scopes = key->scopes;
         x->keys_version = atomic_load(&auth->version);
         PDR_TRY(pdr__arena_keep(&x->key, &x->memory, &err));
         PDR_TRY(pdr__arena_keep(&x->tenant, &x->memory, &err));

@@ -136,6 +136,7 @@ struct pdr__exchange {
     pdr_str tenant;
     pdr_str key; /* id of the key that it has; absent: it needs none */
     unsigned keys_version; /* of the keys that it was found in */
+    unsigned scopes;       /* of the key */
     int64_t until_s; /* since 1970, that a cookie stands for it; 0: none does */
     int64_t begun_ms;     /* monotonic */
     uint64_t number;      /* of the request, in this process */
@@ -505,7 +506,8 @@ struct pdr_server {
     atomic_uint under_way; /* requests that have no reply yet */
     atomic_uint replying;  /* those whose reply is on the way */
     atomic_ullong requests;
-    int *listeners; /* until they are served; -1: taken */
+    int64_t begun_ms; /* wall */
+    int *listeners;   /* until they are served; -1: taken */
     atomic_bool is_ending;
     pthread_t reaper;
     bool has_reaper, is_stopped;
@@ -603,6 +605,7 @@ pdr_rc pdr__handle_openapi(struct pdr__exchange *x, pdr_err *err);
 pdr_rc pdr__ui_redirect(struct pdr__exchange *x, pdr_err *err);
 pdr_rc pdr__ui_index(struct pdr__exchange *x, pdr_err *err);
 pdr_rc pdr__ui_file(struct pdr__exchange *x, pdr_err *err);
+pdr_rc pdr__api_overview(struct pdr__exchange *x, pdr_err *err);
 pdr_rc pdr__ui_login(struct pdr__exchange *x, pdr_err *err);
 pdr_rc pdr__ui_logout(struct pdr__exchange *x, pdr_err *err);
 pdr_rc pdr__handle_health(struct pdr__exchange *x, pdr_err *err);

@@ -340,6 +340,7 @@ pdr_rc pdr_server_new(pdr_server **out, pdr_service *service,
     if (server == NULL)
         return pdr__nomem(err);
     server->service = service;
+    server->begun_ms = pdr__wall_ms();
     server->memory = (struct pdr__arena)PDR_ARENA_INIT(SIZE_MAX);
     PDR_TRY(opts_keep(server, opts, err));
     if (server->opts.keys != NULL)
