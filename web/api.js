@@ -32,7 +32,7 @@ async function problemOf(reply) {
   let body = null;
   try { body = JSON.parse(text); } catch { /* another program replied */ }
   const slug = String(body?.type ?? '').replace('/problems/', '');
-  if (reply.status === 401) onLogin();
+  if (reply.status === 401 && !reply.url.endsWith('/ui/login')) onLogin();
   if (!body?.title && !body?.detail) {
     return new Problem(reply.status, '', `The server replied with status ${reply.status}, and not with JSON.`,
       'Something between this page and the server may have replied instead.');
@@ -70,6 +70,17 @@ export async function json(method, path, opts) {
 
 export const get = (path, opts) => json('GET', path, opts);
 export const post = (path, value, opts) => json('POST', path, { body: JSON.stringify(value ?? {}), ...opts });
+
+/** Save what a path gives as a file: a link could not send what a cookie needs. */
+export async function save(path, name) {
+  const reply = await send('GET', path);
+  const url = URL.createObjectURL(await reply.blob());
+  const a = document.createElement('a');
+  a.href = url;
+  a.download = name.replace(/[^\w.-]+/g, '_');
+  a.click();
+  setTimeout(() => URL.revokeObjectURL(url), 60000);
+}
 
 /** A path of parts, each as it has to be spelled there; undefined is left out of a query. */
 export function at(parts, query) {

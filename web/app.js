@@ -132,7 +132,7 @@ function theme(name) {
 function login() {
   page.close?.();
   number++;
-  const key = h('input', { type: 'password', id: 'key', autocomplete: 'current-password', required: true, autofocus: true, spellcheck: 'false' });
+  const key = h('input', { type: 'password', id: 'key', autocomplete: 'current-password', required: true, spellcheck: 'false' });
   const said = h('p', { class: 'bad', role: 'alert' });
   const form = h('form', { class: 'login', onsubmit: async (event) => {
     event.preventDefault();

@@ -103,6 +103,11 @@ export function confirm(title, text, action) {
   });
 }
 
+/** A button for what may fail: its words are told then. */
+export function button(props, fn, ...children) {
+  return h('button', { type: 'button', ...props, onclick: () => Promise.resolve(fn()).catch((why) => toast(`${why.message} ${why.hint ?? ''}`, true)) }, children);
+}
+
 /** A line that says what just happened, for eyes and for screen readers. */
 export function toast(text, isBad) {
   const list = document.getElementById('toasts');

@@ -1,8 +1,8 @@
 // One chat: a lane for each agent, and one for people; who has heard how much.
 
-import { at, get, json, send } from './api.js';
+import { at, get, json, save, send } from './api.js';
 import { link, may, trouble } from './app.js';
-import { badge, confirm, empty, fill, h, icon, name, said, toast } from './dom.js';
+import { badge, button, confirm, empty, fill, h, icon, name, said, toast } from './dom.js';
 import { count, many, moment, since } from './format.js';
 import { calm, follow } from './live.js';
 import { chatMessage } from './shapes.js';
@@ -166,10 +166,10 @@ export default async function chat(view, { args, isCurrent }) {
   }
 
   if (!isCurrent()) return null;
-  const form = h('select', { 'aria-label': 'Form of the saved chat', onchange: () => { save.href = `/api/v1/${at([...path, 'saved'], { form: form.value })}`; } }, FORMS.map((f) => h('option', { value: f }, f)));
-  const save = h('a', { class: 'button plain', href: `/api/v1/${at([...path, 'saved'], { form: 'native' })}`, download: `${id.replace(/[^\w.-]+/g, '_')}.json` }, icon('file'), 'Save as');
+  const form = h('select', { 'aria-label': 'Form of the saved chat' }, FORMS.map((f) => h('option', { value: f }, f)));
+  const keep = button({ class: 'plain' }, () => save(at([...path, 'saved'], { form: form.value }), `${id}.json`), icon('file'), 'Save as');
   fill(view, h('div', { class: 'head' }, h('div', { class: 'title' }, h('a', { class: 'back', href: link('chats') }, 'Chats'), h('h1', null, name(id))),
-    h('div', { class: 'row' }, save, form, may('write') ? [h('button', { type: 'button', class: 'plain', onclick: () => file.click() }, 'Restore a file'), file, h('button', { type: 'button', class: 'plain', onclick: remove }, 'Delete')] : null)), facts, lanes,
+    h('div', { class: 'row' }, keep, form, may('write') ? [h('button', { type: 'button', class: 'plain', onclick: () => file.click() }, 'Restore a file'), file, h('button', { type: 'button', class: 'plain', onclick: remove }, 'Delete')] : null)), facts, lanes,
   may('run') ? h('form', { class: 'say chat-say', onsubmit: (e) => { e.preventDefault(); say(); } }, box, h('div', { class: 'row' }, as, to, h('button', { type: 'submit' }, 'Send'))) : null, heard);
   view.classList.add('is-chat');
   await load();

@@ -1,8 +1,8 @@
 // One session: its conversation, live; its bag; its entries; its document.
 
-import { at, get, send } from './api.js';
+import { at, get, save, send } from './api.js';
 import { link, may, stay, trouble } from './app.js';
-import { badge, confirm, empty, fill, h, icon, name, toast } from './dom.js';
+import { badge, button, confirm, empty, fill, h, icon, name, toast } from './dom.js';
 import { count, many, moment, since } from './format.js';
 import { follow } from './live.js';
 
@@ -67,7 +67,7 @@ export default async function session(view, { args, query, isCurrent }) {
   }
 
   fill(view, h('div', { class: 'head' }, h('div', { class: 'title' }, h('a', { class: 'back', href: link('sessions') }, 'Sessions'), h('h1', null, name(id))),
-    h('div', { class: 'row' }, h('a', { class: 'button plain', href: `/api/v1/${at([...path, 'state'])}`, download: `${id.replace(/[^\w.-]+/g, '_')}.json` }, icon('file'), 'Download'),
+    h('div', { class: 'row' }, button({ class: 'plain' }, () => save(at([...path, 'state']), `${id}.json`), icon('file'), 'Download'),
       may('write') ? h('button', { type: 'button', class: 'plain', onclick: remove }, 'Delete') : null)), facts, tabs, body);
   view.classList.toggle('is-talk', chosen[0] === 'talk');
   drawHead();

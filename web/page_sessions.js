@@ -1,8 +1,8 @@
 // All sessions: found by what the URL says, a page at a time, newest first.
 
-import { at, get, send } from './api.js';
+import { at, get, save, send } from './api.js';
 import { link, may, trouble } from './app.js';
-import { badge, confirm, empty, fill, h, icon, name, toast } from './dom.js';
+import { badge, button, confirm, empty, fill, h, icon, name, toast } from './dom.js';
 import { count, moment, since } from './format.js';
 import { calm, follow } from './live.js';
 
@@ -36,7 +36,7 @@ function row(s, again) {
     h('td', { class: 'cell-time', title: moment(s.changed) }, since(s.changed)),
     h('td', { class: 'cell-time cell-expires', title: s.expires ? moment(s.expires) : null }, s.expires ? since(s.expires) : h('span', { class: 'dim' }, 'never')),
     h('td', { class: 'cell-do' },
-      h('a', { class: 'quiet', href: `/api/v1/${at(['sessions', s.id, 'state'])}`, download: `${s.id.replace(/[^\w.-]+/g, '_')}.json`, title: 'Download', 'aria-label': `Download ${s.id}` }, icon('file')),
+      button({ class: 'quiet', title: 'Download', 'aria-label': `Download ${s.id}` }, () => save(at(s.kind === 'chat' ? ['chats', s.id, 'saved'] : ['sessions', s.id, 'state']), `${s.id}.json`), icon('file')),
       may('write') ? h('button', { type: 'button', class: 'quiet', title: 'Delete', 'aria-label': `Delete ${s.id}`, onclick: remove }, icon('cross')) : null));
 }
 

@@ -1,9 +1,8 @@
 // What is stored: sizes, and whether it is as it was written.
 
-import { get, post, send } from './api.js';
-import { fill, h } from './dom.js';
+import { get, post, save, send } from './api.js';
+import { badge, button, fill, h } from './dom.js';
 import { bytes, count, moment, took } from './format.js';
-import { badge } from './dom.js';
 import { tree } from './tree.js';
 
 /** Figures for programs: names, labels and numbers. */
@@ -44,6 +43,6 @@ export default async function store(view, { isCurrent }) {
     h('section', { class: 'panel' }, h('h2', null, 'Sizes'), h('dl', { class: 'facts-list' }, h('dt', null, 'Sessions'), h('dd', null, count(o.sessions.total)), sizes.map(([k, v]) => [h('dt', null, k === 'bytes' ? 'Stored' : k), h('dd', null, typeof v === 'number' && /bytes|log|wal|size/i.test(k) ? bytes(v) : String(v))]),
       h('dt', null, 'Tenant'), h('dd', null, o.tenant ?? 'default'), h('dt', null, 'Server since'), h('dd', null, moment(o.since)), h('dt', null, 'Version'), h('dd', null, o.version ?? ''))),
     h('section', { class: 'panel' }, h('h2', null, 'Is it whole?'), h('p', null, 'Each entry has a digest. This reads all sessions and compares.'), go, result),
-    h('section', { class: 'panel' }, h('h2', null, 'Export'), h('p', null, 'All sessions, a line each, as ', h('code', null, 'perdure session import'), ' reads them.'), h('a', { class: 'button plain', href: '/api/v1/export', download: 'sessions.jsonl' }, 'Download')),
+    h('section', { class: 'panel' }, h('h2', null, 'Export'), h('p', null, 'All sessions, a line each, as ', h('code', null, 'perdure session import'), ' reads them.'), button({ class: 'plain' }, () => save('export', 'sessions.jsonl'), 'Download')),
     h('section', { class: 'panel' }, h('details', { ontoggle: (e) => e.target.open && metrics() }, h('summary', null, 'Figures for Prometheus'), figures))));
 }
