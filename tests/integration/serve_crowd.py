@@ -6,6 +6,7 @@ The server and its clients are on one machine, so the clients are processes of
 their own: each side has the descriptors that one process may have.
 """
 import concurrent.futures
+import contextlib
 import json
 import os
 import re
@@ -120,6 +121,15 @@ def figure(s, name):
     return float(re.search(rf"(?m)^{name} (\S+)$", text)[1])
 
 
+def read_until(link, text):
+    got = b""
+    while text not in got:
+        chunk = link.recv(65536)
+        assert chunk, got
+        got += chunk
+    return got
+
+
 # --- tests -------------------------------------------------------------------
 
 
@@ -160,6 +170,41 @@ def _():
               f"ms, all woken in {woken:.1f} s")
         assert IS_SANITIZED or each <= STREAM_KB, each
         assert s.descriptors()[0] < 10, s.descriptors()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@tests.test("who follows changes costs nothing until there is one")
+def _():
+    count = int(1000 * scale(0.1))
+
+    def used(seconds):
+        before = s.core_seconds()
+        time.sleep(seconds)
+        return s.core_seconds() - before
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    with serve() as s, contextlib.ExitStack() as links:
+        have_sessions(s)
+        alone = used(5)
+        streams = [links.enter_context(s.connect(30)) for _ in range(count)]
+        for link in streams:
+            link.sendall(b"GET /api/v1/events HTTP/1.1\r\n"
+                         b"Host: localhost\r\n\r\n")
+        for link in streams:
+            read_until(link, b"event: list")
+        more = used(5) - alone
+        assert s.request("POST", f"{RUN}k7", "news")[0] == 200
+        told = [read_until(link, b"@dafx-harbour@k7") for link in streams]
+        assert all(b"event: session" in got for got in told)
+        print(f"{count} that follow take {more / 5 * 100:.1f} % of a core")
+        assert IS_SANITIZED or more < 0.05 + 0.00002 * count, more
+        for link in streams[::2]:
+            link.close()
+        assert s.request("DELETE", "/api/agents/Harbour/sessions/k7")[0] in (
+            202, 204)
+        for link in streams[1::2]:
+            read_until(link, b"deleted")
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 

@@ -74,6 +74,12 @@ class Server:
                     return int(line.split()[1])
         raise AssertionError("the process has no memory")
 
+    def core_seconds(self):
+        """What all its threads have used so far."""
+        with open(f"/proc/{self.pid}/stat", encoding="ascii") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def said(self):
         with open(self.log, "rb") as file:
             return file.read()

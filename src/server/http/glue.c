@@ -30,7 +30,8 @@
  *
  * INVARIANTS
  *   G1  A connection is suspended before anybody else gets its exchange.
- *   G2  No callback waits: what would is a step in the pool.
+ *   G2  No callback waits: what would is a step in the pool. A read that took
+ *       a moment the last time does not (quick.c).
  *   G3  A socket is shut down while the library has it, under the lock that it
  *       needs to close it.
  *   G4  A request is counted before it looks whether the server is closed: so
