@@ -36,13 +36,15 @@ typedef struct pdr_server_opts {
                                   any, those that come to an address that
                                   others can reach may name what they want */
     const char *keys;          /* file of keys (perdure/keys.h): each request
-                                  but probes and the description needs one of
-                                  them. NULL: none does, and only this machine
-                                  can be listened to */
+                                  but probes, the description and the files of
+                                  the dashboard needs one of them. NULL: none does, and
+                                  only this machine          can be listened to */
     const char *base;          /* of the routes of durable agents; "/api" */
     const char *tenant;        /* whose sessions these are, for requests that
                                   need no key; "default" */
     pdr_profile profile;
+    const char *ui_dir; /* folder of the files of the dashboard, for who works
+                           on them; NULL: those that were built in */
     bool preconditions; /* changes over /api/v1 need If-Match or If-None-Match
                          */
     uint32_t wait_ms;   /* for a run; 30,000, or 230,000 in "dotnet-1" */
@@ -63,7 +65,8 @@ typedef struct pdr_server_opts {
  * @param opts      borrowed for the call; NULL: the defaults.
  * @return PDR_OK; PDR_EINVALID ("bad_address"); PDR_EDENIED ("open_address":
  *         an address that others can reach needs keys); PDR_EIO
- *         ("cannot_listen"); PDR_ENOMEM; as pdr_keys_read(). @thread any
+ *         ("cannot_listen", "file_failed": no folder `ui_dir`); PDR_ENOMEM; as
+ *         pdr_keys_read(). @thread any
  * @since 0.1
  */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_server_new(pdr_server **out,

@@ -67,6 +67,7 @@ typedef enum pdr_session_state {
     PDR_SESSION_WAITING = 2,
     PDR_SESSION_EXPIRED = 3
 } pdr_session_state;
+#define PDR_SESSION_STATES 4 /* how many there are */
 
 typedef enum pdr_row_kind {
     PDR_ROW_REQUEST = 0,
@@ -263,6 +264,25 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_store_info_get(pdr_store_info *out,
  */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_store_now(int64_t *out, pdr_store *store,
                                             int64_t now_ms, pdr_err *err);
+
+/* How many sessions of a tenant are in which state, all of one moment. */
+typedef struct pdr_store_counts {
+    uint64_t by_state[PDR_SESSION_STATES]; /* a pdr_session_state each */
+} pdr_store_counts;
+
+/**
+ * Count the sessions of a tenant; their heads are not read, so it is fast also
+ * for many.
+ *
+ * @param[out] out  untouched unless PDR_OK.
+ * @param tenant    absent: PDR_DEFAULT_TENANT.
+ * @return PDR_OK; PDR_EUNSUPPORTED ("no_count"); PDR_EVERSION
+ *         ("store_version"); PDR_ECORRUPT; PDR_EIO; PDR_EMISUSE (after fork).
+ * @thread any  @since 0.1
+ */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_store_count(pdr_store_counts *out,
+                                              pdr_store *store, pdr_str tenant,
+                                              pdr_err *err);
 
 /* --- commit -------------------------------------------------------------- */
 

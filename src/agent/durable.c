@@ -751,6 +751,27 @@ done:
     return rc == PDR_OK ? PDR_OK : pdr__err_pass(err, &why);
 }
 
+static uint64_t tokens_of(const pdr_value *usage, const char *name)
+{
+    int64_t count = 0;
+
+    return usage != NULL && pdr_usage_count(&count, usage, pdr_str_c(name)) &&
+                   count > 0
+               ? (uint64_t)count
+               : 0;
+}
+
+/* Its answer is stored: count what that took. */
+static void tokens_count(const struct work *w, const pdr_value *usage)
+{
+    const uint64_t input = tokens_of(usage, "inputTokenCount");
+    const uint64_t output = tokens_of(usage, "outputTokenCount");
+    const uint64_t total = tokens_of(usage, "totalTokenCount");
+
+    pdr__task_tokens(w->task, input, output,
+                     total > 0 ? total : input + output);
+}
+
 /* The run succeeded: the loop has put its response entry and its bag into the
  * handle. A layer around the agent that did not run it gave a response all the
  * same. */
@@ -783,6 +804,7 @@ static pdr_rc work_succeed(struct work *w, const pdr_response *response,
                                                        : PDR_SESSION_IDLE);
     w->state = PDR_OPERATION_COMPLETED;
     PDR_TRY(work_finish(w, err));
+    tokens_count(w, pdr_response_usage(response));
 done:
     pdr_approvals_free(waiting);
     pdr_value_free(message);

@@ -277,7 +277,8 @@
     X(BAD_SELECTION,      INVALID,     "bad_selection")                        \
     X(CHAT_COMPLETE,      MISUSE,      "chat_complete")                        \
     X(CHAT_IN_USE,        EXISTS,      "chat_in_use")                          \
-    X(CHAT_CHANGED,       CONFLICT,    "chat_changed")
+    X(CHAT_CHANGED,       CONFLICT,    "chat_changed")                         \
+    X(NO_COUNT,           UNSUPPORTED, "no_count")
 /* clang-format on */
 
 enum pdr__reason {

@@ -10,6 +10,7 @@
 #include <semaphore.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include <perdure/server.h>
@@ -20,7 +21,7 @@ struct serve {
     struct cli *cli;
     struct sto_from from;
     struct cli_args specs, listen, hosts;
-    const char *key_env, *first, *base, *keys;
+    const char *key_env, *first, *base, *keys, *ui_dir;
     bool preconditions;
     uint64_t profile, wait, lease, grace, keep, ping_ms, head, max_body;
     struct agt_made *made;     /* owned; of each of `specs` */
@@ -151,6 +152,7 @@ static pdr_rc service_make(struct serve *s, pdr_err *err)
                                     .base = s->base,
                                     .tenant = sto_tenant(&s->from),
                                     .profile = (pdr_profile)s->profile,
+                                    .ui_dir = s->ui_dir,
                                     .preconditions = s->preconditions,
                                     .wait_ms = (uint32_t)s->wait * 1000,
                                     .max_body_bytes = (size_t)s->max_body,
@@ -291,6 +293,19 @@ static int keys_check(struct serve *s)
     return rc == PDR_OK ? 0 : cli_fail(s->cli, &about, &err);
 }
 
+static int folder_check(struct serve *s)
+{
+    struct stat info;
+    char why[120];
+
+    if (s->ui_dir == NULL ||
+        (stat(s->ui_dir, &info) == 0 && S_ISDIR(info.st_mode)))
+        return 0;
+    (void)snprintf(why, sizeof(why), "'%.100s' is not a folder", s->ui_dir);
+    return doc_usage(s->cli, "--ui-dir", why,
+                     "leave it out for the page that is built in");
+}
+
 static const char *const profiles[] = {"python-1", "dotnet-1", NULL};
 
 static int run_serve(struct cli *cli, int argc, char **argv)
@@ -314,6 +329,8 @@ static int run_serve(struct cli *cli, int argc, char **argv)
                  "keys that requests need; SIGHUP reads them again"),
         CLI_TEXT(0, "base", "PATH", &s.base,
                  "of the routes of agents (default /api)"),
+        CLI_TEXT(0, "ui-dir", "FOLDER", &s.ui_dir,
+                 "files of the dashboard, read each time; to work on them"),
         CLI_WORD(0, "profile", "PROFILE", &s.profile, profiles,
                  "whose replies: python-1 (default) or dotnet-1"),
         CLI_FLAG(0, "preconditions", &s.preconditions,
@@ -343,6 +360,8 @@ static int run_serve(struct cli *cli, int argc, char **argv)
     status = ses_store_check(cli, &s.from);
     if (status == 0)
         status = keys_check(&s);
+    if (status == 0)
+        status = folder_check(&s);
     if (status == 0)
         status = agents_make(&s);
     cli_signals_begin_service(&s.signals, on_signal,

@@ -165,13 +165,12 @@ static pdr_rc claim_commit(struct claiming *c, pdr_err *err)
     PDR_TRY(pdr_store_commit(&done, e->store, &c->edit, 1, &now, err));
     (void)pthread_mutex_lock(&e->lock);
     if (c->claim.is_done) {
-        e->counts.completed += c->claim.state == PDR_OPERATION_COMPLETED;
-        e->counts.failed += c->claim.state == PDR_OPERATION_FAILED;
-        e->counts.cancelled += c->claim.state == PDR_OPERATION_CANCELLED;
+        pdr__figures_ended(e, &c->claim.session, c->claim.state);
         pdr__waiters_wake(e, pdr__session_key(room, &c->claim.session));
     }
     e->counts.claimed += task != NULL;
-    e->counts.taken_over += task != NULL && task->is_takeover;
+    if (task != NULL && task->is_takeover)
+        pdr__figures_taken_over(e, &task->info.session);
     (void)pthread_mutex_unlock(&e->lock);
     if (task != NULL) {
         task->info.epoch = done.epoch;

@@ -129,6 +129,7 @@ pdr_rc pdr__engine_new(pdr_engine **out, pdr_store *store,
                                    .most_per_agent = opts->most_per_agent};
     e->at_work = (struct pdr__map)PDR_MAP_INIT(PDR_MAX_MAP_ENTRIES);
     e->later = (struct pdr__map)PDR_MAP_INIT(PDR_MAX_MAP_ENTRIES);
+    e->figures = (struct pdr__map)PDR_MAP_INIT(PDR_MAX_MAP_ENTRIES);
     e->waiters = (struct pdr__map)PDR_MAP_INIT(PDR_MAX_MAP_ENTRIES);
     e->memos.by_key = (struct pdr__map)PDR_MAP_INIT(PDR_MAX_MAP_ENTRIES);
     (void)pthread_mutex_init(&e->lock, NULL);
@@ -471,6 +472,7 @@ void pdr_engine_free(pdr_engine *e)
     PDR_MAP_EACH (entry, &e->later)
         pdr__free(entry->value);
     pdr__map_dispose(&e->later);
+    pdr__figures_dispose(e);
     pdr__map_dispose(&e->at_work);
     pdr__map_dispose(&e->waiters);
     pdr__memo_free(pdr__memo_take_all(e));

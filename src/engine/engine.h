@@ -297,6 +297,27 @@ void pdr__waiters_wake(pdr_engine *engine, pdr_str key);
 void pdr__waiters_wake_others(pdr_engine *engine);
 void pdr__waiters_wake_all(pdr_engine *engine);
 
+/* --- figures (figures.c) ---------------------------------------------------
+ */
+
+/* Of one tenant, as in pdr_engine_counts. */
+struct pdr__figures {
+    uint64_t at_work, queued; /* of this moment */
+    uint64_t completed, failed, cancelled, taken_over;
+    uint64_t input_tokens, output_tokens, total_tokens; /* of answers */
+};
+
+void pdr__figures_get(struct pdr__figures *out, pdr_engine *engine,
+                      pdr_str tenant);
+/* An operation ended; a run was begun by somebody else. With the lock held. */
+void pdr__figures_ended(pdr_engine *engine, const pdr_ref *session,
+                        pdr_operation_state state);
+void pdr__figures_taken_over(pdr_engine *engine, const pdr_ref *session);
+/* The answer of a run, which was stored, took these. */
+void pdr__task_tokens(pdr_task *task, uint64_t input, uint64_t output,
+                      uint64_t total);
+void pdr__figures_dispose(pdr_engine *engine);
+
 /* --- the engine (engine.c) -------------------------------------------------
  */
 
@@ -345,6 +366,7 @@ struct pdr_engine {
                            store by this */
     pdr_watch *watch;   /* of all sessions; the keeper's */
     pdr_engine_counts counts;
+    struct pdr__map figures; /* tenant to an owned struct pdr__figures */
 };
 
 /* An engine in another world. */

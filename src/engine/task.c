@@ -217,9 +217,7 @@ static void task_finished(pdr_task *task, const pdr_edit *edit,
     task_tell(task, edit, state, &done->head);
     task->is_finished = true;
     task->has_more = done->inbox > 0; /* perhaps from another process */
-    e->counts.completed += state == PDR_OPERATION_COMPLETED;
-    e->counts.failed += state == PDR_OPERATION_FAILED;
-    e->counts.cancelled += state == PDR_OPERATION_CANCELLED;
+    pdr__figures_ended(e, &task->info.session, state);
     (void)pthread_mutex_unlock(&e->lock);
 }
 

@@ -178,6 +178,25 @@ done:
     return rc;
 }
 
+pdr_rc pdr_store_count(pdr_store_counts *out, pdr_store *store, pdr_str tenant,
+                       pdr_err *err)
+{
+    pdr_store_counts counts = {.by_state = {0}};
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(out != NULL && store != NULL);
+    PDR_TRY(pdr__store_here(store, err));
+    if (store->ops->version < 3 || store->ops->count == NULL)
+        PDR_TRY(PDR_FAIL(err, NO_COUNT,
+                         "a store of this kind cannot count its sessions"));
+    if (tenant.ptr == NULL)
+        tenant = PDR_LIT(PDR_DEFAULT_TENANT);
+    PDR_TRY(store->ops->count(store, &counts, tenant, err));
+    *out = counts;
+done:
+    return rc;
+}
+
 /* --- keeping house ------------------------------------------------------- */
 
 pdr_rc pdr_store_vacuum(pdr_vacuum_report *out, pdr_store *store, pdr_err *err,

@@ -4,20 +4,31 @@
  * 8 clients in this process, each with a connection that it keeps, ask for one
  * thing over and over, for a block of time; sides take turns.
  *
- * health       GET /healthz, beside a bare libmicrohttpd that says "ok" with
- * the same threads. session/get  The document of a session of 20 entries,
- * beside as many threads that have the library write it (pdr_export()). run/N
- * N clients let a durable agent with an instant model answer, beside the same
- * engine called by N threads (pdr_engine_call()): turns a second. stream/first
- * From asking for the stream of a run that has ended to its first event.
+ *      health        GET /healthz, beside a bare libmicrohttpd that says "ok"
+ *                    with the same threads
+ *      health/go     the same, each in a process of its own, beside the server
+ *                    of Go's library: what a request takes of the cores there
+ *      session/get   the document of a session of 20 entries, beside as many
+ *                    threads that have the library write it (pdr_export())
+ *      run/N         N clients let a durable agent with an instant model
+ *                    answer, beside the same engine called by N threads
+ *                    (pdr_engine_call()): turns a second
+ *      stream/first  from asking for the stream of a run that has ended to its
+ *                    first event
+ *
+ * NAME/core is what a turn takes of the cores, with its client: that can be
+ * compared on a machine where others work, too.
  */
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <perdure/archive.h>
@@ -28,6 +39,7 @@
 #include "crew.h"
 #include "engine_host.h"
 #include "machine.h"
+#include "server.h"
 
 #define CLIENTS  8u
 #define RUNNERS  16u
@@ -264,8 +276,13 @@ static void sides_race(const char *name, const char *baseline, double wanted,
                                   .baseline = baseline,
                                   .more_is_better = true,
                                   .wanted = wanted};
+    struct bench_blocks core = {
+        .unit = "us", .baseline = baseline, .wanted = wanted};
     struct machine machine = {.counted = 0};
+    char core_name[64];
 
+    (void)snprintf(core_name, sizeof(core_name), "%s/core", name);
+    core.name = core_name;
     crew_start(&a, clients, ours, our_arg);
     crew_start(&b, clients, theirs, their_arg);
     (void)crew_block(&a, block_ns());
@@ -274,13 +291,16 @@ static void sides_race(const char *name, const char *baseline, double wanted,
         machine_begin(&machine);
         struct crew_block one = crew_block(&a, block_ns());
         struct crew_block two = crew_block(&b, block_ns());
-        if (machine_end(&machine))
+        if (machine_end(&machine)) {
             bench_blocks_add(&blocks, crew_rate(&one), crew_rate(&two));
+            bench_blocks_add(&core, one.core_us, two.core_us);
+        }
     }
     crew_end(&a);
     crew_end(&b);
     machine_note(&machine);
     bench_blocks_report(&blocks);
+    bench_blocks_report(&core);
 }
 
 static void bare_race(const struct served *s, const char *name, double wanted,
@@ -300,6 +320,133 @@ static void bare_race(const struct served *s, const char *name, double wanted,
     asking_end(&theirs);
     bare_stop(&bare);
 }
+
+/* --- beside Go -------------------------------------------------------------
+ */
+
+/* Serve until the parent says that it is enough. Does not return. */
+static void apart_serve(int out, pid_t parent)
+{
+    static struct served served;
+
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
+        _exit(126);
+    served_start(&served, "http-apart.db");
+    if (write(out, &served.port, sizeof(served.port)) < 0)
+        _exit(125);
+    for (;;)
+        (void)pause();
+}
+
+/* Before this process has threads. */
+static pid_t apart_start(int *port)
+{
+    int ends[2];
+    pid_t parent = getpid(), pid = 0;
+
+    if (pipe(ends) != 0 || (pid = fork()) < 0)
+        bench_fail("cannot start a server of our own");
+    if (pid == 0)
+        apart_serve(ends[1], parent);
+    (void)close(ends[1]);
+    if (read(ends[0], port, sizeof(*port)) != (ssize_t)sizeof(*port))
+        bench_fail("the server of our own has ended");
+    (void)close(ends[0]);
+    return pid;
+}
+
+/* Needs no network: the program uses Go's own library alone. */
+static bool go_build(void)
+{
+    char *const words[] = {"go",        "build",        "-o",
+                           BENCH_HELLO, BENCH_HELLO_GO, NULL};
+    int status = 0;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        (void)setenv("GO111MODULE", "off", 1);
+        (void)setenv("GOTOOLCHAIN", "local", 1);
+        execvp(words[0], words);
+        _exit(127);
+    }
+    if (pid < 0 || waitpid(pid, &status, 0) != pid)
+        bench_fail("cannot start go");
+    if (!WIFEXITED(status) || (status != 0 && WEXITSTATUS(status) != 127))
+        bench_fail("go cannot build %s", BENCH_HELLO_GO);
+    return status == 0;
+}
+
+struct apart {
+    struct asking asking;
+    struct crew crew;
+    pid_t pid;
+};
+
+static void apart_join(struct apart *side, pid_t pid, int port)
+{
+    side->pid = pid;
+    asking_init(&side->asking, port, "GET", "/healthz", "");
+    crew_start(&side->crew, CLIENTS, client_turn, &side->asking);
+    (void)crew_block(&side->crew, block_ns());
+}
+
+/* What a request takes of the cores in the process of the server. */
+static double apart_block(struct apart *side)
+{
+    double before = server_core_ns(side->pid);
+    struct crew_block block = crew_block(&side->crew, block_ns());
+
+    return (server_core_ns(side->pid) - before) / 1e3 / block.turns;
+}
+
+static void apart_end(struct apart *side)
+{
+    crew_end(&side->crew);
+    asking_end(&side->asking);
+    server_stop(side->pid);
+}
+
+static void measure_go(void)
+{
+    static struct apart ours, go;
+    struct bench_blocks blocks = {.name = "health/go",
+                                  .unit = "us",
+                                  .baseline = "Go's net/http",
+                                  .wanted = 1};
+    struct machine machine = {.counted = 0};
+    struct fill fill;
+    unsigned go_port = server_port();
+    char text[16];
+    const char *const words[] = {BENCH_HELLO, text, NULL};
+    int port = 0;
+    pid_t pid = 0, go_pid = 0;
+
+    if (!go_build()) {
+        (void)fprintf(stderr, "health/go is left out: there is no go\n");
+        return;
+    }
+    (void)snprintf(text, sizeof(text), "%u", go_port);
+    pid = apart_start(&port);
+    go_pid = server_start("/", "http-go.log", words);
+    server_await(go_port);
+    apart_join(&ours, pid, port);
+    apart_join(&go, go_pid, (int)go_port);
+    while (!machine_is_done(&machine, bench_is_quick() ? 1 : ROUNDS)) {
+        machine_begin(&machine);
+        double one = apart_block(&ours), two = apart_block(&go);
+        if (machine_end(&machine))
+            bench_blocks_add(&blocks, one, two);
+    }
+    apart_end(&ours);
+    apart_end(&go);
+    fill_place(&fill, "http-apart.db", 1);
+    fill_remove(&fill);
+    machine_note(&machine);
+    bench_blocks_report(&blocks);
+}
+
+/* --- sessions --------------------------------------------------------------
+ */
 
 /* A session, and where it is. */
 struct exporting {
@@ -411,12 +558,14 @@ int main(int argc, char **argv)
 
     bench_start_threads(argc, argv, "http");
     count_vfs_register();
+    if (bench_wants("health/go"))
+        measure_go();
     served_start(&served, "http-serve.db");
-    if (bench_wants("health"))
+    if (bench_wants("health/core"))
         bare_race(&served, "health", 0.7, "/healthz", 3);
-    if (bench_wants("session/get"))
+    if (bench_wants("session/get/core"))
         measure_get(&served);
-    if (bench_wants("run/16"))
+    if (bench_wants("run/16/core"))
         measure_run(&served);
     if (bench_wants("stream/first"))
         measure_first(&served);

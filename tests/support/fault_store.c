@@ -188,6 +188,15 @@ static pdr_rc fault_now(pdr_store *store, int64_t *out, pdr_err *err)
     return rc == PDR_OK ? inner->ops->now(inner, out, err) : rc;
 }
 
+static pdr_rc fault_count(pdr_store *store, pdr_store_counts *out,
+                          pdr_str tenant, pdr_err *err)
+{
+    pdr_store *inner = self_of(store)->inner;
+    pdr_rc rc = pass(FAULT_INFO, err);
+
+    return rc == PDR_OK ? inner->ops->count(inner, out, tenant, err) : rc;
+}
+
 static pdr_rc fault_poll(pdr_store *store, uint64_t *out, pdr_err *err)
 {
     pdr_store *inner = self_of(store)->inner;
@@ -276,7 +285,8 @@ static const pdr_store_ops fault_ops = {.version = PDR_STORE_OPS_VERSION,
                                         .sweep = fault_sweep,
                                         .vacuum = fault_vacuum,
                                         .migrate = fault_migrate,
-                                        .backup = fault_backup};
+                                        .backup = fault_backup,
+                                        .count = fault_count};
 /* The same around a store that has a clock. */
 static pdr_store_ops clock_ops;
 

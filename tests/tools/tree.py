@@ -16,7 +16,8 @@ def tree(files):
         root = pathlib.Path(name)
         for path, text in files.items():
             (root / path).parent.mkdir(parents=True, exist_ok=True)
-            (root / path).write_text(text, encoding="utf-8")
+            (root / path).write_bytes(
+                text if isinstance(text, bytes) else text.encode())
         yield root
 
 

@@ -38,7 +38,7 @@ PDR_BEGIN_DECLS
 
 /* Of the table below. One of an older version is taken, and what came after
  * that version is not looked at. */
-#define PDR_STORE_OPS_VERSION 2
+#define PDR_STORE_OPS_VERSION 3
 
 typedef uint8_t pdr_digest[PDR_DIGEST_BYTES];
 
@@ -318,7 +318,11 @@ typedef struct pdr_store_ops {
     /* Optional. The time that leases of this store go by, for a store that
      * several machines share. If NULL, it is that of each caller. */
     pdr_rc (*now)(pdr_store *self, int64_t *out, pdr_err *err);
-    /* --- version 2 ends here; later slots go below this line --- */
+    /* --- version 2 ends here --- */
+    /* Optional. Add up the sessions of a tenant; `out` is zero. */
+    pdr_rc (*count)(pdr_store *self, pdr_store_counts *out, pdr_str tenant,
+                    pdr_err *err);
+    /* --- version 3 ends here; later slots go below this line --- */
 } pdr_store_ops;
 
 /* The base object; a backend embeds it as its first member. */

@@ -72,8 +72,7 @@ void pdr__etag_put(struct pdr__exchange *x, uint64_t epoch, uint64_t revision)
     pdr__reply_header(x, "ETag", pdr_str_c(etag));
 }
 
-/* Does a list of ETags, or "*", name this one? */
-static bool etags_have(pdr_str list, const char *etag, bool takes_weak)
+bool pdr__etags_have(pdr_str list, const char *etag, bool takes_weak)
 {
     while (list.len > 0) {
         const char *end = memchr(list.ptr, ',', list.len);
@@ -101,8 +100,9 @@ bool pdr__precondition(struct pdr__exchange *x, const pdr_head *head)
 
     if (head != NULL)
         etag_write(etag, head->epoch, head->revision);
-    is_excluded = head != NULL && etags_have(none, etag, true);
-    if (match.ptr != NULL && (head == NULL || !etags_have(match, etag, false)))
+    is_excluded = head != NULL && pdr__etags_have(none, etag, true);
+    if (match.ptr != NULL &&
+        (head == NULL || !pdr__etags_have(match, etag, false)))
         pdr__reply_problem(x, 412, NULL,
                            "the session is not the one that If-Match names");
     else if (is_excluded && reads)
@@ -205,6 +205,11 @@ void pdr__put_head(struct pdr__json *j, const pdr_head *head)
     pdr__json_time(j, "expires", head->expiry_ms);
     pdr__json_number(j, "entries", head->next_seq - head->first_seq);
     pdr__json_number(j, "slots", head->slots);
+    pdr__json_begin(j, "events", '{');
+    pdr__json_number(j, "first", head->stream_first);
+    pdr__json_number(j, "next", head->stream_next);
+    pdr__json_end(j, '}');
+    pdr__json_number(j, "queued", head->inbox);
 }
 
 /* The session with its properties, all of one revision. */

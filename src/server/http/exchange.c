@@ -264,6 +264,29 @@ static bool host_is_ours(const struct pdr__exchange *x,
     return false;
 }
 
+bool pdr__origin_check(struct pdr__exchange *x)
+{
+    const pdr_str host = pdr__text_trim(pdr__header(x, "Host"));
+    pdr_str origin = pdr__header(x, "Origin");
+    const char *mark = origin.ptr != NULL ? strstr(origin.ptr, "://") : NULL;
+    bool is_ours = origin.ptr == NULL; /* not a browser, or not a page */
+
+    if (x->verb == PDR_VERB_GET) /* changes nothing, and cannot be read */
+        return true;
+    if (mark != NULL) {
+        origin = pdr__text_trim(pdr_str_c(mark + 3));
+        is_ours = origin.len > 0 && origin.len == host.len &&
+                  strncasecmp(origin.ptr, host.ptr, host.len) == 0;
+    }
+    if (is_ours &&
+        !text_folds_to(pdr__header(x, "Sec-Fetch-Site"), PDR_LIT("cross-site")))
+        return true;
+    pdr__reply_refuse(x, 403,
+                      "a page of another origin may not do this: the header "
+                      "Origin has to name the same host and port as Host");
+    return false;
+}
+
 /* --- routes ----------------------------------------------------------------
  */
 
@@ -392,11 +415,16 @@ bool pdr__exchange_begin(struct pdr__exchange *x, pdr_str method)
 
 bool pdr__exchange_step(struct pdr__exchange *x)
 {
+    const bool is_timed = x->route->is_away && x->verb == PDR_VERB_GET;
+    const int64_t begun_ms =
+        is_timed ? pdr__monotonic_ms(pdr__clock_system()) : 0;
     pdr_err err = PDR_ERR_INIT;
 
     x->wait.is_set = false;
     if (x->route->run(x, &err) != PDR_OK)
         pdr__reply_error(x, &err);
+    if (is_timed)
+        pdr__quick_note(x, begun_ms);
     if (x->reply.status == 0 && x->wait.is_set)
         return false;
     if (x->reply.status == 0) /* a handler that forgot itself */

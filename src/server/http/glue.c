@@ -367,9 +367,12 @@ static void *on_target(void *arg, const char *target,
 
 static enum MHD_Result head_take(struct pdr__exchange *x, const char *method)
 {
+    const bool is_begun = pdr__exchange_begin(x, pdr_str_c(method));
+
     x->stage = PDR_STAGE_BODY;
-    if (pdr__exchange_begin(x, pdr_str_c(method)) ||
-        (!x->reply.closes && pdr__header(x, "Expect").ptr == NULL))
+    if (is_begun && x->route->max_body != 0)
+        x->body = (pdr_buf)PDR_BUF_INIT(x->route->max_body);
+    if (is_begun || (!x->reply.closes && pdr__header(x, "Expect").ptr == NULL))
         return MHD_YES; /* a refusal goes when the body is there */
     connection_due(x->connection, INT64_MAX);
     return reply_send(x);
@@ -404,7 +407,8 @@ static enum MHD_Result request_run(struct pdr__exchange *x)
     if (x->reply.status != 0)
         return reply_send(x);
     x->stage = PDR_STAGE_AWAY;
-    if (x->route->is_away) {
+    x->is_here = !x->route->is_away || pdr__quick_knows(x);
+    if (!x->is_here) {
         MHD_suspend_connection(x->connection); /* G1 */
         if (pdr__live_work(live, x))
             return MHD_YES;
@@ -414,6 +418,7 @@ static enum MHD_Result request_run(struct pdr__exchange *x)
     }
     if (pdr__exchange_step(x))
         return reply_send(x);
+    x->is_here = false; /* what follows is a step in the pool */
     MHD_suspend_connection(x->connection); /* G1 */
     pdr__live_wait(live, x);
     return MHD_YES;

@@ -62,7 +62,8 @@ struct pdr__route {
     bool has_base;    /* begins with the base of the server, as "/api" */
     pdr_scope scope;  /* that a key needs; PDR_SCOPE_NONE: no key */
     enum pdr__family family;
-    bool is_away; /* commits, or reads much: not on a thread of connections */
+    size_t max_body; /* bytes, for who has no key yet; 0: as the server says */
+    bool is_away;    /* needs the store: by the pool, unless it is quick */
     pdr__handler_fn run;
     const char *query; /* names that it may have there; or NULL */
     const char *summary;
@@ -127,6 +128,7 @@ struct pdr__exchange {
     bool is_head;    /* HEAD: a GET whose body is not sent */
     bool is_local;   /* it came by a unix socket */
     bool is_open;    /* it came to an address that others can reach */
+    bool is_here;    /* its step runs on the thread of its connection */
     bool wants_text; /* errors of its family as text, not as JSON */
     struct pdr__param *query;
     size_t query_count;
@@ -134,10 +136,12 @@ struct pdr__exchange {
     pdr_str tenant;
     pdr_str key; /* id of the key that it has; absent: it needs none */
     unsigned keys_version; /* of the keys that it was found in */
-    int64_t begun_ms;      /* monotonic */
-    uint64_t number;       /* of the request, in this process */
-    uint64_t sent;         /* bytes of the body */
-    atomic_uint *counted;  /* of the server, among these it is; NULL: none */
+    unsigned scopes;       /* of the key */
+    int64_t until_s; /* since 1970, that a cookie stands for it; 0: none does */
+    int64_t begun_ms;     /* monotonic */
+    uint64_t number;      /* of the request, in this process */
+    uint64_t sent;        /* bytes of the body */
+    atomic_uint *counted; /* of the server, among these it is; NULL: none */
     /* What a handler keeps between two steps. */
     void *state; /* owned */
     void (*state_free)(void *state);
@@ -154,6 +158,10 @@ pdr_str pdr__query_get(const struct pdr__exchange *x, const char *name);
 bool pdr__accepts(const struct pdr__exchange *x, const char *type);
 /* The media type of the body, in small letters, without parameters; absent. */
 pdr_rc pdr__media_type(pdr_str *out, struct pdr__exchange *x, pdr_err *err);
+
+/* Does no page of another origin make a browser send this? Else a reply says
+ * so. */
+bool pdr__origin_check(struct pdr__exchange *x);
 
 /* Split the target and find the route. False: a reply says what is wrong. */
 bool pdr__exchange_begin(struct pdr__exchange *x, pdr_str method);
@@ -181,6 +189,15 @@ pdr_str pdr__percent_decode(struct pdr__arena *memory, pdr_str text,
 /* The key of what Authorization has behind "Bearer"; NULL: there is none. */
 PDR_MUST_CHECK pdr_rc pdr__keys_find(const pdr_key **out, const pdr_keys *keys,
                                      pdr_str text, pdr_err *err);
+/* What the browser of a page gets for a key, until a second since 1970;
+ * appended. */
+PDR_MUST_CHECK pdr_rc pdr__cookie_write(pdr_buf *out, const pdr_keys *keys,
+                                        pdr_str id, int64_t until_s,
+                                        pdr_err *err);
+/* The key of such a cookie, and its end; NULL: there is none. */
+PDR_MUST_CHECK pdr_rc pdr__cookie_find(const pdr_key **out, int64_t *until_s,
+                                       const pdr_keys *keys, pdr_str text,
+                                       int64_t now_s, pdr_err *err);
 /* By its id; NULL. */
 const pdr_key *pdr__keys_get(const pdr_keys *keys, pdr_str id);
 
@@ -192,6 +209,10 @@ void pdr__auth_free(struct pdr__auth *auth);
 PDR_MUST_CHECK pdr_rc pdr__auth_reload(struct pdr__auth *auth, pdr_err *err);
 /* Who asks, and may they? Sets the tenant. False: a reply says no. */
 bool pdr__auth_check(struct pdr__exchange *x, const struct pdr__framing *f);
+/* The cookie for a key, appended; nothing: there is no such key, and a reply
+ * says so. */
+PDR_MUST_CHECK pdr_rc pdr__auth_login(pdr_buf *out, struct pdr__exchange *x,
+                                      pdr_str key, pdr_err *err);
 /* May they still? For replies that last. */
 bool pdr__auth_holds(struct pdr__exchange *x);
 
@@ -358,6 +379,28 @@ bool pdr__live_work(struct pdr__live *live, struct pdr__exchange *x);
 void pdr__live_wait(struct pdr__live *live, struct pdr__exchange *x);
 bool pdr__live_is_stopping(struct pdr__live *live);
 
+/* --- reads that take a moment (quick.c) ------------------------------------
+ */
+
+struct pdr__quick;
+
+/* NULL: there is no memory. */
+struct pdr__quick *pdr__quick_new(void);
+void pdr__quick_free(struct pdr__quick *quick);
+/* Did such a read take a moment the last time? Then it needs no pool. */
+bool pdr__quick_knows(const struct pdr__exchange *x);
+/* A step of a read ended, which began at this time. */
+void pdr__quick_note(const struct pdr__exchange *x, int64_t begun_ms);
+
+/* --- notices (api_notices.c) ------------------------------------------------
+ */
+
+struct pdr__notices;
+
+PDR_MUST_CHECK pdr_rc pdr__notices_new(struct pdr__notices **out,
+                                       pdr_server *server, pdr_err *err);
+/* Nobody may follow any more. Before what wakes the streams. */
+void pdr__notices_free(struct pdr__notices *notices);
 /* --- turns of chats (crew.c) -----------------------------------------------
  */
 
@@ -450,6 +493,8 @@ struct pdr_server {
     struct pdr__arena memory;
     pdr_str base; /* "/api" */
     struct pdr__live *live;
+    struct pdr__quick *quick;
+    struct pdr__notices *notices;
     struct pdr__crew *crew;
     struct pdr__metrics *metrics;
     struct pdr__auth *auth;  /* owned; NULL: nobody needs a key */
@@ -461,7 +506,8 @@ struct pdr_server {
     atomic_uint under_way; /* requests that have no reply yet */
     atomic_uint replying;  /* those whose reply is on the way */
     atomic_ullong requests;
-    int *listeners; /* until they are served; -1: taken */
+    int64_t begun_ms; /* wall */
+    int *listeners;   /* until they are served; -1: taken */
     atomic_bool is_ending;
     pthread_t reaper;
     bool has_reaper, is_stopped;
@@ -503,6 +549,8 @@ void pdr__etag_put(struct pdr__exchange *x, uint64_t epoch, uint64_t revision);
 /* Do If-Match and If-None-Match hold for this head (NULL: there is none)? Else
  * a reply says so. */
 bool pdr__precondition(struct pdr__exchange *x, const pdr_head *head);
+/* Does a list of ETags, or "*", name this one? */
+bool pdr__etags_have(pdr_str list, const char *etag, bool takes_weak);
 /* Appended: /api/v1/sessions/ID, and below it. */
 PDR_MUST_CHECK pdr_rc pdr__api_path(pdr_buf *out, pdr_str id, pdr_str run,
                                     pdr_err *err);
@@ -511,6 +559,25 @@ PDR_MUST_CHECK pdr_rc pdr__api_change(struct pdr__exchange *x, bool rows_only,
                                       pdr_err *err, pdr_stored_fn fn,
                                       void *arg);
 
+/* --- the dashboard (ui.c) --------------------------------------------------
+ */
+
+/* A file that was built in, see tools/embed. */
+struct pdr__embedded {
+    const char *name, *bytes;
+    size_t len;
+};
+
+extern const struct pdr__embedded pdr__web[];
+extern const size_t pdr__web_count;
+extern const char pdr__web_hash[]; /* of all of them */
+
+#define PDR_UI_COOKIE  "perdure_ui"
+#define PDR_UI_HEADER  "X-Perdure-UI" /* "1": no other page can send it */
+#define PDR_UI_SECONDS 43200          /* that a cookie holds: half a day */
+
+/* Can files be read from there? Fails with "file_failed". */
+PDR_MUST_CHECK pdr_rc pdr__ui_folder_check(const char *folder, pdr_err *err);
 /* --- chats (api_chats.c) ---------------------------------------------------
  */
 
@@ -535,6 +602,12 @@ pdr_rc pdr__handle_healthz(struct pdr__exchange *x, pdr_err *err);
 pdr_rc pdr__handle_readyz(struct pdr__exchange *x, pdr_err *err);
 pdr_rc pdr__handle_metrics(struct pdr__exchange *x, pdr_err *err);
 pdr_rc pdr__handle_openapi(struct pdr__exchange *x, pdr_err *err);
+pdr_rc pdr__ui_redirect(struct pdr__exchange *x, pdr_err *err);
+pdr_rc pdr__ui_index(struct pdr__exchange *x, pdr_err *err);
+pdr_rc pdr__ui_file(struct pdr__exchange *x, pdr_err *err);
+pdr_rc pdr__api_overview(struct pdr__exchange *x, pdr_err *err);
+pdr_rc pdr__ui_login(struct pdr__exchange *x, pdr_err *err);
+pdr_rc pdr__ui_logout(struct pdr__exchange *x, pdr_err *err);
 pdr_rc pdr__handle_health(struct pdr__exchange *x, pdr_err *err);
 pdr_rc pdr__handle_run(struct pdr__exchange *x, pdr_err *err);
 pdr_rc pdr__handle_document(struct pdr__exchange *x, pdr_err *err);
@@ -551,6 +624,7 @@ pdr_rc pdr__api_session_delete(struct pdr__exchange *x, pdr_err *err);
 pdr_rc pdr__api_state_get(struct pdr__exchange *x, pdr_err *err);
 pdr_rc pdr__api_state_put(struct pdr__exchange *x, pdr_err *err);
 pdr_rc pdr__api_entries(struct pdr__exchange *x, pdr_err *err);
+pdr_rc pdr__api_findings(struct pdr__exchange *x, pdr_err *err);
 pdr_rc pdr__api_journal(struct pdr__exchange *x, pdr_err *err);
 pdr_rc pdr__api_bag_keys(struct pdr__exchange *x, pdr_err *err);
 pdr_rc pdr__api_bag_get(struct pdr__exchange *x, pdr_err *err);

@@ -3,13 +3,19 @@
  *
  *      pd_ID_SECRET ─► ID ─► line of the file ─► same SHA-256 of SECRET?
  *
- * WHY  Who can read the file must not be able to use a key. A secret is 32
- *      random bytes, which nobody can guess, so a plain SHA-256 is enough: slow
- *      hashes are for words that people choose.
+ * WHY  Who can read the file must not learn a key. A secret is 32 random bytes,
+ *      which nobody can guess, so a plain SHA-256 is enough: slow hashes are
+ * for words that people choose.
+ *
+ *      A browser has a cookie instead of a key: ID.UNTIL.MAC, where MAC is an
+ *      HMAC of the rest by that SHA-256. No server keeps anything of it, each
+ *      server with the file takes it, and it ends with its line of the file.
+ *      The price: who can read the file can make a cookie. docs/formats/keys.md
+ *      says so.
  *
  * INVARIANTS
  *   K1  How long a check takes does not tell whether there is such an id, nor
- *       how much of a secret is right.
+ *       how much of a secret, or of a MAC, is right.
  *   K2  The file is whole at any time: a change is written beside it and
  *       renamed, by whoever holds the lock of "PATH.new".
  *   K3  What is not understood is refused: a member that we do not know may
@@ -21,6 +27,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
@@ -36,7 +43,9 @@
 #define SECRET_BYTES 32 /* as many as its digest has: more gain nothing */
 #define ID_BYTES     6  /* that are drawn; twice as many digits */
 #define MAX_ID       32
-#define PATH_BYTES   4096 /* what realpath() asks for */
+#define MAX_COOKIE   (MAX_ID + 2 * PDR_SHA256_BYTES + 24)
+#define PATH_BYTES   4096            /* what realpath() asks for */
+#define COOKIE_USE   "perdure-ui-1 " /* what a MAC is for */
 
 struct key {
     pdr_key public; /* texts in arena */
@@ -372,16 +381,23 @@ const pdr_key *pdr__keys_get(const pdr_keys *keys, pdr_str id)
                : NULL;
 }
 
+/* Whose digest is compared if there is no such key (K1). */
+static const struct key nobody;
+
+static const struct key *key_or_nobody(const pdr_keys *keys, pdr_str id)
+{
+    void *found = NULL;
+
+    return pdr__map_get(&found, &keys->by_id, id) ? found : &nobody;
+}
+
 pdr_rc pdr__keys_find(const pdr_key **out, const pdr_keys *keys, pdr_str text,
                       pdr_err *err)
 {
-    static const uint8_t nobodys[PDR_SHA256_BYTES];
     const size_t skip = sizeof(PREFIX) - 1;
-    const uint8_t *right = nobodys;
     uint8_t digest[PDR_SHA256_BYTES];
-    volatile uint8_t differ = 0; /* K1: all bytes are looked at */
+    const struct key *key = NULL;
     const char *mark = NULL;
-    void *found = NULL;
     pdr_rc rc = PDR_OK;
 
     *out = NULL;
@@ -394,13 +410,82 @@ pdr_rc pdr__keys_find(const pdr_key **out, const pdr_keys *keys, pdr_str text,
     PDR_TRY(pdr__sha256(
         digest, pdr_str_n(mark + 1, text.len - (size_t)(mark + 1 - text.ptr)),
         err));
-    if (pdr__map_get(&found, &keys->by_id,
-                     pdr_str_n(text.ptr, (size_t)(mark - text.ptr))))
-        right = ((struct key *)found)->digest;
-    for (size_t i = 0; i < sizeof(digest); i++)
-        differ |= digest[i] ^ right[i];
-    if (differ == 0 && found != NULL)
-        *out = &((struct key *)found)->public;
+    key = key_or_nobody(keys, pdr_str_n(text.ptr, (size_t)(mark - text.ptr)));
+    if (pdr__same_secret(digest, key->digest, sizeof(digest)) &&
+        key != &nobody) /* K1: in this order */
+        *out = &key->public;
+done:
+    return rc;
+}
+
+/* --- cookies ---------------------------------------------------------------
+ */
+
+/* Of "ID.UNTIL". */
+static pdr_rc cookie_sign(uint8_t mac[PDR_SHA256_BYTES], const struct key *key,
+                          pdr_str text, pdr_err *err)
+{
+    pdr_buf bytes = PDR_BUF_INIT(SIZE_MAX);
+    pdr_rc rc = PDR_OK;
+
+    PDR_TRY(pdr_buf_printf(&bytes, err, COOKIE_USE "%.*s", (int)text.len,
+                           text.ptr));
+    PDR_TRY(pdr__hmac_sha256(
+        mac, pdr_str_n((const char *)key->digest, sizeof(key->digest)),
+        pdr_buf_str(&bytes), err));
+done:
+    pdr_buf_dispose(&bytes);
+    return rc;
+}
+
+pdr_rc pdr__cookie_write(pdr_buf *out, const pdr_keys *keys, pdr_str id,
+                         int64_t until_s, pdr_err *err)
+{
+    const struct key *key = key_or_nobody(keys, id);
+    const size_t before = out->len;
+    uint8_t mac[PDR_SHA256_BYTES];
+    char hex[2 * PDR_SHA256_BYTES + 1];
+    pdr_rc rc = PDR_OK;
+
+    PDR_TRY(pdr_buf_printf(out, err, "%.*s.%" PRId64, (int)id.len, id.ptr,
+                           until_s));
+    PDR_TRY(cookie_sign(mac, key,
+                        pdr_str_n(out->ptr + before, out->len - before), err));
+    pdr__hex(hex, mac, sizeof(mac));
+    rc = pdr_buf_printf(out, err, ".%s", hex);
+done:
+    if (rc != PDR_OK)
+        out->len = before;
+    return rc;
+}
+
+pdr_rc pdr__cookie_find(const pdr_key **out, int64_t *until_s,
+                        const pdr_keys *keys, pdr_str text, int64_t now_s,
+                        pdr_err *err)
+{
+    const char *second = text.len > 0 ? memrchr(text.ptr, '.', text.len) : NULL;
+    const char *first = text.len > 0 ? memchr(text.ptr, '.', text.len) : NULL;
+    uint8_t said[PDR_SHA256_BYTES], mac[PDR_SHA256_BYTES];
+    const struct key *key = NULL;
+    uint64_t until = 0;
+    pdr_rc rc = PDR_OK;
+
+    *out = NULL;
+    if (first == second || text.len > MAX_COOKIE ||
+        !pdr__number_read(&until,
+                          pdr_str_n(first + 1, (size_t)(second - first - 1))) ||
+        !digest_read(
+            said,
+            pdr_str_n(second + 1, text.len - (size_t)(second + 1 - text.ptr))))
+        return PDR_OK;
+    key = key_or_nobody(keys, pdr_str_n(text.ptr, (size_t)(first - text.ptr)));
+    PDR_TRY(cookie_sign(mac, key,
+                        pdr_str_n(text.ptr, (size_t)(second - text.ptr)), err));
+    if (pdr__same_secret(mac, said, sizeof(mac)) && key != &nobody &&
+        until > (uint64_t)now_s && until <= INT64_MAX / 1000) {
+        *until_s = (int64_t)until;
+        *out = &key->public;
+    }
 done:
     return rc;
 }

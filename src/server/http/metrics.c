@@ -199,6 +199,83 @@ done:
     return rc;
 }
 
+/* --- overview --------------------------------------------------------------
+ */
+
+static void put_sessions(struct pdr__json *j, const pdr_store_counts *counts)
+{
+    uint64_t total = 0;
+
+    pdr__json_begin(j, "sessions", '{');
+    for (int state = 0; state < PDR_SESSION_STATES; state++) {
+        pdr__json_number(j, pdr__state_word((pdr_session_state)state),
+                         counts->by_state[state]);
+        total += counts->by_state[state];
+    }
+    pdr__json_number(j, "total", total);
+    pdr__json_end(j, '}');
+}
+
+static void put_figures(struct pdr__json *j, const struct pdr__figures *f)
+{
+    pdr__json_begin(j, "runs", '{');
+    pdr__json_number(j, "now", f->at_work);
+    pdr__json_number(j, "queued", f->queued);
+    pdr__json_number(j, "completed", f->completed);
+    pdr__json_number(j, "failed", f->failed);
+    pdr__json_number(j, "cancelled", f->cancelled);
+    pdr__json_number(j, "recovered", f->taken_over);
+    pdr__json_end(j, '}');
+    pdr__json_begin(j, "tokens", '{');
+    pdr__json_number(j, "input", f->input_tokens);
+    pdr__json_number(j, "output", f->output_tokens);
+    pdr__json_number(j, "total", f->total_tokens);
+    pdr__json_end(j, '}');
+}
+
+/* What whoever asks may do: "admin" is all of it. */
+static void put_scopes(struct pdr__json *j, const struct pdr__exchange *x)
+{
+    const bool has_all =
+        x->server->auth == NULL || (x->scopes & PDR_SCOPE_ADMIN) != 0;
+
+    pdr__json_begin(j, "scopes", '[');
+    for (unsigned scope = PDR_SCOPE_READ; scope <= PDR_SCOPE_ADMIN; scope *= 2)
+        if (has_all || (x->scopes & scope) != 0)
+            pdr__json_text(j, NULL, pdr_str_c(pdr_scope_name(scope)));
+    pdr__json_end(j, ']');
+}
+
+pdr_rc pdr__api_overview(struct pdr__exchange *x, pdr_err *err)
+{
+    pdr_service *service = x->server->service;
+    struct pdr__json j = {.out = &x->reply.body, .err = err};
+    struct pdr__figures figures;
+    pdr_store_counts counts;
+    pdr_store_info info;
+    pdr_rc rc = PDR_OK;
+
+    PDR_TRY(
+        pdr_store_count(&counts, pdr_service_store(service), x->tenant, err));
+    PDR_TRY(pdr_store_info_get(&info, pdr_service_store(service), err));
+    pdr__figures_get(&figures, pdr_service_engine(service), x->tenant);
+    pdr__json_begin(&j, NULL, '{');
+    pdr__json_time(&j, "since", x->server->begun_ms);
+    put_sessions(&j, &counts);
+    put_figures(&j, &figures);
+    pdr__json_begin(&j, "storage", '{');
+    pdr__json_number(&j, "bytes", info.file_bytes);
+    pdr__json_end(&j, '}');
+    pdr__json_bool(&j, "keys", x->server->auth != NULL);
+    put_scopes(&j, x);
+    pdr__json_text(&j, "tenant", x->tenant);
+    pdr__json_text(&j, "version", pdr_str_c(pdr_version()));
+    pdr__json_end(&j, '}');
+    rc = pdr__json_send(&j, x, 200);
+done:
+    return rc;
+}
+
 /* --- probes ----------------------------------------------------------------
  */
 

@@ -20,6 +20,7 @@ static const struct {
     {202, "Accepted", ""},
     {204, "No Content", ""},
     {304, "Not Modified", ""},
+    {308, "Permanent Redirect", ""},
     {400, "Bad Request", "bad-request"},
     {401, "Unauthorized", "unauthorized"},
     {403, "Forbidden", "forbidden"},

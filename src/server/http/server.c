@@ -308,6 +308,13 @@ static pdr_rc opts_keep(pdr_server *server, const pdr_server_opts *opts,
         tenant = pdr_str_c(o->tenant);
     PDR_TRY(pdr__arena_keep(&tenant, &server->memory, err));
     o->tenant = tenant.ptr;
+    if (o->ui_dir != NULL) {
+        pdr_str folder = pdr_str_c(o->ui_dir);
+
+        PDR_TRY(pdr__ui_folder_check(o->ui_dir, err));
+        PDR_TRY(pdr__arena_keep(&folder, &server->memory, err));
+        o->ui_dir = folder.ptr;
+    }
     if (o->wait_ms == 0)
         o->wait_ms = o->profile == PDR_PROFILE_DOTNET ? 230000 : 30000;
     o->max_body_bytes =
@@ -333,12 +340,16 @@ pdr_rc pdr_server_new(pdr_server **out, pdr_service *service,
     if (server == NULL)
         return pdr__nomem(err);
     server->service = service;
+    server->begun_ms = pdr__wall_ms();
     server->memory = (struct pdr__arena)PDR_ARENA_INIT(SIZE_MAX);
     PDR_TRY(opts_keep(server, opts, err));
     if (server->opts.keys != NULL)
         PDR_TRY(pdr__auth_new(&server->auth, server->opts.keys, err));
     server->opts.keys = NULL; /* the caller's */
     PDR_TRY(pdr__metrics_new(&server->metrics, err));
+    server->quick = pdr__quick_new();
+    if (server->quick == NULL)
+        PDR_TRY(pdr__nomem(err));
     PDR_TRY(listen_all(server, err));
     *out = server;
     server = NULL;
@@ -391,6 +402,7 @@ pdr_rc pdr_server_start(pdr_server *server, pdr_err *err)
     pdr_rc rc = PDR_OK;
 
     PDR_TRY(pdr__live_new(&server->live, server, server->opts.threads, err));
+    PDR_TRY(pdr__notices_new(&server->notices, server, err));
     PDR_TRY(pdr__crew_new(&server->crew, server->live, err));
     for (size_t i = 0; i < server->glue_count; i++) {
         opts.is_local = strncmp(server->addresses[i], "unix:", 5) == 0;
@@ -461,8 +473,10 @@ void pdr_server_free(pdr_server *server)
         if (address != NULL && strncmp(address, "unix:", 5) == 0)
             (void)unlink(address + 5);
     }
+    pdr__notices_free(server->notices);
     pdr__crew_free(server->crew);
     pdr__live_free(server->live);
+    pdr__quick_free(server->quick);
     pdr__metrics_free(server->metrics);
     pdr__auth_free(server->auth);
     pdr__free(server->glue);

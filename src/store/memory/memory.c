@@ -393,6 +393,25 @@ static pdr_rc memory_info(pdr_store *store, pdr_store_info *out, pdr_err *err)
     return PDR_OK;
 }
 
+static pdr_rc memory_count(pdr_store *store, pdr_store_counts *out,
+                           pdr_str tenant, pdr_err *err)
+{
+    struct memory *self = PDR_CONTAINER_OF(store, struct memory, base);
+    const pdr_ref first = {tenant, PDR_LIT("")};
+
+    (void)err;
+    (void)pthread_mutex_lock(&self->lock);
+    for (size_t i = seen_before(self, &first); i < self->seen.count; i++) {
+        const pdr_head *head = head_of(self->seen.at[i]);
+
+        if (!pdr_str_equal(head->ref.tenant, tenant))
+            break;
+        out->by_state[head->state]++;
+    }
+    (void)pthread_mutex_unlock(&self->lock);
+    return PDR_OK;
+}
+
 const pdr_store_ops pdr__memory_ops = {
     .version = PDR_STORE_OPS_VERSION,
     .name = "memory",
@@ -402,4 +421,5 @@ const pdr_store_ops pdr__memory_ops = {
     .read = memory_read,
     .info = memory_info,
     .sweep = memory_sweep,
+    .count = memory_count,
 };

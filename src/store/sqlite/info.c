@@ -200,6 +200,59 @@ pdr_rc pdr__sqlite_info(pdr_store *self, pdr_store_info *out, pdr_err *err)
     return rc;
 }
 
+/* --- count --------------------------------------------------------------- */
+
+static pdr_rc count_states(pdr_store_counts *out, struct pdr__reader *reader,
+                           pdr_str tenant, pdr_err *err)
+{
+    static const char sql[] =
+        "SELECT state,count(*) FROM sessions INDEXED BY sessions_by_state "
+        "WHERE tenant=?1 GROUP BY state"; /* in the index alone */
+    struct pdr__rows rows;
+    bool more = false;
+    pdr_rc rc = pdr__rows_open(&rows, reader, READER_STATES, sql, err);
+
+    if (rc == PDR_OK)
+        pdr__rows_bind_text(&rows, tenant);
+    while (rc == PDR_OK) {
+        pdr_session_state state = PDR_SESSION_IDLE;
+        pdr_str word = {NULL, 0};
+        uint64_t count = 0;
+
+        PDR_TRY(pdr__rows_next(&more, &rows, err));
+        if (!more)
+            break;
+        word = pdr__rows_text(&rows);
+        count = pdr__rows_count(&rows);
+        PDR_TRY(pdr__rows_check(&rows, "sessions", err));
+        if (!pdr__session_state_read(&state, word))
+            PDR_TRY(pdr__wrong_index("sessions_by_state", err));
+        out->by_state[state] += count;
+    }
+done:
+    pdr__rows_close(&rows);
+    return rc;
+}
+
+pdr_rc pdr__sqlite_count(pdr_store *self, pdr_store_counts *out, pdr_str tenant,
+                         pdr_err *err)
+{
+    struct pdr__sqlite *store =
+        PDR_CONTAINER_OF(self, struct pdr__sqlite, base);
+    struct pdr__reader *reader = NULL;
+    pdr_rc rc = pdr__reader_take(&reader, store, err);
+
+    if (rc != PDR_OK)
+        return rc;
+    rc = pdr__reader_begin(store, reader, err);
+    if (rc == PDR_OK) {
+        rc = count_states(out, reader, tenant, err);
+        rc = pdr__reader_end(reader, rc, err);
+    }
+    pdr__reader_give(store, reader);
+    return rc;
+}
+
 /* --- poll ---------------------------------------------------------------- */
 
 /* The side file knows whose commit the last one was. Who may only read has

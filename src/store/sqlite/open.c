@@ -786,4 +786,5 @@ const pdr_store_ops pdr__sqlite_ops = {
     .backup = pdr__sqlite_backup,
     .migrate = pdr__sqlite_migrate,
     .sweep = pdr__sqlite_sweep,
+    .count = pdr__sqlite_count,
 };

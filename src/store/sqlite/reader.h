@@ -15,6 +15,7 @@ enum pdr__reader_slot {
     READER_COMMIT,
     READER_SCHEMA,
     READER_VERSION,
+    READER_STATES,
     /* read.c */
     READER_HEAD,
     READER_ENTRIES_UP,

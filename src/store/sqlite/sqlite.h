@@ -684,6 +684,8 @@ void pdr__readers_dispose(struct pdr__readers *readers);
 /* `read`, `info`, `poll` and `verify` of the table. */
 PDR_MUST_CHECK pdr_rc pdr__sqlite_read(pdr_store *self, pdr_page *page,
                                        const pdr_query *query, pdr_err *err);
+PDR_MUST_CHECK pdr_rc pdr__sqlite_count(pdr_store *self, pdr_store_counts *out,
+                                        pdr_str tenant, pdr_err *err);
 PDR_MUST_CHECK pdr_rc pdr__sqlite_info(pdr_store *self, pdr_store_info *out,
                                        pdr_err *err);
 PDR_MUST_CHECK pdr_rc pdr__sqlite_poll(pdr_store *self, uint64_t *out,

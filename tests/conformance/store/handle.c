@@ -151,6 +151,7 @@ TEST(opening, gives_a_handle_for_one_process)
         const pdr_query query = {.what = PDR_READ_HEAD, .ref = {.id = S("s")}};
         const pdr_commit_options options = {.now_ms = NOW};
         pdr_page *page = NULL;
+        pdr_store_counts counts;
         pdr_store_info info;
         int64_t now = 0;
         int bad = 0;
@@ -158,6 +159,7 @@ TEST(opening, gives_a_handle_for_one_process)
                pdr_store_commit(NULL, store, &edit, 1, &options, NULL);
         bad += PDR_EMISUSE != pdr_store_read(&page, store, &query, NULL);
         bad += PDR_EMISUSE != pdr_store_info_get(&info, store, NULL);
+        bad += PDR_EMISUSE != pdr_store_count(&counts, store, S("t"), NULL);
         bad += PDR_EMISUSE != pdr_store_now(&now, store, NOW, NULL);
         pdr_store_close(store);
         _exit(bad);

@@ -147,6 +147,42 @@ TEST(list, filters_by_state)
     suite_close(store);
 }
 
+static void must_count(const char *wanted, pdr_store *store, const char *tenant)
+{
+    pdr_store_counts c;
+    char seen[100];
+
+    ASSERT_RC(PDR_OK, pdr_store_count(&c, store, pdr_str_c(tenant), NULL));
+    snprintf(seen, sizeof(seen), "%d %d %d %d", (int)c.by_state[0],
+             (int)c.by_state[1], (int)c.by_state[2], (int)c.by_state[3]);
+    ASSERT_STR(wanted, seen);
+}
+
+TEST(count, is_of_the_sessions_of_a_tenant_by_their_states)
+{
+    pdr_store *store = open_with_some();
+    const pdr_commit_options now = {.now_ms = NOW};
+    pdr_edit edit = EDIT("a", 0);
+
+    must_count("2 2 1 1", store, NULL);
+    must_count("2 2 1 1", store, PDR_DEFAULT_TENANT);
+    must_count("1 1 0 0", store, "north");
+    must_count("0 0 0 0", store, "nobody");
+    /* Names between which others would sort. */
+    static const char *const others[] = {"defaul", "default2", "a", "z"};
+    for (size_t i = 0; i < COUNT(others); i++) {
+        edit.ref.tenant = pdr_str_c(others[i]);
+        ASSERT_RC(PDR_OK, pdr_store_commit(NULL, store, &edit, 1, &now, NULL));
+        must_count("1 0 0 0", store, others[i]);
+    }
+    must_count("2 2 1 1", store, NULL);
+    edit = (pdr_edit)EDIT("a", 1);
+    edit.remove = true;
+    ASSERT_RC(PDR_OK, pdr_store_commit(NULL, store, &edit, 1, &now, NULL));
+    must_count("1 2 1 1", store, NULL);
+    suite_close(store);
+}
+
 TEST(list, filters_by_time_of_change)
 {
     pdr_store *store = open_with_some();

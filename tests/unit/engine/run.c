@@ -333,6 +333,7 @@ TEST(engine_claim, takes_over_a_run_whose_lease_has_lapsed)
 {
     pdr_store *store = toys_begin("memory:");
     struct toy *p = toy_new(), *q = toy_new();
+    struct pdr__figures figures;
     char answer[100];
 
     p->is_played = q->is_played = true;
@@ -347,6 +348,15 @@ TEST(engine_claim, takes_over_a_run_whose_lease_has_lapsed)
     ends(PDR_OPERATION_COMPLETED, answer, q, "toy-1", "c1");
     ASSERT_STR("{\"run\":1}", answer);
     ASSERT_SIZE(1, toy_counts(q).taken_over);
+    pdr__figures_get(&figures, q->engine, S(PDR_DEFAULT_TENANT));
+    ASSERT_SIZE(1, figures.taken_over);
+    ASSERT_SIZE(1, figures.completed);
+    ASSERT_SIZE(0, figures.failed + figures.cancelled);
+    pdr__figures_get(&figures, q->engine, S("other"));
+    ASSERT_SIZE(0, figures.taken_over + figures.completed + figures.at_work);
+    pdr__figures_get(&figures, p->engine, S(PDR_DEFAULT_TENANT));
+    ASSERT_SIZE(1, figures.at_work);
+    ASSERT_SIZE(0, figures.queued + figures.completed + figures.taken_over);
     toy_open(p); /* and wakes up */
     AWAIT(toy_counts(p).at_work == 0);
     ASSERT_INT(PDR_EFENCED, atomic_load(&p->rc_seen));

@@ -121,6 +121,85 @@ TEST(keys_find, takes_no_digest_for_a_secret)
     bench_end(&b);
 }
 
+/* Two keys, `a1` with the secret s1 and `b` with s2. */
+static void keys_of_two(struct bench *b)
+{
+    char text[1024];
+    int len =
+        snprintf(text, sizeof(text), LINE("a1", "%s", ""), digest_of("s1"));
+
+    snprintf(text + len, sizeof(text) - (size_t)len, LINE("b", "%s", ""),
+             digest_of("s2"));
+    keys_put(b, text);
+    ASSERT_RC(PDR_OK, pdr_keys_read(&b->keys, keys_path(b), &b->err));
+}
+
+TEST(cookie, is_of_one_key_until_its_end)
+{
+    /* By: printf 'perdure-ui-1 a1.2000' | openssl dgst -sha256 -mac HMAC
+     * -macopt hexkey:$(printf s1 | sha256sum | cut -c-64) */
+    static const char known[] =
+        "a1.2000."
+        "c4789526dc58144584da4085a5c41dd9a0ccff5d09032d5fcd59ef1be95a4a91";
+    struct bench b;
+    pdr_buf cookie = PDR_BUF_INIT(SIZE_MAX);
+    const pdr_key *key = NULL;
+    int64_t until = 0;
+
+    bench_begin(&b);
+    keys_of_two(&b);
+    ASSERT_RC(PDR_OK,
+              pdr__cookie_write(&cookie, b.keys, PDR_LIT("a1"), 2000, &b.err));
+    ASSERT_TEXT(known, pdr_buf_str(&cookie));
+    static const struct {
+        int64_t now;
+        bool holds;
+    } rows[] = {{0, true}, {1999, true}, {2000, false}, {3000, false}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        ASSERT_RC(PDR_OK,
+                  pdr__cookie_find(&key, &until, b.keys, pdr_str_c(known),
+                                   rows[i].now, &b.err));
+        ASSERT((key != NULL) == rows[i].holds);
+    }
+    ASSERT_RC(PDR_OK, pdr__cookie_find(&key, &until, b.keys, pdr_str_c(known),
+                                       5, &b.err));
+    ASSERT_TEXT("a1", key->id);
+    ASSERT_INT(2000, until);
+    for (size_t bit = 0; bit < 8 * cookie.len; bit++) {
+        cookie.ptr[bit / 8] = (char)(cookie.ptr[bit / 8] ^ (1 << bit % 8));
+        ASSERT_RC(PDR_OK, pdr__cookie_find(&key, &until, b.keys,
+                                           pdr_buf_str(&cookie), 5, &b.err));
+        ASSERT(key == NULL);
+        cookie.ptr[bit / 8] = (char)(cookie.ptr[bit / 8] ^ (1 << bit % 8));
+    }
+    pdr_buf_dispose(&cookie);
+    bench_end(&b);
+}
+
+TEST_OOM(cookie, is_made_and_found_or_neither)
+{
+    struct bench b;
+    pdr_buf cookie = PDR_BUF_INIT(SIZE_MAX);
+    const pdr_key *key = NULL;
+    int64_t until = 0;
+    pdr_rc rc = PDR_OK;
+
+    test_pause_failures(true);
+    bench_begin(&b);
+    keys_of_two(&b);
+    test_pause_failures(false);
+    rc = pdr__cookie_write(&cookie, b.keys, PDR_LIT("b"), 2000, NULL);
+    ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
+    ASSERT((cookie.len > 0) == (rc == PDR_OK));
+    if (rc == PDR_OK)
+        rc = pdr__cookie_find(&key, &until, b.keys, pdr_buf_str(&cookie), 5,
+                              NULL);
+    ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
+    ASSERT((key != NULL) == (rc == PDR_OK));
+    pdr_buf_dispose(&cookie);
+    bench_end(&b);
+}
+
 TEST(key_create, makes_a_key_that_is_found)
 {
     struct bench b;

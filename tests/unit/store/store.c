@@ -126,6 +126,45 @@ TEST(store_now, is_that_of_the_clock_if_the_table_has_one)
     }
 }
 
+static pdr_rc count_seven(pdr_store *store, pdr_store_counts *out,
+                          pdr_str tenant, pdr_err *err)
+{
+    (void)store;
+    out->by_state[PDR_SESSION_WAITING] += 7;
+    ASSERT_TEXT(PDR_DEFAULT_TENANT, tenant);
+    if (err != NULL)
+        return pdr_err_set(err, PDR_EIO, "no_disk", "it is gone");
+    return PDR_OK;
+}
+
+TEST(store_count, is_left_to_tables_that_can)
+{
+    pdr_store *store = NULL;
+    pdr_store_counts counts = {.by_state = {1, 1, 1, 1}};
+    pdr_err err = PDR_ERR_INIT;
+
+    ASSERT_RC(PDR_OK, pdr_store_open(&store, "memory:", NULL));
+    pdr_store_ops ops = *store->ops;
+    ops.count = count_seven;
+    store->ops = &ops;
+    for (ops.version = 1; ops.version < 3; ops.version++) {
+        ASSERT_RC(PDR_EUNSUPPORTED,
+                  pdr_store_count(&counts, store, (pdr_str){NULL, 0}, &err));
+        ASSERT_STR("no_count", err.reason);
+    }
+    ASSERT_RC(PDR_EIO,
+              pdr_store_count(&counts, store, (pdr_str){NULL, 0}, &err));
+    ASSERT_SIZE(1, counts.by_state[PDR_SESSION_WAITING]); /* untouched */
+    ASSERT_RC(PDR_OK,
+              pdr_store_count(&counts, store, (pdr_str){NULL, 0}, NULL));
+    ASSERT_SIZE(7, counts.by_state[PDR_SESSION_WAITING]);
+    ASSERT_SIZE(0, counts.by_state[PDR_SESSION_IDLE]);
+    ops.count = NULL;
+    ASSERT_RC(PDR_EUNSUPPORTED,
+              pdr_store_count(&counts, store, (pdr_str){NULL, 0}, NULL));
+    pdr_store_close(store);
+}
+
 TEST(store, refuses_everything_after_fork)
 {
     pdr_store *store = trick_open("trick:");

@@ -1,0 +1,99 @@
+/*
+ * api_findings.c - what a check of the document of a session finds, and which
+ * parts of it no edition knows.
+ */
+#include <perdure/archive.h>
+#include <perdure/doc.h>
+#include <perdure/json.h>
+
+#include "http.h"
+
+#define MOST_FINDINGS 1000 /* that are told of; more are counted */
+#define MAX_TRIES     20   /* of what other writers came between */
+
+struct findings {
+    struct pdr__json json;
+    uint64_t count;
+};
+
+/* Is it about a part that is kept, and that nobody knows? */
+static bool is_unknown(const char *rule)
+{
+    return strcmp(rule, "schema-additionalProperties") == 0 ||
+           strcmp(rule, "content-kind-unknown") == 0 ||
+           strcmp(rule, "entry-kind-unknown") == 0;
+}
+
+/* A pdr_doc_finding_fn. */
+static pdr_rc finding_tell(const pdr_doc_finding *finding, pdr_err *err,
+                           void *arg)
+{
+    struct findings *f = arg;
+    bool is_kept = is_unknown(finding->rule);
+
+    (void)err;
+    /* The strict schema is for what we make: of others, only unknown members
+     * are of interest. */
+    if (!is_kept && strncmp(finding->rule, "schema-", 7) == 0)
+        return PDR_OK;
+    if (f->count++ >= MOST_FINDINGS)
+        return PDR_OK;
+    pdr__json_begin(&f->json, NULL, '{');
+    pdr__json_text(&f->json, "pointer", finding->pointer);
+    pdr__json_text(&f->json, "rule", pdr_str_c(finding->rule));
+    pdr__json_text(&f->json, "severity",
+                   pdr_str_c(pdr_severity_name(is_kept ? PDR_SEVERITY_INFO
+                                                       : finding->severity)));
+    pdr__json_bool(&f->json, "unknown", is_kept);
+    pdr__json_text(&f->json, "text",
+                   is_kept ? PDR_LIT("no edition knows this; it is kept")
+                           : finding->text);
+    pdr__json_end(&f->json, '}');
+    return f->json.rc;
+}
+
+/* The document, appended. */
+static pdr_rc document_read(pdr_buf *out, struct pdr__exchange *x, pdr_err *err)
+{
+    const pdr_export_opts opts = {.ref = pdr__api_ref(x), .bare = true};
+    pdr_export_report report = {.revision = 0};
+    pdr_err why = PDR_ERR_INIT;
+    pdr_rc rc = PDR_ECONFLICT;
+
+    for (int i = 0; rc == PDR_ECONFLICT && i < MAX_TRIES; i++) {
+        pdr_buf_clear(out);
+        rc = pdr_export(&report, pdr__api_store(x), &opts, &why, pdr_write_buf,
+                        out);
+    }
+    return rc == PDR_OK ? PDR_OK : pdr__err_pass(err, &why);
+}
+
+/* {"checked":BOOL,"items":[...],"count":N}: only state documents have rules. */
+pdr_rc pdr__api_findings(struct pdr__exchange *x, pdr_err *err)
+{
+    struct findings f = {.json = {.out = &x->reply.body, .err = err}};
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+    pdr_value *value = NULL;
+    bool is_state = false;
+    pdr_rc rc = PDR_OK;
+
+    PDR_TRY(document_read(&text, x, err));
+    PDR_TRY(pdr_json_read_borrowed(&value, pdr_buf_str(&text), NULL, err));
+    is_state = pdr_state_gate(value, NULL) == PDR_OK;
+    pdr__json_begin(&f.json, NULL, '{');
+    pdr__json_bool(&f.json, "checked", is_state);
+    pdr__json_begin(&f.json, "items", '[');
+    if (is_state) {
+        PDR_TRY(pdr_state_check_structure(value, PDR_STATE_STRICT, err,
+                                          finding_tell, &f));
+        PDR_TRY(pdr_state_check_meaning(value, err, finding_tell, &f));
+    }
+    pdr__json_end(&f.json, ']');
+    pdr__json_number(&f.json, "count", f.count);
+    pdr__json_end(&f.json, '}');
+    PDR_TRY(pdr__json_send(&f.json, x, 200));
+done:
+    pdr_value_free(value);
+    pdr_buf_dispose(&text);
+    return rc;
+}

@@ -1,0 +1,184 @@
+// The frame: which page is shown, what it says when it cannot be, keys, theme.
+
+import { Problem, get, send, whenLocked } from './api.js';
+import { badge, empty, fill, h, icon, toast } from './dom.js';
+import { whenState } from './live.js';
+
+const PAGES = [
+  { path: '', title: 'Overview', icon: 'overview', key: 'o', load: () => import('./page_overview.js') },
+  { path: 'sessions', title: 'Sessions', icon: 'sessions', key: 's', load: () => import('./page_sessions.js') },
+  { path: 'session', title: 'Session', under: 'sessions', load: () => import('./page_session.js') },
+  { path: 'runs', title: 'Runs', icon: 'runs', key: 'r', load: () => import('./page_runs.js') },
+  { path: 'chats', title: 'Chats', icon: 'chats', key: 'c', load: () => import('./page_chats.js') },
+  { path: 'chat', title: 'Chat', under: 'chats', load: () => import('./page_chat.js') },
+  { path: 'agents', title: 'Agents', icon: 'agents', key: 'a', load: () => import('./page_agents.js') },
+  { path: 'store', title: 'Store', icon: 'store', key: 't', load: () => import('./page_store.js') },
+];
+
+const KEYS = [
+  ['?', 'these keys'], ['g o', 'overview'], ['g s', 'sessions'], ['g r', 'runs'], ['g c', 'chats'], ['g a', 'agents'], ['g t', 'store'],
+  ['/', 'to the filter, or the box to write in'], ['j  k', 'next, previous row'], ['Enter', 'open the row'], ['[  ]', 'previous, next tab'], ['Esc', 'leave a box; back to the list'],
+];
+
+const view = h('main', { id: 'view', tabindex: '-1' });
+const live = h('span', { class: 'live', role: 'status' });
+let page = { close() {} };
+let number = 0; // of the page that is shown: a late one is not
+
+/** Where we are: {path, args, query}. */
+export function here() {
+  const [path, search] = location.hash.replace(/^#\/?/, '').split('?');
+  const parts = path.split('/').map((p) => { try { return decodeURIComponent(p); } catch { return p; } });
+  return { path: parts[0], args: parts.slice(1), query: new URLSearchParams(search ?? '') };
+}
+
+/** The address of a page. */
+export function link(path, args = [], query = {}) {
+  const pairs = Object.entries(query).filter(([, v]) => v !== undefined && v !== null && v !== '');
+  return `#/${[path, ...args.map(encodeURIComponent)].join('/')}${pairs.length ? '?' + new URLSearchParams(pairs) : ''}`;
+}
+
+/** The same page with another query, without a step in the history. */
+export function stay(query) {
+  const { path, args } = here();
+  history.replaceState(null, '', link(path, args, query));
+}
+
+/** What a page shows instead of itself, when something is wrong. */
+export function trouble(why, again) {
+  const known = why instanceof Problem;
+  if (!known && why?.name !== 'AbortError') console.warn(why);
+  const gone = why.status === 404;
+  return empty(gone ? 'It is not there' : why.status === 0 ? 'No connection' : 'That did not work',
+    known ? why.message : 'This page met something that it does not understand.', known ? why.hint ?? '' : String(why?.message ?? why),
+    h('div', { class: 'row' }, again && !gone ? h('button', { type: 'button', onclick: again }, 'Try again') : null, h('a', { class: 'button plain', href: link('sessions') }, 'All sessions')));
+}
+
+async function show() {
+  const at = here();
+  const mine = ++number;
+  const def = PAGES.find((p) => p.path === at.path);
+  page.close?.();
+  page = {};
+  live.replaceChildren();
+  for (const a of document.querySelectorAll('nav a')) a.toggleAttribute('aria-current', a.dataset.path === (def?.under ?? at.path));
+  document.querySelectorAll('nav a[aria-current]').forEach((a) => a.setAttribute('aria-current', 'page'));
+  document.title = `${def?.title ?? 'Nothing'} - perdure`;
+  if (!def) {
+    fill(view, h('h1', { class: 'away' }, 'Nothing'), empty('There is no such page', 'The address may be mistyped.', h('a', { class: 'button', href: link('') }, 'Overview')));
+    return;
+  }
+  fill(view, h('div', { class: 'loading', role: 'status' }, 'Loading'));
+  try {
+    const module = await def.load();
+    const made = await module.default(view, { ...at, isCurrent: () => mine === number });
+    if (mine === number) page = made ?? {};
+    else made?.close?.();
+  } catch (why) {
+    if (mine === number) fill(view, h('h1', { class: 'away' }, def.title), trouble(why, show));
+  }
+}
+
+// --- keys and theme ---------------------------------------------------------
+
+function help() {
+  const box = h('dialog', { class: 'keys', 'aria-labelledby': 'keys-title' }, h('h2', { id: 'keys-title' }, 'Keys'),
+    h('dl', null, KEYS.map(([k, what]) => [h('dt', null, k.split(/ +/).map((x) => h('kbd', null, x))), h('dd', null, what)])),
+    h('div', { class: 'row end' }, h('button', { type: 'button', onclick: () => box.close() }, 'Close')));
+  box.addEventListener('close', () => box.remove());
+  document.body.append(box);
+  box.showModal();
+}
+
+let before = '';
+function onKey(event) {
+  const isWriting = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
+  if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector('dialog[open]')) return;
+  if (isWriting) {
+    if (event.key === 'Escape') event.target.blur();
+    return;
+  }
+  const to = before === 'g' ? PAGES.find((p) => p.key === event.key) : null;
+  before = event.key;
+  if (to) location.hash = link(to.path);
+  else if (event.key === '?') help();
+  else if (event.key === '/') view.querySelector('[data-search]')?.focus();
+  else if (event.key === 'j' || event.key === 'k') move(event.key === 'j' ? 1 : -1);
+  else if (event.key === '[' || event.key === ']') tab(event.key === ']' ? 1 : -1);
+  else if (event.key === 'Escape' && here().args.length) location.hash = link(PAGES.find((p) => p.path === here().path)?.under ?? '');
+  else return;
+  event.preventDefault();
+}
+
+function move(step) {
+  const rows = [...view.querySelectorAll('[data-row]')];
+  if (rows.length) rows[Math.max(0, Math.min(rows.length - 1, rows.indexOf(document.activeElement) + step))].focus();
+}
+
+function tab(step) {
+  const tabs = [...view.querySelectorAll('.tabs a')];
+  tabs[tabs.findIndex((t) => t.hasAttribute('aria-current')) + step]?.click();
+}
+
+const THEMES = ['system', 'light', 'dark'];
+function stored() { try { return localStorage.getItem('theme') ?? 'system'; } catch { return 'system'; } }
+function theme(name) {
+  document.documentElement.dataset.theme = name;
+  try { localStorage.setItem('theme', name); } catch { /* it holds for this page */ }
+}
+
+// --- logging in -------------------------------------------------------------
+
+function login() {
+  page.close?.();
+  number++;
+  const key = h('input', { type: 'password', id: 'key', autocomplete: 'current-password', required: true, autofocus: true, spellcheck: 'false' });
+  const said = h('p', { class: 'bad', role: 'alert' });
+  const form = h('form', { class: 'login', onsubmit: async (event) => {
+    event.preventDefault();
+    try {
+      await send('POST', '/ui/login', { body: JSON.stringify({ key: key.value }) });
+      frame();
+    } catch (why) {
+      if (why.status !== 401) fill(said, why.message);
+      else fill(said, 'This key is not known here, or it has expired.');
+      key.select();
+    }
+  } }, h('h1', null, 'perdure'), h('p', null, 'This server asks for a key.'), h('label', { for: 'key' }, 'Key'), key, said, h('button', { type: 'submit' }, 'Log in'),
+  h('p', { class: 'hint' }, 'Whoever runs the server makes one: ', h('code', null, 'perdure key create')));
+  fill(document.body, h('main', { id: 'view', class: 'alone' }, form), h('div', { id: 'toasts', role: 'status' }));
+  key.focus();
+}
+
+async function logout() {
+  try { await send('POST', '/ui/logout', { body: '{}' }); } catch (why) { toast(why.message, true); }
+  location.reload();
+}
+
+// --- the frame --------------------------------------------------------------
+
+/** What the caller may do and how the server is; null until it is known. */
+export let server = null;
+/** May whoever looks do this? */
+export const may = (scope) => !server?.scopes || server.scopes.includes(scope);
+
+async function frame() {
+  const out = h('button', { type: 'button', class: 'quiet', hidden: true, title: 'Log out', 'aria-label': 'Log out', onclick: logout }, icon('out'));
+  const pick = h('button', { type: 'button', class: 'quiet', onclick: () => { theme(THEMES[(THEMES.indexOf(stored()) + 1) % 3]); named(); } }, icon('sun'));
+  const named = () => { pick.title = `Theme: ${stored()}`; pick.setAttribute('aria-label', pick.title); };
+  named();
+  const nav = h('nav', { 'aria-label': 'Pages' }, PAGES.filter((p) => p.icon).map((p) => h('a', { href: link(p.path), 'data-path': p.path, 'aria-label': p.title }, icon(p.icon), h('span', null, p.title))));
+  fill(document.body, h('a', { class: 'skip', href: '#view', onclick: (e) => { e.preventDefault(); view.focus(); } }, 'To the content'),
+    h('header', { class: 'bar' }, h('a', { class: 'brand', href: link('') }, h('span', { class: 'logo', 'aria-hidden': 'true' }), 'perdure'), nav,
+      h('div', { class: 'tools' }, live, pick, h('button', { type: 'button', class: 'quiet', title: 'Keys (?)', 'aria-label': 'Keys', onclick: help }, icon('keys')), out)),
+    view, h('div', { id: 'toasts', role: 'status' }));
+  get('overview').then((o) => { server = o; out.hidden = !o.keys; }, () => {});
+  await show();
+}
+
+theme(stored());
+whenLocked(login);
+whenState((state) => fill(live, state ? badge(state === 'live' ? 'live' : state === 'stale' ? 'stale' : 'wait', state) : ''));
+addEventListener('hashchange', () => { show(); if (document.activeElement?.closest?.('nav') === null) view.focus({ preventScroll: true }); });
+addEventListener('keydown', onKey);
+frame();

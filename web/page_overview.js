@@ -1,0 +1,72 @@
+// How things are: what is stored, what is at work, who waits for a person.
+
+import { at, get } from './api.js';
+import { link, may, trouble } from './app.js';
+import { badge, empty, fill, h, name } from './dom.js';
+import { bytes, count, moment, since } from './format.js';
+import { calm, follow } from './live.js';
+
+const STATES = [['running', 'running'], ['waiting', 'waiting'], ['idle', 'idle'], ['expired', 'expired']];
+
+function figure(title, value, note, href) {
+  const body = [h('dt', null, title), h('dd', { class: 'big' }, value), note ? h('dd', { class: 'dim' }, note) : null];
+  return h('div', { class: 'figure' }, href ? h('a', { href }, body) : body);
+}
+
+const SVG = 'http://www.w3.org/2000/svg';
+function svgBar(sessions, total) {
+  const svg = document.createElementNS(SVG, 'svg');
+  let x = 0;
+  svg.setAttribute('class', 'bars');
+  svg.setAttribute('viewBox', '0 0 1000 10');
+  svg.setAttribute('preserveAspectRatio', 'none');
+  svg.setAttribute('aria-hidden', 'true');
+  for (const [state] of STATES) {
+    const part = document.createElementNS(SVG, 'rect');
+    const width = total ? (1000 * (sessions[state] ?? 0)) / total : 0;
+    for (const [k, v] of Object.entries({ class: `bar-${state}`, x, y: 0, width: Math.max(0, width - (width > 8 ? 3 : 0)), height: 10 })) part.setAttribute(k, v);
+    x += width;
+    svg.append(part);
+  }
+  return svg;
+}
+
+/** How the sessions are: one bar, and the same in words. */
+function bar(sessions) {
+  const total = STATES.reduce((n, [s]) => n + (sessions[s] ?? 0), 0);
+  return h('section', { class: 'panel', 'aria-label': 'Sessions by state' }, h('h2', null, 'Sessions'),
+    svgBar(sessions, total),
+    h('ul', { class: 'legend' }, STATES.map(([s, word]) => h('li', null, h('a', { href: link('sessions', [], { state: s }) }, badge(s, word), h('b', { class: 'num' }, count(sessions[s] ?? 0)))))));
+}
+
+function sessionList(title, list, none, all) {
+  return h('section', { class: 'panel' }, h('div', { class: 'head' }, h('h2', null, title), list.next || list.items.length > 5 ? h('a', { href: all }, 'All of them') : null),
+    list.items.length ? h('ul', { class: 'plain-list' }, list.items.slice(0, 6).map((s) => h('li', null, h('a', { href: link(s.kind === 'chat' ? 'chat' : 'session', [s.id]), 'data-row': true }, name(s.id)), badge(s.state), h('span', { class: 'dim', title: moment(s.changed) }, since(s.changed)))))
+      : h('p', { class: 'dim' }, none));
+}
+
+export default async function overview(view, { isCurrent }) {
+  const body = h('div', { class: 'stack' });
+  async function load() {
+    const [o, waiting, running, latest] = await Promise.all([get('overview'), ...['waiting', 'running', ''].map((state) => get(at(['sessions'], { state, limit: 7 })))]);
+    if (!isCurrent()) return;
+    const nothing = o.sessions.total === 0;
+    fill(body, h('dl', { class: 'figures' },
+      figure('Sessions', count(o.sessions.total), null, link('sessions')),
+      figure('Runs now', count(o.runs.now), o.runs.queued ? `${count(o.runs.queued)} wait` : null, link('runs')),
+      figure('Runs ended', count(o.runs.completed + o.runs.failed), o.runs.failed ? h('span', { class: 'bad' }, `${count(o.runs.failed)} failed`) : 'none failed'),
+      figure('Taken over', count(o.runs.recovered), 'after a process died'),
+      figure('Tokens', count(o.tokens.total), `${count(o.tokens.input)} in, ${count(o.tokens.output)} out`),
+      figure('Stored', bytes(o.storage.bytes), null, link('store'))),
+    h('p', { class: 'dim' }, `Runs and tokens are those of this server since ${moment(o.since)}.`),
+    nothing ? empty('Nothing is stored yet', 'Say something to an agent, and its session is here:', h('pre', null, `curl -d 'Hello' ${location.origin}/api/agents/NAME/run?session_id=first`), may('run') ? h('a', { class: 'button', href: link('agents') }, 'Try an agent') : '')
+      : [bar(o.sessions), h('div', { class: 'halves' }, sessionList('Wait for a person', waiting, 'Nobody is waited for.', link('sessions', [], { state: 'waiting' })), sessionList('At work', running, 'No run is at work.', link('runs'))),
+        sessionList('Changed last', latest, '', link('sessions'))]);
+  }
+  await load();
+  if (!isCurrent()) return null;
+  fill(view, h('div', { class: 'head' }, h('h1', null, 'Overview')), body);
+  const again = calm(() => load().catch((why) => isCurrent() && fill(body, trouble(why, again))), 1000);
+  return { close: follow(() => 'events', { event: again, again }) };
+}
+

@@ -1,0 +1,111 @@
+// JSON as a tree, from its text: numbers, escapes and the order of members stay
+// as they are written. A part is read when it is opened, so that a document of
+// many megabytes opens at once.
+
+import { h, said } from './dom.js';
+import { bytes, many } from './format.js';
+
+const SOME = 100; // members that are shown at once
+const LONG = 400; // characters of a text before it is folded
+
+/** Where the value that begins at `i` ends; throws if it has no end. */
+function past(text, i) {
+  const c = text[i];
+  if (c === '"') {
+    for (let j = i + 1; j < text.length; j++) {
+      if (text[j] === '\\') j++;
+      else if (text[j] === '"') return j + 1;
+    }
+    throw new SyntaxError('a text without an end');
+  }
+  if (c !== '{' && c !== '[') {
+    let j = i;
+    while (j < text.length && !' \t\r\n,]}'.includes(text[j])) j++;
+    return j;
+  }
+  let depth = 0;
+  for (let j = i; j < text.length; j++) {
+    const d = text[j];
+    if (d === '"') j = past(text, j) - 1;
+    else if (d === '{' || d === '[') depth++;
+    else if ((d === '}' || d === ']') && --depth === 0) return j + 1;
+  }
+  throw new SyntaxError('brackets that are not closed');
+}
+
+const blank = (text, i) => { while (' \t\r\n'.includes(text[i]) && i < text.length) i++; return i; };
+const token = (key) => key.replaceAll('~', '~0').replaceAll('/', '~1');
+
+/** The members of an object or array: [{key, at, end}]. */
+function members(text, start) {
+  const out = [];
+  const isObject = text[start] === '{';
+  let i = blank(text, start + 1);
+  while (i < text.length && text[i] !== '}' && text[i] !== ']') {
+    let key = out.length;
+    if (isObject) {
+      const end = past(text, i);
+      key = JSON.parse(text.slice(i, end));
+      i = blank(text, blank(text, end) + 1);
+    }
+    const end = past(text, i);
+    out.push({ key, at: i, end });
+    i = blank(text, end);
+    if (text[i] === ',') i = blank(text, i + 1);
+  }
+  return out;
+}
+
+function leaf(text, at, end) {
+  const raw = text.slice(at, end);
+  const kind = raw[0] === '"' ? 'string' : raw === 'null' || raw === 'true' || raw === 'false' ? 'word' : 'number';
+  if (raw.length <= LONG) return h('span', { class: `v-${kind}` }, said(raw));
+  const more = h('button', { type: 'button', class: 'link', onclick: () => more.parentNode.replaceChildren(...said(raw)) }, `all ${bytes(raw.length)}`);
+  return h('span', { class: `v-${kind}` }, said(raw.slice(0, LONG)), '… ', more);
+}
+
+/**
+ * A tree of this text. opts.open: levels that are open at first; opts.mark: a
+ * map of JSON Pointers to what is to be said of them; opts.path: of the root.
+ */
+export function tree(text, opts = {}) {
+  const marks = opts.mark ?? new Map();
+  const marked = [...marks.keys()];
+
+  function node(at, end, key, path, level) {
+    const note = marks.get(path);
+    const label = key === null ? null : h('span', { class: typeof key === 'number' ? 'index' : 'key', title: path }, typeof key === 'number' ? String(key) : said(JSON.stringify(key)), ': ');
+    const flag = note ? h('span', { class: 'mark' }, note) : null;
+    if (text[at] !== '{' && text[at] !== '[') return h('div', { class: note ? 'leaf marked' : 'leaf' }, label, leaf(text, at, end), flag);
+    const inside = marked.some((p) => p.startsWith(path + '/'));
+    const body = h('div', { class: 'kids' });
+    const size = h('span', { class: 'size' });
+    const box = h('details', { class: note ? 'marked' : null },
+      h('summary', null, label, h('span', { class: 'brace' }, text[at] === '{' ? '{ }' : '[ ]'), ' ', size, flag, inside && !note ? h('span', { class: 'mark within' }, 'inside') : null), body);
+    let kids = null;
+    const load = () => {
+      if (kids) return;
+      kids = members(text, at);
+      let shown = 0;
+      const more = h('button', { type: 'button', class: 'link', onclick: () => grow() });
+      const grow = () => {
+        more.remove();
+        for (const kid of kids.slice(shown, shown + SOME)) body.append(node(kid.at, kid.end, kid.key, `${path}/${token(String(kid.key))}`, level + 1));
+        shown += SOME;
+        if (shown < kids.length) { more.textContent = `${many(kids.length - shown, 'more')}`.replace('mores', 'more'); body.append(more); }
+      };
+      grow();
+    };
+    size.textContent = bytes(end - at);
+    box.addEventListener('toggle', () => box.open && load());
+    if (level < (opts.open ?? 1)) { box.open = true; load(); }
+    return box;
+  }
+
+  try {
+    const at = blank(text, 0);
+    return h('div', { class: 'tree' }, node(at, past(text, at), null, opts.path ?? '', 0));
+  } catch {
+    return h('pre', { class: 'said' }, said(text));
+  }
+}
