@@ -8,6 +8,7 @@
 #include <perdure/json.h>
 
 #include "base.h"
+#include "chat.h"
 #include "fault_store.h"
 #include "hook_store.h"
 
@@ -770,4 +771,37 @@ TEST(chat_home, keeps_members_that_nobody_knows)
     chat_end(&two);
     pdr_store_close(store);
     pdr_buf_dispose(&text);
+}
+
+TEST(chat_store, takes_the_place_of_what_was_read_and_of_nothing_else)
+{
+    const pdr_query query = {.what = PDR_READ_HEAD, .ref = ref_of("c")};
+    struct chat_stage one = {.opts = {.max_turns = 1}};
+    pdr_store *store = store_open();
+    pdr_chat_state *state = NULL;
+    pdr_page *page = NULL;
+    pdr_err err = PDR_ERR_INIT;
+
+    chat_begin(&one, "A");
+    attach(&one, store, "c");
+    chat_says(&one, "Hi");
+    ASSERT_RC(PDR_OK, pdr_chat_load(&state, store, &query.ref, NULL));
+    ASSERT_RC(PDR_EEXISTS, pdr__chat_state_store(state, store, &query.ref, NULL,
+                                                 STAGE_NOW, &err));
+    ASSERT_STR("session_exists", err.reason);
+    ASSERT_RC(PDR_OK, pdr_store_read(&page, store, &query, NULL));
+    chat_says(&one, "Ho");
+    ASSERT_RC(PDR_ECONFLICT,
+              pdr__chat_state_store(state, store, &query.ref, &page->head,
+                                    STAGE_NOW, &err));
+    rows_are("user:Hi | user:Ho", store, "c");
+    pdr_page_free(page);
+    ASSERT_RC(PDR_OK, pdr_store_read(&page, store, &query, NULL));
+    ASSERT_RC(PDR_OK, pdr__chat_state_store(state, store, &query.ref,
+                                            &page->head, STAGE_NOW, &err));
+    rows_are("user:Hi", store, "c");
+    pdr_page_free(page);
+    pdr_chat_state_free(state);
+    chat_end(&one);
+    pdr_store_close(store);
 }
