@@ -63,6 +63,7 @@ struct pdr__route {
     bool is_away; /* commits, or reads much: not on a thread of connections */
     pdr__handler_fn run;
     const char *query; /* names that it may have there; or NULL */
+    unsigned also;     /* another status of success; 0: none */
     const char *summary;
     struct pdr__example example; /* without a path: none */
 };
