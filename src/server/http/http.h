@@ -158,6 +158,10 @@ pdr_rc pdr__media_type(pdr_str *out, struct pdr__exchange *x, pdr_err *err);
 bool pdr__exchange_begin(struct pdr__exchange *x, pdr_str method);
 /* Run a step of its handler. False: it waits. */
 bool pdr__exchange_step(struct pdr__exchange *x);
+/* A store in doubt ends the engine, and so the process (E3): the writers here
+ * are not the engine's own. */
+void pdr__exchange_failed(const struct pdr__exchange *x, pdr_rc rc,
+                          const pdr_err *err);
 /* Its reply was sent, or nobody takes it any more. */
 void pdr__exchange_ended(struct pdr__exchange *x);
 void pdr__exchange_free(struct pdr__exchange *x);
