@@ -31,7 +31,7 @@ model: {provider: script, connection: {file: replies.json}}
 tools:
 - kind: command
   name: slow
-  command: [sh, -c, 'echo slow >>calls; until test -e go; do
+  command: [sh, -c, 'echo slow >>calls; until test -e go || ! test -e calls; do
     sleep 0.02; done; echo done']
 """
 
