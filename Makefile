@@ -112,6 +112,8 @@ interop: ## tests against third-party packages
 	    build/interop/venv-1.17
 	@tools/setup-python tests/interop/requirements-litellm.txt \
 	    build/interop/venv-litellm
+	@tools/setup-python tests/interop/requirements-http.txt \
+	    build/interop/venv-http
 	@$(call compile,dev)
 	@tools/run-tests --suite interop build/dev
 

@@ -4,8 +4,8 @@
 
 Meson knows the tests before there is such an environment, so it starts this
 with any Python. A package that is missing, or another version than the one that
-requirements.txt names, ends it without a record of a test, which the runner
-counts as a failure.
+requirements.txt names (of venv-NAME: requirements-NAME.txt), ends it without a
+record of a test, which the runner counts as a failure.
 """
 import importlib.metadata
 import os
@@ -34,7 +34,9 @@ def main():
     if not os.path.exists(python):
         sys.exit(f"there is no {python}: `make interop` installs it")
     found = installed(venv)
-    for name, version in wanted().items():
+    kind = os.path.basename(venv).partition("venv-")[2]
+    named = f"requirements-{kind}.txt" if kind else "requirements.txt"
+    for name, version in wanted(named).items():
         if found.get(name) != version:
             sys.exit(f"{venv} must have {name} {version}, and has "
                      f"{found.get(name, 'none')}: `make interop` installs it")

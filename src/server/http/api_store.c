@@ -413,8 +413,10 @@ static void import_one(struct pdr__json *j, struct pdr__exchange *x,
     pdr__json_text(j, "status", pdr_str_c(status));
     if (report.revision > 0)
         pdr__json_number(j, "revision", report.revision);
-    if (rc != PDR_OK)
+    if (rc != PDR_OK) {
+        pdr__exchange_failed(x, rc, &why);
         put_error(j, &why);
+    }
     pdr__list_item_end(j);
 }
 

@@ -413,16 +413,31 @@ bool pdr__exchange_begin(struct pdr__exchange *x, pdr_str method)
 /* --- steps -----------------------------------------------------------------
  */
 
+/* What failed was a call of this process. What a stored run failed with is
+ * told, too, and says nothing of the store. */
+void pdr__exchange_failed(const struct pdr__exchange *x, pdr_rc rc,
+                          const pdr_err *err)
+{
+    pdr_engine *engine = pdr_service_engine(x->server->service);
+
+    if (engine != NULL)
+        (void)!pdr__engine_failed(engine, rc, err);
+}
+
 bool pdr__exchange_step(struct pdr__exchange *x)
 {
     const bool is_timed = x->route->is_away && x->verb == PDR_VERB_GET;
     const int64_t begun_ms =
         is_timed ? pdr__monotonic_ms(pdr__clock_system()) : 0;
     pdr_err err = PDR_ERR_INIT;
+    pdr_rc rc = PDR_OK;
 
     x->wait.is_set = false;
-    if (x->route->run(x, &err) != PDR_OK)
+    rc = x->route->run(x, &err);
+    if (rc != PDR_OK) {
+        pdr__exchange_failed(x, rc, &err);
         pdr__reply_error(x, &err);
+    }
     if (is_timed)
         pdr__quick_note(x, begun_ms);
     if (x->reply.status == 0 && x->wait.is_set)

@@ -66,6 +66,7 @@ struct pdr__route {
     bool is_away;    /* needs the store: by the pool, unless it is quick */
     pdr__handler_fn run;
     const char *query; /* names that it may have there; or NULL */
+    unsigned also;     /* another status of success; 0: none */
     const char *summary;
     struct pdr__example example; /* without a path: none */
 };
@@ -167,6 +168,10 @@ bool pdr__origin_check(struct pdr__exchange *x);
 bool pdr__exchange_begin(struct pdr__exchange *x, pdr_str method);
 /* Run a step of its handler. False: it waits. */
 bool pdr__exchange_step(struct pdr__exchange *x);
+/* A store in doubt ends the engine, and so the process (E3): the writers here
+ * are not the engine's own. */
+void pdr__exchange_failed(const struct pdr__exchange *x, pdr_rc rc,
+                          const pdr_err *err);
 /* Its reply was sent, or nobody takes it any more. */
 void pdr__exchange_ended(struct pdr__exchange *x);
 void pdr__exchange_free(struct pdr__exchange *x);

@@ -90,6 +90,7 @@ static const struct pdr__route routes[] = {
      .family = PDR_FAMILY_AGENTS,
      .is_away = true,
      .run = pdr__handle_run,
+     .also = 202,
      .summary = "Say something to an agent, and wait for its answer",
      .example = {"/api/agents/{agent}/run",
                  "{\"message\":\"Hello\",\"session_id\":\"example\"}", 200,
@@ -128,6 +129,7 @@ static const struct pdr__route routes[] = {
      .family = PDR_FAMILY_AGENTS,
      .is_away = true,
      .run = pdr__handle_delete,
+     .also = 202,
      .summary = "Delete a session",
      .example = {"/api/agents/{agent}/sessions/example", NULL, 204, NULL}},
     {.name = "create",
@@ -175,6 +177,7 @@ static const struct pdr__route routes[] = {
      .family = PDR_FAMILY_NATIVE,
      .is_away = true,
      .run = pdr__api_state_get,
+     .also = 304,
      .summary = "Its document",
      .example = {"/api/v1/sessions/example-1/state", NULL, 200, "stateBag"}},
     {.name = "state-put",
@@ -184,6 +187,7 @@ static const struct pdr__route routes[] = {
      .family = PDR_FAMILY_NATIVE,
      .is_away = true,
      .run = pdr__api_state_put,
+     .also = 201,
      .summary = "Replace its document, or make it of one",
      .example = {"/api/v1/sessions/example-1/state",
                  "{\"stateBag\":{\"mood\":\"calm\"}}", 200, "\"slots\":1"}},
@@ -232,6 +236,7 @@ static const struct pdr__route routes[] = {
      .family = PDR_FAMILY_NATIVE,
      .is_away = true,
      .run = pdr__api_bag_get,
+     .also = 304,
      .summary = "A value of its bag",
      .example = {"/api/v1/sessions/example-1/bag/mood", NULL, 200, "\"calm\""}},
     {.name = "slot-put",
@@ -269,6 +274,7 @@ static const struct pdr__route routes[] = {
      .is_away = true,
      .run = pdr__api_run_start,
      .query = "busy",
+     .also = 202,
      .summary = "Say something to the agent of a session",
      .example = {"/api/v1/sessions/%40dafx-{agent}%40api/runs",
                  "{\"message\":\"Hello\",\"correlationId\":\"example\"}", 200,
@@ -290,6 +296,7 @@ static const struct pdr__route routes[] = {
      .family = PDR_FAMILY_NATIVE,
      .is_away = true,
      .run = pdr__api_run_cancel,
+     .also = 202,
      .summary = "End a run",
      .example = {"/api/v1/sessions/%40dafx-{agent}%40api/runs/example/cancel",
                  NULL, 200, "\"state\":\"completed\""}},
@@ -300,6 +307,7 @@ static const struct pdr__route routes[] = {
      .family = PDR_FAMILY_NATIVE,
      .is_away = true,
      .run = pdr__api_run_resume,
+     .also = 202,
      .summary = "Let a run go on that another process left",
      .example = {"/api/v1/sessions/%40dafx-{agent}%40api/runs/example/resume",
                  NULL, 200, "\"state\":\"completed\""}},
@@ -310,6 +318,7 @@ static const struct pdr__route routes[] = {
      .is_away = true,
      .run = pdr__api_events,
      .query = "run after",
+     .also = 204,
      .summary = "What is said in a session, event by event",
      .example = {"/api/v1/sessions/%40dafx-{agent}%40api/events?run=example",
                  NULL, 200, "event: done"}},
@@ -319,6 +328,7 @@ static const struct pdr__route routes[] = {
      .family = PDR_FAMILY_NATIVE,
      .is_away = true,
      .run = pdr__api_session_show,
+     .also = 304,
      .summary = "What a session is",
      .example = {"/api/v1/sessions/example-1", NULL, 200,
                  "\"team\":\"garden\""}},
@@ -556,10 +566,51 @@ static void put_security(pdr_builder *to, pdr_scope scope)
     pdr_builder_end(to);
 }
 
+static void put_response(pdr_builder *to, unsigned status)
+{
+    char number[16];
+
+    (void)snprintf(number, sizeof(number), "%u", status);
+    put_object(to, number);
+    put_text(to, "description", pdr_str_c(pdr__status_name(status)));
+    pdr_builder_end(to);
+}
+
+/* Errors are told in the way of the family. */
+static void put_errors(pdr_builder *to, const char *range, const char *text,
+                       enum pdr__family family)
+{
+    static const char *const types[][2] = {
+        [PDR_FAMILY_NATIVE] = {"application/problem+json", NULL},
+        [PDR_FAMILY_PLAIN] = {"text/plain", NULL},
+        [PDR_FAMILY_AGENTS] = {"application/json", "text/plain"}};
+
+    put_object(to, range);
+    put_text(to, "description", pdr_str_c(text));
+    put_object(to, "content");
+    for (size_t i = 0; i < 2 && types[family][i] != NULL; i++) {
+        put_object(to, types[family][i]);
+        pdr_builder_end(to);
+    }
+    pdr_builder_end(to);
+    pdr_builder_end(to);
+}
+
+/* Every status that may come: that of the example, one beside it, errors. */
+static void put_responses(pdr_builder *to, const struct pdr__route *route)
+{
+    put_object(to, "responses");
+    put_response(to, route->example.path != NULL ? route->example.status : 200);
+    if (route->also != 0)
+        put_response(to, route->also);
+    put_errors(to, "4XX", "What was wrong with the request", route->family);
+    put_errors(to, "5XX", "What went wrong", route->family);
+    pdr_builder_end(to);
+}
+
 static pdr_rc put_route(pdr_builder *to, const struct pdr__route *route,
                         pdr_err *err)
 {
-    char status[4] = "200";
     pdr_value *example = NULL;
     pdr_rc rc = PDR_OK;
 
@@ -587,18 +638,7 @@ static pdr_rc put_route(pdr_builder *to, const struct pdr__route *route,
             put_text(to, "contains", pdr_str_c(route->example.reply));
         pdr_builder_end(to);
     }
-    put_object(to, "responses");
-    if (route->example.path != NULL)
-        (void)snprintf(status, sizeof(status), "%u", route->example.status);
-    put_object(to, status);
-    put_text(to, "description",
-             pdr_str_c(pdr__status_name(
-                 route->example.path != NULL ? route->example.status : 200)));
-    pdr_builder_end(to);
-    put_object(to, "default");
-    put_text(to, "description", PDR_LIT("What went wrong"));
-    pdr_builder_end(to);
-    pdr_builder_end(to);
+    put_responses(to, route);
     pdr_builder_end(to);
 done:
     pdr_value_free(example);

@@ -1,8 +1,10 @@
 /* Servers: where they listen, and whom they let. */
+#include "http_place.h"
 #include "room.h"
 #include "test.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <perdure/server.h>
 
@@ -122,6 +124,31 @@ TEST(server_keys, stay_when_the_file_is_broken)
     ASSERT_RC(PDR_OK, server_make(&b, "127.0.0.1:0", false));
     ASSERT_RC(PDR_OK, pdr_server_reload_keys(b.server, &b.err));
     bench_end(&b);
+}
+
+TEST(server_run, that_took_longer_than_it_may_is_told_as_a_timeout)
+{
+    static const char request[] =
+        "POST /api/v1/sessions/%40dafx-harbour%40k/runs HTTP/1.1\r\n"
+        "Host: localhost\r\nConnection: close\r\nContent-Length: 16\r\n\r\n"
+        "{\"message\":\"Hi\"}";
+    struct http_place place;
+    pdr_err err = PDR_ERR_INIT;
+    char text[4000];
+    int fd = -1;
+
+    ASSERT_RC(PDR_OK, http_place_begin(&place,
+                                       "{\"replies\":[{\"text\":[\"a\",\"b\"],"
+                                       "\"delay_ms\":60000}]}",
+                                       1, &err));
+    fd = http_place_connect(&place);
+    ASSERT(fd >= 0 && http_send(fd, request, sizeof(request) - 1));
+    (void)http_receive(fd, text, sizeof(text), 60000);
+    ASSERT(strncmp(text, "HTTP/1.1 504 ", 13) == 0);
+    ASSERT(strstr(text, "\"/problems/timeout\"") != NULL);
+    ASSERT(strstr(text, "\"run_timeout\"") != NULL);
+    (void)close(fd);
+    http_place_end(&place);
 }
 
 TEST_OOM(server_new, cleans_up_after_any_failed_allocation)
