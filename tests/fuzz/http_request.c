@@ -82,6 +82,10 @@ static const char *reply_check(const char *at, bool has_bodies)
             length = line + 15;
     }
     end += 4;
+    /* libmicrohttpd 0.9.75 sends the head of a refusal of its own twice, then
+     * the body, and closes the connection. */
+    if (status >= 400 && strncmp(at, end, (size_t)(end - at)) == 0)
+        end += end - at;
     if (status == 100 || status == 204 || status == 304)
         return end;
     if (length == NULL || !has_bodies)
