@@ -33,12 +33,14 @@ static void place_renew(void)
 {
     pdr_err err = PDR_ERR_INIT;
 
-    if (inputs == 0)
-        (void)atexit(place_stop);
-    else if (inputs % LIVES == 0)
+    if (inputs % LIVES == 0) {
         http_place_end(&place);
-    if (inputs++ % LIVES == 0)
         MUST(http_place_begin(&place, script, 0, &err) == PDR_OK);
+    }
+    /* After OpenSSL's own: it frees what threads have when they end, so they
+     * have to end before it cleans up. */
+    if (inputs++ == 0)
+        (void)atexit(place_stop);
 }
 
 /* What routes reply (route.c, reply.c), and what libmicrohttpd says by itself
@@ -46,9 +48,9 @@ static void place_renew(void)
  * among them: no request may break the server. */
 static bool is_known(unsigned long status)
 {
-    static const unsigned known[] = {100, 200, 201, 202, 204, 304, 400,
-                                     404, 405, 409, 410, 412, 413, 414,
-                                     421, 422, 429, 431, 501, 502, 505};
+    static const unsigned known[] = {100, 200, 201, 202, 204, 304, 308, 400,
+                                     401, 403, 404, 405, 409, 410, 412, 413,
+                                     414, 421, 422, 429, 431, 501, 502, 505};
 
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
         if (known[i] == status)
