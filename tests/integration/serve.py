@@ -2,6 +2,7 @@
 
 Usage: serve.py PERDURE
 """
+import concurrent.futures
 import contextlib
 import json
 import os
@@ -351,8 +352,30 @@ def _():
         started = time.monotonic()
         for path in (STREAM, STREAM + "?correlationId=c"):
             assert s.request("GET", path)[0] == 404
+            assert s.request("GET", path + ("&" if "?" in path else "?")
+                             + "wait=0")[0] == 404
         assert time.monotonic() - started < 5
-        assert s.request("GET", STREAM + "?wait=1")[0] == 404
+        # Whoever waits gets a stream: of an error, if nothing comes.
+        s.say("Hi", "other")
+        ways = [(STREAM + "?wait=1", {}),
+                ("/api/agents/Harbour/sessions/other/stream?correlationId=c"
+                 "&wait=1", {}),
+                ("/api/agent/stream/@dafx-harbour@k?wait=1", {}),
+                (STREAM + "?wait=1", {"Accept": "application/x-ndjson"}),
+                (STREAM + "?wait=1", {"Accept": "text/plain"})]
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            got = list(pool.map(lambda way: s.request("GET", way[0],
+                                                      **way[1]), ways))
+        assert [status for status, _, _ in got] == 5 * [200], got
+        for _, head, text in got[:3]:
+            assert head["content-type"] == "text/event-stream", head
+            [(kind, number, said)] = events(text)
+            assert (kind, number) == ("error", None) and said, text
+        line = json.loads(got[3][2])
+        assert (line["event"], line["data"]["code"]) == (
+            "error", "no_session"), line
+        text = got[4][2]
+        assert text.startswith("\n[Error: ") and text.endswith("]\n"), text
         threading.Timer(0.5, lambda: s.request(
             "POST", RUN + "?session_id=k", "Hi",
             **{"Idempotency-Key": "c"})).start()
@@ -374,8 +397,34 @@ def _():
             rest = s.request("GET", STREAM + "?correlationId=c",
                              **{"Last-Event-ID": str(event[1])})
             assert events(rest[2]) == whole[i + 1:]
-        assert s.request("GET", STREAM + "?cursor=x")[0] == 400
-        assert s.request("GET", STREAM + "?cursor=999")[0] == 400
+
+
+@tests.test("a cursor that is unknown or too old is gone, another is wrong",
+            covers=["R-3", "D-95"])
+def _():
+    with Server("--keep-events", "0") as s:
+        s.say("Hi")
+        go()
+        s.say("work")
+        s.say("Ho")
+        # The events of the first run are not kept any more; its text is.
+        path = STREAM + "?correlationId=" + json.loads(s.request(
+            "GET", "/api/agents/Harbour/sessions/k")[2])["data"][
+                "conversationHistory"][0]["correlationId"]
+        got = events(s.request("GET", path)[2])
+        assert [(kind, text) for kind, _, text in got] == [
+            ("message", "You said: Hi"), ("done", "[DONE]")], got
+        for at in (STREAM + "?", "/api/agent/stream/@dafx-harbour@k?"):
+            for query, last, status in (
+                    ("cursor=1", {}, 410), ("cursor=999", {}, 410),
+                    ("", {"Last-Event-ID": "1"}, 410),
+                    ("", {"Last-Event-ID": "999"}, 410),
+                    ("cursor=999&wait=1", {}, 410), ("cursor=x", {}, 400),
+                    ("cursor=-1", {}, 400), ("", {"Last-Event-ID": "1-1"},
+                                             400)):
+                got = s.request("GET", at + query, **last)
+                assert got[0] == status, (at, query, last, got)
+                assert json.loads(got[2])["error"], got
 
 
 # --- the way it is asked ------------------------------------------------------

@@ -435,7 +435,8 @@ static void cursor_read(uint64_t *out, struct pdr__exchange *x,
                           "a cursor is the id of an event, a decimal number");
 }
 
-/* How long it may wait for the session to be there: "?wait=" seconds. */
+/* How long it may wait for the session to be there: "?wait=" seconds; with 0 as
+ * without it. */
 static void first_wait_read(struct pdr__exchange *x, struct streaming *s)
 {
     uint64_t seconds = 0;
@@ -445,7 +446,7 @@ static void first_wait_read(struct pdr__exchange *x, struct streaming *s)
         return;
     if (!pdr__number_read(&seconds, text))
         pdr__reply_refuse(x, 400, "'wait' is a number of seconds");
-    else
+    else if (seconds > 0)
         s->first_due_ms =
             now_ms() + (int64_t)(seconds < 300 ? seconds : 300) * 1000;
 }
@@ -504,10 +505,22 @@ static pdr_rc stream_step(struct pdr__exchange *x, struct streaming *s,
         stream_reply(x, s);
         goto done;
     }
+    if (pdr__err_is(&why, PDR_R_BAD_CURSOR)) { /* of a session that is gone */
+        pdr__reply_refuse(x, 410,
+                          "there is no event with this id: begin without a "
+                          "cursor");
+        rc = PDR_OK;
+        goto done;
+    }
     if (rc != PDR_ENOTFOUND || pdr__err_is(&why, PDR_R_CURSOR_GONE) ||
-        s->first_due_ms == 0 || x->wait.is_due ||
-        pdr__live_is_stopping(x->server->live)) {
+        s->first_due_ms == 0) {
         (void)pdr__err_pass(err, &why);
+        goto done;
+    }
+    if (x->wait.is_due || pdr__live_is_stopping(x->server->live)) {
+        broken_put(s, &why); /* who waits for a stream gets one */
+        stream_reply(x, s);
+        rc = PDR_OK;
         goto done;
     }
     rc = PDR_OK;
