@@ -11,6 +11,7 @@ import os
 import re
 import signal
 import socket
+import stat
 import time
 
 from harness import Tests, run
@@ -332,6 +333,21 @@ def _():
         assert status(s, "evil.example") == 421
     done = run([PERDURE, "serve", "--store", "y.db", "--listen", "0.0.0.0:0"])
     assert done.status == 2 and b"--keys" in done.err, done
+
+
+@tests.test("a unix socket is for its user, or for whom the mode says")
+def _():
+    for options, mode in (((), 0o600), (("--socket-mode", "660"), 0o660),
+                          (("--socket-mode", "666"), 0o666)):
+        old = os.umask(0)
+        try:
+            with Server("--listen", "unix:s", *options):
+                assert stat.S_IMODE(os.stat("s").st_mode) == mode, options
+        finally:
+            os.umask(old)
+    done = run([PERDURE, "serve", "--listen", "unix:s", "--socket-mode",
+                "777"])
+    assert done.status == 2 and b"--socket-mode" in done.err, done
 
 
 @tests.test("a unix socket needs a key, too")
