@@ -4,6 +4,7 @@ Usage: serve.py PERDURE
 """
 import concurrent.futures
 import contextlib
+import http.client
 import json
 import os
 import signal
@@ -488,30 +489,145 @@ def _():
         assert s.request("GET", "/healthz")[0] == 200
 
 
+TYPES = {"string": str, "integer": int, "boolean": bool, "array": list,
+         "object": dict, "null": type(None)}
+
+
+def misfits(value, schema, api, at=""):
+    """What of a value a schema of the description does not say. A member that
+    its shape does not have is one, too: the description is to be whole."""
+    if "$ref" in schema:
+        schema = api["components"]["schemas"][schema["$ref"].split("/")[-1]]
+    if "anyOf" in schema:
+        ways = [misfits(value, one, api, at) for one in schema["anyOf"]]
+        return [] if [] in ways else ways[0]
+    if "type" not in schema:
+        return []
+    types = schema["type"]
+    types = [types] if isinstance(types, str) else types
+    if not any(isinstance(value, TYPES[name]) and (
+            not isinstance(value, bool) or name == "boolean")
+               for name in types):
+        return [f"{at}: {value!r} is not {types}"]
+    found = []
+    if isinstance(value, list):
+        for i, item in enumerate(value):
+            found += misfits(item, schema["items"], api, f"{at}/{i}")
+    if isinstance(value, dict) and schema.get("properties"):
+        found += [f"{at}/{name} is missing" for name in schema["required"]
+                  if name not in value]
+        for name, item in value.items():
+            if name in schema["properties"]:
+                found += misfits(item, schema["properties"][name], api,
+                                 f"{at}/{name}")
+            else:
+                found.append(f"{at}/{name} is not told")
+    return found
+
+
+def send(s, verb, place, body, part):
+    """Status, type and text of a reply; of a stream until this has come."""
+    link = http.client.HTTPConnection("127.0.0.1", s.port, timeout=30)
+    kind = "text/plain" if isinstance(body, str) else "application/json"
+    link.request(verb, place, body if isinstance(body, str) or body is None
+                 else json.dumps(body),
+                 {"Accept": "application/json, */*",
+                  **({"Content-Type": kind} if body else {})})
+    reply = link.getresponse()
+    kind = reply.getheader("content-type", "").split(";")[0]
+    if kind == "text/event-stream":
+        text = ""
+        while part not in text:
+            line = reply.readline().decode()
+            assert line, text
+            text += line
+    else:
+        text = reply.read().decode()
+    link.close()
+    return reply.status, kind, text
+
+
+def operations(api):
+    return [(path, verb, operation) for path, verbs in api["paths"].items()
+            for verb, operation in verbs.items()]
+
+
 @tests.test("examples of the description are what the server does",
             covers=["P-51"])
 def _():
-    with Server() as s:
-        status, _, text = s.request("GET", "/openapi.json")
-        api = json.loads(text)
-        assert status == 200 and api["openapi"].startswith("3.1")
-        done = 0
-        for path, verbs in api["paths"].items():
-            for verb, operation in verbs.items():
-                example = operation.get("x-example")
-                if example is None:
+    def agent(text):
+        return text.replace("dafx-{agent}", "dafx-harbour").replace(
+            "{agent}", "Harbour")
+
+    for profile in ("python-1", "dotnet-1"):
+        with contextlib.suppress(FileNotFoundError):
+            os.remove("x.db")
+        with Server("--default-agent", "Harbour", "--profile", profile) as s:
+            api = json.loads(s.request("GET", "/openapi.json")[2])
+            assert api["openapi"].startswith("3.1")
+            shapes = set()
+            for path, verb, operation in operations(api):
+                example, at = operation["x-example"], (verb, path)
+                forms = operation.get("requestBody", {}).get("content", {})
+                body = next(iter(forms.values()), {}).get("example")
+                body = body and json.loads(agent(json.dumps(body)))
+                for form in forms.values():
+                    if "example" in form and "schema" in form:
+                        assert not misfits(body, form["schema"], api), at
+                part = example.get("contains", "")
+                status, kind, text = send(
+                    s, verb.upper(), agent(example["path"]), body, part)
+                assert status == example["status"], (at, status, text)
+                assert part in text, (at, text)
+                assert set(operation["responses"]) >= {"4XX", "5XX"}
+                told = operation["responses"][str(status)].get("content")
+                if told is None:
+                    assert (kind, text) == ("", ""), (at, text)
                     continue
-                body = (operation.get("requestBody", {}).get("content", {})
-                        .get("application/json", {}).get("example"))
-                body = body and json.loads(json.dumps(body).replace(
-                    "{agent}", "Harbour"))
-                place = example["path"].replace("dafx-{agent}", "dafx-harbour")
-                status, _, text = s.request(
-                    verb.upper(), place.replace("{agent}", "Harbour"), body)
-                assert str(status) in operation["responses"], (path, text)
-                assert example.get("contains", "") in text, (path, text)
-                done += 1
-        assert done >= 30
+                assert kind in told, (at, kind, told)
+                schema = told[kind].get("schema", {})
+                if kind == "application/json":
+                    shapes.add(json.dumps(schema))
+                    found = misfits(json.loads(text), schema, api)
+                    assert not found, (at, found, text)
+            assert len(shapes) >= 18, shapes
+
+
+@tests.test("the description says what else a request may have")
+def _():
+    with Server() as s:
+        api = json.loads(s.request("GET", "/openapi.json")[2])
+        names = {operation["operationId"]: {
+            (p["in"], p["name"]) for p in operation["parameters"]}
+                 for _, _, operation in operations(api)}
+        for name, parameters in (
+                ("agent-run", {("query", "session_id"), ("query", "thread_id"),
+                               ("header", "Idempotency-Key"),
+                               ("header", "x-ms-wait-for-response")}),
+                ("agent-response", {("query", "wait"), ("path", "key")}),
+                ("agent-stream", {("query", "wait"), ("query", "cursor"),
+                                  ("query", "correlationId"),
+                                  ("header", "Last-Event-ID")}),
+                ("run-start", {("header", "Idempotency-Key"),
+                               ("header", "Prefer"), ("header", "If-Match")}),
+                ("state-put", {("header", "If-Match"),
+                               ("header", "If-None-Match")}),
+                ("state", {("header", "If-None-Match")})):
+            assert parameters <= names[name], (name, names[name])
+        # A shape that nothing names would be told for nothing.
+        text = json.dumps(api)
+        for name in api["components"]["schemas"]:
+            assert (f'schemas/{name}"' in text) != (name == "DotnetAnswer")
+        # What is refused fits, too.
+        shapes = api["components"]["schemas"]
+        for method, path, body, shape in (
+                ("GET", "/api/v1/sessions/none", None, "Problem"),
+                ("POST", "/api/v1/chats", {"agents": ["Nobody"]}, "Problem"),
+                ("POST", RUN, {"message": 5}, "Failure"),
+                ("POST", RUN, {"message": "break it"}, "Failure")):
+            status, _, text = s.request(method, path, body)
+            assert status >= 400, (path, text)
+            assert not misfits(json.loads(text), shapes[shape], api), text
 
 
 @tests.test("nothing of a conversation is in figures and logs",

@@ -22,7 +22,7 @@ struct pdr__exchange;
 struct pdr__framing;
 struct pdr__live;
 
-/* --- routes (route.c) ------------------------------------------------------
+/* --- routes (route.c, describe.c) ------------------------------------------
  */
 
 #define PDR_ROUTE_ARGS 3 /* variables that a path can have */
@@ -45,7 +45,7 @@ enum pdr__family {
 
 /* A request that the tests send as it is, and what comes. */
 struct pdr__example {
-    const char *path;  /* with its query */
+    const char *path;  /* with its query; {agent} and {hash} are put in */
     const char *body;  /* or NULL */
     unsigned status;   /* of the reply */
     const char *reply; /* part of its body; or NULL */
@@ -65,10 +65,14 @@ struct pdr__route {
     size_t max_body; /* bytes, for who has no key yet; 0: as the server says */
     bool is_away;    /* needs the store: by the pool, unless it is quick */
     pdr__handler_fn run;
-    const char *query; /* names that it may have there; or NULL */
-    unsigned also;     /* another status of success; 0: none */
+    /* For the description; lists have blanks between. */
+    const char *query;   /* names that it may have there; or NULL */
+    const char *headers; /* the same */
+    const char *takes;   /* forms of its body, see describe.c; NULL: none */
+    const char *gives;   /* forms of its reply; NULL: none */
+    unsigned also;       /* another status of success; 0: none */
     const char *summary;
-    struct pdr__example example; /* without a path: none */
+    struct pdr__example example;
 };
 
 size_t pdr__route_count(void);
