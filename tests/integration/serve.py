@@ -5,6 +5,7 @@ Usage: serve.py PERDURE
 import concurrent.futures
 import contextlib
 import http.client
+import http.server
 import json
 import os
 import signal
@@ -259,6 +260,180 @@ def _():
         status, _, text = s.request("GET", path + "?wait=20")
         assert status == 200 and json.loads(text)["response"] == "It is done."
         assert s.request("GET", path + "x")[0] == 404
+
+
+@tests.test("a run that takes too long is told as .NET tells it, with a place")
+def _():
+    with Server("--profile", "dotnet-1", "--wait", "1") as s:
+        for body, headers, said in (
+                ("work", {"Accept": "application/json"},
+                 {"status": 202, "thread_id": "k"}),
+                ("work", {}, "Request accepted.")):
+            status, head, text = s.request(
+                "POST", RUN + "?thread_id=k", body, **headers)
+            assert status == 202, text
+            assert (json.loads(text) if headers else text) == said, text
+            place = head["location"]
+            assert place == ("/api/agents/Harbour/sessions/k/responses/"
+                             + head["x-ms-correlation-id"]), head
+            assert head["x-ms-thread-id"] == "k", head
+            # Not yet.
+            status, _, text = s.request("GET", place)
+            assert status == 202 and json.loads(text)["status"] == 202, text
+        go()
+        status, _, text = s.request("GET", place + "?wait=20")
+        reply = json.loads(text)
+        assert (status, reply["status"]) == (200, 200), text
+        assert reply["response"]["Messages"][-1]["Contents"][0]["Text"] == (
+            "It is done."), text
+
+
+class Model(http.server.BaseHTTPRequestHandler):
+    """A server of Chat Completions that keeps what it was asked."""
+    protocol_version = "HTTP/1.1"
+    asked = []
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.asked.append(json.loads(body))
+        text = json.dumps({"id": "r", "object": "chat.completion", "choices": [
+            {"index": 0, "finish_reason": "stop", "message": {
+                "role": "assistant", "content": '{"ok":true}'}}]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, *_):
+        pass
+
+
+@tests.test("a role, a format and tools of a request reach the model")
+def _():
+    schema = {"type": "object", "properties": {"ok": {"type": "boolean"}},
+              "required": ["ok"], "additionalProperties": False}
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Model) as model:
+        threading.Thread(target=model.serve_forever).start()
+        with open("clerk.yaml", "w", encoding="utf-8") as file:
+            file.write("kind: Prompt\nname: Clerk\n"
+                       "model:\n  id: tiny\n  provider: openai\n"
+                       "  connection:\n    kind: anonymous\n    endpoint: "
+                       f"http://127.0.0.1:{model.server_address[1]}/v1\n"
+                       "tools:\n"
+                       "- {kind: command, name: look, command: ['true']}\n"
+                       "- {kind: command, name: ring, command: ['true']}\n")
+        try:
+            with Server("--agent=Clerk=clerk.yaml") as s:
+                def ask(**more):
+                    """What the model was asked, and what is kept of it."""
+                    status, _, text = s.request(
+                        "POST", "/api/agents/Clerk/run",
+                        {"message": "Hi", **more})
+                    assert status == 200, text
+                    key = json.loads(text)["session_id"]
+                    document = json.loads(s.request(
+                        "GET", f"/api/agents/Clerk/sessions/{key}")[2])
+                    return (Model.asked[-1],
+                            document["data"]["conversationHistory"][0])
+
+                def names(asked):
+                    return [t["function"]["name"] for t in asked.get("tools",
+                                                                     [])]
+                asked, kept = ask()
+                assert names(asked) == ["look", "ring"], asked
+                assert "response_format" not in asked, asked
+                assert asked["messages"][-1] == {
+                    "role": "user", "content": "Hi"}, asked
+                assert kept["responseType"] == "text", kept
+                for role, said in ((" SYSTEM ", "system"), (None, "user"),
+                                   (" ", "user"), ("reviewer", "reviewer")):
+                    asked, kept = ask(role=role)
+                    assert kept["messages"][0]["role"] == said, kept
+                    assert asked["messages"][-1]["role"] in (
+                        said, "user"), asked
+                for name in ("enable_tool_calls", "enableToolCalls"):
+                    assert names(ask(**{name: False})[0]) == [], name
+                    assert names(ask(**{name: True})[0]) == ["look", "ring"]
+                for name in ("enable_tool_names", "enableToolNames"):
+                    assert names(ask(**{name: ["ring"]})[0]) == ["ring"], name
+                for name in ("response_format", "responseFormat"):
+                    asked, kept = ask(**{name: schema})
+                    assert asked["response_format"]["json_schema"][
+                        "schema"] == schema, asked
+                    assert (kept["responseType"], kept["responseSchema"]) == (
+                        "json", schema), kept
+                    _, kept = ask(**{name: "json"})
+                    assert kept["responseType"] == "json", kept
+                    assert "responseSchema" not in kept, kept
+                # What is none of these is refused, and nothing is stored.
+                before, calls = s.request(
+                    "GET", "/api/v1/sessions?agent=clerk")[2], len(Model.asked)
+                for wrong in ({"role": 5}, {"enable_tool_calls": "perhaps"},
+                              {"enable_tool_names": "ring"},
+                              {"response_format": "xml"},
+                              {"response_format": 5}):
+                    status, _, text = s.request(
+                        "POST", "/api/agents/Clerk/run",
+                        {"message": "Hi", **wrong})
+                    assert status == 400 and json.loads(text)["error"], (
+                        wrong, status, text)
+                assert len(Model.asked) == calls
+                assert s.request("GET", "/api/v1/sessions?agent=clerk")[
+                    2] == before
+        finally:
+            model.shutdown()
+
+
+@tests.test("a correlation id has 256 characters at most, whatever they are")
+def _():
+    with Server() as s:
+        for name, status in (("c" * 256, 200), ("c" * 257, 400),
+                             ("\u00fc" * 256, 200), ("\u00fc" * 257, 400),
+                             ("\U0001f40c" * 256, 200), ("", 200), ("\x01", 400)):
+            got, head, text = s.request("POST", RUN, {
+                "message": "Hi", "correlation_id": name})
+            assert got == status, (name, got, text)
+            if got == 200 and name:
+                assert json.loads(text)["correlation_id"] == name
+        # The native routes take an idempotency key, of 255.
+        for count, status in ((255, 200), (256, 400)):
+            got, _, text = s.request(
+                "POST", "/api/v1/sessions/%40dafx-harbour%40n/runs",
+                {"message": "Hi"}, Idempotency_Key="k" * count)
+            assert got == status, text
+
+
+@tests.test("each reply that knows the session names it")
+def _():
+    with Server("--default-agent", "Harbour") as s:
+        s.say("Hi", "k", Idempotency_Key="c")
+        at = "/api/agents/Harbour/sessions/"
+        for path, key, status in (
+                (at + "k", "k", 200), (at + "none", "none", 404),
+                (at + "k/responses/c", "k", 200),
+                (at + "k/responses/x", "k", 404),
+                (at + "k/stream?correlationId=c", "k", 200),
+                (at + "k/stream?cursor=99", "k", 410),
+                (at + "none/stream", "none", 404),
+                (at + "none/stream?wait=1", "none", 200),
+                ("/api/agent/stream/k", "k", 200),
+                ("/api/agent/stream/@dafx-harbour@k", "k", 200),
+                ("/api/agent/stream/none", "none", 404)):
+            got, head, text = s.request("GET", path)
+            assert got == status, (path, got, text)
+            assert head["x-ms-thread-id"] == head["x-ms-session-id"] == key, (
+                path, head)
+            if "=c" in path or path.endswith("/c"):
+                assert head["x-ms-correlation-id"] == "c", head
+        _, head, _ = s.request("POST", "/api/agent/create", "Hi")
+        assert head["x-conversation-id"] == (
+            "@dafx-harbour@" + head["x-ms-session-id"]), head
+        assert head["x-ms-thread-id"] == head["x-ms-session-id"]
+        assert head["x-ms-correlation-id"], head
+        assert "," not in head["x-ms-session-id"], head
+        status, head, _ = s.request("DELETE", at + "k")
+        assert (status, head["x-ms-thread-id"]) == (204, "k"), head
 
 
 @tests.test("sessions are read and deleted; nothing is left")

@@ -527,8 +527,10 @@ bool pdr__thread_start(pthread_t *out, void *(*fn)(void *), void *arg);
 void pdr__nap(unsigned ms);
 void pdr__access_log(const struct pdr__exchange *x, int64_t took_us);
 
-/* The session of an agent with this key, in arena; else a reply says what is
- * missing. */
+/* Headers that name a session of a durable agent by its key. */
+void pdr__session_headers(struct pdr__exchange *x, pdr_str key);
+/* The session of an agent with this key, in arena, which headers name; else a
+ * reply says what is missing. */
 PDR_MUST_CHECK pdr_rc pdr__agent_session(pdr_ref *out, struct pdr__exchange *x,
                                          pdr_str agent, pdr_str key,
                                          pdr_err *err);

@@ -548,6 +548,12 @@ done:
     return rc;
 }
 
+void pdr__session_headers(struct pdr__exchange *x, pdr_str key)
+{
+    pdr__reply_header(x, "x-ms-thread-id", key);
+    pdr__reply_header(x, "x-ms-session-id", key);
+}
+
 pdr_rc pdr__agent_session(pdr_ref *out, struct pdr__exchange *x, pdr_str name,
                           pdr_str key, pdr_err *err)
 {
@@ -558,6 +564,7 @@ pdr_rc pdr__agent_session(pdr_ref *out, struct pdr__exchange *x, pdr_str name,
             x, 404, agent == NULL ? "Agent not found" : "Session not found");
         return PDR_OK;
     }
+    pdr__session_headers(x, key);
     return session_ref(out, x, agent, key, err);
 }
 
@@ -578,6 +585,7 @@ pdr_rc pdr__handle_session_stream(struct pdr__exchange *x, pdr_err *err)
         if (x->reply.status == 0)
             PDR_TRY(
                 pdr__agent_session(&s->ref, x, x->args[0], x->args[1], err));
+        pdr__reply_header(x, "x-ms-correlation-id", s->correlation);
     }
     if (x->reply.status == 0)
         PDR_TRY(stream_step(x, s, err));
