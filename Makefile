@@ -113,7 +113,7 @@ interop: ## tests against third-party packages
 	@tools/setup-python tests/interop/requirements-litellm.txt \
 	    build/interop/venv-litellm
 	@tools/setup-python tests/interop/requirements-http.txt \
-	    build/interop/venv-http
+	    build/interop/venv-http tests/interop/sources-http.txt
 	@$(call compile,dev)
 	@tools/run-tests --suite interop build/dev
 

@@ -30,6 +30,8 @@ typedef struct pdr_server_opts {
                                   address that others can reach needs `keys`;
                                   port 0: any that is free; the last one NULL.
                                   NULL: PDR_SERVER_ADDRESS */
+    unsigned socket_mode;      /* permissions of unix sockets: whoever may write
+                                  to one may connect; 0600 */
     const char *const *hosts;  /* names that a request over TCP may be meant
                                   for, beside "localhost" and addresses of the
                                   loopback interface; the last one NULL. Without
@@ -37,8 +39,9 @@ typedef struct pdr_server_opts {
                                   others can reach may name what they want */
     const char *keys;          /* file of keys (perdure/keys.h): each request
                                   but probes, the description and the files of
-                                  the dashboard needs one of them. NULL: none does, and
-                                  only this machine          can be listened to */
+                                  the dashboard needs one of them. NULL: none
+                                  does, and only this machine can be listened
+                                  to */
     const char *base;          /* of the routes of durable agents; "/api" */
     const char *tenant;        /* whose sessions these are, for requests that
                                   need no key; "default" */

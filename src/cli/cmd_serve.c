@@ -23,7 +23,7 @@ struct serve {
     struct cli_args specs, listen, hosts;
     const char *key_env, *first, *base, *keys, *ui_dir;
     bool preconditions;
-    uint64_t profile, wait, lease, grace, keep, ping_ms, head, max_body;
+    uint64_t mode, profile, wait, lease, grace, keep, ping_ms, head, max_body;
     struct agt_made *made;     /* owned; of each of `specs` */
     pdr_service_agent *agents; /* owned; the same */
     pdr_store *store;          /* owned, as the next two */
@@ -132,6 +132,10 @@ static void files_raise(void)
     (void)setrlimit(RLIMIT_NOFILE, &files);
 }
 
+/* Who may connect to a unix socket: its owner, its group too, or everybody. */
+static const char *const modes[] = {"600", "660", "666", NULL};
+static const unsigned socket_modes[] = {0600, 0660, 0666};
+
 static pdr_rc service_make(struct serve *s, pdr_err *err)
 {
     pdr_service_opts opts = {
@@ -147,6 +151,7 @@ static pdr_rc service_make(struct serve *s, pdr_err *err)
                      pdr_str_c(s->keys == NULL ? sto_tenant(&s->from) : NULL)}};
     const char **listen = texts_end(&s->listen), **hosts = texts_end(&s->hosts);
     const pdr_server_opts server = {.listen = listen,
+                                    .socket_mode = socket_modes[s->mode],
                                     .hosts = hosts,
                                     .keys = s->keys,
                                     .base = s->base,
@@ -323,6 +328,8 @@ static int run_serve(struct cli *cli, int argc, char **argv)
                  "whom routes without a name mean"),
         CLI_LIST(0, "listen", "ADDR", &s.listen,
                  "HOST:PORT or unix:PATH (default " PDR_SERVER_ADDRESS ")"),
+        CLI_WORD(0, "socket-mode", "MODE", &s.mode, modes,
+                 "of unix sockets: 600 (default), 660 or 666"),
         CLI_LIST(0, "host", "NAME", &s.hosts,
                  "a name that requests may be meant for; may be repeated"),
         CLI_TEXT(0, "keys", "FILE", &s.keys,

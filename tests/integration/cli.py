@@ -1,6 +1,7 @@
 """The command as a user meets it. Usage: cli.py PERDURE EXAMPLE-EDIT"""
 import json
 import os
+import pty
 import re
 import resource
 import signal
@@ -1297,6 +1298,46 @@ def _():
         assert "[%s]\n" % rule in text, rule
     missing = run([os.path.join(ROOT, "tools", "tour"), "no/such/command"])
     assert missing.status == 2, missing
+
+
+@tests.test("tour: on a terminal the server stays until Ctrl-C")
+def _():
+    os.mkdir("tmp")
+    pid, master = pty.fork()
+    if pid == 0:  # with a terminal of its own, as of a window
+        os.execve(os.path.join(ROOT, "tools", "tour"), ["tour", PERDURE],
+                  environment({"TMPDIR": os.path.abspath("tmp")}))
+    text = b""
+    while b"Ctrl-C ends it." not in text:
+        chunk = os.read(master, 65536)
+        assert chunk, text
+        text += chunk
+    lines = [line.strip() for line in
+             text.decode().replace("\r", "").splitlines()]
+    at = next(i for i, line in enumerate(lines)
+              if line.startswith("Three commands to try"))
+    # As somebody types them in another window.
+    url, *commands = [line for line in lines[at + 1:at + 6] if line]
+    assert len(commands) == 3 and all("curl" in c for c in commands), lines
+    for command, part in zip(commands, (
+            b"It is raining.", b"event: done\ndata: [DONE]\n",
+            b'{"schemaVersion":"1.1.0","data":')):
+        done = run(["sh", "-c", f"{url}; {command}"], env={"NO_PROXY": "*"})
+        assert done.status == 0 and part in done.out, (command, done)
+    assert os.waitpid(pid, os.WNOHANG) == (0, 0)
+    os.write(master, b"\x03")
+    try:
+        while os.read(master, 65536):
+            pass
+    except OSError:  # nobody has it open any more
+        pass
+    os.close(master)
+    assert os.waitpid(pid, 0) == (pid, 0)
+    # No server is left, and no folder.
+    gone = run(["curl", "-s", "--noproxy", "*",
+                url.removeprefix("url=") + "/healthz"])
+    assert gone.status == 7, gone
+    assert os.listdir("tmp") == [], os.listdir("tmp")
 
 
 @tests.test("example edit: adds an entry and leaves every other byte alone")

@@ -2,7 +2,10 @@
 
 Usage: serve.py PERDURE
 """
+import concurrent.futures
 import contextlib
+import http.client
+import http.server
 import json
 import os
 import signal
@@ -259,6 +262,180 @@ def _():
         assert s.request("GET", path + "x")[0] == 404
 
 
+@tests.test("a run that takes too long is told as .NET tells it, with a place")
+def _():
+    with Server("--profile", "dotnet-1", "--wait", "1") as s:
+        for body, headers, said in (
+                ("work", {"Accept": "application/json"},
+                 {"status": 202, "thread_id": "k"}),
+                ("work", {}, "Request accepted.")):
+            status, head, text = s.request(
+                "POST", RUN + "?thread_id=k", body, **headers)
+            assert status == 202, text
+            assert (json.loads(text) if headers else text) == said, text
+            place = head["location"]
+            assert place == ("/api/agents/Harbour/sessions/k/responses/"
+                             + head["x-ms-correlation-id"]), head
+            assert head["x-ms-thread-id"] == "k", head
+            # Not yet.
+            status, _, text = s.request("GET", place)
+            assert status == 202 and json.loads(text)["status"] == 202, text
+        go()
+        status, _, text = s.request("GET", place + "?wait=20")
+        reply = json.loads(text)
+        assert (status, reply["status"]) == (200, 200), text
+        assert reply["response"]["Messages"][-1]["Contents"][0]["Text"] == (
+            "It is done."), text
+
+
+class Model(http.server.BaseHTTPRequestHandler):
+    """A server of Chat Completions that keeps what it was asked."""
+    protocol_version = "HTTP/1.1"
+    asked = []
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.asked.append(json.loads(body))
+        text = json.dumps({"id": "r", "object": "chat.completion", "choices": [
+            {"index": 0, "finish_reason": "stop", "message": {
+                "role": "assistant", "content": '{"ok":true}'}}]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, *_):
+        pass
+
+
+@tests.test("a role, a format and tools of a request reach the model")
+def _():
+    schema = {"type": "object", "properties": {"ok": {"type": "boolean"}},
+              "required": ["ok"], "additionalProperties": False}
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Model) as model:
+        threading.Thread(target=model.serve_forever).start()
+        with open("clerk.yaml", "w", encoding="utf-8") as file:
+            file.write("kind: Prompt\nname: Clerk\n"
+                       "model:\n  id: tiny\n  provider: openai\n"
+                       "  connection:\n    kind: anonymous\n    endpoint: "
+                       f"http://127.0.0.1:{model.server_address[1]}/v1\n"
+                       "tools:\n"
+                       "- {kind: command, name: look, command: ['true']}\n"
+                       "- {kind: command, name: ring, command: ['true']}\n")
+        try:
+            with Server("--agent=Clerk=clerk.yaml") as s:
+                def ask(**more):
+                    """What the model was asked, and what is kept of it."""
+                    status, _, text = s.request(
+                        "POST", "/api/agents/Clerk/run",
+                        {"message": "Hi", **more})
+                    assert status == 200, text
+                    key = json.loads(text)["session_id"]
+                    document = json.loads(s.request(
+                        "GET", f"/api/agents/Clerk/sessions/{key}")[2])
+                    return (Model.asked[-1],
+                            document["data"]["conversationHistory"][0])
+
+                def names(asked):
+                    return [t["function"]["name"] for t in asked.get("tools",
+                                                                     [])]
+                asked, kept = ask()
+                assert names(asked) == ["look", "ring"], asked
+                assert "response_format" not in asked, asked
+                assert asked["messages"][-1] == {
+                    "role": "user", "content": "Hi"}, asked
+                assert kept["responseType"] == "text", kept
+                for role, said in ((" SYSTEM ", "system"), (None, "user"),
+                                   (" ", "user"), ("reviewer", "reviewer")):
+                    asked, kept = ask(role=role)
+                    assert kept["messages"][0]["role"] == said, kept
+                    assert asked["messages"][-1]["role"] in (
+                        said, "user"), asked
+                for name in ("enable_tool_calls", "enableToolCalls"):
+                    assert names(ask(**{name: False})[0]) == [], name
+                    assert names(ask(**{name: True})[0]) == ["look", "ring"]
+                for name in ("enable_tool_names", "enableToolNames"):
+                    assert names(ask(**{name: ["ring"]})[0]) == ["ring"], name
+                for name in ("response_format", "responseFormat"):
+                    asked, kept = ask(**{name: schema})
+                    assert asked["response_format"]["json_schema"][
+                        "schema"] == schema, asked
+                    assert (kept["responseType"], kept["responseSchema"]) == (
+                        "json", schema), kept
+                    _, kept = ask(**{name: "json"})
+                    assert kept["responseType"] == "json", kept
+                    assert "responseSchema" not in kept, kept
+                # What is none of these is refused, and nothing is stored.
+                before, calls = s.request(
+                    "GET", "/api/v1/sessions?agent=clerk")[2], len(Model.asked)
+                for wrong in ({"role": 5}, {"enable_tool_calls": "perhaps"},
+                              {"enable_tool_names": "ring"},
+                              {"response_format": "xml"},
+                              {"response_format": 5}):
+                    status, _, text = s.request(
+                        "POST", "/api/agents/Clerk/run",
+                        {"message": "Hi", **wrong})
+                    assert status == 400 and json.loads(text)["error"], (
+                        wrong, status, text)
+                assert len(Model.asked) == calls
+                assert s.request("GET", "/api/v1/sessions?agent=clerk")[
+                    2] == before
+        finally:
+            model.shutdown()
+
+
+@tests.test("a correlation id has 256 characters at most, whatever they are")
+def _():
+    with Server() as s:
+        for name, status in (("c" * 256, 200), ("c" * 257, 400),
+                             ("\u00fc" * 256, 200), ("\u00fc" * 257, 400),
+                             ("\U0001f40c" * 256, 200), ("", 200), ("\x01", 400)):
+            got, head, text = s.request("POST", RUN, {
+                "message": "Hi", "correlation_id": name})
+            assert got == status, (name, got, text)
+            if got == 200 and name:
+                assert json.loads(text)["correlation_id"] == name
+        # The native routes take an idempotency key, of 255.
+        for count, status in ((255, 200), (256, 400)):
+            got, _, text = s.request(
+                "POST", "/api/v1/sessions/%40dafx-harbour%40n/runs",
+                {"message": "Hi"}, Idempotency_Key="k" * count)
+            assert got == status, text
+
+
+@tests.test("each reply that knows the session names it")
+def _():
+    with Server("--default-agent", "Harbour") as s:
+        s.say("Hi", "k", Idempotency_Key="c")
+        at = "/api/agents/Harbour/sessions/"
+        for path, key, status in (
+                (at + "k", "k", 200), (at + "none", "none", 404),
+                (at + "k/responses/c", "k", 200),
+                (at + "k/responses/x", "k", 404),
+                (at + "k/stream?correlationId=c", "k", 200),
+                (at + "k/stream?cursor=99", "k", 410),
+                (at + "none/stream", "none", 404),
+                (at + "none/stream?wait=1", "none", 200),
+                ("/api/agent/stream/k", "k", 200),
+                ("/api/agent/stream/@dafx-harbour@k", "k", 200),
+                ("/api/agent/stream/none", "none", 404)):
+            got, head, text = s.request("GET", path)
+            assert got == status, (path, got, text)
+            assert head["x-ms-thread-id"] == head["x-ms-session-id"] == key, (
+                path, head)
+            if "=c" in path or path.endswith("/c"):
+                assert head["x-ms-correlation-id"] == "c", head
+        _, head, _ = s.request("POST", "/api/agent/create", "Hi")
+        assert head["x-conversation-id"] == (
+            "@dafx-harbour@" + head["x-ms-session-id"]), head
+        assert head["x-ms-thread-id"] == head["x-ms-session-id"]
+        assert head["x-ms-correlation-id"], head
+        assert "," not in head["x-ms-session-id"], head
+        status, head, _ = s.request("DELETE", at + "k")
+        assert (status, head["x-ms-thread-id"]) == (204, "k"), head
+
+
 @tests.test("sessions are read and deleted; nothing is left")
 def _():
     with Server() as s:
@@ -351,8 +528,30 @@ def _():
         started = time.monotonic()
         for path in (STREAM, STREAM + "?correlationId=c"):
             assert s.request("GET", path)[0] == 404
+            assert s.request("GET", path + ("&" if "?" in path else "?")
+                             + "wait=0")[0] == 404
         assert time.monotonic() - started < 5
-        assert s.request("GET", STREAM + "?wait=1")[0] == 404
+        # Whoever waits gets a stream: of an error, if nothing comes.
+        s.say("Hi", "other")
+        ways = [(STREAM + "?wait=1", {}),
+                ("/api/agents/Harbour/sessions/other/stream?correlationId=c"
+                 "&wait=1", {}),
+                ("/api/agent/stream/@dafx-harbour@k?wait=1", {}),
+                (STREAM + "?wait=1", {"Accept": "application/x-ndjson"}),
+                (STREAM + "?wait=1", {"Accept": "text/plain"})]
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            got = list(pool.map(lambda way: s.request("GET", way[0],
+                                                      **way[1]), ways))
+        assert [status for status, _, _ in got] == 5 * [200], got
+        for _, head, text in got[:3]:
+            assert head["content-type"] == "text/event-stream", head
+            [(kind, number, said)] = events(text)
+            assert (kind, number) == ("error", None) and said, text
+        line = json.loads(got[3][2])
+        assert (line["event"], line["data"]["code"]) == (
+            "error", "no_session"), line
+        text = got[4][2]
+        assert text.startswith("\n[Error: ") and text.endswith("]\n"), text
         threading.Timer(0.5, lambda: s.request(
             "POST", RUN + "?session_id=k", "Hi",
             **{"Idempotency-Key": "c"})).start()
@@ -374,8 +573,34 @@ def _():
             rest = s.request("GET", STREAM + "?correlationId=c",
                              **{"Last-Event-ID": str(event[1])})
             assert events(rest[2]) == whole[i + 1:]
-        assert s.request("GET", STREAM + "?cursor=x")[0] == 400
-        assert s.request("GET", STREAM + "?cursor=999")[0] == 400
+
+
+@tests.test("a cursor that is unknown or too old is gone, another is wrong",
+            covers=["R-3", "D-95"])
+def _():
+    with Server("--keep-events", "0") as s:
+        s.say("Hi")
+        go()
+        s.say("work")
+        s.say("Ho")
+        # The events of the first run are not kept any more; its text is.
+        path = STREAM + "?correlationId=" + json.loads(s.request(
+            "GET", "/api/agents/Harbour/sessions/k")[2])["data"][
+                "conversationHistory"][0]["correlationId"]
+        got = events(s.request("GET", path)[2])
+        assert [(kind, text) for kind, _, text in got] == [
+            ("message", "You said: Hi"), ("done", "[DONE]")], got
+        for at in (STREAM + "?", "/api/agent/stream/@dafx-harbour@k?"):
+            for query, last, status in (
+                    ("cursor=1", {}, 410), ("cursor=999", {}, 410),
+                    ("", {"Last-Event-ID": "1"}, 410),
+                    ("", {"Last-Event-ID": "999"}, 410),
+                    ("cursor=999&wait=1", {}, 410), ("cursor=x", {}, 400),
+                    ("cursor=-1", {}, 400), ("", {"Last-Event-ID": "1-1"},
+                                             400)):
+                got = s.request("GET", at + query, **last)
+                assert got[0] == status, (at, query, last, got)
+                assert json.loads(got[2])["error"], got
 
 
 # --- the way it is asked ------------------------------------------------------
@@ -439,30 +664,145 @@ def _():
         assert s.request("GET", "/healthz")[0] == 200
 
 
+TYPES = {"string": str, "integer": int, "boolean": bool, "array": list,
+         "object": dict, "null": type(None)}
+
+
+def misfits(value, schema, api, at=""):
+    """What of a value a schema of the description does not say. A member that
+    its shape does not have is one, too: the description is to be whole."""
+    if "$ref" in schema:
+        schema = api["components"]["schemas"][schema["$ref"].split("/")[-1]]
+    if "anyOf" in schema:
+        ways = [misfits(value, one, api, at) for one in schema["anyOf"]]
+        return [] if [] in ways else ways[0]
+    if "type" not in schema:
+        return []
+    types = schema["type"]
+    types = [types] if isinstance(types, str) else types
+    if not any(isinstance(value, TYPES[name]) and (
+            not isinstance(value, bool) or name == "boolean")
+               for name in types):
+        return [f"{at}: {value!r} is not {types}"]
+    found = []
+    if isinstance(value, list):
+        for i, item in enumerate(value):
+            found += misfits(item, schema["items"], api, f"{at}/{i}")
+    if isinstance(value, dict) and schema.get("properties"):
+        found += [f"{at}/{name} is missing" for name in schema["required"]
+                  if name not in value]
+        for name, item in value.items():
+            if name in schema["properties"]:
+                found += misfits(item, schema["properties"][name], api,
+                                 f"{at}/{name}")
+            else:
+                found.append(f"{at}/{name} is not told")
+    return found
+
+
+def send(s, verb, place, body, part):
+    """Status, type and text of a reply; of a stream until this has come."""
+    link = http.client.HTTPConnection("127.0.0.1", s.port, timeout=30)
+    kind = "text/plain" if isinstance(body, str) else "application/json"
+    link.request(verb, place, body if isinstance(body, str) or body is None
+                 else json.dumps(body),
+                 {"Accept": "application/json, */*",
+                  **({"Content-Type": kind} if body else {})})
+    reply = link.getresponse()
+    kind = reply.getheader("content-type", "").split(";")[0]
+    if kind == "text/event-stream":
+        text = ""
+        while part not in text:
+            line = reply.readline().decode()
+            assert line, text
+            text += line
+    else:
+        text = reply.read().decode()
+    link.close()
+    return reply.status, kind, text
+
+
+def operations(api):
+    return [(path, verb, operation) for path, verbs in api["paths"].items()
+            for verb, operation in verbs.items()]
+
+
 @tests.test("examples of the description are what the server does",
             covers=["P-51"])
 def _():
-    with Server() as s:
-        status, _, text = s.request("GET", "/openapi.json")
-        api = json.loads(text)
-        assert status == 200 and api["openapi"].startswith("3.1")
-        done = 0
-        for path, verbs in api["paths"].items():
-            for verb, operation in verbs.items():
-                example = operation.get("x-example")
-                if example is None:
+    def agent(text):
+        return text.replace("dafx-{agent}", "dafx-harbour").replace(
+            "{agent}", "Harbour")
+
+    for profile in ("python-1", "dotnet-1"):
+        with contextlib.suppress(FileNotFoundError):
+            os.remove("x.db")
+        with Server("--default-agent", "Harbour", "--profile", profile) as s:
+            api = json.loads(s.request("GET", "/openapi.json")[2])
+            assert api["openapi"].startswith("3.1")
+            shapes = set()
+            for path, verb, operation in operations(api):
+                example, at = operation["x-example"], (verb, path)
+                forms = operation.get("requestBody", {}).get("content", {})
+                body = next(iter(forms.values()), {}).get("example")
+                body = body and json.loads(agent(json.dumps(body)))
+                for form in forms.values():
+                    if "example" in form and "schema" in form:
+                        assert not misfits(body, form["schema"], api), at
+                part = example.get("contains", "")
+                status, kind, text = send(
+                    s, verb.upper(), agent(example["path"]), body, part)
+                assert status == example["status"], (at, status, text)
+                assert part in text, (at, text)
+                assert set(operation["responses"]) >= {"4XX", "5XX"}
+                told = operation["responses"][str(status)].get("content")
+                if told is None:
+                    assert (kind, text) == ("", ""), (at, text)
                     continue
-                body = (operation.get("requestBody", {}).get("content", {})
-                        .get("application/json", {}).get("example"))
-                body = body and json.loads(json.dumps(body).replace(
-                    "{agent}", "Harbour"))
-                place = example["path"].replace("dafx-{agent}", "dafx-harbour")
-                status, _, text = s.request(
-                    verb.upper(), place.replace("{agent}", "Harbour"), body)
-                assert str(status) in operation["responses"], (path, text)
-                assert example.get("contains", "") in text, (path, text)
-                done += 1
-        assert done >= 30
+                assert kind in told, (at, kind, told)
+                schema = told[kind].get("schema", {})
+                if kind == "application/json":
+                    shapes.add(json.dumps(schema))
+                    found = misfits(json.loads(text), schema, api)
+                    assert not found, (at, found, text)
+            assert len(shapes) >= 18, shapes
+
+
+@tests.test("the description says what else a request may have")
+def _():
+    with Server() as s:
+        api = json.loads(s.request("GET", "/openapi.json")[2])
+        names = {operation["operationId"]: {
+            (p["in"], p["name"]) for p in operation["parameters"]}
+                 for _, _, operation in operations(api)}
+        for name, parameters in (
+                ("agent-run", {("query", "session_id"), ("query", "thread_id"),
+                               ("header", "Idempotency-Key"),
+                               ("header", "x-ms-wait-for-response")}),
+                ("agent-response", {("query", "wait"), ("path", "key")}),
+                ("agent-stream", {("query", "wait"), ("query", "cursor"),
+                                  ("query", "correlationId"),
+                                  ("header", "Last-Event-ID")}),
+                ("run-start", {("header", "Idempotency-Key"),
+                               ("header", "Prefer"), ("header", "If-Match")}),
+                ("state-put", {("header", "If-Match"),
+                               ("header", "If-None-Match")}),
+                ("state", {("header", "If-None-Match")})):
+            assert parameters <= names[name], (name, names[name])
+        # A shape that nothing names would be told for nothing.
+        text = json.dumps(api)
+        for name in api["components"]["schemas"]:
+            assert (f'schemas/{name}"' in text) != (name == "DotnetAnswer")
+        # What is refused fits, too.
+        shapes = api["components"]["schemas"]
+        for method, path, body, shape in (
+                ("GET", "/api/v1/sessions/none", None, "Problem"),
+                ("POST", "/api/v1/chats", {"agents": ["Nobody"]}, "Problem"),
+                ("POST", RUN, {"message": 5}, "Failure"),
+                ("POST", RUN, {"message": "break it"}, "Failure")):
+            status, _, text = s.request(method, path, body)
+            assert status >= 400, (path, text)
+            assert not misfits(json.loads(text), shapes[shape], api), text
 
 
 @tests.test("nothing of a conversation is in figures and logs",

@@ -527,6 +527,30 @@ def _():
             "You said: Ho", "Hey"], said(log(s))
 
 
+@tests.test("who was passed over in the middle of a turn is told so")
+def _():
+    with Server("--lease", "1") as s:
+        make(s)
+        asking = Asking([(s, "POST", at("c", "/turns"),
+                          {"text": "work", "to": "Harbour"})])
+        called()
+        # It sleeps until its lease has lapsed, and somebody else has a turn.
+        s.process.send_signal(signal.SIGSTOP)
+        until(lambda: run([
+            PERDURE, "group", "send", "--store", "x.db", "c", "Well?",
+            "--agent=Poet=agent.yaml", "--to=Poet"]).status == 0)
+        go()
+        s.process.send_signal(signal.SIGCONT)
+        [(status, _, problem)] = asking.replies()
+        assert (status, problem["type"], problem["code"]) == (
+            409, "/problems/conflict", "chat_changed"), problem
+        # What the other one said is there, and nothing of ours came behind it.
+        now = log(s)
+        assert said(now)[-2:] == [(None, "Well?"), ("Poet", "You said: Well?")]
+        assert not [m for m in now if m["text"] == "It is done."], now
+        assert turn(s, text="Hi", maxTurns=1)["count"] == len(now) + 2
+
+
 # --- saved chats -------------------------------------------------------------
 
 

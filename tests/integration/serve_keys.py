@@ -11,6 +11,7 @@ import os
 import re
 import signal
 import socket
+import stat
 import time
 
 from harness import Tests, run
@@ -56,9 +57,38 @@ def ask(server, method, path, key=None, body=None, **headers):
     return reply.status, head, text
 
 
-# Routes that make the session which they are told about: it is made for whoever
-# asks, also where somebody else has one of that name.
-MAKERS = {"state-put", "run-start", "chat-restore"}
+# What each route has of sessions, and where it takes their names: "path", or a
+# name of its query or its body. A route that is not here fails the test.
+#
+# HIDDEN: of one that exists; a foreign and an unknown one are the same 404.
+# MAKES: it is made for whoever asks, also where somebody else has one so named.
+# LISTS: it tells of those of the tenant. NOTHING: no reply has to do with them.
+HIDDEN, MAKES, LISTS, NOTHING = "hidden", "makes", "lists", "nothing"
+MATRIX = {
+    **{name: (NOTHING,) for name in (
+        "healthz", "readyz", "metrics", "openapi", "root", "ui-redirect", "ui",
+        "ui-login", "ui-logout", "ui-file", "agents-health", "agents",
+        "agent")},
+    **{name: (LISTS,) for name in (
+        "sessions", "chats", "notices", "overview", "export")},
+    **{name: (HIDDEN, "path") for name in (
+        "agent-session", "agent-response", "agent-stream",
+        "agent-session-delete", "stream", "state", "entries", "findings",
+        "journal", "bag", "slot", "slot-put", "slot-delete", "runs", "run",
+        "run-cancel", "run-resume", "events", "session", "session-patch",
+        "session-delete", "chat", "chat-messages", "chat-say", "chat-turns",
+        "chat-saved")},
+    "verify": (HIDDEN, "query session"),
+    **{name: (MAKES, "path") for name in (
+        "state-put", "run-start", "chat-restore")},
+    "agent-run": (MAKES, "query session_id", "query thread_id",
+                  "query sessionId", "body session_id", "body thread_id",
+                  "body sessionId"),
+    "create": (MAKES,),  # each time another one
+    "session-create": (MAKES, "body id"),
+    "chat-create": (MAKES, "body id"),
+    "import": (MAKES, "body id"),
+}
 
 
 class Route:
@@ -72,26 +102,43 @@ class Route:
         self.body = self.body and json.loads(json.dumps(self.body).replace(
             "{agent}", "Harbour"))
         self.names = re.findall(r"{(\w+)}", path)
-        # Does it say by its path which session is meant?
-        self.is_of_session = bool({"key", "id"} & set(self.names))
+        assert self.name in MATRIX, f"say in MATRIX what {self.name} has"
+        self.kind, *self.places = MATRIX[self.name]
+        # What says by its path which session is meant.
+        assert ("path" in self.places) == bool(
+            {"key", "id"} & set(self.names)), self.name
+        self.is_of_chats = "/chats" in path
+
+    def id_of(self, session):
+        if self.is_of_chats:
+            return "chat-" + session
+        return "@dafx-harbour@" + session
 
     def at(self, session):
         """Its path for this session. A variable that this does not know fails
         the test: say what it means."""
-        values = {"agent": "Harbour", "id": "@dafx-harbour@" + session,
+        values = {"agent": "Harbour", "id": self.id_of(session),
                   "key": "slot" if "id" in self.names else session,
                   "correlation": "c1", "run": "c1",
                   "hash": "none", "name": "app.js"}
         return re.sub(r"{(\w+)}", lambda m: values[m.group(1)], self.path)
 
-    def ask(self, server, key, session, **headers):
-        body = self.body
+    def ask(self, server, key, session, place="body id", **headers):
+        """Ask for this session, which is named in one place."""
+        path, body = self.at(session), self.body
+        kind, _, name = place.partition(" ")
+        value = self.id_of(session) if name in ("id", "session") else session
+        if kind == "query":
+            path += f"?{name}={value}"
         if body is None and self.verb in ("POST", "PUT", "PATCH"):
             body = "Hello"
         elif isinstance(body, dict):
-            names = {"session_id": session, "id": "@dafx-harbour@" + session}
-            body = {**body, **{k: v for k, v in names.items() if k in body}}
-        return ask(server, self.verb, self.at(session), key, body, **headers)
+            body = {k: v for k, v in body.items() if k not in (
+                "id", "session_id")}
+            if kind == "body" and (name in self.body or self.name ==
+                                   "agent-run"):
+                body[name] = value
+        return ask(server, self.verb, path, key, body, **headers)
 
 
 def routes(server):
@@ -100,7 +147,7 @@ def routes(server):
     found = [Route(path, verb, operation)
              for path, verbs in api["paths"].items()
              for verb, operation in verbs.items()]
-    assert len(found) >= 12
+    assert {route.name for route in found} == set(MATRIX)
     return sorted(found, key=lambda route: route.verb == "DELETE")
 
 
@@ -183,45 +230,92 @@ def known(reply):
     return status, head, re.sub(r'"requestId":"\d+"', "", text)
 
 
+def furnish(server, key, session):
+    """A session with a run and a slot, and a chat, both of this name."""
+    say(server, key, session)
+    for method, path, body in (
+            ("PUT", f"/sessions/@dafx-harbour@{session}/bag/slot", {"a": 1}),
+            ("POST", "/chats", {"id": "chat-" + session,
+                                "agents": ["Harbour"]}),
+            ("POST", f"/chats/chat-{session}/messages", {"text": session})):
+        status, _, text = ask(server, method, "/api/v1" + path, key, body)
+        assert 200 <= status < 300, (path, status, text)
+
+
+def everything(server, key, session):
+    """All that is stored by this name."""
+    texts = []
+    for path in (f"/sessions/@dafx-harbour@{session}",
+                 f"/sessions/@dafx-harbour@{session}/bag/slot",
+                 f"/chats/chat-{session}/saved"):
+        status, head, text = ask(server, "GET", "/api/v1" + path, key)
+        assert status == 200, (path, status, text)
+        texts.append((head["etag"], text))
+    return document(server, key, session), texts
+
+
 @tests.test("what is somebody else's is not there, on every route")
 def _():
     ours, asked = make(), 0
     with keyed() as s:
-        say(s, ours, "mine")
-        before = document(s, ours, "mine")
+        furnish(s, ours, "mine")
+        before = everything(s, ours, "mine")
         for route in routes(s):
-            if not route.is_of_session:
-                continue
-            asked += 1
-            # A stranger for each, who has nothing.
-            theirs = make(tenant="theirs of " + route.name)
-            hang_up(s, "keys_reloaded")
-            foreign = route.ask(s, theirs, "mine")
-            unknown = route.ask(s, theirs, "none")
-            if route.name in MAKERS:
-                assert foreign[0] == unknown[0] < 300, (route.name, foreign)
-            else:
-                assert foreign[0] == 404, (route.name, foreign)
-                assert known(foreign) == known(unknown), (
-                    route.name, foreign, unknown)
-            assert document(s, ours, "mine") == before, route.name
-            # Who may look at it finds it.
-            own = "own-" + route.name
-            say(s, ours, own)
-            status, _, _ = ask(
-                s, "PUT", f"/api/v1/sessions/@dafx-harbour@{own}/bag/slot",
-                ours, {"a": 1})
-            assert status in (201, 204), status
-            status, _, text = route.ask(s, ours, own)
-            assert status not in (401, 403, 404), (route.name, status, text)
-    assert asked >= 20, asked
+            for i, place in enumerate(route.places):
+                asked += 1
+                who = (route.name, place)
+                # A stranger for each, who has nothing.
+                theirs = make(tenant=f"theirs of {route.name} {i}")
+                hang_up(s, "keys_reloaded")
+                foreign = route.ask(s, theirs, "mine", place)
+                unknown = route.ask(s, theirs, "none", place)
+                if route.kind == MAKES:
+                    assert foreign[0] == unknown[0] < 300, (who, foreign)
+                    assert '"failed"' not in foreign[2], (who, foreign)
+                else:
+                    assert foreign[0] == 404, (who, foreign)
+                    assert known(foreign) == known(unknown), (
+                        who, foreign, unknown)
+                assert everything(s, ours, "mine") == before, who
+                # Who may look at it finds it.
+                own = f"own-{route.name}-{i}"
+                furnish(s, ours, own)
+                status, _, text = route.ask(s, ours, own, place)
+                assert status not in (401, 403, 404), (who, status, text)
+    assert asked >= 35, asked
+
+
+@tests.test("whoever waits for what is somebody else's gets what is not there")
+def _():
+    ours, theirs = make(), make(tenant="theirs")
+    with keyed() as s:
+        furnish(s, ours, "mine")
+
+        def wait(path):
+            link = http.client.HTTPConnection("127.0.0.1", s.port, timeout=30)
+            link.request("GET", path, headers=bearer(theirs))
+            reply = link.getresponse()
+            got = reply.status, dict(reply.getheaders()), reply.read().decode()
+            link.close()
+            return got
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            for path in ("/api/agents/Harbour/sessions/*/stream?wait=1",
+                         "/api/agent/stream/@dafx-harbour@*?wait=1",
+                         "/api/agents/Harbour/sessions/*/responses/c1?wait=1"):
+                foreign, unknown = pool.map(
+                    wait, [path.replace("*", name) for name in
+                           ("mine", "none")])
+                assert known((foreign[0], {}, foreign[2])) == known(
+                    (unknown[0], {}, unknown[2])), (foreign, unknown)
+                assert "Hello" not in foreign[2], foreign
 
 
 @tests.test("lists, exports and notices have what is of the tenant only")
 def _():
     ours, theirs = make(), make(tenant="theirs")
     with keyed() as s:
-        for session in ("mine", "mine-2", "same"):
+        furnish(s, ours, "mine")
+        for session in ("mine-2", "same"):
             say(s, ours, session)
         say(s, theirs, "same")
         with socket.create_connection(("127.0.0.1", s.port)) as link:
@@ -237,10 +331,20 @@ def _():
                 got += link.recv(65536)
             assert b"mine" not in got, got
         for route in routes(s):
-            if route.is_of_session or route.verb != "GET":
+            if route.kind not in (LISTS, NOTHING):
                 continue
-            _, _, text = ask(s, "GET", route.at("mine"), theirs)
+            _, _, text = ask(s, route.verb, route.at("mine"), theirs)
             assert "mine" not in text, (route.name, text)
+            _, _, text = ask(s, route.verb, route.at("mine"), ours)
+            if route.kind == NOTHING:
+                assert "mine" not in text, (route.name, text)
+            elif route.name in ("sessions", "chats", "export"):
+                assert "mine" in text, (route.name, text)
+        for key, count in ((theirs, 2), (ours, 5)):
+            value = json.loads(ask(s, "GET", "/api/v1/overview", key)[2])
+            assert value["sessions"]["total"] == count, value
+            value = json.loads(ask(s, "POST", "/api/v1/verify", key)[2])
+            assert value["sessions"] == count, value
         page = json.loads(ask(
             s, "GET", "/api/v1/sessions?limit=1", ours)[2])
         _, _, text = ask(s, "GET", "/api/v1/sessions?cursor=" + page["next"],
@@ -332,6 +436,21 @@ def _():
         assert status(s, "evil.example") == 421
     done = run([PERDURE, "serve", "--store", "y.db", "--listen", "0.0.0.0:0"])
     assert done.status == 2 and b"--keys" in done.err, done
+
+
+@tests.test("a unix socket is for its user, or for whom the mode says")
+def _():
+    for options, mode in (((), 0o600), (("--socket-mode", "660"), 0o660),
+                          (("--socket-mode", "666"), 0o666)):
+        old = os.umask(0)
+        try:
+            with Server("--listen", "unix:s", *options):
+                assert stat.S_IMODE(os.stat("s").st_mode) == mode, options
+        finally:
+            os.umask(old)
+    done = run([PERDURE, "serve", "--listen", "unix:s", "--socket-mode",
+                "777"])
+    assert done.status == 2 and b"--socket-mode" in done.err, done
 
 
 @tests.test("a unix socket needs a key, too")

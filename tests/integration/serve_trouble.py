@@ -157,7 +157,7 @@ def _():
 # --- problems ----------------------------------------------------------------
 
 # Slugs of routes that have no problems: {"error":...} is told there.
-ELSEWHERE = {"conflict", "gone"}
+ELSEWHERE = {"gone"}
 
 
 def slugs_of_source():

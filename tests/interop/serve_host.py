@@ -2,12 +2,13 @@
 agent-framework-azurefunctions, beside `perdure serve`: the same requests at
 both, and replies that a caller cannot tell apart.
 
-No published package has a caller of these routes that could be used as it is.
-Looked at, in their newest releases: agent-framework-azurefunctions and
-agent-framework-durabletask (no HTTP client in them; their tests and samples are
-not in the wheels), agent-framework, agent-framework-hosting,
-agent-framework-ag-ui (other protocols), azure-functions-durable (its client
-calls the orchestration service, not agents). So what callers rely on is taken
+What was written for the host as a caller of it is in serve_caller.py: tests that
+an old source archive has. Nothing newer is published: the wheels of
+agent-framework-azurefunctions and agent-framework-durabletask have no HTTP
+client, and neither have their archives, which are without tests and samples
+now; agent-framework, agent-framework-hosting and agent-framework-ag-ui speak
+other protocols, and the client of azure-functions-durable calls the
+orchestration service, not agents. So what callers of today rely on is taken
 from the host as it is installed: which routes it has, by which methods, the
 names of headers and fields, and what its own handler replies. That handler runs
 here; only the entity, which nothing but Azure can run, is played. If a release

@@ -22,7 +22,7 @@ struct pdr__exchange;
 struct pdr__framing;
 struct pdr__live;
 
-/* --- routes (route.c) ------------------------------------------------------
+/* --- routes (route.c, describe.c) ------------------------------------------
  */
 
 #define PDR_ROUTE_ARGS 3 /* variables that a path can have */
@@ -45,7 +45,7 @@ enum pdr__family {
 
 /* A request that the tests send as it is, and what comes. */
 struct pdr__example {
-    const char *path;  /* with its query */
+    const char *path;  /* with its query; {agent} and {hash} are put in */
     const char *body;  /* or NULL */
     unsigned status;   /* of the reply */
     const char *reply; /* part of its body; or NULL */
@@ -65,10 +65,14 @@ struct pdr__route {
     size_t max_body; /* bytes, for who has no key yet; 0: as the server says */
     bool is_away;    /* needs the store: by the pool, unless it is quick */
     pdr__handler_fn run;
-    const char *query; /* names that it may have there; or NULL */
-    unsigned also;     /* another status of success; 0: none */
+    /* For the description; lists have blanks between. */
+    const char *query;   /* names that it may have there; or NULL */
+    const char *headers; /* the same */
+    const char *takes;   /* forms of its body, see describe.c; NULL: none */
+    const char *gives;   /* forms of its reply; NULL: none */
+    unsigned also;       /* another status of success; 0: none */
     const char *summary;
-    struct pdr__example example; /* without a path: none */
+    struct pdr__example example;
 };
 
 size_t pdr__route_count(void);
@@ -523,8 +527,10 @@ bool pdr__thread_start(pthread_t *out, void *(*fn)(void *), void *arg);
 void pdr__nap(unsigned ms);
 void pdr__access_log(const struct pdr__exchange *x, int64_t took_us);
 
-/* The session of an agent with this key, in arena; else a reply says what is
- * missing. */
+/* Headers that name a session of a durable agent by its key. */
+void pdr__session_headers(struct pdr__exchange *x, pdr_str key);
+/* The session of an agent with this key, in arena, which headers name; else a
+ * reply says what is missing. */
 PDR_MUST_CHECK pdr_rc pdr__agent_session(pdr_ref *out, struct pdr__exchange *x,
                                          pdr_str agent, pdr_str key,
                                          pdr_err *err);

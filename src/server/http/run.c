@@ -18,7 +18,8 @@
 #include "core.h"
 #include "stored.h"
 
-#define MAX_KEY_BYTES 255
+#define MAX_CHARS        255 /* of an idempotency key */
+#define MAX_CHARS_AGENTS 256 /* the same on routes of durable agents */
 
 /* A run that somebody asked for. All texts are in the arena of its exchange. */
 struct run {
@@ -201,6 +202,9 @@ pdr_rc pdr__run_key(pdr_str *out, struct pdr__exchange *x, pdr_str said,
     pdr_str text = pdr__header(x, "Idempotency-Key");
     struct pdr__uuid uuid;
     char made[PDR_UUID_TEXT];
+    const size_t most =
+        x->route->family == PDR_FAMILY_AGENTS ? MAX_CHARS_AGENTS : MAX_CHARS;
+    size_t chars = 0;
     bool is_sound = true;
     pdr_rc rc = PDR_OK;
 
@@ -213,13 +217,19 @@ pdr_rc pdr__run_key(pdr_str *out, struct pdr__exchange *x, pdr_str said,
         pdr__uuid_write(made, &uuid);
         text = pdr_str_c(made);
     }
-    for (size_t i = 0; i < text.len; i++)
+    for (size_t i = 0; i < text.len; i++) {
         is_sound &= (unsigned char)text.ptr[i] >= 0x20 && text.ptr[i] != 0x7F;
-    if (!is_sound || text.len == 0 || text.len > MAX_KEY_BYTES ||
+        chars += ((unsigned char)text.ptr[i] & 0xC0) != 0x80;
+    }
+    if (!is_sound || chars == 0 || chars > most ||
         pdr__utf8_valid_len(text) != text.len)
         return refuse(x, 400,
-                      "a correlation id, or idempotency key, has 1 to 255 "
-                      "bytes of UTF-8 and no control characters");
+                      most == MAX_CHARS
+                          ? "an idempotency key has 1 to 255 characters, in "
+                            "UTF-8, and no control characters"
+                          : "a correlation id, or idempotency key, has 1 to "
+                            "256 characters, in UTF-8, and no control "
+                            "characters");
     *out = text;
     PDR_TRY(pdr__arena_keep(out, &x->memory, err));
 done:
@@ -300,13 +310,12 @@ done:
     return rc;
 }
 
-/* Headers that name the session. */
+/* Headers that name the session, and the run. */
 static void run_headers(struct pdr__exchange *x, const struct run *run)
 {
     if (run->key.ptr == NULL)
         return;
-    pdr__reply_header(x, "x-ms-thread-id", run->key);
-    pdr__reply_header(x, "x-ms-session-id", run->key);
+    pdr__session_headers(x, run->key);
     pdr__reply_header(x, "x-ms-correlation-id", run->correlation);
 }
 
@@ -715,7 +724,7 @@ pdr_rc pdr__handle_response(struct pdr__exchange *x, pdr_err *err)
         run->due_ms = pdr__monotonic_ms(pdr__clock_system()) +
                       (int64_t)(seconds < 300 ? seconds : 300) * 1000;
         x->wait.is_due = seconds == 0;
-        run_headers(x, run);
+        pdr__reply_header(x, "x-ms-correlation-id", run->correlation);
         PDR_TRY(
             pdr__ending_join(&run->wait, x, &run->ref, run->correlation, err));
     }

@@ -25,6 +25,7 @@
 #define DEFAULT_BODY        ((size_t)64 << 20)
 #define DEFAULT_CONNECTIONS 20000
 #define DEFAULT_THREADS     16
+#define DEFAULT_MODE        0600 /* of a unix socket */
 #define DEFAULT_PING_MS     15000
 #define DEFAULT_HEAD_MS     10000
 #define IDLE_HEADS          6    /* times the time for a head, see glue.c */
@@ -67,7 +68,8 @@ static pdr_rc listen_fail(int fd, const char *text, int code, pdr_err *err)
     return PDR_EIO;
 }
 
-static pdr_rc listen_unix(int *out, const char *path, pdr_err *err)
+static pdr_rc listen_unix(int *out, const char *path, unsigned mode,
+                          pdr_err *err)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     struct stat st;
@@ -87,7 +89,7 @@ static pdr_rc listen_unix(int *out, const char *path, pdr_err *err)
         connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0 &&
         errno == ECONNREFUSED)
         (void)unlink(path);
-    old = umask(0077);
+    old = umask(~(mode_t)mode & 0777); /* it has them from the beginning */
     code =
         bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 ? 0 : errno;
     (void)umask(old);
@@ -246,7 +248,8 @@ static pdr_rc listen_all(pdr_server *server, pdr_err *err)
         (void)snprintf(shown, sizeof(shown), "%s", listen[i]);
         server->glue_count++;
         if (strncmp(listen[i], "unix:", 5) == 0)
-            PDR_TRY(listen_unix(&server->listeners[i], listen[i] + 5, err));
+            PDR_TRY(listen_unix(&server->listeners[i], listen[i] + 5,
+                                server->opts.socket_mode, err));
         else
             PDR_TRY(listen_tcp(&server->listeners[i], shown, listen[i],
                                server->auth != NULL, err));
@@ -322,6 +325,7 @@ static pdr_rc opts_keep(pdr_server *server, const pdr_server_opts *opts,
     o->max_connections =
         o->max_connections != 0 ? o->max_connections : DEFAULT_CONNECTIONS;
     o->threads = o->threads != 0 ? o->threads : DEFAULT_THREADS;
+    o->socket_mode = o->socket_mode != 0 ? o->socket_mode : DEFAULT_MODE;
     o->ping_ms = o->ping_ms != 0 ? o->ping_ms : DEFAULT_PING_MS;
     o->head_ms = o->head_ms != 0 ? o->head_ms : DEFAULT_HEAD_MS;
 done:

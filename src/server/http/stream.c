@@ -435,7 +435,8 @@ static void cursor_read(uint64_t *out, struct pdr__exchange *x,
                           "a cursor is the id of an event, a decimal number");
 }
 
-/* How long it may wait for the session to be there: "?wait=" seconds. */
+/* How long it may wait for the session to be there: "?wait=" seconds; with 0 as
+ * without it. */
 static void first_wait_read(struct pdr__exchange *x, struct streaming *s)
 {
     uint64_t seconds = 0;
@@ -445,7 +446,7 @@ static void first_wait_read(struct pdr__exchange *x, struct streaming *s)
         return;
     if (!pdr__number_read(&seconds, text))
         pdr__reply_refuse(x, 400, "'wait' is a number of seconds");
-    else
+    else if (seconds > 0)
         s->first_due_ms =
             now_ms() + (int64_t)(seconds < 300 ? seconds : 300) * 1000;
 }
@@ -504,10 +505,22 @@ static pdr_rc stream_step(struct pdr__exchange *x, struct streaming *s,
         stream_reply(x, s);
         goto done;
     }
+    if (pdr__err_is(&why, PDR_R_BAD_CURSOR)) { /* of a session that is gone */
+        pdr__reply_refuse(x, 410,
+                          "there is no event with this id: begin without a "
+                          "cursor");
+        rc = PDR_OK;
+        goto done;
+    }
     if (rc != PDR_ENOTFOUND || pdr__err_is(&why, PDR_R_CURSOR_GONE) ||
-        s->first_due_ms == 0 || x->wait.is_due ||
-        pdr__live_is_stopping(x->server->live)) {
+        s->first_due_ms == 0) {
         (void)pdr__err_pass(err, &why);
+        goto done;
+    }
+    if (x->wait.is_due || pdr__live_is_stopping(x->server->live)) {
+        broken_put(s, &why); /* who waits for a stream gets one */
+        stream_reply(x, s);
+        rc = PDR_OK;
         goto done;
     }
     rc = PDR_OK;
@@ -535,6 +548,12 @@ done:
     return rc;
 }
 
+void pdr__session_headers(struct pdr__exchange *x, pdr_str key)
+{
+    pdr__reply_header(x, "x-ms-thread-id", key);
+    pdr__reply_header(x, "x-ms-session-id", key);
+}
+
 pdr_rc pdr__agent_session(pdr_ref *out, struct pdr__exchange *x, pdr_str name,
                           pdr_str key, pdr_err *err)
 {
@@ -545,6 +564,7 @@ pdr_rc pdr__agent_session(pdr_ref *out, struct pdr__exchange *x, pdr_str name,
             x, 404, agent == NULL ? "Agent not found" : "Session not found");
         return PDR_OK;
     }
+    pdr__session_headers(x, key);
     return session_ref(out, x, agent, key, err);
 }
 
@@ -565,6 +585,7 @@ pdr_rc pdr__handle_session_stream(struct pdr__exchange *x, pdr_err *err)
         if (x->reply.status == 0)
             PDR_TRY(
                 pdr__agent_session(&s->ref, x, x->args[0], x->args[1], err));
+        pdr__reply_header(x, "x-ms-correlation-id", s->correlation);
     }
     if (x->reply.status == 0)
         PDR_TRY(stream_step(x, s, err));
