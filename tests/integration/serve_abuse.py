@@ -116,7 +116,7 @@ def requests_in(data):
 
 REPLY = re.compile(rb"HTTP/1\.[01] ([0-9]{3}) [^\r\n]*\r\n"
                    rb"((?:[^\r\n:]+:[^\r\n]*\r\n)*)\r\n")
-KNOWN = {100, 200, 202, 204, 400, 404, 405, 409, 413, 414, 421, 429, 431, 500,
+KNOWN = {100, 200, 202, 204, 308, 400, 404, 405, 409, 413, 414, 421, 429, 431,
          501, 503, 505}
 
 
@@ -542,6 +542,49 @@ def _():
         assert s.request("GET", "/healthz")[0] == 200
         assert sockets_left(s, before) <= before
         assert "perdure_sse_subscribers 0\n" in s.request("GET", "/metrics")[2]
+
+
+@tests.test("who leaves a stream is noticed, whatever its form")
+def _():
+    def subscribers(s):
+        return int(re.search(r"perdure_sse_subscribers (\d+)\n",
+                             s.request("GET", "/metrics")[2])[1])
+
+    def follow(s, form):
+        link = s.connect(30)
+        link.sendall(f"GET {STREAM}?cursor=0 HTTP/1.1\r\nAccept: {form}\r\n"
+                     .encode() + HOST + b"\r\n")
+        got = b""
+        while b"hello" not in got:
+            got += link.recv(4096)
+        return link
+
+    forms = ("text/event-stream", "application/x-ndjson", "text/plain")
+    with serve("--ping", "100") as s:
+        before = s.descriptors()[0]
+        s.request("POST", RUN + "?session_id=k", "hello")
+        for form in forms:
+            stays, *leave = [follow(s, form) for _ in range(20)]
+            assert subscribers(s) == 20, form
+            for i, link in enumerate(leave):
+                if i % 2:  # a reset
+                    link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                                    struct.pack("ii", 1, 0))
+                link.close()
+            assert sockets_left(s, before + 1) == before + 1, form
+            assert subscribers(s) == 1, form
+            # Who has not left hears what comes.
+            s.request("POST", RUN + "?session_id=k", "still here")
+            got = b""
+            while b"still here" not in got:
+                got += stays.recv(4096)
+            stays.close()
+            assert sockets_left(s, before) == before, form
+        # A text cannot tell a client that only reads from one that is gone.
+        with follow(s, "text/plain") as link:
+            link.shutdown(socket.SHUT_WR)
+            receive(link, 30)
+            assert sockets_left(s, before) == before
 
 
 @tests.test("it stops in order while clients keep talking")

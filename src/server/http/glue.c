@@ -14,7 +14,8 @@
  *        LF, and texts at a NUL: another reader would see another request. So
  *        what it shows has to have as many bytes as there were.
  *      - It does not look at a suspended connection: that its client has left
- *        is noticed when a ping is sent.
+ *        is noticed when a ping is sent, or, by a stream that has none, when we
+ *        look at the socket.
  *      - Its time-out begins anew with each byte. So the time in which a
  *        request has to be there is kept here, and a socket whose client is too
  *        slow is shut down; the library sees its end then. Its own time-out is
@@ -40,6 +41,7 @@
  *       when its connection ends.
  */
 #include <microhttpd.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -166,6 +168,14 @@ void pdr__glue_reap(struct pdr__glue *glue, int64_t now)
         atomic_store(&c->due_ms, INT64_MAX);
     }
     (void)pthread_mutex_unlock(&glue->lock);
+}
+
+bool pdr__glue_has_left(const struct pdr__exchange *x)
+{
+    const struct connection *c = connection_of(x->connection);
+    struct pollfd one = {.fd = c != NULL ? c->socket : -1, .events = POLLRDHUP};
+
+    return poll(&one, 1, 0) > 0;
 }
 
 /* --- headers ---------------------------------------------------------------

@@ -463,6 +463,9 @@ PDR_MUST_CHECK pdr_rc pdr__glue_new(struct pdr__glue **out, pdr_server *server,
 void pdr__glue_free(struct pdr__glue *glue);
 /* Let the library go on with a request: its reply is there, or more of it. */
 void pdr__glue_resume(struct pdr__exchange *x);
+/* Has the client of a request that is suspended or pulled closed its side? One
+ * that means to read on cannot be told from one that is gone. */
+bool pdr__glue_has_left(const struct pdr__exchange *x);
 /* End connections whose client takes too long. Called now and then. */
 void pdr__glue_reap(struct pdr__glue *glue, int64_t now_ms);
 struct pdr__framing {

@@ -358,6 +358,9 @@ static ssize_t stream_pull(struct pdr__exchange *x, char *out, size_t room)
     if (s->out.len == 0 && waits && pdr__live_is_stopping(x->server->live))
         return -1;
     if (s->out.len == 0 && waits && x->wait.is_due) {
+        /* Nothing can be sent in a text that is not part of it. */
+        if (s->form == FORM_TEXT && pdr__glue_has_left(x))
+            return -2;
         if (s->form != FORM_TEXT)
             (void)!pdr_buf_append(&s->out,
                                   s->form == FORM_SSE ? PDR_LIT(": ping\n\n")
