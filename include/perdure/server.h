@@ -37,8 +37,9 @@ typedef struct pdr_server_opts {
                                   others can reach may name what they want */
     const char *keys;          /* file of keys (perdure/keys.h): each request
                                   but probes, the description and the files of
-                                  the dashboard needs one of them. NULL: none does, and
-                                  only this machine          can be listened to */
+                                  the dashboard needs one of them. NULL: none
+                                  does, and only this machine can be listened
+                                  to */
     const char *base;          /* of the routes of durable agents; "/api" */
     const char *tenant;        /* whose sessions these are, for requests that
                                   need no key; "default" */
@@ -51,6 +52,7 @@ typedef struct pdr_server_opts {
     size_t max_body_bytes;    /* of a request; 64 MiB */
     unsigned max_connections; /* 20,000 */
     unsigned threads;         /* that carry out requests; 16 */
+    unsigned max_queue;       /* requests that wait for one of them; 4,096 */
     uint32_t ping_ms;         /* of streams without an event; 15,000 */
     uint32_t head_ms;         /* in which a client sends a request; 10,000 */
     pdr_log_fn log;           /* borrowed with `log_arg`, must outlive it */

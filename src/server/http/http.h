@@ -64,6 +64,7 @@ struct pdr__route {
     enum pdr__family family;
     size_t max_body; /* bytes, for who has no key yet; 0: as the server says */
     bool is_away;    /* needs the store: by the pool, unless it is quick */
+    bool is_long;    /* and may need it for long: only a few do at once */
     pdr__handler_fn run;
     const char *query; /* names that it may have there; or NULL */
     unsigned also;     /* another status of success; 0: none */
@@ -89,10 +90,14 @@ enum pdr__stage {
     PDR_STAGE_SENT  /* its reply is on the way */
 };
 
-/* Bytes of a reply that has no end yet. Gives how many were put into `out`;
- * 0: wait, by pdr__wait_for(); -1: it is over; -2: it broke off. */
+/* Bytes of a reply that has no end yet, which are there. Gives how many were
+ * put into `out`; 0: there are none, and it waits, by pdr__wait_for(), or else
+ * wants to be filled; -1: it is over; -2: it broke off. */
 typedef ssize_t (*pdr__pull_fn)(struct pdr__exchange *x, char *out,
                                 size_t room);
+/* Make more of them, in the pool. False: there is nothing, and it waits. When
+ * the server stops, nothing may wait: then it has more, or is over. */
+typedef bool (*pdr__fill_fn)(struct pdr__exchange *x);
 
 struct pdr__reply {
     unsigned status;  /* 0: there is none yet */
@@ -100,6 +105,7 @@ struct pdr__reply {
     pdr_buf headers;  /* "name: value" and a line end each */
     pdr_buf body;
     pdr__pull_fn pull; /* a body without an end; or NULL */
+    pdr__fill_fn fill; /* of it; NULL: all that it has is there */
     bool closes;       /* the connection is of no more use */
 };
 
@@ -379,6 +385,9 @@ void pdr__wait_until(struct pdr__exchange *x, int64_t due_ms);
 void pdr__live_wake(struct pdr__live *live, struct pdr__exchange *x);
 /* Let the pool run the next step. False: too much is waiting. */
 bool pdr__live_work(struct pdr__live *live, struct pdr__exchange *x);
+/* Suspend it, and go on as its `wait` says, or fill it at once. False: the
+ * server stops, and it was not suspended. */
+bool pdr__live_hold(struct pdr__live *live, struct pdr__exchange *x);
 /* Wake it as its `wait` says: the next step of its handler, or the next pull.
  */
 void pdr__live_wait(struct pdr__live *live, struct pdr__exchange *x);
@@ -463,6 +472,8 @@ PDR_MUST_CHECK pdr_rc pdr__glue_new(struct pdr__glue **out, pdr_server *server,
 void pdr__glue_free(struct pdr__glue *glue);
 /* Let the library go on with a request: its reply is there, or more of it. */
 void pdr__glue_resume(struct pdr__exchange *x);
+/* The library leaves it alone until then. */
+void pdr__glue_suspend(struct pdr__exchange *x);
 /* Has the client of a request that is suspended or pulled closed its side? One
  * that means to read on cannot be told from one that is gone. */
 bool pdr__glue_has_left(const struct pdr__exchange *x);
@@ -513,6 +524,7 @@ struct pdr_server {
     atomic_bool is_closed; /* no request is taken any more */
     atomic_uint under_way; /* requests that have no reply yet */
     atomic_uint replying;  /* those whose reply is on the way */
+    atomic_uint exports;   /* that are under way */
     atomic_ullong requests;
     int64_t begun_ms; /* wall */
     int *listeners;   /* until they are served; -1: taken */

@@ -25,6 +25,7 @@
 #define DEFAULT_BODY        ((size_t)64 << 20)
 #define DEFAULT_CONNECTIONS 20000
 #define DEFAULT_THREADS     16
+#define DEFAULT_QUEUE       4096
 #define DEFAULT_PING_MS     15000
 #define DEFAULT_HEAD_MS     10000
 #define IDLE_HEADS          6    /* times the time for a head, see glue.c */
@@ -322,6 +323,7 @@ static pdr_rc opts_keep(pdr_server *server, const pdr_server_opts *opts,
     o->max_connections =
         o->max_connections != 0 ? o->max_connections : DEFAULT_CONNECTIONS;
     o->threads = o->threads != 0 ? o->threads : DEFAULT_THREADS;
+    o->max_queue = o->max_queue != 0 ? o->max_queue : DEFAULT_QUEUE;
     o->ping_ms = o->ping_ms != 0 ? o->ping_ms : DEFAULT_PING_MS;
     o->head_ms = o->head_ms != 0 ? o->head_ms : DEFAULT_HEAD_MS;
 done:
