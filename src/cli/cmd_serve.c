@@ -4,6 +4,7 @@
  *      store ─► agents ─► service ─► server ... signal ─► stopped in order
  */
 #include "engine_parts.h"
+#include "serve_log.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <perdure/server.h>
 
@@ -30,6 +32,7 @@ struct serve {
     pdr_service *service;
     pdr_server *server;
     struct cli_signals signals;
+    struct srv_log log;
     bool hangs; /* SIGHUP came; by another thread */
     sem_t came; /* a signal did */
 };
@@ -49,11 +52,12 @@ static bool is_told(const pdr_log_field *field)
     return true;
 }
 
-/* A pdr_log_fn: requests, and what went wrong; a line each. */
+/* A pdr_log_fn: requests, and what went wrong; a line each. Who calls it must
+ * not wait for whoever reads the log. */
 static void on_event(pdr_log_level level, pdr_str event,
                      const pdr_log_field *fields, size_t count, void *arg)
 {
-    const struct serve *s = arg;
+    struct serve *s = arg;
     pdr_buf line = PDR_BUF_INIT(SIZE_MAX);
     struct timespec now = {.tv_sec = 0};
     struct tm tm;
@@ -77,7 +81,8 @@ static void on_event(pdr_log_level level, pdr_str event,
         else
             cli_putf(&line, "%" PRId64, fields[i].number);
     }
-    cli_fprintf(stderr, "%.*s\n", (int)line.len, line.ptr);
+    cli_putf(&line, "\n");
+    srv_log_put(&s->log, pdr_buf_str(&line));
     pdr_buf_dispose(&line);
 }
 
@@ -197,7 +202,7 @@ static void serve_free(struct serve *s)
  */
 
 /* Where it is; for a program the only lines of standard output. */
-static void addresses_tell(const struct serve *s)
+static void addresses_tell(struct serve *s)
 {
     const char *address = NULL;
 
@@ -208,8 +213,9 @@ static void addresses_tell(const struct serve *s)
                     address);
     (void)fflush(stdout);
     if (!s->cli->quiet && s->keys == NULL)
-        cli_fprintf(stderr, "perdure: everybody on this machine may use it: "
-                            "loopback addresses need no key\n");
+        srv_log_put(&s->log,
+                    pdr_str_c("perdure: everybody on this machine may use it: "
+                              "loopback addresses need no key\n"));
 }
 
 static void on_signal(void *arg)
@@ -366,6 +372,8 @@ static int run_serve(struct cli *cli, int argc, char **argv)
         status = agents_make(&s);
     cli_signals_begin_service(&s.signals, on_signal,
                               s.keys != NULL ? on_hangup : NULL, &s);
+    if (status == 0 && !srv_log_begin(&s.log, STDERR_FILENO))
+        status = CLI_EXIT_INTERNAL;
     if (status == 0 && service_make(&s, &err) != PDR_OK)
         status = serve_fail(&s, &err);
     if (status == 0) {
@@ -374,6 +382,7 @@ static int run_serve(struct cli *cli, int argc, char **argv)
             status = sto_fail(cli, &s.from, &err);
     }
     serve_free(&s);
+    srv_log_end(&s.log);
     cli_signals_end(&s.signals);
     (void)sem_destroy(&s.came);
     return status;

@@ -7,6 +7,7 @@ it did not wait for the rest.
 """
 import contextlib
 import json
+import os
 import re
 import select
 import socket
@@ -142,6 +143,68 @@ def _():
         exports[0].close()
         while s.request("GET", API + "/export")[0] == 429:
             pass
+
+
+class Piped(Server):
+    """One whose standard error is a pipe, which nobody reads by itself."""
+
+    def __init__(self):
+        self.end, inside = os.pipe()
+        super().__init__(stderr=inside)
+        os.close(inside)
+
+    def ask(self, count):
+        """So many requests, one behind the other; all are answered."""
+        one = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        got, tail = 0, b""
+        with socket.create_connection(("127.0.0.1", self.port), 60) as link:
+            for _ in range(count // 100):
+                link.sendall(100 * one)
+                got += 100
+                seen = 0
+                while seen < 100:
+                    chunk = tail + link.recv(1 << 20)
+                    seen += chunk.count(b"ok\n")
+                    tail = b"" if chunk.endswith(b"ok\n") else chunk[-2:]
+        return got
+
+    def told(self, count):
+        """What the log has of so many requests: lines, and how many it has
+        not."""
+        text, dropped = b"", 0
+        while True:
+            text += os.read(self.end, 1 << 16)
+            lines = text.count(b"request_ended ")
+            dropped = sum(map(int, re.findall(rb"log_dropped lines=(\d+)\n",
+                                              text)))
+            if lines + dropped >= count and text.endswith(b"\n"):
+                return lines, dropped, text
+
+
+@tests.test("a log that nobody reads holds nothing up, and tells what it lacks")
+def _():
+    count = 12000  # twice what the pipe and the buffers take
+    with Piped() as s:
+        assert s.ask(count) == count
+        lines, dropped, text = s.told(count)
+        assert lines + dropped == count and dropped > 0, (lines, dropped)
+        numbers = [int(n) for n in re.findall(rb"request=(\d+) ", text)]
+        assert numbers == sorted(set(numbers)) and len(numbers) == lines
+        # It goes on with what comes then.
+        assert s.ask(100) == 100
+        assert s.told(100)[:2] == (100, 0)
+        # And ends when nobody reads its last words.
+        assert s.ask(count) == count
+        assert s.stop() == 0
+        os.close(s.end)
+
+
+@tests.test("a log whose reader has gone ends nothing")
+def _():
+    with Piped() as s:
+        os.close(s.end)
+        assert s.ask(200) == 200
+        assert s.stop() == 0
 
 
 tests.finish()
