@@ -25,7 +25,8 @@ struct serve {
     struct cli_args specs, listen, hosts;
     const char *key_env, *first, *base, *keys, *ui_dir;
     bool preconditions;
-    uint64_t profile, wait, lease, grace, keep, ping_ms, head, max_body;
+    uint64_t profile, wait, lease, grace, keep, ping_ms, head, max_body,
+        connections;
     struct agt_made *made;     /* owned; of each of `specs` */
     pdr_service_agent *agents; /* owned; the same */
     pdr_store *store;          /* owned, as the next two */
@@ -161,6 +162,7 @@ static pdr_rc service_make(struct serve *s, pdr_err *err)
                                     .preconditions = s->preconditions,
                                     .wait_ms = (uint32_t)s->wait * 1000,
                                     .max_body_bytes = (size_t)s->max_body,
+                                    .max_connections = (unsigned)s->connections,
                                     .ping_ms = (uint32_t)s->ping_ms,
                                     .head_ms = (uint32_t)s->head * 1000,
                                     .log = on_event,
@@ -312,12 +314,42 @@ static int folder_check(struct serve *s)
                      "leave it out for the page that is built in");
 }
 
+/* Serve until the end; exit status. */
+static int serve(struct serve *s)
+{
+    struct cli *cli = s->cli;
+    pdr_err err = PDR_ERR_INIT;
+    int status = 0;
+
+    status = ses_store_check(cli, &s->from);
+    if (status == 0)
+        status = keys_check(s);
+    if (status == 0)
+        status = folder_check(s);
+    if (status == 0)
+        status = agents_make(s);
+    cli_signals_begin_service(&s->signals, on_signal,
+                              s->keys != NULL ? on_hangup : NULL, s);
+    if (status == 0 && !srv_log_begin(&s->log, STDERR_FILENO))
+        status = CLI_EXIT_INTERNAL;
+    if (status == 0 && service_make(s, &err) != PDR_OK)
+        status = serve_fail(s, &err);
+    if (status == 0) {
+        addresses_tell(s);
+        if (end_await(s, &err) != PDR_OK)
+            status = sto_fail(cli, &s->from, &err);
+    }
+    serve_free(s);
+    srv_log_end(&s->log);
+    cli_signals_end(&s->signals);
+    return status;
+}
+
 static const char *const profiles[] = {"python-1", "dotnet-1", NULL};
 
 static int run_serve(struct cli *cli, int argc, char **argv)
 {
     struct serve s = {.cli = cli, .grace = 30, .keep = 600};
-    pdr_err err = PDR_ERR_INIT;
     int status = 0;
 
     const struct cli_opt opts[] = {
@@ -349,6 +381,8 @@ static int run_serve(struct cli *cli, int argc, char **argv)
                 "that events of a run are kept (default 600)"),
         CLI_BYTES(0, "max-body", "BYTES", &s.max_body, 1, (uint64_t)1 << 40,
                   "that the body of a request may have (default 64M)"),
+        CLI_U64(0, "max-connections", "COUNT", &s.connections, 1, 1000000,
+                "at once; more wait (default 20000)"),
         CLI_U64(0, "head-time", "SECONDS", &s.head, 1, 3600,
                 "in which a request has to be there (default 10)"),
         CLI_U64(0, "ping", "MILLISECONDS", &s.ping_ms, 10, 3600000,
@@ -363,27 +397,7 @@ static int run_serve(struct cli *cli, int argc, char **argv)
         (void)sem_destroy(&s.came);
         return cli->status;
     }
-    status = ses_store_check(cli, &s.from);
-    if (status == 0)
-        status = keys_check(&s);
-    if (status == 0)
-        status = folder_check(&s);
-    if (status == 0)
-        status = agents_make(&s);
-    cli_signals_begin_service(&s.signals, on_signal,
-                              s.keys != NULL ? on_hangup : NULL, &s);
-    if (status == 0 && !srv_log_begin(&s.log, STDERR_FILENO))
-        status = CLI_EXIT_INTERNAL;
-    if (status == 0 && service_make(&s, &err) != PDR_OK)
-        status = serve_fail(&s, &err);
-    if (status == 0) {
-        addresses_tell(&s);
-        if (end_await(&s, &err) != PDR_OK)
-            status = sto_fail(cli, &s.from, &err);
-    }
-    serve_free(&s);
-    srv_log_end(&s.log);
-    cli_signals_end(&s.signals);
+    status = serve(&s);
     (void)sem_destroy(&s.came);
     return status;
 }

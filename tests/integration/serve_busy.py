@@ -145,6 +145,21 @@ def _():
             pass
 
 
+@tests.test("clients beyond the connections that there may be wait")
+def _():
+    with Server("--max-connections", "4", "--ping", "100") as s, (
+            contextlib.ExitStack()) as links:
+        assert s.request("GET", "/healthz")[0] == 200
+        streams = [send(links, s, b"GET /api/v1/events HTTP/1.1\r\n" + HOST
+                        + b"\r\n") for _ in range(4)]
+        for link in streams:
+            assert link.recv(15) == b"HTTP/1.1 200 OK"
+        late = send(links, s, b"GET /healthz HTTP/1.1\r\n" + HOST + b"\r\n")
+        assert not answered([late], 1)
+        streams[0].close()
+        assert receive(late).endswith(b"ok\n")
+
+
 class Piped(Server):
     """One whose standard error is a pipe, which nobody reads by itself."""
 

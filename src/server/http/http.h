@@ -456,7 +456,6 @@ struct pdr__glue;
 struct pdr__glue_opts {
     unsigned threads;
     unsigned max_connections;
-    unsigned max_per_address;
     size_t connection_bytes;
     uint32_t head_ms;       /* that a client may need for a request */
     uint32_t idle_ms;       /* between two of them, or while it reads nothing */
@@ -500,8 +499,6 @@ void pdr__metrics_note(struct pdr__metrics *metrics,
                        const struct pdr__exchange *x, int64_t took_us);
 /* Streams that are open: one more, or one less. */
 void pdr__metrics_stream(struct pdr__metrics *metrics, int change);
-pdr_rc pdr__metrics_write(pdr_buf *out, const struct pdr__metrics *metrics,
-                          pdr_err *err);
 
 /* --- the server (server.c) -------------------------------------------------
  */
@@ -536,7 +533,6 @@ struct pdr_server {
 /* A thread that gets no signals; false: the system has none. */
 bool pdr__thread_start(pthread_t *out, void *(*fn)(void *), void *arg);
 void pdr__nap(unsigned ms);
-void pdr__access_log(const struct pdr__exchange *x, int64_t took_us);
 
 /* The session of an agent with this key, in arena; else a reply says what is
  * missing. */
