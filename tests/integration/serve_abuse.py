@@ -515,6 +515,8 @@ def _():
         # Who waits for a run that takes longer than that is not meant.
         assert s.request("POST", RUN, "later")[2] == "You said: later"
         assert sockets_left(s, before, 20) == before
+        assert "perdure_sse_dropped_total 1\n" in s.request(
+            "GET", "/metrics")[2]
         for link in links:
             link.close()
 

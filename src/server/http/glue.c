@@ -264,8 +264,10 @@ static ssize_t on_pull(void *arg, uint64_t at, char *out, size_t room)
     ssize_t count = 0;
 
     (void)at;
-    if (!pdr__auth_holds(x)) /* the key was revoked */
+    if (!pdr__auth_holds(x)) { /* the key was revoked */
+        pdr__metrics_dropped(x->server->metrics);
         return MHD_CONTENT_READER_END_WITH_ERROR;
+    }
     while (count == 0) {
         x->wait.is_set = false;
         count = x->reply.pull(x, out, room);
@@ -479,10 +481,12 @@ static void on_completed(void *arg, struct MHD_Connection *connection,
     struct pdr__glue *glue = arg;
     struct connection *c = connection_of(connection);
 
-    (void)code;
     *context = NULL;
     if (c == NULL)
         return;
+    if (code == MHD_REQUEST_TERMINATED_TIMEOUT_REACHED && c->exchange != NULL &&
+        c->exchange->reply.pull != NULL) /* its client reads nothing */
+        pdr__metrics_dropped(glue->server->metrics);
     atomic_store(&c->due_ms, now_ms() + glue->idle_ms);
     exchange_over(c);
 }

@@ -132,6 +132,7 @@ struct pdr__exchange {
     pdr_str args[PDR_ROUTE_ARGS];
     pdr_str target; /* as it came */
     enum pdr__verb verb;
+    bool has_verb;   /* its method is one of them, or HEAD */
     bool is_head;    /* HEAD: a GET whose body is not sent */
     bool is_local;   /* it came by a unix socket */
     bool is_open;    /* it came to an address that others can reach */
@@ -251,6 +252,10 @@ void pdr__reply_problem(struct pdr__exchange *x, unsigned status,
 unsigned pdr__status_of(const pdr_err *why);
 /* What a status is called. */
 const char *pdr__status_name(unsigned status);
+/* All that there are, in order; 0 beyond them. */
+#define PDR_STATUSES 23
+unsigned pdr__status_at(size_t index);
+size_t pdr__status_index(unsigned status);
 
 #define PDR_TYPE_TEXT    "text/plain; charset=utf-8"
 #define PDR_TYPE_JSON    "application/json; charset=utf-8"
@@ -489,8 +494,6 @@ struct pdr__framing pdr__glue_framing(const struct pdr__exchange *x,
 /* --- figures (metrics.c) ---------------------------------------------------
  */
 
-#define PDR_STATUS_CLASSES 6
-
 struct pdr__metrics;
 PDR_MUST_CHECK pdr_rc pdr__metrics_new(struct pdr__metrics **out, pdr_err *err);
 void pdr__metrics_free(struct pdr__metrics *metrics);
@@ -499,6 +502,8 @@ void pdr__metrics_note(struct pdr__metrics *metrics,
                        const struct pdr__exchange *x, int64_t took_us);
 /* Streams that are open: one more, or one less. */
 void pdr__metrics_stream(struct pdr__metrics *metrics, int change);
+/* A stream was ended whose client may have wanted more. */
+void pdr__metrics_dropped(struct pdr__metrics *metrics);
 
 /* --- the server (server.c) -------------------------------------------------
  */
@@ -539,6 +544,10 @@ void pdr__nap(unsigned ms);
 PDR_MUST_CHECK pdr_rc pdr__agent_session(pdr_ref *out, struct pdr__exchange *x,
                                          pdr_str agent, pdr_str key,
                                          pdr_err *err);
+
+/* "NAME" of the ids of its sessions, "@NAME@KEY"; appended. */
+PDR_MUST_CHECK pdr_rc pdr__entity_write(pdr_buf *out, const pdr_agent *agent,
+                                        pdr_err *err);
 
 /* Reply with what a run says, until its end. Texts in arena. */
 PDR_MUST_CHECK pdr_rc pdr__stream_of(struct pdr__exchange *x,

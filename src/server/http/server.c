@@ -330,6 +330,25 @@ done:
     return rc;
 }
 
+/* How the runs of each agent end, for the figures. */
+static pdr_rc endings_follow(pdr_server *server, pdr_err *err)
+{
+    pdr_engine *engine = pdr_service_engine(server->service);
+    pdr_buf name = PDR_BUF_INIT(PDR_MAX_ID_BYTES + 1);
+    pdr_rc rc = PDR_OK;
+
+    PDR_TRY(pdr__endings_follow(engine, pdr_str_n(NULL, 0), err));
+    for (size_t i = 0; i < pdr_service_count(server->service); i++) {
+        pdr_buf_clear(&name);
+        PDR_TRY(pdr__entity_write(
+            &name, pdr_service_at(server->service, i)->durable.agent, err));
+        PDR_TRY(pdr__endings_follow(engine, pdr_buf_str(&name), err));
+    }
+done:
+    pdr_buf_dispose(&name);
+    return rc;
+}
+
 pdr_rc pdr_server_new(pdr_server **out, pdr_service *service,
                       const pdr_server_opts *opts, pdr_err *err)
 {
@@ -348,6 +367,7 @@ pdr_rc pdr_server_new(pdr_server **out, pdr_service *service,
     if (server->opts.keys != NULL)
         PDR_TRY(pdr__auth_new(&server->auth, server->opts.keys, err));
     server->opts.keys = NULL; /* the caller's */
+    PDR_TRY(endings_follow(server, err));
     PDR_TRY(pdr__metrics_new(&server->metrics, err));
     server->quick = pdr__quick_new();
     if (server->quick == NULL)

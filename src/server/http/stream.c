@@ -558,6 +558,20 @@ done:
     return rc;
 }
 
+pdr_rc pdr__entity_write(pdr_buf *out, const pdr_agent *agent, pdr_err *err)
+{
+    pdr_buf id = PDR_BUF_INIT(PDR_MAX_ID_BYTES + 1);
+    pdr_rc rc = PDR_OK;
+
+    PDR_TRY(
+        pdr_durable_id_write(&id, pdr_agent_name(agent), PDR_LIT("-"), err));
+    PDR_TRY(pdr_buf_append(
+        out, pdr_str_n(id.ptr + 1, id.len - sizeof("@@-") + 1), err));
+done:
+    pdr_buf_dispose(&id);
+    return rc;
+}
+
 pdr_rc pdr__agent_session(pdr_ref *out, struct pdr__exchange *x, pdr_str name,
                           pdr_str key, pdr_err *err)
 {
