@@ -604,7 +604,7 @@ def _():
                             got = link.recv(65536)
                             if not got:
                                 break
-                            if not re.match(rb"HTTP/1.1 (200|503|500)", got):
+                            if not re.match(rb"HTTP/1.1 (200|503) ", got):
                                 wrong.append(got)
             threads = [threading.Thread(target=talk) for _ in range(8)]
             for thread in threads:

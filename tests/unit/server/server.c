@@ -11,6 +11,8 @@
 
 #include <perdure/server.h>
 
+#include "http.h"
+
 static const char key[] =
     "{\"id\":\"a\",\"sha256\":"
     "\"00000000000000000000000000000000000000000000000000000000000000ff\","
@@ -95,6 +97,24 @@ TEST(server_new, listens_where_others_cannot_unless_it_has_keys)
         pdr_server_free(b.server);
         b.server = NULL;
     }
+    bench_end(&b);
+}
+
+TEST(server_new, has_the_limits_that_its_header_promises)
+{
+    struct bench b;
+    const pdr_server_opts *opts = NULL;
+
+    bench_begin(&b);
+    ASSERT_RC(PDR_OK, server_make(&b, "127.0.0.1:0", false));
+    opts = &b.server->opts;
+    ASSERT_INT(15000, opts->ping_ms);
+    ASSERT_INT(10000, opts->head_ms);
+    ASSERT_INT(30000, opts->wait_ms);
+    ASSERT_INT(64 << 20, opts->max_body_bytes);
+    ASSERT_INT(20000, opts->max_connections);
+    ASSERT_INT(16, opts->threads);
+    ASSERT_INT(4096, opts->max_queue);
     bench_end(&b);
 }
 
