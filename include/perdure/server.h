@@ -52,8 +52,12 @@ typedef struct pdr_server_opts {
                          */
     uint32_t wait_ms;   /* for a run; 30,000, or 230,000 in "dotnet-1" */
     size_t max_body_bytes;    /* of a request; 64 MiB */
-    unsigned max_connections; /* 20,000 */
+    unsigned max_connections; /* at once, those of all addresses together; more
+                                 wait; 20,000, or as many as there are
+                                 descriptors for; two at each address in any
+                                 case */
     unsigned threads;         /* that carry out requests; 16 */
+    unsigned max_queue;       /* requests that wait for one of them; 4,096 */
     uint32_t ping_ms;         /* of streams without an event; 15,000 */
     uint32_t head_ms;         /* in which a client sends a request; 10,000 */
     pdr_log_fn log;           /* borrowed with `log_arg`, must outlive it */

@@ -4,6 +4,7 @@
  *      store ─► agents ─► service ─► server ... signal ─► stopped in order
  */
 #include "engine_parts.h"
+#include "serve_log.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <perdure/server.h>
 
@@ -23,13 +25,15 @@ struct serve {
     struct cli_args specs, listen, hosts;
     const char *key_env, *first, *base, *keys, *ui_dir;
     bool preconditions;
-    uint64_t mode, profile, wait, lease, grace, keep, ping_ms, head, max_body;
+    uint64_t mode, profile, wait, lease, grace, keep, ping_ms, head, max_body,
+        connections;
     struct agt_made *made;     /* owned; of each of `specs` */
     pdr_service_agent *agents; /* owned; the same */
     pdr_store *store;          /* owned, as the next two */
     pdr_service *service;
     pdr_server *server;
     struct cli_signals signals;
+    struct srv_log log;
     bool hangs; /* SIGHUP came; by another thread */
     sem_t came; /* a signal did */
 };
@@ -49,11 +53,12 @@ static bool is_told(const pdr_log_field *field)
     return true;
 }
 
-/* A pdr_log_fn: requests, and what went wrong; a line each. */
+/* A pdr_log_fn: requests, and what went wrong; a line each. Who calls it must
+ * not wait for whoever reads the log. */
 static void on_event(pdr_log_level level, pdr_str event,
                      const pdr_log_field *fields, size_t count, void *arg)
 {
-    const struct serve *s = arg;
+    struct serve *s = arg;
     pdr_buf line = PDR_BUF_INIT(SIZE_MAX);
     struct timespec now = {.tv_sec = 0};
     struct tm tm;
@@ -77,7 +82,8 @@ static void on_event(pdr_log_level level, pdr_str event,
         else
             cli_putf(&line, "%" PRId64, fields[i].number);
     }
-    cli_fprintf(stderr, "%.*s\n", (int)line.len, line.ptr);
+    cli_putf(&line, "\n");
+    srv_log_put(&s->log, pdr_buf_str(&line));
     pdr_buf_dispose(&line);
 }
 
@@ -161,6 +167,7 @@ static pdr_rc service_make(struct serve *s, pdr_err *err)
                                     .preconditions = s->preconditions,
                                     .wait_ms = (uint32_t)s->wait * 1000,
                                     .max_body_bytes = (size_t)s->max_body,
+                                    .max_connections = (unsigned)s->connections,
                                     .ping_ms = (uint32_t)s->ping_ms,
                                     .head_ms = (uint32_t)s->head * 1000,
                                     .log = on_event,
@@ -202,7 +209,7 @@ static void serve_free(struct serve *s)
  */
 
 /* Where it is; for a program the only lines of standard output. */
-static void addresses_tell(const struct serve *s)
+static void addresses_tell(struct serve *s)
 {
     const char *address = NULL;
 
@@ -213,8 +220,9 @@ static void addresses_tell(const struct serve *s)
                     address);
     (void)fflush(stdout);
     if (!s->cli->quiet && s->keys == NULL)
-        cli_fprintf(stderr, "perdure: everybody on this machine may use it: "
-                            "loopback addresses need no key\n");
+        srv_log_put(&s->log,
+                    pdr_str_c("perdure: everybody on this machine may use it: "
+                              "loopback addresses need no key\n"));
 }
 
 static void on_signal(void *arg)
@@ -311,12 +319,42 @@ static int folder_check(struct serve *s)
                      "leave it out for the page that is built in");
 }
 
+/* Serve until the end; exit status. */
+static int serve(struct serve *s)
+{
+    struct cli *cli = s->cli;
+    pdr_err err = PDR_ERR_INIT;
+    int status = 0;
+
+    status = ses_store_check(cli, &s->from);
+    if (status == 0)
+        status = keys_check(s);
+    if (status == 0)
+        status = folder_check(s);
+    if (status == 0)
+        status = agents_make(s);
+    cli_signals_begin_service(&s->signals, on_signal,
+                              s->keys != NULL ? on_hangup : NULL, s);
+    if (status == 0 && !srv_log_begin(&s->log, STDERR_FILENO))
+        status = CLI_EXIT_INTERNAL;
+    if (status == 0 && service_make(s, &err) != PDR_OK)
+        status = serve_fail(s, &err);
+    if (status == 0) {
+        addresses_tell(s);
+        if (end_await(s, &err) != PDR_OK)
+            status = sto_fail(cli, &s->from, &err);
+    }
+    serve_free(s);
+    srv_log_end(&s->log);
+    cli_signals_end(&s->signals);
+    return status;
+}
+
 static const char *const profiles[] = {"python-1", "dotnet-1", NULL};
 
 static int run_serve(struct cli *cli, int argc, char **argv)
 {
     struct serve s = {.cli = cli, .grace = 30, .keep = 600};
-    pdr_err err = PDR_ERR_INIT;
     int status = 0;
 
     const struct cli_opt opts[] = {
@@ -350,6 +388,8 @@ static int run_serve(struct cli *cli, int argc, char **argv)
                 "that events of a run are kept (default 600)"),
         CLI_BYTES(0, "max-body", "BYTES", &s.max_body, 1, (uint64_t)1 << 40,
                   "that the body of a request may have (default 64M)"),
+        CLI_U64(0, "max-connections", "COUNT", &s.connections, 1, 1000000,
+                "at once; more wait (default 20000)"),
         CLI_U64(0, "head-time", "SECONDS", &s.head, 1, 3600,
                 "in which a request has to be there (default 10)"),
         CLI_U64(0, "ping", "MILLISECONDS", &s.ping_ms, 10, 3600000,
@@ -364,24 +404,7 @@ static int run_serve(struct cli *cli, int argc, char **argv)
         (void)sem_destroy(&s.came);
         return cli->status;
     }
-    status = ses_store_check(cli, &s.from);
-    if (status == 0)
-        status = keys_check(&s);
-    if (status == 0)
-        status = folder_check(&s);
-    if (status == 0)
-        status = agents_make(&s);
-    cli_signals_begin_service(&s.signals, on_signal,
-                              s.keys != NULL ? on_hangup : NULL, &s);
-    if (status == 0 && service_make(&s, &err) != PDR_OK)
-        status = serve_fail(&s, &err);
-    if (status == 0) {
-        addresses_tell(&s);
-        if (end_await(&s, &err) != PDR_OK)
-            status = sto_fail(cli, &s.from, &err);
-    }
-    serve_free(&s);
-    cli_signals_end(&s.signals);
+    status = serve(&s);
     (void)sem_destroy(&s.came);
     return status;
 }

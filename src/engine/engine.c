@@ -130,6 +130,7 @@ pdr_rc pdr__engine_new(pdr_engine **out, pdr_store *store,
     e->at_work = (struct pdr__map)PDR_MAP_INIT(PDR_MAX_MAP_ENTRIES);
     e->later = (struct pdr__map)PDR_MAP_INIT(PDR_MAX_MAP_ENTRIES);
     e->figures = (struct pdr__map)PDR_MAP_INIT(PDR_MAX_MAP_ENTRIES);
+    e->endings = (struct pdr__map)PDR_MAP_INIT(PDR_MAX_MAP_ENTRIES);
     e->waiters = (struct pdr__map)PDR_MAP_INIT(PDR_MAX_MAP_ENTRIES);
     e->memos.by_key = (struct pdr__map)PDR_MAP_INIT(PDR_MAX_MAP_ENTRIES);
     (void)pthread_mutex_init(&e->lock, NULL);

@@ -318,6 +318,19 @@ void pdr__task_tokens(pdr_task *task, uint64_t input, uint64_t output,
                       uint64_t total);
 void pdr__figures_dispose(pdr_engine *engine);
 
+/* How runs ended here, of all tenants. */
+struct pdr__endings {
+    uint64_t by_state[3]; /* completed, failed, cancelled */
+};
+
+/* Count those of the entities with this name, "NAME" of "@NAME@KEY", from now
+ * on; absent: of all that nobody asked for. */
+PDR_MUST_CHECK pdr_rc pdr__endings_follow(pdr_engine *engine, pdr_str name,
+                                          pdr_err *err);
+/* Zeros if nobody asked for them. */
+void pdr__endings_get(struct pdr__endings *out, pdr_engine *engine,
+                      pdr_str name);
+
 /* --- the engine (engine.c) -------------------------------------------------
  */
 
@@ -367,6 +380,8 @@ struct pdr_engine {
     pdr_watch *watch;   /* of all sessions; the keeper's */
     pdr_engine_counts counts;
     struct pdr__map figures; /* tenant to an owned struct pdr__figures */
+    struct pdr__map endings; /* name of entities to an owned struct
+                                pdr__endings; "": the others */
 };
 
 /* An engine in another world. */

@@ -815,7 +815,7 @@ def _():
         # later than its client has it.
         end = time.monotonic() + 20
         figures = ""
-        while 'route="agent-run",code="2xx"' not in figures:
+        while 'route="agent-run",method="POST",code="200"' not in figures:
             assert time.monotonic() < end
             figures = s.request("GET", "/metrics")[2]
         assert "planted" not in figures

@@ -116,7 +116,7 @@ def requests_in(data):
 
 REPLY = re.compile(rb"HTTP/1\.[01] ([0-9]{3}) [^\r\n]*\r\n"
                    rb"((?:[^\r\n:]+:[^\r\n]*\r\n)*)\r\n")
-KNOWN = {100, 200, 202, 204, 400, 404, 405, 409, 413, 414, 421, 429, 431, 500,
+KNOWN = {100, 200, 202, 204, 308, 400, 404, 405, 409, 413, 414, 421, 429, 431,
          501, 503, 505}
 
 
@@ -515,6 +515,8 @@ def _():
         # Who waits for a run that takes longer than that is not meant.
         assert s.request("POST", RUN, "later")[2] == "You said: later"
         assert sockets_left(s, before, 20) == before
+        assert "perdure_sse_dropped_total 1\n" in s.request(
+            "GET", "/metrics")[2]
         for link in links:
             link.close()
 
@@ -544,6 +546,49 @@ def _():
         assert "perdure_sse_subscribers 0\n" in s.request("GET", "/metrics")[2]
 
 
+@tests.test("who leaves a stream is noticed, whatever its form")
+def _():
+    def subscribers(s):
+        return int(re.search(r"perdure_sse_subscribers (\d+)\n",
+                             s.request("GET", "/metrics")[2])[1])
+
+    def follow(s, form):
+        link = s.connect(30)
+        link.sendall(f"GET {STREAM}?cursor=0 HTTP/1.1\r\nAccept: {form}\r\n"
+                     .encode() + HOST + b"\r\n")
+        got = b""
+        while b"hello" not in got:
+            got += link.recv(4096)
+        return link
+
+    forms = ("text/event-stream", "application/x-ndjson", "text/plain")
+    with serve("--ping", "100") as s:
+        before = s.descriptors()[0]
+        s.request("POST", RUN + "?session_id=k", "hello")
+        for form in forms:
+            stays, *leave = [follow(s, form) for _ in range(20)]
+            assert subscribers(s) == 20, form
+            for i, link in enumerate(leave):
+                if i % 2:  # a reset
+                    link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                                    struct.pack("ii", 1, 0))
+                link.close()
+            assert sockets_left(s, before + 1) == before + 1, form
+            assert subscribers(s) == 1, form
+            # Who has not left hears what comes.
+            s.request("POST", RUN + "?session_id=k", "still here")
+            got = b""
+            while b"still here" not in got:
+                got += stays.recv(4096)
+            stays.close()
+            assert sockets_left(s, before) == before, form
+        # A text cannot tell a client that only reads from one that is gone.
+        with follow(s, "text/plain") as link:
+            link.shutdown(socket.SHUT_WR)
+            receive(link, 30)
+            assert sockets_left(s, before) == before
+
+
 @tests.test("it stops in order while clients keep talking")
 def _():
     for _ in range(max(1, int(3 * scale(0.4)))):
@@ -559,7 +604,7 @@ def _():
                             got = link.recv(65536)
                             if not got:
                                 break
-                            if not re.match(rb"HTTP/1.1 (200|503|500)", got):
+                            if not re.match(rb"HTTP/1.1 (200|503) ", got):
                                 wrong.append(got)
             threads = [threading.Thread(target=talk) for _ in range(8)]
             for thread in threads:

@@ -29,6 +29,8 @@ tests = Tests("serve-crowd")
 
 RUN = "/api/agents/Harbour/run?session_id="
 STREAMS = 10000  # that are wanted
+FEW = 3500  # what a usual limit of 4,096 descriptors has room for; with
+            # fewer there is nothing to see
 SESSIONS = 50
 STREAM_KB = 12  # of resident memory that an idle one may take
 SPARE = 300  # descriptors that the server does not give to connections
@@ -139,6 +141,8 @@ def _():
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     wanted = STREAMS // 10 if IS_SANITIZED else int(STREAMS * scale(0.1))
     count = min(wanted, STREAMS, hard - SPARE)
+    assert count >= min(wanted, FEW), (
+        f"'ulimit -Hn' is {hard}: at least {FEW + SPARE} are needed")
     with serve("--ping", "1000") as s:
         have_sessions(s)
         memory = s.resident_kb()

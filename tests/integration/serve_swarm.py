@@ -2,13 +2,15 @@
 
 Usage: serve_swarm.py PERDURE
 
-Clients send runs, each until a server has acknowledged it, and read what runs
-say, at whichever server lives. Every two or three seconds one of the servers
-is killed, or told to stop, and started again. Then it is counted: what was
-acknowledged is there, nothing is there twice, and every reader has read the
-answers that are stored.
+Clients send runs over the routes of durable agents and over /api/v1, each until
+a server has acknowledged it, read what runs say over both, and follow which
+sessions change, at whichever server lives. Every two or three seconds one of
+the servers is killed, or told to stop, and started again. Then it is counted:
+what was acknowledged is there, nothing is there twice, every reader has read
+the answers that are stored, and who followed knows the last revision of each
+session.
 
-It takes 20 seconds at scale 1: in less no server is killed often enough.
+It takes a minute at scale 1: in less no server is killed often enough.
 """
 import http.client
 import json
@@ -28,7 +30,7 @@ tests = Tests("serve-swarm")
 
 SERVERS = 2
 SESSIONS = 8
-SECONDS = 20 * scale(0.4)
+SECONDS = 60 * scale(0.1)
 SETTLE = 60  # seconds in which all has to be answered at the end
 
 REPLIES = {"replies": [
@@ -65,7 +67,7 @@ class Swarm:
     def shake(self):
         """End one and start it again."""
         i = self.random.randrange(SERVERS)
-        if self.random.random() < 0.75:
+        if self.kills == 0 or self.random.random() < 0.75:
             self.slots[i].end(signal.SIGKILL)
             self.kills += 1
         else:
@@ -82,6 +84,10 @@ class Swarm:
 GONE = (OSError, http.client.HTTPException)
 
 
+def api(key, rest=""):
+    return f"/api/v1/sessions/%40dafx-harbour%40{key}{rest}"
+
+
 class Talker(threading.Thread):
     """Sends runs to one session; each until it is acknowledged."""
 
@@ -92,10 +98,13 @@ class Talker(threading.Thread):
         self.random = random.Random(number)
         self.acknowledged = {}  # correlation id: what was said
         self.answers = {}  # the same: text of a reply with status 200
-        self.statuses = {}
+        self.statuses, self.native = {}, {}
         self.failure = None
 
     def send(self, correlation, text):
+        """Is it acknowledged? Each try goes another way."""
+        if self.random.random() < 0.5:
+            return self.send_native(correlation, text)
         server = self.random.choice(self.swarm.slots)
         wait = "true" if self.random.random() < 0.7 else "false"
         status, _, answer = server.request(
@@ -110,6 +119,27 @@ class Talker(threading.Thread):
                  or (status == 500 and "still processing" in answer))
         assert known, (status, answer)
         return status in (200, 202)
+
+    def send_native(self, correlation, text):
+        server = self.random.choice(self.swarm.slots)
+        headers = {} if self.random.random() < 0.7 else {
+            "Prefer": "respond-async"}
+        status, _, answer = server.request(
+            "POST", api(self.key, "/runs"), json.dumps({"message": text}),
+            Idempotency_Key=correlation, Content_Type="application/json",
+            **headers)
+        self.native[status] = self.native.get(status, 0) + 1
+        run = json.loads(answer)
+        if status == 409:  # another try got through, and goes on
+            assert run["type"] == "/problems/idempotency-in-progress", run
+        else:
+            assert status in (200, 202, 429, 503), (status, run)
+        if status not in (429, 503):
+            self.acknowledged[correlation] = text
+        if status == 200:
+            assert (run["id"], run["state"]) == (correlation, "completed"), run
+            self.answers[correlation] = run["text"]
+        return status not in (429, 503)
 
     def run(self):
         number = 0
@@ -132,11 +162,13 @@ class Talker(threading.Thread):
 class Reader(threading.Thread):
     """Reads what is said in a session, and comes back with the last number."""
 
-    def __init__(self, swarm, number, ending):
+    def __init__(self, swarm, number, ending, is_native=False):
         super().__init__()
         self.swarm, self.ending = swarm, ending
         self.key = f"k{number}"
-        self.random = random.Random(1000 + number)
+        self.path = (api(self.key, "/events") if is_native else
+                     f"/api/agents/Harbour/sessions/{self.key}/stream?wait=2")
+        self.random = random.Random(1000 + 100 * is_native + number)
         self.events = []  # number, kind, data
         self.ended = 0
         self.came_back = 0
@@ -157,8 +189,7 @@ class Reader(threading.Thread):
             headers["Last-Event-ID"] = str(self.events[-1][0])
         link = http.client.HTTPConnection("127.0.0.1", server.port, timeout=5)
         try:
-            link.request("GET", f"/api/agents/Harbour/sessions/{self.key}"
-                         "/stream?wait=2", headers=headers)
+            link.request("GET", self.path, headers=headers)
             reply = link.getresponse()
             if reply.status != 200:
                 text = reply.read()
@@ -184,6 +215,67 @@ class Reader(threading.Thread):
                 self.failure = failure
                 return
             self.came_back += 1
+            time.sleep(0.02)
+
+
+class Follower(threading.Thread):
+    """Knows at which revision each session is, by notices and by lists."""
+
+    def __init__(self, swarm, number, ending):
+        super().__init__()
+        self.swarm, self.ending = swarm, ending
+        self.random = random.Random(2000 + number)
+        self.revisions = {}
+        self.notices = self.lists = 0
+        self.failure = None
+
+    def know(self, name, revision):
+        self.revisions[name] = max(revision, self.revisions.get(name, 0))
+
+    def list(self, server):
+        status, _, text = server.request("GET", "/api/v1/sessions?limit=200",
+                                         timeout=5)
+        assert status in (200, 503), (status, text)
+        for item in json.loads(text)["items"] if status == 200 else ():
+            self.know(item["id"], item["revision"])
+        self.lists += 1
+        return status == 200
+
+    def follow(self):
+        server = self.random.choice(self.swarm.slots)
+        link = http.client.HTTPConnection("127.0.0.1", server.port, timeout=5)
+        try:
+            link.request("GET", "/api/v1/events",
+                         headers={"Accept": "application/x-ndjson"})
+            reply = link.getresponse()
+            assert reply.status in (200, 503), reply.status
+            is_first = True
+            while reply.status == 200 and not self.ending.is_set():
+                line = reply.readline()
+                if not line.endswith(b"\n"):
+                    return
+                if not line.strip():
+                    continue
+                event = json.loads(line)
+                assert event["event"] == "list" or not is_first, event
+                is_first = False
+                if event["event"] == "session":
+                    self.notices += 1
+                    self.know(event["data"]["id"], event["data"]["revision"])
+                elif not self.list(server):
+                    return
+        finally:
+            link.close()
+
+    def run(self):
+        while not self.ending.is_set():
+            try:
+                self.follow()
+            except GONE:
+                pass
+            except (AssertionError, ValueError, KeyError) as failure:
+                self.failure = failure
+                return
             time.sleep(0.02)
 
 
@@ -230,6 +322,8 @@ def judge(acknowledged, answers, entries, events, notes):
     numbers = [number for number, _, _ in events]
     if any(a >= b for a, b in zip(numbers, numbers[1:])):
         wrong.append(f"numbers do not grow: {numbers}")
+    if any(kind == "reset" for _, kind, _ in events):
+        wrong.append("events are gone that are kept")
     stored = [text for kind, _, text in entries if kind == "response"]
     read = answers_read(events)
     if read != stored:
@@ -260,6 +354,7 @@ def _():
                        (2, entries + entries[1:]), (2, entries[1:]),
                        (3, events[:1] + events[2:]), (3, events[:3]),
                        (3, [*events[:3], (4, "done", {})]),
+                       (3, [*events, (6, "reset", {"oldest": 7})]),
                        (4, {"c": 2}), (4, {})):
         assert judge(*good[:place], bad, *good[place + 1:]), (place, bad)
 
@@ -267,8 +362,8 @@ def _():
 # --- the swarm ---------------------------------------------------------------
 
 
-def settle(swarm, talkers, readers):
-    """Wait for every answer, and for every reader to have it."""
+def settle(swarm, talkers, readers, followers):
+    """Wait for every answer, and for everybody to have it."""
     until = time.monotonic() + SETTLE
     for talker in talkers:
         for correlation in talker.acknowledged:
@@ -293,6 +388,13 @@ def settle(swarm, talkers, readers):
         while reader.ended < wanted and reader.failure is None:
             assert time.monotonic() < until, (reader.key, reader.ended, wanted)
             time.sleep(0.05)
+    items = json.loads(swarm.slots[0].request(
+        "GET", "/api/v1/sessions?limit=200")[2])["items"]
+    now = {item["id"]: item["revision"] for item in items}
+    for follower in followers:
+        while follower.revisions != now and follower.failure is None:
+            assert time.monotonic() < until, (follower.revisions, now)
+            time.sleep(0.05)
     return documents
 
 
@@ -307,8 +409,11 @@ def _():
     enough, ending = threading.Event(), threading.Event()
     sessions = SESSIONS // 2 if is_sanitized(PERDURE) else SESSIONS
     talkers = [Talker(swarm, n, enough) for n in range(sessions)]
-    readers = [Reader(swarm, n, ending) for n in range(sessions)]
-    for thread in talkers + readers:
+    readers = [Reader(swarm, n, ending, is_native)
+               for is_native in (False, True) for n in range(sessions)]
+    followers = [Follower(swarm, n, ending) for n in range(2)]
+    everybody = talkers + readers + followers
+    for thread in everybody:
         thread.start()
     try:
         until = time.monotonic() + SECONDS
@@ -318,11 +423,11 @@ def _():
         enough.set()
         for talker in talkers:
             talker.join()
-        documents = settle(swarm, talkers, readers)
+        documents = settle(swarm, talkers, readers, followers)
     finally:
         enough.set()
         ending.set()
-        for thread in talkers + readers:
+        for thread in everybody:
             thread.join()
         swarm.end()
     notes = {}
@@ -331,18 +436,21 @@ def _():
             for line in file:
                 correlation = line.split("/")[1]
                 notes[correlation] = notes.get(correlation, 0) + 1
-    wrong = [str(t.failure) for t in talkers + readers if t.failure]
-    for talker, reader in zip(talkers, readers):
+    wrong = [str(t.failure) for t in everybody if t.failure]
+    for talker, reader in zip(talkers * 2, readers):
         wrong += judge(talker.acknowledged, talker.answers,
                        documents[talker.key], reader.events, notes)
     runs = sum(len(t.acknowledged) for t in talkers)
+    native = sum(t.native.get(200, 0) + t.native.get(202, 0) for t in talkers)
     attempts = sum(kind == "attempt" for r in readers
                    for _, kind, _ in r.events)
-    print(f"{runs} runs, {swarm.kills} kills, {attempts} attempts, "
-          f"{sum(r.came_back for r in readers)} readers came back, "
-          f"{len(wrong)} wrong, seed {seed}")
+    print(f"{runs} runs, {native} of them over /api/v1, {swarm.kills} kills, "
+          f"{attempts} attempts, {sum(r.came_back for r in readers)} readers "
+          f"came back, {sum(f.notices for f in followers)} notices, "
+          f"{sum(f.lists for f in followers)} lists, {len(wrong)} wrong, "
+          f"seed {seed}")
     assert not wrong, "\n".join(wrong)
-    assert runs > 20 and swarm.kills > 0
+    assert runs > 20 and native > 5 and swarm.kills > 0
 
 
 tests.finish()

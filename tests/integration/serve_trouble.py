@@ -78,8 +78,12 @@ def _():
         while not os.path.exists("calls"):
             time.sleep(0.02)
         s.process.send_signal(signal.SIGTERM)
-        while s.request("GET", "/readyz")[0] == 200:
+        while (ready := s.request("GET", "/readyz"))[0] == 200:
             time.sleep(0.02)
+        assert ready[0] == 503 and ready[1]["retry-after"] == "1", ready
+        assert s.request("GET", "/healthz")[0] == 200
+        run = json.loads(s.request("GET", K + "/runs/a")[2])
+        assert run["state"] == "running", run  # it is still at work
         head, _ = refused(s, 503, "unavailable", "POST", K + "/runs",
                           {"message": "Hi"})
         assert head["retry-after"] == "1" and head["connection"] == "close"

@@ -527,10 +527,9 @@ def _():
         # A run at work.
         link = http.client.HTTPConnection("127.0.0.1", s.port, timeout=30)
         link.request("POST", "/api/agents/Harbour/run?session_id=e", "work")
-        wait_for(lambda: overview(s)["runs"]["now"] == 1)
+        wait_for(lambda: overview(s)["sessions"]["running"] == 1)
         now = overview(s)
-        assert now["sessions"]["running"] == 1 and (
-            now["sessions"]["total"] == 5)
+        assert now["runs"]["now"] == 1 and now["sessions"]["total"] == 5
         status, _, text = s.request("GET", "/api/v1/sessions?state=running")
         item = json.loads(text)["items"][0]
         assert {"id", "agent", "kind", "schemaVersion", "state", "revision",

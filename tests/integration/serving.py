@@ -40,7 +40,7 @@ class Server:
     """A process that serves in the folder of the test."""
 
     def __init__(self, *options, agents=("Harbour", "Poet"),
-                 listen="127.0.0.1:0"):
+                 listen="127.0.0.1:0", stderr=None):
         with open("replies.json", "w", encoding="utf-8") as file:
             json.dump(REPLIES, file)
         with open("agent.yaml", "w", encoding="utf-8") as file:
@@ -50,7 +50,7 @@ class Server:
         self.process = subprocess.Popen(
             [PERDURE, "serve", "--store", "x.db", "--listen", listen, *specs,
              *options], env=environment(), stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=self.log)
+            stdout=subprocess.PIPE, stderr=stderr or self.log)
         line = self.process.stdout.readline().decode()
         assert line.startswith("http://" + listen[:-1]), line
         self.port = int(line.rsplit(":", 1)[1])

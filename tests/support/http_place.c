@@ -22,26 +22,31 @@ static pdr_rc agent_make(pdr_agent **out, const char *script, pdr_err *err)
     return rc;
 }
 
-pdr_rc http_place_begin(struct http_place *place, const char *script,
-                        uint32_t timeout_ms, pdr_err *err)
+/* `store` and `settings` may be NULL. */
+static pdr_rc place_begin(struct http_place *place, pdr_store *store,
+                          const char *script, uint32_t timeout_ms,
+                          const pdr_server_opts *settings, pdr_err *err)
 {
     const char *tmp = getenv("TMPDIR");
     char address[240];
     const char *listen[] = {address, NULL};
     pdr_service_agent agent = {.durable.timeout_ms = timeout_ms};
     pdr_service_opts service = {.agents = &agent, .count = 1};
-    const pdr_server_opts opts = {
-        .listen = listen, .wait_ms = 10000, .threads = 2};
+    pdr_server_opts opts = {.wait_ms = 10000, .threads = 2};
     pdr_rc rc = PDR_OK;
 
-    *place = (struct http_place){.store = NULL};
+    if (settings != NULL)
+        opts = *settings;
+    opts.listen = listen;
+    *place = (struct http_place){.store = store};
     (void)snprintf(place->folder, sizeof(place->folder), "%s/place-XXXXXX",
                    tmp != NULL && strlen(tmp) < 60 ? tmp : "/tmp");
     if (mkdtemp(place->folder) == NULL)
         abort();
     (void)snprintf(place->path, sizeof(place->path), "%s/s", place->folder);
     (void)snprintf(address, sizeof(address), "unix:%s", place->path);
-    rc = pdr_store_open(&place->store, "memory:", err);
+    if (store == NULL)
+        rc = pdr_store_open(&place->store, "memory:", err);
     if (rc == PDR_OK)
         rc = agent_make(&place->agent, script, err);
     agent.durable.agent = place->agent;
@@ -55,6 +60,19 @@ pdr_rc http_place_begin(struct http_place *place, const char *script,
     if (rc == PDR_OK)
         rc = pdr_server_start(place->server, err);
     return rc;
+}
+
+pdr_rc http_place_begin(struct http_place *place, const char *script,
+                        uint32_t timeout_ms, pdr_err *err)
+{
+    return place_begin(place, NULL, script, timeout_ms, NULL, err);
+}
+
+pdr_rc http_place_begin_on(struct http_place *place, pdr_store *store,
+                           const char *script, const pdr_server_opts *opts,
+                           pdr_err *err)
+{
+    return place_begin(place, store, script, 0, opts, err);
 }
 
 void http_place_end(struct http_place *place)

@@ -21,6 +21,12 @@ struct http_place {
 PDR_MUST_CHECK pdr_rc http_place_begin(struct http_place *place,
                                        const char *script, uint32_t timeout_ms,
                                        pdr_err *err);
+/* The same on a store, which is taken, with other options; `listen` is not
+ * looked at. */
+PDR_MUST_CHECK pdr_rc http_place_begin_on(struct http_place *place,
+                                          pdr_store *store, const char *script,
+                                          const pdr_server_opts *opts,
+                                          pdr_err *err);
 void http_place_end(struct http_place *place);
 
 /* A connection; -1: none. */

@@ -66,8 +66,8 @@ pdr_rc pdr__api_agent(struct pdr__exchange *x, pdr_err *err)
 /* --- all sessions of a tenant ----------------------------------------------
  */
 
-/* A walk that no commit disturbs. It goes over the heads of all tenants, and
- * gives those of one. */
+/* A walk over the heads of a tenant, in order of their ids, which no commit
+ * disturbs. */
 struct walk {
     pdr_store *store;
     pdr_str tenant;
@@ -79,7 +79,10 @@ struct walk {
 /* The next session, valid until the next call; NULL: there are no more. */
 static pdr_rc walk_next(const pdr_head **out, struct walk *w, pdr_err *err)
 {
-    pdr_query query = {.what = PDR_READ_ALL, .limit = PAGE_ROWS};
+    pdr_query query = {.what = PDR_READ_SESSIONS,
+                       .ref = {.tenant = w->tenant},
+                       .limit = PAGE_ROWS,
+                       .filter = {.id_prefix = PDR_LIT("")}};
     pdr_rc rc = PDR_OK;
 
     *out = NULL;
@@ -87,9 +90,7 @@ static pdr_rc walk_next(const pdr_head **out, struct walk *w, pdr_err *err)
         pdr_page *before = w->page;
 
         if (before != NULL && w->next < before->count) {
-            if (pdr_str_equal(before->sessions[w->next].ref.tenant, w->tenant))
-                *out = &before->sessions[w->next];
-            w->next++;
+            *out = &before->sessions[w->next++];
             continue;
         }
         w->is_over = before != NULL && before->next.ptr == NULL;
@@ -186,7 +187,10 @@ done:
 }
 
 /* --- export ----------------------------------------------------------------
+ * A line is made by the pool when the one before has been sent.
  */
+
+#define MAX_EXPORTS 16 /* at once: each has a whole document in memory */
 
 /* The document of a session on one line, with its properties, appended. */
 static pdr_rc document_write(pdr_buf *out, pdr_store *store, const pdr_ref *ref,
@@ -207,14 +211,17 @@ static pdr_rc document_write(pdr_buf *out, pdr_store *store, const pdr_ref *ref,
 
 struct exporting {
     struct walk walk;
-    pdr_buf out; /* to be sent: a line */
-    size_t sent; /* of it */
+    atomic_uint *among; /* of the server: exports that are under way */
+    pdr_buf out;        /* to be sent: a line */
+    size_t sent;        /* of it */
+    bool is_over;
 };
 
 static void exporting_free(void *state)
 {
     struct exporting *e = state;
 
+    atomic_fetch_sub(e->among, 1);
     pdr_page_free(e->walk.page);
     pdr_buf_dispose(&e->out);
     pdr__free(e);
@@ -263,30 +270,37 @@ static void put_error(struct pdr__json *j, const pdr_err *why)
     pdr__json_end(j, '}');
 }
 
-/* A pdr__pull_fn. */
-static ssize_t export_pull(struct pdr__exchange *x, char *out, size_t room)
+/* A pdr__fill_fn. */
+static bool export_fill(struct pdr__exchange *x)
 {
     struct exporting *e = x->state;
     struct pdr__json j = {.out = &e->out, .is_lines = true};
     pdr_err why = PDR_ERR_INIT;
-    size_t count = 0;
 
-    if (e->sent == e->out.len) {
-        e->sent = 0;
+    e->sent = 0;
+    pdr_buf_clear(&e->out);
+    if (line_make(e, &why) != PDR_OK) {
+        e->walk.is_over = true;
         pdr_buf_clear(&e->out);
-        if (line_make(e, &why) != PDR_OK) {
-            e->walk.is_over = true;
-            pdr_buf_clear(&e->out);
-            pdr__json_begin(&j, NULL, '{');
-            put_error(&j, &why);
-            pdr__list_item_end(&j);
-        }
-        if (e->out.len == 0)
-            return -1;
+        pdr__json_begin(&j, NULL, '{');
+        put_error(&j, &why);
+        pdr__list_item_end(&j);
     }
-    count = e->out.len - e->sent;
+    e->is_over = e->out.len == 0;
+    return true;
+}
+
+/* A pdr__pull_fn. */
+static ssize_t export_pull(struct pdr__exchange *x, char *out, size_t room)
+{
+    struct exporting *e = x->state;
+    size_t count = e->out.len - e->sent;
+
+    if (e->is_over)
+        return -1;
     count = count < room ? count : room;
-    memcpy(out, e->out.ptr + e->sent, count);
+    if (count > 0)
+        memcpy(out, e->out.ptr + e->sent, count);
     e->sent += count;
     return (ssize_t)count;
 }
@@ -299,10 +313,16 @@ pdr_rc pdr__api_export(struct pdr__exchange *x, pdr_err *err)
         return pdr__nomem(err);
     e->walk = (struct walk){.store = pdr__api_store(x), .tenant = x->tenant};
     e->out = (pdr_buf)PDR_BUF_INIT(SIZE_MAX);
+    e->among = &x->server->exports;
     x->state = e;
     x->state_free = exporting_free;
+    if (atomic_fetch_add(e->among, 1) >= MAX_EXPORTS) {
+        pdr__reply_refuse(x, 429, "too many exports are under way");
+        return PDR_OK;
+    }
     pdr__reply_begin(x, 200, PDR_TYPE_NDJSON);
     x->reply.pull = export_pull;
+    x->reply.fill = export_fill;
     return PDR_OK;
 }
 

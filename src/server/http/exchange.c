@@ -380,6 +380,7 @@ bool pdr__exchange_begin(struct pdr__exchange *x, pdr_str method)
             knows_verb = true;
         }
     }
+    x->has_verb = knows_verb;
     if (!has_one_end(x, &framing))
         return begin_refuse(x, 400,
                             "the head of the request is malformed, or says in "

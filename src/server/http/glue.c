@@ -14,7 +14,8 @@
  *        LF, and texts at a NUL: another reader would see another request. So
  *        what it shows has to have as many bytes as there were.
  *      - It does not look at a suspended connection: that its client has left
- *        is noticed when a ping is sent.
+ *        is noticed when a ping is sent, or, by a stream that has none, when we
+ *        look at the socket.
  *      - Its time-out begins anew with each byte. So the time in which a
  *        request has to be there is kept here, and a socket whose client is too
  *        slow is shut down; the library sees its end then. Its own time-out is
@@ -30,8 +31,11 @@
  *
  * INVARIANTS
  *   G1  A connection is suspended before anybody else gets its exchange.
- *   G2  No callback waits: what would is a step in the pool. A read that took
- *       a moment the last time does not (quick.c).
+ *   G2  What waits, or may take long, is a step in the pool. A callback takes
+ *       locks that are held for moments, and reads the store in two cases: a
+ *       read that took a moment the last time (quick.c), which waits for a
+ *       reader at most as long as somebody reads one page; and, when the server
+ *       stops and nothing may be suspended any more, what a reply still has.
  *   G3  A socket is shut down while the library has it, under the lock that it
  *       needs to close it.
  *   G4  A request is counted before it looks whether the server is closed: so
@@ -40,6 +44,7 @@
  *       when its connection ends.
  */
 #include <microhttpd.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -168,6 +173,14 @@ void pdr__glue_reap(struct pdr__glue *glue, int64_t now)
     (void)pthread_mutex_unlock(&glue->lock);
 }
 
+bool pdr__glue_has_left(const struct pdr__exchange *x)
+{
+    const struct connection *c = connection_of(x->connection);
+    struct pollfd one = {.fd = c != NULL ? c->socket : -1, .events = POLLRDHUP};
+
+    return poll(&one, 1, 0) > 0;
+}
+
 /* --- headers ---------------------------------------------------------------
  */
 
@@ -251,20 +264,23 @@ static ssize_t on_pull(void *arg, uint64_t at, char *out, size_t room)
     ssize_t count = 0;
 
     (void)at;
-    if (!pdr__auth_holds(x)) /* the key was revoked */
+    if (!pdr__auth_holds(x)) { /* the key was revoked */
+        pdr__metrics_dropped(x->server->metrics);
         return MHD_CONTENT_READER_END_WITH_ERROR;
-    x->wait.is_set = false;
-    count = x->reply.pull(x, out, room);
-    if (count > 0)
-        x->sent += (uint64_t)count;
+    }
+    while (count == 0) {
+        x->wait.is_set = false;
+        count = x->reply.pull(x, out, room);
+        if (count == 0 && pdr__live_hold(x->server->live, x))
+            return 0;
+        if (count == 0 && x->reply.fill != NULL) /* it stops (G2) */
+            (void)x->reply.fill(x);
+    }
     if (count == -1)
         return MHD_CONTENT_READER_END_OF_STREAM;
     if (count < 0)
         return MHD_CONTENT_READER_END_WITH_ERROR;
-    if (count == 0) {
-        MHD_suspend_connection(x->connection); /* G1 */
-        pdr__live_wait(x->server->live, x);
-    }
+    x->sent += (uint64_t)count;
     return count;
 }
 
@@ -330,6 +346,11 @@ static enum MHD_Result reply_send(struct pdr__exchange *x)
 void pdr__glue_resume(struct pdr__exchange *x)
 {
     MHD_resume_connection(x->connection);
+}
+
+void pdr__glue_suspend(struct pdr__exchange *x)
+{
+    MHD_suspend_connection(x->connection); /* G1 */
 }
 
 /* --- requests --------------------------------------------------------------
@@ -401,16 +422,15 @@ static enum MHD_Result request_run(struct pdr__exchange *x)
 
     connection_due(x->connection, INT64_MAX);
     exchange_count(x, &x->server->under_way); /* G4 */
-    if (x->reply.status == 0 && atomic_load(&x->server->is_closed)) {
+    if (x->reply.status == 0 && atomic_load(&x->server->is_closed))
         pdr__reply_refuse(x, 503, "the server stops");
-        pdr__reply_header(x, "Retry-After", PDR_LIT("1"));
-    }
     if (x->reply.status != 0)
         return reply_send(x);
     x->stage = PDR_STAGE_AWAY;
-    x->is_here = !x->route->is_away || pdr__quick_knows(x);
+    x->is_here =
+        !x->route->is_away || (!x->route->is_long && pdr__quick_knows(x));
     if (!x->is_here) {
-        MHD_suspend_connection(x->connection); /* G1 */
+        pdr__glue_suspend(x);
         if (pdr__live_work(live, x))
             return MHD_YES;
         pdr__reply_refuse(x, 429, "too many requests are under way");
@@ -420,7 +440,7 @@ static enum MHD_Result request_run(struct pdr__exchange *x)
     if (pdr__exchange_step(x))
         return reply_send(x);
     x->is_here = false; /* what follows is a step in the pool */
-    MHD_suspend_connection(x->connection); /* G1 */
+    pdr__glue_suspend(x);
     pdr__live_wait(live, x);
     return MHD_YES;
 }
@@ -461,10 +481,12 @@ static void on_completed(void *arg, struct MHD_Connection *connection,
     struct pdr__glue *glue = arg;
     struct connection *c = connection_of(connection);
 
-    (void)code;
     *context = NULL;
     if (c == NULL)
         return;
+    if (code == MHD_REQUEST_TERMINATED_TIMEOUT_REACHED && c->exchange != NULL &&
+        c->exchange->reply.pull != NULL) /* its client reads nothing */
+        pdr__metrics_dropped(glue->server->metrics);
     atomic_store(&c->due_ms, now_ms() + glue->idle_ms);
     exchange_over(c);
 }

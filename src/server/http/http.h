@@ -64,6 +64,7 @@ struct pdr__route {
     enum pdr__family family;
     size_t max_body; /* bytes, for who has no key yet; 0: as the server says */
     bool is_away;    /* needs the store: by the pool, unless it is quick */
+    bool is_long;    /* and may need it for long: only a few do at once */
     pdr__handler_fn run;
     /* For the description; lists have blanks between. */
     const char *query;   /* names that it may have there; or NULL */
@@ -93,10 +94,14 @@ enum pdr__stage {
     PDR_STAGE_SENT  /* its reply is on the way */
 };
 
-/* Bytes of a reply that has no end yet. Gives how many were put into `out`;
- * 0: wait, by pdr__wait_for(); -1: it is over; -2: it broke off. */
+/* Bytes of a reply that has no end yet, which are there. Gives how many were
+ * put into `out`; 0: there are none, and it waits, by pdr__wait_for(), or else
+ * wants to be filled; -1: it is over; -2: it broke off. */
 typedef ssize_t (*pdr__pull_fn)(struct pdr__exchange *x, char *out,
                                 size_t room);
+/* Make more of them, in the pool. False: there is nothing, and it waits. When
+ * the server stops, nothing may wait: then it has more, or is over. */
+typedef bool (*pdr__fill_fn)(struct pdr__exchange *x);
 
 struct pdr__reply {
     unsigned status;  /* 0: there is none yet */
@@ -104,6 +109,7 @@ struct pdr__reply {
     pdr_buf headers;  /* "name: value" and a line end each */
     pdr_buf body;
     pdr__pull_fn pull; /* a body without an end; or NULL */
+    pdr__fill_fn fill; /* of it; NULL: all that it has is there */
     bool closes;       /* the connection is of no more use */
 };
 
@@ -130,6 +136,7 @@ struct pdr__exchange {
     pdr_str args[PDR_ROUTE_ARGS];
     pdr_str target; /* as it came */
     enum pdr__verb verb;
+    bool has_verb;   /* its method is one of them, or HEAD */
     bool is_head;    /* HEAD: a GET whose body is not sent */
     bool is_local;   /* it came by a unix socket */
     bool is_open;    /* it came to an address that others can reach */
@@ -249,6 +256,10 @@ void pdr__reply_problem(struct pdr__exchange *x, unsigned status,
 unsigned pdr__status_of(const pdr_err *why);
 /* What a status is called. */
 const char *pdr__status_name(unsigned status);
+/* All that there are, in order; 0 beyond them. */
+#define PDR_STATUSES 23
+unsigned pdr__status_at(size_t index);
+size_t pdr__status_index(unsigned status);
 
 #define PDR_TYPE_TEXT    "text/plain; charset=utf-8"
 #define PDR_TYPE_JSON    "application/json; charset=utf-8"
@@ -383,6 +394,9 @@ void pdr__wait_until(struct pdr__exchange *x, int64_t due_ms);
 void pdr__live_wake(struct pdr__live *live, struct pdr__exchange *x);
 /* Let the pool run the next step. False: too much is waiting. */
 bool pdr__live_work(struct pdr__live *live, struct pdr__exchange *x);
+/* Suspend it, and go on as its `wait` says, or fill it at once. False: the
+ * server stops, and it was not suspended. */
+bool pdr__live_hold(struct pdr__live *live, struct pdr__exchange *x);
 /* Wake it as its `wait` says: the next step of its handler, or the next pull.
  */
 void pdr__live_wait(struct pdr__live *live, struct pdr__exchange *x);
@@ -451,7 +465,6 @@ struct pdr__glue;
 struct pdr__glue_opts {
     unsigned threads;
     unsigned max_connections;
-    unsigned max_per_address;
     size_t connection_bytes;
     uint32_t head_ms;       /* that a client may need for a request */
     uint32_t idle_ms;       /* between two of them, or while it reads nothing */
@@ -467,6 +480,11 @@ PDR_MUST_CHECK pdr_rc pdr__glue_new(struct pdr__glue **out, pdr_server *server,
 void pdr__glue_free(struct pdr__glue *glue);
 /* Let the library go on with a request: its reply is there, or more of it. */
 void pdr__glue_resume(struct pdr__exchange *x);
+/* The library leaves it alone until then. */
+void pdr__glue_suspend(struct pdr__exchange *x);
+/* Has the client of a request that is suspended or pulled closed its side? One
+ * that means to read on cannot be told from one that is gone. */
+bool pdr__glue_has_left(const struct pdr__exchange *x);
 /* End connections whose client takes too long. Called now and then. */
 void pdr__glue_reap(struct pdr__glue *glue, int64_t now_ms);
 struct pdr__framing {
@@ -480,8 +498,6 @@ struct pdr__framing pdr__glue_framing(const struct pdr__exchange *x,
 /* --- figures (metrics.c) ---------------------------------------------------
  */
 
-#define PDR_STATUS_CLASSES 6
-
 struct pdr__metrics;
 PDR_MUST_CHECK pdr_rc pdr__metrics_new(struct pdr__metrics **out, pdr_err *err);
 void pdr__metrics_free(struct pdr__metrics *metrics);
@@ -490,8 +506,8 @@ void pdr__metrics_note(struct pdr__metrics *metrics,
                        const struct pdr__exchange *x, int64_t took_us);
 /* Streams that are open: one more, or one less. */
 void pdr__metrics_stream(struct pdr__metrics *metrics, int change);
-pdr_rc pdr__metrics_write(pdr_buf *out, const struct pdr__metrics *metrics,
-                          pdr_err *err);
+/* A stream was ended whose client may have wanted more. */
+void pdr__metrics_dropped(struct pdr__metrics *metrics);
 
 /* --- the server (server.c) -------------------------------------------------
  */
@@ -514,6 +530,7 @@ struct pdr_server {
     atomic_bool is_closed; /* no request is taken any more */
     atomic_uint under_way; /* requests that have no reply yet */
     atomic_uint replying;  /* those whose reply is on the way */
+    atomic_uint exports;   /* that are under way */
     atomic_ullong requests;
     int64_t begun_ms; /* wall */
     int *listeners;   /* until they are served; -1: taken */
@@ -525,7 +542,6 @@ struct pdr_server {
 /* A thread that gets no signals; false: the system has none. */
 bool pdr__thread_start(pthread_t *out, void *(*fn)(void *), void *arg);
 void pdr__nap(unsigned ms);
-void pdr__access_log(const struct pdr__exchange *x, int64_t took_us);
 
 /* Headers that name a session of a durable agent by its key. */
 void pdr__session_headers(struct pdr__exchange *x, pdr_str key);
@@ -534,6 +550,10 @@ void pdr__session_headers(struct pdr__exchange *x, pdr_str key);
 PDR_MUST_CHECK pdr_rc pdr__agent_session(pdr_ref *out, struct pdr__exchange *x,
                                          pdr_str agent, pdr_str key,
                                          pdr_err *err);
+
+/* "NAME" of the ids of its sessions, "@NAME@KEY"; appended. */
+PDR_MUST_CHECK pdr_rc pdr__entity_write(pdr_buf *out, const pdr_agent *agent,
+                                        pdr_err *err);
 
 /* Reply with what a run says, until its end. Texts in arena. */
 PDR_MUST_CHECK pdr_rc pdr__stream_of(struct pdr__exchange *x,

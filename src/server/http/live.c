@@ -1,29 +1,47 @@
 /*
  * live.c - threads that carry out requests, and one that wakes what waits.
  *
- *      work ─► queue ─► a thread of the pool ─┬─► reply
- *                 ▲                           └─► waits
- *                 │  a handler                     │
- *                 └──────────────── the waker ◄────┘
- *      a stream: the library goes on with it ◄─┘
+ *      requests ─► lane ─┐
+ *      streams  ─► lane ─┼─► a thread of the pool ─┬─► reply, or more of it
+ *      long     ─► lane ─┘                         └─► waits
+ *                   ▲                                    │
+ *                   └────────────────────── the waker ◄──┘
  *
  * WHY  A run takes as long as a model thinks, a stream as long as somebody
  *      reads it: thousands of them at once cannot have a thread each. So what
  *      waits is an entry in a map, and one thread hears of its session.
  *
+ *      What the threads have to do waits in lanes, from which they take in
+ *      turn: ten thousand streams that are woken at once are not in the way of
+ *      a request. Long work, as to check a whole store, has a part of the
+ *      threads, and so of what these need: readers of the store.
+ *
  * INVARIANTS
- *   L1  An exchange is in the queue, in the map, or with one thread.
+ *   L1  An exchange is in a lane, in the map, or with one thread.
  *   L2  What waits says which head it has seen, and goes on when there is
  *       another one: also if that came before it began to wait.
  *   L3  When it stops, nothing waits: what is told to goes on at once.
+ *   L4  Of the threads some are free for requests: a lane of others has as many
+ *       as its limit says, whatever is in it.
  */
 #include "http.h"
 
 #include <time.h>
 
-#define TICK_MS   100  /* by which a ping may be late */
-#define MAX_QUEUE 4096 /* requests that wait for a thread */
-#define NEWS      256  /* that are taken at once */
+#define TICK_MS      100 /* by which a ping may be late */
+#define NEWS         256 /* that are taken at once */
+#define MAX_LONG     64u /* requests for long work that wait: a minute of it */
+#define LONG_SHARE   4u  /* one thread of so many is for long work */
+#define STREAM_SHARE 2u  /* the same, for what streams read */
+
+enum lane_name { LANE_REQUESTS, LANE_STREAMS, LANE_LONG, LANES };
+
+/* What waits for a thread of the pool, in order. */
+struct lane {
+    struct pdr__exchange *first, **end;
+    size_t waiting, room; /* requests beyond `room` are refused */
+    unsigned at_work, most;
+};
 
 struct pdr__live {
     pdr_server *server;
@@ -35,8 +53,8 @@ struct pdr__live {
     pthread_mutex_t lock;
     pthread_cond_t changed; /* there is work, or it stops */
     /* Guarded by lock. */
-    struct pdr__exchange *queue, **queue_end;
-    size_t queued, at_work;
+    struct lane lanes[LANES];
+    unsigned turn;           /* lane that is looked at first */
     struct pdr__map waiting; /* by number of the request */
     bool is_stopping, is_ending;
 };
@@ -63,39 +81,67 @@ void pdr__wait_until(struct pdr__exchange *x, int64_t due_ms)
     x->wait.is_told = x->wait.is_set = true;
 }
 
-/* --- the queue -------------------------------------------------------------
+/* --- lanes -----------------------------------------------------------------
  * With the lock held.
  */
 
-static void queue_put(struct pdr__live *live, struct pdr__exchange *x)
+static struct lane *lane_of(struct pdr__live *live,
+                            const struct pdr__exchange *x)
 {
+    if (x->route->is_long)
+        return &live->lanes[LANE_LONG];
+    return &live->lanes[x->reply.pull != NULL ? LANE_STREAMS : LANE_REQUESTS];
+}
+
+static void lane_put(struct pdr__live *live, struct pdr__exchange *x)
+{
+    struct lane *lane = lane_of(live, x);
+
     x->wait.after = NULL;
-    *live->queue_end = x;
-    live->queue_end = &x->wait.after;
-    live->queued++;
+    *lane->end = x;
+    lane->end = &x->wait.after;
+    lane->waiting++;
     (void)pthread_cond_signal(&live->changed);
 }
 
-static struct pdr__exchange *queue_take(struct pdr__live *live)
+/* The next one, and its lane; NULL: there is nothing that may begin. */
+static struct pdr__exchange *lane_take(struct lane **out,
+                                       struct pdr__live *live)
 {
-    struct pdr__exchange *x = live->queue;
+    for (unsigned i = 0; i < LANES; i++) {
+        struct lane *lane = &live->lanes[(live->turn + i) % LANES];
+        struct pdr__exchange *x = lane->first;
 
-    if (x == NULL)
-        return NULL;
-    live->queue = x->wait.after;
-    if (live->queue == NULL)
-        live->queue_end = &live->queue;
-    live->queued--;
-    return x;
+        if (x == NULL || lane->at_work >= lane->most) /* L4 */
+            continue;
+        lane->first = x->wait.after;
+        if (lane->first == NULL)
+            lane->end = &lane->first;
+        lane->waiting--;
+        lane->at_work++;
+        live->turn = (live->turn + i + 1) % LANES;
+        *out = lane;
+        return x;
+    }
+    return NULL;
+}
+
+static bool lanes_are_empty(const struct pdr__live *live)
+{
+    size_t count = 0;
+
+    for (unsigned i = 0; i < LANES; i++)
+        count += live->lanes[i].waiting + live->lanes[i].at_work;
+    return count == 0;
 }
 
 /* Let it go on. */
 static void exchange_wake(struct pdr__live *live, struct pdr__exchange *x)
 {
-    if (x->reply.pull != NULL)
+    if (x->reply.pull != NULL && x->reply.fill == NULL)
         pdr__glue_resume(x);
     else
-        queue_put(live, x);
+        lane_put(live, x);
 }
 
 /* --- those who wait --------------------------------------------------------
@@ -171,12 +217,12 @@ static void *waker_work(void *arg)
     return NULL;
 }
 
-void pdr__live_wait(struct pdr__live *live, struct pdr__exchange *x)
+/* With the lock held. */
+static void exchange_wait(struct pdr__live *live, struct pdr__exchange *x)
 {
     const pdr_seen seen = {.epoch = x->wait.epoch, .commits = x->wait.commits};
     bool waits = false;
 
-    (void)pthread_mutex_lock(&live->lock);
     x->wait.is_due = false;
     if (!live->is_stopping && !x->wait.is_woken) /* L3 */
         waits = pdr__map_put(NULL, &live->waiting, key_of(&x->number), x,
@@ -188,7 +234,30 @@ void pdr__live_wait(struct pdr__live *live, struct pdr__exchange *x)
              pdr_watcher_add(live->watcher, &x->wait.ref, &seen, x->number,
                              NULL) != PDR_OK)
         waiting_take(live, x);
+}
+
+void pdr__live_wait(struct pdr__live *live, struct pdr__exchange *x)
+{
+    (void)pthread_mutex_lock(&live->lock);
+    exchange_wait(live, x);
     (void)pthread_mutex_unlock(&live->lock);
+}
+
+bool pdr__live_hold(struct pdr__live *live, struct pdr__exchange *x)
+{
+    bool is_held = false;
+
+    (void)pthread_mutex_lock(&live->lock);
+    is_held = !live->is_stopping;
+    if (is_held) {
+        pdr__glue_suspend(x);
+        if (x->wait.is_set)
+            exchange_wait(live, x);
+        else
+            lane_put(live, x);
+    }
+    (void)pthread_mutex_unlock(&live->lock);
+    return is_held;
 }
 
 void pdr__live_wake(struct pdr__live *live, struct pdr__exchange *x)
@@ -206,12 +275,13 @@ void pdr__live_wake(struct pdr__live *live, struct pdr__exchange *x)
 
 bool pdr__live_work(struct pdr__live *live, struct pdr__exchange *x)
 {
+    const struct lane *lane = lane_of(live, x);
     bool is_taken = false;
 
     (void)pthread_mutex_lock(&live->lock);
-    is_taken = live->queued < MAX_QUEUE && !live->is_ending;
+    is_taken = lane->waiting < lane->room && !live->is_ending;
     if (is_taken)
-        queue_put(live, x);
+        lane_put(live, x);
     (void)pthread_mutex_unlock(&live->lock);
     return is_taken;
 }
@@ -220,24 +290,25 @@ static void *pool_work(void *arg)
 {
     struct pdr__live *live = arg;
     struct pdr__exchange *x = NULL;
+    struct lane *lane = NULL;
 
     (void)pthread_mutex_lock(&live->lock);
     while (true) {
-        x = queue_take(live);
+        x = lane_take(&lane, live);
         if (x == NULL && live->is_ending)
             break;
         if (x == NULL) {
             (void)pthread_cond_wait(&live->changed, &live->lock);
             continue;
         }
-        live->at_work++;
         (void)pthread_mutex_unlock(&live->lock);
-        if (pdr__exchange_step(x))
+        x->wait.is_set = false;
+        if (x->reply.pull != NULL ? x->reply.fill(x) : pdr__exchange_step(x))
             pdr__glue_resume(x);
         else
             pdr__live_wait(live, x);
         (void)pthread_mutex_lock(&live->lock);
-        live->at_work--;
+        lane->at_work--; /* this thread looks again, if it was full */
     }
     (void)pthread_mutex_unlock(&live->lock);
     return NULL;
@@ -245,6 +316,21 @@ static void *pool_work(void *arg)
 
 /* --- making and stopping ---------------------------------------------------
  */
+
+static void lanes_make(struct pdr__live *live, unsigned threads)
+{
+    const size_t max_queue = live->server->opts.max_queue;
+    const unsigned shares[LANES] = {1, STREAM_SHARE, LONG_SHARE};
+    const size_t rooms[LANES] = {max_queue, SIZE_MAX, MAX_LONG};
+
+    for (unsigned i = 0; i < LANES; i++) {
+        struct lane *lane = &live->lanes[i];
+
+        lane->end = &lane->first;
+        lane->room = rooms[i];
+        lane->most = threads > shares[i] ? threads / shares[i] : 1;
+    }
+}
 
 pdr_rc pdr__live_new(struct pdr__live **out, pdr_server *server,
                      unsigned threads, pdr_err *err)
@@ -256,7 +342,7 @@ pdr_rc pdr__live_new(struct pdr__live **out, pdr_server *server,
     if (live == NULL)
         return pdr__nomem(err);
     live->server = server;
-    live->queue_end = &live->queue;
+    lanes_make(live, threads);
     live->waiting = (struct pdr__map)PDR_MAP_INIT(PDR_MAX_MAP_ENTRIES);
     (void)pthread_mutex_init(&live->lock, NULL);
     (void)pthread_cond_init(&live->changed, NULL);
@@ -297,7 +383,7 @@ void pdr__live_stop(struct pdr__live *live)
     while (!is_empty) { /* the waker sweeps */
         (void)pthread_mutex_lock(&live->lock);
         live->is_stopping = true;
-        is_empty = live->queued + live->waiting.count + live->at_work == 0;
+        is_empty = lanes_are_empty(live) && live->waiting.count == 0;
         (void)pthread_mutex_unlock(&live->lock);
         if (!is_empty)
             pdr__nap(5);

@@ -49,6 +49,18 @@ static size_t status_find(unsigned status)
     return status_find(500);
 }
 
+_Static_assert(PDR_COUNT(statuses) == PDR_STATUSES, "of all statuses");
+
+unsigned pdr__status_at(size_t index)
+{
+    return index < PDR_STATUSES ? statuses[index].status : 0;
+}
+
+size_t pdr__status_index(unsigned status)
+{
+    return status_find(status);
+}
+
 const char *pdr__status_name(unsigned status)
 {
     return statuses[status_find(status)].name;

@@ -26,6 +26,7 @@
 #define DEFAULT_CONNECTIONS 20000
 #define DEFAULT_THREADS     16
 #define DEFAULT_MODE        0600 /* of a unix socket */
+#define DEFAULT_QUEUE       4096
 #define DEFAULT_PING_MS     15000
 #define DEFAULT_HEAD_MS     10000
 #define IDLE_HEADS          6    /* times the time for a head, see glue.c */
@@ -326,9 +327,29 @@ static pdr_rc opts_keep(pdr_server *server, const pdr_server_opts *opts,
         o->max_connections != 0 ? o->max_connections : DEFAULT_CONNECTIONS;
     o->threads = o->threads != 0 ? o->threads : DEFAULT_THREADS;
     o->socket_mode = o->socket_mode != 0 ? o->socket_mode : DEFAULT_MODE;
+    o->max_queue = o->max_queue != 0 ? o->max_queue : DEFAULT_QUEUE;
     o->ping_ms = o->ping_ms != 0 ? o->ping_ms : DEFAULT_PING_MS;
     o->head_ms = o->head_ms != 0 ? o->head_ms : DEFAULT_HEAD_MS;
 done:
+    return rc;
+}
+
+/* How the runs of each agent end, for the figures. */
+static pdr_rc endings_follow(pdr_server *server, pdr_err *err)
+{
+    pdr_engine *engine = pdr_service_engine(server->service);
+    pdr_buf name = PDR_BUF_INIT(PDR_MAX_ID_BYTES + 1);
+    pdr_rc rc = PDR_OK;
+
+    PDR_TRY(pdr__endings_follow(engine, pdr_str_n(NULL, 0), err));
+    for (size_t i = 0; i < pdr_service_count(server->service); i++) {
+        pdr_buf_clear(&name);
+        PDR_TRY(pdr__entity_write(
+            &name, pdr_service_at(server->service, i)->durable.agent, err));
+        PDR_TRY(pdr__endings_follow(engine, pdr_buf_str(&name), err));
+    }
+done:
+    pdr_buf_dispose(&name);
     return rc;
 }
 
@@ -350,6 +371,7 @@ pdr_rc pdr_server_new(pdr_server **out, pdr_service *service,
     if (server->opts.keys != NULL)
         PDR_TRY(pdr__auth_new(&server->auth, server->opts.keys, err));
     server->opts.keys = NULL; /* the caller's */
+    PDR_TRY(endings_follow(server, err));
     PDR_TRY(pdr__metrics_new(&server->metrics, err));
     server->quick = pdr__quick_new();
     if (server->quick == NULL)

@@ -1,8 +1,9 @@
 /*
  * stream.c - what runs say, sent while they say it.
  *
- *      event ─► frame ─► client
- *      none  ─► suspended until the session changes, or for a ping
+ *      the session changes, or a ping is due
+ *        ─► the pool reads events ─► frames ─► client
+ *                 └─ none: it waits   ─► all sent: it waits
  *
  * Three forms, by Accept: server-sent events, lines of JSON, plain text. On the
  * routes of durable agents the data of a message is its text, as the samples of
@@ -33,6 +34,8 @@ struct streaming {
     bool is_native;   /* of native routes: see there */
     bool ends;        /* with the end of a run: of `correlation`, or `last` */
     bool is_over;     /* what is in `out` is the last */
+    bool waits;       /* there was nothing more when it was filled */
+    bool is_left;     /* the client has gone */
     bool has_counted; /* it is one of those that are open */
     struct pdr__metrics *metrics;
     pdr_ref ref;             /* in arena of the exchange */
@@ -343,40 +346,59 @@ static void events_gather(bool *waits, struct streaming *s,
     }
 }
 
+/* Until there is more, or for a sign of life. */
+static void stream_wait(struct pdr__exchange *x, struct streaming *s)
+{
+    pdr_buf_dispose(&s->out); /* an idle stream has no memory for events */
+    s->out = (pdr_buf)PDR_BUF_INIT(SIZE_MAX);
+    s->sent = 0;
+    if (s->stream != NULL)
+        pdr__stream_seen(&s->epoch, &s->commits, s->stream);
+    pdr__wait_for(x, &s->ref, s->epoch, s->commits,
+                  now_ms() + x->server->opts.ping_ms);
+}
+
+/* A pdr__fill_fn. */
+static bool stream_fill(struct pdr__exchange *x)
+{
+    struct streaming *s = x->state;
+    const bool is_due = x->wait.is_due;
+
+    x->wait.is_due = false;
+    pdr_buf_clear(&s->out);
+    s->sent = 0;
+    events_gather(&s->waits, s, x);
+    s->is_over |= s->out.len == 0 && pdr__live_is_stopping(x->server->live);
+    if (s->out.len > 0 || s->is_over)
+        return true;
+    if (!is_due) {
+        stream_wait(x, s);
+        return false;
+    }
+    /* Nothing can be sent in a text that is not part of it. */
+    s->is_left = s->form == FORM_TEXT && pdr__glue_has_left(x);
+    if (s->form != FORM_TEXT)
+        (void)!pdr_buf_append(
+            &s->out,
+            s->form == FORM_SSE ? PDR_LIT(": ping\n\n") : PDR_LIT("\n"), NULL);
+    return true; /* also to see whether the key still holds */
+}
+
 /* A pdr__pull_fn. */
 static ssize_t stream_pull(struct pdr__exchange *x, char *out, size_t room)
 {
     struct streaming *s = x->state;
-    bool waits = false;
-    size_t count = 0;
+    size_t count = s->out.len - s->sent;
 
-    if (s->sent == s->out.len) {
-        s->sent = 0;
-        pdr_buf_clear(&s->out);
-        events_gather(&waits, s, x);
-    }
-    if (s->out.len == 0 && waits && pdr__live_is_stopping(x->server->live))
+    if (s->is_left)
+        return -2;
+    if (count == 0 && s->is_over)
         return -1;
-    if (s->out.len == 0 && waits && x->wait.is_due) {
-        if (s->form != FORM_TEXT)
-            (void)!pdr_buf_append(&s->out,
-                                  s->form == FORM_SSE ? PDR_LIT(": ping\n\n")
-                                                      : PDR_LIT("\n"),
-                                  NULL);
-        x->wait.is_due = false;
-    }
-    if (s->out.len == 0 && s->is_over)
-        return -1;
-    if (s->out.len == 0) {
-        pdr_buf_dispose(&s->out); /* an idle stream has no memory for events */
-        s->out = (pdr_buf)PDR_BUF_INIT(SIZE_MAX);
-        if (s->stream != NULL)
-            pdr__stream_seen(&s->epoch, &s->commits, s->stream);
-        pdr__wait_for(x, &s->ref, s->epoch, s->commits,
-                      now_ms() + x->server->opts.ping_ms);
+    if (count == 0) {
+        if (s->waits)
+            stream_wait(x, s);
         return 0;
     }
-    count = s->out.len - s->sent;
     count = count < room ? count : room;
     memcpy(out, s->out.ptr + s->sent, count);
     s->sent += count;
@@ -393,6 +415,7 @@ static void stream_reply(struct pdr__exchange *x, struct streaming *s)
     pdr__reply_header(x, "X-Accel-Buffering", PDR_LIT("no"));
     pdr__reply_header(x, "x-conversation-id", s->ref.id);
     x->reply.pull = stream_pull;
+    x->reply.fill = stream_fill;
     pdr__metrics_stream(s->metrics, 1);
     s->has_counted = true;
 }
@@ -552,6 +575,20 @@ void pdr__session_headers(struct pdr__exchange *x, pdr_str key)
 {
     pdr__reply_header(x, "x-ms-thread-id", key);
     pdr__reply_header(x, "x-ms-session-id", key);
+}
+
+pdr_rc pdr__entity_write(pdr_buf *out, const pdr_agent *agent, pdr_err *err)
+{
+    pdr_buf id = PDR_BUF_INIT(PDR_MAX_ID_BYTES + 1);
+    pdr_rc rc = PDR_OK;
+
+    PDR_TRY(
+        pdr_durable_id_write(&id, pdr_agent_name(agent), PDR_LIT("-"), err));
+    PDR_TRY(pdr_buf_append(
+        out, pdr_str_n(id.ptr + 1, id.len - sizeof("@@-") + 1), err));
+done:
+    pdr_buf_dispose(&id);
+    return rc;
 }
 
 pdr_rc pdr__agent_session(pdr_ref *out, struct pdr__exchange *x, pdr_str name,

@@ -1,12 +1,17 @@
 /* Servers: where they listen, and whom they let. */
+#include "hook_store.h"
 #include "http_place.h"
 #include "room.h"
 #include "test.h"
 
+#include <poll.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <perdure/server.h>
+
+#include "http.h"
 
 static const char key[] =
     "{\"id\":\"a\",\"sha256\":"
@@ -95,6 +100,24 @@ TEST(server_new, listens_where_others_cannot_unless_it_has_keys)
     bench_end(&b);
 }
 
+TEST(server_new, has_the_limits_that_its_header_promises)
+{
+    struct bench b;
+    const pdr_server_opts *opts = NULL;
+
+    bench_begin(&b);
+    ASSERT_RC(PDR_OK, server_make(&b, "127.0.0.1:0", false));
+    opts = &b.server->opts;
+    ASSERT_INT(15000, opts->ping_ms);
+    ASSERT_INT(10000, opts->head_ms);
+    ASSERT_INT(30000, opts->wait_ms);
+    ASSERT_INT(64 << 20, opts->max_body_bytes);
+    ASSERT_INT(20000, opts->max_connections);
+    ASSERT_INT(16, opts->threads);
+    ASSERT_INT(4096, opts->max_queue);
+    bench_end(&b);
+}
+
 TEST(server_new, says_where_it_cannot_listen)
 {
     struct bench b;
@@ -148,6 +171,118 @@ TEST(server_run, that_took_longer_than_it_may_is_told_as_a_timeout)
     ASSERT(strstr(text, "\"/problems/timeout\"") != NULL);
     ASSERT(strstr(text, "\"run_timeout\"") != NULL);
     (void)close(fd);
+    http_place_end(&place);
+}
+
+/* --- a pool that is at its limit -------------------------------------------
+ */
+
+/* Commits wait there. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool is_shut;
+    unsigned waiting;
+} gate = {.lock = PTHREAD_MUTEX_INITIALIZER,
+          .changed = PTHREAD_COND_INITIALIZER};
+
+/* A hook_fn. */
+static pdr_rc gate_pass(pdr_store *store, const pdr_edit *edit, void *arg)
+{
+    (void)store;
+    (void)edit;
+    (void)arg;
+    (void)pthread_mutex_lock(&gate.lock);
+    gate.waiting++;
+    (void)pthread_cond_broadcast(&gate.changed);
+    while (gate.is_shut)
+        (void)pthread_cond_wait(&gate.changed, &gate.lock);
+    gate.waiting--;
+    (void)pthread_mutex_unlock(&gate.lock);
+    return PDR_OK;
+}
+
+static void gate_set(bool is_shut)
+{
+    (void)pthread_mutex_lock(&gate.lock);
+    gate.is_shut = is_shut;
+    (void)pthread_cond_broadcast(&gate.changed);
+    (void)pthread_mutex_unlock(&gate.lock);
+}
+
+static void gate_await(void)
+{
+    (void)pthread_mutex_lock(&gate.lock);
+    while (gate.waiting == 0)
+        (void)pthread_cond_wait(&gate.changed, &gate.lock);
+    (void)pthread_mutex_unlock(&gate.lock);
+}
+
+static int ask(const struct http_place *place, const char *what)
+{
+    char text[200];
+    int fd = http_place_connect(place);
+
+    snprintf(text, sizeof(text),
+             "%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+             "Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}",
+             what);
+    ASSERT(fd >= 0 && http_send(fd, text, strlen(text)));
+    return fd;
+}
+
+/* The status of a reply, whose text goes to `text`. */
+static int told(char text[4000], int fd)
+{
+    int status = 0;
+
+    (void)http_receive(fd, text, 4000, 60000);
+    ASSERT_INT(1, sscanf(text, "HTTP/1.1 %d ", &status));
+    (void)close(fd);
+    return status;
+}
+
+#define QUEUE 2 /* that wait for the one thread */
+#define OVER  3 /* more than that */
+
+TEST(server_queue, refuses_what_is_more_than_may_wait_and_says_when_to_come)
+{
+    struct http_place place;
+    struct pollfd asked[QUEUE + OVER];
+    pdr_err err = PDR_ERR_INIT;
+    static const char make[] = "POST /api/v1/sessions";
+    char text[4000];
+    int first = -1, refused = 0;
+
+    ASSERT_RC(PDR_OK, http_place_begin_on(&place, hook_open(gate_pass, NULL),
+                                          "{\"replies\":[{\"text\":\"a\"}]}",
+                                          &(const pdr_server_opts){
+                                              .threads = 1, .max_queue = QUEUE},
+                                          &err));
+    gate_set(true);
+    first = ask(&place, make);
+    gate_await();
+    for (size_t i = 0; i < QUEUE + OVER; i++)
+        asked[i] = (struct pollfd){.fd = ask(&place, make), .events = POLLIN};
+    while (refused < OVER) {
+        ASSERT(poll(asked, QUEUE + OVER, 60000) > 0);
+        for (size_t i = 0; i < QUEUE + OVER; i++) {
+            if ((asked[i].revents & POLLIN) == 0)
+                continue;
+            ASSERT_INT(429, told(text, asked[i].fd));
+            ASSERT(strstr(text, "\r\nRetry-After: 1\r\n") != NULL);
+            ASSERT(strstr(text, "\"/problems/quota\"") != NULL);
+            asked[i].fd = -1; /* poll() leaves it out */
+            refused++;
+        }
+    }
+    /* Who needs no thread of the pool does not wait for one. */
+    ASSERT_INT(200, told(text, ask(&place, "GET /healthz")));
+    gate_set(false);
+    ASSERT_INT(201, told(text, first));
+    for (size_t i = 0; i < QUEUE + OVER; i++)
+        if (asked[i].fd >= 0)
+            ASSERT_INT(201, told(text, asked[i].fd));
     http_place_end(&place);
 }
 
