@@ -642,6 +642,7 @@ static void swap_in(struct applying *a, struct staged *s)
         chat->epoch = a->state->epoch;
     chat->is_complete = a->state->is_complete;
     pdr__selection_restore(&chat->selection, a->state->selection);
+    chat->run = a->state->run;
     chat->revision++;
     (void)pthread_mutex_unlock(&chat->lock);
     pdr__free(s->sessions);

@@ -68,6 +68,15 @@ struct pdr__turn_record {
     pdr_str why; /* it was aborted; absent */
 };
 
+/* A run that an aggregate lets its chat make. It is saved in the middle of one,
+ * so that another process can go on with it. */
+struct pdr__run {
+    bool is_open;
+    unsigned turns; /* that have ended well */
+    uint64_t after; /* number of the last message before it */
+    uint64_t said;  /* and of the last one that was passed on */
+};
+
 struct pdr_chat_state {
     struct pdr__arena memory; /* of texts */
     pdr_chat_form form;
@@ -90,6 +99,7 @@ struct pdr_chat_state {
     size_t turn_count, turn_cap;
     pdr_value *open_turn; /* owned; NULL: none was under way */
     pdr_value *selection; /* owned; state of who is next; NULL */
+    struct pdr__run run;
 };
 
 /* Write a document in the form that `opts` says. */
@@ -254,6 +264,7 @@ struct pdr__channel {
 struct pdr__boundary {
     uint64_t log_count, turn_count, turn;
     bool is_complete;
+    struct pdr__run run;
     pdr_value *selection;                /* owned */
     struct pdr__saved_channel *channels; /* owned, with their states */
     size_t channel_count;
@@ -302,9 +313,11 @@ struct pdr_chat {
     struct pdr__saved_participant *absent; /* owned; those agents */
     size_t absent_count;
     struct pdr__selection selection;
+    struct pdr__run run;
     struct pdr__home *home; /* owned; where it lives; NULL: in memory */
     const pdr_chat *outer;  /* whose channel has this one; NULL: none. Guarded
                                by lock, and set once */
+    pdr_chat *around; /* that one, while it lets this one run; else NULL */
 };
 
 /* What a channel sees of a chat while it is called. */
@@ -380,10 +393,14 @@ struct pdr__step {
 };
 
 /* Commit a step. Fails with CHAT_BUSY, CHAT_CHANGED or as the store. After a
- * failure the chat may have more than the store: then it is of no more use. */
+ * failure the chat may have more than the store: then it is of no more use.
+ * Of a chat inside of a channel: pdr__home_keep(), unless a turn begins. */
 PDR_MUST_CHECK pdr_rc pdr__home_commit(pdr_chat *chat,
                                        const struct pdr__step *step,
                                        pdr_err *err);
+/* In the middle of a turn: commit what was said, and the channels as they are
+ * now. Of a chat inside of a channel: of the one around it. */
+PDR_MUST_CHECK pdr_rc pdr__home_keep(pdr_chat *chat, pdr_err *err);
 /* The chat has more than the store, and cannot say so there. */
 void pdr__home_spoil(pdr_chat *chat);
 /* Fails with CHAT_CHANGED if the chat is of no more use. */
@@ -502,9 +519,14 @@ PDR_MUST_CHECK pdr_rc pdr__link_tell(pdr_chat_link *link, bool is_last,
 /* --- a chat inside of a channel (save.c) -----------------------------------
  */
 
-/* The chat as a native document; owned. As pdr_chat_save(). */
+/* The chat as a native document; owned. As pdr_chat_save(); while the chat
+ * around it lets it run, on the thread of that run, as it is just now. */
 PDR_MUST_CHECK pdr_rc pdr__chat_to_value(pdr_value **out, pdr_chat *chat,
                                          pdr_err *err);
+/* A turn that is open, as documents have it; *out is owned. */
+PDR_MUST_CHECK pdr_rc pdr__open_turn(pdr_value **out,
+                                     const struct pdr__turn_record *turn,
+                                     pdr_err *err);
 /* A document of Semantic Kernel for the state of a channel; owned. The states
  * of channels in it become theirs. Gets the link of an `exchange`. */
 PDR_MUST_CHECK pdr_rc pdr__chat_exchange(pdr_value **out, pdr_chat_state *state,

@@ -467,7 +467,7 @@ pdr_rc pdr__home_commit(pdr_chat *chat, const struct pdr__step *step,
     pdr_rc rc = PDR_OK;
 
     if (h == NULL)
-        return PDR_OK;
+        return step->begins == NULL ? pdr__home_keep(chat, err) : PDR_OK;
     rc = pdr__home_check(chat, err);
     if (rc != PDR_OK)
         return rc;
@@ -484,6 +484,23 @@ pdr_rc pdr__home_commit(pdr_chat *chat, const struct pdr__step *step,
         rc = commit_refused(h, rc, &why, err);
     }
     rows_dispose(&rows);
+    return rc;
+}
+
+pdr_rc pdr__home_keep(pdr_chat *chat, pdr_err *err)
+{
+    struct pdr__boundary *now = NULL;
+    struct pdr__step hold = {.lease = PDR_STEP_HOLD};
+    pdr_rc rc = PDR_OK;
+
+    if (chat->home == NULL)
+        return chat->around != NULL ? pdr__home_keep(chat->around, err)
+                                    : PDR_OK;
+    PDR_TRY(pdr__boundary_new(&now, chat, err));
+    hold.boundary = now;
+    PDR_TRY(pdr__home_commit(chat, &hold, err));
+done:
+    pdr__boundary_free(now);
     return rc;
 }
 

@@ -10,6 +10,8 @@
  * NOT HERE  The sums themselves (seal.c); members that we do not know: they
  *           stay in the document, for who writes it again.
  */
+#include <limits.h>
+
 #include "document.h"
 
 #define NATIVE_VERSION 1
@@ -469,14 +471,34 @@ done:
     return rc;
 }
 
+/* The run of a chat inside of a channel: {"after":3,"said":4,"turns":1}. */
+static pdr_rc read_run(struct opening *o, const struct member *member)
+{
+    struct pdr__run run = {.is_open = true};
+    struct member m[] = {
+        {.name = "after"}, {.name = "said"}, {.name = "turns"}};
+    uint64_t turns = 0;
+    pdr_rc rc = PDR_OK;
+
+    if (pdr__is_nothing(member->value))
+        return PDR_OK;
+    PDR_TRY(pdr__find_members(m, PDR_COUNT(m), o, member->value, false,
+                              "/turn/run"));
+    PDR_TRY(pdr__take_number(&run.after, o, &m[0], "/turn/run"));
+    PDR_TRY(pdr__take_number(&run.said, o, &m[1], "/turn/run"));
+    PDR_TRY(pdr__take_number(&turns, o, &m[2], "/turn/run"));
+    run.turns = turns < UINT_MAX ? (unsigned)turns : UINT_MAX;
+    o->state->run = run;
+done:
+    return rc;
+}
+
 static pdr_rc read_turn(struct opening *o, const struct member *turn)
 {
     pdr_chat_state *state = o->state;
-    struct member m[] = {{.name = "complete"},
-                         {.name = "iteration"},
-                         {.name = "open"},
-                         {.name = "selection"},
-                         {.name = "records"}};
+    struct member m[] = {{.name = "complete"}, {.name = "iteration"},
+                         {.name = "open"},     {.name = "selection"},
+                         {.name = "records"},  {.name = "run"}};
     pdr_rc rc = PDR_OK;
 
     if (pdr__is_nothing(turn->value))
@@ -493,6 +515,7 @@ static pdr_rc read_turn(struct opening *o, const struct member *turn)
         state->selection = pdr_value_ref(m[3].value);
     PDR_TRY(read_records(o, &m[4]));
     PDR_TRY(note_open_turn(o));
+    PDR_TRY(read_run(o, &m[5]));
 done:
     return rc;
 }

@@ -394,27 +394,6 @@ static pdr_rc chat_check(struct reading *r)
     return PDR_OK;
 }
 
-/* The turn that is open, as documents have it. */
-static pdr_rc open_turn_make(struct reading *r)
-{
-    pdr_builder *builder = NULL;
-    pdr_rc rc = PDR_OK;
-
-    if (r->turn == NULL)
-        return PDR_OK;
-    PDR_TRY(pdr_builder_new(&builder, r->o.err));
-    pdr_builder_object(builder);
-    pdr_builder_name(builder, PDR_LIT("turn"));
-    pdr_builder_int64(builder, (int64_t)r->turn->turn);
-    pdr_builder_name(builder, PDR_LIT("agent"));
-    pdr_builder_string(builder, r->turn->agent);
-    pdr_builder_end(builder);
-    PDR_TRY(pdr_builder_finish(&r->o.state->open_turn, builder, r->o.err));
-done:
-    pdr_builder_free(builder);
-    return rc;
-}
-
 /* Read slots and entries, all of one revision: `*is_late` if somebody
  * committed meanwhile. */
 static pdr_rc rows_read(struct reading *r, bool *is_late, pdr_head *head,
@@ -486,7 +465,8 @@ pdr_rc pdr__chat_load(pdr_chat_state **out, pdr_head *head, pdr_store *store,
                          "the chat changes faster than it can be read: try "
                          "again later"));
     PDR_TRY(chat_check(&r));
-    PDR_TRY(open_turn_make(&r));
+    if (r.turn != NULL)
+        PDR_TRY(pdr__open_turn(&r.o.state->open_turn, r.turn, err));
     r.o.state->revision = head->revision;
     head->ref = (pdr_ref){.tenant = {NULL, 0}}; /* its texts are gone */
     head->agent = head->kind = head->schema_version = pdr_str_n(NULL, 0);

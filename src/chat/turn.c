@@ -20,9 +20,19 @@
 /* --- what an agent says ---------------------------------------------------
  */
 
-pdr_rc pdr__link_tell(pdr_chat_link *link, bool is_last, pdr_err *err)
+/* Commit what was said. A chat inside of the channel has it too, and goes with
+ * it: neither is without the other. */
+static pdr_rc said_commit(pdr_chat_link *link, pdr_err *err)
 {
     const struct pdr__step hold = {.lease = PDR_STEP_HOLD};
+
+    return link->channel->kind == pdr_channel_aggregate()
+               ? pdr__home_keep(link->chat, err)
+               : pdr__home_commit(link->chat, &hold, err);
+}
+
+pdr_rc pdr__link_tell(pdr_chat_link *link, bool is_last, pdr_err *err)
+{
     pdr_chat *chat = link->chat;
     const pdr_chat_call *call = link->call;
     pdr_chat_message message;
@@ -46,7 +56,7 @@ pdr_rc pdr__link_tell(pdr_chat_link *link, bool is_last, pdr_err *err)
     if (!message.is_visible || call == NULL || call->fn == NULL)
         return PDR_OK;
     if (pdr__home_waits(chat))
-        PDR_TRY(pdr__home_commit(chat, &hold, err));
+        PDR_TRY(said_commit(link, err));
     PDR_TRY(call->fn(&event, err, call->arg));
 done:
     return rc;
@@ -55,7 +65,6 @@ done:
 pdr_rc pdr_chat_link_say(pdr_chat_link *link, const pdr_value *message,
                          pdr_err *err)
 {
-    const struct pdr__step hold = {.lease = PDR_STEP_HOLD};
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(link != NULL && link->chat != NULL && message != NULL);
@@ -70,8 +79,9 @@ pdr_rc pdr_chat_link_say(pdr_chat_link *link, const pdr_value *message,
     link->log = link->chat->log;
     link->ready = link->chat->ready;
     link->end = link->chat->log_count + 1;
-    if (pdr__is_tool_traffic(message)) /* T4 */
-        PDR_TRY(pdr__home_commit(link->chat, &hold, err));
+    link->channel->cursor = link->chat->log_count; /* it has what it said */
+    if (pdr__is_tool_traffic(message))             /* T4 */
+        PDR_TRY(said_commit(link, err));
 done:
     return rc;
 }
@@ -151,6 +161,7 @@ static pdr_rc turn_end(pdr_chat *chat, const struct pdr__selection *selection,
     if (pdr__arena_keep(&text, &chat->memory, NULL) == PDR_OK)
         record->why = text;
     (void)pthread_mutex_unlock(&chat->lock);
+    chat->run.turns += why == NULL;
     if (why == NULL && selection != NULL)
         chat->selection = *selection; /* T3 */
     PDR_TRY(boundary_renew(chat, err));
@@ -180,7 +191,6 @@ static pdr_rc turn_make(pdr_chat *chat, const struct pdr__member *member,
         link = pdr__link_of(chat, channel, call);
         link.member = member;
         rc = channel->kind->invoke(channel->self, &agent, &link, &why);
-        channel->cursor = link.end - 1; /* what it said, it has */
     }
     ended = turn_end(chat, selection, rc == PDR_OK ? NULL : &why,
                      holds && rc == PDR_OK, &late);
@@ -221,7 +231,7 @@ static pdr_rc over_ask(pdr_chat *chat, const struct pdr__member *member,
     if (is_over == chat->is_complete)
         goto done;
     complete_set(chat, is_over);
-    if (chat->home == NULL)
+    if (chat->home == NULL && chat->around == NULL)
         goto done;
     rc = boundary_renew(chat, err);
     step.boundary = chat->boundary;
@@ -304,6 +314,20 @@ static pdr_rc next_choose(size_t *out, struct pdr__selection *selection,
     return PDR_OK;
 }
 
+/* A new one, not one that another process began inside of a channel. */
+static pdr_rc run_begin(pdr_chat *chat, pdr_err *err)
+{
+    if (chat->is_complete && !chat->resets_complete)
+        return PDR_FAIL(err, CHAT_COMPLETE, "%s",
+                        "the conversation is over: say that it is not, or "
+                        "reset it");
+    complete_set(chat, false);
+    chat->run = (struct pdr__run){.is_open = chat->around != NULL,
+                                  .after = chat->log_count,
+                                  .said = chat->log_count};
+    return PDR_OK;
+}
+
 pdr_rc pdr_chat_run(pdr_chat *chat, const pdr_chat_call *call, pdr_err *err)
 {
     pdr_chat_call room;
@@ -314,12 +338,9 @@ pdr_rc pdr_chat_run(pdr_chat *chat, const pdr_chat_call *call, pdr_err *err)
     if (rc != PDR_OK)
         return rc;
     call = pdr__home_enter(chat, &room, call);
-    if (chat->is_complete && !chat->resets_complete)
-        PDR_TRY(PDR_FAIL(err, CHAT_COMPLETE, "%s",
-                         "the conversation is over: say that it is not, or "
-                         "reset it"));
-    complete_set(chat, false);
-    for (unsigned i = 0; i < chat->max_turns && !chat->is_complete; i++) {
+    if (!chat->run.is_open)
+        PDR_TRY(run_begin(chat, err));
+    while (chat->run.turns < chat->max_turns && !chat->is_complete) {
         struct pdr__selection selection = chat->selection;
         const struct pdr__member *member = NULL;
         size_t index = 0;
@@ -329,11 +350,12 @@ pdr_rc pdr_chat_run(pdr_chat *chat, const pdr_chat_call *call, pdr_err *err)
                              "cancelled between two turns"));
         PDR_TRY(next_choose(&index, &selection, chat, call, err));
         member = &chat->members[index];
-        PDR_TRY(turn_make(chat, member, &selection, i + 1 < chat->max_turns,
-                          call, err));
+        PDR_TRY(turn_make(chat, member, &selection,
+                          chat->run.turns + 1 < chat->max_turns, call, err));
         PDR_TRY(over_ask(chat, member, call, err));
     }
 done:
+    chat->run.is_open = false;
     rc = pdr__home_leave(chat, rc, err);
     pdr__chat_leave(chat);
     return rc;
