@@ -288,22 +288,11 @@ static bool is_participant(const pdr_chat *chat,
 static bool has_result(const pdr_chat_state *state, uint64_t seq,
                        const pdr_value *id)
 {
-    for (; seq < state->log_count; seq++) {
-        pdr_iter it;
+    enum pdr__call_news news = PDR_CALL_NOTHING;
 
-        pdr_iter_init(
-            &it, pdr_message_contents(state->log[seq].value, PDR_SHAPE_SK));
-        while (pdr_iter_next(&it)) {
-            const pdr_value *other =
-                pdr_content_get(it.value, PDR_SHAPE_SK, PDR_FIELD_CALL_ID);
-
-            if (pdr_content_kind_of(it.value, PDR_SHAPE_SK) ==
-                    PDR_CONTENT_RESULT &&
-                other != NULL && pdr_value_equal(other, id))
-                return true;
-        }
-    }
-    return false;
+    for (; seq < state->log_count && news == PDR_CALL_NOTHING; seq++)
+        news = pdr__call_news(state->log[seq].value, id);
+    return news == PDR_CALL_ANSWERED;
 }
 
 /* Calls in the last messages that have no result. */

@@ -135,6 +135,12 @@ long pdr__reduce_find(bool *has_system, const pdr_value *const *messages,
 bool pdr__has_role(const pdr_value *message, pdr_str role);
 /* Does the message carry a call or a result? */
 bool pdr__is_tool_traffic(const pdr_value *message);
+/* What it says of the call with this id, of an earlier message. A server that
+ * numbers its calls uses an id again: the result after that is another one's.
+ */
+enum pdr__call_news { PDR_CALL_NOTHING, PDR_CALL_ANSWERED, PDR_CALL_REPLACED };
+enum pdr__call_news pdr__call_news(const pdr_value *message,
+                                   const pdr_value *call_id);
 
 /* Fails with BAD_REDUCTION. */
 PDR_MUST_CHECK pdr_rc pdr__reduction_check(const pdr_reduction *reduction,

@@ -343,6 +343,110 @@ TEST(chat_home, goes_on_after_a_crash_at_any_commit)
     }
 }
 
+#define CUT_OFF                                                             \
+    "tool:= Error: This call was interrupted, and its outcome is unknown. " \
+    "Find out what happened before you make it again."
+
+/* A call of A that is stored, and whose result is not. */
+static void call_cut_off(pdr_store *store)
+{
+    static const char *const steps[] = {"call look {\"x\":1}", NULL};
+    const struct fault_plan none = {.nth = 0};
+    const struct fault_plan crash = {
+        .call = FAULT_COMMIT, .nth = 3, .for_ever = true};
+    struct chat_stage stage = {.count = 0};
+
+    chat_steps(&stage, 0, steps);
+    chat_begin(&stage, "A");
+    attach(&stage, store, "c");
+    chat_says(&stage, "Hi");
+    fault_store_set(&crash);
+    ASSERT_RC(PDR_EIO, chat_invoke(&stage, "A", NULL));
+    fault_store_set(&none);
+    chat_end(&stage);
+}
+
+/* Servers that number their calls begin anew with the next answer. */
+TEST(chat_home, tells_a_call_from_a_later_one_with_its_id)
+{
+    static const char *const steps[] = {"call look {\"x\":2}", "say done",
+                                        "say more", NULL};
+    struct chat_stage stage = {.count = 0};
+    pdr_buf report = PDR_BUF_INIT(SIZE_MAX);
+    pdr_store *store = NULL;
+
+    fault_store_register();
+    ASSERT_RC(PDR_OK, pdr_store_open(&store, "fault:memory:", NULL));
+    call_cut_off(store);
+    chat_steps(&stage, 0, steps);
+    chat_begin(&stage, "A");
+    ASSERT_RC(PDR_OK, attach_at(NULL, &stage, store, "c", LATER, NULL));
+    chat_invokes(&stage, "A");
+    chat_invokes(&stage, "A");
+    chat_is("user:Hi | (A:call look) | (A:call look) | (A:= look did "
+            "{\"x\":2}) | A:done | A:more",
+            &stage);
+    ASSERT_TEXT("user:Hi | assistant:call look | " CUT_OFF
+                " | assistant:call look | tool:= look did {\"x\":2} | "
+                "assistant:done",
+                pdr_buf_str(&stage.members[0].model.seen));
+    chat_end(&stage);
+    pdr_store_close(store);
+
+    /* What was the last message has no result, whatever came before it. */
+    chat_begin(&stage, "A");
+    ASSERT_RC(PDR_OK, chat_restore(
+                          &report, &stage,
+                          S("{\"history\":[{\"role\":\"assistant\",\"items\":[{"
+                            "\"$type\":\"FunctionCallContent\",\"Id\":\"c1\","
+                            "\"FunctionName\":\"look\"}]},{\"role\":"
+                            "\"assistant\",\"items\":[{\"$type\":"
+                            "\"FunctionCallContent\",\"Id\":\"c1\","
+                            "\"FunctionName\":\"look\"}]},{\"role\":\"tool\","
+                            "\"items\":[{\"$type\":\"FunctionResultContent\","
+                            "\"CallId\":\"c1\",\"Result\":1}]}],"
+                            "\"channels\":[]}"),
+                          NULL, NULL));
+    ASSERT_TEXT("enhanced: to create chat-history | dangling c1",
+                pdr_buf_str(&report));
+    chat_end(&stage);
+    pdr_buf_dispose(&report);
+}
+
+/* Who knows what came of the call says so. */
+TEST(chat_home, takes_the_result_of_a_call_that_was_cut_off)
+{
+    COVERS("C-105");
+    static const char *const steps[] = {"say done", NULL};
+    struct chat_stage stage = {.count = 0};
+    pdr_buf report = PDR_BUF_INIT(SIZE_MAX);
+    pdr_store *store = NULL;
+    pdr_value *result =
+        stage_json("{\"Role\":{\"Label\":\"tool\"},\"Items\":[{\"$type\":"
+                   "\"FunctionResultContent\",\"CallId\":\"c1\",\"Result\":"
+                   "\"seven\"}]}");
+
+    fault_store_register();
+    ASSERT_RC(PDR_OK, pdr_store_open(&store, "fault:memory:", NULL));
+    call_cut_off(store);
+    chat_steps(&stage, 0, steps);
+    chat_begin(&stage, "A");
+    ASSERT_RC(PDR_OK, attach_at(&report, &stage, store, "c", LATER, NULL));
+    ASSERT_TEXT("enhanced: to create chat-history | open A | dangling c1",
+                pdr_buf_str(&report));
+    ASSERT_RC(PDR_OK,
+              pdr_chat_add(stage.chat, (const pdr_value *const *)&result, 1,
+                           PDR_SHAPE_SK, NULL));
+    chat_runs(&stage);
+    ASSERT_TEXT("user:Hi | assistant:call look | tool:= seven",
+                pdr_buf_str(&stage.members[0].model.seen));
+    ASSERT_INT(0, stage.looked);
+    chat_end(&stage);
+    pdr_store_close(store);
+    pdr_value_free(result);
+    pdr_buf_dispose(&report);
+}
+
 /* The slots are those of the last turn that ended; the numbers go on. */
 TEST(chat_home, numbers_turns_on_after_one_was_given_up)
 {
