@@ -97,7 +97,8 @@ typedef struct pdr_chat_prompt {
 
 /* Choose the agent that speaks next: its place in the chat. Any code but
  * PDR_OK, or a place that there is not, ends the run ("bad_selection"); a
- * function that was cancelled, or has no memory, ends it with that. */
+ * function that was cancelled, or has no memory, ends it with that. Not asked
+ * after a turn that was aborted, once: who was chosen for it is next. */
 typedef pdr_rc (*pdr_select_fn)(size_t *out, const pdr_chat_view *view,
                                 pdr_err *err, void *arg);
 

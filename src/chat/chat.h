@@ -65,7 +65,8 @@ struct pdr__turn_record {
     uint64_t turn;
     pdr_str agent; /* its id */
     pdr_turn_end end;
-    pdr_str why; /* it was aborted; absent */
+    pdr_str why;    /* it was aborted; absent */
+    bool is_chosen; /* its agent, by a function or a model */
 };
 
 /* A run that an aggregate lets its chat make. It is saved in the middle of one,

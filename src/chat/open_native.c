@@ -407,6 +407,15 @@ done:
     return rc;
 }
 
+bool pdr__is_chosen(const pdr_value *turn)
+{
+    const pdr_value *chosen = pdr_value_get_c(turn, "chosen");
+    bool is_chosen = false;
+
+    return chosen != NULL &&
+           pdr_value_bool(&is_chosen, chosen, NULL) == PDR_OK && is_chosen;
+}
+
 /* Turns that are over: {"turn":1,"agent":ID,"end":"ended"}. */
 static pdr_rc read_records(struct opening *o, const struct member *list)
 {
@@ -437,6 +446,7 @@ static pdr_rc read_records(struct opening *o, const struct member *list)
         PDR_TRY(pdr__take_text(&record->agent, o, &m[1], here));
         if (pdr_value_text_is(m[2].value, PDR_LIT("aborted")))
             record->end = PDR_TURN_ABORTED;
+        record->is_chosen = pdr__is_chosen(it.value);
         PDR_TRY(pdr__take_text(&record->why, o, &m[3], here));
         if (record->turn <= (state->turn_count > 0 ? record[-1].turn : 0))
             return BAD_CHAT_AT(o->err, here, "%s",
@@ -458,6 +468,7 @@ static pdr_rc note_open_turn(struct opening *o)
 
     if (open == NULL || pdr_value_kind(open) != PDR_OBJECT)
         return PDR_OK; /* it says nothing to us */
+    record.is_chosen = pdr__is_chosen(open);
     PDR_TRY(pdr__find_members(m, PDR_COUNT(m), o, open, false, "/turn/open"));
     PDR_TRY(pdr__take_number(&record.turn, o, &m[0], "/turn/open"));
     PDR_TRY(pdr__take_text(&record.agent, o, &m[1], "/turn/open"));

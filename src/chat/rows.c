@@ -2,7 +2,8 @@
  * rows.c - a chat as rows of a store, and back.
  *
  *      entry     MESSAGE  a message, in the shape of the log
- *                RECORD   {"turn":5,"what":"begin","agent":ID,"origin":KEY}
+ *                RECORD   {"turn":5,"what":"begin","agent":ID,"origin":KEY,
+ *                          "chosen":true}
  *                         {"turn":5,"what":"end"}
  *                         {"turn":5,"what":"abort","why":TEXT}
  *                         {"what":"mark","turn":5,"origin":KEY,"vis":false}
@@ -58,6 +59,8 @@ pdr_rc pdr__record_write(pdr_buf *out, const struct pdr__turn_record *turn,
     if (turn->end == PDR_TURN_OPEN) {
         PDR_TRY(text_member(out, "agent", turn->agent, err));
         PDR_TRY(text_member(out, "origin", origin, err));
+        if (turn->is_chosen)
+            PDR_TRY(pdr_buf_append(out, PDR_LIT(",\"chosen\":true"), err));
     }
     if (turn->end == PDR_TURN_ABORTED)
         PDR_TRY(text_member(out, "why", turn->why, err));
@@ -175,7 +178,8 @@ static pdr_rc turn_begin(struct reading *r, uint64_t turn,
     PDR_TRY(pdr__grow((void **)&state->turns, &state->turn_cap,
                       state->turn_count + 1, sizeof(*state->turns), r->o.err));
     r->turn = &state->turns[state->turn_count];
-    *r->turn = (struct pdr__turn_record){.turn = turn};
+    *r->turn = (struct pdr__turn_record){.turn = turn,
+                                         .is_chosen = pdr__is_chosen(record)};
     state->turn_count++;
     if (turn > state->turn) /* the slots are those of the last one that ended */
         state->turn = turn;

@@ -252,6 +252,10 @@ pdr_rc pdr__open_turn(pdr_value **out, const struct pdr__turn_record *turn,
     pdr_builder_int64(builder, (int64_t)turn->turn);
     pdr_builder_name(builder, PDR_LIT("agent"));
     pdr_builder_string(builder, turn->agent);
+    if (turn->is_chosen) {
+        pdr_builder_name(builder, PDR_LIT("chosen"));
+        pdr_builder_bool(builder, true);
+    }
     pdr_builder_end(builder);
     PDR_TRY(pdr_builder_finish(out, builder, err));
 done:

@@ -118,11 +118,18 @@ static pdr_rc boundary_renew(pdr_chat *chat, pdr_err *err)
     return PDR_OK;
 }
 
+static bool has_chooser(const pdr_chat *chat)
+{
+    return chat->select != NULL || chat->select_prompt != NULL;
+}
+
 static pdr_rc turn_begin(pdr_chat *chat, const struct pdr__member *member,
-                         pdr_err *err)
+                         bool is_chosen, pdr_err *err)
 {
     const struct pdr__turn_record record = {
-        .turn = chat->turn + 1, .agent = pdr_agent_id(member->agent)};
+        .turn = chat->turn + 1,
+        .agent = pdr_agent_id(member->agent),
+        .is_chosen = is_chosen && has_chooser(chat)};
     const struct pdr__step begin = {
         .begins = &record, .origin = member->key, .lease = PDR_STEP_TAKE};
     pdr_rc rc = PDR_OK;
@@ -185,7 +192,7 @@ static pdr_rc turn_make(pdr_chat *chat, const struct pdr__member *member,
     pdr_err why = PDR_ERR_INIT, late = PDR_ERR_INIT;
     pdr_rc rc = PDR_OK, ended = PDR_OK;
 
-    PDR_TRY(turn_begin(chat, member, err));
+    PDR_TRY(turn_begin(chat, member, selection != NULL, err));
     rc = pdr__channel_ready(&channel, chat, member, call, &why);
     if (rc == PDR_OK) {
         link = pdr__link_of(chat, channel, call);
@@ -271,6 +278,22 @@ done:
 /* --- a run ----------------------------------------------------------------
  */
 
+/* The one who was chosen for a turn that was aborted: chosen again, a model
+ * would be asked again (T3). Once: a second time somebody else may do better.
+ * NULL: there is none. */
+static const struct pdr__member *chosen_before(const pdr_chat *chat)
+{
+    const struct pdr__turn_record *last =
+        chat->turn_count > 0 ? &chat->turns[chat->turn_count - 1] : NULL;
+
+    if (last == NULL || last->end != PDR_TURN_ABORTED || !last->is_chosen)
+        return NULL;
+    if (chat->turn_count > 1 && last[-1].end == PDR_TURN_ABORTED &&
+        last[-1].is_chosen && pdr_str_equal(last[-1].agent, last->agent))
+        return NULL;
+    return pdr__member_find(chat, last->agent);
+}
+
 /* The place of the agent that is next. `selection` moves on. */
 static pdr_rc next_choose(size_t *out, struct pdr__selection *selection,
                           const pdr_chat *chat, const pdr_chat_call *call,
@@ -283,21 +306,25 @@ static pdr_rc next_choose(size_t *out, struct pdr__selection *selection,
     const struct pdr__member *first =
         chat->first.len > 0 ? pdr__member_find(chat, chat->first) : NULL;
     long first_index = first != NULL ? (long)(first - chat->members) : -1;
-    const bool is_given = chat->select != NULL || chat->select_prompt != NULL;
+    const struct pdr__member *before = NULL;
     pdr_err why = PDR_ERR_INIT;
     pdr_rc rc = PDR_OK;
 
     if (chat->member_count == 0)
         return PDR_FAIL(err, NO_AGENTS, "%s",
                         "nobody takes part: let agents join first");
-    if (!is_given || (!selection->has_selected && first != NULL)) {
+    if (!has_chooser(chat) || (!selection->has_selected && first != NULL)) {
         *out = pdr__select_next(selection, chat->member_count, first_index);
         return PDR_OK;
     }
-    rc = chat->select_prompt != NULL
-             ? pdr__select_asked(out, chat->select_prompt, &view,
-                                 chat->falls_back ? first_index : -1, &why)
-             : chat->select(out, &view, &why, chat->select_arg);
+    before = chosen_before(chat);
+    if (before != NULL)
+        *out = (size_t)(before - chat->members);
+    else
+        rc = chat->select_prompt != NULL
+                 ? pdr__select_asked(out, chat->select_prompt, &view,
+                                     chat->falls_back ? first_index : -1, &why)
+                 : chat->select(out, &view, &why, chat->select_arg);
     if (rc == PDR_ECANCELLED || rc == PDR_ENOMEM) {
         (void)pdr__err_pass(err, &why);
         return rc;

@@ -147,6 +147,7 @@ static void put_records(struct out *out, const pdr_chat_state *state)
         pdr__put_c(out, turn->end == PDR_TURN_ENDED ? ",\"end\":\"ended\""
                                                     : ",\"end\":\"aborted\"");
         put_member(out, &is_bare, "why", turn->why);
+        pdr__put_c(out, turn->is_chosen ? ",\"chosen\":true" : "");
         pdr__put_c(out, "}");
     }
     pdr__put_c(out, is_first ? "" : "]");

@@ -447,6 +447,47 @@ TEST(chat_home, takes_the_result_of_a_call_that_was_cut_off)
     pdr_buf_dispose(&report);
 }
 
+/* A model chose who speaks, and is not asked again. */
+TEST(chat_home, lets_speak_who_was_chosen_before_a_crash)
+{
+    COVERS("C-105");
+    static const char *const choices[] = {"say B", "say A", NULL};
+    struct stage_model chooser;
+    const pdr_chat_prompt prompt = {.client = &chooser.base, .text = "Who?"};
+    const struct fault_plan none = {.nth = 0};
+
+    fault_store_register();
+    for (size_t commits = 1; commits < 3; commits++) { /* begun, or ended */
+        const struct fault_plan crash = {
+            .call = FAULT_COMMIT, .nth = commits + 1, .for_ever = true};
+        struct chat_stage one = {.opts = {.select_prompt = &prompt}};
+        struct chat_stage two = {.opts = {.select_prompt = &prompt}};
+        pdr_store *store = NULL;
+
+        stage_model_init(&chooser, choices);
+        ASSERT_RC(PDR_OK, pdr_store_open(&store, "fault:memory:", NULL));
+        chat_begin(&one, "A B");
+        attach(&one, store, "c");
+        chat_says(&one, "Hi");
+        fault_store_set(&crash);
+        ASSERT_RC(commits == 1 ? PDR_EIO : PDR_OK, chat_run(&one, NULL));
+        fault_store_set(&none);
+        chat_end(&one);
+
+        chat_begin(&two, "A B");
+        ASSERT_RC(PDR_OK, attach_at(NULL, &two, store, "c", LATER, NULL));
+        chat_runs(&two);
+        chat_is(commits == 1 ? "user:Hi | B:B 1" : "user:Hi | B:B 1 | A:A 1",
+                &two);
+        ASSERT_SIZE(commits, chooser.asked);
+        chat_runs(&two);
+        ASSERT_SIZE(commits + 1, chooser.asked);
+        chat_end(&two);
+        pdr_store_close(store);
+        stage_model_free(&chooser);
+    }
+}
+
 /* The slots are those of the last turn that ended; the numbers go on. */
 TEST(chat_home, numbers_turns_on_after_one_was_given_up)
 {

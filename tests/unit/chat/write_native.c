@@ -62,7 +62,7 @@ static const char whole[] =
     "}},{\"key2\":\"k2:z\",\"state\":null}],\"turn\":{\"complete\":true,"
     "\"iteration\":3,\"open\":{},\"selection\":{\"kind\":\"seq\"},\"records\":"
     "[{\"turn\":2,\"agent\":\"a\",\"end\":\"ended\"},{\"turn\":3,\"agent\":\"a\","
-    "\"end\":\"aborted\",\"why\":\"w\"}],\"run\":{\"after\":1,\"said\":1,"
+    "\"end\":\"aborted\",\"why\":\"w\",\"chosen\":true}],\"run\":{\"after\":1,\"said\":1,"
     "\"turns\":2}},\"x\":3,\"x\":{\"y\": 4}}";
 
 TEST(chat_write_native, writes_again_what_it_read)
