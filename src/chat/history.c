@@ -236,6 +236,8 @@ static pdr_rc history_reduce(struct history *h, const pdr_chat_link *link,
                         pdr_chat_link_cancel(link), err));
     if (cut.index > 0 || cut.before_count > 0)
         PDR_TRY(history_cut(h, link, list, count, &cut, err));
+    if (cut.before_count > 0 && reduction->client != NULL)
+        PDR_TRY(pdr__home_keep(link->chat, err)); /* a model made it */
 done:
     pdr__cut_dispose(&cut);
     pdr__free(values);

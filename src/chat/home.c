@@ -9,9 +9,10 @@
  *
  * WHY  A crash leaves what was committed. So a call of a model is in the log
  *      before its tools run, and each result when its tool has ended: whoever
- *      goes on finds them there, and nothing that has ended is done again. An
- *      answer is committed with the end of its turn: two commits for a turn
- *      without tools.
+ *      goes on finds them there, and nothing that has ended is done again. So
+ *      is a summary in its channel before its agent is asked, and a chat inside
+ *      of a channel with each of its steps. An answer is committed with the end
+ *      of its turn: two commits for a turn without tools.
  *
  * INVARIANTS
  *   H1  The store has a prefix of what the chat has. Nobody outside hears of
