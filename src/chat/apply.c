@@ -221,7 +221,8 @@ static pdr_rc channel_stage(struct applying *a, const struct pdr__member *m,
     }
     if (rc != PDR_OK) {
         pdr__err_path(&why, saved_name(saved));
-        return pdr__err_pass(err, &why);
+        (void)pdr__err_pass(err, &why);
+        return pdr__wrap(err, rc, "channel of kind '%s'", m->kind->id);
     }
     made.sk_key = kept_sk_key(a, m, saved);
     made.source = saved->source != NULL ? pdr_value_ref(saved->source) : NULL;

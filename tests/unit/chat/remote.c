@@ -8,6 +8,7 @@
 #include <perdure/json.h>
 
 #include "base.h"
+#include "chat.h"
 #include "fault_store.h"
 
 /* --- the service -------------------------------------------------------------
@@ -19,6 +20,7 @@ struct service {
     char text[4000];   /* what was added: "u:PARTS META\n" */
     char tokens[2000]; /* of all messages, a line each */
     int says;          /* messages in a turn; 0: 1 */
+    bool fail_run;     /* a turn ends badly after them */
     int added;
     int fail_before; /* appends that fail, and add nothing */
     int fail_after;  /* appends that add it, and fail */
@@ -101,6 +103,9 @@ static pdr_rc service_run(pdr_str thread, const pdr_agent *agent,
     for (int i = 0; rc == PDR_OK && i < (s->says > 0 ? s->says : 1); i++)
         rc = pdr_chat_link_say(link, message, err);
     pdr_value_free(message);
+    if (rc == PDR_OK && s->fail_run)
+        rc = pdr_err_set(err, PDR_EMODEL, "toy_run_failed",
+                         "run r7 ended as 'expired': the thread is too long");
     return rc;
 }
 
@@ -273,6 +278,7 @@ TEST(thread, gets_a_message_once_whatever_the_service_says)
 /* A message that may be there is remembered over a restore. */
 TEST(thread, is_asked_by_whoever_goes_on)
 {
+    COVERS("C-88");
     struct chat_stage from = {.count = 0}, to = {.count = 0};
     pdr_buf text = PDR_BUF_INIT(SIZE_MAX), report = PDR_BUF_INIT(SIZE_MAX);
     struct service old;
@@ -299,7 +305,9 @@ TEST(thread, is_asked_by_whoever_goes_on)
     remote_begin(&to);
     snprintf(service.gone, sizeof(service.gone), "t1");
     ASSERT_RC(PDR_ENOTFOUND,
-              chat_restore(NULL, &to, pdr_buf_str(&text), NULL, NULL));
+              chat_restore(NULL, &to, pdr_buf_str(&text), NULL, &err));
+    ASSERT_STR("channel of kind 'remote-thread': no thread", err.message);
+    ASSERT(pdr_str_equal(to.chat->members[1].key, S(err.path)));
     chat_is("", &to);
     ASSERT_RC(PDR_OK,
               chat_restore(&report, &to, pdr_buf_str(&text),
@@ -309,6 +317,31 @@ TEST(thread, is_asked_by_whoever_goes_on)
     chat_end(&to);
     pdr_buf_dispose(&text);
     pdr_buf_dispose(&report);
+}
+
+/* What the service says of it is what the caller is told. */
+TEST(thread, whose_run_ends_badly_keeps_what_it_said)
+{
+    struct chat_stage stage = {.count = 0};
+    pdr_err err = PDR_ERR_INIT;
+
+    remote_begin(&stage);
+    chat_says(&stage, "1");
+    service.fail_run = true;
+    ASSERT_RC(PDR_EMODEL, chat_invoke(&stage, "R", &err));
+    ASSERT_STR("toy_run_failed", err.reason);
+    ASSERT_STR("run r7 ended as 'expired': the thread is too long",
+               err.message);
+    chat_is("user:1 | Assistant:yes", &stage);
+    ASSERT_SIZE(1, stage.chat->turn_count);
+    ASSERT(stage.chat->turns[0].end == PDR_TURN_ABORTED);
+    ASSERT_TEXT(err.message, stage.chat->turns[0].why);
+    chat_invokes(&stage, "A"); /* the others have it */
+    chat_sees("user:1 | Assistant:yes | A:A 1", &stage, "A");
+    service.fail_run = false;
+    chat_invokes(&stage, "R");
+    chat_is("user:1 | Assistant:yes | A:A 1 | Assistant:yes", &stage);
+    chat_end(&stage);
 }
 
 static void attach(struct chat_stage *stage, pdr_store *store, int64_t now_ms)

@@ -483,6 +483,7 @@ TEST(restore, is_all_or_nothing)
     to.notes.fail_restore = 1;
     ASSERT_RC(PDR_EIO, chat_restore(NULL, &to, pdr_buf_str(&text), NULL, &err));
     ASSERT(strstr(err.path, "k2:") != NULL);
+    ASSERT(strstr(err.message, "channel of kind 'x-test.notes': ") != NULL);
     chat_is("", &to);
     to.notes.fail_restore = 1;
     ASSERT_RC(PDR_OK,
