@@ -304,3 +304,37 @@ TEST(file, of_semantic_kernel_is_restored_and_written_as_it_was)
         file_play(&files[i]);
     pdr_client_free(client);
 }
+
+/* Nobody takes part in the first file; so nobody is missing, and yet nobody is
+ * there. */
+TEST(file, without_agents_is_restored_when_somebody_is_there)
+{
+    COVERS("C-85");
+    struct chat_stage empty = {.count = 0}, stage = {.count = 0};
+    pdr_buf report = PDR_BUF_INIT(SIZE_MAX);
+    pdr_chat_joining joining = {.agent = NULL};
+    pdr_err err = PDR_ERR_INIT;
+    size_t len = 0;
+    char *text = test_read_data("dotnet/chat/01-empty.json", &len);
+
+    chat_begin(&stage, "A");
+    ASSERT_RC(PDR_OK, pdr_chat_new(&empty.chat, NULL, NULL));
+    ASSERT_RC(PDR_ENOTFOUND,
+              chat_restore(NULL, &empty, pdr_str_n(text, len), NULL, &err));
+    ASSERT_STR("no_agents", err.reason);
+    ASSERT_INT(0, pdr_chat_message_count(empty.chat));
+    ASSERT_SIZE(0, pdr_chat_agent_count(empty.chat));
+    ASSERT(!pdr_chat_is_active(empty.chat));
+    joining.agent = stage.members[0].agent;
+    ASSERT_RC(PDR_OK, pdr_chat_join(empty.chat, &joining, NULL));
+    ASSERT_RC(PDR_OK,
+              chat_restore(&report, &empty, pdr_str_n(text, len), NULL, NULL));
+    ASSERT_TEXT("enhanced: to create chat-history", pdr_buf_str(&report));
+    chat_says(&empty, "Hi");
+    chat_runs(&empty);
+    chat_is("user:Hi | A:A 1", &empty);
+    pdr_chat_free(empty.chat);
+    chat_end(&stage);
+    pdr_buf_dispose(&report);
+    free(text);
+}
