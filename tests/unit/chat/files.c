@@ -140,7 +140,7 @@ struct file {
     const char *path;
     const char *agents;
     const char *keys;
-    bool is_other; /* it is written with other options, or doubles agents */
+    bool is_other; /* it doubles agents, or some are missing: not as it was */
     const char *report;
     const pdr_aggregate *inside;
 };
@@ -189,8 +189,8 @@ static const struct file files[] = {
     {"17-state-forms.json", "hhhhhhhhh",
      "plain base64 number empty quoted open padded array object", false,
      "equivalent: ", NULL},
-    {"18-camel-compact.json", "ch", "handle", true, "equivalent: ", NULL},
-    {"19-relaxed-encoder.json", "ch", "handle", true, "equivalent: ", NULL},
+    {"18-camel-compact.json", "ch", "handle", false, "equivalent: ", NULL},
+    {"19-relaxed-encoder.json", "ch", "handle", false, "equivalent: ", NULL},
     {"20-saved-inside-a-turn.json", "ch", "handle", false,
      "equivalent: ", NULL},
     {"21-several-messages-in-a-turn.json", "c", "", false,
@@ -243,6 +243,7 @@ static void file_play(const struct file *file)
     pdr_chat_participant who;
     pdr_chat_state *state = NULL;
     pdr_err err = PDR_ERR_INIT;
+    bool is_same = false;
     size_t len = 0;
 
     snprintf(path, sizeof(path), "dotnet/chat/%s", file->path);
@@ -276,7 +277,8 @@ static void file_play(const struct file *file)
                pdr_chat_message_count(stage.chat));
     if (pdr_chat_save(stage.chat, &sk, &err, pdr_write_buf, &out) != PDR_OK)
         fail_msg("%s: %s", path, err.message);
-    if (!file->is_other && (out.len != len || memcmp(out.ptr, text, len) != 0))
+    is_same = out.len == len && memcmp(out.ptr, text, len) == 0;
+    if (is_same == file->is_other)
         fail_msg("%s: it is written as\n%.*s", path, (int)out.len, out.ptr);
     pdr_chat_free(stage.chat);
     pdr_chat_state_free(state);
