@@ -1211,3 +1211,38 @@ TEST_OOM(aggregate, goes_on_after_any_failed_allocation)
     group_end(&inner);
     test_pause_failures(false);
 }
+
+/* In a store, too: whoever goes on finds what fits together. */
+TEST_OOM(aggregate, leaves_a_whole_chat_in_the_store)
+{
+    static const char *const steps[] = {"call look {}", "say done", "say done",
+                                        "say done", NULL};
+    const pdr_chat_call call = {.now_ms = STAGE_NOW};
+    struct group g = {.made = 0};
+    struct chat_stage one = {.count = 0}, two = {.count = 0};
+    pdr_store *store = NULL;
+    pdr_rc rc = PDR_OK;
+
+    test_pause_failures(true);
+    ASSERT_RC(PDR_OK, pdr_store_open(&store, "memory:", NULL));
+    chat_steps(&g.stage, 0, steps);
+    group_begin(&g, "G", "A", PDR_AGGREGATE_FLAT);
+    g.stage.members[0].model.is_deaf = true;
+    outer_begin(&one, "", &g);
+    attach(&one, store, STAGE_NOW);
+    chat_says(&one, "Hi");
+    test_pause_failures(false);
+    rc = pdr_chat_run(one.chat, &call, NULL);
+    test_pause_failures(true);
+    ASSERT(is_nomem(rc));
+    chat_end(&one);
+    outer_begin(&two, "", &g);
+    attach(&two, store, STAGE_NOW + 2 * LEASE_MS);
+    ASSERT_RC(PDR_OK, pdr_chat_run(two.chat, NULL, NULL));
+    ASSERT(g.stage.looked <= 1);
+    ASSERT(pdr_chat_message_count(two.chat) >= 2);
+    chat_end(&two);
+    group_end(&g);
+    pdr_store_close(store);
+    test_pause_failures(false);
+}
