@@ -97,7 +97,8 @@ typedef struct pdr_chat_prompt {
 
 /* Choose the agent that speaks next: its place in the chat. Any code but
  * PDR_OK, or a place that there is not, ends the run ("bad_selection"); a
- * function that was cancelled, or has no memory, ends it with that. */
+ * function that was cancelled, or has no memory, ends it with that. Not asked
+ * after a turn that was aborted, once: who was chosen for it is next. */
 typedef pdr_rc (*pdr_select_fn)(size_t *out, const pdr_chat_view *view,
                                 pdr_err *err, void *arg);
 
@@ -224,8 +225,9 @@ PDR_API pdr_agent *pdr_chat_agent_at(const pdr_chat *chat, size_t index);
  * The inner chat gets what is said outside, and keeps all that is said inside.
  * That it is over stays so from one turn to the next (`resets_complete`). It
  * lives in memory and is saved with the chat around it, as it was before the
- * turn that is under way: whoever goes on after a crash begins that run again,
- * with what was heard of it.
+ * turn that is under way. In a store it is committed with each of its messages:
+ * whoever goes on after a crash makes what is left of that run, in the next
+ * turn of the aggregate.
  */
 
 /* What the others hear of a run of the inner chat. */

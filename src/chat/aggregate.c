@@ -11,7 +11,9 @@
  * WHY  A group that works something out is one voice to the others. The channel
  *      is the inner chat itself, which lives in memory: its state is a saved
  *      chat inside of the saved chat around it, so it comes back with that one,
- *      or not at all.
+ *      or not at all. In a store, that state is committed with each step of the
+ *      inner chat: whoever goes on after a crash finds the run as far as it
+ *      got, and makes what is left of it.
  *
  * INVARIANTS
  *   G1  A chat is the channel of one aggregate at most, and not at work when it
@@ -22,6 +24,8 @@
  *       message it is in the inner log alone.
  *   G3  Nested: a run that fails says nothing. What it has is in the inner log,
  *       and the next run goes on there.
+ *   G4  What the outer log has from the inner one, the inner one knows in the
+ *       same commit: after a crash the rest is passed on, and nothing twice.
  */
 #include "chat.h"
 
@@ -180,27 +184,60 @@ done:
 /* --- what inner agents say ------------------------------------------------
  */
 
-/* A listener of the inner chat. */
-static pdr_rc flat_hear(const pdr_chat_event *event, pdr_err *err, void *arg)
+struct hearing {
+    pdr_chat *inner;
+    pdr_chat_link *link;
+};
+
+/* Pass a message on. The next one may take long. Traffic with tools has to wait
+ * for it: it is to be seen if it is the last one outside, too. */
+static pdr_rc flat_pass(const struct hearing *h,
+                        const pdr_chat_message *message, pdr_err *err)
 {
-    pdr_chat_link *link = arg;
     pdr_rc rc = PDR_OK;
 
-    if (event->update != NULL)
-        return pdr_chat_link_update(link, event->update, err);
-    PDR_TRY(pdr_chat_link_say(link, event->message->value, err));
-    /* The next one may take long. Traffic with tools has to wait for it: it is
-     * to be seen if it is the last one outside, too. */
-    if (!pdr__is_tool_traffic(event->message->value))
-        PDR_TRY(pdr__link_tell(link, false, err));
+    h->inner->run.said = message->seq; /* G4 */
+    PDR_TRY(pdr_chat_link_say(h->link, message->value, err));
+    if (!pdr__is_tool_traffic(message->value))
+        PDR_TRY(pdr__link_tell(h->link, false, err));
 done:
     return rc;
 }
 
-static pdr_rc nested_run(pdr_chat *inner, const pdr_chat_call *call,
-                         pdr_chat_link *link, pdr_str name, pdr_err *err)
+/* A listener of the inner chat. */
+static pdr_rc flat_hear(const pdr_chat_event *event, pdr_err *err, void *arg)
 {
-    const uint64_t before = pdr_chat_message_count(inner);
+    const struct hearing *h = arg;
+
+    return event->update != NULL
+               ? pdr_chat_link_update(h->link, event->update, err)
+               : flat_pass(h, event->message, err);
+}
+
+static pdr_rc flat_run(const struct hearing *h, const pdr_chat_call *call,
+                       pdr_err *err)
+{
+    pdr_chat_message message;
+    pdr_rc rc = PDR_OK;
+
+    /* What a process that died had not passed on. */
+    for (uint64_t seq = h->inner->run.said + 1;
+         h->inner->run.is_open && pdr_chat_message_at(&message, h->inner, seq);
+         seq++) {
+        if (message.turn > 0 && message.is_visible)
+            PDR_TRY(flat_pass(h, &message, err));
+    }
+    PDR_TRY(pdr_chat_run(h->inner, call, err));
+done:
+    return rc;
+}
+
+static pdr_rc nested_run(const struct hearing *h, const pdr_chat_call *call,
+                         pdr_str name, pdr_err *err)
+{
+    pdr_chat *inner = h->inner;
+    const uint64_t before =
+        inner->run.is_open ? inner->run.after : pdr_chat_message_count(inner);
     uint64_t seq = 0;
     pdr_chat_message message = {.value = NULL};
     pdr_value *last = NULL, *author = NULL;
@@ -208,7 +245,8 @@ static pdr_rc nested_run(pdr_chat *inner, const pdr_chat_call *call,
 
     PDR_TRY(pdr_chat_run(inner, call, err));
     for (seq = pdr_chat_message_count(inner); seq > before; seq--) {
-        if (pdr_chat_message_at(&message, inner, seq) && message.is_visible)
+        if (pdr_chat_message_at(&message, inner, seq) && message.turn > 0 &&
+            message.is_visible)
             break;
     }
     if (seq <= before)
@@ -219,7 +257,7 @@ static pdr_rc nested_run(pdr_chat *inner, const pdr_chat_call *call,
     else
         author = pdr_value_new_null();
     PDR_TRY(pdr_value_set(&last, PDR_LIT("AuthorName"), author, err));
-    PDR_TRY(pdr_chat_link_say(link, last, err));
+    PDR_TRY(pdr_chat_link_say(h->link, last, err));
 done:
     pdr_value_free(author);
     pdr_value_free(last);
@@ -231,15 +269,19 @@ static pdr_rc aggregate_invoke(void *self, const pdr_chat_agent *agent,
 {
     const pdr_aggregate *parts = agent->arg;
     const bool is_flat = parts->mode == PDR_AGGREGATE_FLAT;
+    struct hearing hearing = {.inner = self, .link = link};
     const pdr_chat_call call = {.cancel = pdr_chat_link_cancel(link),
                                 .now_ms = pdr_chat_link_now(link),
                                 .fn = is_flat ? flat_hear : NULL,
-                                .arg = link};
+                                .arg = &hearing};
     char shown[PDR_SHOWN];
-    pdr_rc rc = is_flat ? pdr_chat_run(self, &call, err)
-                        : nested_run(self, &call, link,
-                                     pdr_agent_name(agent->agent), err);
+    pdr_rc rc = PDR_OK;
 
+    hearing.inner->around = link->chat;
+    rc = is_flat
+             ? flat_run(&hearing, &call, err)
+             : nested_run(&hearing, &call, pdr_agent_name(agent->agent), err);
+    hearing.inner->around = NULL;
     if (rc != PDR_OK)
         rc = pdr__wrap(err, rc, "in the chat of aggregate '%s'",
                        pdr__shown(shown, name_of(agent)));

@@ -221,7 +221,8 @@ static pdr_rc channel_stage(struct applying *a, const struct pdr__member *m,
     }
     if (rc != PDR_OK) {
         pdr__err_path(&why, saved_name(saved));
-        return pdr__err_pass(err, &why);
+        (void)pdr__err_pass(err, &why);
+        return pdr__wrap(err, rc, "channel of kind '%s'", m->kind->id);
     }
     made.sk_key = kept_sk_key(a, m, saved);
     made.source = saved->source != NULL ? pdr_value_ref(saved->source) : NULL;
@@ -288,22 +289,11 @@ static bool is_participant(const pdr_chat *chat,
 static bool has_result(const pdr_chat_state *state, uint64_t seq,
                        const pdr_value *id)
 {
-    for (; seq < state->log_count; seq++) {
-        pdr_iter it;
+    enum pdr__call_news news = PDR_CALL_NOTHING;
 
-        pdr_iter_init(
-            &it, pdr_message_contents(state->log[seq].value, PDR_SHAPE_SK));
-        while (pdr_iter_next(&it)) {
-            const pdr_value *other =
-                pdr_content_get(it.value, PDR_SHAPE_SK, PDR_FIELD_CALL_ID);
-
-            if (pdr_content_kind_of(it.value, PDR_SHAPE_SK) ==
-                    PDR_CONTENT_RESULT &&
-                other != NULL && pdr_value_equal(other, id))
-                return true;
-        }
-    }
-    return false;
+    for (; seq < state->log_count && news == PDR_CALL_NOTHING; seq++)
+        news = pdr__call_news(state->log[seq].value, id);
+    return news == PDR_CALL_ANSWERED;
 }
 
 /* Calls in the last messages that have no result. */
@@ -642,6 +632,7 @@ static void swap_in(struct applying *a, struct staged *s)
         chat->epoch = a->state->epoch;
     chat->is_complete = a->state->is_complete;
     pdr__selection_restore(&chat->selection, a->state->selection);
+    chat->run = a->state->run;
     chat->revision++;
     (void)pthread_mutex_unlock(&chat->lock);
     pdr__free(s->sessions);

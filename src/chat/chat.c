@@ -129,6 +129,7 @@ static void chat_clear(pdr_chat *chat)
     chat->turn = 0;
     chat->is_complete = false;
     chat->selection = (struct pdr__selection){.index = -1};
+    chat->run = (struct pdr__run){.is_open = false};
 }
 
 void pdr_chat_free(pdr_chat *chat)

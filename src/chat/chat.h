@@ -65,7 +65,17 @@ struct pdr__turn_record {
     uint64_t turn;
     pdr_str agent; /* its id */
     pdr_turn_end end;
-    pdr_str why; /* it was aborted; absent */
+    pdr_str why;    /* it was aborted; absent */
+    bool is_chosen; /* its agent, by a function or a model */
+};
+
+/* A run that an aggregate lets its chat make. It is saved in the middle of one,
+ * so that another process can go on with it. */
+struct pdr__run {
+    bool is_open;
+    unsigned turns; /* that have ended well */
+    uint64_t after; /* number of the last message before it */
+    uint64_t said;  /* and of the last one that was passed on */
 };
 
 struct pdr_chat_state {
@@ -90,6 +100,7 @@ struct pdr_chat_state {
     size_t turn_count, turn_cap;
     pdr_value *open_turn; /* owned; NULL: none was under way */
     pdr_value *selection; /* owned; state of who is next; NULL */
+    struct pdr__run run;
 };
 
 /* Write a document in the form that `opts` says. */
@@ -125,6 +136,12 @@ long pdr__reduce_find(bool *has_system, const pdr_value *const *messages,
 bool pdr__has_role(const pdr_value *message, pdr_str role);
 /* Does the message carry a call or a result? */
 bool pdr__is_tool_traffic(const pdr_value *message);
+/* What it says of the call with this id, of an earlier message. A server that
+ * numbers its calls uses an id again: the result after that is another one's.
+ */
+enum pdr__call_news { PDR_CALL_NOTHING, PDR_CALL_ANSWERED, PDR_CALL_REPLACED };
+enum pdr__call_news pdr__call_news(const pdr_value *message,
+                                   const pdr_value *call_id);
 
 /* Fails with BAD_REDUCTION. */
 PDR_MUST_CHECK pdr_rc pdr__reduction_check(const pdr_reduction *reduction,
@@ -254,6 +271,7 @@ struct pdr__channel {
 struct pdr__boundary {
     uint64_t log_count, turn_count, turn;
     bool is_complete;
+    struct pdr__run run;
     pdr_value *selection;                /* owned */
     struct pdr__saved_channel *channels; /* owned, with their states */
     size_t channel_count;
@@ -302,9 +320,11 @@ struct pdr_chat {
     struct pdr__saved_participant *absent; /* owned; those agents */
     size_t absent_count;
     struct pdr__selection selection;
+    struct pdr__run run;
     struct pdr__home *home; /* owned; where it lives; NULL: in memory */
     const pdr_chat *outer;  /* whose channel has this one; NULL: none. Guarded
                                by lock, and set once */
+    pdr_chat *around; /* that one, while it lets this one run; else NULL */
 };
 
 /* What a channel sees of a chat while it is called. */
@@ -380,10 +400,14 @@ struct pdr__step {
 };
 
 /* Commit a step. Fails with CHAT_BUSY, CHAT_CHANGED or as the store. After a
- * failure the chat may have more than the store: then it is of no more use. */
+ * failure the chat may have more than the store: then it is of no more use.
+ * Of a chat inside of a channel: pdr__home_keep(), unless a turn begins. */
 PDR_MUST_CHECK pdr_rc pdr__home_commit(pdr_chat *chat,
                                        const struct pdr__step *step,
                                        pdr_err *err);
+/* In the middle of a turn: commit what was said, and the channels as they are
+ * now. Of a chat inside of a channel: of the one around it. */
+PDR_MUST_CHECK pdr_rc pdr__home_keep(pdr_chat *chat, pdr_err *err);
 /* The chat has more than the store, and cannot say so there. */
 void pdr__home_spoil(pdr_chat *chat);
 /* Fails with CHAT_CHANGED if the chat is of no more use. */
@@ -502,9 +526,14 @@ PDR_MUST_CHECK pdr_rc pdr__link_tell(pdr_chat_link *link, bool is_last,
 /* --- a chat inside of a channel (save.c) -----------------------------------
  */
 
-/* The chat as a native document; owned. As pdr_chat_save(). */
+/* The chat as a native document; owned. As pdr_chat_save(); while the chat
+ * around it lets it run, on the thread of that run, as it is just now. */
 PDR_MUST_CHECK pdr_rc pdr__chat_to_value(pdr_value **out, pdr_chat *chat,
                                          pdr_err *err);
+/* A turn that is open, as documents have it; *out is owned. */
+PDR_MUST_CHECK pdr_rc pdr__open_turn(pdr_value **out,
+                                     const struct pdr__turn_record *turn,
+                                     pdr_err *err);
 /* A document of Semantic Kernel for the state of a channel; owned. The states
  * of channels in it become theirs. Gets the link of an `exchange`. */
 PDR_MUST_CHECK pdr_rc pdr__chat_exchange(pdr_value **out, pdr_chat_state *state,

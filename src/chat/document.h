@@ -87,6 +87,8 @@ PDR_MUST_CHECK pdr_rc pdr__read_channel(struct opening *o,
 /* Is it one of ours? And read it (open_native.c). */
 bool pdr__chat_is_native(const pdr_value *document);
 PDR_MUST_CHECK pdr_rc pdr__chat_read_native(struct opening *o);
+/* Does the record of a turn say that its agent was chosen? */
+bool pdr__is_chosen(const pdr_value *turn);
 
 /* --- what proves a native document (seal.c) --------------------------------
  */

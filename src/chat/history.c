@@ -236,6 +236,8 @@ static pdr_rc history_reduce(struct history *h, const pdr_chat_link *link,
                         pdr_chat_link_cancel(link), err));
     if (cut.index > 0 || cut.before_count > 0)
         PDR_TRY(history_cut(h, link, list, count, &cut, err));
+    if (cut.before_count > 0 && reduction->client != NULL)
+        PDR_TRY(pdr__home_keep(link->chat, err)); /* a model made it */
 done:
     pdr__cut_dispose(&cut);
     pdr__free(values);
@@ -294,22 +296,11 @@ done:
 static bool has_result(const struct given *list, size_t count,
                        const pdr_value *call_id)
 {
-    for (size_t i = 0; i < count; i++) {
-        pdr_iter it;
+    enum pdr__call_news news = PDR_CALL_NOTHING;
 
-        pdr_iter_init(&it, pdr_message_contents(list[i].value, PDR_SHAPE_SK));
-        while (pdr_iter_next(&it)) {
-            const pdr_value *id =
-                pdr_content_get(it.value, PDR_SHAPE_SK, PDR_FIELD_CALL_ID);
-
-            if (id != NULL &&
-                pdr_content_kind_of(it.value, PDR_SHAPE_SK) ==
-                    PDR_CONTENT_RESULT &&
-                pdr_value_equal(id, call_id))
-                return true;
-        }
-    }
-    return false;
+    for (size_t i = 0; i < count && news == PDR_CALL_NOTHING; i++)
+        news = pdr__call_news(list[i].value, call_id);
+    return news == PDR_CALL_ANSWERED;
 }
 
 /* A model refuses a call without a result. One whose turn was cut off gets one

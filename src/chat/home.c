@@ -9,9 +9,10 @@
  *
  * WHY  A crash leaves what was committed. So a call of a model is in the log
  *      before its tools run, and each result when its tool has ended: whoever
- *      goes on finds them there, and nothing that has ended is done again. An
- *      answer is committed with the end of its turn: two commits for a turn
- *      without tools.
+ *      goes on finds them there, and nothing that has ended is done again. So
+ *      is a summary in its channel before its agent is asked, and a chat inside
+ *      of a channel with each of its steps. An answer is committed with the end
+ *      of its turn: two commits for a turn without tools.
  *
  * INVARIANTS
  *   H1  The store has a prefix of what the chat has. Nobody outside hears of
@@ -467,7 +468,7 @@ pdr_rc pdr__home_commit(pdr_chat *chat, const struct pdr__step *step,
     pdr_rc rc = PDR_OK;
 
     if (h == NULL)
-        return PDR_OK;
+        return step->begins == NULL ? pdr__home_keep(chat, err) : PDR_OK;
     rc = pdr__home_check(chat, err);
     if (rc != PDR_OK)
         return rc;
@@ -484,6 +485,23 @@ pdr_rc pdr__home_commit(pdr_chat *chat, const struct pdr__step *step,
         rc = commit_refused(h, rc, &why, err);
     }
     rows_dispose(&rows);
+    return rc;
+}
+
+pdr_rc pdr__home_keep(pdr_chat *chat, pdr_err *err)
+{
+    struct pdr__boundary *now = NULL;
+    struct pdr__step hold = {.lease = PDR_STEP_HOLD};
+    pdr_rc rc = PDR_OK;
+
+    if (chat->home == NULL)
+        return chat->around != NULL ? pdr__home_keep(chat->around, err)
+                                    : PDR_OK;
+    PDR_TRY(pdr__boundary_new(&now, chat, err));
+    hold.boundary = now;
+    PDR_TRY(pdr__home_commit(chat, &hold, err));
+done:
+    pdr__boundary_free(now);
     return rc;
 }
 

@@ -162,6 +162,7 @@ static pdr_rc lose_turn(struct loss *loss, const pdr_chat_state *state)
         {"open", state->open_turn != NULL, "the turn that was under way"},
         {"selection", state->selection != NULL, "who speaks next"},
         {"records", state->turn_count > 0, "which turns there were"},
+        {"run", state->run.is_open, "the run that was under way"},
     };
     pdr_rc rc = PDR_OK;
 

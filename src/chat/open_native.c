@@ -10,6 +10,8 @@
  * NOT HERE  The sums themselves (seal.c); members that we do not know: they
  *           stay in the document, for who writes it again.
  */
+#include <limits.h>
+
 #include "document.h"
 
 #define NATIVE_VERSION 1
@@ -405,6 +407,15 @@ done:
     return rc;
 }
 
+bool pdr__is_chosen(const pdr_value *turn)
+{
+    const pdr_value *chosen = pdr_value_get_c(turn, "chosen");
+    bool is_chosen = false;
+
+    return chosen != NULL &&
+           pdr_value_bool(&is_chosen, chosen, NULL) == PDR_OK && is_chosen;
+}
+
 /* Turns that are over: {"turn":1,"agent":ID,"end":"ended"}. */
 static pdr_rc read_records(struct opening *o, const struct member *list)
 {
@@ -435,6 +446,7 @@ static pdr_rc read_records(struct opening *o, const struct member *list)
         PDR_TRY(pdr__take_text(&record->agent, o, &m[1], here));
         if (pdr_value_text_is(m[2].value, PDR_LIT("aborted")))
             record->end = PDR_TURN_ABORTED;
+        record->is_chosen = pdr__is_chosen(it.value);
         PDR_TRY(pdr__take_text(&record->why, o, &m[3], here));
         if (record->turn <= (state->turn_count > 0 ? record[-1].turn : 0))
             return BAD_CHAT_AT(o->err, here, "%s",
@@ -456,6 +468,7 @@ static pdr_rc note_open_turn(struct opening *o)
 
     if (open == NULL || pdr_value_kind(open) != PDR_OBJECT)
         return PDR_OK; /* it says nothing to us */
+    record.is_chosen = pdr__is_chosen(open);
     PDR_TRY(pdr__find_members(m, PDR_COUNT(m), o, open, false, "/turn/open"));
     PDR_TRY(pdr__take_number(&record.turn, o, &m[0], "/turn/open"));
     PDR_TRY(pdr__take_text(&record.agent, o, &m[1], "/turn/open"));
@@ -469,14 +482,34 @@ done:
     return rc;
 }
 
+/* The run of a chat inside of a channel: {"after":3,"said":4,"turns":1}. */
+static pdr_rc read_run(struct opening *o, const struct member *member)
+{
+    struct pdr__run run = {.is_open = true};
+    struct member m[] = {
+        {.name = "after"}, {.name = "said"}, {.name = "turns"}};
+    uint64_t turns = 0;
+    pdr_rc rc = PDR_OK;
+
+    if (pdr__is_nothing(member->value))
+        return PDR_OK;
+    PDR_TRY(pdr__find_members(m, PDR_COUNT(m), o, member->value, false,
+                              "/turn/run"));
+    PDR_TRY(pdr__take_number(&run.after, o, &m[0], "/turn/run"));
+    PDR_TRY(pdr__take_number(&run.said, o, &m[1], "/turn/run"));
+    PDR_TRY(pdr__take_number(&turns, o, &m[2], "/turn/run"));
+    run.turns = turns < UINT_MAX ? (unsigned)turns : UINT_MAX;
+    o->state->run = run;
+done:
+    return rc;
+}
+
 static pdr_rc read_turn(struct opening *o, const struct member *turn)
 {
     pdr_chat_state *state = o->state;
-    struct member m[] = {{.name = "complete"},
-                         {.name = "iteration"},
-                         {.name = "open"},
-                         {.name = "selection"},
-                         {.name = "records"}};
+    struct member m[] = {{.name = "complete"}, {.name = "iteration"},
+                         {.name = "open"},     {.name = "selection"},
+                         {.name = "records"},  {.name = "run"}};
     pdr_rc rc = PDR_OK;
 
     if (pdr__is_nothing(turn->value))
@@ -493,6 +526,7 @@ static pdr_rc read_turn(struct opening *o, const struct member *turn)
         state->selection = pdr_value_ref(m[3].value);
     PDR_TRY(read_records(o, &m[4]));
     PDR_TRY(note_open_turn(o));
+    PDR_TRY(read_run(o, &m[5]));
 done:
     return rc;
 }

@@ -61,6 +61,26 @@ bool pdr__is_tool_traffic(const pdr_value *message)
     return false;
 }
 
+enum pdr__call_news pdr__call_news(const pdr_value *message,
+                                   const pdr_value *call_id)
+{
+    pdr_iter it;
+
+    pdr_iter_init(&it, pdr_message_contents(message, PDR_SHAPE_SK));
+    while (pdr_iter_next(&it)) {
+        const pdr_value *id =
+            pdr_content_get(it.value, PDR_SHAPE_SK, PDR_FIELD_CALL_ID);
+
+        if (id == NULL || !pdr__value_same_text(id, call_id))
+            continue;
+        if (is_result(it.value))
+            return PDR_CALL_ANSWERED;
+        if (is_call(it.value))
+            return PDR_CALL_REPLACED;
+    }
+    return PDR_CALL_NOTHING;
+}
+
 /* Does this call have the id of that result? Items without one go together. */
 static bool is_answered_by(const pdr_value *call, const pdr_value *result)
 {

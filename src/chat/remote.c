@@ -1,7 +1,7 @@
 /*
  * remote.c - the channel of agents whose conversation is a thread at a service.
  *
- *      state {"thread":"...","unsure":N}
+ *      state {"thread":"...","unsure":N,"run":"...","turn":N}
  *
  * WHY  A service may take a message and fail to say so. Sent again, it is in
  *      the thread twice. So each message has a token, the channel remembers
@@ -9,6 +9,11 @@
  *      it sends it again. A process that dies remembers nothing: so a channel
  *      that is restored asks for what waits, until there is something that the
  *      thread does not have. What its own agents said, they said there.
+ *
+ *      A service may be at work on a run whose process died. Its id is stored
+ *      when it begins, and the service is asked to settle it: before its agent
+ *      speaks again, it may end and be the turn; before anything else is said
+ * in the thread, it is cancelled.
  *
  *      A thread knows users and assistants, texts and pictures. What else a
  *      message has is left out on the way, and only there: the log keeps it.
@@ -25,6 +30,8 @@ struct remote {
     pdr_buf own;     /* key of the channel, if it is restored */
     uint64_t unsure; /* number of a message that may be there; 0: none */
     bool asks;       /* any of them may be */
+    pdr_buf run;     /* id of one that has not ended well; empty: none */
+    uint64_t turn;   /* of that run */
 };
 
 static void remote_release(void *self)
@@ -33,6 +40,7 @@ static void remote_release(void *self)
 
     pdr_buf_dispose(&r->thread);
     pdr_buf_dispose(&r->own);
+    pdr_buf_dispose(&r->run);
     pdr__free(r);
 }
 
@@ -58,6 +66,7 @@ static pdr_rc remote_new(struct remote **out, const pdr_chat_agent *agent,
     r->service = service;
     r->thread = (pdr_buf)PDR_BUF_INIT(PDR_MAX_ID_BYTES);
     r->own = (pdr_buf)PDR_BUF_INIT(SIZE_MAX);
+    r->run = (pdr_buf)PDR_BUF_INIT(PDR_MAX_ID_BYTES);
     *out = r;
     return PDR_OK;
 }
@@ -288,7 +297,7 @@ static pdr_rc remote_restore(void **self, const pdr_chat_agent *agent,
                              pdr_err *err)
 {
     struct remote *r = NULL;
-    const pdr_value *thread = state, *unsure = NULL;
+    const pdr_value *thread = state, *unsure = NULL, *run = NULL, *turn = NULL;
     pdr_buf scratch = PDR_BUF_INIT(SIZE_MAX);
     pdr_str text = {NULL, 0};
     pdr_rc rc = PDR_OK;
@@ -299,17 +308,26 @@ static pdr_rc remote_restore(void **self, const pdr_chat_agent *agent,
     if (!is_exchange && pdr_value_kind(state) == PDR_OBJECT) {
         thread = pdr_value_get_c(state, "thread");
         unsure = pdr_value_get_c(state, "unsure");
+        run = pdr_value_get_c(state, "run");
+        turn = pdr_value_get_c(state, "turn");
     }
     if (thread == NULL || pdr_value_kind(thread) != PDR_STRING ||
         pdr_value_text_is(thread, PDR_LIT("")) ||
         (unsure != NULL &&
-         pdr_value_uint64(&r->unsure, unsure, NULL) != PDR_OK))
+         pdr_value_uint64(&r->unsure, unsure, NULL) != PDR_OK) ||
+        (run != NULL && (pdr_value_kind(run) != PDR_STRING || turn == NULL ||
+                         pdr_value_uint64(&r->turn, turn, NULL) != PDR_OK)))
         PDR_TRY(PDR_FAIL(err, BAD_CHANNEL_STATE, "%s",
                          "the state of a thread is its id, and this is not"));
     PDR_TRY(pdr_value_text(&text, thread, &scratch, err));
     PDR_TRY(pdr_buf_append(&r->thread, text, err));
     PDR_TRY(own_key(r, agent, err));
-    PDR_TRY(r->service->ops->check(text, err, r->service->self));
+    if (run != NULL) {
+        PDR_TRY(pdr_value_text(&text, run, &scratch, err));
+        PDR_TRY(pdr_buf_append(&r->run, text, err));
+    }
+    PDR_TRY(
+        r->service->ops->check(pdr_buf_str(&r->thread), err, r->service->self));
     r->asks = true;
     *self = r;
     r = NULL;
@@ -317,6 +335,48 @@ done:
     if (r != NULL)
         remote_release(r);
     pdr_buf_dispose(&scratch);
+    return rc;
+}
+
+/* --- runs whose end nobody saw --------------------------------------------
+ */
+
+pdr_rc pdr_remote_began(pdr_chat_link *link, pdr_str run, pdr_err *err)
+{
+    struct remote *r = NULL;
+    pdr_rc rc = PDR_OK;
+
+    PDR_REQUIRE(link != NULL && link->chat != NULL && run.len > 0 &&
+                link->channel->kind == pdr_channel_remote());
+    r = link->channel->self;
+    pdr_buf_clear(&r->run);
+    PDR_TRY(pdr_buf_append(&r->run, run, err));
+    r->turn = link->chat->turn;
+    PDR_TRY(pdr__home_keep(link->chat, err));
+done:
+    return rc;
+}
+
+/* `link`: of the turn that it may become; NULL: it is to make room. */
+static pdr_rc run_settle(bool *adopted, struct remote *r, pdr_chat_link *link,
+                         pdr_err *err)
+{
+    const pdr_remote_ops *ops = r->service->ops;
+    uint64_t said = 0;
+    pdr_rc rc = PDR_OK;
+
+    *adopted = false;
+    if (r->run.len == 0)
+        return PDR_OK;
+    for (uint64_t seq = 1; link != NULL && seq < link->end; seq++)
+        said += link->log[seq - 1].turn == r->turn &&
+                pdr_str_equal(link->log[seq - 1].origin, link->channel->key);
+    if (ops->settle != NULL)
+        PDR_TRY(ops->settle(adopted, pdr_buf_str(&r->thread),
+                            pdr_buf_str(&r->run), said, link, err,
+                            r->service->self));
+    pdr_buf_clear(&r->run);
+done:
     return rc;
 }
 
@@ -330,7 +390,7 @@ static pdr_rc remote_receive(void *self, const pdr_chat_message *message,
             pdr_message_role(message->value, PDR_SHAPE_SK), PDR_LIT("user"))};
     pdr_value *parts = NULL, *metadata = NULL;
     pdr_buf token = PDR_BUF_INIT(SIZE_MAX);
-    bool is_there = false;
+    bool is_there = false, adopted = false;
     pdr_rc rc = PDR_OK;
 
     if (r->own.len > 0 && pdr_str_equal(message->origin, pdr_buf_str(&r->own)))
@@ -338,6 +398,7 @@ static pdr_rc remote_receive(void *self, const pdr_chat_message *message,
     PDR_TRY(parts_make(&parts, message->value, err));
     if (pdr_value_count(parts) == 0)
         goto done;
+    PDR_TRY(run_settle(&adopted, r, NULL, err));
     PDR_TRY(metadata_make(&metadata, message->value, err));
     PDR_TRY(token_make(&token, r, message, parts, err));
     sent.parts = parts;
@@ -364,9 +425,16 @@ static pdr_rc remote_invoke(void *self, const pdr_chat_agent *agent,
                             pdr_chat_link *link, pdr_err *err)
 {
     struct remote *r = self;
+    bool adopted = false;
+    pdr_rc rc = PDR_OK;
 
-    return r->service->ops->run(pdr_buf_str(&r->thread), agent->agent, link,
-                                err, r->service->self);
+    PDR_TRY(run_settle(&adopted, r, link, err));
+    if (!adopted)
+        PDR_TRY(r->service->ops->run(pdr_buf_str(&r->thread), agent->agent,
+                                     link, err, r->service->self));
+    pdr_buf_clear(&r->run);
+done:
+    return rc;
 }
 
 static pdr_rc remote_read(void *self, const pdr_chat_link *link, pdr_err *err,
@@ -386,6 +454,7 @@ static pdr_rc remote_save(pdr_value **out, void *self,
 {
     const struct remote *r = self;
     pdr_value *state = pdr_value_new_object(), *thread = NULL, *unsure = NULL;
+    pdr_value *run = NULL, *turn = NULL;
     pdr_rc rc = PDR_OK;
 
     (void)link;
@@ -395,9 +464,17 @@ static pdr_rc remote_save(pdr_value **out, void *self,
         PDR_TRY(pdr_value_new_int64(&unsure, (int64_t)r->unsure, err));
         PDR_TRY(pdr_value_set(&state, PDR_LIT("unsure"), unsure, err));
     }
+    if (r->run.len > 0) {
+        PDR_TRY(pdr_value_new_string(&run, pdr_buf_str(&r->run), err));
+        PDR_TRY(pdr_value_set(&state, PDR_LIT("run"), run, err));
+        PDR_TRY(pdr_value_new_int64(&turn, (int64_t)r->turn, err));
+        PDR_TRY(pdr_value_set(&state, PDR_LIT("turn"), turn, err));
+    }
     *out = state;
     state = NULL;
 done:
+    pdr_value_free(turn);
+    pdr_value_free(run);
     pdr_value_free(unsure);
     pdr_value_free(thread);
     pdr_value_free(state);

@@ -2,7 +2,8 @@
  * rows.c - a chat as rows of a store, and back.
  *
  *      entry     MESSAGE  a message, in the shape of the log
- *                RECORD   {"turn":5,"what":"begin","agent":ID,"origin":KEY}
+ *                RECORD   {"turn":5,"what":"begin","agent":ID,"origin":KEY,
+ *                          "chosen":true}
  *                         {"turn":5,"what":"end"}
  *                         {"turn":5,"what":"abort","why":TEXT}
  *                         {"what":"mark","turn":5,"origin":KEY,"vis":false}
@@ -58,6 +59,8 @@ pdr_rc pdr__record_write(pdr_buf *out, const struct pdr__turn_record *turn,
     if (turn->end == PDR_TURN_OPEN) {
         PDR_TRY(text_member(out, "agent", turn->agent, err));
         PDR_TRY(text_member(out, "origin", origin, err));
+        if (turn->is_chosen)
+            PDR_TRY(pdr_buf_append(out, PDR_LIT(",\"chosen\":true"), err));
     }
     if (turn->end == PDR_TURN_ABORTED)
         PDR_TRY(text_member(out, "why", turn->why, err));
@@ -175,7 +178,8 @@ static pdr_rc turn_begin(struct reading *r, uint64_t turn,
     PDR_TRY(pdr__grow((void **)&state->turns, &state->turn_cap,
                       state->turn_count + 1, sizeof(*state->turns), r->o.err));
     r->turn = &state->turns[state->turn_count];
-    *r->turn = (struct pdr__turn_record){.turn = turn};
+    *r->turn = (struct pdr__turn_record){.turn = turn,
+                                         .is_chosen = pdr__is_chosen(record)};
     state->turn_count++;
     if (turn > state->turn) /* the slots are those of the last one that ended */
         state->turn = turn;
@@ -394,27 +398,6 @@ static pdr_rc chat_check(struct reading *r)
     return PDR_OK;
 }
 
-/* The turn that is open, as documents have it. */
-static pdr_rc open_turn_make(struct reading *r)
-{
-    pdr_builder *builder = NULL;
-    pdr_rc rc = PDR_OK;
-
-    if (r->turn == NULL)
-        return PDR_OK;
-    PDR_TRY(pdr_builder_new(&builder, r->o.err));
-    pdr_builder_object(builder);
-    pdr_builder_name(builder, PDR_LIT("turn"));
-    pdr_builder_int64(builder, (int64_t)r->turn->turn);
-    pdr_builder_name(builder, PDR_LIT("agent"));
-    pdr_builder_string(builder, r->turn->agent);
-    pdr_builder_end(builder);
-    PDR_TRY(pdr_builder_finish(&r->o.state->open_turn, builder, r->o.err));
-done:
-    pdr_builder_free(builder);
-    return rc;
-}
-
 /* Read slots and entries, all of one revision: `*is_late` if somebody
  * committed meanwhile. */
 static pdr_rc rows_read(struct reading *r, bool *is_late, pdr_head *head,
@@ -486,7 +469,8 @@ pdr_rc pdr__chat_load(pdr_chat_state **out, pdr_head *head, pdr_store *store,
                          "the chat changes faster than it can be read: try "
                          "again later"));
     PDR_TRY(chat_check(&r));
-    PDR_TRY(open_turn_make(&r));
+    if (r.turn != NULL)
+        PDR_TRY(pdr__open_turn(&r.o.state->open_turn, r.turn, err));
     r.o.state->revision = head->revision;
     head->ref = (pdr_ref){.tenant = {NULL, 0}}; /* its texts are gone */
     head->agent = head->kind = head->schema_version = pdr_str_n(NULL, 0);

@@ -61,6 +61,7 @@ pdr_rc pdr__boundary_new(struct pdr__boundary **out, pdr_chat *chat,
     b->turn_count = chat->turn_count;
     b->turn = chat->turn;
     b->is_complete = chat->is_complete;
+    b->run = chat->run;
     b->channels = pdr__calloc(chat->channel_count + chat->parked_count + 1,
                               sizeof(*b->channels));
     b->sessions = pdr__calloc(chat->member_count + 1, sizeof(*b->sessions));
@@ -198,6 +199,7 @@ pdr_rc pdr__state_fill(pdr_chat_state *state, const pdr_chat *chat,
     state->revision = chat->revision;
     state->is_complete = b->is_complete;
     state->turn = b->turn;
+    state->run = b->run;
     state->selection = pdr_value_ref(b->selection);
     PDR_TRY(pdr__grow((void **)&state->participants, &state->participant_cap,
                       b->member_count + chat->absent_count,
@@ -238,8 +240,50 @@ done:
     return rc;
 }
 
-/* As it is between two turns. */
-static pdr_rc state_make(pdr_chat_state **out, pdr_chat *chat, pdr_err *err)
+pdr_rc pdr__open_turn(pdr_value **out, const struct pdr__turn_record *turn,
+                      pdr_err *err)
+{
+    pdr_builder *builder = NULL;
+    pdr_rc rc = PDR_OK;
+
+    PDR_TRY(pdr_builder_new(&builder, err));
+    pdr_builder_object(builder);
+    pdr_builder_name(builder, PDR_LIT("turn"));
+    pdr_builder_int64(builder, (int64_t)turn->turn);
+    pdr_builder_name(builder, PDR_LIT("agent"));
+    pdr_builder_string(builder, turn->agent);
+    if (turn->is_chosen) {
+        pdr_builder_name(builder, PDR_LIT("chosen"));
+        pdr_builder_bool(builder, true);
+    }
+    pdr_builder_end(builder);
+    PDR_TRY(pdr_builder_finish(out, builder, err));
+done:
+    pdr_builder_free(builder);
+    return rc;
+}
+
+/* The turn that is under way, and that its last message is one of a turn
+ * without an end so far. */
+static pdr_rc state_fill_open(pdr_chat_state *state, pdr_err *err)
+{
+    const struct pdr__turn_record *last =
+        state->turn_count > 0 ? &state->turns[state->turn_count - 1] : NULL;
+    struct pdr__log_entry *said =
+        state->log_count > 0 ? &state->log[state->log_count - 1] : NULL;
+
+    if (last == NULL || last->end == PDR_TURN_ENDED)
+        return PDR_OK;
+    if (said != NULL && said->turn == last->turn)
+        said->is_visible = !pdr__is_tool_traffic(said->value);
+    return last->end == PDR_TURN_OPEN
+               ? pdr__open_turn(&state->open_turn, last, err)
+               : PDR_OK;
+}
+
+/* As it is between two turns, or now. */
+static pdr_rc state_make(pdr_chat_state **out, pdr_chat *chat, bool is_now,
+                         pdr_err *err)
 {
     struct pdr__boundary *own = NULL;
     const struct pdr__boundary *boundary = NULL;
@@ -248,15 +292,17 @@ static pdr_rc state_make(pdr_chat_state **out, pdr_chat *chat, pdr_err *err)
 
     PDR_TRY(pdr__chat_state_new(&state, err));
     (void)pthread_mutex_lock(&chat->lock);
-    while (chat->is_active && chat->boundary == NULL) /* not for long */
-        (void)pthread_cond_wait(&chat->changed, &chat->lock);
-    if (!chat->is_active)
+    while (!is_now && chat->is_active && chat->boundary == NULL)
+        (void)pthread_cond_wait(&chat->changed, &chat->lock); /* not long */
+    if (is_now || !chat->is_active)
         rc = pdr__boundary_new(&own, chat, err);
     boundary = own != NULL ? own : chat->boundary;
     if (rc == PDR_OK)
         rc = pdr__state_fill(state, chat, boundary, err);
     if (rc == PDR_OK)
         rc = state_fill_log(state, chat, boundary, err);
+    if (rc == PDR_OK && is_now)
+        rc = state_fill_open(state, err);
     (void)pthread_mutex_unlock(&chat->lock);
     pdr__boundary_free(own);
     if (rc == PDR_OK) {
@@ -324,7 +370,7 @@ pdr_rc pdr_chat_save(pdr_chat *chat, const pdr_chat_save_opts *opts,
     PDR_REQUIRE(chat != NULL && fn != NULL);
     if (opts == NULL)
         opts = &usual;
-    PDR_TRY(state_make(&state, chat, err));
+    PDR_TRY(state_make(&state, chat, false, err));
     PDR_TRY(pdr__states_check(chat, state, err));
     PDR_TRY(state_write(state, chat->kinds, opts, err, fn, arg));
 done:
@@ -367,7 +413,7 @@ pdr_rc pdr__chat_to_value(pdr_value **out, pdr_chat *chat, pdr_err *err)
     pdr_chat_state *state = NULL;
     pdr_rc rc = PDR_OK;
 
-    PDR_TRY(state_make(&state, chat, err));
+    PDR_TRY(state_make(&state, chat, chat->around != NULL, err));
     PDR_TRY(pdr__states_check(chat, state, err));
     PDR_TRY(pdr__chat_write(state, NULL, err, pdr_write_buf, &text));
     PDR_TRY(pdr_json_read_take(out, &text, NULL, err));

@@ -20,9 +20,19 @@
 /* --- what an agent says ---------------------------------------------------
  */
 
-pdr_rc pdr__link_tell(pdr_chat_link *link, bool is_last, pdr_err *err)
+/* Commit what was said. A chat inside of the channel has it too, and goes with
+ * it: neither is without the other. */
+static pdr_rc said_commit(pdr_chat_link *link, pdr_err *err)
 {
     const struct pdr__step hold = {.lease = PDR_STEP_HOLD};
+
+    return link->channel->kind == pdr_channel_aggregate()
+               ? pdr__home_keep(link->chat, err)
+               : pdr__home_commit(link->chat, &hold, err);
+}
+
+pdr_rc pdr__link_tell(pdr_chat_link *link, bool is_last, pdr_err *err)
+{
     pdr_chat *chat = link->chat;
     const pdr_chat_call *call = link->call;
     pdr_chat_message message;
@@ -46,7 +56,7 @@ pdr_rc pdr__link_tell(pdr_chat_link *link, bool is_last, pdr_err *err)
     if (!message.is_visible || call == NULL || call->fn == NULL)
         return PDR_OK;
     if (pdr__home_waits(chat))
-        PDR_TRY(pdr__home_commit(chat, &hold, err));
+        PDR_TRY(said_commit(link, err));
     PDR_TRY(call->fn(&event, err, call->arg));
 done:
     return rc;
@@ -55,7 +65,6 @@ done:
 pdr_rc pdr_chat_link_say(pdr_chat_link *link, const pdr_value *message,
                          pdr_err *err)
 {
-    const struct pdr__step hold = {.lease = PDR_STEP_HOLD};
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(link != NULL && link->chat != NULL && message != NULL);
@@ -70,8 +79,9 @@ pdr_rc pdr_chat_link_say(pdr_chat_link *link, const pdr_value *message,
     link->log = link->chat->log;
     link->ready = link->chat->ready;
     link->end = link->chat->log_count + 1;
-    if (pdr__is_tool_traffic(message)) /* T4 */
-        PDR_TRY(pdr__home_commit(link->chat, &hold, err));
+    link->channel->cursor = link->chat->log_count; /* it has what it said */
+    if (pdr__is_tool_traffic(message))             /* T4 */
+        PDR_TRY(said_commit(link, err));
 done:
     return rc;
 }
@@ -108,11 +118,18 @@ static pdr_rc boundary_renew(pdr_chat *chat, pdr_err *err)
     return PDR_OK;
 }
 
+static bool has_chooser(const pdr_chat *chat)
+{
+    return chat->select != NULL || chat->select_prompt != NULL;
+}
+
 static pdr_rc turn_begin(pdr_chat *chat, const struct pdr__member *member,
-                         pdr_err *err)
+                         bool is_chosen, pdr_err *err)
 {
     const struct pdr__turn_record record = {
-        .turn = chat->turn + 1, .agent = pdr_agent_id(member->agent)};
+        .turn = chat->turn + 1,
+        .agent = pdr_agent_id(member->agent),
+        .is_chosen = is_chosen && has_chooser(chat)};
     const struct pdr__step begin = {
         .begins = &record, .origin = member->key, .lease = PDR_STEP_TAKE};
     pdr_rc rc = PDR_OK;
@@ -151,6 +168,7 @@ static pdr_rc turn_end(pdr_chat *chat, const struct pdr__selection *selection,
     if (pdr__arena_keep(&text, &chat->memory, NULL) == PDR_OK)
         record->why = text;
     (void)pthread_mutex_unlock(&chat->lock);
+    chat->run.turns += why == NULL;
     if (why == NULL && selection != NULL)
         chat->selection = *selection; /* T3 */
     PDR_TRY(boundary_renew(chat, err));
@@ -174,13 +192,12 @@ static pdr_rc turn_make(pdr_chat *chat, const struct pdr__member *member,
     pdr_err why = PDR_ERR_INIT, late = PDR_ERR_INIT;
     pdr_rc rc = PDR_OK, ended = PDR_OK;
 
-    PDR_TRY(turn_begin(chat, member, err));
+    PDR_TRY(turn_begin(chat, member, selection != NULL, err));
     rc = pdr__channel_ready(&channel, chat, member, call, &why);
     if (rc == PDR_OK) {
         link = pdr__link_of(chat, channel, call);
         link.member = member;
         rc = channel->kind->invoke(channel->self, &agent, &link, &why);
-        channel->cursor = link.end - 1; /* what it said, it has */
     }
     ended = turn_end(chat, selection, rc == PDR_OK ? NULL : &why,
                      holds && rc == PDR_OK, &late);
@@ -221,7 +238,7 @@ static pdr_rc over_ask(pdr_chat *chat, const struct pdr__member *member,
     if (is_over == chat->is_complete)
         goto done;
     complete_set(chat, is_over);
-    if (chat->home == NULL)
+    if (chat->home == NULL && chat->around == NULL)
         goto done;
     rc = boundary_renew(chat, err);
     step.boundary = chat->boundary;
@@ -261,6 +278,22 @@ done:
 /* --- a run ----------------------------------------------------------------
  */
 
+/* The one who was chosen for a turn that was aborted: chosen again, a model
+ * would be asked again (T3). Once: a second time somebody else may do better.
+ * NULL: there is none. */
+static const struct pdr__member *chosen_before(const pdr_chat *chat)
+{
+    const struct pdr__turn_record *last =
+        chat->turn_count > 0 ? &chat->turns[chat->turn_count - 1] : NULL;
+
+    if (last == NULL || last->end != PDR_TURN_ABORTED || !last->is_chosen)
+        return NULL;
+    if (chat->turn_count > 1 && last[-1].end == PDR_TURN_ABORTED &&
+        last[-1].is_chosen && pdr_str_equal(last[-1].agent, last->agent))
+        return NULL;
+    return pdr__member_find(chat, last->agent);
+}
+
 /* The place of the agent that is next. `selection` moves on. */
 static pdr_rc next_choose(size_t *out, struct pdr__selection *selection,
                           const pdr_chat *chat, const pdr_chat_call *call,
@@ -273,21 +306,25 @@ static pdr_rc next_choose(size_t *out, struct pdr__selection *selection,
     const struct pdr__member *first =
         chat->first.len > 0 ? pdr__member_find(chat, chat->first) : NULL;
     long first_index = first != NULL ? (long)(first - chat->members) : -1;
-    const bool is_given = chat->select != NULL || chat->select_prompt != NULL;
+    const struct pdr__member *before = NULL;
     pdr_err why = PDR_ERR_INIT;
     pdr_rc rc = PDR_OK;
 
     if (chat->member_count == 0)
         return PDR_FAIL(err, NO_AGENTS, "%s",
                         "nobody takes part: let agents join first");
-    if (!is_given || (!selection->has_selected && first != NULL)) {
+    if (!has_chooser(chat) || (!selection->has_selected && first != NULL)) {
         *out = pdr__select_next(selection, chat->member_count, first_index);
         return PDR_OK;
     }
-    rc = chat->select_prompt != NULL
-             ? pdr__select_asked(out, chat->select_prompt, &view,
-                                 chat->falls_back ? first_index : -1, &why)
-             : chat->select(out, &view, &why, chat->select_arg);
+    before = chosen_before(chat);
+    if (before != NULL)
+        *out = (size_t)(before - chat->members);
+    else
+        rc = chat->select_prompt != NULL
+                 ? pdr__select_asked(out, chat->select_prompt, &view,
+                                     chat->falls_back ? first_index : -1, &why)
+                 : chat->select(out, &view, &why, chat->select_arg);
     if (rc == PDR_ECANCELLED || rc == PDR_ENOMEM) {
         (void)pdr__err_pass(err, &why);
         return rc;
@@ -304,6 +341,20 @@ static pdr_rc next_choose(size_t *out, struct pdr__selection *selection,
     return PDR_OK;
 }
 
+/* A new one, not one that another process began inside of a channel. */
+static pdr_rc run_begin(pdr_chat *chat, pdr_err *err)
+{
+    if (chat->is_complete && !chat->resets_complete)
+        return PDR_FAIL(err, CHAT_COMPLETE, "%s",
+                        "the conversation is over: say that it is not, or "
+                        "reset it");
+    complete_set(chat, false);
+    chat->run = (struct pdr__run){.is_open = chat->around != NULL,
+                                  .after = chat->log_count,
+                                  .said = chat->log_count};
+    return PDR_OK;
+}
+
 pdr_rc pdr_chat_run(pdr_chat *chat, const pdr_chat_call *call, pdr_err *err)
 {
     pdr_chat_call room;
@@ -314,12 +365,9 @@ pdr_rc pdr_chat_run(pdr_chat *chat, const pdr_chat_call *call, pdr_err *err)
     if (rc != PDR_OK)
         return rc;
     call = pdr__home_enter(chat, &room, call);
-    if (chat->is_complete && !chat->resets_complete)
-        PDR_TRY(PDR_FAIL(err, CHAT_COMPLETE, "%s",
-                         "the conversation is over: say that it is not, or "
-                         "reset it"));
-    complete_set(chat, false);
-    for (unsigned i = 0; i < chat->max_turns && !chat->is_complete; i++) {
+    if (!chat->run.is_open)
+        PDR_TRY(run_begin(chat, err));
+    while (chat->run.turns < chat->max_turns && !chat->is_complete) {
         struct pdr__selection selection = chat->selection;
         const struct pdr__member *member = NULL;
         size_t index = 0;
@@ -329,11 +377,12 @@ pdr_rc pdr_chat_run(pdr_chat *chat, const pdr_chat_call *call, pdr_err *err)
                              "cancelled between two turns"));
         PDR_TRY(next_choose(&index, &selection, chat, call, err));
         member = &chat->members[index];
-        PDR_TRY(turn_make(chat, member, &selection, i + 1 < chat->max_turns,
-                          call, err));
+        PDR_TRY(turn_make(chat, member, &selection,
+                          chat->run.turns + 1 < chat->max_turns, call, err));
         PDR_TRY(over_ask(chat, member, call, err));
     }
 done:
+    chat->run.is_open = false;
     rc = pdr__home_leave(chat, rc, err);
     pdr__chat_leave(chat);
     return rc;

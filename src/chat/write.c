@@ -10,7 +10,9 @@
  *                         line each, the escapes of .NET
  *        plain, encoded   as its decision record sketches them
  *
- *      Messages and states that were read are written as they were read.
+ *      Messages and states that were read are written as they were read, and so
+ *      is a whole file of Semantic Kernel that still says what the chat says:
+ *      its options may have been others than those that we write with.
  *
  * NOT HERE  The native form (write_native.c), single messages
  *           (write_message.c), pieces and base64 (out.c).
@@ -442,6 +444,48 @@ static void put_plain(struct out *out, const pdr_chat_state *state,
     pdr__put_c(out, "]}");
 }
 
+/* --- as it was read --------------------------------------------------------
+ */
+
+static bool is_same_text(pdr_str a, pdr_str b)
+{
+    return (a.ptr == NULL) == (b.ptr == NULL) && pdr_str_equal(a, b);
+}
+
+/* Does one say what the other says, but for what the form leaves out? */
+static bool is_same_chat(const pdr_chat_state *a, const pdr_chat_state *b)
+{
+    bool same = a->participant_count == b->participant_count &&
+                a->log_count == b->log_count &&
+                a->channel_count == b->channel_count;
+
+    for (size_t i = 0; same && i < a->participant_count; i++)
+        same = is_same_text(a->participants[i].id, b->participants[i].id) &&
+               is_same_text(a->participants[i].name, b->participants[i].name) &&
+               is_same_text(a->participants[i].type, b->participants[i].type);
+    for (size_t i = 0; same && i < a->log_count; i++)
+        same = pdr_value_equal(a->log[i].value, b->log[i].value);
+    for (size_t i = 0; same && i < a->channel_count; i++)
+        same = is_same_text(a->channels[i].sk_key, b->channels[i].sk_key) &&
+               is_same_text(a->channels[i].type, b->channels[i].type) &&
+               pdr_value_equal(a->channels[i].state, b->channels[i].state);
+    return same;
+}
+
+/* Is the chat what a file of Semantic Kernel says that it was read from?
+ * Without memory it is spelled anew. */
+static bool is_as_read(const pdr_chat_state *state)
+{
+    pdr_chat_state *read = NULL;
+    bool same = state->form == PDR_CHAT_SK && state->document != NULL &&
+                value_was_read(state->document) &&
+                pdr__chat_open_value(&read, state->document, NULL) == PDR_OK &&
+                read->form == PDR_CHAT_SK && is_same_chat(state, read);
+
+    pdr_chat_state_free(read);
+    return same;
+}
+
 /* --- all of it -------------------------------------------------------------
  */
 
@@ -489,7 +533,10 @@ static pdr_rc write_all(const pdr_chat_state *state,
         pdr__put_native(&out, state, opts);
         break;
     case PDR_CHAT_SK:
-        put_sk(&out, state);
+        if (!is_compact && is_as_read(state))
+            pdr__put_value(&out, state->document);
+        else
+            put_sk(&out, state);
         break;
     case PDR_CHAT_PLAIN:
     case PDR_CHAT_ENCODED:

@@ -147,6 +147,7 @@ static void put_records(struct out *out, const pdr_chat_state *state)
         pdr__put_c(out, turn->end == PDR_TURN_ENDED ? ",\"end\":\"ended\""
                                                     : ",\"end\":\"aborted\"");
         put_member(out, &is_bare, "why", turn->why);
+        pdr__put_c(out, turn->is_chosen ? ",\"chosen\":true" : "");
         pdr__put_c(out, "}");
     }
     pdr__put_c(out, is_first ? "" : "]");
@@ -157,7 +158,7 @@ static void put_turn(struct out *out, const pdr_chat_state *state)
     const pdr_value *null = pdr_value_new_null();
 
     if (!state->is_complete && state->turn == 0 && state->open_turn == NULL &&
-        state->selection == NULL) {
+        state->selection == NULL && !state->run.is_open) {
         pdr__put_c(out, "{}");
         return;
     }
@@ -169,6 +170,15 @@ static void put_turn(struct out *out, const pdr_chat_state *state)
     pdr__put_c(out, ",\"selection\":");
     pdr__put_value(out, state->selection != NULL ? state->selection : null);
     put_records(out, state);
+    if (state->run.is_open) {
+        pdr__put_c(out, ",\"run\":{\"after\":");
+        pdr__put_number(out, state->run.after);
+        pdr__put_c(out, ",\"said\":");
+        pdr__put_number(out, state->run.said);
+        pdr__put_c(out, ",\"turns\":");
+        pdr__put_number(out, state->run.turns);
+        pdr__put_c(out, "}");
+    }
     pdr__put_c(out, "}");
 }
 

@@ -1,12 +1,16 @@
 /*
- * perdure group show - who said what in a chat, and who is how far.
+ * perdure group show - who said what to whom in a chat, and who is how far.
  *
- *      #  TURN  WHO    WHAT
- *      1        Ann    How many loaves?
- *      2     1  baker  → count({"what":"loaves"})
- *      3               ← 7
- *      4        baker  Seven.
- *            2  miller  aborted: the model failed
+ *      #  TURN  WHO     TO     WHAT
+ *      1        Ann     all    How many loaves?
+ *      2     1  baker   all      → count({"what":"loaves"})
+ *      3        baker   all      ← 7
+ *      4        baker   all    Seven.
+ *            2  miller         aborted: the model failed
+ *      5        Ann     baker  And bread?
+ *
+ * What was said reaches everybody, some of them later: TO has those who have
+ * it.
  *
  * Nothing is needed for it but the store, or the file of a saved chat.
  */
@@ -22,6 +26,7 @@ struct show {
     bool colored, no_pager;
     size_t width;  /* of the page; 0: none */
     size_t who;    /* columns of names */
+    size_t to;     /* and of those who have a message; 0: nobody knows */
     size_t turn;   /* place of the next turn that was not told */
     uint64_t told; /* number of the turn that was told last */
     pdr_buf line, scratch;
@@ -40,27 +45,76 @@ static void put_number(const struct show *s, uint64_t number)
     fprintf(s->out, "%5s  ", text);
 }
 
-/* A line of the transcript; `line` is what was said, and is taken. */
-static void put_row(struct show *s, uint64_t seq, uint64_t turn, pdr_str who,
-                    const char *lead, const char *color)
+static void put_name(const struct show *s, pdr_str text, size_t width,
+                     const char *color)
 {
-    size_t used = LEAD + s->who + cli_cells(pdr_str_c(lead), CLI_TEXT_LINE);
-    pdr_buf name = PDR_BUF_INIT(SIZE_MAX), text = PDR_BUF_INIT(SIZE_MAX);
+    pdr_buf name = PDR_BUF_INIT(SIZE_MAX);
     size_t cells = 0;
 
-    cli_show_cut(&name, who, CLI_TEXT_LINE, s->who);
+    cli_show_cut(&name, text, CLI_TEXT_LINE, width);
     cells = cli_cells(pdr_buf_str(&name), CLI_TEXT_LINE);
+    fprintf(s->out, "%s%.*s%s%*s  ", cli_on(s->colored, color), (int)name.len,
+            name.ptr, cli_off(s->colored),
+            (int)(cells < width ? width - cells : 0), "");
+    pdr_buf_dispose(&name);
+}
+
+/* A line of the transcript; `line` is what was said, and is taken. */
+static void put_row(struct show *s, uint64_t seq, uint64_t turn, pdr_str who,
+                    pdr_str to, const char *lead, const char *color)
+{
+    size_t used = LEAD + s->who + (s->to > 0 ? s->to + 2 : 0) +
+                  cli_cells(pdr_str_c(lead), CLI_TEXT_LINE);
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+
     cli_flow(&text, pdr_buf_str(&s->line), used, used, s->width);
     put_number(s, seq);
     put_number(s, turn);
-    fprintf(s->out, "%s%.*s%s%*s  %s%s%.*s%s\n", cli_on(s->colored, CLI_CYAN),
-            (int)name.len, name.ptr, cli_off(s->colored),
-            (int)(cells < s->who ? s->who - cells : 0), "",
-            cli_on(s->colored, color), lead, (int)text.len, text.ptr,
-            cli_off(s->colored));
+    put_name(s, who, s->who, CLI_CYAN);
+    if (s->to > 0)
+        put_name(s, to, s->to, CLI_DIM);
+    fprintf(s->out, "%s%s%.*s%s\n", cli_on(s->colored, color), lead,
+            (int)text.len, text.ptr, cli_off(s->colored));
     pdr_buf_clear(&s->line);
-    pdr_buf_dispose(&name);
     pdr_buf_dispose(&text);
+}
+
+/* Has this channel had the message, or made it? */
+static bool has_had(const struct show *s, pdr_str key,
+                    const pdr_chat_message *m)
+{
+    pdr_chat_channel c;
+
+    for (size_t i = 0; pdr_chat_state_channel(&c, s->g.state, i); i++) {
+        if (pdr_str_equal(c.key, key))
+            return c.cursor >= m->seq || pdr_str_equal(m->origin, key);
+    }
+    return false;
+}
+
+/* "all", or those who have it, but for `who` said it. */
+static void put_to(pdr_buf *out, const struct show *s,
+                   const pdr_chat_message *m, pdr_str who)
+{
+    pdr_chat_participant p;
+    bool is_all = true;
+
+    for (size_t i = 0; pdr_chat_state_participant(&p, s->g.state, i); i++) {
+        const pdr_str name = p.name.len > 0 ? p.name : p.id;
+
+        if (pdr_str_equal(name, who))
+            continue;
+        if (!has_had(s, p.key, m)) {
+            is_all = false;
+            continue;
+        }
+        cli_put(out, out->len > 0 ? ", " : "");
+        cli_must(pdr_buf_append(out, name, NULL), NULL);
+    }
+    if (is_all)
+        pdr_buf_clear(out);
+    if (out->len == 0)
+        cli_put(out, is_all ? "all" : "nobody yet");
 }
 
 /* Turns up to `number` that have no end, or were given up. */
@@ -78,7 +132,7 @@ static void show_ends(struct show *s, uint64_t number)
         if (turn.end == PDR_TURN_ABORTED)
             cli_must(pdr_buf_append(&s->line, turn.why, NULL), NULL);
         put_row(s, 0, turn.number == s->told ? 0 : turn.number, turn.agent_id,
-                "", CLI_RED);
+                pdr_str_c(""), "", CLI_RED);
     }
 }
 
@@ -100,28 +154,40 @@ static const char *put_part(struct show *s, const pdr_value *content)
 static void show_message(struct show *s, const pdr_chat_message *m)
 {
     uint64_t seq = m->seq, turn = m->turn != s->told ? m->turn : 0;
-    pdr_buf who = PDR_BUF_INIT(SIZE_MAX);
+    pdr_buf who = PDR_BUF_INIT(SIZE_MAX), to = PDR_BUF_INIT(SIZE_MAX);
     pdr_iter it;
 
     grp_put_who(&who, m->value);
+    put_to(&to, s, m, pdr_buf_str(&who));
     pdr_iter_init(&it, pdr_message_contents(m->value, PDR_SHAPE_SK));
     while (pdr_iter_next(&it)) {
         const char *lead = put_part(s, it.value);
 
-        put_row(s, seq, turn, pdr_buf_str(&who), lead,
+        put_row(s, seq, turn, pdr_buf_str(&who), pdr_buf_str(&to), lead,
                 lead[0] != '\0' ? CLI_DIM : "");
         seq = turn = 0;
         pdr_buf_clear(&who);
+        pdr_buf_clear(&to);
     }
     if (seq > 0) /* it has none */
-        put_row(s, seq, turn, pdr_buf_str(&who), "", "");
+        put_row(s, seq, turn, pdr_buf_str(&who), pdr_buf_str(&to), "", "");
     s->told = m->turn;
     pdr_buf_dispose(&who);
+    pdr_buf_dispose(&to);
+}
+
+/* Do participants have keys? Files of others have none. */
+static bool has_keys(const struct show *s)
+{
+    pdr_chat_participant p;
+
+    return pdr_chat_state_participant(&p, s->g.state, 0) && p.key.ptr != NULL;
 }
 
 /* How wide names are. */
 static void measure(struct show *s, uint64_t first, uint64_t count)
 {
+    pdr_buf to = PDR_BUF_INIT(SIZE_MAX);
     pdr_chat_message m;
     pdr_chat_turn turn;
 
@@ -134,12 +200,20 @@ static void measure(struct show *s, uint64_t first, uint64_t count)
         grp_put_who(&s->line, m.value);
         cells = cli_cells(pdr_buf_str(&s->line), CLI_TEXT_LINE);
         s->who = cells > s->who ? cells : s->who;
+        if (!has_keys(s))
+            continue;
+        pdr_buf_clear(&to);
+        put_to(&to, s, &m, pdr_buf_str(&s->line));
+        cells = cli_cells(pdr_buf_str(&to), CLI_TEXT_LINE);
+        s->to = cells > s->to ? cells : s->to;
     }
     for (size_t i = 0; pdr_chat_state_turn(&turn, s->g.state, i); i++)
         if (cli_cells(turn.agent_id, CLI_TEXT_LINE) > s->who)
             s->who = cli_cells(turn.agent_id, CLI_TEXT_LINE);
     s->who = s->who < MAX_WHO ? s->who : MAX_WHO;
+    s->to = s->to < MAX_WHO ? s->to : MAX_WHO;
     pdr_buf_clear(&s->line);
+    pdr_buf_dispose(&to);
 }
 
 static uint64_t first_shown(const struct show *s)
@@ -158,8 +232,11 @@ static void show_log(struct show *s)
     if (count == 0 && pdr_chat_state_turn_count(s->g.state) == 0)
         return;
     measure(s, first, count);
-    fprintf(s->out, "\n%s%5s  %5s  %-*s  %s%s\n", cli_on(s->colored, CLI_BOLD),
-            "#", "TURN", (int)s->who, "WHO", "WHAT", cli_off(s->colored));
+    fprintf(s->out, "\n%s%5s  %5s  %-*s  ", cli_on(s->colored, CLI_BOLD), "#",
+            "TURN", (int)s->who, "WHO");
+    if (s->to > 0)
+        fprintf(s->out, "%-*s  ", (int)s->to, "TO");
+    fprintf(s->out, "WHAT%s\n", cli_off(s->colored));
     for (uint64_t seq = first; pdr_chat_state_message(&m, s->g.state, seq);
          seq++) {
         if (seq == first) /* ends of turns that are not shown are not, either */
@@ -177,13 +254,6 @@ static void show_log(struct show *s)
 }
 
 /* --- who takes part ------------------------------------------------------- */
-
-static bool has_keys(const struct show *s)
-{
-    pdr_chat_participant p;
-
-    return pdr_chat_state_participant(&p, s->g.state, 0) && p.key.ptr != NULL;
-}
 
 /* "baker, miller": who has this channel. */
 static void put_owners(struct show *s, pdr_str key)
@@ -442,6 +512,6 @@ static int run(struct cli *cli, int argc, char **argv)
 
 const struct cli_command cli_cmd_group_show = {
     .name = "group show",
-    .summary = "who said what in a chat, and who is how far",
+    .summary = "who said what to whom in a chat, and who is how far",
     .usage = "[OPTIONS] [--store URI] ID | [OPTIONS] --file FILE",
     .run = run};

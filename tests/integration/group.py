@@ -146,11 +146,11 @@ def _():
     assert [c["cursor"] for c in chat["channels"]] == [5], chat
     text = group("show", "c").out.decode()
     assert text.startswith("c: 5 messages, 2 turns, revision "), text
-    for line in ("    1         Ann     How many loaves?",
-                 "    2      1  baker   Let me look.",
-                 '                        → count({"what": "loaves"})',
-                 "    3         baker     ← 7",
-                 "    5      2  miller  More flour, then.",
+    for line in ("    1         Ann     all  How many loaves?",
+                 "    2      1  baker   all  Let me look.",
+                 '                             → count({"what": "loaves"})',
+                 "    3         baker   all    ← 7",
+                 "    5      2  miller  all  More flour, then.",
                  "chat-history  k2:5-GlugHHd  5 of 5   baker, miller"):
         assert line + "\n" in text, (line, text)
 
@@ -228,12 +228,35 @@ def _():
     chat = shown()
     assert chat["turns"] == [{"turn": 1, "agent": "baker", "end": "aborted",
                               "why": "the model failed: no such model"}], chat
-    assert b"1  baker  aborted: the model failed: no such model\n" in (
+    assert b"1  baker       aborted: the model failed: no such model\n" in (
         group("show", "c").out)
     assert problem(send("c", "-o", "json", status=7))["reason"] == (
         "model_failed")
     assert send("c", "Go on", "--max-turns", "1").out == (
         b"baker: You said: Go on\n")  # the same one is next
+
+
+@tests.test("show: tells who has a message, and who has not yet")
+def _():
+    begin()
+    send("c", "loaves", "--as", "Ann")
+    send("c", "And then?", "--as", "Bo", "--no-answer")
+    lines = group("show", "c").out.decode().splitlines()
+    assert lines[2] == "    #   TURN  WHO     TO          WHAT", lines
+    assert lines[3] == "    1         Ann     all         loaves", lines
+    assert lines[9] == "    6         Bo      nobody yet  And then?", lines
+    # One who takes part and has not spoken; a channel that is behind.
+    group("export", "-q", "c", "c.json")
+    whole = read("c.json").replace(
+        b'],"history":', b',{"id":"s","name":"scribe","key2":"k2:s"}],"history":')
+    write("c.json", whole.replace(
+        b'],"turn":', b',{"key2":"k2:s","kind":"x","cursor":1}],"turn":'))
+    text = perdure("group", "show", "--file", "c.json").out.decode()
+    assert "  Ann     all " in text, text
+    assert "  baker   miller " in text, text
+    write("c.json", whole)
+    text = perdure("group", "show", "--file", "c.json").out.decode()
+    assert "  Ann     baker, miller  loaves" in text, text
 
 
 @tests.test("send: bad input is refused with a way out")

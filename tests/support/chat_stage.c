@@ -290,8 +290,27 @@ static pdr_rc member_join(pdr_chat *chat, struct chat_stage *stage,
                                       .arg = &stage->notes,
                                       .reduction = m->reduction,
                                       .adapter = m->adapter};
+    const pdr_chat_joining group = {
+        .agent = m->agent, .kind = pdr_channel_aggregate(), .arg = &m->inside};
 
-    return pdr_chat_join(chat, &joining, err);
+    return pdr_chat_join(chat, m->inside.make != NULL ? &group : &joining, err);
+}
+
+/* The chat inside of an aggregate, with one agent that has its model. */
+static pdr_rc inside_make(pdr_chat **out, pdr_err *err, void *arg)
+{
+    struct chat_member *m = arg;
+    const pdr_agent_parts parts = {
+        .id = S("in"), .name = S("in"), .client = &m->model.base};
+    pdr_chat_joining joining = {.agent = NULL};
+    pdr_rc rc = pdr_chat_new(out, NULL, err);
+
+    if (rc == PDR_OK)
+        rc = pdr_agent_new(&joining.agent, &parts, err);
+    if (rc == PDR_OK)
+        rc = pdr_chat_join(*out, &joining, err);
+    pdr_agent_free(joining.agent);
+    return rc;
 }
 
 pdr_rc chat_join_all(pdr_chat *chat, struct chat_stage *stage, pdr_err *err)
@@ -312,8 +331,12 @@ static void member_begin(struct chat_stage *stage, pdr_str name)
     char *target = NULL;
 
     m->takes_notes = name.ptr[0] == '@';
-    snprintf(m->name, sizeof(m->name), "%.*s", (int)name.len - m->takes_notes,
-             name.ptr + m->takes_notes);
+    m->inside = (pdr_aggregate){.mode = PDR_AGGREGATE_NESTED, .arg = m};
+    if (name.ptr[0] == '+')
+        m->inside.make = inside_make;
+    if (m->takes_notes || m->inside.make != NULL)
+        name = pdr_str_n(name.ptr + 1, name.len - 1);
+    snprintf(m->name, sizeof(m->name), "%.*s", (int)name.len, name.ptr);
     target = strchr(m->name, ':');
     if (target != NULL) {
         m->reduction.target = (unsigned)strtoul(target + 1, NULL, 10);

@@ -6,7 +6,9 @@
  * has the channel of chat agents; one whose name begins with "@" has a channel
  * of the kind "x-test.notes", whose key is the rest of the name up to a digit:
  * "@note1" and "@note2" share one. It answers "NAME n" to the n-th question.
- * "A:3" is a chat agent called "A" that is sent the last three messages.
+ * "A:3" is a chat agent called "A" that is sent the last three messages. "+G"
+ * is an aggregate, nested: an agent "in" of its inner chat says "G 1", "G 2",
+ * ...
  */
 #ifndef TESTS_CHAT_STAGE_H
 #define TESTS_CHAT_STAGE_H
@@ -49,6 +51,7 @@ struct chat_stage {
         char texts[4][40]; /* of the steps that it has by itself */
         const char *own[5];
         bool takes_notes;
+        pdr_aggregate inside; /* without `make`: it is not an aggregate */
         const char *const *steps;
         pdr_reduction reduction;
         pdr_chat_adapter adapter;

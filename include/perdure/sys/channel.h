@@ -155,6 +155,14 @@ typedef struct pdr_remote_ops {
      * message that it made, in order. */
     pdr_rc (*run)(pdr_str thread, const pdr_agent *agent, pdr_chat_link *link,
                   pdr_err *err, void *self);
+    /* Optional. The turn of a run that pdr_remote_began() has the id of did not
+     * end well, or its process ended in it. With a link: let it end and say its
+     * messages but for the first `said` ones, which are in the log; that is the
+     * turn then, and *adopted is true. Or, and in any case without a link,
+     * since something else is to be said first: see to it that it is at work no
+     * more, if it is there at all. */
+    pdr_rc (*settle)(bool *adopted, pdr_str thread, pdr_str run, uint64_t said,
+                     pdr_chat_link *link, pdr_err *err, void *self);
     /* Required. Call `fn` with the messages of the thread, oldest first, in
      * PDR_SHAPE_SK. */
     pdr_rc (*read)(pdr_str thread, pdr_err *err, void *self,
@@ -176,6 +184,15 @@ typedef struct pdr_remote {
     const char *account; /* project or organisation, if that is no secret; or
                             NULL */
 } pdr_remote;
+
+/** For `run`: the service has begun a run with this id. It is where the chat
+ * lives when this returns, so that `settle` finds it after a crash. That of a
+ * turn which ends well is forgotten.
+ * @param run  copied; not empty.
+ * @return PDR_OK; PDR_ELIMIT ("too_large"); what committing it gave;
+ *         PDR_ENOMEM. @thread owner @since 0.1 */
+PDR_API PDR_MUST_CHECK pdr_rc pdr_remote_began(pdr_chat_link *link, pdr_str run,
+                                               pdr_err *err);
 
 /** The kind "remote-thread". @return static. @thread any @since 0.1 */
 PDR_API const pdr_channel_kind *pdr_channel_remote(void);

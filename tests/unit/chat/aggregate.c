@@ -994,18 +994,39 @@ static void attach(struct chat_stage *stage, pdr_store *store, int64_t now_ms)
         fail_msg("not attached: %s", err.message);
 }
 
-/* Whatever was stored: inside is what was heard outside, once. */
+/* A process ends after so many commits, another one goes on with the run: what
+ * ended is not made again, and nothing is heard twice or not at all. "NAME 2"
+ * was asked twice, since its first answer was lost. */
 TEST(aggregate, goes_on_after_a_crash_at_any_commit)
 {
+    COVERS("C-105");
     static const struct {
-        size_t commits; /* that succeed */
-        const char *outer, *inner;
+        pdr_aggregate_mode mode;
+        size_t commits;            /* that succeed */
+        const char *outer, *inner; /* that is stored; NULL: nothing inside */
+        const char *end;
     } cases[] = {
-        {0, "user:Hi", NULL},
-        {1, "user:Hi", NULL},
-        {2, "user:Hi | A:A 1", NULL}, /* told before B spoke */
-        {3, "user:Hi | A:A 1 | B:B 1", NULL},
-        {4, "user:Hi | A:A 1 | B:B 1", "user:Hi | A:A 1 | B:B 1"},
+        {PDR_AGGREGATE_FLAT, 0, "user:Hi", NULL, "user:Hi | A:A 1 | B:B 1"},
+        {PDR_AGGREGATE_FLAT, 1, "user:Hi", NULL, "user:Hi | A:A 2 | B:B 1"},
+        {PDR_AGGREGATE_FLAT, 2, "user:Hi", "user:Hi | A:A 1",
+         "user:Hi | A:A 1 | B:B 1"}, /* not passed on yet */
+        {PDR_AGGREGATE_FLAT, 3, "user:Hi | A:A 1", "user:Hi | A:A 1",
+         "user:Hi | A:A 1 | B:B 2"},
+        {PDR_AGGREGATE_FLAT, 4, "user:Hi | A:A 1", "user:Hi | A:A 1 | B:B 1",
+         "user:Hi | A:A 1 | B:B 1"},
+        {PDR_AGGREGATE_FLAT, 5, "user:Hi | A:A 1 | B:B 1",
+         "user:Hi | A:A 1 | B:B 1", "user:Hi | A:A 1 | B:B 1"},
+        {PDR_AGGREGATE_FLAT, 6, "user:Hi | A:A 1 | B:B 1",
+         "user:Hi | A:A 1 | B:B 1",
+         "user:Hi | A:A 1 | B:B 1 | A:A 2 | B:B 2"}, /* a new run */
+        {PDR_AGGREGATE_NESTED, 0, "user:Hi", NULL, "user:Hi | G:B 1"},
+        {PDR_AGGREGATE_NESTED, 1, "user:Hi", NULL, "user:Hi | G:B 1"},
+        {PDR_AGGREGATE_NESTED, 2, "user:Hi", "user:Hi | A:A 1",
+         "user:Hi | G:B 2"},
+        {PDR_AGGREGATE_NESTED, 3, "user:Hi", "user:Hi | A:A 1 | B:B 1",
+         "user:Hi | G:B 1"},
+        {PDR_AGGREGATE_NESTED, 4, "user:Hi | G:B 1", "user:Hi | A:A 1 | B:B 1",
+         "user:Hi | G:B 1 | G:B 2"},
     };
 
     fault_store_register();
@@ -1019,13 +1040,14 @@ TEST(aggregate, goes_on_after_a_crash_at_any_commit)
         pdr_store *store = NULL;
 
         ASSERT_RC(PDR_OK, pdr_store_open(&store, "fault:memory:", NULL));
-        group_begin(&g, "G", "A B", PDR_AGGREGATE_FLAT);
+        group_begin(&g, "G", "A B", cases[i].mode);
         outer_begin(&one, "", &g);
         attach(&one, store, STAGE_NOW);
         chat_says(&one, "Hi");
         fault_store_set(&crash);
-        ASSERT_RC(cases[i].commits < 4 ? PDR_EIO : PDR_OK,
-                  chat_invoke(&one, "G", NULL));
+        (void)!chat_invoke(&one, "G", NULL);
+        ASSERT_SIZE(cases[i].commits,
+                    fault_store_calls() - fault_store_failed());
         chat_end(&one);
         fault_store_set(&none);
 
@@ -1033,13 +1055,99 @@ TEST(aggregate, goes_on_after_a_crash_at_any_commit)
         g.chat = NULL;
         attach(&two, store, STAGE_NOW + 2 * LEASE_MS);
         chat_is(cases[i].outer, &two);
+        ASSERT((g.chat != NULL) == (cases[i].inner != NULL));
         if (cases[i].inner != NULL)
             inner_is(cases[i].inner, &g);
         chat_invokes(&two, "G");
-        ASSERT_INT(pdr_chat_message_count(two.chat),
-                   pdr_chat_message_count(g.chat));
+        chat_is(cases[i].end, &two);
+        chat_invokes(&two, "n");
+        chat_agrees(&two);
         chat_end(&two);
         group_end(&g);
+        pdr_store_close(store);
+    }
+}
+
+/* One that was over when the process ended is not asked to go on. */
+TEST(aggregate, that_was_over_before_a_crash_says_what_it_had_to_say)
+{
+    const struct fault_plan none = {.nth = 0};
+
+    fault_store_register();
+    for (size_t i = 0; i < PDR_COUNT(modes); i++) {
+        const struct fault_plan crash = {
+            .call = FAULT_COMMIT, .nth = i == 0 ? 5 : 4, .for_ever = true};
+        struct group g = {
+            .stage = {.opts = {.ends = {.kind = PDR_TERMINATE_ALL}}}};
+        struct chat_stage one = {.count = 0}, two = {.count = 0};
+        pdr_err err = PDR_ERR_INIT;
+        pdr_store *store = NULL;
+
+        ASSERT_RC(PDR_OK, pdr_store_open(&store, "fault:memory:", NULL));
+        group_begin(&g, "G", "A B", modes[i]);
+        outer_begin(&one, "", &g);
+        attach(&one, store, STAGE_NOW);
+        chat_says(&one, "Hi");
+        fault_store_set(&crash);
+        ASSERT_RC(PDR_EIO, chat_invoke(&one, "G", NULL));
+        chat_end(&one);
+        fault_store_set(&none);
+
+        outer_begin(&two, "", &g);
+        attach(&two, store, STAGE_NOW + 2 * LEASE_MS);
+        chat_invokes(&two, "G");
+        chat_is(i == 0 ? "user:Hi | A:A 1" : "user:Hi | G:A 1", &two);
+        ASSERT_RC(PDR_EMISUSE, chat_invoke(&two, "G", &err));
+        ASSERT_STR("chat_complete", err.reason);
+        chat_end(&two);
+        group_end(&g);
+        pdr_store_close(store);
+    }
+}
+
+/* Two levels down a tool has ended, and the process with it. */
+TEST(aggregate, knows_after_a_crash_what_a_tool_has_said_in_a_chat_inside_of_it)
+{
+    static const char *const steps[] = {"call look {}", "say done", "say done",
+                                        NULL};
+    const struct fault_plan none = {.nth = 0};
+
+    fault_store_register();
+    for (size_t commits = 1; commits < 5; commits++) {
+        const struct fault_plan crash = {
+            .call = FAULT_COMMIT, .nth = commits + 1, .for_ever = true};
+        struct group inner = {.made = 0}, middle = {.inside = &inner};
+        struct chat_stage one = {.count = 0}, two = {.count = 0};
+        pdr_store *store = NULL;
+
+        ASSERT_RC(PDR_OK, pdr_store_open(&store, "fault:memory:", NULL));
+        chat_steps(&inner.stage, 0, steps);
+        group_begin(&inner, "I", "A", modes[commits % 2]);
+        group_begin(&middle, "M", "", modes[commits / 2 % 2]);
+        outer_begin(&one, "", &middle);
+        attach(&one, store, STAGE_NOW);
+        chat_says(&one, "Hi");
+        fault_store_set(&crash);
+        ASSERT_RC(PDR_EIO, chat_invoke(&one, "M", NULL));
+        chat_end(&one);
+        fault_store_set(&none);
+
+        outer_begin(&two, "", &middle);
+        attach(&two, store, STAGE_NOW + 2 * LEASE_MS);
+        if (commits ==
+            1) { /* the call was not stored, and its tool not asked */
+            ASSERT_INT(0, inner.stage.looked);
+        } else {
+            chat_invokes(&two, "M");
+            ASSERT_INT(1, inner.stage.looked);
+            inner_is(commits == 2 ? "user:Hi | (A:call look) | A:done"
+                                  : "user:Hi | (A:call look) | (A:= look did "
+                                    "{}) | A:done",
+                     &inner);
+        }
+        chat_end(&two);
+        group_end(&middle);
+        group_end(&inner);
         pdr_store_close(store);
     }
 }
@@ -1101,5 +1209,40 @@ TEST_OOM(aggregate, goes_on_after_any_failed_allocation)
     chat_end(&to);
     group_end(&middle);
     group_end(&inner);
+    test_pause_failures(false);
+}
+
+/* In a store, too: whoever goes on finds what fits together. */
+TEST_OOM(aggregate, leaves_a_whole_chat_in_the_store)
+{
+    static const char *const steps[] = {"call look {}", "say done", "say done",
+                                        "say done", NULL};
+    const pdr_chat_call call = {.now_ms = STAGE_NOW};
+    struct group g = {.made = 0};
+    struct chat_stage one = {.count = 0}, two = {.count = 0};
+    pdr_store *store = NULL;
+    pdr_rc rc = PDR_OK;
+
+    test_pause_failures(true);
+    ASSERT_RC(PDR_OK, pdr_store_open(&store, "memory:", NULL));
+    chat_steps(&g.stage, 0, steps);
+    group_begin(&g, "G", "A", PDR_AGGREGATE_FLAT);
+    g.stage.members[0].model.is_deaf = true;
+    outer_begin(&one, "", &g);
+    attach(&one, store, STAGE_NOW);
+    chat_says(&one, "Hi");
+    test_pause_failures(false);
+    rc = pdr_chat_run(one.chat, &call, NULL);
+    test_pause_failures(true);
+    ASSERT(is_nomem(rc));
+    chat_end(&one);
+    outer_begin(&two, "", &g);
+    attach(&two, store, STAGE_NOW + 2 * LEASE_MS);
+    ASSERT_RC(PDR_OK, pdr_chat_run(two.chat, NULL, NULL));
+    ASSERT(g.stage.looked <= 1);
+    ASSERT(pdr_chat_message_count(two.chat) >= 2);
+    chat_end(&two);
+    group_end(&g);
+    pdr_store_close(store);
     test_pause_failures(false);
 }

@@ -343,6 +343,151 @@ TEST(chat_home, goes_on_after_a_crash_at_any_commit)
     }
 }
 
+#define CUT_OFF                                                             \
+    "tool:= Error: This call was interrupted, and its outcome is unknown. " \
+    "Find out what happened before you make it again."
+
+/* A call of A that is stored, and whose result is not. */
+static void call_cut_off(pdr_store *store)
+{
+    static const char *const steps[] = {"call look {\"x\":1}", NULL};
+    const struct fault_plan none = {.nth = 0};
+    const struct fault_plan crash = {
+        .call = FAULT_COMMIT, .nth = 3, .for_ever = true};
+    struct chat_stage stage = {.count = 0};
+
+    chat_steps(&stage, 0, steps);
+    chat_begin(&stage, "A");
+    attach(&stage, store, "c");
+    chat_says(&stage, "Hi");
+    fault_store_set(&crash);
+    ASSERT_RC(PDR_EIO, chat_invoke(&stage, "A", NULL));
+    fault_store_set(&none);
+    chat_end(&stage);
+}
+
+/* Servers that number their calls begin anew with the next answer. */
+TEST(chat_home, tells_a_call_from_a_later_one_with_its_id)
+{
+    static const char *const steps[] = {"call look {\"x\":2}", "say done",
+                                        "say more", NULL};
+    struct chat_stage stage = {.count = 0};
+    pdr_buf report = PDR_BUF_INIT(SIZE_MAX);
+    pdr_store *store = NULL;
+
+    fault_store_register();
+    ASSERT_RC(PDR_OK, pdr_store_open(&store, "fault:memory:", NULL));
+    call_cut_off(store);
+    chat_steps(&stage, 0, steps);
+    chat_begin(&stage, "A");
+    ASSERT_RC(PDR_OK, attach_at(NULL, &stage, store, "c", LATER, NULL));
+    chat_invokes(&stage, "A");
+    chat_invokes(&stage, "A");
+    chat_is("user:Hi | (A:call look) | (A:call look) | (A:= look did "
+            "{\"x\":2}) | A:done | A:more",
+            &stage);
+    ASSERT_TEXT("user:Hi | assistant:call look | " CUT_OFF
+                " | assistant:call look | tool:= look did {\"x\":2} | "
+                "assistant:done",
+                pdr_buf_str(&stage.members[0].model.seen));
+    chat_end(&stage);
+    pdr_store_close(store);
+
+    /* What was the last message has no result, whatever came before it. */
+    chat_begin(&stage, "A");
+    ASSERT_RC(PDR_OK, chat_restore(
+                          &report, &stage,
+                          S("{\"history\":[{\"role\":\"assistant\",\"items\":[{"
+                            "\"$type\":\"FunctionCallContent\",\"Id\":\"c1\","
+                            "\"FunctionName\":\"look\"}]},{\"role\":"
+                            "\"assistant\",\"items\":[{\"$type\":"
+                            "\"FunctionCallContent\",\"Id\":\"c1\","
+                            "\"FunctionName\":\"look\"}]},{\"role\":\"tool\","
+                            "\"items\":[{\"$type\":\"FunctionResultContent\","
+                            "\"CallId\":\"c1\",\"Result\":1}]}],"
+                            "\"channels\":[]}"),
+                          NULL, NULL));
+    ASSERT_TEXT("enhanced: to create chat-history | dangling c1",
+                pdr_buf_str(&report));
+    chat_end(&stage);
+    pdr_buf_dispose(&report);
+}
+
+/* Who knows what came of the call says so. */
+TEST(chat_home, takes_the_result_of_a_call_that_was_cut_off)
+{
+    COVERS("C-105");
+    static const char *const steps[] = {"say done", NULL};
+    struct chat_stage stage = {.count = 0};
+    pdr_buf report = PDR_BUF_INIT(SIZE_MAX);
+    pdr_store *store = NULL;
+    pdr_value *result =
+        stage_json("{\"Role\":{\"Label\":\"tool\"},\"Items\":[{\"$type\":"
+                   "\"FunctionResultContent\",\"CallId\":\"c1\",\"Result\":"
+                   "\"seven\"}]}");
+
+    fault_store_register();
+    ASSERT_RC(PDR_OK, pdr_store_open(&store, "fault:memory:", NULL));
+    call_cut_off(store);
+    chat_steps(&stage, 0, steps);
+    chat_begin(&stage, "A");
+    ASSERT_RC(PDR_OK, attach_at(&report, &stage, store, "c", LATER, NULL));
+    ASSERT_TEXT("enhanced: to create chat-history | open A | dangling c1",
+                pdr_buf_str(&report));
+    ASSERT_RC(PDR_OK,
+              pdr_chat_add(stage.chat, (const pdr_value *const *)&result, 1,
+                           PDR_SHAPE_SK, NULL));
+    chat_runs(&stage);
+    ASSERT_TEXT("user:Hi | assistant:call look | tool:= seven",
+                pdr_buf_str(&stage.members[0].model.seen));
+    ASSERT_INT(0, stage.looked);
+    chat_end(&stage);
+    pdr_store_close(store);
+    pdr_value_free(result);
+    pdr_buf_dispose(&report);
+}
+
+/* A model chose who speaks, and is not asked again. */
+TEST(chat_home, lets_speak_who_was_chosen_before_a_crash)
+{
+    COVERS("C-105");
+    static const char *const choices[] = {"say B", "say A", NULL};
+    struct stage_model chooser;
+    const pdr_chat_prompt prompt = {.client = &chooser.base, .text = "Who?"};
+    const struct fault_plan none = {.nth = 0};
+
+    fault_store_register();
+    for (size_t commits = 1; commits < 3; commits++) { /* begun, or ended */
+        const struct fault_plan crash = {
+            .call = FAULT_COMMIT, .nth = commits + 1, .for_ever = true};
+        struct chat_stage one = {.opts = {.select_prompt = &prompt}};
+        struct chat_stage two = {.opts = {.select_prompt = &prompt}};
+        pdr_store *store = NULL;
+
+        stage_model_init(&chooser, choices);
+        ASSERT_RC(PDR_OK, pdr_store_open(&store, "fault:memory:", NULL));
+        chat_begin(&one, "A B");
+        attach(&one, store, "c");
+        chat_says(&one, "Hi");
+        fault_store_set(&crash);
+        ASSERT_RC(commits == 1 ? PDR_EIO : PDR_OK, chat_run(&one, NULL));
+        fault_store_set(&none);
+        chat_end(&one);
+
+        chat_begin(&two, "A B");
+        ASSERT_RC(PDR_OK, attach_at(NULL, &two, store, "c", LATER, NULL));
+        chat_runs(&two);
+        chat_is(commits == 1 ? "user:Hi | B:B 1" : "user:Hi | B:B 1 | A:A 1",
+                &two);
+        ASSERT_SIZE(commits, chooser.asked);
+        chat_runs(&two);
+        ASSERT_SIZE(commits + 1, chooser.asked);
+        chat_end(&two);
+        pdr_store_close(store);
+        stage_model_free(&chooser);
+    }
+}
+
 /* The slots are those of the last turn that ended; the numbers go on. */
 TEST(chat_home, numbers_turns_on_after_one_was_given_up)
 {
@@ -723,6 +868,157 @@ TEST(chat_home, keeps_who_is_missing_until_they_join)
     chat_end(&three);
     pdr_store_close(store);
     pdr_buf_dispose(&report);
+}
+
+/* --- what providers remember ------------------------------------------------
+ * An agent "M" whose provider counts its runs, in the session that the agent
+ * has in the chat.
+ */
+
+static int64_t memo_found; /* at the beginning of the last run; 0: nothing */
+
+static pdr_rc memo_before(pdr_context *context, const pdr_run_info *run,
+                          pdr_err *err, void *self)
+{
+    pdr_bag *bag = pdr_session_bag(run->session);
+    pdr_value *value = NULL;
+    pdr_rc rc = PDR_OK;
+
+    (void)context;
+    (void)self;
+    memo_found = 0;
+    if (pdr_bag_get(&value, bag, S("memo"), NULL) == PDR_OK)
+        rc = pdr_value_int64(&memo_found, value, err);
+    pdr_value_free(value);
+    value = NULL;
+    if (rc == PDR_OK)
+        rc = pdr_value_new_int64(&value, memo_found + 1, err);
+    if (rc == PDR_OK)
+        rc = pdr_bag_set(bag, S("memo"), value, err);
+    pdr_value_free(value);
+    return rc;
+}
+
+/* It has the model of the first agent. */
+static void memo_join(struct chat_stage *stage)
+{
+    const pdr_provider provider = {.name = "memo",
+                                   .kind = PDR_PROVIDER_CONTEXT,
+                                   .keys = (const char *const[]){"memo", NULL},
+                                   .before = memo_before};
+    const pdr_agent_parts parts = {.id = S("M"),
+                                   .name = S("M"),
+                                   .client = &stage->members[0].model.base,
+                                   .providers = &provider,
+                                   .provider_count = 1};
+    pdr_chat_joining joining = {.agent = NULL};
+
+    ASSERT_RC(PDR_OK, pdr_agent_new(&joining.agent, &parts, NULL));
+    ASSERT_RC(PDR_OK, pdr_chat_join(stage->chat, &joining, NULL));
+    pdr_agent_free(joining.agent);
+}
+
+static void memo_finds(int64_t expected, struct chat_stage *stage)
+{
+    chat_invokes(stage, "M");
+    ASSERT_INT(expected, memo_found);
+}
+
+/* From what the last one left to the next one; in a document if there is no
+ * store. */
+static void memo_next(pdr_buf *text, struct chat_stage *from,
+                      struct chat_stage *to, pdr_store *store, bool has_memo)
+{
+    pdr_buf report = PDR_BUF_INIT(SIZE_MAX);
+
+    if (from != NULL && store == NULL) {
+        pdr_buf_clear(text);
+        chat_save(text, from, PDR_CHAT_NATIVE);
+    }
+    if (from != NULL)
+        chat_end(from);
+    chat_begin(to, "A");
+    if (has_memo)
+        memo_join(to);
+    if (store != NULL)
+        ASSERT_RC(PDR_OK, attach_at(&report, to, store, "c", STAGE_NOW, NULL));
+    else if (from != NULL)
+        ASSERT_RC(PDR_OK,
+                  chat_restore(&report, to, pdr_buf_str(text), NULL, NULL));
+    ASSERT((memmem(report.ptr, report.len, "no agent M", 10) != NULL) ==
+           (from != NULL && !has_memo));
+    pdr_buf_dispose(&report);
+}
+
+TEST(chat_home, keeps_what_providers_remember)
+{
+    static const char *const steps[] = {"say 5", "fail", "say 7", "say 8",
+                                        NULL};
+
+    for (int in_store = 0; in_store < 2; in_store++) {
+        struct chat_stage one = {.count = 0}, two = {.count = 0},
+                          three = {.count = 0}, four = {.count = 0};
+        pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+        pdr_store *store = in_store ? store_open() : NULL;
+
+        memo_next(&text, NULL, &one, store, true);
+        chat_says(&one, "Hi");
+        memo_finds(0, &one);
+        chat_invokes(&one, "A"); /* nothing of it is another one's */
+        memo_finds(1, &one);
+        memo_next(&text, &one, &two, store, false);
+        chat_invokes(&two, "A");
+        chat_steps(&three, 0, steps);
+        memo_next(&text, &two, &three, store, true);
+        memo_finds(2, &three);
+        ASSERT_RC(PDR_EMODEL, chat_invoke(&three, "M", NULL));
+        ASSERT_INT(3, memo_found);
+        memo_next(&text, &three, &four, store, true);
+        memo_finds(4, &four); /* what it wrote in a turn that failed is there */
+        ASSERT_RC(PDR_OK, pdr_chat_reset(four.chat, NULL, NULL, NULL));
+        memo_finds(0, &four);
+        chat_end(&four);
+        pdr_store_close(store);
+        pdr_buf_dispose(&text);
+    }
+}
+
+/* A pdr_doc_finding_fn: appends the pointers. */
+static pdr_rc pointer_note(const pdr_doc_finding *finding, pdr_err *err,
+                           void *arg)
+{
+    return pdr_buf_printf(arg, err, "%.*s ", (int)finding->pointer.len,
+                          finding->pointer.ptr);
+}
+
+TEST(chat_home, says_that_other_forms_forget_what_providers_remember)
+{
+    pdr_buf lost = PDR_BUF_INIT(SIZE_MAX), text = PDR_BUF_INIT(SIZE_MAX);
+    pdr_chat_save_opts opts = {
+        .form = PDR_CHAT_SK, .fn = pointer_note, .arg = &lost};
+    struct chat_stage from = {.count = 0}, to = {.count = 0};
+    pdr_err err = PDR_ERR_INIT;
+
+    chat_begin(&from, "A");
+    memo_join(&from);
+    chat_says(&from, "Hi");
+    memo_finds(0, &from);
+    ASSERT_RC(PDR_OK,
+              pdr_chat_save(from.chat, &opts, NULL, pdr_write_buf, &text));
+    ASSERT(memmem(lost.ptr, lost.len, "/participants/1/session ", 24) != NULL);
+    ASSERT(memmem(lost.ptr, lost.len, "/participants/0/", 16) == NULL);
+    opts.is_strict = true;
+    ASSERT_RC(PDR_EINVALID, pdr_chat_save(from.chat, &opts, &err, pdr_write_buf,
+                                          &(pdr_buf)PDR_BUF_INIT(SIZE_MAX)));
+    ASSERT_STR("cannot_carry", err.reason);
+    chat_begin(&to, "A");
+    memo_join(&to);
+    ASSERT_RC(PDR_OK, chat_restore(NULL, &to, pdr_buf_str(&text), NULL, NULL));
+    memo_finds(0, &to);
+    chat_end(&from);
+    chat_end(&to);
+    pdr_buf_dispose(&lost);
+    pdr_buf_dispose(&text);
 }
 
 /* --- what is not ours --------------------------------------------------------

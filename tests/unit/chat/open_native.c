@@ -245,6 +245,10 @@ static const struct {
     {BEGIN "," NO_MESSAGES ",\"turn\":1}", "bad_chat"},
     {BEGIN "," NO_MESSAGES ",\"turn\":{\"complete\":1}}", "bad_chat"},
     {BEGIN "," NO_MESSAGES ",\"turn\":{\"iteration\":true}}", "bad_chat"},
+    {BEGIN "," NO_MESSAGES ",\"turn\":{\"records\":1}}", "bad_chat"},
+    {BEGIN "," NO_MESSAGES ",\"turn\":{\"run\":1}}", "bad_chat"},
+    {BEGIN "," NO_MESSAGES ",\"turn\":{\"run\":{\"after\":-1}}}", "bad_chat"},
+    {BEGIN "," NO_MESSAGES ",\"turn\":{\"run\":{\"turns\":[]}}}", "bad_chat"},
 };
 
 TEST(chat_open_native, refuses_newer_versions_and_wrong_members)

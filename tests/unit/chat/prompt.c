@@ -325,6 +325,33 @@ TEST(prompt, calls_an_agent_without_a_name_by_its_id)
     stage_model_free(&model);
 }
 
+/* A turn that fails is tried again, and a second time somebody else may be
+ * chosen. Who was asked to speak by the caller was not chosen. */
+TEST(prompt, is_asked_again_after_a_turn_that_failed_twice)
+{
+    static const char *const choices[] = {"say B", "say A", NULL};
+    static const char *const broken[] = {"fail", NULL};
+    struct stage_model model;
+    const pdr_chat_prompt prompt = {.client = &model.base, .text = "Who?"};
+    struct chat_stage stage = {.opts = {.select_prompt = &prompt}};
+
+    stage_model_init(&model, choices);
+    chat_steps(&stage, 1, broken);
+    chat_begin(&stage, "A B");
+    for (int i = 0; i < 2; i++) {
+        ASSERT(chat_run(&stage, NULL) != PDR_OK);
+        ASSERT_SIZE(1, model.asked);
+    }
+    chat_runs(&stage);
+    ASSERT_SIZE(2, model.asked);
+    chat_is("A:A 1", &stage);
+    ASSERT(chat_invoke(&stage, "B", NULL) != PDR_OK);
+    ASSERT(chat_run(&stage, NULL) != PDR_OK); /* "B" */
+    ASSERT_SIZE(3, model.asked);
+    chat_end(&stage);
+    stage_model_free(&model);
+}
+
 /* A pdr_rc (*)(void *): somebody cancels while the model is asked. */
 static pdr_rc cancel_now(void *cancel)
 {

@@ -8,6 +8,7 @@
 #include <perdure/json.h>
 
 #include "base.h"
+#include "chat.h"
 #include "fault_store.h"
 
 /* --- the service -------------------------------------------------------------
@@ -19,6 +20,10 @@ struct service {
     char text[4000];   /* what was added: "u:PARTS META\n" */
     char tokens[2000]; /* of all messages, a line each */
     int says;          /* messages in a turn; 0: 1 */
+    bool fail_run;     /* a turn ends badly after them */
+    int runs;          /* r1, r2, ... */
+    bool forgets_runs; /* none of them can be adopted */
+    char settled[200]; /* "adopt r1 after 0;" or "cancel r1;" of each */
     int added;
     int fail_before; /* appends that fail, and add nothing */
     int fail_after;  /* appends that add it, and fail */
@@ -88,20 +93,59 @@ static pdr_rc service_find(bool *found, pdr_str thread, pdr_str token,
     return PDR_OK;
 }
 
+/* "yes 1", "yes 2", ... */
+static pdr_rc answers_say(const struct service *s, int first,
+                          pdr_chat_link *link, pdr_err *err)
+{
+    const int count = s->says > 0 ? s->says : 1;
+    pdr_rc rc = PDR_OK;
+
+    for (int i = first; rc == PDR_OK && i < count; i++) {
+        pdr_value *message = NULL;
+        char text[20];
+
+        snprintf(text, sizeof(text), count > 1 ? "yes %d" : "yes", i + 1);
+        rc = pdr_message_new_text(&message, PDR_SHAPE_SK, S("Assistant"),
+                                  S(text), err);
+        if (rc == PDR_OK)
+            rc = pdr_chat_link_say(link, message, err);
+        pdr_value_free(message);
+    }
+    return rc;
+}
+
 static pdr_rc service_run(pdr_str thread, const pdr_agent *agent,
                           pdr_chat_link *link, pdr_err *err, void *self)
 {
-    const struct service *s = self;
-    pdr_value *message = NULL;
-    pdr_rc rc = pdr_message_new_text(&message, PDR_SHAPE_SK, S("Assistant"),
-                                     S("yes"), err);
+    struct service *s = self;
+    char run[20];
+    pdr_rc rc = PDR_OK;
 
     (void)thread;
     (void)agent;
-    for (int i = 0; rc == PDR_OK && i < (s->says > 0 ? s->says : 1); i++)
-        rc = pdr_chat_link_say(link, message, err);
-    pdr_value_free(message);
+    snprintf(run, sizeof(run), "r%d", ++s->runs);
+    rc = pdr_remote_began(link, S(run), err);
+    if (rc == PDR_OK)
+        rc = answers_say(s, 0, link, err);
+    if (rc == PDR_OK && s->fail_run)
+        rc = pdr_err_set(err, PDR_EMODEL, "toy_run_failed",
+                         "run r7 ended as 'expired': the thread is too long");
     return rc;
+}
+
+static pdr_rc service_settle(bool *adopted, pdr_str thread, pdr_str run,
+                             uint64_t said, pdr_chat_link *link, pdr_err *err,
+                             void *self)
+{
+    struct service *s = self;
+    size_t len = strlen(s->settled);
+
+    (void)thread;
+    snprintf(s->settled + len, sizeof(s->settled) - len, "%s %.*s after %d;",
+             link != NULL ? "adopt" : "cancel", (int)run.len, run.ptr,
+             (int)said);
+    *adopted = link != NULL && !s->forgets_runs;
+    return *adopted ? answers_say(s, (int)said, link, err) : PDR_OK;
 }
 
 static pdr_rc service_read(pdr_str thread, pdr_err *err, void *self,
@@ -136,6 +180,7 @@ static const pdr_remote_ops ops = {.version = PDR_REMOTE_OPS_VERSION,
                                    .append = service_append,
                                    .find = service_find,
                                    .run = service_run,
+                                   .settle = service_settle,
                                    .read = service_read,
                                    .remove = service_remove};
 
@@ -273,6 +318,7 @@ TEST(thread, gets_a_message_once_whatever_the_service_says)
 /* A message that may be there is remembered over a restore. */
 TEST(thread, is_asked_by_whoever_goes_on)
 {
+    COVERS("C-88");
     struct chat_stage from = {.count = 0}, to = {.count = 0};
     pdr_buf text = PDR_BUF_INIT(SIZE_MAX), report = PDR_BUF_INIT(SIZE_MAX);
     struct service old;
@@ -299,7 +345,9 @@ TEST(thread, is_asked_by_whoever_goes_on)
     remote_begin(&to);
     snprintf(service.gone, sizeof(service.gone), "t1");
     ASSERT_RC(PDR_ENOTFOUND,
-              chat_restore(NULL, &to, pdr_buf_str(&text), NULL, NULL));
+              chat_restore(NULL, &to, pdr_buf_str(&text), NULL, &err));
+    ASSERT_STR("channel of kind 'remote-thread': no thread", err.message);
+    ASSERT(pdr_str_equal(to.chat->members[1].key, S(err.path)));
     chat_is("", &to);
     ASSERT_RC(PDR_OK,
               chat_restore(&report, &to, pdr_buf_str(&text),
@@ -309,6 +357,31 @@ TEST(thread, is_asked_by_whoever_goes_on)
     chat_end(&to);
     pdr_buf_dispose(&text);
     pdr_buf_dispose(&report);
+}
+
+/* What the service says of it is what the caller is told. */
+TEST(thread, whose_run_ends_badly_keeps_what_it_said)
+{
+    struct chat_stage stage = {.count = 0};
+    pdr_err err = PDR_ERR_INIT;
+
+    remote_begin(&stage);
+    chat_says(&stage, "1");
+    service.fail_run = true;
+    ASSERT_RC(PDR_EMODEL, chat_invoke(&stage, "R", &err));
+    ASSERT_STR("toy_run_failed", err.reason);
+    ASSERT_STR("run r7 ended as 'expired': the thread is too long",
+               err.message);
+    chat_is("user:1 | Assistant:yes", &stage);
+    ASSERT_SIZE(1, stage.chat->turn_count);
+    ASSERT(stage.chat->turns[0].end == PDR_TURN_ABORTED);
+    ASSERT_TEXT(err.message, stage.chat->turns[0].why);
+    chat_invokes(&stage, "A"); /* the others have it */
+    chat_sees("user:1 | Assistant:yes | A:A 1", &stage, "A");
+    service.fail_run = false;
+    chat_invokes(&stage, "R");
+    chat_is("user:1 | Assistant:yes | A:A 1 | Assistant:yes", &stage);
+    chat_end(&stage);
 }
 
 static void attach(struct chat_stage *stage, pdr_store *store, int64_t now_ms)
@@ -356,6 +429,96 @@ TEST(thread, gets_nothing_twice_after_a_crash)
     ASSERT_INT(1, service.threads);
     chat_end(&to);
     pdr_store_close(store);
+}
+
+#define ANSWERED "user:Hi | Assistant:yes 1 | Assistant:yes 2"
+
+/* A process dies after so many commits of a turn: its run goes on without it.
+ */
+TEST(thread, whose_run_outlives_its_process_is_settled)
+{
+    static const struct {
+        size_t commits;
+        bool forgets, adds;
+        const char *settled, *log;
+        int runs;
+    } cases[] = {
+        {1, false, false, "", ANSWERED, 1}, /* it was not begun */
+        {2, false, false, "adopt r1 after 0;", ANSWERED, 1},
+        {3, false, false, "adopt r1 after 1;", ANSWERED, 1},
+        {2, true, false, "adopt r1 after 0;", ANSWERED, 2},
+        {3, false, true, "cancel r1 after 0;",
+         "user:Hi | Assistant:yes 1 | user:more | Assistant:yes 1 | "
+         "Assistant:yes 2",
+         2},
+    };
+
+    fault_store_register();
+    for (size_t i = 0; i < PDR_COUNT(cases); i++) {
+        const struct fault_plan none = {.nth = 0};
+        const struct fault_plan crash = {.call = FAULT_COMMIT,
+                                         .nth = cases[i].commits + 1,
+                                         .for_ever = true};
+        struct chat_stage from = {.count = 0}, to = {.count = 0};
+        pdr_store *store = NULL;
+        struct service old;
+
+        ASSERT_RC(PDR_OK, pdr_store_open(&store, "fault:memory:", NULL));
+        remote_begin(&from);
+        attach(&from, store, STAGE_NOW);
+        chat_says(&from, "Hi");
+        service.says = 2;
+        fault_store_set(&crash);
+        ASSERT_RC(PDR_EIO, chat_invoke(&from, "R", NULL));
+        fault_store_set(&none);
+        chat_end(&from);
+
+        old = service;
+        remote_begin(&to);
+        service = old;
+        service.forgets_runs = cases[i].forgets;
+        service.runs = cases[i].commits > 1; /* one that is not in the store
+                                                was not begun */
+        attach(&to, store, STAGE_NOW + 60000);
+        if (cases[i].adds)
+            chat_says(&to, "more");
+        chat_invokes(&to, "R");
+        ASSERT_STR(cases[i].settled, service.settled);
+        ASSERT_INT(cases[i].runs, service.runs);
+        chat_is(cases[i].log, &to);
+        service.settled[0] = '\0';
+        chat_invokes(&to, "R"); /* that one ended well */
+        ASSERT_STR("", service.settled);
+        chat_end(&to);
+        pdr_store_close(store);
+    }
+}
+
+TEST(thread, is_not_restored_from_a_run_without_a_turn)
+{
+    static const char *const states[] = {
+        "{\"thread\":\"t1\",\"run\":\"r1\"}",
+        "{\"thread\":\"t1\",\"run\":\"r1\",\"turn\":-1}",
+        "{\"thread\":\"t1\",\"run\":1,\"turn\":1}", "{\"thread\":\"\"}", "{}"};
+    struct chat_stage from = {.count = 0}, to = {.count = 0};
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+
+    for (size_t i = 0; i < PDR_COUNT(states); i++) {
+        pdr_err err = PDR_ERR_INIT;
+
+        remote_begin(&from);
+        chat_invokes(&from, "R");
+        pdr_buf_clear(&text);
+        chat_save(&text, &from, PDR_CHAT_NATIVE);
+        chat_replace(&text, "{\"thread\":\"t1\"}", states[i]);
+        chat_end(&from);
+        remote_begin(&to);
+        ASSERT_RC(PDR_EINVALID,
+                  chat_restore(NULL, &to, pdr_buf_str(&text), NULL, &err));
+        ASSERT_STR("bad_channel_state", err.reason);
+        chat_end(&to);
+    }
+    pdr_buf_dispose(&text);
 }
 
 /* The same number is another message there. */

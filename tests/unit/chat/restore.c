@@ -33,61 +33,109 @@ struct restoring {
     const char *sees;
     const char *reason;  /* of the failure; NULL: it succeeds */
     const char *sk_case; /* of Semantic Kernel; NULL: the same */
+    const char *begun;   /* who had spoken there; "say": a caller, "fail": the
+                            first one, and failed. Its log is `sees` then; NULL:
+                            nobody */
 };
 
 static const struct restoring cases[] = {
     /* 1 Equivalent */
     {"A", "A", "A", "equivalent: restored chat-history", "A",
-     "user:Hi | A:A 1 | A:A 1", NULL, NULL},
+     "user:Hi | A:A 1 | A:A 1", NULL, NULL, NULL},
     {"A B @n", "A n", "@n B A",
      "equivalent: restored x-test.notes | restored chat-history", "B",
-     "user:Hi | A:A 1 | n:n 1 | B:B 1", NULL, NULL},
+     "user:Hi | A:A 1 | n:n 1 | B:B 1", NULL, NULL, NULL},
     {"A B", "A", "B A", "equivalent: restored chat-history", "B",
-     "user:Hi | A:A 1 | B:B 1", NULL,
+     "user:Hi | A:A 1 | B:B 1", NULL, NULL,
      NULL}, /* B has not spoken, its kind has */
     {"A B", "A B", "C",
      "equivalent: restored chat-history | no agent A | no agent B", "C",
-     "user:Hi | A:A 1 | B:B 1 | C:C 1", NULL, NULL},
+     "user:Hi | A:A 1 | B:B 1 | C:C 1", NULL, NULL, NULL},
     {"@n1 @n2", "n1", "@n7",
      "equivalent: restored x-test.notes | no agent n1 | no agent n2", "n7",
-     "user:Hi | n1:n1 1 | n7:n7 1", NULL, NULL},
+     "user:Hi | n1:n1 1 | n7:n7 1", NULL, NULL, NULL},
     {"A", "A", "A B C D", "equivalent: restored chat-history", "D",
-     "user:Hi | A:A 1 | D:D 1", NULL, NULL},
+     "user:Hi | A:A 1 | D:D 1", NULL, NULL, NULL},
     {"A:2 B", "A A B A", "B A:2",
      "equivalent: restored chat-history | restored chat-history", "A",
-     "B:B 1 | A:A 3 | A:A 1", NULL, "enhanced"},
+     "B:B 1 | A:A 3 | A:A 1", NULL, "enhanced", NULL},
+    {"A +G", "A G", "+G A",
+     "equivalent: restored aggregate | restored chat-history", "G",
+     "user:Hi | A:A 1 | in:G 1 | in:G 1", NULL, NULL, NULL},
     /* 2 Enhanced */
     {"A @n", "A", "A @n",
      "enhanced: restored chat-history | to create x-test.notes", "n",
-     "user:Hi | A:A 1 | n:n 1", NULL, NULL},
+     "user:Hi | A:A 1 | n:n 1", NULL, NULL, NULL},
     {"A @n", "", "A @n",
      "enhanced: to create chat-history | to create x-test.notes", "n",
-     "user:Hi | n:n 1", NULL, NULL},
+     "user:Hi | n:n 1", NULL, NULL, NULL},
     {"@n", "n", "@m @n",
      "enhanced: restored x-test.notes | to create x-test.notes", "m",
-     "user:Hi | n:n 1 | m:m 1", NULL, NULL},
+     "user:Hi | n:n 1 | m:m 1", NULL, NULL, NULL},
     {"A", "A", "A B:2",
      "enhanced: restored chat-history | to create chat-history", "B",
-     "user:Hi | A:A 1 | B:B 1", NULL, NULL},
+     "user:Hi | A:A 1 | B:B 1", NULL, NULL, NULL},
+    {"A +G", "A", "A +G",
+     "enhanced: restored chat-history | to create aggregate", "G",
+     "user:Hi | A:A 1 | in:G 1", NULL, NULL, NULL},
+    {"+G", "G", "+H +G", "enhanced: restored aggregate | to create aggregate",
+     "H", "user:Hi | G:G 1 | in:H 1", NULL, NULL, NULL},
     /* 3 Reduced */
     {"A @n", "A n", "A",
      "reduced: restored chat-history | parked x-test.notes | no agent n", "A",
-     "user:Hi | A:A 1 | n:n 1 | A:A 1", NULL, NULL},
+     "user:Hi | A:A 1 | n:n 1 | A:A 1", NULL, NULL, NULL},
     {"A @n", "A n", "@n",
      "reduced: restored x-test.notes | parked chat-history | no agent A", "n",
-     "user:Hi | A:A 1 | n:n 1 | n:n 1", NULL, NULL},
+     "user:Hi | A:A 1 | n:n 1 | n:n 1", NULL, NULL, NULL},
     {"A B:2", "A B", "A",
      "reduced: restored chat-history | parked chat-history | no agent B", "A",
-     "user:Hi | A:A 1 | B:B 1 | A:A 1", NULL, "equivalent"},
+     "user:Hi | A:A 1 | B:B 1 | A:A 1", NULL, "equivalent", NULL},
+    {"A +G", "A G", "A",
+     "reduced: restored chat-history | parked aggregate | no agent G", "A",
+     "user:Hi | A:A 1 | G:G 1 | A:A 1", NULL, NULL, NULL},
+    {"A +G", "A G", "+G",
+     "reduced: restored aggregate | parked chat-history | no agent A", "G",
+     "user:Hi | A:A 1 | in:G 1 | in:G 1", NULL, NULL, NULL},
     /* both */
     {"A", "A", "@n",
      "mixed: to create x-test.notes | parked chat-history | no agent A", "n",
-     "user:Hi | A:A 1 | n:n 1", NULL, NULL},
+     "user:Hi | A:A 1 | n:n 1", NULL, NULL, NULL},
     {"A:2", "A", "A:3", "mixed: to create chat-history | parked chat-history",
-     "A", "user:Hi | A:A 1 | A:A 1", NULL, "enhanced"},
+     "A", "user:Hi | A:A 1 | A:A 1", NULL, "enhanced", NULL},
+    {"A", "A", "+G",
+     "mixed: to create aggregate | parked chat-history | no agent A", "G",
+     "user:Hi | A:A 1 | in:G 1", NULL, NULL, NULL},
     /* 4 Empty */
-    {"A", "A", "", NULL, NULL, NULL, "no_agents", NULL},
+    {"A", "A", "", NULL, NULL, "", "no_agents", NULL, NULL},
+    {"+G", "G", "", NULL, NULL, "", "no_agents", NULL, NULL},
+    /* 5 Invalid */
+    {"A", "A", "A", NULL, "A", "user:mine", "chat_in_use", NULL, "say"},
+    {"A", "A", "A", NULL, "A", "A:A 1", "chat_in_use", NULL, "A"},
+    {"A", "A", "A", NULL, "A", "", "chat_in_use", NULL, "fail"},
+    {"A", "A", "", NULL, NULL, "user:mine", "chat_in_use", NULL, "say"},
+    {"+G", "G", "+G", NULL, "G", "G:G 1", "chat_in_use", NULL, "G"},
+    {"+G", "G", "+G", NULL, "G", "", "chat_in_use", NULL, "fail"},
 };
+
+/* What was there before. "fail" leaves a channel, and nothing in the log. */
+static void chat_begun(struct chat_stage *to, const char *names,
+                       const char *begun)
+{
+    static const char *const fails[] = {"fail", "say x", NULL};
+    const bool has_failed = begun != NULL && strcmp(begun, "fail") == 0;
+
+    if (has_failed)
+        chat_steps(to, 0, fails);
+    chat_begin(to, names);
+    if (has_failed) {
+        ASSERT_RC(PDR_EMODEL, chat_invoke(to, to->members[0].name, NULL));
+        ASSERT_INT(0, pdr_chat_message_count(to->chat));
+    } else if (begun != NULL && strcmp(begun, "say") == 0) {
+        chat_says(to, "mine");
+    } else if (begun != NULL) {
+        chat_invokes(to, begun);
+    }
+}
 
 static void words_invoke(struct chat_stage *stage, const char *words)
 {
@@ -169,12 +217,15 @@ static void case_play(const struct restoring *c, const struct shape *shape,
     pdr_err err = PDR_ERR_INIT;
     pdr_rc rc = PDR_OK;
 
-    chat_begin(&to, c->after);
+    chat_begun(&to, c->after, c->begun);
     rc = shape_restore(&report, &to, shape, text, &err);
     if (c->reason != NULL) {
         ASSERT(rc != PDR_OK);
         ASSERT_STR(c->reason, err.reason);
-        chat_is("", &to);
+        chat_is(c->sees, &to);
+        ASSERT_SIZE(0, report.len);
+        if (c->next != NULL)
+            chat_invokes(&to, c->next);
     } else {
         if (rc != PDR_OK)
             fail_msg("%s -> %s: %s", c->before, c->after, err.message);
@@ -296,7 +347,14 @@ TEST(restore, leaves_a_chat_alone_that_has_begun)
 {
     COVERS("C-86");
     COVERS("C-87");
-    for (int how = 0; how < 3; how++) {
+    static const struct {
+        const char *agents, *begun, *log;
+    } rows[] = {{"A", "say", "user:mine"},
+                {"A", "A", "A:A 1"},
+                {"", "say", "user:mine"},
+                {"A", "fail", ""}}; /* by its channel alone */
+
+    for (size_t i = 0; i < PDR_COUNT(rows); i++) {
         struct chat_stage from = {.count = 0}, to = {.count = 0};
         pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
         pdr_err err = PDR_ERR_INIT;
@@ -306,16 +364,12 @@ TEST(restore, leaves_a_chat_alone_that_has_begun)
         chat_invokes(&from, "A");
         chat_save(&text, &from, PDR_CHAT_NATIVE);
         chat_end(&from);
-        chat_begin(&to, how == 2 ? "" : "A");
-        if (how != 1)
-            chat_says(&to, "mine");
-        else
-            chat_invokes(&to, "A");
+        chat_begun(&to, rows[i].agents, rows[i].begun);
         ASSERT_RC(PDR_EEXISTS,
                   chat_restore(NULL, &to, pdr_buf_str(&text), NULL, &err));
         ASSERT_STR("chat_in_use", err.reason);
-        chat_is(how != 1 ? "user:mine" : "A:A 1", &to);
-        if (how != 2)
+        chat_is(rows[i].log, &to);
+        if (to.count > 0)
             chat_invokes(&to, "A");
         chat_end(&to);
         pdr_buf_dispose(&text);
@@ -483,6 +537,7 @@ TEST(restore, is_all_or_nothing)
     to.notes.fail_restore = 1;
     ASSERT_RC(PDR_EIO, chat_restore(NULL, &to, pdr_buf_str(&text), NULL, &err));
     ASSERT(strstr(err.path, "k2:") != NULL);
+    ASSERT(strstr(err.message, "channel of kind 'x-test.notes': ") != NULL);
     chat_is("", &to);
     to.notes.fail_restore = 1;
     ASSERT_RC(PDR_OK,

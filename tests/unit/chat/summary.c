@@ -7,6 +7,7 @@
 #include <perdure/chat_store.h>
 
 #include "chat.h"
+#include "fault_store.h"
 #include "values.h"
 
 /* --- lists ------------------------------------------------------------------
@@ -375,36 +376,46 @@ TEST(summary, is_one_after_a_restore)
     stage_model_free(&model);
 }
 
-/* It is in the channel's slot with the end of the turn, also of one that
- * fails. */
+/* It is in the slot of its channel before the agent is asked: a turn that fails
+ * and a process that dies leave it there. */
 TEST(summary, is_kept_when_its_turn_fails)
 {
+    const struct fault_plan none = {.nth = 0};
+    const struct fault_plan crash = {
+        .call = FAULT_COMMIT, .nth = 3, .for_ever = true};
     static const char *const sums[] = {"say S1", NULL};
     static const char *const steps[] = {"fail", "say done", NULL};
-    struct stage_model model;
-    const pdr_reduction reduction = {.target = 1, .client = &model.base};
-    struct chat_stage one = {.members = {{.reduction = reduction}}};
-    struct chat_stage two = {.members = {{.reduction = reduction}}};
-    pdr_chat_home home = {.ref = {.id = S("c")}, .create = true};
 
-    ASSERT_RC(PDR_OK, pdr_store_open(&home.store, "memory:", NULL));
-    stage_model_init(&model, sums);
-    chat_steps(&one, 0, steps);
-    chat_begin(&one, "A");
-    ASSERT_RC(PDR_OK, pdr_chat_attach(NULL, one.chat, &home, NULL, NULL));
-    chat_says(&one, "1");
-    chat_says(&one, "2");
-    ASSERT_RC(PDR_EMODEL, chat_invoke(&one, "A", NULL));
-    chat_end(&one);
-    chat_begin(&two, "A");
-    ASSERT_RC(PDR_OK, pdr_chat_attach(NULL, two.chat, &home, NULL, NULL));
-    chat_sees("assistant:S1 | user:2", &two, "A");
-    chat_invokes(&two, "A");
-    ASSERT_SIZE(1, model.asked);
-    chat_is("user:1 | user:2 | A:A 1", &two);
-    chat_end(&two);
-    pdr_store_close(home.store);
-    stage_model_free(&model);
+    fault_store_register();
+    for (int dies = 0; dies < 2; dies++) {
+        const pdr_chat_apply_opts later = {.now_ms = STAGE_NOW + 60000};
+        struct stage_model model;
+        const pdr_reduction reduction = {.target = 1, .client = &model.base};
+        struct chat_stage one = {.members = {{.reduction = reduction}}};
+        struct chat_stage two = {.members = {{.reduction = reduction}}};
+        pdr_chat_home home = {.ref = {.id = S("c")}, .create = true};
+
+        ASSERT_RC(PDR_OK, pdr_store_open(&home.store, "fault:memory:", NULL));
+        stage_model_init(&model, sums);
+        chat_steps(&one, 0, steps + dies);
+        chat_begin(&one, "A");
+        ASSERT_RC(PDR_OK, pdr_chat_attach(NULL, one.chat, &home, NULL, NULL));
+        chat_says(&one, "1");
+        chat_says(&one, "2");
+        fault_store_set(dies ? &crash : &none);
+        ASSERT_RC(dies ? PDR_EIO : PDR_EMODEL, chat_invoke(&one, "A", NULL));
+        fault_store_set(&none);
+        chat_end(&one);
+        chat_begin(&two, "A");
+        ASSERT_RC(PDR_OK, pdr_chat_attach(NULL, two.chat, &home, &later, NULL));
+        chat_sees("assistant:S1 | user:2", &two, "A");
+        chat_invokes(&two, "A");
+        ASSERT_SIZE(1, model.asked);
+        chat_is("user:1 | user:2 | A:A 1", &two);
+        chat_end(&two);
+        pdr_store_close(home.store);
+        stage_model_free(&model);
+    }
 }
 
 TEST(summary, decides_who_shares_a_channel)

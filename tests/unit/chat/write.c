@@ -10,7 +10,7 @@
 
 static const struct {
     const char *file;
-    bool is_same; /* the usual options were used, so the bytes are the same */
+    bool is_same; /* the usual options were used: what we spell is the same */
 } real_files[] = {
     {"01-empty.json", true},
     {"02-history-only.json", true},
@@ -44,7 +44,10 @@ TEST(chat_write, gives_the_bytes_of_semantic_kernel)
         size_t len = 0;
         pdr_chat_state *s = chat_file(&text, &len, real_files[i].file);
         pdr_chat_state *back = NULL;
+        pdr_buf whole = chat_written(s, PDR_CHAT_SK);
 
+        ASSERT_BYTES(pdr_str_n(text, len), pdr_buf_str(&whole));
+        pdr_buf_dispose(&whole);
         chat_forget(s);
         pdr_buf out = chat_written(s, PDR_CHAT_SK);
         if (real_files[i].is_same)

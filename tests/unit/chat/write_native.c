@@ -60,8 +60,10 @@ static const char whole[] =
     "\"a\",\"kind\":\"x-kind\",\"type\":\"T\",\"state_version\":7,\"cursor\":0,"
     "\"state\":\"[abc]\",\"z\":2},{\"key2\":\"k2:y\",\"state\":{ \"a\" : 1E400 "
     "}},{\"key2\":\"k2:z\",\"state\":null}],\"turn\":{\"complete\":true,"
-    "\"iteration\":3,\"open\":{},\"selection\":{\"kind\":\"seq\"}},\"x\":3,"
-    "\"x\":{\"y\": 4}}";
+    "\"iteration\":3,\"open\":{},\"selection\":{\"kind\":\"seq\"},\"records\":"
+    "[{\"turn\":2,\"agent\":\"a\",\"end\":\"ended\"},{\"turn\":3,\"agent\":\"a\","
+    "\"end\":\"aborted\",\"why\":\"w\",\"chosen\":true}],\"run\":{\"after\":1,\"said\":1,"
+    "\"turns\":2}},\"x\":3,\"x\":{\"y\": 4}}";
 
 TEST(chat_write_native, writes_again_what_it_read)
 {
