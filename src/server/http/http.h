@@ -5,6 +5,7 @@
 #define PDR_SERVER_HTTP_H
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <sys/types.h>
 
 #include <perdure/buf.h>
@@ -534,7 +535,7 @@ struct pdr_server {
     atomic_ullong requests;
     int64_t begun_ms; /* wall */
     int *listeners;   /* until they are served; -1: taken */
-    atomic_bool is_ending;
+    sem_t ends;       /* for the reaper */
     pthread_t reaper;
     bool has_reaper, is_stopped;
 };

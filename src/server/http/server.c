@@ -389,13 +389,18 @@ static void *reaper_work(void *arg)
 {
     pdr_server *server = arg;
 
-    while (!atomic_load(&server->is_ending)) {
+    struct timespec until;
+
+    do {
         int64_t now = pdr__monotonic_ms(pdr__clock_system());
 
         for (size_t i = 0; i < server->glue_count; i++)
             pdr__glue_reap(server->glue[i], now);
-        pdr__nap(REAP_MS);
-    }
+        (void)clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_nsec += REAP_MS * 1000000L;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+    } while (sem_clockwait(&server->ends, CLOCK_MONOTONIC, &until) != 0);
     return NULL;
 }
 
@@ -437,6 +442,7 @@ pdr_rc pdr_server_start(pdr_server *server, pdr_err *err)
                               &opts, err));
         server->listeners[i] = -1;
     }
+    (void)sem_init(&server->ends, 0, 0);
     server->has_reaper =
         pdr__thread_start(&server->reaper, reaper_work, server);
     if (!server->has_reaper)
@@ -487,9 +493,11 @@ void pdr_server_free(pdr_server *server)
         return;
     if (server->live != NULL && !server->is_stopped)
         (void)!pdr_server_stop(server, PDR_STOP_HAND_BACK, 0, NULL);
-    atomic_store(&server->is_ending, true);
-    if (server->has_reaper)
+    if (server->has_reaper) {
+        (void)sem_post(&server->ends);
         (void)pthread_join(server->reaper, NULL);
+        (void)sem_destroy(&server->ends);
+    }
     for (size_t i = 0; i < server->glue_count; i++) {
         const char *address = server->addresses[i];
 
