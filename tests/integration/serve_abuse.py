@@ -4,8 +4,8 @@ Usage: serve_abuse.py PERDURE
 
 A table of malformed heads, and mutations of good requests that a seed makes.
 A strict reader in here says how many requests there were; the server may not
-carry out more of them. It takes some 20 seconds at scale 1, most of it slow
-clients.
+carry out more of them. It takes some 40 seconds at scale 1, most of it slow
+clients and the ends of servers that have some.
 """
 import concurrent.futures
 import contextlib
@@ -21,7 +21,7 @@ import threading
 import time
 
 from harness import Tests, is_sanitized
-from serve_process import Server, scale
+from serve_process import LAST_WORDS, Server, scale
 
 PERDURE = os.path.abspath(sys.argv[1] if len(sys.argv) > 1
                           else os.environ["PERDURE_BIN"])
@@ -38,6 +38,7 @@ def serve(*options):
     with open("replies.json", "w", encoding="utf-8") as file:
         json.dump({"replies": [
             {"user": "large", "text": ["x" * 100000] * 80},
+            {"user": "soon", "text": "You said: {user}", "delay_ms": 1500},
             {"user": "later", "text": "You said: {user}", "delay_ms": 7500},
             {"text": "You said: {user}"}]}, file)
     with open("agent.yaml", "w", encoding="utf-8") as file:
@@ -402,13 +403,15 @@ def never_over(s):
 
 @tests.test("the end of a request is heard, also if its query does not fit")
 def _():
-    with serve() as s:
-        for count in range(0, 1500, 9):
-            with s.connect() as link:
-                link.sendall(HEALTH.replace(b"healthz",
-                                            b"healthz?" + b"a=b&" * count))
-                link.shutdown(socket.SHUT_WR)
-                receive(link)
+    def ask(s, count):
+        with s.connect() as link:
+            link.sendall(HEALTH.replace(b"healthz",
+                                        b"healthz?" + b"a=b&" * count))
+            link.shutdown(socket.SHUT_WR)
+            receive(link)
+
+    with serve() as s, concurrent.futures.ThreadPoolExecutor(16) as pool:
+        list(pool.map(lambda count: ask(s, count), range(0, 1500, 9)))
         assert s.request("GET", "/healthz")[0] == 200
         assert s.end() == 0
         assert not never_over(s), never_over(s)
@@ -587,6 +590,37 @@ def _():
             link.shutdown(socket.SHUT_WR)
             receive(link, 30)
             assert sockets_left(s, before) == before
+
+
+@tests.test("it stops in order, and keeps nothing, wherever connections are")
+def _():
+    stages = [
+        b"", b"G", HEALTH[:-2], HEALTH, HEALTH * 3 + HEALTH[:20],
+        b"GET /healthz?" + b"a=b&" * 2000,  # does not fit
+        b"GET /healthz?" + b"a" * 5000 + b" HTTP/1.1\r\n",
+        post(b"Content-Length: 500", b"h"),
+        post(CHUNKED, b"5\r\nhel"),
+        post(b"Content-Length: 4", b"soon"),  # its run is under way
+        post(b"Content-Length: 5\r\nExpect: 100-continue"),
+        *(f"GET {STREAM}?cursor=0 HTTP/1.1\r\nAccept: {form}\r\n".encode()
+          + HOST + b"\r\n" for form in ("text/event-stream", "text/plain")),
+        b"GET /api/v1/events HTTP/1.1\r\n" + HOST + b"\r\n",
+        b"GET /api/v1/export HTTP/1.1\r\n" + HOST + b"\r\n",
+        b"GET /api/agents/Harbour/sessions/k HTTP/1.1\r\n" + HOST + b"\r\n"]
+    for grace in ("0", "20"):  # the run is handed back, or ends
+        with serve("--grace", grace) as s, contextlib.ExitStack() as links:
+            assert s.request("POST", RUN + "?session_id=k", "large")[0] == 200
+            for stage in stages * 3:
+                link = links.enter_context(
+                    contextlib.closing(socket.socket()))
+                link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                link.connect(("127.0.0.1", s.port))
+                link.sendall(stage)
+            s.process.send_signal(signal.SIGTERM)
+            status = s.process.wait(60)
+            s.process.returncode = 0  # 6: a run was handed back
+            assert status == 0 or (grace == "0" and status == 6), s.said()
+            assert not any(w in s.said() for w in LAST_WORDS), s.said()[-3000:]
 
 
 @tests.test("it stops in order while clients keep talking")
