@@ -181,4 +181,8 @@ whenLocked(login);
 whenState((state) => fill(live, state ? badge(state === 'live' ? 'live' : state === 'stale' ? 'stale' : 'wait', state) : ''));
 addEventListener('hashchange', () => { show(); if (document.activeElement?.closest?.('nav') === null) view.focus({ preventScroll: true }); });
 addEventListener('keydown', onKey);
+// A browser may keep a page that was left, with its stream, which takes one of
+// the six connections that it has for a server.
+addEventListener('pagehide', () => { page.close?.(); page = {}; });
+addEventListener('pageshow', (event) => { if (event.persisted) show(); });
 frame();
