@@ -3,6 +3,7 @@
 Agents are scripts, so all of it comes out the same each time. The same store is
 behind the pictures of the README and behind `make bench BENCH=ui`.
 """
+import atexit
 import contextlib
 import http.client
 import json
@@ -23,7 +24,8 @@ from harness import environment  # noqa: E402
 
 API = "/api/v1"
 PERDURE = None  # the program; whoever uses this module says which
-UI_DIR = None   # a folder with another page, see tests/broken/ui_variants.py
+# A folder with another page: one that is worked on, or a broken one.
+UI_DIR = os.environ.get("PERDURE_UI_DIR")
 leave = None    # called before a server stops: whoever looks should go
 
 TRAINS = {"from": "Oslo", "to": "Vienna", "connections": [
@@ -131,6 +133,7 @@ class Server:
             [PERDURE, "serve", "--store", "x.db", "--listen",
              f"127.0.0.1:{port}", *specs, *options], env=environment(),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log)
+        atexit.register(self.process.kill)
         line = self.process.stdout.readline().decode()
         assert line.startswith("http://127.0.0.1:"), (
             line, pathlib.Path("log").read_text())
@@ -154,7 +157,7 @@ class Server:
         """The JSON of a reply that has to be fine, or its lines."""
         status, _, text = self.request(verb, path, body, **headers)
         assert 200 <= status < 300, (verb, path, status, text)
-        lines = [json.loads(line) for line in text.splitlines()]
+        lines = [json.loads(line) for line in text.split("\n") if line]
         return lines[0] if len(lines) == 1 else lines
 
     def say(self, session, text, wait=True):
