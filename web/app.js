@@ -229,4 +229,8 @@ addEventListener('hashchange', async () => {
   if (!isHere && !document.activeElement?.closest?.('.bar')) view.focus({ preventScroll: true });
 });
 addEventListener('keydown', onKey);
+// A browser may keep a page that was left, with its stream, which takes one of
+// the six connections that it has for a server.
+addEventListener('pagehide', () => { page.close?.(); page = {}; });
+addEventListener('pageshow', (event) => { if (event.persisted) show(); });
 frame();

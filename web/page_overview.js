@@ -9,7 +9,7 @@ import { calm, follow } from './live.js';
 const STATES = [['running', 'running'], ['waiting', 'waiting'], ['idle', 'idle'], ['expired', 'expired']];
 
 function figure(title, value, note, href) {
-  return h('div', { class: 'figure' }, h('dt', null, title), h('dd', { class: 'big' }, href ? h('a', { href }, value) : value), note ? h('dd', { class: 'dim' }, note) : null);
+  return h('div', { class: 'figure' }, h('dt', null, title), h('dd', { class: 'big' }, href ? h('a', { href, 'aria-label': `${title}: ${value}` }, value) : value), note ? h('dd', { class: 'dim' }, note) : null);
 }
 
 function shares(sessions, total) {
