@@ -17,10 +17,14 @@ export function long({ scroll, list, read, draw }) {
   const top = h('div', { class: 'edge' });
   const bottom = h('div', { class: 'edge' });
   let isBusy = false;
+  let sticks = true; // to the end, whatever grows
   const win = { items: [], atStart: true, atEnd: true, top, bottom, older, newer, fresh, newest, toBottom,
     isAtBottom: () => scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < 90 };
 
-  function toBottom() { scroll.scrollTop = scroll.scrollHeight; }
+  function toBottom() {
+    sticks = true;
+    scroll.scrollTop = scroll.scrollHeight;
+  }
 
   function show() {
     draw(win.items);
@@ -97,7 +101,12 @@ export function long({ scroll, list, read, draw }) {
     toBottom();
   }
 
+  // Heights are known when things are drawn: the end stays in sight until then.
+  const sizes = new ResizeObserver(() => { if (sticks && win.atEnd) toBottom(); });
+  sizes.observe(scroll);
+  sizes.observe(list);
   scroll.addEventListener('scroll', () => {
+    sticks = win.isAtBottom();
     if (scroll.scrollTop < NEAR) older();
     else if (scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < NEAR) newer();
   }, { passive: true });

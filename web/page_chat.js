@@ -25,7 +25,7 @@ export default async function chat(view, { args, isCurrent }) {
   let head = await get(at(path));
   let sent = null; // {text, seq}: what was sent, behind which message
   let isGone = false;
-  let links = new Map();
+  let joined = join([]);
   let others = []; // authors who take no part, or not any more
   let drawn = new Map();
   const facts = h('div', { class: 'facts' });
@@ -72,24 +72,25 @@ export default async function chat(view, { args, isCurrent }) {
   /** A message in its lane. One without anything to see is a line, so that none is missing. */
   function cell(m) {
     const lane = laneOf(m);
-    const parts = m.contents.map((c) => partView(c, { links })).filter(Boolean);
+    const parts = m.contents.map((c) => partView(c, joined)).filter(Boolean);
     const number = h('span', { class: 'dim' }, m.turn ? `turn ${count(m.turn)} ` : '', `#${count(m.seq)}`);
     const results = m.contents.filter((c) => c.kind === 'result');
     const el = parts.length
       ? h('article', { class: `cell ${lane === 0 ? 'is-people' : lane === null ? 'is-system' : ''}`, 'data-seq': m.seq }, h('div', { class: 'who' }, name(m.author || (lane === null ? 'System' : m.role === 'user' ? 'Somebody' : m.role)), number), parts)
-      : h('p', { class: 'cell is-note', 'data-seq': m.seq }, results.length ? ['result of ', results.map((c) => name(links.get(c)?.name ?? 'a tool'))] : [name(m.author || m.role), ' said nothing that can be seen'], number);
+      : h('p', { class: 'cell is-note', 'data-seq': m.seq }, results.length ? ['result of ', results.map((c) => name(joined.links.get(c)?.name ?? 'a tool'))] : [name(m.author || m.role), ' said nothing that can be seen'], number);
     el.style.setProperty('--lane', lane === null ? '1 / -1' : String(lane + 1));
     return own(el);
   }
 
   function draw(messages) {
-    links = join(messages);
+    joined = join(messages);
     const now = new Map();
     for (const m of messages) {
-      const key = `${m.seq} ${laneOf(m)} ${m.contents.map((c) => (links.has(c) ? 1 : 0)).join('')}`;
+      const key = `${m.seq} ${laneOf(m)} ${m.contents.map((c) => (joined.links.has(c) ? 1 : 0)).join('')}`;
       now.set(key, drawn.get(key) ?? cell(m));
     }
     drawn = now;
+    [...now.values()].forEach((el, i) => { el.style.gridRow = String(i + 1); }); // a row each, in the order of time
     update(cells, ...now.values());
     update(heads, h('div', { class: 'lane-head' }, h('b', null, 'People')), head.participants.map(laneHead),
       others.map((o) => h('div', { class: 'lane-head' }, h('b', null, name(o)), h('span', { class: 'dim' }, 'takes no part now'))));

@@ -4,8 +4,8 @@ import { at, get, save, send } from './api.js';
 import { link, may, stay, trouble } from './app.js';
 import { badge, button, confirm, empty, fail, fill, h, icon, name, plain, toast, update } from './dom.js';
 import { count, many, moment, since } from './format.js';
-import { str } from './json.js';
-import { follow } from './live.js';
+import { read, str } from './json.js';
+import { calm, follow } from './live.js';
 
 const TABS = [['talk', 'Conversation', () => import('./tab_talk.js')], ['bag', 'Bag', () => import('./tab_bag.js')],
   ['entries', 'Entries', () => import('./tab_entries.js')], ['raw', 'Raw', () => import('./tab_raw.js')]];
@@ -18,6 +18,7 @@ export default async function session(view, { args, query, isCurrent }) {
   let head = await get(at(path));
   const agents = await get('agents').then((l) => l.items, () => []);
   if (!isCurrent()) return null;
+  const mine = agents.find((a) => a.name.toLowerCase() === (head.agent ?? '').toLowerCase());
   const facts = h('div', { class: 'facts' });
   const nav = h('nav', { class: 'tabs', 'aria-label': 'Parts of the session' });
   const body = h('div', { class: 'tab-body' });
@@ -30,7 +31,7 @@ export default async function session(view, { args, query, isCurrent }) {
   let shown = ''; // what the tab has drawn
 
   function drawHead() {
-    update(facts, isGone ? badge('error', 'deleted') : badge(head.state), head.agent ? h('a', { href: link('agents', [head.agent]) }, name(head.agent)) : h('span', null, head.kind),
+    update(facts, isGone ? badge('error', 'deleted') : badge(head.state), head.agent ? h('a', { href: link('agents', [mine?.name ?? head.agent]) }, name(mine?.name ?? head.agent)) : h('span', null, head.kind),
       h('span', null, many(head.entries, 'entry', 'entries')), h('span', { title: `epoch ${head.epoch}` }, `revision ${count(head.revision)}`),
       h('span', { title: moment(head.changed) }, `changed ${since(head.changed)}`), head.expires ? h('span', { title: moment(head.expires) }, `${Date.parse(head.expires) < Date.now() ? 'expired' : 'expires'} ${since(head.expires)}`) : null,
       Object.entries(head.properties ?? {}).map(([k, v]) => h('a', { class: 'tag', href: link('sessions', [], { property: `${k}=${str(v)}` }) }, name(`${k}: ${str(v)}`))));
@@ -66,6 +67,8 @@ export default async function session(view, { args, query, isCurrent }) {
     return looking;
   }
 
+  const soon = calm(look, 300);
+
   function gone() {
     if (isGone) return;
     isGone = true;
@@ -86,7 +89,7 @@ export default async function session(view, { args, query, isCurrent }) {
   /** Show the tab that the address names. */
   async function turn({ query: now }) {
     const chosen = TABS.find(([t]) => t === now.get('tab')) ?? TABS[0];
-    const mine = ++turned;
+    const number = ++turned;
     const it = mark();
     tab.close?.();
     tab = {};
@@ -97,11 +100,11 @@ export default async function session(view, { args, query, isCurrent }) {
       return;
     }
     const room = h('div', { class: `tab tab-${chosen[0]}` }, h('div', { class: 'loading', role: 'status' }, 'Loading'));
-    const here = () => mine === turned && isCurrent();
+    const here = () => number === turned && isCurrent();
     fill(body, room);
     try {
       const module = await chosen[2]();
-      const made = await module.default(room, { id, path, head: () => head, look, agent: agents.find((a) => a.name.toLowerCase() === (head.agent ?? '').toLowerCase()), query: now, stay });
+      const made = await module.default(room, { id, path, head: () => head, look, agent: mine, query: now, stay });
       if (!here()) { made?.close?.(); return; }
       tab = made ?? {};
       shown = it;
@@ -117,9 +120,14 @@ export default async function session(view, { args, query, isCurrent }) {
   // was said before the page was opened is there; another from now on.
   function listen() {
     const start = head.state === 'running' || !head.events ? 0 : head.events.next - 1;
+    const ended = (why) => (why.status === 404 ? gone() : fail(why));
     stop();
+    if (!tab.event) { // it shows what is stored: which may change without a run
+      stop = follow(() => 'events', { event: (e) => { if (e.event === 'list' || read(e.data).id === id) soon(); }, gone: ended });
+      return;
+    }
     stop = follow((last) => at([...path, 'events'], { after: last || start }), {
-      event: (event) => tab.event?.(event), again: look, gone: (why) => (why.status === 404 ? gone() : fail(why)),
+      event: (event) => tab.event?.(event), again: look, gone: ended,
     });
   }
 

@@ -29,7 +29,7 @@ export default async function talk(body, { path, head, look, agent }) {
   const latest = h('button', { type: 'button', class: 'latest', hidden: true }, 'Latest');
   const heard = h('div', { class: 'away', role: 'status' });
   const stop = button({ class: 'plain', hidden: true }, cancel, 'Stop the run');
-  const ctx = { links: new Map(), decide: agent && may('run') ? decide : null, voided: (run) => running.get(run)?.voided() };
+  const ctx = { ...join([]), decide: agent && may('run') ? decide : null, voided: (run) => running.get(run)?.voided() };
 
   const win = long({ scroll, list, draw, async read(from, isBack) {
     const page = await get(at([...path, 'entries'], { from, backwards: isBack ? 'true' : '', limit: PAGE }));
@@ -42,7 +42,7 @@ export default async function talk(body, { path, head, look, agent }) {
   let drawn = new Map();
   function draw(entries) {
     const now = new Map();
-    ctx.links = join(entries.flatMap((e) => e.messages));
+    Object.assign(ctx, join(entries.flatMap((e) => e.messages)));
     for (const e of entries) {
       if (e.kind === 'response') told.add(e.correlation);
       sent.delete(e.correlation);
@@ -51,7 +51,7 @@ export default async function talk(body, { path, head, look, agent }) {
       again = null;
     }
     for (const t of turns(entries)) {
-      const has = t.entries.flatMap((e) => e.messages.flatMap((m) => m.contents.map((c) => (ctx.links.has(c) ? 1 : 0)))).join('');
+      const has = t.entries.flatMap((e) => e.messages.flatMap((m) => m.contents.map((c) => (ctx.links.has(c) ? 1 : 0) + (ctx.answers.has(c) ? 2 : 0) + (ctx.asked.has(c) ? 4 : 0)))).join('');
       const key = `${t.entries[0].digest} ${t.entries.length} ${has} ${running.get(t.correlation)?.hasVoid() ?? ''}`;
       now.set(key, drawn.get(key) ?? turnView(t, ctx));
     }
@@ -147,7 +147,7 @@ export default async function talk(body, { path, head, look, agent }) {
   const decided = new Map(); // by the request itself: {isApproved, key}
   function decide(ask, isApproved) {
     const of = win.items.find((e) => e.messages.some((m) => m.contents.includes(ask)));
-    const together = of.messages.flatMap((m) => m.contents).filter((c) => c.kind === 'ask' && !ctx.links.has(c));
+    const together = of.messages.flatMap((m) => m.contents).filter((c) => c.kind === 'ask' && !ctx.answers.has(c));
     decided.set(ask, { isApproved, key: decided.get(ask)?.key ?? unique() });
     const left = together.filter((a) => decided.get(a)?.isApproved === undefined).length;
     if (left === 0) {

@@ -3,7 +3,7 @@
 // while it is still under way.
 
 import { badge, fill, h, icon, name, own, plain, said, solid, update } from './dom.js';
-import { bytes, clock, count, moment, short, took } from './format.js';
+import { bytes, count, moment, short, took, when } from './format.js';
 import { read, str, textOf } from './json.js';
 import { tree } from './tree.js';
 
@@ -57,6 +57,7 @@ export function partView(c, ctx) {
     case 'reasoning': return c.text !== '' ? folded('thought', 'Thoughts', c.text) : null;
     case 'call': {
       const result = ctx.links.get(c);
+      if (ctx.asked.has(c)) return null; // the request for approval tells of it
       return card(c, result, result ? (result.failed ? 'failed' : 'done') : 'left');
     }
     case 'result': return ctx.links.has(c) ? null : card({ name: 'result' }, c, c.failed ? 'failed' : 'done');
@@ -72,26 +73,36 @@ export function partView(c, ctx) {
 /**
  * What belongs together in these messages, which are in order: a call and its
  * result, a request for approval and its answer. Ids may come again in later
- * turns, so what comes belongs to the last one that still waits. Gives a map from each
- * to the other.
+ * turns, so what comes belongs to the last one that still waits. Gives `links`, of a call to its
+ * result and back, `answers` of requests, and the calls that were `asked` for.
  */
 export function join(messages) {
   const links = new Map();
-  const open = { call: new Map(), ask: new Map() };
-  const answers = { result: 'call', told: 'ask' };
+  const answers = new Map();
+  const asked = new Set();
+  const calls = new Map(); // by id: those that wait
+  const asks = new Map();
+  const wait = (map, id, c) => map.set(id, [...map.get(id) ?? [], c]);
   for (const m of messages) for (const c of m.contents) {
-    if (open[c.kind]) open[c.kind].set(c.id, [...open[c.kind].get(c.id) ?? [], c]);
-    const of = open[answers[c.kind]]?.get(c.id)?.pop();
-    if (!of) continue;
-    links.set(of, c);
-    links.set(c, of);
+    if (c.kind === 'call') wait(calls, c.id, c);
+    else if (c.kind === 'ask') {
+      const call = calls.get(c.call.id)?.pop();
+      if (call) { asked.add(call); wait(calls, c.call.id, c); }
+      wait(asks, c.id, c);
+    } else if (c.kind === 'told') {
+      const ask = asks.get(c.id)?.pop();
+      if (ask) answers.set(ask, c);
+    } else if (c.kind === 'result') {
+      const call = calls.get(c.id)?.pop();
+      if (call) { links.set(call, c); links.set(c, call); }
+    }
   }
-  return links;
+  return { links, answers, asked };
 }
 
-const LABELS = { user: 'You', assistant: 'Agent', system: 'System', tool: 'Tool' };
+const LABELS = { user: 'User', assistant: 'Agent', system: 'System', tool: 'Tool' };
 
-/** A turn from its entries. `ctx`: links, decide(asks, ask, isApproved), voided(run). */
+/** A turn from its entries. `ctx`: what join() gives, decide(ask, isApproved), voided(run). */
 export function turnView(turn, ctx) {
   const made = [];
   let who = null;
@@ -102,7 +113,7 @@ export function turnView(turn, ctx) {
       const author = m.author || LABELS[m.role] || m.role || e.kind;
       const same = who === author + m.role || (m.role === 'tool' && who !== null);
       const role = Object.hasOwn(LABELS, m.role) ? m.role : 'other';
-      made.push(h('div', { class: `msg is-${role}` }, same ? null : h('div', { class: 'who' }, name(author), h('time', { datetime: e.created, title: moment(e.created) }, clock(e.created))), parts));
+      made.push(h('div', { class: `msg is-${role}` }, same ? null : h('div', { class: 'who' }, name(author), h('time', { datetime: e.created, title: moment(e.created) }, when(e.created))), parts));
       if (m.role !== 'tool') who = author + m.role;
     }
     if (!e.messages.length && e.kind !== 'record') made.push(h('details', { class: 'other' }, h('summary', null, e.kind), tree(textOf(e.raw), { open: 2 })));
@@ -116,8 +127,8 @@ export function turnView(turn, ctx) {
 }
 
 function asked(c, ctx) {
-  const answer = ctx.links.get(c);
-  if (answer) return card(c.call, null, answer.approved ? 'approved' : 'declined');
+  const answer = ctx.answers.get(c);
+  if (answer || ctx.links.has(c)) return card(c.call, ctx.links.get(c), answer && !answer.approved ? 'declined' : 'approved');
   const act = (isApproved) => (event) => {
     const row = event.target.closest('.row');
     const left = ctx.decide(c, isApproved);
