@@ -73,27 +73,28 @@ export function partView(c, ctx) {
 /**
  * What belongs together in these messages, which are in order: a call and its
  * result, a request for approval and its answer. Ids may come again in later
- * turns, so what comes belongs to the last one that still waits. Gives `links`, of a call to its
+ * turns: what comes belongs to the last message that has the id. Gives `links`, of a call to its
  * result and back, `answers` of requests, and the calls that were `asked` for.
  */
 export function join(messages) {
   const links = new Map();
   const answers = new Map();
   const asked = new Set();
-  const calls = new Map(); // by id: those that wait
-  const asks = new Map();
-  const wait = (map, id, c) => map.set(id, [...map.get(id) ?? [], c]);
+  const calls = new Map(); // by id: {m, list} of the last message that has such calls
+  const asks = new Map(); // by id: those that wait
   for (const m of messages) for (const c of m.contents) {
-    if (c.kind === 'call') wait(calls, c.id, c);
-    else if (c.kind === 'ask') {
-      const call = calls.get(c.call.id)?.pop();
-      if (call) { asked.add(call); wait(calls, c.call.id, c); }
-      wait(asks, c.id, c);
+    if (c.kind === 'call') {
+      if (calls.get(c.id)?.m !== m) calls.set(c.id, { m, list: [] });
+      calls.get(c.id).list.push(c);
+    } else if (c.kind === 'ask') {
+      const at = calls.get(c.call.id)?.list;
+      if (at?.length) { asked.add(at[0]); at[0] = c; }
+      asks.set(c.id, [...asks.get(c.id) ?? [], c]);
     } else if (c.kind === 'told') {
       const ask = asks.get(c.id)?.pop();
       if (ask) answers.set(ask, c);
     } else if (c.kind === 'result') {
-      const call = calls.get(c.id)?.pop();
+      const call = calls.get(c.id)?.list.shift();
       if (call) { links.set(call, c); links.set(c, call); }
     }
   }
