@@ -1,6 +1,6 @@
 // The frame: which page is shown, what it says when it cannot be, keys, theme.
 
-import { Problem, get, send, whenLocked } from './api.js';
+import { Problem, get, offline, send, whenLocked } from './api.js';
 import { badge, empty, fill, h, icon, toast } from './dom.js';
 import { whenState } from './live.js';
 
@@ -50,7 +50,7 @@ export function trouble(why, again) {
   if (!known && why?.name !== 'AbortError') console.warn(why);
   const gone = why.status === 404;
   return empty(gone ? 'It is not there' : why.status === 0 ? 'No connection' : 'That did not work',
-    known ? why.message : 'This page met something that it does not understand.', known ? why.hint ?? '' : String(why?.message ?? why),
+    known ? why.message : 'The server sent something that this page does not understand.', known ? why.hint ?? '' : 'Something between this page and the server may have replied instead, or the page is older than the server: then load it anew.',
     h('div', { class: 'row' }, again && !gone ? h('button', { type: 'button', onclick: again }, 'Try again') : null, h('a', { class: 'button plain', href: link('sessions') }, 'All sessions')));
 }
 
@@ -70,7 +70,7 @@ async function show() {
   }
   fill(view, h('div', { class: 'loading', role: 'status' }, 'Loading'));
   try {
-    const module = await def.load();
+    const module = await def.load().catch(() => { throw offline(); });
     const made = await module.default(view, { ...at, isCurrent: () => mine === number });
     if (mine === number) page = made ?? {};
     else made?.close?.();
