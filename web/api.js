@@ -42,6 +42,8 @@ async function problemOf(reply) {
   return new Problem(reply.status, slug, body.detail ?? body.title, HINTS[slug]);
 }
 
+export const offline = () => new Problem(0, 'offline', 'The server does not answer.', 'Is it running? This page tries again by itself.');
+
 /** Send a request; gives the reply, or throws a Problem. */
 export async function send(method, path, { body, headers, signal, type } = {}) {
   let reply;
@@ -52,7 +54,7 @@ export async function send(method, path, { body, headers, signal, type } = {}) {
     });
   } catch (why) {
     if (why.name === 'AbortError') throw why;
-    throw new Problem(0, 'offline', 'The server does not answer.', 'Is it running? This page tries again by itself.');
+    throw offline();
   }
   if (!reply.ok && reply.status !== 304) throw await problemOf(reply);
   return reply;

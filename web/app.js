@@ -1,6 +1,6 @@
 // The frame: which page is shown, what it says when it cannot be, keys, theme.
 
-import { Problem, get, send, whenLocked } from './api.js';
+import { get, offline, Problem, send, whenLocked } from './api.js';
 import { badge, empty, fail, fill, h, icon, plain } from './dom.js';
 import { whenState } from './live.js';
 
@@ -52,7 +52,8 @@ export function trouble(why, again) {
   const act = why.slug === 'moved' ? h('button', { type: 'button', onclick: () => location.reload() }, 'Load the page again')
     : again && !gone ? h('button', { type: 'button', onclick: again }, 'Try again') : null;
   return empty(gone ? 'It is not there' : why.slug === 'moved' ? 'There is a new version' : why.status === 0 ? 'No connection' : 'That did not work',
-    known ? plain(why.message) : 'This page met something that it does not understand.', known ? why.hint ?? '' : plain(why?.message ?? why),
+    known ? plain(why.message) : 'The server sent something that this page does not understand.',
+    known ? why.hint ?? '' : 'Something between this page and the server may have replied instead, or the page is older than the server: then load it anew.',
     h('div', { class: 'row' }, act, h('a', { class: 'button plain', href: link('sessions') }, 'All sessions')));
 }
 
@@ -62,7 +63,7 @@ async function script(def) {
     return await def.load();
   } catch (why) {
     const index = await fetch('/ui/', { cache: 'no-store' }).then((r) => (r.ok ? r.text() : ''), () => '');
-    if (index === '') throw new Problem(0, 'offline', 'The server does not answer.', 'Is it running?');
+    if (index === '') throw offline();
     if (!index.includes(import.meta.url.split('/').at(-2))) throw new Problem(0, 'moved', 'The server was upgraded since this page was loaded.', 'What you wrote and did not send is lost with it.');
     throw why;
   }
@@ -212,7 +213,7 @@ async function frame() {
   const pick = h('button', { type: 'button', class: 'quiet', onclick: () => { theme(THEMES[(THEMES.indexOf(stored()) + 1) % 3]); named(); } }, icon('sun'));
   const named = () => { pick.title = `Theme: ${stored()}`; pick.setAttribute('aria-label', pick.title); };
   named();
-  const nav = h('nav', { 'aria-label': 'Pages' }, PAGES.filter((p) => p.icon).map((p) => h('a', { href: link(p.path), 'data-path': p.path }, icon(p.icon), h('span', null, p.title))));
+  const nav = h('nav', { 'aria-label': 'Pages' }, PAGES.filter((p) => p.icon).map((p) => h('a', { href: link(p.path), 'data-path': p.path, 'aria-label': p.title }, icon(p.icon), h('span', null, p.title))));
   fill(document.body, h('a', { class: 'skip', href: '#view', onclick: (e) => { e.preventDefault(); view.focus(); } }, 'To the content'),
     h('header', { class: 'bar' }, h('a', { class: 'brand', href: link('') }, h('span', { class: 'logo', 'aria-hidden': 'true' }), 'perdure'), nav,
       h('div', { class: 'tools' }, live, pick, h('button', { type: 'button', class: 'quiet', title: 'Keys (?)', 'aria-label': 'Keys', onclick: help }, icon('keys')), out)),

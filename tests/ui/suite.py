@@ -10,6 +10,7 @@ The names are those that tests/broken/ui_variants.py asks for.
 """
 import os
 import sys
+import time
 
 import stage
 import webdriver
@@ -28,22 +29,24 @@ checks = {}  # by name, to be called with the browser
 REFUSED = "Failed to load resource: the server responded with a status of "
 
 
-def check(name, covers=(), refused=(), offline=False):
+def check(name, covers=(), **allowed):
     """refused: statuses that the page is given on purpose; offline: it loses
-    its server."""
+    its server; warns: it is given what makes it wonder."""
     def add(function):
         def with_browser():
             b = webdriver.start()
-            stage.leave = lambda: leave(b, refused, offline)
+            stage.leave = lambda: leave(b, allowed)
+            began = time.monotonic()
             function(b)
+            print(f"{time.monotonic() - began:7.2f} s  {name}")
         checks[name] = with_browser
         tests.test(name, covers)(with_browser)
         return with_browser
     return add
 
 
-def leave(b, refused, offline):
-    complained(b, refused, offline)
+def leave(b, allowed):
+    complained(b, **allowed)
     b.do("/url", {"url": "about:blank"})
 
 
@@ -51,7 +54,7 @@ def origin(url):
     return "/".join(url.split("/")[:3])
 
 
-def complained(b, refused=(), offline=False):
+def complained(b, refused=(), offline=False, warns=False):
     """No word on the console, no failed request, none to anybody else."""
     for page, url, got in b.requests():
         if url.startswith(("data:", "about:", "blob:")):
@@ -64,7 +67,8 @@ def complained(b, refused=(), offline=False):
             assert got is None or offline, f"a failed request: {got} {url}"
     lines = [line for line in b.console()
              if not any(f"{REFUSED}{status} " in line for status in refused)
-             and not (offline and "net::ERR_" in line)]
+             and not (offline and "net::ERR_" in line)
+             and not (warns and "Uncaught" not in line)]
     assert not lines, f"said on the console: {lines}"
 
 

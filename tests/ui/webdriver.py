@@ -173,7 +173,7 @@ class Browser:
                 raise AssertionError(
                     f"waited in vain for {why or code} {args}; at "
                     f"{self.js('location.href')}:\n{self.text()[:1500]}\n"
-                    f"console: {self.console()}")
+                    f"console: {[x[:300] for x in self.console()[-6:]]}")
             time.sleep(0.02)
         return value
 
