@@ -156,7 +156,7 @@ export function said(value) {
 }
 
 /** The same where only a plain text can be, as in a label. */
-export const plain = (value) => str(value).replace(ODD, (m) => `<${number(m)}>`);
+export const plain = (value) => str(value).replace(ODD, (m) => `[${number(m)}]`);
 
 /** A name of others on one line. */
 export function name(text) {

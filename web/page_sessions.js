@@ -132,13 +132,10 @@ export default async function sessions(view, { isCurrent }) {
     if (stale.size) settle();
   }, 400);
 
-  let isFirst = true;
   function onEvent(event) {
     if (event.event === 'list') { // what came between is not known
-      if (!isFirst) for (const s of shown) stale.add(s.id);
-      if (isFirst) load();
-      isFirst = false;
-      settle();
+      stale.clear();
+      load();
       return;
     }
     if (event.event !== 'session') return;

@@ -102,7 +102,7 @@ export default async function entries(body, { path, id, head, query, stay }) {
   }
 
   await load();
-  fill(body, h('div', { class: 'notice' }, state, button({ class: 'plain' }, verify, 'Check all digests')), news, list);
+  fill(body, h('div', { class: 'notice' }, state, button({ class: 'plain' }, verify, 'Check the digests')), news, list);
   if (head().entries <= FEW) verify().catch((why) => fill(state, h('span', { class: 'bad' }, said(why.message))));
   else fill(state, h('span', { class: 'dim' }, 'Those of the rows below hold; the others are not checked yet.'));
   return { changed: () => (cursor ? fill(news, h('button', { type: 'button', onclick: () => turn('') }, 'There is more. Show')) : load()) };
