@@ -33,7 +33,7 @@ export default async function chats(view, { query, isCurrent }) {
   async function load() {
     const list = await get(at(['chats'], { limit: LIMIT, cursor }));
     if (!isCurrent()) return;
-    update(body, list.items.length ? h('div', { class: 'scroll', 'data-key': 'list', tabindex: '0', role: 'region', 'aria-label': 'Chats' }, h('table', { class: 'list' }, h('caption', { class: 'away' }, 'Chats, the last changed first'),
+    update(body, list.items.length ? h('div', { class: 'scroll', 'data-key': 'list', tabindex: '0', role: 'region', 'aria-label': 'Chats' }, h('table', { class: 'list sessions' }, h('caption', { class: 'away' }, 'Chats, the last changed first'),
       h('thead', null, h('tr', null, ['State', 'Chat', 'Entries', 'Changed'].map((t, i) => h('th', { scope: 'col', class: i === 2 ? 'num' : null }, t)))),
       h('tbody', null, list.items.map(row))))
       : list.next ? h('p', { class: 'dim' }, 'None on this page; there may be more on the next one.')

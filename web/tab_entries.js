@@ -44,13 +44,13 @@ export default async function entries(body, { path, id, head, query, stay }) {
   function row(item) {
     const e = entry(item);
     const raw = h('td', { colspan: '6' });
-    const more = own(h('tr', { hidden: true }, raw));
+    const more = own(h('tr', { class: 'more', hidden: true }, raw));
     const open = h('button', { type: 'button', class: 'link', 'aria-expanded': 'false', 'data-row': true, onclick: () => {
       more.hidden = !more.hidden;
       open.setAttribute('aria-expanded', String(!more.hidden));
       if (!raw.firstChild) fill(raw, h('p', { class: 'dim' }, 'SHA-256 ', h('code', null, item.digest)), tree(textOf(item.body), { open: 2 }));
     } }, count(e.seq));
-    return [own(h('tr', null, h('td', { class: 'num' }, open), h('td', null, e.isError ? badge('error', 'error') : h('span', null, e.kind), ' ', h('span', { class: 'dim' }, item.shape)),
+    return [own(h('tr', null, h('td', { class: 'num' }, open), h('td', { class: 'cell-kind' }, e.isError ? badge('error', 'error') : h('span', null, e.kind), ' ', h('span', { class: 'dim' }, item.shape)),
       h('td', { class: 'cell-brief' }, name(brief(e))), h('td', { class: 'cell-time', title: moment(item.created) }, since(item.created)),
       h('td', { class: 'cell-agent cell-digest', title: `compared when it was read: ${item.digest}` }, icon('check'), h('span', { class: 'away' }, 'holds '), h('code', null, short(item.digest, 10))),
       h('td', null, h('a', { class: 'quiet', href: link('session', [id], { tab: 'entries', since: e.seq }), title: 'Show what came since', 'aria-label': `What came since entry ${e.seq}` }, 'since')))), more];
@@ -91,7 +91,7 @@ export default async function entries(body, { path, id, head, query, stay }) {
   }
 
   const rowsBody = h('tbody');
-  const table = h('table', { class: 'list' }, h('caption', { class: 'away' }, 'Entries'), h('thead', null, h('tr', null, HEADS.map((t, i) => h('th', { scope: 'col', class: i === 0 ? 'num' : i === 4 ? 'cell-agent' : null }, i === 5 ? h('span', { class: 'away' }, t) : t)))), rowsBody);
+  const table = h('table', { class: 'list entries' }, h('caption', { class: 'away' }, 'Entries'), h('thead', null, h('tr', null, HEADS.map((t, i) => h('th', { scope: 'col', class: i === 0 ? 'num' : i === 4 ? 'cell-agent' : null }, i === 5 ? h('span', { class: 'away' }, t) : t)))), rowsBody);
   const box = own(h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Entries' }, table));
 
   function turn(to) {
