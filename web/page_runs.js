@@ -11,7 +11,7 @@ import { calm, follow } from './live.js';
 
 const MOST = 50; // sessions
 const PAGE = 200; // rows of a journal that are read at once
-const SOME = 60; // steps that are shown at first
+const SOME = 30; // steps that are shown at first
 const LOOK_MS = 15000;
 
 const contents = (messages) => (Array.isArray(messages) ? messages : []).flatMap((m) => (Array.isArray(m?.contents) ? m.contents : []));
@@ -130,7 +130,7 @@ export default async function runs(view, { isCurrent }) {
   }
 
   function draw() {
-    if (!list || !isCurrent()) return;
+    if (!list || !isCurrent() || document.hidden) return;
     const cards = list.items.map(card).filter(Boolean);
     update(body, cards.length ? cards : empty('No run is at work', 'Runs are here from the moment they begin until their answer is stored. What was said before is in their sessions.', h('a', { class: 'button', href: link('sessions') }, 'All sessions')),
       list.next ? h('p', { class: 'dim', 'data-key': 'more' }, `Only ${count(MOST)} sessions are shown. `, h('a', { href: link('sessions', [], { state: 'running' }) }, 'All of them')) : null);
@@ -158,6 +158,7 @@ export default async function runs(view, { isCurrent }) {
   if (!isCurrent()) return null;
   fill(view, h('div', { class: 'head' }, h('h1', null, 'Runs')), body);
   const clockwork = setInterval(draw, 1000);
+  document.addEventListener('visibilitychange', draw);
   const timer = setInterval(all, LOOK_MS);
   const stop = follow(() => 'events', {
     event(event) {
@@ -167,5 +168,5 @@ export default async function runs(view, { isCurrent }) {
     },
     gone: (why) => fill(body, trouble(why)),
   });
-  return { close() { stop(); clearInterval(timer); clearInterval(clockwork); } };
+  return { close() { stop(); clearInterval(timer); clearInterval(clockwork); document.removeEventListener('visibilitychange', draw); } };
 }
