@@ -85,7 +85,7 @@ def _(b):
     with seeded(busy=True) as s:
         open_page(b, s, "runs")
         assert b.text(".steps .badge").split("\n") == [
-            "Asked", "Prepared", "The model answered", "Tool started"]
+            "Asked", "Prepared", "The model", "wait_for_desk"]
         b.see("calls wait_for_desk", ".steps")
         b.click(".run button", "Resume")
         b.see("The run goes on where it is due.", "#toasts")
@@ -272,7 +272,7 @@ def _(b):
         digest = s.get(session, "/entries")["items"][-1]["digest"]
         b.see(digest)
         b.click(".notice button", "Check the digests")
-        b.see("digests hold")
+        b.see("every digest holds")
 
 
 @check("chats: lanes show every message once, in order", covers=["P-59"])

@@ -2,6 +2,7 @@
 
 Each is text to the last character, nothing of it runs, and nothing is loaded.
 """
+import re
 import json
 
 import stage
@@ -41,7 +42,7 @@ TEXTS = {
 ODD = {
     "bidi": "\u202egnp.exe\u202c and \u2067x\u2069",
     "ansi": "\x1b[31mred\x1b[0m\x1b]8;;http://x\x07link\x1b]8;;\x07",
-    "invisible": "pass\u200bword\ufeff\u2060",
+    "invisible": "pass\u200bword\ufeff\u2060 a\u200db \u200d",
     "control": "a\x01b\x7fc\u0085d",
 }
 ALL = {**TEXTS, **ODD}
@@ -51,8 +52,13 @@ NAME = "<script>bite()</script>"  # of an agent, without a `=`
 def shown(text):
     """What stands in the page for it."""
     out = ""
-    for c in text:
+    for i, c in enumerate(text):
         code = ord(c)
+        if code in (0x200c, 0x200d):  # it stays between what it joins
+            joins = text[max(i - 1, 0):i] + text[i + 1:i + 2]
+            odd = len(joins) < 2 or joins[0] < "\x80" or joins[1] < "\x80"
+            out += f"U+{code:04X}" if odd else c
+            continue
         odd = (code < 9 or code in (11, 12) or 14 <= code < 32
                or 0x7f <= code < 0xa0 or code == 0x61c
                or 0x200b <= code <= 0x200f or 0x2028 <= code <= 0x202e
@@ -63,7 +69,10 @@ def shown(text):
 
 def inert(b):
     """Nothing ran, and there is nothing that could."""
-    assert b.js("window.bitten === undefined && !document.title.includes('<')")
+    assert b.js("window.bitten === undefined")
+    assert not re.search("[\u202a-\u202e\u2066-\u2069]", b.js(
+        "document.title + [...document.querySelectorAll('[title]')].map("
+        "e => e.title)"))
     found = b.js("""
       return [...document.querySelectorAll('body *')].filter((e) =>
         /^(SCRIPT|IFRAME|OBJECT|EMBED|STYLE|LINK|BASE|META)$/i.test(e.tagName)

@@ -24,7 +24,7 @@ PAGES = {
                 True),
     "raw": (f"{GARDEN}?tab=raw", stage.GARDEN, ["schemaVersion", "unknown"],
             True),
-    "runs": ("runs", "Runs", [stage.DESK, "Asked", "Tool started"], True),
+    "runs": ("runs", "Runs", [stage.DESK, "Asked", "wait_for_desk"], True),
     "chats": ("chats", "Chats", [stage.BOARD], True),
     "chat": (f"chat/{stage.BOARD}", stage.BOARD, ["Scout", "Hallstatt",
                                                   "has heard all"], True),
