@@ -71,6 +71,7 @@ bench: ## measure; BENCH=name for one, QUICK=1 for each case once
 	@$(if $(QUICK)$(filter-out store% agent% chat% engine%,$(BENCH)),, \
 	    tools/setup-python tests/bench/peers/requirements.txt \
 	    build/peers/venv)
+	@$(if $(filter-out ui%,$(BENCH)),,tools/setup-ui)
 	@$(if $(QUICK)$(filter-out engine%,$(BENCH)),,tools/setup-node \
 	    tests/bench/peers/restate build/peers/node)
 	@$(call compile,release,meson configure build/release -Dbench=true &&)

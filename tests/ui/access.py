@@ -143,6 +143,9 @@ LAYOUT = r"""
     if ((s.overflowX === 'hidden' || s.overflowX === 'clip') &&
         e.scrollWidth > e.clientWidth + 1 && s.textOverflow !== 'ellipsis')
       say(e, 'cut without dots');
+    if ((s.overflowY === 'hidden' || s.overflowY === 'clip') &&
+        e.scrollHeight > e.clientHeight + 4 && e.clientHeight > 0)
+      say(e, 'cut below');
     // Words that stand out of their box.
     if (s.overflowX === 'visible' && s.display !== 'inline' && !inner(e) &&
         e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0 &&

@@ -234,9 +234,10 @@ BOARD = "weekly-plan"
 DESK = "@dafx-concierge@desk"
 
 
-def seed(server, rich=False, busy=False):
+def seed(server, rich=False, busy=False, pause=lambda: None):
     """Of each kind of session one; rich: more of them, as a store has that is
-    in use; busy: one that waits for a tool until there is a file `go`."""
+    in use; busy: one that waits for a tool until there is a file `go`; pause is
+    called between them."""
     if rich:
         for i, (name, asked) in enumerate([
                 ("porto-by-train", "Is Porto possible by train?"),
@@ -251,7 +252,9 @@ def seed(server, rich=False, busy=False):
             agent = ("concierge", "helpdesk")[i % 2]
             server.put(f"@dafx-{agent}@{name}", document([
                 turn(f"a{i}", asked, "Yes. I have put it in your plan.", i)]))
+            pause()
     server.put(GARDEN, (TOUR / "conversation.json").read_text())
+    pause()
     server.put(NOTES, {"stateBag": {
         "profile": {"name": "Mira", "seats": ["window", "quiet"],
                     "loyalty": 1204},
@@ -259,17 +262,23 @@ def seed(server, rich=False, busy=False):
         "limits": {"budget": 900.50, "nights": 4}}})
     server.good("PATCH", f"/sessions/{quoted(NOTES)}",
                 {"properties": {"team": "travel", "pinned": True}})
+    pause()
     server.say(PARCEL, "Where is my parcel 4711?")
     server.request("POST", f"/sessions/{quoted(FAILED)}/runs",
                    {"message": "broken"})
+    pause()
     server.good("POST", "/chats", {"id": BOARD, "agents": [
         "Planner", "Scout", "Critic"]})
     server.good("POST", f"/chats/{BOARD}/turns", {
         "text": "Three days off in December, from Vienna. What do we do?",
         "author": "Mira"})
+    pause()
     server.say(ROOM, "And a room for two nights, please")
+    pause()
     server.say(TRIP, "I would like a night train from Oslo to Vienna on the "
                "18th, with a bed if there is one.")
+    if rich:
+        server.say(TRIP, "Yes please, a room for two nights.")
     if busy:
         server.say(DESK, "Ask the desk for two seats", wait=False)
         server.until(DESK, "running")
