@@ -60,6 +60,7 @@ run: build ## show what perdure does, and start a server
 
 test: ## run all tests; the last line is the count
 	@$(SETUP) build test
+	@tools/setup-ui
 	@$(call compile,dev)
 	@tools/run-tests build/dev
 
@@ -70,6 +71,7 @@ bench: ## measure; BENCH=name for one, QUICK=1 for each case once
 	@$(if $(QUICK)$(filter-out store% agent% chat% engine%,$(BENCH)),, \
 	    tools/setup-python tests/bench/peers/requirements.txt \
 	    build/peers/venv)
+	@$(if $(filter-out ui%,$(BENCH)),,tools/setup-ui)
 	@$(if $(QUICK)$(filter-out engine%,$(BENCH)),,tools/setup-node \
 	    tests/bench/peers/restate build/peers/node)
 	@$(call compile,release,meson configure build/release -Dbench=true &&)
@@ -84,19 +86,19 @@ fuzz: ## fuzz for SECONDS=n in total, shared by the targets
 asan: ## run all tests under AddressSanitizer and UBSan
 	@$(SETUP) build clang test
 	@$(call compile,asan)
-	@$(sanitizers) $(tenth) tools/run-tests --slow 5 --no-broken build/asan
+	@$(sanitizers) $(tenth) tools/run-tests --slow 5 --no-broken --no-ui build/asan
 
 tsan: ## run all tests that start threads under ThreadSanitizer
 	@$(SETUP) build test
 	@$(call compile,tsan)
 	@$(sanitizers) $(tenth) tools/run-tests --slow 10 --threads --no-broken \
-	    build/tsan
+	    --no-ui build/tsan
 
 coverage: ## lines and branches that the tests reach, with a threshold
 	@$(SETUP) build test coverage
 	@$(call compile,cov)
 	@find build/cov -name '*.gcda' -delete
-	@$(tenth) tools/run-tests --slow 5 --no-broken build/cov
+	@$(tenth) tools/run-tests --slow 5 --no-broken --no-ui build/cov
 	@tools/coverage build/cov
 
 conformance: ## which numbered statements have a test; SHORT=1 for a summary
@@ -121,7 +123,7 @@ soak: ## the long versions of the tests, SCALE=20 times, without a time limit
 	@$(SETUP) build clang test bench
 	@$(call compile,asan)
 	@echo "soak: all tests under ASan at scale $(SCALE) and without a time limit"
-	@$(sanitizers) PERDURE_SCALE=$(SCALE) tools/run-tests --slow 0 build/asan
+	@$(sanitizers) PERDURE_SCALE=$(SCALE) tools/run-tests --slow 0 --no-ui build/asan
 	@$(call compile,dev)
 	@echo "soak: what counts memory, without ASan, which has its own"
 	@PERDURE_SCALE=$(SCALE) tools/run-tests --slow 0 build/dev archive-large

@@ -1,5 +1,7 @@
 // The public API, and nothing else: what this page can do, any program can.
 
+import { read } from './json.js';
+
 export const ROOT = '/api/v1';
 
 /** What went wrong, in words for people. */
@@ -40,6 +42,8 @@ async function problemOf(reply) {
   return new Problem(reply.status, slug, body.detail ?? body.title, HINTS[slug]);
 }
 
+export const offline = () => new Problem(0, 'offline', 'The server does not answer.', 'Is it running? This page tries again by itself.');
+
 /** Send a request; gives the reply, or throws a Problem. */
 export async function send(method, path, { body, headers, signal, type } = {}) {
   let reply;
@@ -50,7 +54,7 @@ export async function send(method, path, { body, headers, signal, type } = {}) {
     });
   } catch (why) {
     if (why.name === 'AbortError') throw why;
-    throw new Problem(0, 'offline', 'The server does not answer.', 'Is it running? This page tries again by itself.');
+    throw offline();
   }
   if (!reply.ok && reply.status !== 304) throw await problemOf(reply);
   return reply;
@@ -61,7 +65,7 @@ export async function json(method, path, opts) {
   if (reply.status === 204 || reply.status === 304) return null;
   const text = await reply.text();
   try {
-    return JSON.parse(text);
+    return read(text);
   } catch {
     throw new Problem(reply.status, '', 'The server sent something that is not JSON.',
       'Something between this page and the server may have replied instead.');
@@ -82,11 +86,25 @@ export async function save(path, name) {
   setTimeout(() => URL.revokeObjectURL(url), 60000);
 }
 
-/** A path of parts, each as it has to be spelled there; undefined is left out of a query. */
+/**
+ * A path of parts, each as it has to be spelled there; what is undefined or
+ * empty is left out of a query. A browser would take "." and ".." for folders,
+ * however they are spelled: such an id or key goes into the query.
+ */
 export function at(parts, query) {
-  const pairs = Object.entries(query ?? {}).filter(([, v]) => v !== undefined && v !== null && v !== '');
-  const path = parts.map(encodeURIComponent).join('/');
+  const all = { ...query };
+  const path = parts.map((part, i) => {
+    if (part !== '.' && part !== '..') return encodeURIComponent(part.toWellFormed?.() ?? part);
+    all[i === 1 ? 'id' : parts[2] === 'bag' ? 'key' : 'run'] = part;
+    return '';
+  }).join('/');
+  const pairs = Object.entries(all).filter(([, v]) => v !== undefined && v !== null && v !== '');
   return pairs.length ? `${path}?${new URLSearchParams(pairs)}` : path;
+}
+
+/** A new name that nobody else has; crypto.randomUUID() wants HTTPS. */
+export function unique() {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((n) => n.toString(16).padStart(2, '0')).join('');
 }
 
 /** Read a body piece by piece as lines of server-sent events; `on` gets each. */

@@ -1,7 +1,7 @@
 // The frame: which page is shown, what it says when it cannot be, keys, theme.
 
-import { Problem, get, send, whenLocked } from './api.js';
-import { badge, empty, fill, h, icon, toast } from './dom.js';
+import { get, offline, Problem, send, whenLocked } from './api.js';
+import { badge, empty, fail, fill, h, icon, plain } from './dom.js';
 import { whenState } from './live.js';
 
 const PAGES = [
@@ -28,14 +28,14 @@ let number = 0; // of the page that is shown: a late one is not
 /** Where we are: {path, args, query}. */
 export function here() {
   const [path, search] = location.hash.replace(/^#\/?/, '').split('?');
-  const parts = path.split('/').map((p) => { try { return decodeURIComponent(p); } catch { return p; } });
+  const parts = (path ?? '').split('/').map((p) => { try { return decodeURIComponent(p); } catch { return p; } });
   return { path: parts[0], args: parts.slice(1), query: new URLSearchParams(search ?? '') };
 }
 
 /** The address of a page. */
 export function link(path, args = [], query = {}) {
   const pairs = Object.entries(query).filter(([, v]) => v !== undefined && v !== null && v !== '');
-  return `#/${[path, ...args.map(encodeURIComponent)].join('/')}${pairs.length ? '?' + new URLSearchParams(pairs) : ''}`;
+  return `#/${[path, ...args.map((a) => encodeURIComponent(a.toWellFormed?.() ?? a))].join('/')}${pairs.length ? '?' + new URLSearchParams(pairs) : ''}`;
 }
 
 /** The same page with another query, without a step in the history. */
@@ -49,41 +49,79 @@ export function trouble(why, again) {
   const known = why instanceof Problem;
   if (!known && why?.name !== 'AbortError') console.warn(why);
   const gone = why.status === 404;
-  return empty(gone ? 'It is not there' : why.status === 0 ? 'No connection' : 'That did not work',
-    known ? why.message : 'This page met something that it does not understand.', known ? why.hint ?? '' : String(why?.message ?? why),
-    h('div', { class: 'row' }, again && !gone ? h('button', { type: 'button', onclick: again }, 'Try again') : null, h('a', { class: 'button plain', href: link('sessions') }, 'All sessions')));
+  const act = why.slug === 'moved' ? h('button', { type: 'button', onclick: () => location.reload() }, 'Load the page again')
+    : again && !gone ? h('button', { type: 'button', onclick: again }, 'Try again') : null;
+  return empty(gone ? 'It is not there' : why.slug === 'moved' ? 'There is a new version' : why.status === 0 ? 'No connection' : 'That did not work',
+    known ? plain(why.message) : 'The server sent something that this page does not understand.',
+    known ? why.hint ?? '' : 'Something between this page and the server may have replied instead, or the page is older than the server: then load it anew.',
+    h('div', { class: 'row' }, act, h('a', { class: 'button plain', href: link('sessions') }, 'All sessions')));
+}
+
+/** The script of a page. The server may be another one by now, which has other files. */
+async function script(def) {
+  try {
+    return await def.load();
+  } catch (why) {
+    const index = await fetch('/ui/', { cache: 'no-store' }).then((r) => (r.ok ? r.text() : ''), () => '');
+    if (index === '') throw offline();
+    if (!index.includes(import.meta.url.split('/').at(-2))) throw new Problem(0, 'moved', 'The server was upgraded since this page was loaded.', 'What you wrote and did not send is lost with it.');
+    throw why;
+  }
 }
 
 async function show() {
   const at = here();
-  const mine = ++number;
   const def = PAGES.find((p) => p.path === at.path);
+  if (page.turn && page.def === def && page.args.join('/') === at.args.join('/')) {
+    try { await page.turn(at); } catch (why) { fill(view, trouble(why, show)); }
+    return;
+  }
+  const mine = ++number;
+  const isCurrent = () => mine === number;
   page.close?.();
   page = {};
   live.replaceChildren();
-  for (const a of document.querySelectorAll('nav a')) a.toggleAttribute('aria-current', a.dataset.path === (def?.under ?? at.path));
-  document.querySelectorAll('nav a[aria-current]').forEach((a) => a.setAttribute('aria-current', 'page'));
-  document.title = `${def?.title ?? 'Nothing'} - perdure`;
+  view.className = '';
+  for (const a of document.querySelectorAll('.bar nav a')) {
+    if (a.dataset.path === (def?.under ?? at.path)) a.setAttribute('aria-current', 'page');
+    else a.removeAttribute('aria-current');
+  }
+  document.title = `${[...at.args.map(plain), def?.title ?? 'Nothing'].join(' - ')} - perdure`;
   if (!def) {
     fill(view, h('h1', { class: 'away' }, 'Nothing'), empty('There is no such page', 'The address may be mistyped.', h('a', { class: 'button', href: link('') }, 'Overview')));
     return;
   }
   fill(view, h('div', { class: 'loading', role: 'status' }, 'Loading'));
   try {
-    const module = await def.load();
-    const made = await module.default(view, { ...at, isCurrent: () => mine === number });
-    if (mine === number) page = made ?? {};
+    if (!server) await known();
+    const module = await script(def);
+    if (!isCurrent()) return;
+    const made = await module.default(view, { ...at, isCurrent });
+    if (isCurrent()) page = { ...made, def, args: at.args };
     else made?.close?.();
   } catch (why) {
-    if (mine === number) fill(view, h('h1', { class: 'away' }, def.title), trouble(why, show));
+    if (!isCurrent()) return;
+    view.className = '';
+    fill(view, h('h1', { class: 'away' }, def.title), trouble(why, show));
   }
 }
 
 // --- keys and theme ---------------------------------------------------------
 
+function setting(name, value) {
+  try {
+    if (value === undefined) return localStorage.getItem(name);
+    localStorage.setItem(name, value);
+  } catch { /* it holds for this page */ }
+  return value ?? null;
+}
+let hasKeys = setting('keys') !== 'off';
+
 function help() {
   const box = h('dialog', { class: 'keys', 'aria-labelledby': 'keys-title' }, h('h2', { id: 'keys-title' }, 'Keys'),
     h('dl', null, KEYS.map(([k, what]) => [h('dt', null, k.split(/ +/).map((x) => h('kbd', null, x))), h('dd', null, what)])),
+    h('label', { class: 'choice' }, h('input', { type: 'checkbox', checked: hasKeys, onchange: (e) => { hasKeys = e.target.checked; setting('keys', hasKeys ? 'on' : 'off'); } }), 'Single keys do this'),
+    h('p', { class: 'hint' }, 'Switch them off if you speak to the computer, or type by accident. This list is behind the button with the keyboard, too.'),
     h('div', { class: 'row end' }, h('button', { type: 'button', onclick: () => box.close() }, 'Close')));
   box.addEventListener('close', () => box.remove());
   document.body.append(box);
@@ -92,12 +130,13 @@ function help() {
 
 let before = '';
 function onKey(event) {
-  const isWriting = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
+  const isWriting = event.target.matches?.('input, textarea, select');
   if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector('dialog[open]')) return;
   if (isWriting) {
     if (event.key === 'Escape') event.target.blur();
     return;
   }
+  if (!hasKeys && event.key !== 'Escape') return;
   const to = before === 'g' ? PAGES.find((p) => p.key === event.key) : null;
   before = event.key;
   if (to) location.hash = link(to.path);
@@ -121,16 +160,18 @@ function tab(step) {
 }
 
 const THEMES = ['system', 'light', 'dark'];
-function stored() { try { return localStorage.getItem('theme') ?? 'system'; } catch { return 'system'; } }
+const stored = () => document.documentElement.dataset.theme;
 function theme(name) {
-  document.documentElement.dataset.theme = name;
-  try { localStorage.setItem('theme', name); } catch { /* it holds for this page */ }
+  document.documentElement.dataset.theme = THEMES.includes(name) ? name : 'system';
+  setting('theme', name);
 }
 
 // --- logging in -------------------------------------------------------------
 
 function login() {
   page.close?.();
+  page = {};
+  server = null;
   number++;
   const key = h('input', { type: 'password', id: 'key', autocomplete: 'current-password', required: true, spellcheck: 'false' });
   const said = h('p', { class: 'bad', role: 'alert' });
@@ -140,7 +181,7 @@ function login() {
       await send('POST', '/ui/login', { body: JSON.stringify({ key: key.value }) });
       frame();
     } catch (why) {
-      if (why.status !== 401) fill(said, why.message);
+      if (why.status !== 401) fill(said, plain(`${why.message} ${why.hint ?? ''}`));
       else fill(said, 'This key is not known here, or it has expired.');
       key.select();
     }
@@ -151,7 +192,7 @@ function login() {
 }
 
 async function logout() {
-  try { await send('POST', '/ui/logout', { body: '{}' }); } catch (why) { toast(why.message, true); }
+  try { await send('POST', '/ui/logout', { body: '{}' }); } catch (why) { fail(why); return; }
   location.reload();
 }
 
@@ -159,11 +200,16 @@ async function logout() {
 
 /** What the caller may do and how the server is; null until it is known. */
 export let server = null;
-/** May whoever looks do this? */
-export const may = (scope) => !server?.scopes || server.scopes.includes(scope);
+/** May whoever looks do this? Not, as long as nobody knows. */
+export const may = (scope) => server?.scopes?.includes(scope) ?? false;
+
+const out = h('button', { type: 'button', class: 'quiet', hidden: true, title: 'Log out', 'aria-label': 'Log out', onclick: logout }, icon('out'));
+async function known() {
+  server = await get('overview');
+  out.hidden = !server.keys;
+}
 
 async function frame() {
-  const out = h('button', { type: 'button', class: 'quiet', hidden: true, title: 'Log out', 'aria-label': 'Log out', onclick: logout }, icon('out'));
   const pick = h('button', { type: 'button', class: 'quiet', onclick: () => { theme(THEMES[(THEMES.indexOf(stored()) + 1) % 3]); named(); } }, icon('sun'));
   const named = () => { pick.title = `Theme: ${stored()}`; pick.setAttribute('aria-label', pick.title); };
   named();
@@ -172,13 +218,20 @@ async function frame() {
     h('header', { class: 'bar' }, h('a', { class: 'brand', href: link('') }, h('span', { class: 'logo', 'aria-hidden': 'true' }), 'perdure'), nav,
       h('div', { class: 'tools' }, live, pick, h('button', { type: 'button', class: 'quiet', title: 'Keys (?)', 'aria-label': 'Keys', onclick: help }, icon('keys')), out)),
     view, h('div', { id: 'toasts', role: 'status' }));
-  get('overview').then((o) => { server = o; out.hidden = !o.keys; }, () => {});
   await show();
 }
 
-theme(stored());
+theme(setting('theme') ?? 'system');
 whenLocked(login);
 whenState((state) => fill(live, state ? badge(state === 'live' ? 'live' : state === 'stale' ? 'stale' : 'wait', state) : ''));
-addEventListener('hashchange', () => { show(); if (document.activeElement?.closest?.('nav') === null) view.focus({ preventScroll: true }); });
+addEventListener('hashchange', async () => {
+  const isHere = page.turn && document.activeElement?.closest?.('#view');
+  await show();
+  if (!isHere && !document.activeElement?.closest?.('.bar')) view.focus({ preventScroll: true });
+});
 addEventListener('keydown', onKey);
+// A browser may keep a page that was left, with its stream, which takes one of
+// the six connections that it has for a server.
+addEventListener('pagehide', () => { page.close?.(); page = {}; });
+addEventListener('pageshow', (event) => { if (event.persisted) show(); });
 frame();

@@ -1,6 +1,8 @@
 // Elements, made without HTML: whatever a model or a store says stays text.
 
-const SVG = 'http://www.w3.org/2000/svg';
+import { str } from './json.js';
+
+export const SVG = 'http://www.w3.org/2000/svg';
 
 function put(parent, child) {
   if (Array.isArray(child)) child.forEach((c) => put(parent, c));
@@ -8,12 +10,21 @@ function put(parent, child) {
   else if (child !== null && child !== undefined && child !== false) parent.append(String(child));
 }
 
+const handlers = new WeakMap(); // of an element: type → function
+
+function on(el, type, fn) {
+  const all = handlers.get(el) ?? {};
+  if (!all[type]) el.addEventListener(type, (event) => all[type](event));
+  all[type] = fn;
+  handlers.set(el, all);
+}
+
 /** h('a', {href, class, onclick}, ...children). False and null are left out. */
 export function h(tag, props, ...children) {
   const el = document.createElement(tag);
   for (const [name, value] of Object.entries(props ?? {})) {
     if (value === null || value === undefined || value === false) continue;
-    if (name.startsWith('on')) el.addEventListener(name.slice(2), value);
+    if (name.startsWith('on')) on(el, name.slice(2), value);
     else if (name === 'value' || name === 'checked' || name === 'open') el[name] = value;
     else el.setAttribute(name, value === true ? '' : value);
   }
@@ -26,6 +37,74 @@ export function fill(el, ...children) {
   el.replaceChildren();
   put(el, children);
   return el;
+}
+
+const solids = new WeakMap(); // of an element: what it was made of
+/** An element that update() keeps or replaces as a whole: it keeps it if it was made of the same. */
+export function solid(el, of) {
+  solids.set(el, of);
+  return el;
+}
+
+/** An element that a page holds on to: update() puts it in as it is. */
+export const own = (el) => solid(el, el);
+
+/**
+ * Let `el` have these children, and change those that are there instead of
+ * making them anew: focus, selection and what is opened stay. Elements with the
+ * same data-key are the same one; others, if they are the next of their tag. An
+ * element that is there already is only put in its place.
+ */
+export function update(el, ...children) {
+  const made = document.createDocumentFragment();
+  const kept = new Set();
+  const wanted = [];
+  const list = (child) => {
+    if (Array.isArray(child)) child.forEach(list);
+    else if (child instanceof Node && child.parentNode === el) { kept.add(child); wanted.push(child); }
+    else { put(made, child); wanted.push(...made.childNodes); made.replaceChildren(); }
+  };
+  list(children);
+  const keyed = new Map();
+  const others = new Map();
+  for (const c of el.childNodes) {
+    if (kept.has(c)) continue;
+    if (c.dataset?.key !== undefined) keyed.set(c.dataset.key, c);
+    else others.set(c.nodeName, [...others.get(c.nodeName) ?? [], c]);
+  }
+  const nodes = wanted.map((node) => {
+    if (kept.has(node)) return node;
+    const key = node.dataset?.key;
+    const old = key !== undefined ? keyed.get(key) : others.get(node.nodeName)?.shift();
+    return old && old.nodeName === node.nodeName ? become(old, node) : node;
+  });
+  const stay = new Set(nodes);
+  const focus = document.activeElement;
+  for (const c of [...el.childNodes]) if (!stay.has(c)) c.remove();
+  let at = el.firstChild;
+  for (const node of nodes) {
+    if (node === at) at = at.nextSibling;
+    else el.insertBefore(node, at);
+  }
+  if (focus !== document.activeElement && el.contains(focus)) focus.focus({ preventScroll: true });
+  return el;
+}
+
+/** What is there takes over what the new one says; gives the one to show. */
+function become(old, node) {
+  if (old.nodeType === Node.TEXT_NODE) {
+    if (node.data.startsWith(old.data)) old.appendData(node.data.slice(old.data.length));
+    else old.data = node.data;
+    return old;
+  }
+  const of = solids.get(node);
+  if (of !== undefined || solids.has(old)) return of !== undefined && of === solids.get(old) ? old : node;
+  for (const { name } of [...old.attributes]) if (!node.hasAttribute(name) && name !== 'open' && name !== 'style') old.removeAttribute(name);
+  for (const { name, value } of node.attributes) if (name !== 'open' && name !== 'style' && old.getAttribute(name) !== value) old.setAttribute(name, value);
+  if (old.style && old.style.cssText !== node.style.cssText) old.style.cssText = node.style.cssText; // a policy forbids the attribute
+  for (const [type, fn] of Object.entries(handlers.get(node) ?? {})) on(old, type, fn);
+  update(old, ...node.childNodes);
+  return old;
 }
 
 const icons = {
@@ -57,22 +136,27 @@ export function icon(name) {
   return svg;
 }
 
-// Marks that reorder or hide what stands beside them: shown by their numbers.
-const ODD = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
+// Marks that reorder or hide what stands beside them, and halves of characters:
+// shown by their numbers. Joiners stay between letters and pictures that need them.
+const ODD = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\u{e0000}-\u{e007f}]|[\u200c\u200d](?![^\0-\x7f])|(?<![^\0-\x7f])[\u200c\u200d]/gu;
+const number = (mark) => `U+${mark.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}`;
 
 /** Text of others: as it is, but for marks that would hide what it says. */
-export function said(text) {
+export function said(value) {
+  const text = str(value);
   const parts = [];
   let at = 0;
-  for (const m of String(text).matchAll(ODD)) {
-    parts.push(text.slice(at, m.index));
-    const code = m[0].codePointAt(0).toString(16).toUpperCase().padStart(4, '0');
-    parts.push(h('span', { class: 'odd', title: 'an invisible character' }, `U+${code}`));
+  for (const m of text.matchAll(ODD)) {
+    if (m.index > at) parts.push(text.slice(at, m.index));
+    parts.push(h('span', { class: 'odd', title: 'an invisible character' }, number(m[0])));
     at = m.index + m[0].length;
   }
-  parts.push(String(text).slice(at));
+  if (at < text.length) parts.push(text.slice(at));
   return parts;
 }
+
+/** The same where only a plain text can be, as in a label. */
+export const plain = (value) => str(value).replace(ODD, (m) => `[${number(m)}]`);
 
 /** A name of others on one line. */
 export function name(text) {
@@ -103,15 +187,24 @@ export function confirm(title, text, action) {
   });
 }
 
-/** A button for what may fail: its words are told then. */
-export function button(props, fn, ...children) {
-  return h('button', { type: 'button', ...props, onclick: () => Promise.resolve(fn()).catch((why) => toast(`${why.message} ${why.hint ?? ''}`, true)) }, children);
-}
-
 /** A line that says what just happened, for eyes and for screen readers. */
 export function toast(text, isBad) {
   const list = document.getElementById('toasts');
-  const el = h('div', { class: isBad ? 'toast bad' : 'toast' }, text);
+  const el = h('div', { class: isBad ? 'toast bad' : 'toast' }, said(text));
   list?.append(el);
-  setTimeout(() => el.remove(), 6000);
+  setTimeout(() => el.remove(), isBad ? 12000 : 6000);
+}
+
+/** Say what went wrong, and what to do. */
+export const fail = (why) => toast(`${why.message} ${why.hint ?? ''}`.trim(), true);
+
+/** A button for what takes time and may fail: it waits, then says so. */
+export function button(props, fn, ...children) {
+  const el = h('button', { type: 'button', ...props, onclick: async () => {
+    if (el.hasAttribute('aria-busy')) return;
+    el.setAttribute('aria-busy', 'true');
+    try { await fn(); } catch (why) { fail(why); }
+    el.removeAttribute('aria-busy');
+  } }, children);
+  return el;
 }

@@ -38,6 +38,13 @@ export function clock(text) {
   return Number.isNaN(at.getTime()) ? String(text ?? '') : at.toLocaleTimeString('en-GB');
 }
 
+/** The time of a day, with its date if it is not this one. */
+export function when(text) {
+  const at = new Date(text);
+  if (Number.isNaN(at.getTime()) || at.toDateString() === new Date().toDateString()) return clock(text);
+  return at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short', year: at.getFullYear() === new Date().getFullYear() ? undefined : 'numeric' }) + ', ' + clock(text).slice(0, 5);
+}
+
 export function took(ms) {
   if (!Number.isFinite(ms) || ms < 0) return '';
   if (ms < 1000) return `${Math.round(ms)} ms`;

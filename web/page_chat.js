@@ -2,11 +2,12 @@
 
 import { at, get, json, save, send } from './api.js';
 import { link, may, trouble } from './app.js';
-import { badge, button, confirm, empty, fill, h, icon, name, said, toast } from './dom.js';
+import { badge, button, confirm, empty, fail, fill, h, icon, name, own, plain, said, toast, update } from './dom.js';
 import { count, many, moment, since } from './format.js';
 import { calm, follow } from './live.js';
+import { long } from './long.js';
 import { chatMessage } from './shapes.js';
-import { index, partView } from './talk.js';
+import { join, partView } from './talk.js';
 
 const PAGE = 100;
 const FORMS = ['native', 'sk', 'plain', 'encoded'];
@@ -22,118 +23,140 @@ export default async function chat(view, { args, isCurrent }) {
   const id = args.join('/');
   const path = ['chats', id];
   let head = await get(at(path));
-  let messages = [];
-  let hasMore = false;
-  let sent = '';
+  let sent = null; // {text, seq}: what was sent, behind which message
   let isGone = false;
-  const ctx = { calls: new Map(), results: new Map(), answers: new Map() };
+  let joined = join([]);
+  let others = []; // authors who take no part, or not any more
+  let drawn = new Map();
   const facts = h('div', { class: 'facts' });
-  const lanes = h('div', { class: 'lanes', role: 'log', 'aria-label': 'Messages, a lane for each agent', tabindex: '0' });
+  const heads = h('div', { class: 'lane-heads' });
+  const cells = h('div', { class: 'cells', role: 'log', 'aria-live': 'off', 'aria-label': 'Messages, a lane for each agent' });
+  const tail = h('div', { class: 'cells' });
+  const lanes = h('div', { class: 'lanes', role: 'region', 'aria-label': 'Lanes', tabindex: '0' });
   const heard = h('div', { class: 'away', role: 'status' });
+  const win = long({ scroll: lanes, list: cells, draw, async read(from, isBack) {
+    const page = await get(at([...path, 'messages'], { from, backwards: isBack ? 'true' : '', limit: PAGE }));
+    const items = page.items.map(chatMessage);
+    return { items: isBack ? items.reverse() : items, isAll: page.next === null };
+  } });
+  fill(lanes, heads, win.top, cells, win.bottom, tail);
 
-  const laneOf = (m) => (m.role === 'user' && !m.turn ? 0 : head.participants.findIndex((p) => same(p.name || p.id, m.author) || same(p.id, m.author)) + 1);
+  /** The lane of a message: 0 is that of people, after the agents come others; null is all of them. */
+  function laneOf(m) {
+    if (m.role === 'system' || m.role === 'developer') return null;
+    if (m.role === 'user' && !m.turn) return 0;
+    const part = head.participants.findIndex((p) => same(p.name || p.id, m.author) || same(p.id, m.author));
+    if (part >= 0) return part + 1;
+    const who = m.author || m.role;
+    if (!others.some((o) => same(o, who))) others.push(who);
+    return head.participants.length + 1 + others.findIndex((o) => same(o, who));
+  }
 
   function drawHead() {
-    fill(facts, isGone ? badge('error', 'deleted') : badge(head.state), h('span', null, many(head.count, 'message')), head.complete ? h('span', { class: 'tag' }, 'over') : null,
+    const parked = head.channels.filter((c) => !head.participants.some((p) => p.channel === c.key));
+    update(facts, isGone ? badge('error', 'deleted') : badge(head.state), h('span', null, many(head.count, 'message')), head.complete ? h('span', { class: 'tag' }, 'over') : null,
       head.lastTurn ? h('span', null, `turn ${count(head.lastTurn.turn)}: `, name(head.lastTurn.agent), ` ${head.lastTurn.end}`, head.lastTurn.why ? h('span', { class: 'bad' }, ': ', said(head.lastTurn.why)) : null) : null,
-      h('span', { title: moment(head.changed) }, `changed ${since(head.changed)}`));
+      h('span', { title: moment(head.changed) }, `changed ${since(head.changed)}`),
+      parked.length ? h('span', { class: 'warn' }, `${many(parked.length, 'channel')} kept for agents that are missing: `, parked.map((c) => [name(c.kind), ' '])) : null);
   }
 
   function laneHead(p) {
     const channel = head.channels.find((c) => c.key === p.channel);
+    const bar = h('span', { class: 'heard' }, h('span'));
+    bar.firstChild.style.width = `${channel && head.count ? Math.min(100, (100 * channel.cursor) / head.count) : 0}%`;
     return h('div', { class: 'lane-head' }, h('b', null, name(p.name || p.id)),
-      channel ? h('span', { class: 'dim', title: `channel ${channel.kind}` }, channel.cursor >= head.count ? 'has heard all' : `has heard ${count(channel.cursor)} of ${count(head.count)}`) : h('span', { class: 'dim' }, 'has not spoken'),
-      channel?.parked ? badge('waiting', 'parked') : null, p.here ? null : badge('error', 'not here'));
+      channel?.parked ? badge('waiting', 'parked') : null, p.here ? null : badge('error', 'not here'),
+      h('span', { class: 'dim', title: channel ? plain(`channel ${channel.kind}`) : null }, !channel ? 'has not spoken' : channel.cursor >= head.count ? 'has heard all' : `has heard ${count(channel.cursor)} of ${count(head.count)}`), bar);
   }
 
-  function draw() {
-    const stay = lanes.scrollHeight - lanes.scrollTop - lanes.clientHeight < 90;
-    const parked = head.channels.filter((c) => !head.participants.some((p) => p.channel === c.key));
-    const n = head.participants.length + 1;
-    lanes.style.setProperty('--lanes', n);
-    const cells = messages.map((m) => {
-      const lane = laneOf(m);
-      const parts = m.contents.map((c) => partView(c, ctx)).filter(Boolean);
-      if (!parts.length) return null;
-      const el = h('article', { class: `cell ${lane === 0 ? 'is-people' : ''}`, 'data-seq': m.seq }, h('div', { class: 'who' }, name(m.author || (m.role === 'user' ? 'Somebody' : m.role)), h('span', { class: 'dim' }, m.turn ? `turn ${count(m.turn)}` : '', ` #${count(m.seq)}`)), parts);
-      el.style.setProperty('--lane', lane + 1);
-      return el;
-    });
-    const waiting = sent ? h('article', { class: 'cell is-people is-sent' }, h('div', { class: 'said' }, said(sent))) : null;
-    const busy = head.state === 'running' ? h('p', { class: 'at-work' }, h('span', { class: 'typing' }, 'at work', h('i'), h('i'), h('i'))) : null;
-    fill(lanes, h('div', { class: 'lane-heads' }, h('div', { class: 'lane-head' }, h('b', null, 'People')), head.participants.map(laneHead)),
-      hasMore ? h('button', { type: 'button', class: 'link earlier', onclick: older }, 'Earlier') : null, cells, waiting, busy,
-      messages.length || sent ? null : h('div', { class: 'wide' }, empty('Nothing has been said yet', 'Write something below, and choose who answers.')));
-    if (parked.length) lanes.append(h('p', { class: 'wide dim' }, `${many(parked.length, 'channel')} kept for agents that are missing: `, parked.map((c) => [name(`${c.kind} `)])));
-    if (stay) lanes.scrollTop = lanes.scrollHeight;
+  /** A message in its lane. One without anything to see is a line, so that none is missing. */
+  function cell(m) {
+    const lane = laneOf(m);
+    const parts = m.contents.map((c) => partView(c, joined)).filter(Boolean);
+    const number = h('span', { class: 'dim' }, m.turn ? `turn ${count(m.turn)} ` : '', `#${count(m.seq)}`);
+    const results = m.contents.filter((c) => c.kind === 'result');
+    const el = parts.length
+      ? h('article', { class: `cell ${lane === 0 ? 'is-people' : lane === null ? 'is-system' : ''}`, 'data-seq': m.seq }, h('div', { class: 'who' }, name(m.author || (lane === null ? 'System' : m.role === 'user' ? 'Somebody' : m.role)), number), parts)
+      : h('p', { class: 'cell is-note', 'data-seq': m.seq }, results.length ? ['result of ', results.map((c) => name(joined.links.get(c)?.name ?? 'a tool'))] : [name(m.author || m.role), ' said nothing that can be seen'], number);
+    el.style.setProperty('--lane', lane === null ? '1 / -1' : String(lane + 1));
+    return own(el);
   }
 
-  async function older() {
-    try {
-      const page = await get(at([...path, 'messages'], { backwards: 'true', from: messages[0].seq - 1, limit: PAGE }));
-      const from = lanes.scrollHeight - lanes.scrollTop;
-      messages = [...page.items.map(chatMessage).reverse(), ...messages];
-      hasMore = page.next !== null;
-      index(messages, ctx);
-      draw();
-      lanes.scrollTop = lanes.scrollHeight - from;
-    } catch (why) { toast(why.message, true); }
+  function draw(messages) {
+    joined = join(messages);
+    const now = new Map();
+    for (const m of messages) {
+      const key = `${m.seq} ${laneOf(m)} ${m.contents.map((c) => (joined.links.has(c) ? 1 : 0)).join('')}`;
+      now.set(key, drawn.get(key) ?? cell(m));
+    }
+    drawn = now;
+    [...now.values()].forEach((el, i) => { el.style.gridRow = String(i + 1); }); // a row each, in the order of time
+    update(cells, ...now.values());
+    update(heads, h('div', { class: 'lane-head' }, h('b', null, 'People')), head.participants.map(laneHead),
+      others.map((o) => h('div', { class: 'lane-head' }, h('b', null, name(o)), h('span', { class: 'dim' }, 'takes no part now'))));
+    lanes.style.setProperty('--lanes', head.participants.length + 1 + others.length);
+    drawTail();
+  }
+
+  function drawTail() {
+    update(tail, sent?.text ? h('article', { class: 'cell is-people is-sent' }, h('div', { class: 'who' }, 'sending'), h('div', { class: 'said' }, said(sent.text))) : null,
+      head.state === 'running' ? h('p', { class: 'at-work' }, h('span', { class: 'typing' }, 'at work', h('i'), h('i'), h('i'))) : null,
+      win.items.length || sent ? null : h('div', { class: 'wide' }, empty('Nothing has been said yet', 'Write something below, and choose who answers.')));
+    for (const el of tail.querySelectorAll('.is-sent')) el.style.setProperty('--lane', '1');
   }
 
   async function load() {
     if (isGone) return;
     try {
-      head = await get(at(path));
-      if (!messages.length) {
-        const page = await get(at([...path, 'messages'], { backwards: 'true', limit: PAGE }));
-        messages = page.items.map(chatMessage).reverse();
-        hasMore = page.next !== null;
-      } else {
-        for (let more = true; more;) {
-          const page = await get(at([...path, 'messages'], { from: messages.at(-1).seq + 1, limit: PAGE }));
-          const news = page.items.map(chatMessage).filter((m) => m.seq > messages.at(-1).seq);
-          if (news.length) fill(heard, `${news.at(-1).author}: ${String(news.at(-1).text ?? '').slice(0, 300)}`);
-          messages.push(...news);
-          more = page.next !== null;
-        }
-      }
-      if (messages.some((m) => m.text === sent)) sent = '';
-      index(messages, ctx);
+      const now = await get(at(path));
+      const isOther = now.epoch !== head.epoch;
+      head = now;
+      if (isOther) { drawn.clear(); others = []; }
+      const news = isOther || !win.items.length ? (await win.newest(), []) : await win.fresh();
+      if (sent && win.items.some((m) => m.seq > sent.seq && m.role === 'user')) sent = null;
+      const last = news.at(-1);
+      if (last) fill(heard, plain(`${last.author}: ${String(last.text ?? '').slice(0, 300)}`));
     } catch (why) {
       if (why.status !== 404) throw why;
       isGone = true;
       view.querySelector('.head').after(h('div', { class: 'notice bad', role: 'alert' }, 'This chat was deleted. What you see is what it was.', h('a', { class: 'button plain', href: link('chats') }, 'All chats')));
     }
     drawHead();
-    draw();
+    draw(win.items);
   }
 
   // --- saying something, saving and restoring -------------------------------
 
+  const grow = () => { box.style.height = 'auto'; box.style.height = `${Math.min(box.scrollHeight, 180)}px`; };
   const box = h('textarea', { rows: '1', 'aria-label': 'Message', placeholder: 'Write to the chat', 'data-search': true,
-    onkeydown: (e) => { if (e.key === 'Enter' && !e.shiftKey && !e.isComposing) { e.preventDefault(); say(); } },
-    oninput: () => { box.style.height = 'auto'; box.style.height = `${Math.min(box.scrollHeight, 180)}px`; } });
+    onkeydown: (e) => { if (e.key === 'Enter' && !e.shiftKey && !e.isComposing) { e.preventDefault(); say(); } }, oninput: grow });
   const as = h('input', { 'aria-label': 'Your name', placeholder: 'Your name', size: '10', maxlength: '60' });
-  const to = h('select', { 'aria-label': 'Who answers' }, h('option', { value: '*' }, 'everybody answers'), head.participants.filter((p) => p.here).map((p) => h('option', { value: p.name || p.id }, `${p.name || p.id} answers`)), h('option', { value: '' }, 'nobody answers'));
+  const to = h('select', { 'aria-label': 'Who answers' }, h('option', { value: '*' }, 'everybody answers'), head.participants.filter((p) => p.here).map((p) => h('option', { value: p.name || p.id }, plain(`${p.name || p.id} answers`))), h('option', { value: '' }, 'nobody answers'));
 
   async function say() {
     const text = box.value.trim();
-    if (!text && !to.value) return;
+    if (sent || (!text && !to.value)) return;
     const author = as.value.trim();
-    const body = { ...(text ? { text } : {}), ...(author && text ? { author } : {}), ...(to.value && to.value !== '*' ? { to: to.value } : {}) };
-    sent = text;
+    const value = { ...(text ? { text } : {}), ...(author && text ? { author } : {}), ...(to.value && to.value !== '*' ? { to: to.value } : {}) };
+    const mine = sent = { text, seq: win.items.at(-1)?.seq ?? 0 };
     box.value = '';
-    draw();
-    lanes.scrollTop = lanes.scrollHeight;
+    grow();
+    drawTail();
+    win.toBottom();
     try {
-      await json('POST', at([...path, to.value ? 'turns' : 'messages']), { body: JSON.stringify(body), headers: to.value ? { Prefer: 'respond-async' } : {} });
+      await json('POST', at([...path, to.value ? 'turns' : 'messages']), { body: JSON.stringify(value), headers: to.value ? { Prefer: 'respond-async' } : {} });
+      if (!win.atEnd) await win.newest();
       await load();
+      if (!text && sent === mine) sent = null;
     } catch (why) {
-      sent = '';
-      box.value = text;
-      draw();
-      toast(`${why.message} ${why.hint ?? ''}`, true);
+      if (!box.value) box.value = text;
+      grow();
+      fail(why);
+      if (sent === mine) sent = null;
     }
+    drawTail();
+    // Whatever became of it, the next one may be written by then.
+    setTimeout(() => { if (sent === mine) { sent = null; drawTail(); } }, 10000);
   }
 
   const file = h('input', { type: 'file', accept: '.json,application/json', hidden: true, onchange: () => restore() });
@@ -150,31 +173,33 @@ export default async function chat(view, { args, isCurrent }) {
         if (dialog.returnValue !== 'yes') return;
         try {
           await json('PUT', at([...path, 'saved']), { body: text, headers: { 'If-Match': head.etag } });
-          messages = [];
+          win.items = [];
+          drawn.clear();
           await load();
           toast('The chat is restored.');
-        } catch (why) { toast(`${why.message} ${why.hint ?? ''}`, true); }
+        } catch (why) { fail(why); }
       });
       document.body.append(dialog);
       dialog.showModal();
-    } catch (why) { toast(`${why.message} ${why.hint ?? ''}`, true); }
+    } catch (why) { fail(why); }
   }
 
   async function remove() {
-    if (!await confirm('Delete this chat?', `${id} and all that was said in it are gone then, for everybody.`, 'Delete it')) return;
-    try { await send('DELETE', at(['sessions', id])); location.hash = link('chats'); } catch (why) { toast(`${why.message} ${why.hint ?? ''}`, true); }
+    if (!await confirm('Delete this chat?', [name(id), ' and all that was said in it are gone then, for everybody.'], 'Delete it')) return;
+    await send('DELETE', at(['sessions', id]));
+    location.hash = link('chats');
   }
 
   if (!isCurrent()) return null;
   const form = h('select', { 'aria-label': 'Form of the saved chat' }, FORMS.map((f) => h('option', { value: f }, f)));
   const keep = button({ class: 'plain' }, () => save(at([...path, 'saved'], { form: form.value }), `${id}.json`), icon('file'), 'Save as');
-  fill(view, h('div', { class: 'head' }, h('div', { class: 'title' }, h('a', { class: 'back', href: link('chats') }, 'Chats'), h('h1', null, name(id))),
-    h('div', { class: 'row' }, keep, form, may('write') ? [h('button', { type: 'button', class: 'plain', onclick: () => file.click() }, 'Restore a file'), file, h('button', { type: 'button', class: 'plain', onclick: remove }, 'Delete')] : null)), facts, lanes,
-  may('run') ? h('form', { class: 'say chat-say', onsubmit: (e) => { e.preventDefault(); say(); } }, box, h('div', { class: 'row' }, as, to, h('button', { type: 'submit' }, 'Send'))) : null, heard);
-  view.classList.add('is-chat');
   await load();
-  lanes.scrollTop = lanes.scrollHeight;
-  const again = calm(() => load().catch((why) => isCurrent() && toast(why.message, true)), 250);
-  const stop = follow(() => 'events', { event: (e) => { try { if (e.event === 'session' && JSON.parse(e.data).id === id) again(); } catch { /* not ours */ } }, again, gone: (why) => fill(facts, trouble(why)) });
-  return { close() { stop(); view.classList.remove('is-chat'); } };
+  if (!isCurrent()) return null;
+  view.classList.add('is-chat');
+  fill(view, h('div', { class: 'head' }, h('div', { class: 'title' }, h('a', { class: 'back', href: link('chats') }, 'Chats'), h('h1', null, name(id))),
+    h('div', { class: 'row' }, keep, form, may('write') ? [h('button', { type: 'button', class: 'plain', onclick: () => file.click() }, 'Restore a file'), file, button({ class: 'plain' }, remove, 'Delete')] : null)), facts, lanes,
+  may('run') ? h('form', { class: 'say chat-say', onsubmit: (e) => { e.preventDefault(); say(); } }, box, h('div', { class: 'row' }, as, to, h('button', { type: 'submit' }, 'Send'))) : null, heard);
+  win.toBottom();
+  const again = calm(() => load().catch((why) => isCurrent() && why.status !== 0 && fail(why)), 250);
+  return { close: follow(() => 'events', { event: (e) => { try { if (e.event === 'list' || JSON.parse(e.data).id === id) again(); } catch { /* not ours */ } }, gone: (why) => fill(facts, trouble(why)) }) };
 }

@@ -2,7 +2,7 @@
 
 import { at, get, post } from './api.js';
 import { link, may, trouble } from './app.js';
-import { badge, empty, fill, h, name, toast } from './dom.js';
+import { badge, empty, fail, fill, h, name, plain, toast, update } from './dom.js';
 import { count, moment, since } from './format.js';
 import { calm, follow } from './live.js';
 
@@ -18,7 +18,7 @@ function maker(agents) {
     try {
       const made = await post('chats', { ...(id.value.trim() ? { id: id.value.trim() } : {}), agents: chosen });
       location.hash = link('chat', [made.id]);
-    } catch (why) { toast(`${why.message} ${why.hint ?? ''}`, true); }
+    } catch (why) { fail(why); }
   }
   return h('details', { class: 'panel' }, h('summary', null, 'Begin a chat'), h('form', { class: 'make', onsubmit: make },
     h('fieldset', null, h('legend', null, 'Who takes part'), agents.map((a, i) => h('label', { class: 'choice' }, boxes[i], name(a.name)))),
@@ -28,19 +28,22 @@ function maker(agents) {
 export default async function chats(view, { query, isCurrent }) {
   const cursor = query.get('cursor') ?? '';
   const body = h('div');
+  const row = (c) => h('tr', { 'data-key': c.id }, h('td', null, badge(c.state)), h('td', { class: 'cell-id', title: plain(c.id) }, h('a', { href: link('chat', [c.id]), 'data-row': true }, name(c.id))),
+    h('td', { class: 'num' }, count(c.entries)), h('td', { class: 'cell-time', title: moment(c.changed) }, since(c.changed)));
   async function load() {
     const list = await get(at(['chats'], { limit: LIMIT, cursor }));
     if (!isCurrent()) return;
-    fill(body, list.items.length ? h('div', { class: 'scroll' }, h('table', { class: 'list' }, h('caption', { class: 'away' }, 'Chats'),
+    update(body, list.items.length ? h('div', { class: 'scroll', 'data-key': 'list', tabindex: '0', role: 'region', 'aria-label': 'Chats' }, h('table', { class: 'list sessions' }, h('caption', { class: 'away' }, 'Chats, the last changed first'),
       h('thead', null, h('tr', null, ['State', 'Chat', 'Entries', 'Changed'].map((t, i) => h('th', { scope: 'col', class: i === 2 ? 'num' : null }, t)))),
-      h('tbody', null, list.items.map((c) => h('tr', null, h('td', null, badge(c.state)), h('td', { class: 'cell-id' }, h('a', { href: link('chat', [c.id]), 'data-row': true }, name(c.id))), h('td', { class: 'num' }, count(c.entries)), h('td', { class: 'cell-time', title: moment(c.changed) }, since(c.changed)))))))
-      : empty('No chats yet', 'A chat is a conversation of several agents. Begin one above, or with', h('pre', null, 'perdure group new --store FILE ID')),
-    h('div', { class: 'pager' }, h('span'), h('span', { class: 'row' }, cursor ? h('a', { class: 'button plain', href: link('chats') }, 'First page') : null, list.next ? h('a', { class: 'button', href: link('chats', [], { cursor: list.next }) }, 'Next page') : null)));
+      h('tbody', null, list.items.map(row))))
+      : list.next ? h('p', { class: 'dim' }, 'None on this page; there may be more on the next one.')
+        : empty('No chats yet', 'A chat is a conversation of several agents. Begin one above, or with', h('pre', null, 'perdure group new --store FILE ID')),
+    h('div', { class: 'pager', 'data-key': 'pager' }, h('span'), h('span', { class: 'row' }, cursor ? h('a', { class: 'button plain', href: link('chats') }, 'First page') : null, list.next ? h('a', { class: 'button', href: link('chats', [], { cursor: list.next }) }, 'Next page') : null)));
   }
   await load();
   const agents = await get('agents').then((l) => l.items, () => []);
   if (!isCurrent()) return null;
   fill(view, h('div', { class: 'head' }, h('h1', null, 'Chats')), h('div', { class: 'stack' }, may('write') && agents.length ? maker(agents) : null, body));
-  const again = calm(() => load().catch((why) => isCurrent() && fill(body, trouble(why, again))), 1000);
-  return { close: follow(() => 'events', { event: again, again }) };
+  const again = calm(() => load().catch((why) => isCurrent() && why.status !== 0 && fill(body, trouble(why, again))), 1000);
+  return { close: follow(() => 'events', { event: again, gone: (why) => fill(body, trouble(why)) }) };
 }

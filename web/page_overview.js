@@ -2,19 +2,17 @@
 
 import { at, get } from './api.js';
 import { link, may, trouble } from './app.js';
-import { badge, empty, fill, h, name } from './dom.js';
+import { badge, empty, fill, h, name, SVG, update } from './dom.js';
 import { bytes, count, moment, since } from './format.js';
 import { calm, follow } from './live.js';
 
 const STATES = [['running', 'running'], ['waiting', 'waiting'], ['idle', 'idle'], ['expired', 'expired']];
 
 function figure(title, value, note, href) {
-  const body = [h('dt', null, title), h('dd', { class: 'big' }, value), note ? h('dd', { class: 'dim' }, note) : null];
-  return h('div', { class: 'figure' }, href ? h('a', { href }, body) : body);
+  return h('div', { class: 'figure' }, h('dt', null, title), h('dd', { class: 'big' }, href ? h('a', { href, 'aria-label': `${title}: ${value}` }, value) : value), note ? h('dd', { class: 'dim' }, note) : null);
 }
 
-const SVG = 'http://www.w3.org/2000/svg';
-function svgBar(sessions, total) {
+function shares(sessions, total) {
   const svg = document.createElementNS(SVG, 'svg');
   let x = 0;
   svg.setAttribute('class', 'bars');
@@ -31,18 +29,16 @@ function svgBar(sessions, total) {
   return svg;
 }
 
-/** How the sessions are: one bar, and the same in words. */
+/** The bar has the same in words. */
 function bar(sessions) {
-  const total = STATES.reduce((n, [s]) => n + (sessions[s] ?? 0), 0);
-  return h('section', { class: 'panel', 'aria-label': 'Sessions by state' }, h('h2', null, 'Sessions'),
-    svgBar(sessions, total),
+  return h('section', { class: 'panel', 'aria-label': 'Sessions by state' }, h('h2', null, 'Sessions'), shares(sessions, sessions.total),
     h('ul', { class: 'legend' }, STATES.map(([s, word]) => h('li', null, h('a', { href: link('sessions', [], { state: s }) }, badge(s, word), h('b', { class: 'num' }, count(sessions[s] ?? 0)))))));
 }
 
 function sessionList(title, list, none, all) {
-  return h('section', { class: 'panel' }, h('div', { class: 'head' }, h('h2', null, title), list.next || list.items.length > 5 ? h('a', { href: all }, 'All of them') : null),
-    list.items.length ? h('ul', { class: 'plain-list' }, list.items.slice(0, 6).map((s) => h('li', null, h('a', { href: link(s.kind === 'chat' ? 'chat' : 'session', [s.id]), 'data-row': true }, name(s.id)), badge(s.state), h('span', { class: 'dim', title: moment(s.changed) }, since(s.changed)))))
-      : h('p', { class: 'dim' }, none));
+  const row = (s) => h('li', { 'data-key': s.id }, h('a', { href: link(s.kind === 'chat' ? 'chat' : 'session', [s.id]), 'data-row': true }, name(s.id)), s.agent ? h('span', { class: 'dim agent-name' }, name(s.agent)) : null, badge(s.state), h('span', { class: 'dim', title: moment(s.changed) }, since(s.changed)));
+  return h('section', { class: 'panel' }, h('div', { class: 'head' }, h('h2', null, title), list.next || list.items.length > 6 ? h('a', { href: all }, 'All of them') : null),
+    list.items.length ? h('ul', { class: 'plain-list' }, list.items.slice(0, 6).map(row)) : h('p', { class: 'dim' }, none));
 }
 
 export default async function overview(view, { isCurrent }) {
@@ -50,23 +46,22 @@ export default async function overview(view, { isCurrent }) {
   async function load() {
     const [o, waiting, running, latest] = await Promise.all([get('overview'), ...['waiting', 'running', ''].map((state) => get(at(['sessions'], { state, limit: 7 })))]);
     if (!isCurrent()) return;
-    const nothing = o.sessions.total === 0;
-    fill(body, h('dl', { class: 'figures' },
-      figure('Sessions', count(o.sessions.total), null, link('sessions')),
-      figure('Runs now', count(o.runs.now), o.runs.queued ? `${count(o.runs.queued)} wait` : null, link('runs')),
-      figure('Runs ended', count(o.runs.completed + o.runs.failed), o.runs.failed ? h('span', { class: 'bad' }, `${count(o.runs.failed)} failed`) : 'none failed'),
-      figure('Taken over', count(o.runs.recovered), 'after a process died'),
-      figure('Tokens', count(o.tokens.total), `${count(o.tokens.input)} in, ${count(o.tokens.output)} out`),
-      figure('Stored', bytes(o.storage.bytes), null, link('store'))),
-    h('p', { class: 'dim' }, `Runs and tokens are those of this server since ${moment(o.since)}.`),
-    nothing ? empty('Nothing is stored yet', 'Say something to an agent, and its session is here:', h('pre', null, `curl -d 'Hello' ${location.origin}/api/agents/NAME/run?session_id=first`), may('run') ? h('a', { class: 'button', href: link('agents') }, 'Try an agent') : '')
-      : [bar(o.sessions), h('div', { class: 'halves' }, sessionList('Wait for a person', waiting, 'Nobody is waited for.', link('sessions', [], { state: 'waiting' })), sessionList('At work', running, 'No run is at work.', link('runs'))),
-        sessionList('Changed last', latest, '', link('sessions'))]);
+    const { runs, tokens } = o;
+    update(body, h('dl', { class: 'figures' },
+      figure('Sessions', count(o.sessions.total), o.sessions.waiting ? h('span', { class: 'warn' }, `${count(o.sessions.waiting)} waiting for a person`) : 'none waiting for a person', link('sessions')),
+      figure('Runs now', count(runs.now), runs.queued ? `${count(runs.queued)} waiting` : 'none waiting', link('runs')),
+      figure('Runs ended', count(runs.completed + runs.failed + runs.cancelled), [runs.failed ? h('span', { class: 'bad' }, `${count(runs.failed)} failed`) : 'none failed', runs.cancelled ? `, ${count(runs.cancelled)} cancelled` : '']),
+      figure('Taken over', count(runs.recovered), 'after a process died'),
+      figure('Tokens', count(tokens.total), `${count(tokens.input)} in, ${count(tokens.output)} out`),
+      figure('Stored', bytes(o.storage.bytes), o.storage.log ? `and ${bytes(o.storage.log)} in the log` : 'all of it in one place', link('store'))),
+    o.sessions.total === 0 ? empty('Nothing is stored yet', 'Say something to an agent, and its session is here:', h('pre', null, `curl -d 'Hello' ${location.origin}/api/agents/NAME/run?session_id=first`), may('run') ? h('a', { class: 'button', href: link('agents') }, 'Try an agent') : '')
+      : [bar(o.sessions), h('div', { class: 'halves' }, sessionList('Waiting for a person', waiting, 'None. A session is here when its agent asks before it acts.', link('sessions', [], { state: 'waiting' })), sessionList('At work', running, 'No run is at work.', link('runs'))),
+        sessionList('Changed last', latest, '', link('sessions'))],
+    h('p', { class: 'dim small' }, `Runs and tokens are those of this server since ${moment(o.since)}, when it began.`));
   }
   await load();
   if (!isCurrent()) return null;
   fill(view, h('div', { class: 'head' }, h('h1', null, 'Overview')), body);
-  const again = calm(() => load().catch((why) => isCurrent() && fill(body, trouble(why, again))), 1000);
-  return { close: follow(() => 'events', { event: again, again }) };
+  const again = calm(() => load().catch((why) => isCurrent() && why.status !== 0 && fill(body, trouble(why, again))), 1000);
+  return { close: follow(() => 'events', { event: again, gone: (why) => fill(body, trouble(why)) }) };
 }
-

@@ -1,75 +1,172 @@
 // Runs that are under way: their steps on a line of time, to cancel or to go on.
+// The journal of a run has no times, so a step has that at which it came here;
+// what was there before the page looked is drawn as one stretch.
 
 import { at, get, post } from './api.js';
 import { link, may, trouble } from './app.js';
-import { badge, empty, fill, h, name, said, toast } from './dom.js';
-import { clock, many, moment, short, since, took } from './format.js';
+import { badge, button, empty, fill, h, name, plain, said, toast, update } from './dom.js';
+import { clock, count, many, moment, short, since, took } from './format.js';
+import { str } from './json.js';
 import { calm, follow } from './live.js';
 
-const MOST = 50;
+const MOST = 50; // sessions
+const PAGE = 200; // rows of a journal that are read at once
+const SOME = 30; // steps that are shown at first
+const LOOK_MS = 15000;
 
-const seen = new Map(); // when a step was first seen here: the journal has no times
+const contents = (messages) => (Array.isArray(messages) ? messages : []).flatMap((m) => (Array.isArray(m?.contents) ? m.contents : []));
 
-/** What a row of the journal says, in words: [title, detail, state]. */
-function step(row) {
-  const b = row.body ?? {};
-  switch (row.kind) {
-    case 'operation': return ['Asked', (b.input?.messages ?? []).flatMap((m) => m.contents ?? []).map((c) => c.text ?? c.$type).join(' ').slice(0, 200), 'ok'];
-    case 'context': return ['Prepared', many((b.tools ?? []).length, 'tool'), 'ok'];
-    case 'answer': {
-      const calls = (b.messages ?? []).flatMap((m) => m.contents ?? []).filter((c) => /call/i.test(c.$type ?? c.type ?? '')).map((c) => c.name ?? c.$type);
-      return ['The model answered', calls.length ? `calls ${calls.join(', ')}` : '', 'ok'];
+/** The run of a session: what its journal says, and when it came. */
+class Work {
+  constructor(epoch) {
+    this.epoch = epoch;
+    this.run = '';
+    this.next = 1; // row of the journal
+    this.steps = []; // {title, detail, state, from, to, isOld}; `to` 0: it goes on
+    this.names = []; // of tools, in the order of their calls
+    this.tools = new Map(); // by number of the call: its step
+    this.attempts = 1;
+    this.last = 0; // when the last row came
+    this.isAll = false;
+  }
+
+  /** Take a row that came now; `isOld`: it was there before the page looked. */
+  take(row, now, isOld) {
+    const b = row.body ?? {};
+    const add = (title, detail, state, more) => this.steps.push({ title, detail: str(detail), state, from: this.last || now, to: now, isOld, ...more });
+    this.next = row.n + 1;
+    this.run = row.correlationId ?? this.run;
+    switch (row.kind) {
+      case 'operation': add('Asked', contents(b.input?.messages).map((c) => str(c.text ?? c.$type)).join(' ').slice(0, 200), 'ok'); break;
+      case 'context': add('Prepared', many((b.tools ?? []).length, 'tool'), 'ok'); break;
+      case 'answer': {
+        const calls = contents(b.messages).filter((c) => /call$/i.test(str(c.$type ?? c.type))).map((c) => str(c.name ?? c.$type));
+        this.names.push(...calls);
+        add('The model', calls.length ? `calls ${calls.join(', ')}` : 'answers', 'ok');
+        break;
+      }
+      case 'started':
+        add(this.names[b.call] ?? 'A tool', `call ${b.call + 1}`, 'running', { from: now, to: 0, isTool: true });
+        this.tools.set(b.call, this.steps.at(-1));
+        break;
+      case 'result': {
+        const of = this.tools.get(b.call);
+        if (of) Object.assign(of, { to: now, state: b.failed ? 'error' : 'ok' });
+        break;
+      }
+      case 'attempt':
+        for (const s of this.steps) if (!s.to) Object.assign(s, { to: now, state: 'waiting', detail: `${s.detail}, broken off` });
+        add('Taken over', 'another process goes on', 'waiting', { from: now });
+        this.attempts++;
+        break;
+      default: return;
     }
-    case 'started': return ['Tool started', `call ${(b.call ?? 0) + 1}`, 'running'];
-    case 'result': return ['Tool answered', `call ${(b.call ?? 0) + 1}`, b.failed ? 'error' : 'ok'];
-    case 'attempt': return ['Taken over', 'another process goes on', 'waiting'];
-    default: return [row.kind, '', 'idle'];
+    this.last = now;
   }
 }
 
-/** The steps of a run on a line of time, as far as they were seen here. */
-function steps(id, rows) {
-  if (!rows.length) return h('p', { class: 'dim' }, 'No step is stored yet.');
+/** The steps on a line from the moment at which the run was sent until now. */
+function steps(work, sent, isOpen, more) {
   const now = Date.now();
-  const ended = new Set(rows.filter((r) => r.kind === 'result').map((r) => r.body?.call));
-  return h('ol', { class: 'steps' }, rows.map((row) => {
-    const key = `${id} ${row.n}`;
-    if (!seen.has(key)) seen.set(key, now);
-    const [title, detail, state] = step(row);
-    const isOpen = row.kind === 'started' && !ended.has(row.body?.call);
-    return h('li', { class: isOpen ? 'is-open' : null }, badge(row.kind === 'started' && !isOpen ? 'ok' : state, title), h('span', null, said(detail)), h('span', { class: 'dim', title: `first seen here at ${clock(new Date(seen.get(key)).toISOString())}` }, isOpen ? took(now - seen.get(key)) : ''));
-  }));
-}
-
-async function card(s, again) {
-  const path = ['sessions', s.id];
-  const [runs, journal] = await Promise.all([get(at([...path, 'runs'], { limit: 100 })), get(at([...path, 'journal'], { limit: 100 }))]);
-  const open = runs.items.filter((r) => r.outcome === null);
-  const attempts = journal.items.filter((r) => r.kind === 'attempt').length;
-  const act = (run, verb, done) => async () => {
-    try { await post(at([...path, 'runs', run, verb])); toast(done); } catch (why) { toast(`${why.message} ${why.hint ?? ''}`, true); }
-    again();
+  const begin = Math.min(Date.parse(sent) || now, ...work.steps.map((s) => s.from));
+  const all = Math.max(1000, now - begin);
+  const list = isOpen && !work.steps.some((s) => !s.to) ? [...work.steps, { title: 'The model', detail: 'is at work', state: 'running', from: work.last || now, to: 0 }] : work.steps;
+  const hidden = work.isAll ? 0 : Math.max(0, list.length - SOME);
+  const row = (s, i) => {
+    const line = h('span', { class: `span is-${s.state}${s.isOld ? ' is-old' : ''}` });
+    line.style.left = `${(100 * ((s.isOld ? begin : s.from) - begin)) / all}%`;
+    line.style.width = `${Math.max(0.6, (100 * ((s.to || now) - (s.isOld ? begin : s.from))) / all)}%`;
+    const when = s.isOld ? `before ${clock(s.to || s.from)}, when this page looked` : `${clock(s.from)} to ${s.to ? clock(s.to) : 'now'}`;
+    return h('li', { 'data-key': String(hidden + i), class: s.to ? null : 'is-open' }, badge(s.state, name(s.title)), h('span', { class: 'detail' }, said(s.detail)),
+      h('span', { class: 'track', title: when }, line), h('span', { class: 'dim num' }, s.isOld && s.to ? h('span', { title: when }, 'earlier') : took((s.to || now) - s.from)));
   };
-  const one = (r, i) => h('div', { class: 'run-row' }, badge(i === 0 ? 'running' : 'waiting', i === 0 ? 'at work' : 'queued'), h('code', { title: r.id }, short(r.id, 13)), h('span', { class: 'dim', title: moment(r.changed) }, since(r.changed)),
-    may('run') ? h('span', { class: 'row' }, h('button', { type: 'button', class: 'plain', onclick: act(r.id, 'resume', 'The run goes on where it is due.') }, 'Resume'), h('button', { type: 'button', class: 'plain', onclick: act(r.id, 'cancel', 'The run is told to end.') }, 'Cancel')) : null);
-  return h('section', { class: 'panel run', 'aria-label': s.id }, h('div', { class: 'head' }, h('h2', null, h('a', { href: link('session', [s.id]), 'data-row': true }, name(s.id))), h('span', { class: 'dim' }, s.agent ? name(s.agent) : '', ' ', many(open.length, 'run'), attempts > 0 ? h('span', { class: 'tag' }, `attempt ${attempts + 1}`) : null)),
-    open.map(one), steps(s.id, journal.items));
+  return [hidden ? h('button', { type: 'button', class: 'link', onclick: () => { work.isAll = true; more(); } }, `${many(hidden, 'earlier step')}`) : null,
+    work.steps.length ? h('ol', { class: 'steps' }, list.slice(hidden).map(row)) : h('p', { class: 'dim' }, 'No step is stored yet.')];
 }
 
 export default async function runs(view, { isCurrent }) {
   const body = h('div', { class: 'stack' });
-  async function load() {
-    const list = await get(at(['sessions'], { state: 'running', limit: MOST }));
-    const cards = await Promise.all(list.items.filter((s) => s.kind !== 'chat').map((s) => card(s, load).catch(() => null)));
-    if (!isCurrent()) return;
-    fill(body, cards.some(Boolean) ? cards : empty('No run is at work', 'Runs are here from the moment they begin until their answer is stored. What was said before is in their sessions.', h('a', { class: 'button', href: link('sessions') }, 'All sessions')),
-      list.next ? h('p', { class: 'dim' }, `Only ${MOST} are shown. `, h('a', { href: link('sessions', [], { state: 'running' }) }, 'All of them')) : null);
+  const works = new Map(); // by session
+  const dirty = new Set(); // sessions whose journal has changed
+  let list = null; // of sessions
+  let isAsking = false;
+
+  async function read(s) {
+    const path = ['sessions', s.id];
+    let work = works.get(s.id);
+    const isNew = !work || work.epoch !== s.epoch;
+    if (isNew) work = new Work(s.epoch);
+    const open = await get(at([...path, 'runs'], { open: 'true' }));
+    const now = Date.now();
+    for (let isAll = false; !isAll;) {
+      const page = await get(at([...path, 'journal'], { limit: PAGE, from: work.next }));
+      if (page.items[0] && work.run && page.items[0].correlationId !== work.run) work = Object.assign(new Work(s.epoch), { next: page.items[0].n });
+      for (const row of page.items) work.take(row, now, isNew);
+      isAll = page.next === null;
+    }
+    work.open = open.items;
+    works.set(s.id, work);
   }
+
+  function card(s) {
+    const work = works.get(s.id);
+    if (!work) return null;
+    const path = ['sessions', s.id];
+    const act = (run, verb, done) => async () => {
+      await post(at([...path, 'runs', run, verb]));
+      toast(done);
+      dirty.add(s.id);
+      again();
+    };
+    const one = (r) => {
+      const isAtWork = r.id === work.run;
+      return h('div', { class: 'run-row', 'data-key': r.id }, badge(isAtWork ? 'running' : 'waiting', isAtWork ? 'at work' : 'queued'), h('code', { title: plain(r.id) }, name(short(r.id, 13))), h('span', { class: 'dim', title: moment(r.changed) }, `sent ${since(r.changed)}`),
+        may('run') ? h('span', { class: 'row' }, isAtWork ? button({ class: 'plain' }, act(r.id, 'resume', 'The run goes on where it is due.'), 'Resume') : null, button({ class: 'plain' }, act(r.id, 'cancel', 'The run is told to end.'), 'Cancel')) : null);
+    };
+    const current = work.open.find((r) => r.id === work.run);
+    return h('section', { class: 'panel run', 'data-key': s.id, 'aria-label': plain(s.id) }, h('div', { class: 'head' }, h('h2', null, h('a', { href: link('session', [s.id]), 'data-row': true }, name(s.id))),
+      h('span', { class: 'row dim' }, s.agent ? h('span', null, name(s.agent)) : null, h('span', null, many(work.open.length, 'run')), work.attempts > 1 ? h('span', { class: 'tag' }, `attempt ${work.attempts}`) : null)),
+    work.open.map(one), steps(work, current?.changed ?? s.changed, Boolean(current), draw));
+  }
+
+  function draw() {
+    if (!list || !isCurrent() || document.hidden) return;
+    const cards = list.items.map(card).filter(Boolean);
+    update(body, cards.length ? cards : empty('No run is at work', 'Runs are here from the moment they begin until their answer is stored. What was said before is in their sessions.', h('a', { class: 'button', href: link('sessions') }, 'All sessions')),
+      list.next ? h('p', { class: 'dim', 'data-key': 'more' }, `Only ${count(MOST)} sessions are shown. `, h('a', { href: link('sessions', [], { state: 'running' }) }, 'All of them')) : null);
+  }
+
+  async function load() {
+    if (isAsking) { again(); return; }
+    isAsking = true;
+    try {
+      const now = await get(at(['sessions'], { state: 'running', limit: MOST }));
+      now.items = now.items.filter((s) => s.kind !== 'chat');
+      const here = new Set(now.items.map((s) => s.id));
+      for (const id of works.keys()) if (!here.has(id)) works.delete(id);
+      const due = now.items.filter((s) => !works.has(s.id) || dirty.has(s.id));
+      dirty.clear();
+      await Promise.all(due.map((s) => read(s).catch((why) => { if (why.status !== 404) dirty.add(s.id); })));
+      list = now;
+      draw();
+    } finally { isAsking = false; }
+  }
+
+  const again = calm(() => load().catch((why) => isCurrent() && why.status !== 0 && fill(body, trouble(why, again))), 500);
+  const all = () => { for (const id of works.keys()) dirty.add(id); again(); };
   await load();
   if (!isCurrent()) return null;
   fill(view, h('div', { class: 'head' }, h('h1', null, 'Runs')), body);
-  const again = calm(() => load().catch((why) => isCurrent() && fill(body, trouble(why, again))), 700);
-  const timer = setInterval(again, 2000);
-  const stop = follow(() => 'events', { event: again, again });
-  return { close() { stop(); clearInterval(timer); seen.clear(); } };
+  const clockwork = setInterval(draw, 1000);
+  document.addEventListener('visibilitychange', draw);
+  const timer = setInterval(all, LOOK_MS);
+  const stop = follow(() => 'events', {
+    event(event) {
+      if (event.event !== 'session') { all(); return; }
+      dirty.add(JSON.parse(event.data).id);
+      again();
+    },
+    gone: (why) => fill(body, trouble(why)),
+  });
+  return { close() { stop(); clearInterval(timer); clearInterval(clockwork); document.removeEventListener('visibilitychange', draw); } };
 }

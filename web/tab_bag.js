@@ -3,78 +3,138 @@
 
 import { at, get, send } from './api.js';
 import { may, trouble } from './app.js';
-import { confirm, empty, fill, h, name, toast } from './dom.js';
-import { bytes } from './format.js';
+import { button, confirm, empty, fill, h, name, own, plain, said, toast, update } from './dom.js';
+import { bytes, count } from './format.js';
 import { tree } from './tree.js';
 
+const PAGE = 200;
 const MOST_EDIT = 1000000;
+
+/** A value: its element, and what changes it. */
+class Slot {
+  constructor(path, look, slot) {
+    this.key = slot.key;
+    this.address = at([...path, 'bag', slot.key]);
+    this.look = look;
+    this.isWriting = false;
+    this.box = h('div', { class: 'slot-body' });
+    this.note = h('div', { role: 'status' });
+    this.size = h('span', { class: 'dim' });
+    this.el = own(h('details', { class: 'panel slot', 'data-key': slot.key, ontoggle: () => { if (this.el.open && this.text === undefined) this.load(); } },
+      h('summary', null, h('b', null, name(slot.key)), this.size), this.note, this.box));
+    this.take(slot);
+  }
+
+  /** The slot as it is stored now. */
+  take(slot) {
+    fill(this.size, bytes(slot.bytes));
+    if (this.digest === slot.digest) return;
+    const isFirst = this.digest === undefined;
+    this.digest = slot.digest;
+    if (isFirst) return;
+    if (this.isWriting) this.warn('This value has changed since you began to write. Storing it is refused; cancel to see what is there.');
+    else if (this.el.open) this.load();
+    else this.text = undefined;
+  }
+
+  warn(text) { fill(this.note, text ? h('div', { class: 'notice bad' }, text) : ''); }
+
+  async read() {
+    const reply = await send('GET', this.address);
+    return { etag: reply.headers.get('ETag'), text: await reply.text() };
+  }
+
+  async load() {
+    this.text = '';
+    try {
+      const now = await this.read();
+      if (this.isWriting) return;
+      Object.assign(this, now);
+      this.show();
+    } catch (why) {
+      this.text = undefined;
+      fill(this.box, trouble(why, () => this.load()));
+    }
+  }
+
+  show() {
+    this.isWriting = false;
+    this.warn('');
+    update(this.box, tree(this.text, { open: 2 }), may('write') ? h('div', { class: 'row' },
+      this.text.length <= MOST_EDIT ? h('button', { type: 'button', class: 'plain', onclick: () => this.edit() }, 'Edit') : h('span', { class: 'dim' }, 'too large to edit here'),
+      button({ class: 'plain' }, () => this.remove(), 'Remove')) : null);
+  }
+
+  edit() {
+    const area = h('textarea', { class: 'edit', rows: String(Math.min(24, this.text.split('\n').length + 8)), spellcheck: 'false', 'aria-label': `Value of ${plain(this.key)}` });
+    const bad = h('p', { class: 'bad', role: 'alert' });
+    const cancel = () => { this.isWriting = false; this.load(); };
+    area.value = this.text.length < 20000 ? pretty(this.text) : this.text;
+    area.addEventListener('keydown', (e) => { if (e.key === 'Enter' && (e.ctrlKey || e.metaKey)) store.click(); });
+    const store = button({}, async () => {
+      try { JSON.parse(area.value); } catch (why) { fill(bad, said(`This is not JSON: ${why.message}`)); return; }
+      try { await this.put(area.value); } catch (why) { fill(bad, said(`${why.message} ${why.hint ?? ''}`)); }
+    }, 'Store');
+    this.isWriting = true;
+    fill(this.box, area, bad, h('div', { class: 'row' }, store, h('button', { type: 'button', class: 'plain', onclick: cancel }, 'Cancel')));
+    area.focus();
+  }
+
+  /** The ETag is that of the session: if only another part of it changed, this one may be written. */
+  async put(value) {
+    const write = () => send('PUT', this.address, { body: value, headers: { 'If-Match': this.etag } });
+    try {
+      await write();
+    } catch (why) {
+      if (why.status !== 412) throw why;
+      const now = await this.read();
+      if (now.text !== this.text) throw why;
+      this.etag = now.etag;
+      await write();
+    }
+    toast('The value is stored.');
+    this.isWriting = false;
+    await this.load();
+    this.look();
+  }
+
+  async remove() {
+    if (!await confirm('Remove this value?', [name(this.key), ' is gone from the bag then.'], 'Remove it')) return;
+    await send('DELETE', this.address, { headers: { 'If-Match': (await this.read()).etag } });
+    this.look();
+  }
+}
 
 export default async function bag(body, { path, look }) {
   const list = h('div', { class: 'stack' });
-  const changed = h('div');
-  let isWriting = 0;
-
-  async function one(key, box) {
-    let etag;
-    let text;
-    const put = async (value, headers) => {
-      await send('PUT', at([...path, 'bag', key]), { body: value, headers });
-      toast('The value is stored.');
-      isWriting--;
-      await load();
-      await look();
-    };
-    const edit = () => {
-      const area = h('textarea', { class: 'edit', rows: String(Math.min(24, text.split('\n').length + 2)), spellcheck: 'false', 'aria-label': `Value of ${key}` });
-      const bad = h('p', { class: 'bad', role: 'alert' });
-      area.value = text.length < 20000 ? pretty(text) : text;
-      isWriting++;
-      fill(box, area, bad, h('div', { class: 'row' }, h('button', { type: 'button', onclick: async () => {
-        try { JSON.parse(area.value); } catch (why) { fill(bad, `This is not JSON: ${why.message}`); return; }
-        try { await put(area.value, { 'If-Match': etag }); } catch (why) {
-          fill(bad, `${why.message} ${why.hint ?? ''}`);
-        }
-      } }, 'Store'), h('button', { type: 'button', class: 'plain', onclick: () => { isWriting--; show(); } }, 'Cancel')));
-      area.focus();
-    };
-    const remove = async () => {
-      if (!await confirm('Remove this value?', `${key} is gone from the bag then.`, 'Remove it')) return;
-      try { await send('DELETE', at([...path, 'bag', key]), { headers: { 'If-Match': etag } }); await load(); await look(); } catch (why) { toast(`${why.message} ${why.hint ?? ''}`, true); }
-    };
-    const show = () => fill(box, tree(text, { open: 2 }), may('write') ? h('div', { class: 'row' },
-      text.length <= MOST_EDIT ? h('button', { type: 'button', class: 'plain', onclick: edit }, 'Edit') : h('span', { class: 'dim' }, 'too large to edit here'),
-      h('button', { type: 'button', class: 'plain', onclick: remove }, 'Remove')) : null);
-    try {
-      const reply = await send('GET', at([...path, 'bag', key]));
-      etag = reply.headers.get('ETag');
-      text = await reply.text();
-      show();
-    } catch (why) { fill(box, trouble(why, () => one(key, box))); }
-  }
+  const slots = new Map();
+  let most = PAGE;
 
   async function load() {
-    const opened = new Set([...list.querySelectorAll('details[open][data-key]')].map((d) => d.dataset.key));
-    const els = [];
+    const items = [];
     let cursor = '';
-    do {
-      const page = await get(at([...path, 'bag'], { limit: 200, cursor }));
-      for (const slot of page.items) {
-        const box = h('div', { class: 'slot-body' });
-        const el = h('details', { class: 'panel slot', 'data-key': slot.key, ontoggle: () => el.open && !box.firstChild && one(slot.key, box) },
-          h('summary', null, h('b', null, name(slot.key)), h('span', { class: 'dim' }, bytes(slot.bytes ?? slot.size))), box);
-        if (opened.has(slot.key)) el.open = true;
-        els.push(el);
-      }
+    while (items.length < most && cursor !== null) {
+      const page = await get(at([...path, 'bag'], { limit: PAGE, cursor }));
+      items.push(...page.items);
       cursor = page.next;
-    } while (cursor && els.length < 2000);
-    fill(changed);
-    fill(list, els.length ? els : empty('The bag is empty', 'Providers of an agent, and programs, keep their values here.'));
-    if (cursor) list.append(h('p', { class: 'dim' }, 'Only the first 2,000 keys are shown.'));
+    }
+    const here = new Set(items.map((s) => s.key));
+    for (const [key, slot] of slots) {
+      if (here.has(key)) continue;
+      if (slot.isWriting) slot.warn('This value was removed since you began to write. Storing it is refused.');
+      else slots.delete(key);
+    }
+    for (const s of items) {
+      if (slots.has(s.key)) slots.get(s.key).take(s);
+      else slots.set(s.key, new Slot(path, look, s));
+    }
+    update(list, slots.size ? [...slots.values()].map((s) => s.el) : empty('The bag is empty', 'Providers of an agent, and programs, keep their values here.'),
+      cursor ? button({ class: 'plain', 'data-key': 'more' }, () => { most += PAGE; return load(); }, `More than ${count(items.length)} keys: show the next ones`) : null);
   }
 
   await load();
-  fill(body, changed, list);
-  return { changed: () => (isWriting > 0 ? fill(changed, h('div', { class: 'notice' }, 'The session has changed since you began to write.')) : load()) };
+  fill(body, list);
+  return { changed: load };
 }
 
 /** With line ends and indents; numbers and escapes stay as they are. */

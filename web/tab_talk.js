@@ -1,229 +1,206 @@
-// The conversation: a window of turns around what is looked at. However long it
-// is, as many are in the page as a few screens hold; others are read when they
-// come into sight.
+// The conversation: turns as they are stored, what runs say meanwhile, and a
+// box to say something.
 
-import { at, get, json, Problem, send } from './api.js';
-import { may, trouble } from './app.js';
-import { empty, fill, h, name, said, toast } from './dom.js';
+import { at, get, json, send, unique } from './api.js';
+import { may } from './app.js';
+import { button, empty, fail, fill, h, name, plain, said, update } from './dom.js';
+import { read } from './json.js';
 import { calm } from './live.js';
+import { long } from './long.js';
 import { approval, entry, turns } from './shapes.js';
-import { index, Running, turnView } from './talk.js';
+import { join, Running, turnView } from './talk.js';
 
 const PAGE = 60; // entries that are read at once
-const MOST = 240; // that are in the page
 const DRAW_MS = 120;
+const KEPT = 50; // runs whose events are kept, for what was said in vain
 
-export default async function talk(body, { id, path, head, look, agent, query }) {
-  let entries = []; // the window, in order
-  let atStart = true;
-  let atEnd = true;
-  let isBusy = false;
-  let sent = null; // what was sent and is not in the session yet
+export default async function talk(body, { path, head, look, agent }) {
+  let epoch = head().epoch;
+  let heardBefore = head().events?.next ?? 0; // events before this one were there when the page was opened
+  let atWork = ''; // the run that was at work then
+  const sent = new Map(); // by run: what was sent here and is not in the session yet
+  let again = null; // {message, key}: what may have been sent in spite of an error
   const running = new Map(); // by run
-  const done = new Set(); // runs whose end was heard
+  const told = new Set(); // runs whose response is in the session
   const list = h('div', { class: 'turns', role: 'log', 'aria-live': 'off', 'aria-label': 'Conversation' });
-  const top = h('div', { class: 'edge' });
-  const bottom = h('div', { class: 'edge' });
   const tail = h('div', { class: 'tail' });
-  const scroll = h('div', { class: 'talk', tabindex: '0', 'aria-label': 'Conversation' }, top, list, bottom, tail);
+  const none = h('div');
+  const scroll = h('div', { class: 'talk', role: 'region', tabindex: '0', 'aria-label': 'Conversation' });
   const latest = h('button', { type: 'button', class: 'latest', hidden: true }, 'Latest');
   const heard = h('div', { class: 'away', role: 'status' });
+  const stop = button({ class: 'plain', hidden: true }, cancel, 'Stop the run');
+  const ctx = { ...join([]), decide: agent && may('run') ? decide : null, voided: (run) => running.get(run)?.voided() };
 
-  const ctx = { calls: new Map(), results: new Map(), answers: new Map(), asked: new Map(), decide: agent && may('run') ? decide : null,
-    voided: (run) => running.get(run)?.voided() };
-
-  const isAtBottom = () => scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < 90;
-  const toBottom = () => { scroll.scrollTop = scroll.scrollHeight; };
-
-  // Turns that stay the same keep their element, so that what is open stays open.
-  const drawn = new Map();
-  function draw() {
-    const now = new Map();
-    for (const t of turns(entries)) {
-      const key = `${t.entries[0].seq}:${t.entries.length}:${t.entries.flatMap((e) => e.messages.flatMap((m) => m.contents.map((c) => (c.kind === 'ask' ? Boolean(ctx.answers.get(c.id)) : c.kind === 'call' ? Boolean(ctx.results.get(c.id)) : '')))).join('')}`;
-      now.set(key, drawn.get(key) ?? turnView(t, ctx));
-    }
-    drawn.clear();
-    for (const [k, el] of now) drawn.set(k, el);
-    const els = [...now.values()];
-    const kept = new Set(els);
-    for (const el of [...list.children]) if (!kept.has(el)) el.remove();
-    els.forEach((el, i) => { if (list.children[i] !== el) list.insertBefore(el, list.children[i] ?? null); });
-    fill(top, !entries.length ? '' : atStart ? h('p', { class: 'dim' }, 'The beginning') : h('button', { type: 'button', class: 'link', onclick: older }, 'Earlier'));
-    fill(bottom, atEnd ? '' : h('button', { type: 'button', class: 'link', onclick: newer }, 'Later'));
-    if (!entries.length && !running.size && !sent) fill(list, empty('Nothing has been said yet', agent ? 'Write something below.' : 'When something is said, it appears here.'));
-    drawTail();
-  }
-
-  function drawTail() {
-    const open = [...running.values()].filter((r) => !done.has(r.run));
-    tail.hidden = !atEnd;
-    fill(tail, sent ? h('div', { class: 'msg is-user is-sent' }, h('div', { class: 'who' }, 'You', h('time', null, 'sending')), h('div', { class: 'said', dir: 'auto' }, said(sent))) : null,
-      open.map((r) => { r.draw(head().agent); return r.el; }));
-    fill(stop, open.length && may('run') ? h('button', { type: 'button', class: 'plain', onclick: () => cancel(open[0].run) }, 'Stop the run') : null);
-  }
-
-  const redraw = calm(() => { const stay = isAtBottom(); drawTail(); if (stay) toBottom(); }, DRAW_MS);
-
-  /** Entries behind `seq`, or before it. */
-  async function read(from, isBack) {
+  const win = long({ scroll, list, draw, async read(from, isBack) {
     const page = await get(at([...path, 'entries'], { from, backwards: isBack ? 'true' : '', limit: PAGE }));
     const items = page.items.map(entry);
     return { items: isBack ? items.reverse() : items, isAll: page.next === null };
-  }
+  } });
+  fill(scroll, win.top, none, list, win.bottom, tail);
 
-  async function older() {
-    if (isBusy || atStart) return;
-    isBusy = true;
-    try {
-      const more = await read(entries[0].seq - 1, true);
-      const first = list.firstElementChild;
-      const was = first?.getBoundingClientRect().top;
-      entries = [...more.items, ...entries];
-      atStart = more.isAll || entries[0].seq <= 1;
-      if (entries.length > MOST) { entries = entries.slice(0, MOST); atEnd = false; }
-      index(more.items.flatMap((e) => e.messages), ctx);
-      draw();
-      if (first?.isConnected) scroll.scrollTop += first.getBoundingClientRect().top - was;
-    } catch (why) { fill(top, trouble(why, older)); }
-    isBusy = false;
-  }
-
-  async function newer() {
-    if (isBusy || atEnd) return;
-    isBusy = true;
-    try {
-      const more = await read(entries.at(-1).seq + 1, false);
-      const last = list.lastElementChild;
-      const was = last?.getBoundingClientRect().top;
-      entries = [...entries, ...more.items];
-      atEnd = more.isAll;
-      if (entries.length > MOST) { entries = entries.slice(-MOST); atStart = false; }
-      index(more.items.flatMap((e) => e.messages), ctx);
-      draw();
-      if (last?.isConnected) scroll.scrollTop += last.getBoundingClientRect().top - was;
-    } catch (why) { fill(bottom, trouble(why, newer)); }
-    isBusy = false;
-  }
-
-  /** What came since the last entry that is here. */
-  async function fresh() {
-    if (!atEnd) return;
-    const stay = isAtBottom();
-    for (;;) {
-      const more = await read((entries.at(-1)?.seq ?? 0) + 1, false);
-      const here = new Set(entries.map((e) => e.seq));
-      const items = more.items.filter((e) => !here.has(e.seq));
-      entries = [...entries, ...items].slice(-MOST);
-      if (entries.length === MOST && entries[0].seq > 1) atStart = false;
-      index(items.flatMap((e) => e.messages), ctx);
-      if (items.some((e) => e.kind === 'request')) sent = null;
-      for (const e of items) {
-        if (e.kind !== 'response') continue;
-        done.add(e.correlation);
-        const text = e.messages.flatMap((m) => m.contents.filter((c) => c.kind === 'text').map((c) => c.text)).join(' ');
-        fill(heard, `${head().agent ?? 'Agent'}: ${text.slice(0, 300)}`);
-      }
-      if (more.isAll) break;
+  // A turn that stays the same keeps its element, so that what is open stays open.
+  let drawn = new Map();
+  function draw(entries) {
+    const now = new Map();
+    Object.assign(ctx, join(entries.flatMap((e) => e.messages)));
+    for (const e of entries) {
+      if (e.kind === 'response') told.add(e.correlation);
+      sent.delete(e.correlation);
+      if (again?.key !== e.correlation) continue;
+      if (box.value.trim() === again.message) { box.value = ''; grow(); }
+      again = null;
     }
-    draw();
-    if (stay) toBottom();
+    for (const t of turns(entries)) {
+      const has = t.entries.flatMap((e) => e.messages.flatMap((m) => m.contents.map((c) => (ctx.links.has(c) ? 1 : 0) + (ctx.answers.has(c) ? 2 : 0) + (ctx.asked.has(c) ? 4 : 0)))).join('');
+      const key = `${t.entries[0].digest} ${t.entries.length} ${has} ${running.get(t.correlation)?.hasVoid() ?? ''}`;
+      now.set(key, drawn.get(key) ?? turnView(t, ctx));
+    }
+    drawn = now;
+    update(list, ...now.values());
+    drawTail();
   }
 
-  async function newest() {
-    const last = await read('', true);
-    entries = last.items;
-    atStart = last.isAll || !entries.length || entries[0].seq <= 1;
-    atEnd = true;
-    for (const e of entries) if (e.kind === 'response') done.add(e.correlation);
-    index(entries.flatMap((e) => e.messages), ctx);
-    draw();
-    toBottom();
+  const live = () => [...running.values()].filter((r) => !told.has(r.run));
+
+  function drawTail() {
+    const open = live();
+    const waiting = [...sent.values()];
+    tail.hidden = !win.atEnd;
+    update(tail, waiting.map((s) => h('div', { class: 'msg is-user is-sent', 'data-key': s.key }, h('div', { class: 'who' }, 'You', h('time', null, s.isTaken ? 'waits for its turn' : 'sending')), h('div', { class: 'said', dir: 'auto' }, said(s.message)))),
+      open.map((r) => r.draw(head().agent)));
+    stop.hidden = !may('run') || !(open.some((r) => !r.isOver) || head().state === 'running');
+    update(none, !win.items.length && !open.length && !waiting.length ? empty('Nothing has been said yet', agent ? 'Write something below.' : 'When something is said, it appears here.') : null);
+  }
+
+  const redraw = calm(() => { const stay = win.isAtBottom(); drawTail(); if (stay) win.toBottom(); }, DRAW_MS);
+
+  function anew() {
+    drawn.clear();
+    running.clear();
+    told.clear();
+    sent.clear();
+    return win.newest();
+  }
+
+  /** The session is another one than before. */
+  async function changed(now) {
+    if (now.epoch !== epoch) {
+      await anew();
+      epoch = now.epoch;
+      heardBefore = 0;
+      return;
+    }
+    for (const e of await win.fresh()) {
+      if (e.kind !== 'response') continue;
+      const text = e.messages.flatMap((m) => m.contents.filter((c) => c.kind === 'text').map((c) => c.text)).join(' ');
+      fill(heard, plain(`${now.agent ?? 'Agent'}: ${text.slice(0, 300)}`));
+    }
+    // What is over and left no response, as a run that was cancelled, will not come.
+    for (const r of running.values()) if (r.isOver) told.add(r.run);
+    if (now.state !== 'running' && !now.queued) for (const s of [...sent.values()]) if (s.isTaken) sent.delete(s.key);
+    redraw();
   }
 
   // --- saying something -----------------------------------------------------
 
-  const stop = h('span');
-  const box = h('textarea', { rows: '1', id: 'say', placeholder: agent ? `Write to ${agent.name}` : '', 'aria-label': 'Message', 'data-search': true,
-    onkeydown: (e) => { if (e.key === 'Enter' && !e.shiftKey && !e.isComposing) { e.preventDefault(); say(); } },
-    oninput: () => { box.style.height = 'auto'; box.style.height = `${Math.min(box.scrollHeight, 220)}px`; } });
+  const grow = () => { box.style.height = 'auto'; box.style.height = `${Math.min(box.scrollHeight, 220)}px`; };
+  const box = h('textarea', { rows: '1', id: 'say', placeholder: agent ? `Write to ${plain(agent.name)}` : '', 'aria-label': 'Message', 'data-search': true,
+    onkeydown: (e) => { if (e.key === 'Enter' && !e.shiftKey && !e.isComposing) { e.preventDefault(); say(); } }, oninput: grow });
 
-  async function start(value) {
-    return json('POST', at([...path, 'runs']), { body: JSON.stringify(value), headers: { Prefer: 'respond-async', 'Idempotency-Key': `"${crypto.randomUUID()}"` } });
+  /** Start a run of this name. What was sent before without a reply is the same run. */
+  async function start(text, key) {
+    try {
+      await json('POST', at([...path, 'runs']), { body: text, headers: { Prefer: 'respond-async', 'Idempotency-Key': key } });
+    } catch (why) {
+      if (why.slug !== 'idempotency-in-progress') throw why;
+    }
   }
 
   async function say() {
     const message = box.value.trim();
-    if (!message || sent) return;
-    if (!atEnd) await newest();
-    sent = message;
+    if (!message) return;
+    const mine = again?.message === message ? again : { message, key: unique(), isTaken: false };
+    again = mine;
+    sent.set(mine.key, mine);
     box.value = '';
-    box.style.height = 'auto';
-    draw();
-    toBottom();
+    grow();
+    drawTail();
+    win.toBottom();
     try {
-      await start({ message });
-      await look();
+      if (!win.atEnd) await win.newest();
+      await start(JSON.stringify({ message }), mine.key);
+      mine.isTaken = true;
+      if (again === mine) again = null;
     } catch (why) {
-      sent = null;
-      box.value = message;
-      draw();
-      toast(`${why.message} ${why.hint ?? ''}`, true);
+      sent.delete(mine.key);
+      if (!box.value) box.value = message;
+      grow();
+      drawTail();
+      fail(why);
+      return;
     }
+    drawTail();
+    look();
   }
 
   // What was asked together is answered together. Gives how many are left.
-  const decided = new Map();
-  function decide(ask, approved) {
-    const all = ctx.asked.get(ask.id) ?? [ask];
-    decided.set(ask.id, approved);
-    const left = all.filter((a) => !decided.has(a.id)).length;
+  const decided = new Map(); // by the request itself: {isApproved, key}
+  function decide(ask, isApproved) {
+    const of = win.items.find((e) => e.messages.some((m) => m.contents.includes(ask)));
+    const together = of.messages.flatMap((m) => m.contents).filter((c) => c.kind === 'ask' && !ctx.answers.has(c));
+    decided.set(ask, { isApproved, key: decided.get(ask)?.key ?? unique() });
+    const left = together.filter((a) => decided.get(a)?.isApproved === undefined).length;
     if (left === 0) {
-      start(approval(all.map((a) => [a, decided.get(a.id)]))).then(look, (why) => {
-        for (const a of all) decided.delete(a.id);
-        toast(`${why.message} ${why.hint ?? ''}`, true);
+      const key = `${decided.get(together[0]).key}-${together.map((a) => Number(decided.get(a).isApproved)).join('')}`;
+      start(approval(together.map((a) => [a, decided.get(a).isApproved])), key).then(look, (why) => {
+        for (const a of together) decided.set(a, { key: decided.get(a).key });
         drawn.clear();
-        draw();
+        draw(win.items);
+        fail(why);
       });
     }
     return left;
   }
 
-  async function cancel(run) {
-    try { await send('POST', at([...path, 'runs', run, 'cancel']), { body: '{}' }); } catch (why) { toast(why.message, true); }
+  async function cancel() {
+    const run = live().findLast((r) => !r.isOver)?.run ?? (await get(at([...path, 'journal'], { limit: 1 }))).items[0]?.correlationId;
+    if (run) await send('POST', at([...path, 'runs', run, 'cancel']), { body: '{}' });
     look();
   }
 
   const write = agent && may('run')
     ? h('form', { class: 'say', onsubmit: (e) => { e.preventDefault(); say(); } }, box, h('div', { class: 'row' }, stop, h('button', { type: 'submit' }, 'Send')))
-    : h('div', { class: 'say dim' }, head().agent ? ['The agent ', name(head().agent), ' is not at this server: what was said is here to read.'] : 'No agent belongs to this session: what was said is here to read.');
+    : h('div', { class: 'say dim' }, !may('run') && agent ? 'The key that you use may read, and not write to agents.'
+      : head().agent ? ['The agent ', name(head().agent), ' is not at this server: what was said is here to read.'] : 'No agent belongs to this session: what was said is here to read.');
 
-  latest.addEventListener('click', async () => { if (!atEnd) await newest(); toBottom(); });
-  scroll.addEventListener('scroll', () => {
-    latest.hidden = isAtBottom() && atEnd;
-    if (scroll.scrollTop < 400) older();
-    else if (scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < 400) newer();
-  }, { passive: true });
+  latest.addEventListener('click', async () => {
+    try { if (!win.atEnd) await win.newest(); } catch (why) { fail(why); }
+    win.toBottom();
+  });
+  scroll.addEventListener('scroll', () => { latest.hidden = win.isAtBottom() && win.atEnd; }, { passive: true });
 
+  if (head().state === 'running') atWork = await get(at([...path, 'journal'], { limit: 1 })).then((p) => p.items[0]?.correlationId ?? '', () => '');
+  await win.newest();
   fill(body, scroll, h('div', { class: 'foot' }, latest, write), heard);
-  await newest();
+  win.toBottom();
 
   return {
-    changed: fresh,
+    changed,
     gone() { fill(write, 'This session was deleted.'); },
     event(event) {
+      const n = Number(event.id);
       let data;
-      try { data = JSON.parse(event.data); } catch { return; }
-      const run = data.run;
+      try { data = read(event.data); } catch { return; }
+      const { run } = data;
       if (event.event === 'reset' || !run) { look(); return; }
-      if (!running.has(run)) {
-        if (running.size > 50) for (const old of done) { running.delete(old); if (running.size <= 50) break; }
-        running.set(run, new Running(run));
-        if (!done.has(run)) look();
-      }
-      if (running.get(run).take(Number(event.id), event.event, data)) look().then(fresh).catch((why) => { if (!(why instanceof Problem)) throw why; });
-      else if (!done.has(run)) redraw();
+      // What runs said that were over when the page was opened is in the session.
+      if (n < heardBefore && run !== atWork) return;
+      const isNew = !running.has(run);
+      if (isNew) running.set(run, new Running(run));
+      for (const old of running.keys()) if (running.size > KEPT && told.has(old)) running.delete(old);
+      running.get(run).take(n, event.event, data);
+      if (isNew || running.get(run).isOver) look();
+      redraw();
     },
-    close() {},
   };
 }

@@ -2,59 +2,14 @@
 // as they are written. A part is read when it is opened, so that a document of
 // many megabytes opens at once.
 
-import { h, said } from './dom.js';
+import { h, plain, said, solid } from './dom.js';
 import { bytes, many } from './format.js';
+import { blank, members, past } from './json.js';
 
 const SOME = 100; // members that are shown at once
 const LONG = 400; // characters of a text before it is folded
 
-/** Where the value that begins at `i` ends; throws if it has no end. */
-function past(text, i) {
-  const c = text[i];
-  if (c === '"') {
-    for (let j = i + 1; j < text.length; j++) {
-      if (text[j] === '\\') j++;
-      else if (text[j] === '"') return j + 1;
-    }
-    throw new SyntaxError('a text without an end');
-  }
-  if (c !== '{' && c !== '[') {
-    let j = i;
-    while (j < text.length && !' \t\r\n,]}'.includes(text[j])) j++;
-    return j;
-  }
-  let depth = 0;
-  for (let j = i; j < text.length; j++) {
-    const d = text[j];
-    if (d === '"') j = past(text, j) - 1;
-    else if (d === '{' || d === '[') depth++;
-    else if ((d === '}' || d === ']') && --depth === 0) return j + 1;
-  }
-  throw new SyntaxError('brackets that are not closed');
-}
-
-const blank = (text, i) => { while (' \t\r\n'.includes(text[i]) && i < text.length) i++; return i; };
 const token = (key) => key.replaceAll('~', '~0').replaceAll('/', '~1');
-
-/** The members of an object or array: [{key, at, end}]. */
-function members(text, start) {
-  const out = [];
-  const isObject = text[start] === '{';
-  let i = blank(text, start + 1);
-  while (i < text.length && text[i] !== '}' && text[i] !== ']') {
-    let key = out.length;
-    if (isObject) {
-      const end = past(text, i);
-      key = JSON.parse(text.slice(i, end));
-      i = blank(text, blank(text, end) + 1);
-    }
-    const end = past(text, i);
-    out.push({ key, at: i, end });
-    i = blank(text, end);
-    if (text[i] === ',') i = blank(text, i + 1);
-  }
-  return out;
-}
 
 function leaf(text, at, end) {
   const raw = text.slice(at, end);
@@ -74,7 +29,7 @@ export function tree(text, opts = {}) {
 
   function node(at, end, key, path, level) {
     const note = marks.get(path);
-    const label = key === null ? null : h('span', { class: typeof key === 'number' ? 'index' : 'key', title: path }, typeof key === 'number' ? String(key) : said(JSON.stringify(key)), ': ');
+    const label = key === null ? null : h('span', { class: typeof key === 'number' ? 'index' : 'key', title: plain(path) }, typeof key === 'number' ? String(key) : said(JSON.stringify(key)), ': ');
     const flag = note ? h('span', { class: 'mark' }, note) : null;
     if (text[at] !== '{' && text[at] !== '[') return h('div', { class: note ? 'leaf marked' : 'leaf' }, label, leaf(text, at, end), flag);
     const inside = marked.some((p) => p.startsWith(path + '/'));
@@ -104,8 +59,8 @@ export function tree(text, opts = {}) {
 
   try {
     const at = blank(text, 0);
-    return h('div', { class: 'tree' }, node(at, past(text, at), null, opts.path ?? '', 0));
+    return solid(h('div', { class: 'tree' }, node(at, past(text, at), null, opts.path ?? '', 0)), text);
   } catch {
-    return h('pre', { class: 'said' }, said(text));
+    return solid(h('pre', { class: 'said' }, said(text)), text);
   }
 }

@@ -91,6 +91,18 @@ pdr_rc pdr__finder_tell(struct finder *finder, const char *rule,
                         ...) PDR_PRINTF(5, 6);
 void pdr__finder_dispose(struct finder *finder);
 
+/* --- what nobody knows (members.c) --------------------------------------- */
+
+/* Tell of member `name` of the place that we are at: "member-unknown". */
+pdr_rc pdr__member_tell(struct finder *finder, const pdr_value *name,
+                        pdr_err *err);
+
+/* Tell of the members of a message and of its contents that the shape does not
+ * have, and of contents of no kind ("content-kind-unknown"). */
+pdr_rc pdr__message_check_members(struct finder *finder,
+                                  const pdr_value *message, pdr_shape shape,
+                                  pdr_err *err);
+
 /* --- properties (attribution.c) ------------------------------------------ */
 
 /* Is the string `name`, but for the case of ASCII letters? Takes no memory. */

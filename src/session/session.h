@@ -77,6 +77,16 @@ PDR_MUST_CHECK pdr_rc pdr__bag_begin(pdr_bag *bag, pdr_err *err);
 PDR_MUST_CHECK pdr_rc pdr__bag_own(pdr_bag *bag, pdr_str key, const char *owner,
                                    pdr_err *err);
 
+/* --- what nobody knows (check.c) ----------------------------------------- */
+
+/* Tell of the members of a session, and of the messages that it keeps, that no
+ * edition knows; those of the bag are its providers'. Fails as
+ * pdr_session_from_value(), and with what `fn` returned. */
+PDR_MUST_CHECK pdr_rc pdr__session_check_members(const pdr_value *document,
+                                                 pdr_err *err,
+                                                 pdr_doc_finding_fn fn,
+                                                 void *arg);
+
 /* --- runs (session.c) ----------------------------------------------------- */
 
 /* Begin a run on a session; false if another one is at work. A fact of this

@@ -297,12 +297,56 @@ def _():
         thread.start()
         while not os.path.exists("calls"):
             time.sleep(0.01)
-        kinds = [i["kind"] for i in good(s, "GET", at(
-            K, "/journal"))[1]["items"]]
+        rows = good(s, "GET", at(K, "/journal"))[1]["items"]
+        kinds = [i["kind"] for i in rows]
         assert kinds[0] == "operation" and "started" in kinds, kinds
+        rest = good(s, "GET", at(
+            K, f"/journal?from={rows[1]['n']}"))[1]["items"]
+        assert rest[:len(rows) - 1] == rows[1:], rest
+        refused(s, 400, "bad-request", "GET", at(K, "/journal?from=x"))
+        good(s, "POST", at(K, "/runs"), {"message": "later"},
+             Prefer="respond-async", Idempotency_Key="later")
+        still = good(s, "GET", at(K, "/runs?open=true"))[1]["items"]
+        assert len(still) == 2 and still[1]["id"] == "later", still
+        assert all(i["outcome"] is None for i in still), still
         go()
         thread.join()
+        ask(s, "GET", at(K, "/runs/later?wait=30"))
         assert good(s, "GET", at(K, "/journal"))[1]["items"] == []
+        assert good(s, "GET", at(K, "/runs?open=true"))[1]["items"] == []
+        assert "later" in [i["id"] for i in good(
+            s, "GET", at(K, "/runs"))[1]["items"]]
+
+
+@tests.test("ids and keys that browsers take for folders stand in the query")
+def _():
+    with Server() as s:
+        for name in (".", ".."):
+            path = API + "/sessions//"
+            good(s, "PUT", f"{path}state?id={name}", {"stateBag": {"x": 1}})
+            assert good(s, "GET", f"{API}/sessions/?id={name}")[1][
+                "id"] == name
+            good(s, "PUT", f"{path}bag/?id={name}&key=..", {"of": name})
+            assert good(s, "GET", at(name, "/bag/.."))[1] == {"of": name}
+            good(s, "DELETE", f"{API}/sessions/?id={name}")
+            refused(s, 404, "not-found", "GET", at(name))
+        good(s, "PUT", at("a", "/state"), {"stateBag": {}})
+        assert good(s, "GET", at("a") + "?id=b")[1]["id"] == "a"
+        refused(s, 400, "bad-request", "GET", API + "/sessions/")
+
+
+@tests.test("what nobody knows in a session is found")
+def _():
+    with Server() as s:
+        good(s, "PUT", at("a", "/state"), {
+            "session_id": "a", "weather": 1, "state": {"in_memory": {
+                "messages": [{"role": "user", "contents": [
+                    {"type": "text", "text": "", "colour": 1}]}]}}})
+        found = good(s, "GET", at("a", "/findings"))[1]
+        assert found["checked"] is True and found["count"] == 2, found
+        assert [i["pointer"] for i in found["items"] if i["unknown"]] == [
+            "/weather",
+            "/state/in_memory/messages/0/contents/0/colour"], found
 
 
 # --- runs --------------------------------------------------------------------

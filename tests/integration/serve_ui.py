@@ -21,8 +21,9 @@ tests = Tests("serve-ui")
 
 WEB = pathlib.Path(__file__).resolve().parents[2] / "web"
 POLICY = ("default-src 'none'; script-src 'self'; style-src 'self'; img-src "
-          "'self' data:; connect-src 'self'; font-src 'self'; form-action "
-          "'self'; base-uri 'none'; frame-ancestors 'none'")
+          "'self' data:; media-src data:; connect-src 'self'; font-src "
+          "'self'; form-action 'self'; base-uri 'none'; frame-ancestors "
+          "'none'")
 TYPES = {"html": "text/html; charset=utf-8", "svg": "image/svg+xml",
          "js": "text/javascript; charset=utf-8", "png": "image/png",
          "css": "text/css; charset=utf-8", "woff2": "font/woff2",

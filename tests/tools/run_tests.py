@@ -164,6 +164,25 @@ def _():
            says="only 'b' must fail")
 
 
+@tests.test("broken program: may say why it cannot run here")
+def _():
+    expect("0 passed, 0 failed",
+           {"suite": ["perdure:broken"], "script": line("skip", "b", "no box")},
+           says="skipped: b: no box")
+    expect("0 passed, 1 failed",
+           {"suite": ["perdure:broken"],
+            "script": line("skip", "b", "no box") + line("pass", "c")},
+           says="nobody found")
+
+
+@tests.test("programs with a browser: are left out if somebody says so")
+def _():
+    ui = {"suite": ["perdure:ui", "perdure:harness"], "script": line("pass")}
+    expect("2 passed, 0 failed", {"script": line("pass")}, ui)
+    expect("1 passed, 0 failed", {"script": line("pass")}, ui,
+           says="1 programs with a browser", options=["--no-ui"])
+
+
 @tests.test("interop: runs only when asked for")
 def _():
     interop = {"suite": ["perdure:interop"], "script": line("pass")}

@@ -104,14 +104,67 @@ pdr_rc pdr__api_journal(struct pdr__exchange *x, pdr_err *err)
 {
     pdr_query query = {.what = PDR_READ_JOURNAL};
 
+    if (!pdr__query_number(&query.from, x, "from"))
+        return PDR_OK;
     return rows_reply(x, &query, err);
+}
+
+/* The run that these rows belong to, if it has not ended. */
+static pdr_rc put_open_run(struct pdr__json *j, const struct pdr__exchange *x,
+                           const pdr_work *row, pdr_err *err)
+{
+    const pdr_query query = {.what = PDR_READ_COMPLETIONS,
+                             .ref = pdr__api_ref(x),
+                             .limit = 1,
+                             .key = row->correlation_id};
+    pdr_page *page = NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (row->correlation_id.ptr == NULL)
+        return PDR_OK;
+    PDR_TRY(pdr_store_read(&page, pdr__api_store(x), &query, err));
+    if (page->count > 0 && page->completions[0].outcome.ptr == NULL)
+        put_run(j, &page->completions[0]);
+done:
+    pdr_page_free(page);
+    return rc;
+}
+
+/* Completions are in the order of their ids, and there may be many: runs that
+ * have not ended are found where they are worked on, or wait. */
+static pdr_rc open_runs_reply(struct pdr__exchange *x, pdr_err *err)
+{
+    pdr_query query = {
+        .what = PDR_READ_JOURNAL, .ref = pdr__api_ref(x), .limit = 1};
+    struct pdr__json j = {.out = &x->reply.body, .err = err};
+    pdr_page *page = NULL;
+    pdr_rc rc = PDR_OK;
+
+    PDR_TRY(pdr_store_read(&page, pdr__api_store(x), &query, err));
+    pdr__list_begin(&j, x);
+    if (page->count > 0)
+        PDR_TRY(put_open_run(&j, x, &page->work[0], err));
+    pdr_page_free(page);
+    page = NULL;
+    query.what = PDR_READ_INBOX;
+    query.limit = PDR_MAX_PAGE_ROWS;
+    PDR_TRY(pdr_store_read(&page, pdr__api_store(x), &query, err));
+    for (size_t i = 0; i < page->count; i++) {
+        if (pdr_str_equal(page->work[i].kind, PDR_LIT("operation")))
+            PDR_TRY(put_open_run(&j, x, &page->work[i], err));
+    }
+    PDR_TRY(pdr__list_send(&j, x, pdr_str_n(NULL, 0)));
+done:
+    pdr_page_free(page);
+    return rc;
 }
 
 pdr_rc pdr__api_runs_list(struct pdr__exchange *x, pdr_err *err)
 {
     pdr_query query = {.what = PDR_READ_COMPLETIONS};
 
-    return rows_reply(x, &query, err);
+    return pdr__query_is_set(x, "open") ? open_runs_reply(x, err)
+                                        : rows_reply(x, &query, err);
 }
 
 /* --- the bag ---------------------------------------------------------------

@@ -8,6 +8,8 @@
 
 #include "http.h"
 
+#include "session.h"
+
 #define MOST_FINDINGS 1000 /* that are told of; more are counted */
 #define MAX_TRIES     20   /* of what other writers came between */
 
@@ -21,6 +23,7 @@ static bool is_unknown(const char *rule)
 {
     return strcmp(rule, "schema-additionalProperties") == 0 ||
            strcmp(rule, "content-kind-unknown") == 0 ||
+           strcmp(rule, "member-unknown") == 0 ||
            strcmp(rule, "entry-kind-unknown") == 0;
 }
 
@@ -68,27 +71,47 @@ static pdr_rc document_read(pdr_buf *out, struct pdr__exchange *x, pdr_err *err)
     return rc == PDR_OK ? PDR_OK : pdr__err_pass(err, &why);
 }
 
-/* {"checked":BOOL,"items":[...],"count":N}: only state documents have rules. */
+/* Of state documents all that a check knows; of other sessions what no edition
+ * knows. False in `*checked`: there are no rules for it. */
+static pdr_rc document_check(bool *checked, const pdr_value *value,
+                             struct findings *f, pdr_err *err)
+{
+    pdr_err why = PDR_ERR_INIT;
+    pdr_rc rc = PDR_OK;
+
+    *checked = true;
+    if (pdr_state_gate(value, NULL) == PDR_OK) {
+        PDR_TRY(pdr_state_check_structure(value, PDR_STATE_STRICT, err,
+                                          finding_tell, f));
+        PDR_TRY(pdr_state_check_meaning(value, err, finding_tell, f));
+        return PDR_OK;
+    }
+    rc = pdr__session_check_members(value, &why, finding_tell, f);
+    *checked = rc == PDR_OK;
+    if (rc == PDR_EINVALID || rc == PDR_EVERSION)
+        return PDR_OK;
+    if (rc != PDR_OK)
+        return pdr__err_pass(err, &why);
+done:
+    return rc;
+}
+
+/* {"items":[...],"checked":BOOL,"count":N} */
 pdr_rc pdr__api_findings(struct pdr__exchange *x, pdr_err *err)
 {
     struct findings f = {.json = {.out = &x->reply.body, .err = err}};
     pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
     pdr_value *value = NULL;
-    bool is_state = false;
+    bool checked = false;
     pdr_rc rc = PDR_OK;
 
     PDR_TRY(document_read(&text, x, err));
     PDR_TRY(pdr_json_read_borrowed(&value, pdr_buf_str(&text), NULL, err));
-    is_state = pdr_state_gate(value, NULL) == PDR_OK;
     pdr__json_begin(&f.json, NULL, '{');
-    pdr__json_bool(&f.json, "checked", is_state);
     pdr__json_begin(&f.json, "items", '[');
-    if (is_state) {
-        PDR_TRY(pdr_state_check_structure(value, PDR_STATE_STRICT, err,
-                                          finding_tell, &f));
-        PDR_TRY(pdr_state_check_meaning(value, err, finding_tell, &f));
-    }
+    PDR_TRY(document_check(&checked, value, &f, err));
     pdr__json_end(&f.json, ']');
+    pdr__json_bool(&f.json, "checked", checked);
     pdr__json_number(&f.json, "count", f.count);
     pdr__json_end(&f.json, '}');
     PDR_TRY(pdr__json_send(&f.json, x, 200));

@@ -204,6 +204,7 @@ void pdr__put_head(struct pdr__json *j, const pdr_head *head)
     pdr__json_time(j, "changed", head->changed_ms);
     pdr__json_time(j, "expires", head->expiry_ms);
     pdr__json_number(j, "entries", head->next_seq - head->first_seq);
+    pdr__json_number(j, "lastSeq", head->next_seq - 1);
     pdr__json_number(j, "slots", head->slots);
     pdr__json_begin(j, "events", '{');
     pdr__json_number(j, "first", head->stream_first);

@@ -49,8 +49,8 @@ static const struct shape {
     {"SessionPatch", true, "properties:o"},
     {"Session", false,
      "id:s agent:s~ kind:s~ schemaVersion:s~ state:s revision:n epoch:n "
-     "etag:s created:t~ changed:t~ expires:t~ entries:n slots:n events:Events "
-     "queued:n properties?:o"},
+     "etag:s created:t~ changed:t~ expires:t~ entries:n lastSeq:n slots:n "
+     "events:Events queued:n properties?:o"},
     {"Events", false, "first:n next:n"},
     {"Stored", false, "id:s revision:n epoch:n entries:n slots:n"},
     {"Entry", false,
@@ -69,8 +69,8 @@ static const struct shape {
     {"NewChat", true, "id?:s~ agents:[s"},
     {"Chat", false,
      "id:s agent:s~ kind:s~ schemaVersion:s~ state:s revision:n epoch:n "
-     "etag:s created:t~ changed:t~ expires:t~ entries:n slots:n events:Events "
-     "queued:n count:n complete:b lastTurn:ChatTurn~ "
+     "etag:s created:t~ changed:t~ expires:t~ entries:n lastSeq:n slots:n "
+     "events:Events queued:n count:n complete:b lastTurn:ChatTurn~ "
      "participants:[Participant channels:[Channel"},
     {"ChatTurn", false, "turn:n agent:s~ end:s why:s~"},
     {"Participant", false, "id:s~ name:s~ type:s~ channel:s~ here:b"},
@@ -99,7 +99,8 @@ static const struct shape {
     {"RunCounts", false,
      "now:n queued:n completed:n failed:n cancelled:n recovered:n"},
     {"TokenCounts", false, "input:n output:n total:n"},
-    {"Storage", false, "bytes:n~"},
+    {"Storage", false,
+     "bytes:n~ free:n log:n unseen:n backend:s schema:n keyed:b"},
 };
 
 /* What `takes` and `gives` of a route name that is no shape: media types. */
@@ -120,7 +121,7 @@ static const struct {
 } typed[] = {
     {"limit", "integer"},     {"wait", "integer"},    {"from", "integer"},
     {"backwards", "boolean"}, {"strict", "boolean"},  {"dryRun", "boolean"},
-    {"rebuild", "boolean"},   {"replace", "boolean"},
+    {"rebuild", "boolean"},   {"replace", "boolean"}, {"open", "boolean"},
 };
 
 static const char *const verbs[PDR_VERB_COUNT] = {"get", "post", "put", "patch",

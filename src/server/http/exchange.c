@@ -15,6 +15,8 @@
  *
  * NOT HERE  Sockets (glue.c), who does the work (live.c).
  */
+#include <stdio.h>
+
 #include "http.h"
 
 #define MAX_PARTS 8 /* of a path; no route has more */
@@ -362,6 +364,31 @@ static bool begin_refuse(struct pdr__exchange *x, unsigned status,
     return false;
 }
 
+/* The variables of the path. A browser takes "." and ".." for folders, however
+ * they are spelled, so that an empty part stands for what the query has under
+ * the name of the variable. False: one is malformed. */
+static bool args_decode(struct pdr__exchange *x)
+{
+    const char *name = x->route->path;
+
+    for (size_t i = 0; i < PDR_ROUTE_ARGS && x->args[i].ptr != NULL; i++) {
+        pdr_str said = {NULL, 0};
+        char text[32];
+
+        name = strchr(name, '{') + 1;
+        (void)snprintf(text, sizeof(text), "%.*s", (int)strcspn(name, "}"),
+                       name);
+        said = pdr__query_get(x, text);
+        if (x->args[i].len == 0 && said.ptr != NULL)
+            x->args[i] = said; /* decoded */
+        else
+            x->args[i] = pdr__percent_decode(&x->memory, x->args[i], false);
+        if (x->args[i].ptr == NULL)
+            return false;
+    }
+    return true;
+}
+
 bool pdr__exchange_begin(struct pdr__exchange *x, pdr_str method)
 {
     pdr_str path = x->target, query = {NULL, 0};
@@ -401,13 +428,8 @@ bool pdr__exchange_begin(struct pdr__exchange *x, pdr_str method)
     pdr_buf_dispose(&allowed);
     if (x->route != NULL && !pdr__auth_check(x, &framing))
         return false;
-    for (size_t i = 0; x->route != NULL && i < PDR_ROUTE_ARGS; i++) {
-        if (x->args[i].ptr == NULL)
-            continue;
-        x->args[i] = pdr__percent_decode(&x->memory, x->args[i], false);
-        if (x->args[i].ptr == NULL)
-            return begin_refuse(x, 400, "the path is malformed");
-    }
+    if (x->route != NULL && !args_decode(x))
+        return begin_refuse(x, 400, "the path is malformed");
     return x->route != NULL;
 }
 

@@ -388,6 +388,12 @@ pdr_rc pdr__api_overview(struct pdr__exchange *x, pdr_err *err)
     put_figures(&j, &figures);
     pdr__json_begin(&j, "storage", '{');
     pdr__json_number(&j, "bytes", info.file_bytes);
+    pdr__json_number(&j, "free", info.free_bytes);
+    pdr__json_number(&j, "log", info.log_bytes);
+    pdr__json_number(&j, "unseen", info.unseen);
+    pdr__json_text(&j, "backend", pdr_str_c(info.backend));
+    pdr__json_number(&j, "schema", info.schema);
+    pdr__json_bool(&j, "keyed", info.keyed);
     pdr__json_end(&j, '}');
     pdr__json_bool(&j, "keys", x->server->auth != NULL);
     put_scopes(&j, x);

@@ -57,8 +57,9 @@ static void headers_put(struct pdr__exchange *x, const char *kept)
     pdr__reply_header(
         x, "Content-Security-Policy",
         PDR_LIT("default-src 'none'; script-src 'self'; style-src 'self'; "
-                "img-src 'self' data:; connect-src 'self'; font-src 'self'; "
-                "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"));
+                "img-src 'self' data:; media-src data:; connect-src 'self'; "
+                "font-src 'self'; form-action 'self'; base-uri 'none'; "
+                "frame-ancestors 'none'"));
     pdr__reply_header(x, "Cross-Origin-Opener-Policy", PDR_LIT("same-origin"));
     pdr__reply_header(x, "Cache-Control",
                       x->server->opts.ui_dir != NULL ? PDR_LIT("no-store")

@@ -1,0 +1,238 @@
+"""Pages with a mistake under the checks of tests/ui. Each mistake has to be found
+by the check that is there for it, in the way that is said here; a copy of the
+page without one passes. One browser sees all of them. Usage:
+ui_variants.py PERDURE [MISTAKE]
+"""
+import os
+import pathlib
+import re
+import sys
+import tempfile
+import time
+import traceback
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "ui"))
+import suite  # noqa: E402
+import access  # noqa: E402,F401
+import deeds  # noqa: E402,F401
+import hostile  # noqa: E402,F401
+import live  # noqa: E402,F401
+import pages  # noqa: E402,F401
+import stage  # noqa: E402
+import trouble  # noqa: E402,F401
+import walk  # noqa: E402,F401
+import webdriver  # noqa: E402
+
+tests = suite.record.Tests("broken-ui-variants")
+END = r"\Z"  # a mistake that is added behind a file
+
+# The mistake; the file, what is replaced there by what; the check that has to
+# find it, by the beginning of its name; what it says.
+MISTAKES = {
+    # What is there, and who is asked.
+    "complains": ("app.js", END, "console.error('odd');",
+                  "pages: each", "said on the console"),
+    "asks-others": ("app.js", END, "fetch('http://127.0.0.2:9/x').catch(() => "
+                    "0);", "pages: each", "127.0.0.2"),
+    "misses-a-file": ("app.js", END, "fetch('/ui/none.js');",
+                      "pages: each", "was refused: 404"),
+    "is-blank": ("app.css", END, "main { display: none; }",
+                 "pages: each", "waited in vain"),
+    "is-fat": ("app.css", END, "/*" + "x" * 120_000 + "*/",
+               "files:", "too much"),
+    "shows-old-figures": ("page_overview.js", r"event: again", "event() {}",
+                          "live: lists and figures", "waited in vain"),
+    "ignores-filters": ("page_sessions.js", r"\.\.\.wanted, changedFrom",
+                        "changedFrom", "sessions: filters", "waited in vain"),
+    # What is said while it is said.
+    "doubles-words": ("talk.js", r"last\.pieces\.push\((.*?)\);",
+                      r"last.pieces.push(\1, \1);",
+                      "live: what is said", "lost or doubled"),
+    "loses-words": ("talk.js", r"take\(n, event, data\) \{",
+                    "take(n, event, data) { if (n % 5 === 4) return false;",
+                    "live: who comes", "lost or doubled"),
+    "keeps-discarded": ("talk.js", r"this\.discard\(data\.counts\);", "",
+                        "live: a server that dies", ""),
+    "strikes-nothing-out": ("app.css", END, ".void { text-decoration: none; }",
+                            "live: a server that dies", "none"),
+    "begins-anew": ("live.js", r"if \(event\.id\) last = event\.id;", "",
+                    "live: a server that dies", "lost or doubled"),
+    "lists-not-again": ("live.js", r"await on\.again\?\.\(\);", "",
+                        "live: lists come back", "waited in vain"),
+    # What somebody would hide, and what would like to run.
+    "marks-nothing": ("tab_raw.js", r"\(f\) => f\.unknown\)", "() => false)",
+                      "raw: unknown", "3 unknown parts"),
+    "miscounts": ("tab_raw.js", r"many\(marks\.size,", "many(marks.size + 1,",
+                  "raw: unknown", "3 unknown parts"),
+    "makes-html-of-texts": (
+        "dom.js", r"export function said\(text\) \{", "export function said("
+        "text) { const t = document.createElement('template'); "
+        "t.innerHTML = String(text); return [t.content];",
+        "hostile texts: are text as what", "AssertionError"),
+    "makes-html-of-names": (
+        "dom.js", r"return h\('bdi', null, said\(text\)\);",
+        "const e = h('bdi'); e.innerHTML = text; return e;",
+        "hostile texts: are text as ids", ""),
+    "loads-pictures": ("talk.js", r"const PICTURES = .*;",
+                       "const PICTURES = /./;",
+                       "hostile texts: are text while", ""),
+    "hides-marks": ("dom.js", r"const ODD = .*;", "const ODD = /\\\\uffff/g;",
+                    "hostile texts: are text as what", "emoji"),
+    "links-to-scripts": (
+        "talk.js", r"const text = \(value\) => ", "const text = (value) => "
+        "/javascript:/.test(value) ? h('a', { class: 'said', dir: 'auto', "
+        "href: 'javascript:1' }, said(value)) : ",
+        "hostile texts: are text as what", "javascript:1"),
+    # Without a mouse, and without good eyes.
+    "knows-no-question-mark": ("app.js", r"event\.key === '\?'",
+                               "event.key === '!'", "keys: are told",
+                               "next, previous row"),
+    "goes-backwards": ("app.js", r"event\.key === 'j' \? 1 : -1",
+                       "event.key === 'k' ? 1 : -1", "keys: are told",
+                       "AssertionError"),
+    "leaves-buttons-out": (
+        "app.js", END, "setInterval(() => document.querySelectorAll('nav a')."
+        "forEach((e) => { e.tabIndex = -1; }), 10);", "keys: Tab",
+        "overview"),
+    "hides-the-focus": ("app.css", END, ":focus-visible { outline: none; }",
+                        "keys: Tab", "overview"),
+    "needs-a-mouse": ("talk.js", r"h\('button', \{ type: 'button', onclick: "
+                      r"act\(true\)", "h('span', { onclick: act(true)",
+                      "keys: send", "Tab does not come to Approve"),
+    "is-pale": ("app.css", END, ".dim { color: #bbb; }", "axe: finds nothing "
+                "serious on any page in light", "color-contrast"),
+    "is-dim": ("app.css", END, ":root[data-theme] .dim { color: #555; }",
+               "axe: finds nothing serious on any page in dark",
+               "color-contrast"),
+    "names-nothing": ("app.js", r"title: 'Keys \(\?\)', 'aria-label': 'Keys', ",
+                      "", "axe: finds nothing serious on any page in light",
+                      "button-name"),
+    "forgets-the-theme": ("app.js", r"localStorage\.setItem\('theme', name\);",
+                          "", "theme:", ""),
+    # Where things are.
+    "is-wide": ("app.css", END, ".head { min-width: 480px; }",
+                "layout: nothing is cut, covered or too small at 360",
+                "wider than the screen"),
+    "lies-on-itself": ("app.css", END, ".facts { margin-bottom: -2.5rem; }",
+                       "layout: nothing is cut, covered or too small at 768",
+                       "conversation"),
+    "cuts-texts": ("app.css", END, "h1 { width: 3rem; height: 1.5rem; overflow:"
+                   " hidden; }", "layout: nothing is cut, covered or too small "
+                   "at 768", "cut below"),
+    "is-too-small": ("app.css", END, ".tools button.quiet { min-height: 0; "
+                     "height: 12px; padding: 0; }", "layout: nothing is cut, "
+                     "covered or too small at 1920", "too small"),
+    # What people do.
+    "overwrites": ("tab_bag.js", r"\{ 'If-Match': etag \}\)", "{})",
+                   "bag:", "Somebody changed it"),
+    "approves-always": ("shapes.js", r"toolApprovalResponse', approved,",
+                        "toolApprovalResponse', approved: true,",
+                        "approvals:", "AssertionError"),
+    "sends-twice": ("tab_talk.js", r"await start\(\{ message \}\);",
+                    "await start({ message }); await start({ message });",
+                    "send:", ""),
+    "cancels-nothing": ("page_runs.js", r"'cancel'", "'resume'",
+                        "runs:", "No run is at work"),
+    "does-not-ask": ("dom.js", r"export function confirm\(title, text, action\)"
+                     r" \{", "export function confirm(title, text, action) { "
+                     "return Promise.resolve(true);", "delete:",
+                     "gone then"),
+    "respells": ("api.js", r"await reply\.blob\(\)",
+                 "new Blob([JSON.stringify(await reply.json())])",
+                 "download:", "AssertionError"),
+    "shows-too-much": ("tab_entries.js", r"from: after \+ 1", "from: after",
+                       "entries:", ""),
+    "doubles-messages": ("page_chat.js", r"= messages\.map\(\(m\) =>",
+                         "= [...messages, ...messages].map((m) =>",
+                         "chats:", "AssertionError"),
+    # What goes wrong.
+    "trips-over-addresses": ("app.js", r"catch \{ return p; \}",
+                             "catch (why) { throw why; }",
+                             "trouble: an address", "not blank"),
+    "spells-ids-badly": ("api.js", r"parts\.map\(encodeURIComponent\)",
+                         "parts", "trouble: an id", ""),
+    "misses-the-end": ("page_session.js", r"function gone\(\) \{",
+                       "function gone() { return;",
+                       "trouble: a session that is deleted",
+                       "This session was deleted."),
+    "asks-for-no-key": ("api.js", r" onLogin\(\);", ";",
+                        "trouble: a key that ends", "'#key'"),
+    "says-nothing": ("app.js", r"export function trouble\(why, again\) \{",
+                     "export function trouble() { return h('p');",
+                     "trouble: a reply that", "not blank"),
+    "says-it-is-live": ("live.js", r"tell\('stale'\)", "0",
+                        "trouble: a server that hangs", "stale"),
+    "offers-too-much": ("app.js", r"export const may = .*;",
+                        "export const may = () => true;",
+                        "trouble: who may only", "AssertionError"),
+}
+
+
+def check_of(beginning):
+    name, = [n for n in suite.checks if n.startswith(beginning)]
+    return suite.checks[name]
+
+
+def run(beginning, web):
+    """What a check says of this page; nothing if it passes."""
+    home = os.getcwd()
+    stage.UI_DIR = web
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            check_of(beginning)()
+        except AssertionError:
+            return traceback.format_exc()
+        finally:
+            os.chdir(home)
+    return None
+
+
+def spoil(web, file, what, instead):
+    path = web / file
+    text = path.read_text(encoding="utf-8")
+    changed, count = re.subn(what, lambda m: m.expand(instead) if "\\1" in
+                             instead else instead.replace("\\\\", "\\"), text,
+                             count=1)
+    assert count == 1, f"{file} has no {what}: what does the page do now?"
+    path.write_text(changed, encoding="utf-8")
+
+
+@tests.test("ui harness: a copy of the page is no mistake")
+def _():
+    webdriver.start()  # or it says why there is none
+    with tempfile.TemporaryDirectory() as folder:
+        web = stage.copy_web(folder + "/web")
+        for name in ("pages: each", "keys: send"):
+            assert (said := run(name, web)) is None, said
+
+
+@tests.test("ui harness: does not see what a page gets wrong")
+def _():
+    webdriver.start()
+    # What comes, comes soon; what does not is not waited for.
+    webdriver.PATIENCE = 2
+    caught = []
+    wanted = {name: mistake for name, mistake in MISTAKES.items()
+              if len(sys.argv) < 3 or sys.argv[2] in name}
+    for name, (file, what, instead, beginning, says) in wanted.items():
+        began = time.monotonic()
+        with tempfile.TemporaryDirectory() as folder:
+            web = stage.copy_web(folder + "/web")
+            spoil(web, file, what, instead)
+            said = run(beginning, web)
+        if said and says in said:
+            caught.append(name)
+            print(f"caught {name}, {time.monotonic() - began:.1f} s: "
+                  + next((line for line in said.splitlines()
+                          if line.startswith("AssertionError")), "")[:120])
+        else:
+            print(f"not caught: {name}\n{said}")
+    print(f"caught {len(caught)} of {len(wanted)}")
+    assert not caught
+
+
+try:
+    tests.finish()
+finally:
+    webdriver.end()
