@@ -1,5 +1,8 @@
-/* ui_page.c - how fast is the dashboard with much to show? Asked in a browser by
- * ui_page.py, which this becomes: benchmarks are programs of the build.
+/*
+ * ui_page.c - how fast is the dashboard with much to show?
+ *
+ * Benchmarks are programs of the build; this one becomes ui_page.py, which asks
+ * a browser.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +14,9 @@
 int main(int argc, char **argv)
 {
     char *args[MAX_ARGS + 4] = {BENCH_PYTHON, BENCH_SCRIPT, BENCH_PERDURE};
-    for (int i = 1; i < argc && i <= MAX_ARGS; i++) args[i + 2] = argv[i];
+
+    for (int i = 1; i < argc && i <= MAX_ARGS; i++)
+        args[i + 2] = argv[i];
     execv(args[0], args);
     fprintf(stderr, "%s: %s\n", args[0], strerror(errno));
     return 1;
