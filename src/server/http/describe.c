@@ -109,6 +109,7 @@ static const struct {
 } forms[] = {
     {"text", "text/plain"},
     {"html", "text/html"},
+    {"figures", "text/plain application/openmetrics-text"},
     {"any", "application/json"},
     {"lines", "application/x-ndjson"},
     {"events", "text/event-stream application/x-ndjson"},
