@@ -77,7 +77,7 @@ MISTAKES = {
                        "const PICTURES = /./;",
                        "hostile texts: are text while", ""),
     "hides-marks": ("dom.js", r"const ODD = .*;", "const ODD = /\\\\uffff/g;",
-                    "hostile texts: are text as what", "emoji"),
+                    "hostile texts: are text as what", "bidi"),
     "links-to-scripts": (
         "talk.js", r"const text = \(value\) => ", "const text = (value) => "
         "/javascript:/.test(value) ? h('a', { class: 'said', dir: 'auto', "
