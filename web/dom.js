@@ -201,6 +201,7 @@ export const fail = (why) => toast(`${why.message} ${why.hint ?? ''}`.trim(), tr
 /** A button for what takes time and may fail: it waits, then says so. */
 export function button(props, fn, ...children) {
   const el = h('button', { type: 'button', ...props, onclick: async () => {
+    if (el.hasAttribute('aria-busy')) return;
     el.setAttribute('aria-busy', 'true');
     try { await fn(); } catch (why) { fail(why); }
     el.removeAttribute('aria-busy');

@@ -10,7 +10,7 @@ import { tree } from './tree.js';
 const lower = (text) => text.replace(/[A-Z]/g, (c) => c.toLowerCase());
 
 function card(a, chosen) {
-  const box = h('textarea', { rows: '2', 'aria-label': `Say something to ${plain(a.name)}`, placeholder: 'Say something in a new session', 'data-search': a.name === chosen || !chosen || null,
+  const box = h('textarea', { rows: '2', 'aria-label': `Say something to ${plain(a.name)}`, placeholder: 'Say something', 'data-search': a.name === chosen || !chosen || null,
     onkeydown: (e) => { if (e.key === 'Enter' && !e.shiftKey && !e.isComposing) { e.preventDefault(); ask(); } } });
   const go = h('button', { type: 'submit' }, 'Try it');
   let sent = {};

@@ -36,7 +36,7 @@ function bar(sessions) {
 }
 
 function sessionList(title, list, none, all) {
-  const row = (s) => h('li', { 'data-key': s.id }, h('a', { href: link(s.kind === 'chat' ? 'chat' : 'session', [s.id]), 'data-row': true }, name(s.id)), badge(s.state), h('span', { class: 'dim', title: moment(s.changed) }, since(s.changed)));
+  const row = (s) => h('li', { 'data-key': s.id }, h('a', { href: link(s.kind === 'chat' ? 'chat' : 'session', [s.id]), 'data-row': true }, name(s.id)), s.agent ? h('span', { class: 'dim agent-name' }, name(s.agent)) : null, badge(s.state), h('span', { class: 'dim', title: moment(s.changed) }, since(s.changed)));
   return h('section', { class: 'panel' }, h('div', { class: 'head' }, h('h2', null, title), list.next || list.items.length > 6 ? h('a', { href: all }, 'All of them') : null),
     list.items.length ? h('ul', { class: 'plain-list' }, list.items.slice(0, 6).map(row)) : h('p', { class: 'dim' }, none));
 }
@@ -48,14 +48,14 @@ export default async function overview(view, { isCurrent }) {
     if (!isCurrent()) return;
     const { runs, tokens } = o;
     update(body, h('dl', { class: 'figures' },
-      figure('Sessions', count(o.sessions.total), o.sessions.waiting ? h('span', { class: 'warn' }, `${count(o.sessions.waiting)} wait for a person`) : 'nobody is waited for', link('sessions')),
-      figure('Runs now', count(runs.now), runs.queued ? `${count(runs.queued)} wait` : 'none waits', link('runs')),
+      figure('Sessions', count(o.sessions.total), o.sessions.waiting ? h('span', { class: 'warn' }, `${count(o.sessions.waiting)} waiting for a person`) : 'none waiting for a person', link('sessions')),
+      figure('Runs now', count(runs.now), runs.queued ? `${count(runs.queued)} waiting` : 'none waiting', link('runs')),
       figure('Runs ended', count(runs.completed + runs.failed + runs.cancelled), [runs.failed ? h('span', { class: 'bad' }, `${count(runs.failed)} failed`) : 'none failed', runs.cancelled ? `, ${count(runs.cancelled)} cancelled` : '']),
       figure('Taken over', count(runs.recovered), 'after a process died'),
       figure('Tokens', count(tokens.total), `${count(tokens.input)} in, ${count(tokens.output)} out`),
       figure('Stored', bytes(o.storage.bytes), o.storage.log ? `and ${bytes(o.storage.log)} in the log` : 'all of it in one place', link('store'))),
     o.sessions.total === 0 ? empty('Nothing is stored yet', 'Say something to an agent, and its session is here:', h('pre', null, `curl -d 'Hello' ${location.origin}/api/agents/NAME/run?session_id=first`), may('run') ? h('a', { class: 'button', href: link('agents') }, 'Try an agent') : '')
-      : [bar(o.sessions), h('div', { class: 'halves' }, sessionList('Wait for a person', waiting, 'Nobody is waited for. Sessions are here when an agent asks before it acts.', link('sessions', [], { state: 'waiting' })), sessionList('At work', running, 'No run is at work.', link('runs'))),
+      : [bar(o.sessions), h('div', { class: 'halves' }, sessionList('Waiting for a person', waiting, 'None. A session is here when its agent asks before it acts.', link('sessions', [], { state: 'waiting' })), sessionList('At work', running, 'No run is at work.', link('runs'))),
         sessionList('Changed last', latest, '', link('sessions'))],
     h('p', { class: 'dim small' }, `Runs and tokens are those of this server since ${moment(o.since)}, when it began.`));
   }

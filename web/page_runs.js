@@ -1,6 +1,7 @@
 // Runs that are under way: their steps on a line of time, to cancel or to go on.
-// The journal of a run has no times, so a step has that at which it came here;
-// what was there before the page looked is drawn as one stretch.
+// The journal of a run has no times, so a step has that at which it came here,
+// and steps that came together have one stretch. What was there before the page
+// looked is hatched.
 
 import { at, get, post } from './api.js';
 import { link, may, trouble } from './app.js';
@@ -11,7 +12,7 @@ import { calm, follow } from './live.js';
 
 const MOST = 50; // sessions
 const PAGE = 200; // rows of a journal that are read at once
-const SOME = 60; // steps that are shown at first
+const SOME = 30; // steps that are shown at first
 const LOOK_MS = 15000;
 
 const contents = (messages) => (Array.isArray(messages) ? messages : []).flatMap((m) => (Array.isArray(m?.contents) ? m.contents : []));
@@ -22,31 +23,31 @@ class Work {
     this.epoch = epoch;
     this.run = '';
     this.next = 1; // row of the journal
-    this.steps = []; // {title, detail, state, from, to, isOld}; `to` 0: it goes on
-    this.names = []; // of tools, in the order of their calls
+    this.steps = []; // {title, detail, state, from, to, isOld, isRough}; `to` 0: it goes on
+    this.calls = []; // of tools, in order: {name, text}
     this.tools = new Map(); // by number of the call: its step
     this.attempts = 1;
     this.last = 0; // when the last row came
     this.isAll = false;
   }
 
-  /** Take a row that came now; `isOld`: it was there before the page looked. */
-  take(row, now, isOld) {
+  /** Take a row that came now, with others; `isOld`: it was there before the page looked. */
+  take(row, now, isOld, isRough) {
     const b = row.body ?? {};
-    const add = (title, detail, state, more) => this.steps.push({ title, detail: str(detail), state, from: this.last || now, to: now, isOld, ...more });
+    const add = (title, detail, state, more) => this.steps.push({ title, detail: str(detail), state, from: this.last || now, to: now, isOld, isRough, ...more });
     this.next = row.n + 1;
     this.run = row.correlationId ?? this.run;
     switch (row.kind) {
       case 'operation': add('Asked', contents(b.input?.messages).map((c) => str(c.text ?? c.$type)).join(' ').slice(0, 200), 'ok'); break;
       case 'context': add('Prepared', many((b.tools ?? []).length, 'tool'), 'ok'); break;
       case 'answer': {
-        const calls = contents(b.messages).filter((c) => /call$/i.test(str(c.$type ?? c.type))).map((c) => str(c.name ?? c.$type));
-        this.names.push(...calls);
-        add('The model', calls.length ? `calls ${calls.join(', ')}` : 'answers', 'ok');
+        const calls = contents(b.messages).filter((c) => /call$/i.test(str(c.$type ?? c.type))).map((c) => ({ name: str(c.name ?? c.$type), text: str(c.arguments).slice(0, 200) }));
+        this.calls.push(...calls);
+        add('The model', calls.length ? `calls ${calls.map((c) => c.name).join(', ')}` : 'answers', 'ok');
         break;
       }
       case 'started':
-        add(this.names[b.call] ?? 'A tool', `call ${b.call + 1}`, 'running', { from: now, to: 0, isTool: true });
+        add(this.calls[b.call]?.name ?? 'A tool', this.calls[b.call]?.text || `call ${b.call + 1}`, 'running', { from: now, to: 0, isRough: false });
         this.tools.set(b.call, this.steps.at(-1));
         break;
       case 'result': {
@@ -59,9 +60,8 @@ class Work {
         add('Taken over', 'another process goes on', 'waiting', { from: now });
         this.attempts++;
         break;
-      default: return;
+      default:
     }
-    this.last = now;
   }
 }
 
@@ -78,7 +78,7 @@ function steps(work, sent, isOpen, more) {
     line.style.width = `${Math.max(0.6, (100 * ((s.to || now) - (s.isOld ? begin : s.from))) / all)}%`;
     const when = s.isOld ? `before ${clock(s.to || s.from)}, when this page looked` : `${clock(s.from)} to ${s.to ? clock(s.to) : 'now'}`;
     return h('li', { 'data-key': String(hidden + i), class: s.to ? null : 'is-open' }, badge(s.state, name(s.title)), h('span', { class: 'detail' }, said(s.detail)),
-      h('span', { class: 'track', title: when }, line), h('span', { class: 'dim num' }, s.isOld && s.to ? h('span', { title: when }, 'earlier') : took((s.to || now) - s.from)));
+      h('span', { class: 'track', title: when }, line), h('span', { class: 'dim num' }, s.isOld && s.to ? h('span', { title: when }, 'earlier') : `${s.isRough ? '≤ ' : ''}${took((s.to || now) - s.from)}`));
   };
   return [hidden ? h('button', { type: 'button', class: 'link', onclick: () => { work.isAll = true; more(); } }, `${many(hidden, 'earlier step')}`) : null,
     work.steps.length ? h('ol', { class: 'steps' }, list.slice(hidden).map(row)) : h('p', { class: 'dim' }, 'No step is stored yet.')];
@@ -90,6 +90,7 @@ export default async function runs(view, { isCurrent }) {
   const dirty = new Set(); // sessions whose journal has changed
   let list = null; // of sessions
   let isAsking = false;
+  let isBlind = true; // what changed lately was not heard of
 
   async function read(s) {
     const path = ['sessions', s.id];
@@ -97,13 +98,20 @@ export default async function runs(view, { isCurrent }) {
     const isNew = !work || work.epoch !== s.epoch;
     if (isNew) work = new Work(s.epoch);
     const open = await get(at([...path, 'runs'], { open: 'true' }));
-    const now = Date.now();
-    for (let isAll = false; !isAll;) {
-      const page = await get(at([...path, 'journal'], { limit: PAGE, from: work.next }));
-      if (page.items[0] && work.run && page.items[0].correlationId !== work.run) work = Object.assign(new Work(s.epoch), { next: page.items[0].n });
-      for (const row of page.items) work.take(row, now, isNew);
-      isAll = page.next === null;
+    const rows = [];
+    for (let cursor = ''; cursor !== null;) {
+      const page = await get(at([...path, 'journal'], { limit: PAGE, from: work.next, cursor }));
+      rows.push(...page.items);
+      cursor = page.next;
     }
+    const now = Date.now();
+    if (rows[0] && rows[0].correlationId !== work.run) {
+      work = new Work(s.epoch);
+      const sent = Date.parse(open.items.find((r) => r.id === rows[0].correlationId)?.changed);
+      work.last = sent > now - 60000 && sent < now ? sent : now; // two clocks
+    }
+    for (const row of rows) work.take(row, now, isNew && isBlind, rows.length > 1);
+    if (rows.length) work.last = now;
     work.open = open.items;
     works.set(s.id, work);
   }
@@ -130,7 +138,7 @@ export default async function runs(view, { isCurrent }) {
   }
 
   function draw() {
-    if (!list || !isCurrent()) return;
+    if (!list || !isCurrent() || document.hidden) return;
     const cards = list.items.map(card).filter(Boolean);
     update(body, cards.length ? cards : empty('No run is at work', 'Runs are here from the moment they begin until their answer is stored. What was said before is in their sessions.', h('a', { class: 'button', href: link('sessions') }, 'All sessions')),
       list.next ? h('p', { class: 'dim', 'data-key': 'more' }, `Only ${count(MOST)} sessions are shown. `, h('a', { href: link('sessions', [], { state: 'running' }) }, 'All of them')) : null);
@@ -147,25 +155,27 @@ export default async function runs(view, { isCurrent }) {
       const due = now.items.filter((s) => !works.has(s.id) || dirty.has(s.id));
       dirty.clear();
       await Promise.all(due.map((s) => read(s).catch((why) => { if (why.status !== 404) dirty.add(s.id); })));
+      isBlind = false;
       list = now;
       draw();
     } finally { isAsking = false; }
   }
 
-  const again = calm(() => load().catch((why) => isCurrent() && why.status !== 0 && fill(body, trouble(why, again))), 500);
+  const again = calm(() => load().catch((why) => isCurrent() && why.status !== 0 && fill(body, trouble(why, again))), 250);
   const all = () => { for (const id of works.keys()) dirty.add(id); again(); };
   await load();
   if (!isCurrent()) return null;
   fill(view, h('div', { class: 'head' }, h('h1', null, 'Runs')), body);
   const clockwork = setInterval(draw, 1000);
+  document.addEventListener('visibilitychange', draw);
   const timer = setInterval(all, LOOK_MS);
   const stop = follow(() => 'events', {
     event(event) {
-      if (event.event !== 'session') { all(); return; }
+      if (event.event !== 'session') { isBlind = true; all(); return; }
       dirty.add(JSON.parse(event.data).id);
       again();
     },
     gone: (why) => fill(body, trouble(why)),
   });
-  return { close() { stop(); clearInterval(timer); clearInterval(clockwork); } };
+  return { close() { stop(); clearInterval(timer); clearInterval(clockwork); document.removeEventListener('visibilitychange', draw); } };
 }

@@ -123,7 +123,14 @@ export default async function session(view, { args, query, isCurrent }) {
     const ended = (why) => (why.status === 404 ? gone() : fail(why));
     stop();
     if (!tab.event) { // it shows what is stored: which may change without a run
-      stop = follow(() => 'events', { event: (e) => { if (e.event === 'list' || read(e.data).id === id) soon(); }, gone: ended });
+      stop = follow(() => 'events', {
+        event(e) {
+          const news = read(e.data);
+          if (news.id === id && news.state === 'deleted') gone();
+          else if (e.event === 'list' || news.id === id) soon();
+        },
+        gone: ended,
+      });
       return;
     }
     stop = follow((last) => at([...path, 'events'], { after: last || start }), {

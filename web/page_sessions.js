@@ -60,8 +60,10 @@ export default async function sessions(view, { isCurrent }) {
   const field = (id, label, el) => { el.id = `f-${id}`; boxes[id] = el; return h('div', { class: `field f-${id}` }, h('label', { for: el.id }, label), el); };
   const input = (id, props) => h('input', { onchange: (e) => go({ [id]: e.target.value.trim() }), ...props });
   const clear = h('a', { class: 'button plain', href: link('sessions') }, 'Clear');
+  const more = h('button', { type: 'button', class: 'plain more', 'aria-expanded': 'false', onclick: () => open(!form.classList.contains('is-open')) }, 'Filters');
+  const open = (isOpen) => { form.classList.toggle('is-open', isOpen); more.setAttribute('aria-expanded', String(isOpen)); };
   const form = h('form', { class: 'filters', role: 'search', onsubmit: (e) => e.preventDefault() },
-    field('idPrefix', 'Id begins with', input('idPrefix', { type: 'search', placeholder: '@dafx-', 'data-search': true, spellcheck: 'false' })),
+    field('idPrefix', 'Id begins with', input('idPrefix', { type: 'search', placeholder: '@dafx-', 'data-search': true, spellcheck: 'false' })), more,
     field('agent', 'Agent', input('agent', { type: 'search', list: 'agents', spellcheck: 'false' })), agents,
     field('state', 'State', h('select', { onchange: (e) => go({ state: e.target.value }) }, h('option', { value: '' }, 'any'), STATES.map((s) => h('option', { value: s }, s)))),
     field('property', 'Property', input('property', { type: 'search', placeholder: 'team=garden', spellcheck: 'false' })),
@@ -98,7 +100,11 @@ export default async function sessions(view, { isCurrent }) {
   async function turn({ query }) {
     wanted = Object.fromEntries(FIELDS.map((f) => [f, query.get(f) ?? '']));
     cursor = query.get('cursor') ?? '';
-    for (const f of FIELDS) if (boxes[f] !== document.activeElement || boxes[f].value.trim() !== wanted[f]) boxes[f].value = wanted[f];
+    for (const f of FIELDS) {
+      const can = boxes[f].type === 'date' && !/^\d{4}-\d\d-\d\d$/.test(wanted[f]) ? '' : wanted[f];
+      if (boxes[f].value.trim() !== can) boxes[f].value = can;
+    }
+    if (FIELDS.some((f) => f !== 'idPrefix' && wanted[f])) open(true);
     clear.hidden = !FIELDS.some((f) => wanted[f]);
     await load();
   }

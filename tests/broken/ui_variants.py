@@ -57,7 +57,7 @@ MISTAKES = {
                             "live: a server that dies", "none"),
     "begins-anew": ("live.js", r"if \(event\.id\) last = event\.id;", "",
                     "live: a server that dies", "lost or doubled"),
-    "lists-not-again": ("live.js", r"await on\.again\?\.\(\);", "",
+    "lists-not-again": ("page_sessions.js", r"event\.event === 'list'", "false",
                         "live: lists come back", "waited in vain"),
     # What somebody would hide, and what would like to run.
     "marks-nothing": ("tab_raw.js", r"\(f\) => f\.unknown\)", "() => false)",
@@ -65,9 +65,9 @@ MISTAKES = {
     "miscounts": ("tab_raw.js", r"many\(marks\.size,", "many(marks.size + 1,",
                   "raw: unknown", "3 unknown parts"),
     "makes-html-of-texts": (
-        "dom.js", r"export function said\(text\) \{", "export function said("
-        "text) { const t = document.createElement('template'); "
-        "t.innerHTML = String(text); return [t.content];",
+        "dom.js", r"export function said\(value\) \{", "export function said("
+        "value) { const t = document.createElement('template'); "
+        "t.innerHTML = String(value); return [t.content];",
         "hostile texts: are text as what", "AssertionError"),
     "makes-html-of-names": (
         "dom.js", r"return h\('bdi', null, said\(text\)\);",
@@ -77,7 +77,7 @@ MISTAKES = {
                        "const PICTURES = /./;",
                        "hostile texts: are text while", ""),
     "hides-marks": ("dom.js", r"const ODD = .*;", "const ODD = /\\\\uffff/g;",
-                    "hostile texts: are text as what", "emoji"),
+                    "hostile texts: are text as what", "bidi"),
     "links-to-scripts": (
         "talk.js", r"const text = \(value\) => ", "const text = (value) => "
         "/javascript:/.test(value) ? h('a', { class: 'said', dir: 'auto', "
@@ -107,8 +107,8 @@ MISTAKES = {
     "names-nothing": ("app.js", r"title: 'Keys \(\?\)', 'aria-label': 'Keys', ",
                       "", "axe: finds nothing serious on any page in light",
                       "button-name"),
-    "forgets-the-theme": ("app.js", r"localStorage\.setItem\('theme', name\);",
-                          "", "theme:", ""),
+    "forgets-the-theme": ("app.js", r"setting\('theme', name\);", "",
+                          "theme:", ""),
     # Where things are.
     "is-wide": ("app.css", END, ".head { min-width: 480px; }",
                 "layout: nothing is cut, covered or too small at 360",
@@ -123,13 +123,13 @@ MISTAKES = {
                      "height: 12px; padding: 0; }", "layout: nothing is cut, "
                      "covered or too small at 1920", "too small"),
     # What people do.
-    "overwrites": ("tab_bag.js", r"\{ 'If-Match': etag \}\)", "{})",
+    "overwrites": ("tab_bag.js", r"\{ 'If-Match': this\.etag \}", "{}",
                    "bag:", "Somebody changed it"),
-    "approves-always": ("shapes.js", r"toolApprovalResponse', approved,",
-                        "toolApprovalResponse', approved: true,",
+    "approves-always": ("shapes.js", r"approved\":\$\{approved\}",
+                        'approved":true',
                         "approvals:", "AssertionError"),
-    "sends-twice": ("tab_talk.js", r"await start\(\{ message \}\);",
-                    "await start({ message }); await start({ message });",
+    "sends-twice": ("tab_talk.js", r"(await start\(.*), mine\.key\);",
+                    r"\1, mine.key); \1, mine.key + 'x');",
                     "send:", ""),
     "cancels-nothing": ("page_runs.js", r"'cancel'", "'resume'",
                         "runs:", "No run is at work"),
@@ -142,15 +142,16 @@ MISTAKES = {
                  "download:", "AssertionError"),
     "shows-too-much": ("tab_entries.js", r"from: after \+ 1", "from: after",
                        "entries:", ""),
-    "doubles-messages": ("page_chat.js", r"= messages\.map\(\(m\) =>",
-                         "= [...messages, ...messages].map((m) =>",
+    "doubles-messages": ("page_chat.js", r"update\(cells, \.\.\.now\.values\(\)",
+                         "update(cells, ...now.values(), [...now.values()]"
+                         ".map((el) => el.cloneNode(true))",
                          "chats:", "AssertionError"),
     # What goes wrong.
     "trips-over-addresses": ("app.js", r"catch \{ return p; \}",
                              "catch (why) { throw why; }",
                              "trouble: an address", "not blank"),
-    "spells-ids-badly": ("api.js", r"parts\.map\(encodeURIComponent\)",
-                         "parts", "trouble: an id", ""),
+    "spells-ids-badly": ("api.js", r"return encodeURIComponent\(part.*;",
+                         "return part;", "trouble: an id", ""),
     "misses-the-end": ("page_session.js", r"function gone\(\) \{",
                        "function gone() { return;",
                        "trouble: a session that is deleted",
@@ -160,7 +161,7 @@ MISTAKES = {
     "says-nothing": ("app.js", r"export function trouble\(why, again\) \{",
                      "export function trouble() { return h('p');",
                      "trouble: a reply that", "not blank"),
-    "says-it-is-live": ("live.js", r"tell\('stale'\)", "0",
+    "says-it-is-live": ("live.js", r"'stale' : isOpen", "'live' : isOpen",
                         "trouble: a server that hangs", "stale"),
     "offers-too-much": ("app.js", r"export const may = .*;",
                         "export const may = () => true;",

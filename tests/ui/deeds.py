@@ -77,7 +77,7 @@ def _(b):
         s.until(stage.ROOM, "idle")
         assert len(pathlib.Path("booked").read_text().split("hotel")) == 2
         b.hash("#/")
-        b.see("Nobody is waited for.")
+        b.see("None. A session is here when its agent asks")
 
 
 @check("runs: show their steps, and end when somebody says so")

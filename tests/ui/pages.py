@@ -12,7 +12,7 @@ from suite import check
 TRIP, NOTES, GARDEN = (f"session/{quoted(i)}" for i in (
     stage.TRIP, stage.NOTES, stage.GARDEN))
 PAGES = {
-    "overview": ("", "Overview", ["Sessions", "Wait for a person", stage.ROOM,
+    "overview": ("", "Overview", ["Sessions", "Waiting for a person", stage.ROOM,
                                   "Tokens", "1 failed"], True),
     "sessions": ("sessions", "Sessions", [stage.TRIP, stage.BOARD, "shown"],
                  True),
