@@ -26,6 +26,9 @@
  *        one ends the process. So it takes them, and they get 503.
  *      - It sends the head of a refusal of its own twice, so what we can refuse
  *        ourselves, as a missing Host, is left to us.
+ *      - A stream that is broken off when its connection goes on after a pause
+ *        stays open until something happens at the socket. So that of a request
+ *        which did not end well is shut down.
  *      - It forgets a request whose query does not fit into its memory: nobody
  *        hears that it is over. So the connection knows its exchange.
  *
@@ -487,7 +490,9 @@ static void on_completed(void *arg, struct MHD_Connection *connection,
     if (code == MHD_REQUEST_TERMINATED_TIMEOUT_REACHED && c->exchange != NULL &&
         c->exchange->reply.pull != NULL) /* its client reads nothing */
         pdr__metrics_dropped(glue->server->metrics);
-    atomic_store(&c->due_ms, now_ms() + glue->idle_ms);
+    atomic_store(&c->due_ms, code == MHD_REQUEST_TERMINATED_COMPLETED_OK
+                                 ? now_ms() + glue->idle_ms
+                                 : 0);
     exchange_over(c);
 }
 
