@@ -408,6 +408,7 @@ bool pdr__exchange_begin(struct pdr__exchange *x, pdr_str method)
         }
     }
     x->has_verb = knows_verb;
+    x->is_last = framing.encodings > 0;
     if (!has_one_end(x, &framing))
         return begin_refuse(x, 400,
                             "the head of the request is malformed, or says in "

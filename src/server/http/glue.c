@@ -12,7 +12,12 @@
  *      - It takes requests whose end is told twice. exchange.c refuses them.
  *      - It takes names with blanks before the colon, ends lines at any CR or
  *        LF, and texts at a NUL: another reader would see another request. So
- *        what it shows has to have as many bytes as there were.
+ *        what it shows has to have as many bytes as there were. One case has:
+ *        a NUL and an LF in the place of the empty line. No reader takes that
+ *        for a header, so none sees another request.
+ *      - It takes a bare CR for the end of a line between chunks, and shows
+ *        nothing of these lines. So a request with chunks is the last one of
+ *        its connection: what follows it is never taken for another one.
  *      - It does not look at a suspended connection: that its client has left
  *        is noticed when a ping is sent, or, by a stream that has none, when we
  *        look at the socket.
@@ -319,7 +324,7 @@ static void headers_add(struct MHD_Response *response,
             (void)MHD_add_response_header(response, usual[i].name,
                                           usual[i].value);
     }
-    if (x->reply.closes || atomic_load(&x->server->is_stopping))
+    if (x->reply.closes || x->is_last || atomic_load(&x->server->is_stopping))
         (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION,
                                       "close");
 }

@@ -143,6 +143,7 @@ struct pdr__exchange {
     bool is_open;    /* it came to an address that others can reach */
     bool is_here;    /* its step runs on the thread of its connection */
     bool wants_text; /* errors of its family as text, not as JSON */
+    bool is_last;    /* of its connection: its body came in chunks, glue.c */
     struct pdr__param *query;
     size_t query_count;
     pdr_buf body;
