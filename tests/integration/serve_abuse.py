@@ -81,8 +81,9 @@ def chunks_end(data, at):
 
 
 EMPTY = re.compile(rb"(?:\r?\n)*")  # lines, before a request
-# The server takes a NUL for the CR here, and cannot tell (glue.c).
-HEAD = re.compile(rb"((?:[^\r\n]+\r\n)*?[^\r\n]+)\r\n(?:\r|\0)\n")
+# The server takes a NUL before an LF for a CR, and cannot tell (glue.c).
+END = re.compile(rb"[\r\0]\n")
+HEAD = re.compile(rb"((?:[^\r\n]+[\r\0]\n)+)[\r\0]\n")
 
 
 def request_end(data, at):
@@ -92,7 +93,7 @@ def request_end(data, at):
     if head is None:
         return None
     end = head.end() - 4
-    line, *rest = head[1].split(b"\r\n")
+    line, *rest = END.split(head[1])[:-1]
     matches = [HEADER.fullmatch(header) for header in rest]
     if not LINE.fullmatch(line) or None in matches:
         return None

@@ -13,8 +13,8 @@
  *      - It takes names with blanks before the colon, ends lines at any CR or
  *        LF, and texts at a NUL: another reader would see another request. So
  *        what it shows has to have as many bytes as there were. One case has:
- *        a NUL and an LF in the place of the empty line. No reader takes that
- *        for a header, so none sees another request.
+ *        a NUL in the place of a CR. The lines are the same for every reader
+ *        that ends them at an LF, so none sees another request.
  *      - It takes a bare CR for the end of a line between chunks, and shows
  *        nothing of these lines. So a request with chunks is the last one of
  *        its connection: what follows it is never taken for another one.
