@@ -61,11 +61,11 @@ export function trouble(why, again) {
 async function script(def) {
   try {
     return await def.load();
-  } catch (why) {
+  } catch {
     const index = await fetch('/ui/', { cache: 'no-store' }).then((r) => (r.ok ? r.text() : ''), () => '');
     if (index === '') throw offline();
     if (!index.includes(import.meta.url.split('/').at(-2))) throw new Problem(0, 'moved', 'The server was upgraded since this page was loaded.', 'What you wrote and did not send is lost with it.');
-    throw why;
+    return def.load(); // the server is back, or a part of its reply was lost
   }
 }
 

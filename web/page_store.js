@@ -1,6 +1,7 @@
 // What is stored: sizes, and whether it is as it was written.
 
 import { get, post, save, send } from './api.js';
+import { may } from './app.js';
 import { badge, button, fill, h, icon, name, said } from './dom.js';
 import { bytes, count, many, moment, took } from './format.js';
 
@@ -58,5 +59,5 @@ export default async function store(view, { isCurrent }) {
         h('dt', null, 'Since'), h('dd', null, moment(o.since)), h('dt', null, 'Version'), h('dd', null, o.version ?? ''), h('dt', null, 'You may'), h('dd', null, (o.scopes ?? []).join(', '))))),
     h('section', { class: 'panel' }, h('h2', null, 'Is it whole?'), h('p', null, 'Each row has a digest. This reads all sessions and compares.'), go, result),
     h('section', { class: 'panel' }, h('h2', null, 'Export'), h('p', null, 'All sessions, a line each, as ', h('code', null, 'perdure session import'), ' reads them. Chats are saved one by one.'), button({ class: 'plain' }, () => save('export', 'sessions.jsonl'), icon('file'), 'Download')),
-    h('section', { class: 'panel' }, h('details', { ontoggle: (e) => e.target.open && metrics() }, h('summary', null, 'Figures for Prometheus'), figures))));
+    may('admin') ? h('section', { class: 'panel' }, h('details', { ontoggle: (e) => e.target.open && metrics() }, h('summary', null, 'Figures for Prometheus'), figures)) : null));
 }

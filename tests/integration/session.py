@@ -1,4 +1,5 @@
 """perdure session as a user meets it. Usage: session.py PERDURE"""
+import fcntl
 import hashlib
 import json
 import os
@@ -9,6 +10,7 @@ import signal
 import stat
 import subprocess
 import sys
+import termios
 import threading
 import time
 
@@ -1271,15 +1273,15 @@ def _():
         good(session("bag", "rm", *where, "k", "--expect", second))
 
 
-def wait_for_lock(path):
-    """Until somebody holds the lock of a file."""
-    inode = ":%d " % os.stat(path).st_ino
-    for _ in range(1000):
-        with open("/proc/locks") as file:
-            if inode in file.read():
-                return
+def wait_for_value(process):
+    """Until it reads its value: then it has the lock, and has read the file."""
+    process.stdin.write(b" ")
+    process.stdin.flush()
+    for _ in range(6000):
+        if not any(fcntl.ioctl(process.stdin, termios.FIONREAD, bytes(4))):
+            return
         time.sleep(0.01)
-    raise AssertionError("nobody locks " + path)
+    raise AssertionError("it does not read its value")
 
 
 def start_set(*args):
@@ -1293,7 +1295,7 @@ def start_set(*args):
 def _():
     write("a.json", {"session_id": "a", "state": {}})
     process = start_set("--file", "a.json", "k")
-    wait_for_lock("a.json")
+    wait_for_value(process)
     write("a.json", {"session_id": "a", "state": {"theirs": 1}})
     theirs = read("a.json")
     out, err = process.communicate(b"2", timeout=60)
@@ -1303,10 +1305,11 @@ def _():
                    b"then repeat\n"), err
     assert read("a.json") == theirs and os.listdir() == ["a.json"]
     process = start_set("--file", "a.json", "k")
-    wait_for_lock("a.json")
+    wait_for_value(process)
     os.unlink("a.json")
-    process.communicate(b"2", timeout=60)
-    assert process.returncode == 5 and os.listdir() == []
+    out, err = process.communicate(b"2", timeout=60)
+    assert process.returncode == 5, (process.returncode, out, err)
+    assert os.listdir() == [], (os.listdir(), out, err)
 
 
 @tests.test("bag set: changes at the same time all stay")
@@ -1331,7 +1334,7 @@ def _():
     before = read(write("a.json", {"session_id": "a", "state": {}}))
     for number in (signal.SIGTERM, signal.SIGKILL):
         process = start_set("--file", "a.json", "k")
-        wait_for_lock("a.json")
+        wait_for_value(process)
         process.send_signal(number)
         process.communicate(timeout=60)
         assert process.returncode != 0
