@@ -140,15 +140,18 @@ static void put_object(pdr_builder *to, pdr_str name)
     pdr_builder_object(to);
 }
 
-/* The next word of a list; absent at its end. */
+/* The next word of a list; absent at its end, and if there is no list. */
 static pdr_str word_take(const char **rest)
 {
+    const char *word = NULL;
     size_t len = 0;
 
-    *rest += *rest != NULL ? strspn(*rest, " ") : 0;
-    len = *rest != NULL ? strcspn(*rest, " ") : 0;
-    *rest += len;
-    return pdr_str_n(len > 0 ? *rest - len : NULL, len);
+    if (*rest == NULL)
+        return pdr_str_n(NULL, 0);
+    word = *rest + strspn(*rest, " ");
+    len = strcspn(word, " ");
+    *rest = word + len;
+    return pdr_str_n(len > 0 ? word : NULL, len);
 }
 
 /* --- shapes ----------------------------------------------------------------
