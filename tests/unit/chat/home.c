@@ -945,7 +945,8 @@ static void memo_next(pdr_buf *text, struct chat_stage *from,
     else if (from != NULL)
         ASSERT_RC(PDR_OK,
                   chat_restore(&report, to, pdr_buf_str(text), NULL, NULL));
-    ASSERT((memmem(report.ptr, report.len, "no agent M", 10) != NULL) ==
+    ASSERT((report.len > 0 &&
+            memmem(report.ptr, report.len, "no agent M", 10) != NULL) ==
            (from != NULL && !has_memo));
     pdr_buf_dispose(&report);
 }
