@@ -111,9 +111,17 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_property_match(pdr_buf *out, bool *found,
 
 /* --- export --------------------------------------------------------------- */
 
+/** Look at the head of the session that is written next, before its first byte.
+ * It may be asked again, with a later one. Another code than PDR_OK ends the
+ * export with it. */
+typedef pdr_rc (*pdr_export_head_fn)(const pdr_head *head, pdr_err *err,
+                                     void *arg);
+
 typedef struct pdr_export_opts {
     pdr_ref ref;
     bool bare; /* without the wrapper that holds its properties */
+    pdr_export_head_fn on_head; /* or NULL; borrowed for the call */
+    void *head_arg;
 } pdr_export_opts;
 
 typedef struct pdr_export_report {
@@ -140,7 +148,7 @@ typedef struct pdr_export_report {
  *         its bag is larger than 16 MiB and was changed; PDR_EINVALID
  *         ("cannot_export": an entry has no form in this document); what was
  *         written until then is no document; PDR_ECORRUPT ("bad_frame", or as
- *         pdr_store_read()); what `fn` returned.
+ *         pdr_store_read()); what `fn` or `opts->on_head` returned.
  * @thread any  @since 0.1
  */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_export(pdr_export_report *out,

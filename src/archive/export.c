@@ -67,6 +67,8 @@ static pdr_rc export_once(pdr_export_report *out, bool *moved, pdr_store *store,
     c.head = &head->head;
     c.report.revision = c.head->revision;
     c.report.epoch = c.head->epoch;
+    if (opts->on_head != NULL)
+        PDR_TRY(opts->on_head(c.head, err, opts->head_arg));
     PDR_TRY(take_frame(&c, &frame, moved, err));
     if (!*moved)
         PDR_TRY(pdr__held_hold(&c.bag, moved, store, PDR_READ_SLOTS, c.head,

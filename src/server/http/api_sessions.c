@@ -584,39 +584,46 @@ done:
 /* --- the document ----------------------------------------------------------
  */
 
-pdr_rc pdr__api_state_get(struct pdr__exchange *x, pdr_err *err)
+/* May its document be given? A pdr_export_head_fn. */
+static pdr_rc on_state_head(const pdr_head *head, pdr_err *err, void *arg)
 {
-    const pdr_export_opts opts = {.ref = pdr__api_ref(x), .bare = true};
-    pdr_export_report report = {.revision = 0};
-    pdr_page *page = NULL;
-    pdr_err why = PDR_ERR_INIT;
-    pdr_rc rc = PDR_OK;
+    struct pdr__exchange *x = arg;
 
-    PDR_TRY(pdr__head_read(&page, x, &opts.ref, err));
-    if (!pdr__precondition(x, &page->head))
-        goto done;
-    if (pdr_str_equal(page->head.kind, PDR_LIT("chat"))) {
+    if (pdr__precondition(x, head) &&
+        pdr_str_equal(head->kind, PDR_LIT("chat")))
         pdr__reply_problem(x, 422, NULL,
                            "this session is a chat: GET "
                            "/api/v1/chats/{id}/saved gives its document");
-        goto done;
-    }
-    for (int i = 0; i < MAX_TRIES; i++) {
+    return x->reply.status == 0
+               ? PDR_OK
+               : PDR_FAIL(err, BAD_REF, "%s", "the reply says why");
+}
+
+pdr_rc pdr__api_state_get(struct pdr__exchange *x, pdr_err *err)
+{
+    const pdr_export_opts opts = {.ref = pdr__api_ref(x),
+                                  .bare = true,
+                                  .on_head = on_state_head,
+                                  .head_arg = x};
+    pdr_export_report report = {.revision = 0};
+    pdr_rc rc = PDR_ECONFLICT;
+
+    for (int i = 0; rc == PDR_ECONFLICT && i < MAX_TRIES; i++) {
+        pdr_err why = PDR_ERR_INIT;
+
         pdr_buf_clear(&x->reply.body);
         rc = pdr_export(&report, pdr__api_store(x), &opts, &why, pdr_write_buf,
                         &x->reply.body);
-        if (rc != PDR_ECONFLICT)
-            break;
+        if (rc != PDR_OK)
+            (void)pdr__err_pass(err, &why);
     }
-    if (rc != PDR_OK) {
-        (void)pdr__err_pass(err, &why);
-        goto done;
-    }
+    if (x->reply.status != 0)
+        return PDR_OK;
+    if (rc != PDR_OK)
+        return rc;
     pdr__reply_begin(x, 200, PDR_TYPE_JSON);
     pdr__etag_put(x, report.epoch, report.revision);
-done:
-    pdr_page_free(page);
-    return rc;
+    return PDR_OK;
 }
 
 /* One try: replace the session at the revision that it has now, or make it. */
