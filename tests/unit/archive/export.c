@@ -85,6 +85,36 @@ TEST(export_frame, tells_what_it_wrote)
     pdr_store_close(store);
 }
 
+/* A pdr_export_head_fn: only the revision that `arg` points to. */
+static pdr_rc one_revision(const pdr_head *head, pdr_err *err, void *arg)
+{
+    const uint64_t *wanted = arg;
+
+    (void)err;
+    return head->revision == *wanted ? PDR_OK : PDR_EBUSY;
+}
+
+TEST(export_frame, shows_the_head_before_the_first_byte)
+{
+    pdr_store *store = hand_store(&dotnet);
+    pdr_buf out = PDR_BUF_INIT(SIZE_MAX);
+    uint64_t wanted = 2;
+    const pdr_export_opts opts = {.ref.id = pdr_str_c("d"),
+                                  .bare = true,
+                                  .on_head = one_revision,
+                                  .head_arg = &wanted};
+
+    ASSERT_RC(PDR_EBUSY,
+              pdr_export(NULL, store, &opts, NULL, pdr_write_buf, &out));
+    ASSERT_INT(0, out.len);
+    wanted = 1;
+    ASSERT_RC(PDR_OK,
+              pdr_export(NULL, store, &opts, NULL, pdr_write_buf, &out));
+    ASSERT(out.len > 0);
+    pdr_buf_dispose(&out);
+    pdr_store_close(store);
+}
+
 TEST(export_frame, leaves_out_rows_that_are_gone)
 {
     pdr_store *store = hand_store(&dotnet);
