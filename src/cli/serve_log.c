@@ -104,7 +104,7 @@ bool srv_log_begin(struct srv_log *log, int fd)
     *log = (struct srv_log){.fd = fd, .lines = PDR_BUF_INIT(LOG_BYTES)};
     (void)pthread_mutex_init(&log->lock, NULL);
     (void)pthread_cond_init(&log->changed, NULL);
-    /* Signals are for others, and a pipe that nobody has is no reason to end.
+    /* Other threads handle signals, and a closed pipe must not end the server.
      */
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_BLOCK, &all, &before);

@@ -71,8 +71,8 @@ static pdr_rc document_read(pdr_buf *out, struct pdr__exchange *x, pdr_err *err)
     return rc == PDR_OK ? PDR_OK : pdr__err_pass(err, &why);
 }
 
-/* Of state documents all that a check knows; of other sessions what no edition
- * knows. False in `*checked`: there are no rules for it. */
+/* For a state document, everything that a check finds; for other sessions, the
+ * members that no edition knows. `*checked` is false if no rules apply. */
 static pdr_rc document_check(bool *checked, const pdr_value *value,
                              struct findings *f, pdr_err *err)
 {

@@ -103,7 +103,7 @@ static const struct shape {
      "bytes:n~ free:n log:n unseen:n backend:s schema:n keyed:b"},
 };
 
-/* What `takes` and `gives` of a route name that is no shape: media types. */
+/* Words in `takes` and `gives` of a route that mean media types, not shapes. */
 static const struct {
     const char *word, *types;
 } forms[] = {
@@ -140,7 +140,7 @@ static void put_object(pdr_builder *to, pdr_str name)
     pdr_builder_object(to);
 }
 
-/* The next word of a list; absent at its end, and if there is no list. */
+/* The next word of a list; absent at its end, or if the list is NULL. */
 static pdr_str word_take(const char **rest)
 {
     const char *word = NULL;
