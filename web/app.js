@@ -1,18 +1,26 @@
 // The frame: which page is shown, what it says when it cannot be, keys, theme.
 
-import { get, offline, Problem, send, whenLocked } from './api.js';
+import { get, Problem, send, whenLocked } from './api.js';
 import { badge, empty, fail, fill, h, icon, plain } from './dom.js';
 import { whenState } from './live.js';
+import agents from './page_agents.js';
+import chat from './page_chat.js';
+import chats from './page_chats.js';
+import overview from './page_overview.js';
+import runs from './page_runs.js';
+import session from './page_session.js';
+import sessions from './page_sessions.js';
+import store from './page_store.js';
 
 const PAGES = [
-  { path: '', title: 'Overview', icon: 'overview', key: 'o', load: () => import('./page_overview.js') },
-  { path: 'sessions', title: 'Sessions', icon: 'sessions', key: 's', load: () => import('./page_sessions.js') },
-  { path: 'session', title: 'Session', under: 'sessions', load: () => import('./page_session.js') },
-  { path: 'runs', title: 'Runs', icon: 'runs', key: 'r', load: () => import('./page_runs.js') },
-  { path: 'chats', title: 'Chats', icon: 'chats', key: 'c', load: () => import('./page_chats.js') },
-  { path: 'chat', title: 'Chat', under: 'chats', load: () => import('./page_chat.js') },
-  { path: 'agents', title: 'Agents', icon: 'agents', key: 'a', load: () => import('./page_agents.js') },
-  { path: 'store', title: 'Store', icon: 'store', key: 't', load: () => import('./page_store.js') },
+  { path: '', title: 'Overview', icon: 'overview', key: 'o', show: overview },
+  { path: 'sessions', title: 'Sessions', icon: 'sessions', key: 's', show: sessions },
+  { path: 'session', title: 'Session', under: 'sessions', show: session },
+  { path: 'runs', title: 'Runs', icon: 'runs', key: 'r', show: runs },
+  { path: 'chats', title: 'Chats', icon: 'chats', key: 'c', show: chats },
+  { path: 'chat', title: 'Chat', under: 'chats', show: chat },
+  { path: 'agents', title: 'Agents', icon: 'agents', key: 'a', show: agents },
+  { path: 'store', title: 'Store', icon: 'store', key: 't', show: store },
 ];
 
 const KEYS = [
@@ -49,24 +57,11 @@ export function trouble(why, again) {
   const known = why instanceof Problem;
   if (!known && why?.name !== 'AbortError') console.warn(why);
   const gone = why.status === 404;
-  const act = why.slug === 'moved' ? h('button', { type: 'button', onclick: () => location.reload() }, 'Load the page again')
-    : again && !gone ? h('button', { type: 'button', onclick: again }, 'Try again') : null;
-  return empty(gone ? 'It is not there' : why.slug === 'moved' ? 'There is a new version' : why.status === 0 ? 'No connection' : 'That did not work',
+  const act = again && !gone ? h('button', { type: 'button', onclick: again }, 'Try again') : null;
+  return empty(gone ? 'It is not there' : why.status === 0 ? 'No connection' : 'That did not work',
     known ? plain(why.message) : 'The server sent something that this page does not understand.',
     known ? why.hint ?? '' : 'Something between this page and the server may have replied instead, or the page is older than the server: then load it anew.',
     h('div', { class: 'row' }, act, h('a', { class: 'button plain', href: link('sessions') }, 'All sessions')));
-}
-
-/** The script of a page. The server may be another one by now, which has other files. */
-async function script(def) {
-  try {
-    return await def.load();
-  } catch {
-    const index = await fetch('/ui/', { cache: 'no-store' }).then((r) => (r.ok ? r.text() : ''), () => '');
-    if (index === '') throw offline();
-    if (!index.includes(import.meta.url.split('/').at(-2))) throw new Problem(0, 'moved', 'The server was upgraded since this page was loaded.', 'What you wrote and did not send is lost with it.');
-    return def.load(); // the server is back, or a part of its reply was lost
-  }
 }
 
 async function show() {
@@ -94,9 +89,7 @@ async function show() {
   fill(view, h('div', { class: 'loading', role: 'status' }, 'Loading'));
   try {
     if (!server) await known();
-    const module = await script(def);
-    if (!isCurrent()) return;
-    const made = await module.default(view, { ...at, isCurrent });
+    const made = await def.show(view, { ...at, isCurrent });
     if (isCurrent()) page = { ...made, def, args: at.args };
     else made?.close?.();
   } catch (why) {

@@ -6,9 +6,12 @@ import { badge, button, confirm, empty, fail, fill, h, icon, name, plain, toast,
 import { count, many, moment, since } from './format.js';
 import { read, str } from './json.js';
 import { calm, follow } from './live.js';
+import bag from './tab_bag.js';
+import entries from './tab_entries.js';
+import raw from './tab_raw.js';
+import talk from './tab_talk.js';
 
-const TABS = [['talk', 'Conversation', () => import('./tab_talk.js')], ['bag', 'Bag', () => import('./tab_bag.js')],
-  ['entries', 'Entries', () => import('./tab_entries.js')], ['raw', 'Raw', () => import('./tab_raw.js')]];
+const TABS = [['talk', 'Conversation', talk], ['bag', 'Bag', bag], ['entries', 'Entries', entries], ['raw', 'Raw', raw]];
 const LOOK_MS = 15000; // what no event tells, as an import, is noticed by then
 const RETRY_MS = 2000;
 
@@ -103,8 +106,7 @@ export default async function session(view, { args, query, isCurrent }) {
     const here = () => number === turned && isCurrent();
     fill(body, room);
     try {
-      const module = await chosen[2]();
-      const made = await module.default(room, { id, path, head: () => head, look, agent: mine, query: now, stay });
+      const made = await chosen[2](room, { id, path, head: () => head, look, agent: mine, query: now, stay });
       if (!here()) { made?.close?.(); return; }
       tab = made ?? {};
       shown = it;
