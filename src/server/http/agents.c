@@ -57,13 +57,15 @@ done:
 
 pdr_rc pdr__handle_document(struct pdr__exchange *x, pdr_err *err)
 {
-    pdr_export_opts opts = {.bare = true};
-    pdr_rc rc = pdr__agent_session(&opts.ref, x, x->args[0], x->args[1], err);
+    pdr_export_report report = {.revision = 0};
+    pdr_ref ref = {.id = {NULL, 0}};
+    pdr_rc rc = pdr__agent_session(&ref, x, x->args[0], x->args[1], err);
 
     if (rc != PDR_OK || x->reply.status != 0)
         return rc;
-    PDR_TRY(pdr_export(NULL, pdr_service_store(x->server->service), &opts, err,
-                       pdr_write_buf, &x->reply.body));
+    PDR_TRY(pdr__document_read(&report, &x->reply.body, x->server->documents,
+                               pdr_service_store(x->server->service), &ref, err,
+                               NULL, NULL));
     pdr__reply_begin(x, 200, PDR_TYPE_JSON);
     pdr__reply_header(x, "Cache-Control", PDR_LIT("no-store"));
     pdr__reply_header(x, "x-ms-thread-id", x->args[1]);

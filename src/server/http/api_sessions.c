@@ -601,22 +601,12 @@ static pdr_rc on_state_head(const pdr_head *head, pdr_err *err, void *arg)
 
 pdr_rc pdr__api_state_get(struct pdr__exchange *x, pdr_err *err)
 {
-    const pdr_export_opts opts = {.ref = pdr__api_ref(x),
-                                  .bare = true,
-                                  .on_head = on_state_head,
-                                  .head_arg = x};
+    const pdr_ref ref = pdr__api_ref(x);
     pdr_export_report report = {.revision = 0};
-    pdr_rc rc = PDR_ECONFLICT;
+    pdr_rc rc =
+        pdr__document_read(&report, &x->reply.body, x->server->documents,
+                           pdr__api_store(x), &ref, err, on_state_head, x);
 
-    for (int i = 0; rc == PDR_ECONFLICT && i < MAX_TRIES; i++) {
-        pdr_err why = PDR_ERR_INIT;
-
-        pdr_buf_clear(&x->reply.body);
-        rc = pdr_export(&report, pdr__api_store(x), &opts, &why, pdr_write_buf,
-                        &x->reply.body);
-        if (rc != PDR_OK)
-            (void)pdr__err_pass(err, &why);
-    }
     if (x->reply.status != 0)
         return PDR_OK;
     if (rc != PDR_OK)

@@ -8,6 +8,7 @@
 #include <semaphore.h>
 #include <sys/types.h>
 
+#include <perdure/archive.h>
 #include <perdure/buf.h>
 #include <perdure/chat.h>
 #include <perdure/keys.h>
@@ -417,6 +418,23 @@ bool pdr__quick_knows(const struct pdr__exchange *x);
 /* A step of a read ended, which began at this time. */
 void pdr__quick_note(const struct pdr__exchange *x, int64_t begun_ms);
 
+/* --- documents of sessions (document.c) ------------------------------------
+ */
+
+struct pdr__documents;
+
+/* NULL: there is no memory. */
+struct pdr__documents *pdr__documents_new(void);
+void pdr__documents_free(struct pdr__documents *documents);
+/* The document of a session, without its wrapper, in place of what `out` has.
+ * `fn` sees the head first, or is NULL; fails as pdr_export(). */
+PDR_MUST_CHECK pdr_rc pdr__document_read(pdr_export_report *report,
+                                         pdr_buf *out,
+                                         struct pdr__documents *documents,
+                                         pdr_store *store, const pdr_ref *ref,
+                                         pdr_err *err, pdr_export_head_fn fn,
+                                         void *arg);
+
 /* --- notices (api_notices.c) ------------------------------------------------
  */
 
@@ -521,6 +539,7 @@ struct pdr_server {
     pdr_str base; /* "/api" */
     struct pdr__live *live;
     struct pdr__quick *quick;
+    struct pdr__documents *documents;
     struct pdr__notices *notices;
     struct pdr__crew *crew;
     struct pdr__metrics *metrics;

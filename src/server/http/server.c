@@ -374,7 +374,8 @@ pdr_rc pdr_server_new(pdr_server **out, pdr_service *service,
     PDR_TRY(endings_follow(server, err));
     PDR_TRY(pdr__metrics_new(&server->metrics, err));
     server->quick = pdr__quick_new();
-    if (server->quick == NULL)
+    server->documents = pdr__documents_new();
+    if (server->quick == NULL || server->documents == NULL)
         PDR_TRY(pdr__nomem(err));
     PDR_TRY(listen_all(server, err));
     *out = server;
@@ -511,6 +512,7 @@ void pdr_server_free(pdr_server *server)
     pdr__crew_free(server->crew);
     pdr__live_free(server->live);
     pdr__quick_free(server->quick);
+    pdr__documents_free(server->documents);
     pdr__metrics_free(server->metrics);
     pdr__auth_free(server->auth);
     pdr__free(server->glue);
