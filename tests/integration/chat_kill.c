@@ -756,7 +756,7 @@ TEST(chat_kill, before_and_after_each_commit_that_holds_the_lease)
     COVERS("C-103");
     COVERS("C-104");
     COVERS("C-105");
-    kill_everywhere(&verdict, POINT_RENEWAL);
+    kill_everywhere(&verdict, POINT_HELD);
     ASSERT(verdict.killed >= 12 && verdict.open >= 12 && verdict.dangling >= 4);
 }
 

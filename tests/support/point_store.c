@@ -30,7 +30,8 @@ static struct {
 
 const char *point_kind_word(enum point_kind kind)
 {
-    static const char *const words[] = {"commit", "renewal", "stream", "tool"};
+    static const char *const words[] = {"commit", "renewal", "held step",
+                                        "stream", "tool"};
 
     return words[kind];
 }
@@ -157,7 +158,9 @@ static pdr_store *inner_of(pdr_store *store)
 static enum point_kind kind_of(const pdr_edit *edit)
 {
     if (edit->lease.verb == PDR_LEASE_RENEW)
-        return POINT_RENEWAL;
+        return edit->entry_count + edit->slot_count + edit->journal_count > 0
+                   ? POINT_HELD
+                   : POINT_RENEWAL;
     return edit->stream_count > 0 && edit->lease.verb == PDR_LEASE_KEEP &&
                    edit->journal_count == 0
                ? POINT_STREAM

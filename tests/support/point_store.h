@@ -16,7 +16,8 @@
 /* What is counted. Some kinds are apart, since they come at any time. */
 enum point_kind {
     POINT_STEP,    /* a commit, but for those below */
-    POINT_RENEWAL, /* one that renews a lease */
+    POINT_RENEWAL, /* one that renews a lease, which is due at any time */
+    POINT_HELD,    /* one that writes something, and renews the lease, too */
     POINT_STREAM,  /* one of events and nothing else */
     POINT_TOOL,    /* a tool is at work; counted by point_reach() */
     POINT_KINDS
