@@ -26,9 +26,10 @@ struct applying {
     const pdr_chat_apply_opts *opts;
     struct pdr__channel *channels; /* owned until they are swapped in */
     size_t channel_count;
-    size_t *places; /* owned; of these in the document */
-    bool *is_used;  /* owned; of the saved channels */
-    size_t created; /* channels that are still to come */
+    size_t *places;           /* owned; of these in the document */
+    bool *is_used;            /* owned; of the saved channels */
+    struct pdr__member **who; /* owned; the saved participants; NULL: missing */
+    size_t created;           /* channels that are still to come */
     struct report *report;
 };
 
@@ -272,17 +273,21 @@ done:
 /* --- what is noticed ------------------------------------------------------
  */
 
-static bool is_participant(const pdr_chat *chat,
-                           const struct pdr__saved_participant *p)
+/* Several may have an id: each of them is that agent. */
+static void participants_match(struct applying *a)
 {
-    for (size_t i = 0; i < chat->member_count; i++) {
-        const pdr_agent *agent = chat->members[i].agent;
+    const pdr_chat_state *state = a->state;
 
-        if ((p->id.ptr != NULL && pdr_str_equal(p->id, pdr_agent_id(agent))) ||
-            (p->name.len > 0 && pdr_str_equal(p->name, pdr_agent_name(agent))))
-            return true;
+    for (size_t i = 0; i < state->participant_count; i++)
+        a->who[i] = pdr__member_find(a->chat, state->participants[i].id);
+    for (size_t i = 0; i < a->chat->member_count; i++) {
+        size_t found =
+            pdr__participant_find(state->participants, state->participant_count,
+                                  a->chat, a->chat->members[i].agent);
+
+        if (found != SIZE_MAX)
+            a->who[found] = &a->chat->members[i];
     }
-    return false;
 }
 
 /* Does a message after `seq` have the result of this call? */
@@ -350,7 +355,7 @@ static pdr_rc rest_report(struct applying *a, pdr_err *err)
     for (size_t i = 0; i < a->state->participant_count; i++) {
         const struct pdr__saved_participant *p = &a->state->participants[i];
 
-        if (!is_participant(a->chat, p))
+        if (a->who[i] == NULL)
             PDR_TRY(report_add(a->report,
                                (pdr_chat_report_row){.what = PDR_CHAT_NO_AGENT,
                                                      .key = p->id,
@@ -519,7 +524,7 @@ done:
     return rc;
 }
 
-/* The sessions of those who took part before, by their ids. */
+/* The sessions of those who took part before. */
 static pdr_rc sessions_stage(struct staged *s, const struct applying *a,
                              pdr_err *err)
 {
@@ -527,14 +532,13 @@ static pdr_rc sessions_stage(struct staged *s, const struct applying *a,
 
     for (size_t i = 0; i < a->state->participant_count; i++) {
         const struct pdr__saved_participant *p = &a->state->participants[i];
-        const struct pdr__member *m = pdr__member_find(a->chat, p->id);
         size_t index = 0;
 
-        if (!is_participant(a->chat, p))
+        if (a->who[i] == NULL)
             PDR_TRY(absent_stage(s, a, p, err));
-        if (p->session == NULL || m == NULL)
+        if (p->session == NULL || a->who[i] == NULL)
             continue;
-        index = (size_t)(m - a->chat->members);
+        index = (size_t)(a->who[i] - a->chat->members);
         pdr_session_free(s->sessions[index]);
         s->sessions[index] = NULL;
         PDR_TRY(pdr_session_from_value(&s->sessions[index], p->session, err));
@@ -581,6 +585,40 @@ done:
     return rc;
 }
 
+/* The order goes on after the agent that spoke last, wherever it is now. If it
+ * is missing, the first one that came after it and is here is next. */
+static void selection_restore(struct pdr__selection *out,
+                              const struct applying *a)
+{
+    const pdr_chat_state *state = a->state;
+    const pdr_value *agent = pdr_value_get_c(state->selection, "agent");
+    const size_t count = state->participant_count;
+    size_t last = 0;
+
+    pdr__selection_restore(out, state->selection);
+    if (!out->has_selected || out->index < 0)
+        return;
+    if (agent == NULL)
+        last = (size_t)out->index;
+    else
+        while (last < count &&
+               !pdr_value_text_is(agent, state->participants[last].id))
+            last++;
+    if (last >= count)
+        return; /* the place is all that is known */
+    for (size_t i = 0; i < count; i++) {
+        const struct pdr__member *m = a->who[(last + i) % count];
+
+        if (m == NULL)
+            continue;
+        out->index = m - a->chat->members;
+        if (i > 0) /* the one before it counts as the last */
+            out->index += out->index > 0 ? -1 : (long)a->chat->member_count - 1;
+        return;
+    }
+    *out = (struct pdr__selection){.index = -1};
+}
+
 /* Nothing here fails (A1). */
 static void swap_in(struct applying *a, struct staged *s)
 {
@@ -616,12 +654,11 @@ static void swap_in(struct applying *a, struct staged *s)
     }
     for (size_t i = 0; i < a->state->participant_count; i++) {
         const struct pdr__saved_participant *p = &a->state->participants[i];
-        struct pdr__member *m = pdr__member_find(chat, p->id);
 
-        if (m == NULL || p->source == NULL)
+        if (a->who[i] == NULL || p->source == NULL)
             continue;
-        pdr_value_free(m->source);
-        m->source = pdr_value_ref(p->source);
+        pdr_value_free(a->who[i]->source);
+        a->who[i]->source = pdr_value_ref(p->source);
     }
     pdr_value_free(chat->document);
     chat->document =
@@ -631,7 +668,7 @@ static void swap_in(struct applying *a, struct staged *s)
     if (a->state->epoch > 0)
         chat->epoch = a->state->epoch;
     chat->is_complete = a->state->is_complete;
-    pdr__selection_restore(&chat->selection, a->state->selection);
+    selection_restore(&chat->selection, a);
     chat->run = a->state->run;
     chat->revision++;
     (void)pthread_mutex_unlock(&chat->lock);
@@ -675,10 +712,13 @@ pdr_rc pdr__chat_apply(pdr_chat_report **out, pdr_chat *chat,
     a.channels = pdr__calloc(chat->member_count + 1, sizeof(*a.channels));
     a.places = pdr__calloc(chat->member_count + 1, sizeof(*a.places));
     a.is_used = pdr__calloc(state->channel_count + 1, sizeof(*a.is_used));
+    a.who =
+        pdr__calloc(state->participant_count + 1, sizeof(struct pdr__member *));
     if (a.report == NULL || a.channels == NULL || a.places == NULL ||
-        a.is_used == NULL)
+        a.is_used == NULL || a.who == NULL)
         PDR_TRY(pdr__nomem(err));
     a.report->memory = (struct pdr__arena)PDR_ARENA_INIT(SIZE_MAX);
+    participants_match(&a);
     PDR_TRY(channels_stage(&a, err));
     PDR_TRY(rest_report(&a, err));
     a.report->base.which = case_of(&a);
@@ -698,6 +738,7 @@ done:
     pdr__free(a.channels);
     pdr__free(a.places);
     pdr__free(a.is_used);
+    pdr__free(a.who);
     pdr_chat_report_free(a.report != NULL ? &a.report->base : NULL);
     return rc;
 }

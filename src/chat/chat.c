@@ -345,40 +345,58 @@ struct pdr__member *pdr__member_find(const pdr_chat *chat, pdr_str id)
     return NULL;
 }
 
-/* The session of an agent: the one that it had in the chat before, or a new
- * one. */
+size_t pdr__participant_find(const struct pdr__saved_participant *list,
+                             size_t count, const pdr_chat *chat,
+                             const pdr_agent *agent)
+{
+    const pdr_str name = pdr_agent_name(agent);
+    size_t found = SIZE_MAX, same = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (pdr_str_equal(list[i].id, pdr_agent_id(agent)))
+            return i;
+        if (name.len > 0 && pdr_str_equal(list[i].name, name)) {
+            found = i;
+            same++;
+        }
+    }
+    for (size_t i = 0; i < chat->member_count; i++) {
+        const pdr_agent *other = chat->members[i].agent;
+
+        same += other != agent && pdr_str_equal(pdr_agent_name(other), name);
+    }
+    if (found == SIZE_MAX || same > 1 ||
+        pdr__member_find(chat, list[found].id) != NULL)
+        return SIZE_MAX;
+    return found;
+}
+
+/* The session of an agent: the one that it had in the chat before, as `absent`
+ * (SIZE_MAX: it had none), or a new one. */
 static pdr_rc member_session(struct pdr__member *m, pdr_chat *chat,
-                             pdr_err *err)
+                             size_t absent, pdr_err *err)
 {
     const pdr_session_parts parts = {.kind = PDR_SESSION_KIND_CLIENT};
 
-    for (size_t i = 0; i < chat->absent_count; i++) {
-        const struct pdr__saved_participant *p = &chat->absent[i];
-
-        if (pdr_str_equal(p->id, pdr_agent_id(m->agent)) && p->session != NULL)
-            return pdr_session_from_value(&m->session, p->session, err);
-    }
+    if (absent != SIZE_MAX && chat->absent[absent].session != NULL)
+        return pdr_session_from_value(&m->session, chat->absent[absent].session,
+                                      err);
     return pdr_session_new(&m->session, &parts, err);
 }
 
 /* It is not absent any more. With the lock held. */
-static void absent_drop(pdr_chat *chat, pdr_str id)
+static void absent_drop(pdr_chat *chat, size_t index)
 {
-    for (size_t i = 0; i < chat->absent_count; i++) {
-        if (!pdr_str_equal(chat->absent[i].id, id))
-            continue;
-        pdr_value_free(chat->absent[i].session);
-        pdr_value_free(chat->absent[i].source);
-        memmove(&chat->absent[i], &chat->absent[i + 1],
-                (--chat->absent_count - i) * sizeof(*chat->absent));
-        return;
-    }
+    pdr_value_free(chat->absent[index].session);
+    memmove(&chat->absent[index], &chat->absent[index + 1],
+            (--chat->absent_count - index) * sizeof(*chat->absent));
 }
 
 pdr_rc pdr_chat_join(pdr_chat *chat, const pdr_chat_joining *joining,
                      pdr_err *err)
 {
     struct pdr__member m = {.kind = &pdr__history_kind};
+    size_t absent = SIZE_MAX;
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(chat != NULL && joining != NULL && joining->agent != NULL);
@@ -402,13 +420,18 @@ pdr_rc pdr_chat_join(pdr_chat *chat, const pdr_chat_joining *joining,
                                 &chat->memory, err));
     m.adapter = joining->adapter;
     PDR_TRY(member_keys(&m, chat, err));
-    PDR_TRY(member_session(&m, chat, err));
+    absent =
+        pdr__participant_find(chat->absent, chat->absent_count, chat, m.agent);
+    PDR_TRY(member_session(&m, chat, absent, err));
     (void)pthread_mutex_lock(&chat->lock);
     rc = pdr__grow((void **)&chat->members, &chat->member_cap,
                    chat->member_count + 1, sizeof(*chat->members), err);
     if (rc == PDR_OK) {
+        if (absent != SIZE_MAX) {
+            m.source = chat->absent[absent].source;
+            absent_drop(chat, absent);
+        }
         chat->members[chat->member_count++] = m;
-        absent_drop(chat, pdr_agent_id(m.agent));
         m.agent = NULL;
         m.session = NULL;
         m.reduction.client = NULL;
@@ -675,7 +698,8 @@ pdr_rc pdr_chat_reset(pdr_chat *chat, pdr_buf *left, const pdr_chat_call *call,
         PDR_TRY(pdr__nomem(err));
     for (size_t i = 0; i < chat->member_count; i++)
         PDR_TRY(pdr_session_new(&fresh[i], &parts, err));
-    PDR_TRY(pdr__selection_save(&empty.selection, &nobody, err));
+    PDR_TRY(pdr__selection_save(&empty.selection, &nobody, pdr_str_n(NULL, 0),
+                                err));
     empty.sessions = pdr__calloc(chat->member_count + 1, sizeof(pdr_value *));
     if (empty.sessions == NULL)
         PDR_TRY(pdr__nomem(err));

@@ -220,7 +220,7 @@ PDR_MUST_CHECK pdr_rc pdr__rule_ask(bool *out,
                                     pdr_err *err);
 
 /* Who was next last time; saved with the chat as
- * {"kind":"seq","index":N,"has_selected":true}. */
+ * {"kind":"seq","index":N,"agent":ID,"has_selected":true}. */
 struct pdr__selection {
     long index; /* of the one that spoke last; -1: nobody */
     bool has_selected;
@@ -238,8 +238,9 @@ PDR_MUST_CHECK pdr_rc pdr__select_asked(size_t *out,
                                         long fallback, pdr_err *err);
 PDR_MUST_CHECK pdr_rc pdr__selection_save(pdr_value **out,
                                           const struct pdr__selection *s,
-                                          pdr_err *err);
-/* What was saved; anything else is the beginning. */
+                                          pdr_str agent, pdr_err *err);
+/* The place that was saved, in the list of then; anything else is the
+ * beginning. */
 void pdr__selection_restore(struct pdr__selection *out, const pdr_value *state);
 
 /* --- chats (chat.c) --------------------------------------------------------
@@ -357,6 +358,12 @@ void pdr__log_append(pdr_chat *chat, pdr_value *value, uint64_t turn,
                      pdr_str origin);
 /* The member with this id; NULL: none. With the token, or the lock. */
 struct pdr__member *pdr__member_find(const pdr_chat *chat, pdr_str id);
+/* Which of these saved participants the agent is: the one with its id; else the
+ * one with its name, if no other one and no other member has that name, and it
+ * is no other member by its id. SIZE_MAX: none. */
+size_t pdr__participant_find(const struct pdr__saved_participant *list,
+                             size_t count, const pdr_chat *chat,
+                             const pdr_agent *agent);
 bool pdr__is_picture(const pdr_value *content, pdr_shape shape);
 /* The kind of channel with this id, one of the library's or of `kinds`, which
  * may be NULL; NULL: nobody knows it. */

@@ -53,6 +53,7 @@ pdr_rc pdr__boundary_new(struct pdr__boundary **out, pdr_chat *chat,
                          pdr_err *err)
 {
     struct pdr__boundary *b = pdr__calloc(1, sizeof(*b));
+    pdr_str spoke = {NULL, 0};
     pdr_rc rc = PDR_OK;
 
     if (b == NULL)
@@ -67,7 +68,10 @@ pdr_rc pdr__boundary_new(struct pdr__boundary **out, pdr_chat *chat,
     b->sessions = pdr__calloc(chat->member_count + 1, sizeof(*b->sessions));
     if (b->channels == NULL || b->sessions == NULL)
         PDR_TRY(pdr__nomem(err));
-    PDR_TRY(pdr__selection_save(&b->selection, &chat->selection, err));
+    if (chat->selection.index >= 0 &&
+        (size_t)chat->selection.index < chat->member_count)
+        spoke = pdr_agent_id(chat->members[chat->selection.index].agent);
+    PDR_TRY(pdr__selection_save(&b->selection, &chat->selection, spoke, err));
     for (size_t i = 0; i < chat->channel_count; i++)
         PDR_TRY(channel_save(&b->channels[b->channel_count++], chat,
                              &chat->channels[i], err));

@@ -106,7 +106,7 @@ done:
  */
 
 pdr_rc pdr__selection_save(pdr_value **out, const struct pdr__selection *s,
-                           pdr_err *err)
+                           pdr_str agent, pdr_err *err)
 {
     pdr_builder *builder = NULL;
     pdr_rc rc = PDR_OK;
@@ -118,6 +118,10 @@ pdr_rc pdr__selection_save(pdr_value **out, const struct pdr__selection *s,
     pdr_builder_string(builder, PDR_LIT("seq"));
     pdr_builder_name(builder, PDR_LIT("index"));
     pdr_builder_int64(builder, s->index);
+    if (agent.ptr != NULL) {
+        pdr_builder_name(builder, PDR_LIT("agent"));
+        pdr_builder_string(builder, agent);
+    }
     pdr_builder_name(builder, PDR_LIT("has_selected"));
     pdr_builder_bool(builder, s->has_selected);
     pdr_builder_end(builder);

@@ -84,6 +84,7 @@
     X(CASE_INVALID, "a restore: into a chat that has begun")               \
     X(NEVER_SPOKEN, "a restore: of a chat in which nobody spoke")          \
     X(OTHER_ORDER, "a restore: agents in another order")                   \
+    X(LAST_MISSING, "a restore: the agent that spoke last is missing")     \
     X(ATTACHED, "a process goes on with a chat of a store")                \
     X(DANGLING, "a call without a result at the end is reported")          \
     X(INTERRUPTED, "an agent is told that a call was interrupted")         \
@@ -150,9 +151,9 @@ struct csim_words {
     size_t count;
 };
 
-/* Who was next. */
+/* Whom the order goes on after. */
 struct csim_selection {
-    size_t index;
+    char last[8]; /* an agent */
     bool has_selected;
 };
 
@@ -195,6 +196,7 @@ struct csim_process {
     uint64_t known;  /* commits of the world, when it was up to date */
     unsigned parked; /* letters of agents whose channels may be parked */
     size_t turns;    /* of the chat, so far; in memory alone */
+    struct csim_selection selection; /* as this process has it */
     /* Of the operation under way. */
     enum csim_doing doing;
     bool is_excused;  /* something of it was let fail */
@@ -303,6 +305,8 @@ void csim_cut(struct csim_process *p, enum csim_event why);
 /* --- the play (chat_sim_play.c) -------------------------------------------
  */
 
+/* The place of an agent; SIZE_MAX: it does not take part. */
+size_t csim_place(const struct csim_process *p, const char *name);
 /* The other process does something, perhaps. */
 void csim_meanwhile(struct csim_process *p);
 

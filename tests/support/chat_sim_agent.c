@@ -87,7 +87,7 @@ static void expected_cut(struct csim *w, struct csim_words *expected,
 static void turn_note(struct csim_process *p, const char *name)
 {
     struct csim *w = p->world;
-    size_t place = 0, due = 0;
+    size_t due = 0;
 
     csim_said_all(p); /* of the turn before */
     csim_trace(w, "p%u: %s speaks", p->number, name);
@@ -101,12 +101,12 @@ static void turn_note(struct csim_process *p, const char *name)
     p->spoken++;
     if (p->doing != CSIM_RUN)
         return;
-    while (place < p->member_count && strcmp(p->members[place].name, name) != 0)
-        place++;
-    due = p->next.has_selected ? (p->next.index + 1) % p->member_count : 0;
-    if (place != due)
+    if (p->next.has_selected)
+        due = (csim_place(p, p->next.last) + 1) % p->member_count;
+    if (csim_place(p, name) != due)
         csim_mistake(w, "%s speaks, %s is next", name, p->members[due].name);
-    p->next = (struct csim_selection){place, true};
+    p->next.has_selected = true;
+    (void)snprintf(p->next.last, sizeof(p->next.last), "%s", name);
 }
 
 /* --- models ---------------------------------------------------------------

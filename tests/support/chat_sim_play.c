@@ -35,7 +35,7 @@ static pdr_chat_call op_begin(struct csim_process *p, enum csim_doing doing)
     w->now_ms += csim_random(w, 5000);
     p->doing = doing;
     p->is_excused = p->has_stopped = false;
-    p->next = w->truth.selection;
+    p->next = p->selection;
     p->spoken = 0;
     p->boundary = w->truth;
     for (size_t i = 0; i < p->member_count; i++) {
@@ -116,7 +116,7 @@ static void memory_settle(struct csim_process *p, pdr_rc rc, const char *what)
         turns == p->spoken)
         p->next = p->boundary.selection; /* it was to speak, and is again */
     if (p->doing == CSIM_RUN)
-        w->truth.selection = p->next;
+        w->truth.selection = p->selection = p->next;
     pdr_chat_state_free(state);
 }
 
@@ -316,6 +316,7 @@ static bool op_reset(struct csim_process *p)
     }
     if (rc == PDR_OK && p->store == NULL) {
         p->world->truth = (struct csim_truth){.has_open = false};
+        p->selection = p->world->truth.selection;
         p->turns = 0;
     }
     return op_end(p, rc, &err, "reset");
@@ -324,13 +325,18 @@ static bool op_reset(struct csim_process *p)
 /* --- who takes part -------------------------------------------------------
  */
 
-static bool takes_part(const struct csim_process *p, const char *name)
+size_t csim_place(const struct csim_process *p, const char *name)
 {
     for (size_t i = 0; i < p->member_count; i++) {
         if (strcmp(p->members[i].name, name) == 0)
-            return true;
+            return i;
     }
-    return false;
+    return SIZE_MAX;
+}
+
+static bool takes_part(const struct csim_process *p, const char *name)
+{
+    return csim_place(p, name) != SIZE_MAX;
 }
 
 /* So many agents more, in any order. */
@@ -481,6 +487,40 @@ static void report_check(struct csim_process *p, const pdr_chat_report *report,
     }
 }
 
+/* Whom the order goes on after, of those who are here: if the last one is not,
+ * the next one is the first that came after it in the list that was saved. */
+static void selection_take(struct csim_process *p, const pdr_chat_state *state)
+{
+    struct csim_selection *s = &p->selection;
+    size_t count = pdr_chat_state_participant_count(state), last = 0;
+    pdr_chat_participant who;
+
+    *s = p->world->truth.selection;
+    if (!s->has_selected || takes_part(p, s->last))
+        return;
+    while (pdr_chat_state_participant(&who, state, last) &&
+           !pdr_str_equal(who.id, pdr_str_c(s->last)))
+        last++;
+    if (last == count)
+        csim_mistake(p->world, "%s spoke last, and is in no list", s->last);
+    csim_count(p->world, CSIM_LAST_MISSING);
+    s->has_selected = false;
+    for (size_t i = 1; i < count; i++) {
+        size_t place = 0;
+
+        (void)pdr_chat_state_participant(&who, state, (last + i) % count);
+        while (place < p->member_count &&
+               !pdr_str_equal(who.id, pdr_str_c(p->members[place].name)))
+            place++;
+        if (place == p->member_count)
+            continue;
+        place = (place + p->member_count - 1) % p->member_count;
+        s->has_selected = true;
+        (void)snprintf(s->last, sizeof(s->last), "%s", p->members[place].name);
+        return;
+    }
+}
+
 static void new_check(struct csim_process *p, size_t agents)
 {
     if (pdr_chat_message_count(p->chat) > 0 || pdr_chat_is_active(p->chat) ||
@@ -539,6 +579,8 @@ static void restore(struct csim *w, pdr_str text,
             new_check(p, p->member_count);
     }
     report_check(p, report, truth);
+    selection_take(p, state);
+    w->truth.selection = p->selection;
     p->turns = pdr_chat_state_turn_count(state);
     log_check(p, "after a restore");
     if (w->truth.log.count > 0 && csim_chance(w, 8))
@@ -634,14 +676,19 @@ static void op_attach(struct csim *w, size_t slot, bool must)
     pdr_chat_apply_opts opts = {.rebuilds = must || csim_chance(w, 2),
                                 .now_ms = w->now_ms};
     pdr_chat_report *report = NULL;
+    pdr_chat_state *state = NULL;
     pdr_err err = PDR_ERR_INIT;
     pdr_rc rc = PDR_OK;
 
     w->result->operations++;
+    (void)!pdr_chat_load(&state, w->raw, &home.ref, NULL);
     if (must)
         members_join(p, CSIM_AGENTS);
     else
         members_choose(p);
+    if (state != NULL)
+        selection_take(p, state);
+    pdr_chat_state_free(state);
     rc = pdr_chat_attach(&report, p->chat, &home, &opts, &err);
     if (p->is_cut || rc != PDR_OK) {
         if (!p->is_cut)
@@ -687,6 +734,7 @@ static void op_replace(struct csim *w, struct csim_process *p)
     }
     csim_trace(w, "p%u: replaced", p->number);
     csim_count(w, CSIM_REPLACED);
+    w->truth.selection = p->selection;
     w->commits++;
     w->lease_of = 0;
 }

@@ -51,11 +51,9 @@ static void record_note(struct csim_process *p, const pdr_value *record)
         if (!t->has_open)
             csim_mistake(w, "a turn ends that has not begun");
         t->has_open = false;
-        for (size_t i = 0; pdr_value_text_is(what, pdr_str_c("end")) &&
-                           p->doing == CSIM_RUN && i < p->member_count;
-             i++) {
-            if (strcmp(p->members[i].name, t->open) == 0)
-                t->selection = (struct csim_selection){i, true};
+        if (pdr_value_text_is(what, pdr_str_c("end")) && p->doing == CSIM_RUN) {
+            p->selection.has_selected = true;
+            memcpy(p->selection.last, t->open, sizeof(t->open));
         }
     }
     pdr_buf_dispose(&scratch);
@@ -104,16 +102,20 @@ static void commit_note(struct csim_process *p, const pdr_edit *edit,
     if (edit->lease.verb == PDR_LEASE_TAKE ||
         edit->lease.verb == PDR_LEASE_RENEW)
         w->lease_until_ms = edit->lease.until_ms;
-    if (edit->entries_through > 0)
+    if (edit->entries_through > 0) {
         w->truth = (struct csim_truth){.has_open = false};
+        p->selection = w->truth.selection;
+    }
     for (size_t i = 0; i < edit->entry_count; i++)
         row_note(p, &edit->entries[i]);
     for (size_t i = 0; i < edit->slot_count; i++) {
         const pdr_slot *slot = &edit->slots[i];
 
-        if (pdr_str_equal(slot->key, pdr_str_c("chat")))
-            w->truth.is_complete = memmem(slot->value.ptr, slot->value.len,
-                                          "\"complete\":true", 15) != NULL;
+        if (!pdr_str_equal(slot->key, pdr_str_c("chat")))
+            continue;
+        w->truth.selection = p->selection;
+        w->truth.is_complete = memmem(slot->value.ptr, slot->value.len,
+                                      "\"complete\":true", 15) != NULL;
     }
     if (edit->lease.verb == PDR_LEASE_RELEASE)
         w->lease_of = 0;

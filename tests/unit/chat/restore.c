@@ -5,6 +5,7 @@
 #include "chat_stage.h"
 
 #include "base.h"
+#include "chat.h"
 #include "processes.h"
 #include "room.h"
 
@@ -550,23 +551,129 @@ TEST(restore, is_all_or_nothing)
     pdr_buf_dispose(&report);
 }
 
-/* The right agent goes on. */
-TEST(restore, knows_whose_turn_it_is)
+/* The right agent goes on, whoever is there and in which order. An older
+ * document names it by its place alone. */
+static void order_play(const char *agents, const char *next, int how)
 {
-    struct chat_stage from = {.opts = {.max_turns = 2}},
-                      to = {.opts = {.max_turns = 2}};
-    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+    struct chat_stage from = {.opts = {.max_turns = 2}}, to = {.count = 0};
+    const pdr_chat_home home = {.ref = {.id = S("c")}, .create = true};
+    const pdr_chat_apply_opts opts = {.now_ms = STAGE_NOW};
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX), log = PDR_BUF_INIT(SIZE_MAX);
+    pdr_chat_home there = home;
 
+    ASSERT_RC(PDR_OK, pdr_store_open(&there.store, "memory:", NULL));
     chat_begin(&from, "A B C");
+    if (how == 2)
+        ASSERT_RC(PDR_OK,
+                  pdr_chat_attach(NULL, from.chat, &there, &opts, NULL));
     chat_runs(&from);
     chat_save(&text, &from, PDR_CHAT_NATIVE);
     chat_end(&from);
-    chat_begin(&to, "A B C");
-    ASSERT_RC(PDR_OK, chat_restore(NULL, &to, pdr_buf_str(&text), NULL, NULL));
+    if (how == 1)
+        chat_replace(&text, ",\"agent\":\"B\"", "");
+    chat_begin(&to, agents);
+    if (how == 2)
+        ASSERT_RC(PDR_OK, pdr_chat_attach(NULL, to.chat, &there, &opts, NULL));
+    else
+        ASSERT_RC(PDR_OK, chat_restore(NULL, &to, pdr_str_n(text.ptr, text.len),
+                                       NULL, NULL));
     chat_runs(&to);
-    chat_is("A:A 1 | B:B 1 | C:C 1 | A:A 1", &to);
+    ASSERT_RC(PDR_OK, pdr_buf_printf(&log, NULL, "A:A 1 | B:B 1 | %s:%s 1%c",
+                                     next, next, '\0'));
+    chat_is(log.ptr, &to);
     chat_end(&to);
+    pdr_store_close(there.store);
+    pdr_buf_dispose(&log);
     pdr_buf_dispose(&text);
+}
+
+TEST(restore, knows_whose_turn_it_is)
+{
+    static const char *const rows[][2] = {
+        {"A B C", "C"}, {"C B A", "A"}, {"C A B", "C"},
+        {"B A", "A"},   {"X B A", "A"},               /* B spoke last */
+        {"A C", "C"},   {"C A", "C"},   {"X A", "A"}, /* and is missing */
+        {"X Y", "X"}};                                /* nobody is left */
+
+    for (size_t i = 0; i < 3 * PDR_COUNT(rows); i++)
+        order_play(rows[i / 3][0], rows[i / 3][1], (int)(i % 3));
+}
+
+/* --- who is who -------------------------------------------------------------
+ */
+
+#define KEPT "\"session\":{\"stateBag\":{\"memo\":{\"n\":1}}},\"x\":7}"
+
+/* "A+ B": who takes part in a document, with "+" what was kept of it. */
+static void participants_are(const char *expected, struct chat_stage *stage)
+{
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX), told = PDR_BUF_INIT(SIZE_MAX);
+    pdr_chat_state *state = NULL;
+    pdr_str source;
+
+    chat_save(&text, stage, PDR_CHAT_NATIVE);
+    source = pdr_buf_str(&text);
+    ASSERT_RC(PDR_OK, pdr_chat_open(&state, NULL, NULL, pdr_read_str, &source));
+    for (size_t i = 0; i < state->participant_count; i++) {
+        const struct pdr__saved_participant *p = &state->participants[i];
+        const bool is_kept = p->session != NULL;
+
+        ASSERT((pdr_value_get_c(p->source, "x") != NULL) == is_kept);
+        ASSERT_RC(PDR_OK, pdr_buf_printf(&told, NULL, "%s%.*s%s",
+                                         i > 0 ? " " : "", (int)p->id.len,
+                                         p->id.ptr, is_kept ? "+" : ""));
+    }
+    ASSERT_TEXT(expected, pdr_buf_str(&told));
+    pdr_chat_state_free(state);
+    pdr_buf_dispose(&told);
+    pdr_buf_dispose(&text);
+}
+
+/* What a participant kept is its agent's, by its id; by its name, if nobody
+ * else can be meant; else it stays with the participant. */
+TEST(restore, gives_a_participant_to_one_agent_or_keeps_it)
+{
+    static const struct {
+        const char *participants, *agents, *expected;
+        const char *later; /* joins afterwards; or NULL */
+    } rows[] = {
+        {"{\"id\":\"A\"," KEPT, "A B", "A+ B", NULL},
+        {"{\"id\":\"a\",\"name\":\"A\"," KEPT, "A B", "A+ B", NULL},
+        {"{\"id\":\"a\",\"name\":\"A\"," KEPT, "B", "B A+", "A"},
+        {"{\"id\":\"a\",\"name\":\"A\"," KEPT, "B", "B a+", NULL},
+        {"{\"id\":\"a\",\"name\":\"A\"," KEPT
+         ",{\"id\":\"b\",\"name\":\"A\"," KEPT,
+         "A B", "A B a+ b+", NULL},
+        {"{\"id\":\"a\",\"name\":\"A\"," KEPT ",{\"id\":\"A\"," KEPT, "A B",
+         "A+ B a+", NULL},
+        {"{\"id\":\"B\",\"name\":\"A\"," KEPT, "A B", "A B+", NULL},
+    };
+
+    for (size_t i = 0; i < PDR_COUNT(rows); i++) {
+        struct chat_stage to = {.count = 0}, other = {.count = 0};
+        pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+        pdr_err err = PDR_ERR_INIT;
+
+        ASSERT_RC(PDR_OK, pdr_buf_printf(
+                              &text, NULL,
+                              "{\"format\":\"agentchat\",\"version\":1,"
+                              "\"participants\":[%s],\"history\":{\"count\":0"
+                              ",\"chain\":\"%064d\",\"messages\":[]},"
+                              "\"channels\":[],\"turn\":{}}",
+                              rows[i].participants, 0));
+        chat_begin(&to, rows[i].agents);
+        if (chat_restore(NULL, &to, pdr_buf_str(&text), NULL, &err) != PDR_OK)
+            fail_msg("%s", err.message);
+        if (rows[i].later != NULL) {
+            chat_begin(&other, rows[i].later);
+            const pdr_chat_joining joining = {.agent = other.members[0].agent};
+            ASSERT_RC(PDR_OK, pdr_chat_join(to.chat, &joining, NULL));
+        }
+        participants_are(rows[i].expected, &to);
+        chat_end(&to);
+        chat_end(&other);
+        pdr_buf_dispose(&text);
+    }
 }
 
 /* A save while a turn is under way. */

@@ -14,7 +14,8 @@ static void check_order(long first, const char *agents, const char *expected,
         pdr_value *state = NULL;
 
         if (i == saved) {
-            ASSERT_RC(PDR_OK, pdr__selection_save(&state, &selection, NULL));
+            ASSERT_RC(PDR_OK, pdr__selection_save(&state, &selection,
+                                                  pdr_str_n(NULL, 0), NULL));
             selection = (struct pdr__selection){77, true};
             pdr__selection_restore(&selection, state);
             pdr_value_free(state);
@@ -58,8 +59,11 @@ TEST(selection_save, writes_where_it_is)
     pdr_value *state = NULL;
     struct pdr__selection selection = {2, true};
 
-    ASSERT_RC(PDR_OK, pdr__selection_save(&state, &selection, NULL));
-    ASSERT_JSON("{\"kind\":\"seq\",\"index\":2,\"has_selected\":true}", state);
+    ASSERT_RC(PDR_OK,
+              pdr__selection_save(&state, &selection, pdr_str_c("c"), NULL));
+    ASSERT_JSON("{\"kind\":\"seq\",\"index\":2,\"agent\":\"c\","
+                "\"has_selected\":true}",
+                state);
     pdr_value_free(state);
 }
 
@@ -67,7 +71,7 @@ TEST_OOM(selection_save, survives_any_failed_allocation)
 {
     pdr_value *state = NULL;
     struct pdr__selection selection = {2, true};
-    pdr_rc rc = pdr__selection_save(&state, &selection, NULL);
+    pdr_rc rc = pdr__selection_save(&state, &selection, pdr_str_c("c"), NULL);
 
     ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
     ASSERT((state != NULL) == (rc == PDR_OK));
