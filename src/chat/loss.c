@@ -151,6 +151,17 @@ done:
     return rc;
 }
 
+/* Does it say more than that nobody has spoken? */
+static bool has_selected(const pdr_value *selection)
+{
+    const pdr_value *said = pdr_value_get_c(selection, "has_selected");
+    bool has = true;
+
+    if (said != NULL && pdr_value_bool(&has, said, NULL) != PDR_OK)
+        has = true;
+    return has && pdr_value_count(selection) > 0;
+}
+
 static pdr_rc lose_turn(struct loss *loss, const pdr_chat_state *state)
 {
     const struct {
@@ -160,7 +171,7 @@ static pdr_rc lose_turn(struct loss *loss, const pdr_chat_state *state)
     } rows[] = {
         {"complete", state->is_complete, "that the conversation is over"},
         {"open", state->open_turn != NULL, "the turn that was under way"},
-        {"selection", state->selection != NULL, "who speaks next"},
+        {"selection", has_selected(state->selection), "who speaks next"},
         {"records", state->turn_count > 0, "which turns there were"},
         {"run", state->run.is_open, "the run that was under way"},
     };

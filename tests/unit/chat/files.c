@@ -236,7 +236,7 @@ static void file_play(const struct file *file)
 {
     static const pdr_channel_kind *const kinds[] = {&handle_kind, NULL};
     const pdr_chat_opts opts = {.kinds = kinds};
-    const pdr_chat_save_opts sk = {.form = PDR_CHAT_SK};
+    const pdr_chat_save_opts sk = {.form = PDR_CHAT_SK, .is_strict = true};
     char path[100], keys[200], *key = keys;
     struct chat_stage stage = {.count = 0};
     pdr_buf report = PDR_BUF_INIT(SIZE_MAX), out = PDR_BUF_INIT(SIZE_MAX);

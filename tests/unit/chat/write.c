@@ -569,7 +569,7 @@ static const char everything[] =
     "}]},"
     "\"channels\":[{\"key2\":\"k2:x\",\"key\":\"a\",\"type\":\"T\",\"cursor\":"
     "0,\"z~\":2},{\"key2\":\"k2:y\",\"cursor\":1}],"
-    "\"turn\":{\"complete\":true,\"iteration\":3,\"open\":{},\"selection\":{}}"
+    "\"turn\":{\"complete\":true,\"iteration\":3,\"open\":{},\"selection\":{\"kind\":\"x\"}}"
     ",\"x/y\":3}";
 
 TEST(chat_write, reports_what_the_form_leaves_out)
