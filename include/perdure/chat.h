@@ -564,7 +564,8 @@ typedef struct pdr_chat_report {
 
 typedef struct pdr_chat_apply_opts {
     bool rebuilds; /* a channel whose state cannot be used begins anew from the
-                      log, and does not make the restore fail */
+                      log, and does not make the restore fail; nor, if it is
+                      parked, a turn of an agent that joins later */
     bool is_dry;   /* only say what would be */
     pdr_cancel *cancel;
     int64_t now_ms;

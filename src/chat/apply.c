@@ -71,22 +71,8 @@ done:
     return rc;
 }
 
-static pdr_str saved_name(const struct pdr__saved_channel *saved)
-{
-    return saved->key.ptr != NULL ? saved->key : saved->sk_key;
-}
-
 /* --- which saved channel is it? -------------------------------------------
  */
-
-static bool kind_fits(const struct pdr__saved_channel *saved,
-                      const struct pdr__member *m)
-{
-    if (saved->kind.ptr != NULL)
-        return pdr_str_equal(saved->kind, pdr_str_c(m->kind->id));
-    return saved->type.ptr != NULL && m->kind->channel_type != NULL &&
-           pdr_str_equal(saved->type, pdr_str_c(m->kind->channel_type));
-}
 
 /* Does an earlier member have the same channel? */
 static bool is_later(const pdr_chat *chat, const struct pdr__member *m)
@@ -98,71 +84,17 @@ static bool is_later(const pdr_chat *chat, const struct pdr__member *m)
     return false;
 }
 
-static size_t exact_find(const struct applying *a, const struct pdr__member *m)
-{
-    for (size_t i = 0; i < a->state->channel_count; i++) {
-        if (pdr__saved_channel_fits(&a->state->channels[i], m))
-            return i;
-    }
-    return SIZE_MAX;
-}
-
-/* The one saved channel of its kind that nobody has, if this is the one member
- * of that kind that has none. Only for keys that others made. */
-static size_t kind_find(const struct applying *a, const struct pdr__member *m)
-{
-    size_t found = SIZE_MAX;
-
-    for (size_t i = 0; i < a->state->channel_count; i++) {
-        const struct pdr__saved_channel *saved = &a->state->channels[i];
-
-        if (a->is_used[i] || saved->key.ptr != NULL || !kind_fits(saved, m))
-            continue;
-        if (found != SIZE_MAX)
-            return SIZE_MAX;
-        found = i;
-    }
-    for (size_t i = 0; found != SIZE_MAX && i < a->chat->member_count; i++) {
-        const struct pdr__member *other = &a->chat->members[i];
-
-        if (!pdr_str_equal(other->key, m->key) &&
-            kind_fits(&a->state->channels[found], other) &&
-            exact_find(a, other) == SIZE_MAX)
-            return SIZE_MAX;
-    }
-    return found;
-}
-
 /* --- staging --------------------------------------------------------------
  */
 
-/* Is it the key of chat agents without a reducer? */
-static bool is_plain_key(pdr_str sk_key)
-{
-    struct pdr__member plain = {.kind = &pdr__history_kind};
-    const pdr_chat_agent agent = {.arg = &plain};
-    pdr_buf parts = PDR_BUF_INIT(SIZE_MAX), key = PDR_BUF_INIT(SIZE_MAX);
-    bool is_plain = true; /* without memory nobody can know */
-
-    if (pdr__history_kind.exchange_key(&parts, &agent, NULL) == PDR_OK &&
-        pdr__channel_sk_key(&key, pdr_buf_str(&parts), NULL) == PDR_OK)
-        is_plain = pdr_str_equal(sk_key, pdr_buf_str(&key));
-    pdr_buf_dispose(&parts);
-    pdr_buf_dispose(&key);
-    return is_plain;
-}
-
-/* A key of others that nobody can compute stays with its channel, so that it is
- * saved again as it was. Without memory it does not. */
+/* Without memory a key that nobody can compute is not saved again. */
 static pdr_str kept_sk_key(const struct applying *a,
                            const struct pdr__member *m,
                            const struct pdr__saved_channel *saved)
 {
-    pdr_str key = m->sk_key.ptr != NULL ? m->sk_key : saved->sk_key;
+    pdr_str key = pdr__saved_sk_key(saved, m);
 
-    if (m->sk_key.ptr == NULL &&
-        (is_plain_key(key) ||
-         pdr__arena_keep(&key, &a->chat->memory, NULL) != PDR_OK))
+    if (pdr__arena_keep(&key, &a->chat->memory, NULL) != PDR_OK)
         key = m->sk_key;
     return key;
 }
@@ -190,7 +122,7 @@ static pdr_rc channel_stage(struct applying *a, const struct pdr__member *m,
     const bool is_exchange = pdr__saved_channel_is_foreign(saved);
     pdr_chat_report_row row = {.what = by_kind ? PDR_CHAT_MATCHED_BY_KIND
                                                : PDR_CHAT_RESTORED,
-                               .key = saved_name(saved),
+                               .key = pdr__saved_name(saved),
                                .kind = pdr_str_c(m->kind->id)};
     struct pdr__channel made = {
         .kind = m->kind,
@@ -221,7 +153,7 @@ static pdr_rc channel_stage(struct applying *a, const struct pdr__member *m,
         return report_add(a->report, row, err);
     }
     if (rc != PDR_OK) {
-        pdr__err_path(&why, saved_name(saved));
+        pdr__err_path(&why, pdr__saved_name(saved));
         (void)pdr__err_pass(err, &why);
         return pdr__wrap(err, rc, "channel of kind '%s'", m->kind->id);
     }
@@ -246,12 +178,16 @@ static pdr_rc channels_stage(struct applying *a, pdr_err *err)
     for (int by_kind = 0; by_kind < 2; by_kind++) {
         for (size_t i = 0; i < chat->member_count; i++) {
             const struct pdr__member *m = &chat->members[i];
-            size_t exact = exact_find(a, m), index = exact;
+            size_t exact =
+                pdr__saved_find(a->state->channels, a->state->channel_count, m);
+            size_t index = exact;
 
             if (is_later(chat, m) || (by_kind == 0) != (exact != SIZE_MAX))
                 continue;
             if (by_kind == 1)
-                index = kind_find(a, m);
+                index = pdr__saved_find_kind(a->state->channels,
+                                             a->state->channel_count,
+                                             a->is_used, chat, m);
             if (index != SIZE_MAX && !a->is_used[index]) {
                 a->is_used[index] = true;
                 PDR_TRY(channel_stage(a, m, index, by_kind == 1, err));
@@ -346,7 +282,7 @@ static pdr_rc rest_report(struct applying *a, pdr_err *err)
             PDR_TRY(
                 report_add(a->report,
                            (pdr_chat_report_row){.what = PDR_CHAT_PARKED,
-                                                 .key = saved_name(saved),
+                                                 .key = pdr__saved_name(saved),
                                                  .kind = saved->kind.ptr != NULL
                                                              ? saved->kind
                                                              : saved->type},
@@ -668,6 +604,7 @@ static void swap_in(struct applying *a, struct staged *s)
     if (a->state->epoch > 0)
         chat->epoch = a->state->epoch;
     chat->is_complete = a->state->is_complete;
+    chat->rebuilds = a->opts->rebuilds;
     selection_restore(&chat->selection, a);
     chat->run = a->state->run;
     chat->revision++;

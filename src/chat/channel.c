@@ -144,15 +144,78 @@ pdr_rc pdr__state_version_check(const struct pdr__saved_channel *saved,
                     saved->state_version, kind->state_version);
 }
 
-/* What is parked under the key of a member; SIZE_MAX: nothing. */
-static size_t parked_find(const pdr_chat *chat,
-                          const struct pdr__member *member)
+pdr_str pdr__saved_name(const struct pdr__saved_channel *saved)
 {
-    for (size_t i = 0; i < chat->parked_count; i++) {
-        if (pdr__saved_channel_fits(&chat->parked[i], member))
+    return saved->key.ptr != NULL ? saved->key : saved->sk_key;
+}
+
+size_t pdr__saved_find(const struct pdr__saved_channel *list, size_t count,
+                       const struct pdr__member *m)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (pdr__saved_channel_fits(&list[i], m))
             return i;
     }
     return SIZE_MAX;
+}
+
+static bool kind_fits(const struct pdr__saved_channel *saved,
+                      const struct pdr__member *m)
+{
+    if (saved->kind.ptr != NULL)
+        return pdr_str_equal(saved->kind, pdr_str_c(m->kind->id));
+    return saved->type.ptr != NULL && m->kind->channel_type != NULL &&
+           pdr_str_equal(saved->type, pdr_str_c(m->kind->channel_type));
+}
+
+size_t pdr__saved_find_kind(const struct pdr__saved_channel *list, size_t count,
+                            const bool *is_used, const pdr_chat *chat,
+                            const struct pdr__member *m)
+{
+    size_t found = SIZE_MAX;
+
+    for (size_t i = 0; i < count; i++) {
+        if ((is_used != NULL && is_used[i]) || list[i].key.ptr != NULL ||
+            !kind_fits(&list[i], m))
+            continue;
+        if (found != SIZE_MAX)
+            return SIZE_MAX;
+        found = i;
+    }
+    for (size_t i = 0; found != SIZE_MAX && i < chat->member_count; i++) {
+        const struct pdr__member *other = &chat->members[i];
+        const struct pdr__channel *has = pdr__channel_find(chat, other->key);
+
+        if (!pdr_str_equal(other->key, m->key) &&
+            kind_fits(&list[found], other) &&
+            (has == NULL || has->source == NULL) && /* or it began anew */
+            pdr__saved_find(list, count, other) == SIZE_MAX)
+            return SIZE_MAX;
+    }
+    return found;
+}
+
+/* Is it the key of chat agents without a reducer? */
+static bool is_plain_key(pdr_str sk_key)
+{
+    struct pdr__member plain = {.kind = &pdr__history_kind};
+    const pdr_chat_agent agent = {.arg = &plain};
+    pdr_buf parts = PDR_BUF_INIT(SIZE_MAX), key = PDR_BUF_INIT(SIZE_MAX);
+    bool is_plain = true; /* without memory nobody can know */
+
+    if (pdr__history_kind.exchange_key(&parts, &agent, NULL) == PDR_OK &&
+        pdr__channel_sk_key(&key, pdr_buf_str(&parts), NULL) == PDR_OK)
+        is_plain = pdr_str_equal(sk_key, pdr_buf_str(&key));
+    pdr_buf_dispose(&parts);
+    pdr_buf_dispose(&key);
+    return is_plain;
+}
+
+pdr_str pdr__saved_sk_key(const struct pdr__saved_channel *saved,
+                          const struct pdr__member *m)
+{
+    return m->sk_key.ptr != NULL || is_plain_key(saved->sk_key) ? m->sk_key
+                                                                : saved->sk_key;
 }
 
 /* Has a parked channel of another type its key for Semantic Kernel? A file of
@@ -169,32 +232,38 @@ static bool sk_key_is_taken(const pdr_chat *chat,
     return false;
 }
 
-/* Take it from where it is parked, unless the state is of no use. Any other
- * failure may pass: the state stays for the next try. */
+/* Take it from where it is parked. If that fails it stays there for the next
+ * try; but one of no use begins anew (`*is_back` is false) if the chat was
+ * restored so. */
 static pdr_rc parked_restore(bool *is_back, struct pdr__channel *channel,
                              pdr_chat *chat, const pdr_chat_agent *agent,
                              const struct pdr__saved_channel *saved,
                              pdr_err *err)
 {
-    pdr_chat_link link = {.log = chat->log, .ready = chat->ready};
-    const bool is_exchange = pdr__saved_channel_is_foreign(saved);
+    const pdr_chat_apply_opts applying = {.rebuilds = chat->rebuilds};
+    pdr_chat_link link = {
+        .log = chat->log, .ready = chat->ready, .applying = &applying};
     pdr_err why = PDR_ERR_INIT;
     pdr_rc rc = PDR_OK;
 
     channel->cursor = saved->has_cursor ? saved->cursor : 0;
-    rc = pdr__state_version_check(saved, channel->kind, err);
-    if (rc != PDR_OK || channel->cursor > chat->log_count ||
-        saved->state == NULL)
-        return rc;
-    link.end = channel->cursor + 1;
-    rc = channel->kind->restore(&channel->self, agent, &link,
-                                saved->state_version, is_exchange, saved->state,
-                                &why);
-    *is_back = rc == PDR_OK;
-    if (*is_back || rc == PDR_EINVALID || rc == PDR_ENOTFOUND ||
-        rc == PDR_EVERSION || rc == PDR_ECORRUPT)
+    rc = pdr__state_version_check(saved, channel->kind, &why);
+    if (rc == PDR_OK &&
+        (channel->cursor > chat->log_count || saved->state == NULL))
         return PDR_OK;
-    return pdr__err_pass(err, &why);
+    link.end = channel->cursor + 1;
+    if (rc == PDR_OK)
+        rc = channel->kind->restore(
+            &channel->self, agent, &link, saved->state_version,
+            pdr__saved_channel_is_foreign(saved), saved->state, &why);
+    *is_back = rc == PDR_OK;
+    if (rc == PDR_OK ||
+        (chat->rebuilds && (rc == PDR_EINVALID || rc == PDR_ENOTFOUND ||
+                            rc == PDR_EVERSION || rc == PDR_ECORRUPT)))
+        return PDR_OK;
+    pdr__err_path(&why, pdr__saved_name(saved));
+    (void)pdr__err_pass(err, &why);
+    return pdr__wrap(err, rc, "parked channel of kind '%s'", channel->kind->id);
 }
 
 pdr_rc pdr__channel_fits(const pdr_chat *chat, const struct pdr__member *member,
@@ -220,7 +289,7 @@ pdr_rc pdr__channel_ready(struct pdr__channel **out, pdr_chat *chat,
     struct pdr__channel made = {
         .kind = member->kind, .key = member->key, .sk_key = member->sk_key};
     const pdr_chat_agent agent = pdr__agent_of(chat, member);
-    size_t parked = parked_find(chat, member);
+    size_t parked = pdr__saved_find(chat->parked, chat->parked_count, member);
     bool is_back = false;
     pdr_rc rc = PDR_OK;
 
@@ -235,6 +304,11 @@ pdr_rc pdr__channel_ready(struct pdr__channel **out, pdr_chat *chat,
                       chat->channel_count + 1, sizeof(*chat->channels), err));
     if (sk_key_is_taken(chat, member))
         made.sk_key = pdr_str_n(NULL, 0);
+    if (parked == SIZE_MAX)
+        parked = pdr__saved_find_kind(chat->parked, chat->parked_count, NULL,
+                                      chat, member);
+    if (parked != SIZE_MAX && member->sk_key.ptr == NULL)
+        made.sk_key = pdr__saved_sk_key(&chat->parked[parked], member);
     if (parked != SIZE_MAX)
         PDR_TRY(parked_restore(&is_back, &made, chat, &agent,
                                &chat->parked[parked], err));

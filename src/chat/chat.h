@@ -292,6 +292,7 @@ struct pdr_chat {
     struct pdr__ending_rule *ends; /* owned */
     unsigned max_turns;
     bool resets_complete;
+    bool rebuilds; /* a parked channel whose state cannot be used */
     const pdr_channel_kind *const *kinds;
     const char **secrets; /* in arena; the last one NULL; NULL: none */
 
@@ -508,6 +509,21 @@ pdr_chat_link pdr__link_of(pdr_chat *chat, struct pdr__channel *channel,
  * key of others may be equal by accident. */
 bool pdr__saved_channel_fits(const struct pdr__saved_channel *saved,
                              const struct pdr__member *m);
+/* The saved channel of a member; SIZE_MAX: none. */
+size_t pdr__saved_find(const struct pdr__saved_channel *list, size_t count,
+                       const struct pdr__member *m);
+/* For a member that has none: the one of its kind that nobody has (`is_used`,
+ * or NULL: none is), if it cannot be another member's, which has none or began
+ * anew. Only for keys that others made. SIZE_MAX: none. */
+size_t pdr__saved_find_kind(const struct pdr__saved_channel *list, size_t count,
+                            const bool *is_used, const pdr_chat *chat,
+                            const struct pdr__member *m);
+/* A key of others that nobody can compute stays with its channel, so that it is
+ * saved again as it was. */
+pdr_str pdr__saved_sk_key(const struct pdr__saved_channel *saved,
+                          const struct pdr__member *m);
+/* Its key, whoever made it. */
+pdr_str pdr__saved_name(const struct pdr__saved_channel *saved);
 /* Is its state in a form of others? Only those say no kind, also under a key of
  * ours. */
 bool pdr__saved_channel_is_foreign(const struct pdr__saved_channel *saved);

@@ -449,6 +449,48 @@ TEST(restore, gives_a_parked_channel_each_message_once)
     pdr_buf_dispose(&text);
 }
 
+/* A parked state that cannot be used is not lost in silence. */
+TEST(restore, keeps_a_parked_state_that_cannot_be_used)
+{
+    struct chat_stage from = {.count = 0};
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
+    pdr_err err = PDR_ERR_INIT;
+
+    chat_begin(&from, "A @n");
+    chat_says(&from, "Hi");
+    chat_invokes(&from, "n");
+    for (int i = 0; i < 2; i++) {
+        const pdr_chat_apply_opts opts = {.rebuilds = i == 1};
+        struct chat_stage to = {.count = 0};
+        const pdr_chat_joining joining = {.agent = from.members[1].agent,
+                                          .kind = &chat_notes_kind,
+                                          .arg = &to.notes};
+
+        chat_save(&text, &from, PDR_CHAT_NATIVE);
+        chat_replace(&text, "\"state\":[", "\"state\":{},\"x\":[");
+        chat_begin(&to, "A");
+        ASSERT_RC(PDR_OK,
+                  chat_restore(NULL, &to, pdr_str_n(text.ptr, strlen(text.ptr)),
+                               &opts, &err));
+        ASSERT_RC(PDR_OK, pdr_chat_join(to.chat, &joining, NULL));
+        if (opts.rebuilds) {
+            chat_invokes(&to, "n");
+            chat_sees("user:Hi | n:n 1 | n:n 2", &to, "n");
+        } else {
+            ASSERT_RC(PDR_EINVALID, chat_invoke(&to, "n", &err));
+            ASSERT(strstr(err.message,
+                          "parked channel of kind 'x-test.notes': ") != NULL);
+            ASSERT(strstr(err.path, "k2:") != NULL);
+            chat_save(&text, &to, PDR_CHAT_NATIVE);
+            ASSERT(memmem(text.ptr, text.len, "\"state\":{},\"x\":[", 16) !=
+                   NULL);
+        }
+        chat_end(&to);
+    }
+    chat_end(&from);
+    pdr_buf_dispose(&text);
+}
+
 /* A channel that was matched by its kind has a key that is another one's. */
 TEST(restore, lets_no_two_channels_have_a_key)
 {
