@@ -401,10 +401,12 @@ typedef struct pdr_chat_save_opts {
  *
  * @param opts  borrowed for the call; NULL: native.
  * @param fn    borrowed with `arg`; called with the bytes in order.
- * @return PDR_OK; PDR_EINVALID ("cannot_carry"; "bad_channel_state": a channel
- *         gave no state that the form can hold; "literal_secret"); PDR_ELIMIT
- * ("too_deep": more levels than the reader of Semantic Kernel takes);
- * PDR_ENOMEM; what `fn` returned. @thread any @since 0.1
+ * @return PDR_OK; PDR_EINVALID ("cannot_carry": something is left out, and
+ *         `is_strict`; or Semantic Kernel cannot read a message, with its path;
+ *         "bad_channel_state": a channel gave no state that the form can hold;
+ *         "literal_secret"); PDR_ELIMIT ("too_deep": more levels than the
+ *         reader of Semantic Kernel takes); PDR_ENOMEM; what `fn` returned.
+ * @thread any @since 0.1
  */
 PDR_API PDR_MUST_CHECK pdr_rc pdr_chat_save(pdr_chat *chat,
                                             const pdr_chat_save_opts *opts,

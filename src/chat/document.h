@@ -152,6 +152,11 @@ PDR_MUST_CHECK pdr_rc pdr__value_json(pdr_str *text, const pdr_value *value,
  * theirs in any case. */
 void pdr__put_sk_message(struct out *out, const pdr_value *message,
                          bool as_read);
+/* Fails with CANNOT_CARRY if the reader there would refuse it, and with it the
+ * whole file. What is written as it was read is what that reader has seen. */
+PDR_MUST_CHECK pdr_rc pdr__sk_message_check(const pdr_value *message,
+                                            bool as_read, pdr_err *err,
+                                            const char *where);
 /* The same in that sketch: "role", "name", "items". */
 void pdr__put_sketch(struct out *out, const pdr_value *message);
 

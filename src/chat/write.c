@@ -197,6 +197,11 @@ static pdr_rc check_parts(const pdr_chat_state *state, pdr_chat_form form,
         (void)pdr__place_at(here, "/history/messages", i);
         PDR_TRY(check_levels(message, most, err, here));
         PDR_TRY(check_json(message, &scratch, err));
+        if (form == PDR_CHAT_SK)
+            PDR_TRY(pdr__sk_message_check(message,
+                                          state->form != PDR_CHAT_NATIVE &&
+                                              value_was_read(message),
+                                          err, here));
     }
     for (size_t i = 0; i < state->channel_count; i++) {
         const struct pdr__saved_channel *c = &state->channels[i];

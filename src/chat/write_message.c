@@ -8,6 +8,8 @@
  * record. A message that is neither, or has something in these members that the
  * other shape cannot say, is written as it is: nothing is made up.
  */
+#include <stdio.h>
+
 #include "document.h"
 
 static bool is_text_or_nothing(const pdr_value *value)
@@ -158,6 +160,79 @@ void pdr__put_sk_message(struct out *out, const pdr_value *message,
             put_net_member(out, &is_first, it.name, it.value, false);
     }
     pdr__put_c(out, "}");
+}
+
+/* --- what its reader refuses -----------------------------------------------
+ */
+
+/* Contents that it knows, and the texts that they need. */
+static const struct {
+    const char *type, *needs[2];
+} sk_contents[] = {{"TextContent", {NULL}},
+                   {"ImageContent", {NULL}},
+                   {"AudioContent", {NULL}},
+                   {"BinaryContent", {NULL}},
+                   {"FunctionCallContent", {"FunctionName"}},
+                   {"FunctionResultContent", {NULL}},
+                   {"AnnotationContent", {"Label", "ReferenceId"}},
+                   {"FileReferenceContent", {"FileId"}},
+                   {"ReasoningContent", {NULL}},
+                   {"ActionContent", {"Text"}},
+                   {"ChatMessageContent", {NULL}}};
+
+static bool has_text(const pdr_value *object, const char *name)
+{
+    const pdr_value *text = pdr__member(object, name, PDR_STRING);
+
+    return text != NULL && !pdr__text_is_blank(text);
+}
+
+static bool item_fits(const pdr_value *item)
+{
+    const pdr_value *type = pdr__member(item, "$type", PDR_STRING);
+
+    for (size_t i = 0; type != NULL && i < PDR_COUNT(sk_contents); i++) {
+        const char *const *needs = sk_contents[i].needs;
+
+        if (string_is(type, pdr_str_c(sk_contents[i].type)))
+            return (needs[0] == NULL || has_text(item, needs[0])) &&
+                   (needs[1] == NULL || has_text(item, needs[1]));
+    }
+    return false;
+}
+
+pdr_rc pdr__sk_message_check(const pdr_value *message, bool as_read,
+                             pdr_err *err, const char *where)
+{
+    bool sketched = is_sketch(message);
+    const char *const *names = sketched ? sketch_names : sk_names;
+    const pdr_value *role = pdr_value_get_c(message, names[1]);
+    place items, here;
+    pdr_iter it;
+
+    if (as_read && !sketched)
+        return PDR_OK;
+    if (!sketched && !is_sk(message))
+        return FAIL_PLACE(err, where, CANNOT_CARRY, "%s",
+                          "the message has a member twice, or contents that "
+                          "are not a list: Semantic Kernel cannot read it");
+    if (role != NULL &&
+        (pdr_value_kind(role) == PDR_STRING ? pdr__text_is_blank(role)
+                                            : !has_text(role, "Label")))
+        return FAIL_PLACE(err, where, CANNOT_CARRY, "%s",
+                          "the message has a role without a name: Semantic "
+                          "Kernel cannot read it");
+    (void)snprintf(items, sizeof(items), "%s/%s", where, names[2]);
+    pdr_iter_init(&it, pdr_value_get_c(message, names[2]));
+    while (pdr_iter_next(&it)) {
+        if (!item_fits(it.value))
+            return FAIL_PLACE(err, pdr__place_at(here, items, it.index),
+                              CANNOT_CARRY, "%s",
+                              "Semantic Kernel cannot read this content: it "
+                              "does not know its '$type', or a text that it "
+                              "needs is missing");
+    }
+    return PDR_OK;
 }
 
 /* --- the sketch ------------------------------------------------------------

@@ -244,22 +244,20 @@ static const struct {
      "{\"AuthorName\":null,\"Items\":[{\"$type\":\"BinaryContent\",\"Data\":"
      "\"a+b/\",\"Metadata\":{\"Data\":\"a\\u002Bb\"}}]}"},
     /* numbers are spelled as they are */
-    {"{\"AuthorName\":null,\"Items\":[{\"$type\":\"X\",\"n\":1.50,\"t\":[true,"
-     "null]},7]}",
-     "{\"AuthorName\":null,\"Items\":[{\"$type\":\"X\",\"n\":1.50,\"t\":[true,"
-     "null]},7]}"},
-    /* a role that is a text; members that are there twice, or not lists */
+    {"{\"AuthorName\":null,\"Items\":[{\"$type\":\"TextContent\",\"n\":1.50,"
+     "\"t\":[true,null]}]}",
+     "{\"AuthorName\":null,\"Items\":[{\"$type\":\"TextContent\",\"n\":1.50,"
+     "\"t\":[true,null]}]}"},
+    /* a role that is a text */
     {"{\"Role\":\"user\"}",
      "{\"AuthorName\":null,\"Role\":{\"Label\":\"user\"},\"Items\":[]}"},
-    {"{\"Items\":\"+\"}", "{\"Items\":\"\\u002B\"}"},
-    {"{\"Items\":[],\"Items\":[1]}", "{\"Items\":[],\"Items\":[1]}"},
     {"{\"role\":\"a\",\"role\":\"b\"}",
      "{\"AuthorName\":null,\"Items\":[],\"role\":\"a\",\"role\":\"b\"}"},
     /* the sketch of the decision record */
-    {"{\"role\":\"user\",\"name\":\"B\",\"items\":[{\"$type\":\"T\"}],"
+    {"{\"role\":\"user\",\"name\":\"B\",\"items\":[{\"$type\":\"TextContent\"}],"
      "\"x\":1}",
      "{\"AuthorName\":\"B\",\"Role\":{\"Label\":\"user\"},\"Items\":[{"
-     "\"$type\":\"T\"}],\"x\":1}"},
+     "\"$type\":\"TextContent\"}],\"x\":1}"},
 };
 
 TEST(chat_write, spells_messages_as_dotnet_does)
@@ -422,6 +420,52 @@ static void assert_refused(const pdr_chat_state *s,
     ASSERT_STR(reason, err.reason);
     ASSERT_STR(path, err.path);
     ASSERT_RC(rc, pdr__chat_write(s, opts, NULL, write_never, NULL));
+}
+
+/* What the reader of Semantic Kernel would refuse, with the whole file. */
+TEST(chat_write, refuses_messages_that_semantic_kernel_cannot_read)
+{
+    COVERS("C-110");
+    COVERS("C-114");
+    static const char *const rows[][2] = {
+        {"{\"Role\":{}}", ""},
+        {"{\"Role\":null}", ""},
+        {"{\"Role\":{\"Label\":\" \"}}", ""},
+        {"{\"role\":\"\"}", ""},
+        {"{\"Items\":\"+\"}", ""},
+        {"{\"Items\":[],\"Items\":[]}", ""},
+        {"{\"Items\":[null]}", "/Items/0"},
+        {"{\"Items\":[{\"$type\":\"TextContent\"},{}]}", "/Items/1"},
+        {"{\"Items\":[{\"$type\":\"NewContent\"}]}", "/Items/0"},
+        {"{\"Items\":[{\"$type\":\"textContent\"}]}", "/Items/0"},
+        {"{\"Items\":[{\"$type\":\"FileReferenceContent\"}]}", "/Items/0"},
+        {"{\"Items\":[{\"$type\":\"FunctionCallContent\",\"FunctionName\":"
+         "null}]}",
+         "/Items/0"},
+        {"{\"Items\":[{\"$type\":\"AnnotationContent\",\"Label\":\"a\"}]}",
+         "/Items/0"},
+        {"{\"role\":\"user\",\"items\":[{\"$type\":\"X\"}]}", "/items/0"},
+    };
+
+    for (size_t i = 0; i < PDR_COUNT(rows); i++) {
+        const pdr_chat_save_opts opts = {.form = PDR_CHAT_SK};
+        pdr_chat_state *s = made();
+        char where[60];
+
+        add_built(s, CHAT_MESSAGE_1);
+        add_built(s, rows[i][0]);
+        snprintf(where, sizeof(where), "/history/messages/1%s", rows[i][1]);
+        assert_refused(s, &opts, PDR_EINVALID, "cannot_carry", where);
+        for (pdr_chat_form f = PDR_CHAT_NATIVE; f <= PDR_CHAT_ENCODED; f++) {
+            pdr_buf out = PDR_BUF_INIT(SIZE_MAX);
+
+            if (f == PDR_CHAT_SK)
+                continue;
+            out = chat_written(s, f);
+            pdr_buf_dispose(&out);
+        }
+        pdr_chat_state_free(s);
+    }
 }
 
 /* JSON with so many levels, an object outside. */
