@@ -417,9 +417,10 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_chat_save(pdr_chat *chat,
 typedef struct pdr_chat_state pdr_chat_state;
 
 typedef struct pdr_chat_open_opts {
-    const pdr_chat_key *keys; /* for MACs; `key_count` of them */
+    const pdr_chat_key *keys; /* for MACs; `key_count` of them. With keys, a
+                                 native chat needs a MAC */
     size_t key_count;
-    bool needs_mac;      /* refuse what has none */
+    bool needs_mac;      /* refuse what has none, in other forms too */
     size_t max_bytes;    /* of the document; 0: 1 GiB */
     size_t max_messages; /* 0: 10,000,000 */
 } pdr_chat_open_opts;

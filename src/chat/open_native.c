@@ -115,7 +115,8 @@ static pdr_rc check_mac(struct opening *o)
         name = it.name;
         mac = it.value;
     }
-    if (mac == NULL && o->opts->needs_mac)
+    /* Who has keys can tell that it was taken away. */
+    if (mac == NULL && (o->opts->needs_mac || o->opts->key_count > 0))
         return PDR_FAIL(o->err, BAD_MAC, "%s", "the chat has no MAC");
     if (mac == NULL)
         return PDR_OK;

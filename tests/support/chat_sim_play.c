@@ -551,7 +551,9 @@ static void restore(struct csim *w, pdr_str text,
                     const struct csim_truth *truth)
 {
     const pdr_chat_key key = key_of();
-    const pdr_chat_open_opts open_opts = {.keys = &key, .key_count = 1};
+    const pdr_chat_open_opts open_opts = {
+        .keys = &key,
+        .key_count = memmem(text.ptr, text.len, "\"mac\":", 6) != NULL};
     struct csim_process *p = NULL;
     pdr_chat_state *state = NULL;
     pdr_chat_report *report = NULL;

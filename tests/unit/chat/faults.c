@@ -437,6 +437,18 @@ TEST(restore, refuses_what_is_too_deep_in_base64)
 
 #define KEY_BYTES "an example of 32 bytes, no more."
 
+static pdr_rc open_apply(struct chat_stage *stage, pdr_str text,
+                         const pdr_chat_open_opts *opts, pdr_err *err)
+{
+    pdr_chat_state *state = NULL;
+    pdr_rc rc = pdr_chat_open(&state, opts, err, pdr_read_str, &text);
+
+    if (rc == PDR_OK)
+        rc = pdr_chat_apply(NULL, stage->chat, state, NULL, err);
+    pdr_chat_state_free(state);
+    return rc;
+}
+
 /* Base64 hides a changed byte from people; the MAC does not. */
 TEST(restore, takes_no_byte_that_was_changed)
 {
@@ -446,28 +458,34 @@ TEST(restore, takes_no_byte_that_was_changed)
     const pdr_chat_save_opts coded = {.form = PDR_CHAT_ENCODED};
     const pdr_chat_open_opts needs = {
         .keys = &key, .key_count = 1, .needs_mac = true};
+    const pdr_chat_open_opts has_keys = {.keys = &key, .key_count = 1};
     pdr_buf text = document_make(&sealed), bare = document_make(&coded);
     struct chat_stage stage = {.count = 0};
-    pdr_str source = pdr_buf_str(&text);
-    pdr_chat_state *state = NULL;
     pdr_err err = PDR_ERR_INIT;
 
-    ASSERT_RC(PDR_OK,
-              pdr_chat_open(&state, &needs, &err, pdr_read_str, &source));
-    pdr_chat_state_free(state);
-    for (size_t i = 0; i < text.len; i++) {
-        text.ptr[i] = (char)((unsigned char)text.ptr[i] ^ (1u << (i % 8)));
-        source = pdr_buf_str(&text);
-        ASSERT(pdr_chat_open(&state, &needs, &err, pdr_read_str, &source) !=
-               PDR_OK);
-        text.ptr[i] = (char)((unsigned char)text.ptr[i] ^ (1u << (i % 8)));
-    }
-    source = pdr_buf_str(&bare); /* a form that has no place for a MAC */
-    ASSERT_RC(PDR_ECORRUPT,
-              pdr_chat_open(&state, &needs, &err, pdr_read_str, &source));
-    ASSERT_STR("bad_mac", err.reason);
     chat_begin(&stage, "A @n");
+    for (size_t i = 0; i < 2 * text.len; i++) {
+        char *byte = &text.ptr[i / 2];
+        const char was = *byte;
+
+        *byte = (char)((unsigned char)was ^ (1u << (i / 2 % 8)));
+        ASSERT(open_apply(&stage, pdr_buf_str(&text),
+                          i % 2 == 0 ? &needs : &has_keys, &err) != PDR_OK);
+        ASSERT_INT(0, pdr_chat_message_count(stage.chat));
+        *byte = was;
+    }
+    /* a form that has no place for a MAC */
+    ASSERT_RC(PDR_ECORRUPT,
+              open_apply(&stage, pdr_buf_str(&bare), &needs, &err));
+    ASSERT_STR("bad_mac", err.reason);
     untouched(&stage);
+    chat_end(&stage);
+    chat_begin(&stage, "A @n");
+    ASSERT_RC(PDR_OK, open_apply(&stage, pdr_buf_str(&bare), &has_keys, &err));
+    chat_end(&stage);
+    chat_begin(&stage, "A @n"); /* what was not changed */
+    ASSERT_RC(PDR_OK, open_apply(&stage, pdr_buf_str(&text), &needs, &err));
+    chat_is("user:Hi | A:A 1 | n:n 1", &stage);
     chat_end(&stage);
     pdr_buf_dispose(&text);
     pdr_buf_dispose(&bare);

@@ -279,6 +279,7 @@ TEST_OOM(chat_open_native, cleans_up_after_any_failed_allocation)
         pdr_chat_state *s = NULL;
 
         opts.needs_mac = i == 0;
+        opts.key_count = i == 0;
         pdr_rc rc = chat_open(&s, pdr_str_c(texts[i]), &opts, NULL);
         ASSERT(rc == PDR_OK || rc == PDR_ENOMEM);
         ASSERT((s != NULL) == (rc == PDR_OK));

@@ -7,7 +7,7 @@
 static void check_read(pdr_chat_form form, const pdr_chat_key *key,
                        pdr_str text)
 {
-    pdr_chat_open_opts reading = {.keys = &chat_key, .key_count = 1};
+    pdr_chat_open_opts reading = {.keys = &chat_key, .key_count = key != NULL};
     pdr_chat_save_opts writing = {.form = form};
     pdr_buf out = PDR_BUF_INIT(SIZE_MAX);
     pdr_chat_state *s = NULL;
