@@ -172,7 +172,8 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_chat_new(pdr_chat **out,
 /** No operation may be under way. NULL is fine. @thread owner @since 0.1 */
 PDR_API void pdr_chat_free(pdr_chat *chat);
 
-/** Its id. @return borrowed. @thread const @since 0.1 */
+/** Its id; a restore may change it. @return borrowed. @thread owner @since 0.1
+ */
 PDR_API pdr_str pdr_chat_id(const pdr_chat *chat);
 
 /* --- agents --------------------------------------------------------------- */

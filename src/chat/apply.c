@@ -372,6 +372,7 @@ pdr_rc pdr__chat_is_new(const pdr_chat *chat, pdr_err *err)
 /* Copies of what the document has, in the memory of the chat; what cannot fail
  * comes after it. */
 struct staged {
+    pdr_str id; /* absent: as it is */
     struct pdr__log_entry *log;
     pdr_value **ready;
     struct pdr__saved_channel *parked;
@@ -498,6 +499,9 @@ static pdr_rc stage(struct staged *s, const struct applying *a, pdr_err *err)
     if (s->log == NULL || s->ready == NULL || s->parked == NULL ||
         s->absent == NULL || s->turns == NULL || s->sessions == NULL)
         return pdr__nomem(err);
+    if (!a->chat->has_id && state->id.len > 0)
+        s->id = state->id;
+    PDR_TRY(pdr__arena_keep(&s->id, &a->chat->memory, err));
     for (size_t i = 0; i < state->log_count; i++) {
         s->log[i] = state->log[i];
         s->log[i].value = pdr_value_ref(state->log[i].value);
@@ -607,7 +611,11 @@ static void swap_in(struct applying *a, struct staged *s)
     chat->rebuilds = a->opts->rebuilds;
     selection_restore(&chat->selection, a);
     chat->run = a->state->run;
+    if (s->id.ptr != NULL)
+        chat->id = s->id;
     chat->revision++;
+    if (chat->revision < a->state->revision)
+        chat->revision = a->state->revision;
     (void)pthread_mutex_unlock(&chat->lock);
     pdr__free(s->sessions);
     a->channels = NULL;

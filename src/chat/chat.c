@@ -68,7 +68,8 @@ pdr_rc pdr_chat_new(pdr_chat **out, const pdr_chat_opts *opts, pdr_err *err)
     (void)pthread_mutex_init(&chat->lock, NULL);
     (void)pthread_cond_init(&chat->changed, NULL);
     chat->id = opts->id;
-    if (chat->id.len == 0) {
+    chat->has_id = opts->id.len > 0;
+    if (!chat->has_id) {
         PDR_TRY(pdr__uuid_v4(&uuid, pdr__rand_system(), err));
         pdr__uuid_write(made, &uuid);
         chat->id = pdr_str_c(made);

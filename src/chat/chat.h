@@ -285,6 +285,7 @@ struct pdr__home;
 struct pdr_chat {
     struct pdr__arena memory; /* of texts; guarded by lock */
     pdr_str id, first;
+    bool has_id; /* its caller gave it; else a restored one takes its place */
     pdr_select_fn select;
     void *select_arg;
     struct pdr__prompt *select_prompt; /* owned; NULL: none */

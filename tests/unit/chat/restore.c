@@ -10,6 +10,7 @@
 #include "room.h"
 
 #define KEY_BYTES "an example of 32 bytes, no more."
+#define ZEROS     "0000000000000000000000000000000000000000000000000000000000000000"
 
 static const struct shape {
     pdr_chat_save_opts save;
@@ -416,6 +417,59 @@ TEST(restore, knows_how_often_a_chat_was_reset)
     chat_end(&to);
     chat_end(&from);
     pdr_buf_dispose(&text);
+}
+
+/* A chat that has no id of its own is the one that was saved, and goes on
+ * counting where that was. */
+TEST(restore, takes_over_id_and_revision)
+{
+    static const char text[] =
+        "{\"format\":\"agentchat\",\"version\":1,\"id\":\"c-42\",\"rev\":17,"
+        "\"history\":{\"count\":0,\"chain\":\"" ZEROS "\",\"messages\":[]}}";
+
+    for (size_t i = 0; i < 4; i++) {
+        const bool has_own = i % 2 == 1;
+        const pdr_chat_home home = {.ref = {.id = S("session")}};
+        struct chat_stage to = {.count = 0};
+        pdr_chat_home there = home;
+        pdr_chat_state *state = NULL;
+        pdr_chat_info info;
+        pdr_buf out = PDR_BUF_INIT(SIZE_MAX);
+        pdr_str source = S(text);
+        uint64_t before = 17;
+
+        if (has_own)
+            to.opts.id = S("own");
+        chat_begin(&to, "A");
+        ASSERT_RC(PDR_OK, pdr_store_open(&there.store, "memory:", NULL));
+        ASSERT_RC(PDR_OK,
+                  pdr_chat_open(&state, NULL, NULL, pdr_read_str, &source));
+        if (i < 2) {
+            ASSERT_RC(PDR_OK, pdr_chat_apply(NULL, to.chat, state, NULL, NULL));
+        } else { /* a store counts itself, by its session */
+            ASSERT_RC(PDR_OK, pdr_chat_state_store(state, there.store,
+                                                   &there.ref, false, 1, NULL));
+            ASSERT_RC(PDR_OK,
+                      pdr_chat_attach(NULL, to.chat, &there, NULL, NULL));
+            before = 1;
+        }
+        pdr_chat_state_free(state);
+        ASSERT_TEXT(has_own ? "own" : "c-42", pdr_chat_id(to.chat));
+        for (int k = 0; k < 2; k++) {
+            chat_save(&out, &to, PDR_CHAT_NATIVE);
+            source = pdr_buf_str(&out);
+            ASSERT_RC(PDR_OK,
+                      pdr_chat_open(&state, NULL, NULL, pdr_read_str, &source));
+            pdr_chat_state_info(&info, state);
+            ASSERT_TEXT(has_own ? "own" : "c-42", info.id);
+            ASSERT(k == 0 ? info.revision == before : info.revision > before);
+            pdr_chat_state_free(state);
+            chat_invokes(&to, "A");
+        }
+        chat_end(&to);
+        pdr_store_close(there.store);
+        pdr_buf_dispose(&out);
+    }
 }
 
 /* One that was parked goes on from where it is, also if that fails first. */
