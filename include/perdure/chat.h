@@ -554,10 +554,12 @@ PDR_API const char *pdr_chat_finding_name(pdr_chat_finding what);
 
 typedef struct pdr_chat_report_row {
     pdr_chat_finding what;
-    pdr_str key;  /* of the channel; of a call or participant its id */
-    pdr_str kind; /* of the channel, as far as it is known; or a name */
-    uint64_t seq; /* of a message, or 0 */
-    pdr_str why;  /* or empty */
+    pdr_str key;    /* of the channel; of a call or participant its id */
+    pdr_str kind;   /* of the channel, as far as it is known; or a name */
+    uint64_t seq;   /* of a message, or 0 */
+    pdr_str why;    /* or empty */
+    pdr_str inside; /* of a chat inside: the key of its channel, after those of
+                       the channels around it, with spaces between; or absent */
 } pdr_chat_report_row;
 
 typedef struct pdr_chat_report {

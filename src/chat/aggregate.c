@@ -340,7 +340,7 @@ static pdr_rc aggregate_restore(void **self, const pdr_chat_agent *agent,
     (void)is_exchange;
     PDR_TRY(state_open(&saved, state, err));
     PDR_TRY(inner_make(&inner, agent, err));
-    rc = pdr_chat_apply(NULL, inner, saved, link->applying, err);
+    rc = pdr_chat_apply(link->inside, inner, saved, link->applying, err);
     if (rc != PDR_OK)
         PDR_TRY(pdr__wrap(err, rc, "in the chat of aggregate '%s'",
                           pdr__shown(shown, name_of(agent))));

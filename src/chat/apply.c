@@ -62,6 +62,7 @@ static pdr_rc report_add(struct report *r, pdr_chat_report_row row,
     PDR_TRY(pdr__arena_keep(&row.key, &r->memory, err));
     PDR_TRY(pdr__arena_keep(&row.kind, &r->memory, err));
     PDR_TRY(pdr__arena_keep(&row.why, &r->memory, err));
+    PDR_TRY(pdr__arena_keep(&row.inside, &r->memory, err));
     PDR_TRY(pdr__grow((void **)&r->rows, &r->cap, r->count + 1,
                       sizeof(*r->rows), err));
     r->rows[r->count++] = row;
@@ -113,6 +114,31 @@ static void channel_insert(struct applying *a, const struct pdr__channel *made,
     a->channels[at] = *made;
 }
 
+/* What was noticed in the chat that a channel is. */
+static pdr_rc inside_report(struct applying *a, const pdr_chat_report *inside,
+                            pdr_str key, pdr_err *err)
+{
+    pdr_buf path = PDR_BUF_INIT(SIZE_MAX);
+    pdr_rc rc = PDR_OK;
+
+    for (size_t i = 0; inside != NULL && i < inside->count; i++) {
+        pdr_chat_report_row row = inside->rows[i];
+
+        if (row.what == PDR_CHAT_RESTORED)
+            continue;
+        pdr_buf_clear(&path);
+        PDR_TRY(pdr_buf_append(&path, key, err));
+        if (row.inside.len > 0)
+            PDR_TRY(pdr_buf_append(&path, PDR_LIT(" "), err));
+        PDR_TRY(pdr_buf_append(&path, row.inside, err));
+        row.inside = pdr_buf_str(&path);
+        PDR_TRY(report_add(a->report, row, err));
+    }
+done:
+    pdr_buf_dispose(&path);
+    return rc;
+}
+
 /* Restore one channel, or let it begin anew. */
 static pdr_rc channel_stage(struct applying *a, const struct pdr__member *m,
                             size_t index, bool by_kind, pdr_err *err)
@@ -129,8 +155,11 @@ static pdr_rc channel_stage(struct applying *a, const struct pdr__member *m,
         .key = m->key,
         .sk_key = m->sk_key,
         .cursor = saved->has_cursor ? saved->cursor : a->state->log_count};
-    const pdr_chat_link link = {
-        .log = a->state->log, .end = made.cursor + 1, .applying = a->opts};
+    pdr_chat_report *inside = NULL;
+    const pdr_chat_link link = {.log = a->state->log,
+                                .end = made.cursor + 1,
+                                .applying = a->opts,
+                                .inside = &inside};
     pdr_value *empty = NULL;
     pdr_err why = PDR_ERR_INIT;
     pdr_rc rc = PDR_OK;
@@ -161,12 +190,14 @@ static pdr_rc channel_stage(struct applying *a, const struct pdr__member *m,
     made.source = saved->source != NULL ? pdr_value_ref(saved->source) : NULL;
     channel_insert(a, &made, index);
     PDR_TRY(report_add(a->report, row, err));
+    PDR_TRY(inside_report(a, inside, pdr__saved_name(saved), err));
     if (m->kind == &pdr__history_kind && is_exchange) {
         row.what = pdr__history_compare(&row.seq, made.self);
         if (row.what != PDR_CHAT_RESTORED)
             PDR_TRY(report_add(a->report, row, err));
     }
 done:
+    pdr_chat_report_free(inside);
     return rc;
 }
 

@@ -343,7 +343,8 @@ struct pdr_chat_link {
     bool has_held;             /* the last message that was said may be one that
                                   callers do not see */
     const pdr_chat_apply_opts *applying; /* for `restore`; or NULL */
-    const pdr_chat_save_opts *saving;    /* for `exchange`: of what is inside */
+    pdr_chat_report **inside; /* then: of a chat that it restores; or NULL */
+    const pdr_chat_save_opts *saving; /* for `exchange`: of what is inside */
     const pdr_channel_kind *const *kinds; /* then: as those of a chat */
 };
 

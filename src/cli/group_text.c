@@ -132,7 +132,8 @@ void grp_report_print(const struct grp *g, const pdr_chat_report *report)
     for (size_t i = 0; i < report->count; i++) {
         const pdr_chat_report_row *row = &report->rows[i];
 
-        ses_grid_put(&grid, pdr_str_c(pdr_chat_finding_name(row->what)));
+        ses_grid_putf(&grid, "%s%s", pdr_chat_finding_name(row->what),
+                      row->inside.len > 0 ? " (inside)" : "");
         ses_grid_put(&grid,
                      row->kind.len > 0 ? grp_short_name(row->kind) : row->key);
         if (row->seq > 0)
@@ -167,6 +168,8 @@ void grp_report_members(pdr_builder *to, const pdr_chat_report *report)
                 to, row->what == PDR_CHAT_OPEN_TURN ? "turn" : "seq", row->seq);
         if (row->why.len > 0)
             cli_member_text(to, "why", row->why);
+        if (row->inside.len > 0)
+            cli_member_text(to, "inside", row->inside);
         pdr_builder_end(to);
     }
     pdr_builder_end(to);

@@ -561,9 +561,14 @@ void chat_report(pdr_buf *out, const pdr_chat_report *report)
         const pdr_chat_report_row *row = &report->rows[i];
         pdr_str name = row->kind.ptr != NULL ? row->kind : row->key;
 
+        size_t levels = row->inside.len > 0;
+
+        for (size_t k = 0; k < row->inside.len; k++)
+            levels += row->inside.ptr[k] == ' ';
         ASSERT_RC(PDR_OK,
-                  pdr_buf_printf(out, NULL, "%s %s %.*s", i > 0 ? " |" : "",
-                                 words[row->what], (int)name.len, name.ptr));
+                  pdr_buf_printf(out, NULL, "%s %.*s%s %.*s", i > 0 ? " |" : "",
+                                 (int)levels, ">>>>", words[row->what],
+                                 (int)name.len, name.ptr));
     }
 }
 

@@ -495,6 +495,8 @@ static void put_report(struct pdr__json *j, const pdr_chat_report *report)
                 j, row->what == PDR_CHAT_OPEN_TURN ? "turn" : "seq", row->seq);
         if (row->why.len > 0)
             pdr__json_text(j, "why", row->why);
+        if (row->inside.len > 0)
+            pdr__json_text(j, "inside", row->inside);
         pdr__json_end(j, '}');
     }
     pdr__json_end(j, ']');

@@ -634,7 +634,8 @@ TEST(aggregate, comes_back_in_every_form)
         if (chat_restore(&report, &to, pdr_buf_str(&text), NULL, &err) !=
             PDR_OK)
             fail_msg("form %zu: %s", i, err.message);
-        ASSERT_TEXT("equivalent: restored aggregate", pdr_buf_str(&report));
+        ASSERT_TEXT("equivalent: restored aggregate | >to create x-test.notes",
+                    pdr_buf_str(&report));
         inner_is("user:Hi | A:A 1", &g);
         chat_runs(&to);
         /* who is next inside, only a native one says */
@@ -689,6 +690,39 @@ TEST(aggregate, comes_back_with_what_is_inside_of_it)
         pdr_buf_dispose(&text);
         pdr_buf_dispose(&again);
     }
+}
+
+/* The report has what was noticed in chats inside, and where. */
+TEST(aggregate, reports_what_is_noticed_inside_of_it)
+{
+    struct group inner = {.stage = {.opts = {.max_turns = 2}}};
+    struct group middle = {.inside = &inner};
+    struct group fewer = {.made = 0}, around = {.inside = &fewer};
+    struct chat_stage from = {.count = 0}, to = {.count = 0};
+    pdr_buf text = PDR_BUF_INIT(SIZE_MAX), report = PDR_BUF_INIT(SIZE_MAX);
+
+    group_begin(&inner, "I", "A @n", PDR_AGGREGATE_FLAT);
+    group_begin(&middle, "M", "", PDR_AGGREGATE_NESTED);
+    outer_begin(&from, "", &middle);
+    chat_says(&from, "Hi");
+    chat_invokes(&from, "M");
+    save_as(&text, &from, &forms[0]);
+    chat_end(&from);
+    group_begin(&fewer, "I", "A", PDR_AGGREGATE_FLAT);
+    group_begin(&around, "M", "", PDR_AGGREGATE_NESTED);
+    outer_begin(&to, "", &around);
+    ASSERT_RC(PDR_OK,
+              chat_restore(&report, &to, pdr_buf_str(&text), NULL, NULL));
+    ASSERT_TEXT("equivalent: restored aggregate | >>parked x-test.notes | "
+                ">>no agent n",
+                pdr_buf_str(&report));
+    chat_end(&to);
+    group_end(&around);
+    group_end(&fewer);
+    group_end(&middle);
+    group_end(&inner);
+    pdr_buf_dispose(&text);
+    pdr_buf_dispose(&report);
 }
 
 /* Without its agent it is parked, and saved as it was. */
