@@ -44,7 +44,6 @@ static void add_meanwhile(struct chat_stage *stage)
 
 TEST(chat, lets_nobody_in_while_a_turn_is_under_way)
 {
-    COVERS("C-9");
     COVERS("C-10");
     struct chat_stage stage = {.on_event = add_meanwhile};
 
@@ -340,13 +339,27 @@ TEST(run, needs_somebody_to_speak)
     COVERS("C-35");
     COVERS("C-49");
     static char yes;
-    struct chat_stage nobody = {.count = 0};
+    struct chat_stage nobody = {.count = 0}, others = {.count = 0};
     pdr_err err = PDR_ERR_INIT;
 
-    chat_begin(&nobody, "");
-    ASSERT_RC(PDR_ENOTFOUND, chat_run(&nobody, &err));
-    ASSERT_STR("no_agents", err.reason);
-    chat_end(&nobody);
+    chat_begin(&others, "A B");
+    for (int has_first = 0; has_first < 2; has_first++) {
+        const pdr_chat_joining joinings[] = {
+            {.agent = others.members[0].agent},
+            {.agent = others.members[1].agent}};
+
+        nobody.opts.first = has_first ? S("B") : pdr_str_n(NULL, 0);
+        chat_begin(&nobody, "");
+        ASSERT_RC(PDR_ENOTFOUND, chat_run(&nobody, &err));
+        ASSERT_STR("no_agents", err.reason);
+        chat_is("", &nobody);
+        for (size_t i = 0; i < PDR_COUNT(joinings); i++)
+            ASSERT_RC(PDR_OK, pdr_chat_join(nobody.chat, &joinings[i], NULL));
+        chat_runs(&nobody);
+        chat_is(has_first ? "B:B 1" : "A:A 1", &nobody);
+        chat_end(&nobody);
+    }
+    chat_end(&others);
     for (int fails = 0; fails < 2; fails++) {
         struct chat_stage stage = {.opts = {.select = select_late,
                                             .select_arg = fails ? &yes : NULL,

@@ -248,7 +248,6 @@ static void case_play(const struct restoring *c, const struct shape *shape,
 
 TEST(restore, knows_five_cases_in_every_form_and_process)
 {
-    COVERS("C-80");
     COVERS("C-82");
     COVERS("C-84");
     struct room room;
@@ -267,6 +266,53 @@ TEST(restore, knows_five_cases_in_every_form_and_process)
         }
     }
     room_leave(&room);
+}
+
+/* Cursors, completion, who is next and all the rest: a second save is the first
+ * one, byte for byte; and then the next agent speaks. Plain forms spell
+ * messages in channels as they read them. */
+TEST(restore, goes_on_as_if_nothing_had_been)
+{
+    COVERS("C-80");
+    for (size_t i = 0; i < PDR_COUNT(shapes); i++) {
+        const bool is_native = shapes[i].save.form == PDR_CHAT_NATIVE;
+        struct chat_stage from = {.opts = {.max_turns = 1}},
+                          to = {.opts = {.max_turns = 1}};
+        pdr_buf text = PDR_BUF_INIT(SIZE_MAX), again = PDR_BUF_INIT(SIZE_MAX);
+        pdr_buf report = PDR_BUF_INIT(SIZE_MAX);
+        pdr_err err = PDR_ERR_INIT;
+
+        chat_begin(&from, "A @n B");
+        chat_says(&from, "Hi");
+        for (int k = 0; k < 4; k++) /* A n B A: n has two messages to come */
+            chat_runs(&from);
+        if (!is_native) /* others take channels as up to date */
+            ASSERT_RC(PDR_OK, pdr_chat_sync(from.chat, NULL, NULL));
+        ASSERT_RC(PDR_OK, pdr_chat_set_complete(from.chat, true, NULL));
+        ASSERT_RC(PDR_OK, pdr_chat_save(from.chat, &shapes[i].save, &err,
+                                        pdr_write_buf, &text));
+        chat_begin(&to, "A @n B");
+        ASSERT_RC(PDR_OK, shape_restore(&report, &to, &shapes[i],
+                                        pdr_buf_str(&text), &err));
+        ASSERT(memmem(report.ptr, report.len, "equivalent:", 11) == report.ptr);
+        ASSERT_RC(PDR_OK, pdr_chat_save(to.chat, &shapes[i].save, &err,
+                                        pdr_write_buf, &again));
+        if (shapes[i].save.form <= PDR_CHAT_SK)
+            ASSERT_BYTES(pdr_buf_str(&text), pdr_buf_str(&again));
+        ASSERT_INT(is_native, pdr_chat_is_complete(to.chat));
+        ASSERT_INT(0, to.notes.received);
+        ASSERT_RC(PDR_OK, pdr_chat_set_complete(to.chat, false, NULL));
+        chat_runs(&to);
+        chat_is(is_native ? "user:Hi | A:A 1 | n:n 1 | B:B 1 | A:A 2 | n:n 1"
+                          : "user:Hi | A:A 1 | n:n 1 | B:B 1 | A:A 2 | A:A 1",
+                &to);
+        ASSERT_INT(is_native ? 2 : 0, to.notes.received);
+        chat_end(&from);
+        chat_end(&to);
+        pdr_buf_dispose(&text);
+        pdr_buf_dispose(&again);
+        pdr_buf_dispose(&report);
+    }
 }
 
 /* A kind that has not spoken, and a chat before its first turn. */
