@@ -66,7 +66,8 @@ PDR_API PDR_MUST_CHECK pdr_rc pdr_stream_open(pdr_stream **out,
 
 /**
  * The next event; waits for it. Of a run that ended so long ago that its events
- * are gone, its whole text comes as one, and then its end.
+ * are gone, its whole text comes as one, and then its end; a reader that goes
+ * on after the last event of its run gets the end alone, with number 0.
  *
  * @param[out] out    its `kind` is absent after the end of the run.
  * @param timeout_ms  0: do not wait.

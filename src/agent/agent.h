@@ -398,5 +398,7 @@ struct pdr_stream;
 /* The head of its session when it was read last: what came since is new. */
 void pdr__stream_seen(uint64_t *epoch, uint64_t *commits,
                       const struct pdr_stream *stream);
+/* The number of the last event that was given or passed over. */
+uint64_t pdr__stream_at(const struct pdr_stream *stream);
 
 #endif

@@ -35,7 +35,7 @@ struct pdr_stream {
     /* Of a run whose last events are gone. */
     pdr_page *completion, *response; /* owned */
     pdr_buf text;                    /* made of it */
-    bool has_events;                 /* some were given: the text is known */
+    bool has_events;                 /* it has had some: the text is known */
     bool is_over;
 };
 
@@ -76,6 +76,8 @@ pdr_rc pdr_stream_open(pdr_stream **out, pdr_store *store,
     s->text = (pdr_buf)PDR_BUF_INIT(PDR_MAX_TEXT_BYTES);
     s->opts = *opts;
     s->after = opts->after;
+    s->has_events = opts->after > 0; /* those of the run before it are kept, or
+                                        were: else the number is refused */
     PDR_TRY(pdr__arena_keep(&s->opts.session.tenant, &s->memory, err));
     PDR_TRY(pdr__arena_keep(&s->opts.session.id, &s->memory, err));
     PDR_TRY(pdr__arena_keep(&s->opts.correlation_id, &s->memory, err));
@@ -109,6 +111,11 @@ void pdr__stream_seen(uint64_t *epoch, uint64_t *commits, const pdr_stream *s)
 {
     *epoch = s->epoch;
     *commits = s->commits;
+}
+
+uint64_t pdr__stream_at(const pdr_stream *s)
+{
+    return s->after;
 }
 
 void pdr_stream_close(pdr_stream *s)

@@ -161,6 +161,8 @@ static pdr_rc print_event(struct tail *t, const pdr_stream_event *event,
 
     CLI_TRY(eng_event_read(&e, event, err));
     t->has_failed = eng_event_is(event, "error");
+    if (event->n == 0 && t->how->after > 0)
+        goto done; /* the reader has had the end */
     if (cli_is_json(t->how->cli)) {
         print_object(t, event, &e);
         goto done;

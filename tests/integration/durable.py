@@ -472,7 +472,7 @@ def _():
     assert [event["n"] for event in events] == sorted(
         set(event["n"] for event in events)), events
     # From any event on, the rest.
-    for at in (1, len(events) - 1):
+    for at in (1, len(events) - 1, len(events)):
         assert events[at:] == rows(
             "session", "tail", "--stream", "--run", "c1", "--after",
             str(events[at - 1]["n"]), "--store", "d.db", ID)

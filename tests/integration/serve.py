@@ -568,11 +568,14 @@ def _():
                   **{"Idempotency-Key": "c"})
         whole = events(s.request("GET", STREAM + "?correlationId=c")[2])
         for i, event in enumerate(whole):
-            if i + 1 == len(whole):
-                break
             rest = s.request("GET", STREAM + "?correlationId=c",
                              **{"Last-Event-ID": str(event[1])})
             assert events(rest[2]) == whole[i + 1:]
+            assert rest[0] == (200 if i + 1 < len(whole) else 204)
+        for form in ("text/plain", "application/x-ndjson"):
+            assert s.request(
+                "GET", f"{STREAM}?correlationId=c&cursor={whole[-1][1]}",
+                Accept=form)[::2] == (204, "")
 
 
 @tests.test("a cursor that is unknown or too old is gone, another is wrong",
@@ -590,6 +593,8 @@ def _():
         got = events(s.request("GET", path)[2])
         assert [(kind, text) for kind, _, text in got] == [
             ("message", "You said: Hi"), ("done", "[DONE]")], got
+        assert s.request("GET", path, **{
+            "Last-Event-ID": str(got[-1][1])})[0] == 204
         for at in (STREAM + "?", "/api/agent/stream/@dafx-harbour@k?"):
             for query, last, status in (
                     ("cursor=1", {}, 410), ("cursor=999", {}, 410),

@@ -136,6 +136,7 @@ static const struct pdr__route routes[] = {
      .family = PDR_FAMILY_AGENTS,
      .is_away = true,
      .run = pdr__handle_session_stream,
+     .also = 204,
      .gives = "events text",
      .headers = "Last-Event-ID",
      .query = "correlationId correlation_id cursor wait",

@@ -43,7 +43,6 @@ struct streaming {
     pdr_str last;            /* the same; run that ends it; absent: any */
     uint64_t after;          /* number of the last event that the client has */
     uint64_t epoch, commits; /* native: of the head that was seen last */
-    uint64_t newest;         /* native: number of the last event there is */
     int64_t first_due_ms; /* monotonic; until then the session may come; 0: it
                              has to be there */
     int64_t ping_due_ms;
@@ -207,15 +206,10 @@ static pdr_rc frame_put(struct streaming *s, const pdr_stream_event *event,
                         pdr_err *err)
 {
     bool ends = event_is(event, "done") || event_is(event, "error");
-    pdr_stream_event numbered = *event;
     pdr_rc rc = PDR_OK;
 
     if (s->is_narrow && !ends && !event_is(event, "message"))
         return PDR_OK;
-    if (ends && event->n == 0) { /* who comes back with it has had the end */
-        numbered.n = s->newest;
-        event = &numbered;
-    }
     if (s->form == FORM_SSE)
         rc = frame_sse(s, event, err);
     else if (s->form == FORM_LINES)
@@ -242,7 +236,6 @@ static void broken_put(struct streaming *s, const pdr_err *why)
     pdr_buf data = PDR_BUF_INIT(1024);
 
     s->is_over = true;
-    s->newest = 0; /* this is no end that one has had */
     (void)!pdr_buf_printf(&data, NULL, "{\"code\":\"%s\",\"message\":\"",
                           why->reason != NULL ? why->reason : "");
     (void)!pdr__text_encode(&data, pdr_str_c(why->message), NULL);
@@ -254,10 +247,10 @@ static void broken_put(struct streaming *s, const pdr_err *why)
 }
 
 static pdr_rc stream_begin(struct streaming *s, const struct pdr__exchange *x,
-                           pdr_err *err)
+                           uint64_t after, pdr_err *err)
 {
     const pdr_stream_opts opts = {
-        .session = s->ref, .correlation_id = s->correlation, .after = s->after};
+        .session = s->ref, .correlation_id = s->correlation, .after = after};
 
     return pdr_stream_open(&s->stream, pdr_service_store(x->server->service),
                            &opts, err);
@@ -278,7 +271,6 @@ static pdr_rc native_begin(bool *is_reset, struct streaming *s,
     head = &page->head;
     s->epoch = head->epoch;
     s->commits = head->commits;
-    s->newest = head->stream_next - 1;
     if (s->after >= head->stream_next)
         goto done;
     if (s->after != 0 && s->after + 1 < head->stream_first) {
@@ -290,7 +282,8 @@ static pdr_rc native_begin(bool *is_reset, struct streaming *s,
         event.data = pdr_str_c(data);
         PDR_TRY(frame_put(s, &event, err));
     }
-    PDR_TRY(stream_begin(s, x, err));
+    /* Whoever missed some begins with what there is. */
+    PDR_TRY(stream_begin(s, x, *is_reset ? 0 : s->after, err));
 done:
     pdr_page_free(page);
     return rc;
@@ -337,6 +330,9 @@ static void events_gather(bool *waits, struct streaming *s,
             s->is_over = true;
             return;
         }
+        if (event.n == 0 && !event_is(&event, "message"))
+            event.n =
+                pdr__stream_at(s->stream); /* come back with it: no more */
         if (rc == PDR_OK)
             rc = frame_put(s, &event, &why);
         if (rc != PDR_OK) {
@@ -501,6 +497,27 @@ done:
     return rc;
 }
 
+/* Reply to a reader that comes back: if it has had the end of its run, that
+ * there is no more; else with the stream. */
+static pdr_rc rest_reply(struct pdr__exchange *x, struct streaming *s,
+                         pdr_err *err)
+{
+    pdr_stream_event event;
+    pdr_err why = PDR_ERR_INIT;
+    pdr_rc rc = pdr_stream_next(&event, s->stream, 0, &why);
+
+    if (rc == PDR_OK && event.n == 0) { /* made up: all were given */
+        pdr__reply_begin(x, 204, NULL);
+        return PDR_OK;
+    }
+    if (rc == PDR_OK)
+        rc = frame_put(s, &event, &why);
+    if (rc != PDR_OK && rc != PDR_ETIMEOUT)
+        return pdr__err_pass(err, &why);
+    stream_reply(x, s);
+    return PDR_OK;
+}
+
 /* Open the stream, or wait for its session or run to be there. */
 static pdr_rc stream_step(struct pdr__exchange *x, struct streaming *s,
                           pdr_err *err)
@@ -523,7 +540,11 @@ static pdr_rc stream_step(struct pdr__exchange *x, struct streaming *s,
     }
     if (s->is_narrow && s->last.ptr == NULL && s->correlation.ptr == NULL)
         PDR_TRY(last_run_find(x, s, err));
-    rc = stream_begin(s, x, &why);
+    rc = stream_begin(s, x, s->after, &why);
+    if (rc == PDR_OK && s->correlation.ptr != NULL && s->after > 0) {
+        rc = rest_reply(x, s, err);
+        goto done;
+    }
     if (rc == PDR_OK) {
         stream_reply(x, s);
         goto done;
@@ -681,9 +702,7 @@ pdr_rc pdr__stream_of(struct pdr__exchange *x, const pdr_ref *ref,
 pdr_rc pdr__api_events(struct pdr__exchange *x, pdr_err *err)
 {
     struct streaming *s = streaming_new(x, true);
-    pdr_stream_event event;
     bool is_reset = false;
-    pdr_err why = PDR_ERR_INIT;
     pdr_rc rc = PDR_OK;
 
     if (s == NULL)
@@ -695,21 +714,10 @@ pdr_rc pdr__api_events(struct pdr__exchange *x, pdr_err *err)
     if (x->reply.status != 0)
         goto done;
     PDR_TRY(native_begin(&is_reset, s, x, err));
-    if (s->ends && s->after > 0 && !is_reset && s->stream != NULL) {
-        rc = pdr_stream_next(&event, s->stream, 0, &why);
-        if (rc == PDR_OK && event.n == 0) { /* made up: all were given */
-            pdr__reply_begin(x, 204, NULL);
-            goto done;
-        }
-        if (rc == PDR_OK)
-            rc = frame_put(s, &event, &why);
-        if (rc != PDR_OK && rc != PDR_ETIMEOUT) {
-            (void)pdr__err_pass(err, &why);
-            goto done;
-        }
-        rc = PDR_OK;
-    }
-    stream_reply(x, s);
+    if (s->ends && s->after > 0 && !is_reset && s->stream != NULL)
+        rc = rest_reply(x, s, err);
+    else
+        stream_reply(x, s);
 done:
     return rc;
 }

@@ -198,6 +198,17 @@ TEST(cursor, gives_exactly_the_rest)
     /* What is not a cursor, and a run or session that nobody knows. */
     stream_refused("bad_cursor", store, NULL, numbers[count - 1] + 1);
     stream_refused("no_completion", store, "c3", 0);
+    /* Of one run, too; who has had its end gets that alone, and no text. */
+    pdr_buf_clear(&all);
+    count = stream_drain(&all, numbers, store, "c1", 0);
+    ASSERT_SIZE(5, count);
+    for (size_t i = 0; i < count; i++) {
+        const char *rest = all.ptr;
+
+        for (size_t k = 0; k <= i; k++)
+            rest = strchr(rest, '\n') + 1;
+        stream_is(i + 1 < count ? rest : "done {}\n", store, "c1", numbers[i]);
+    }
     durable_end(&p);
     pdr_store_close(store);
     pdr_buf_dispose(&all);
