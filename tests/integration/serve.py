@@ -522,6 +522,41 @@ def _():
         assert text == "Request body must contain a prompt."
 
 
+@tests.test("who names no run follows one run to its end, the last or the next")
+def _():
+    with Server("--default-agent", "Harbour") as s:
+        def follow(cursor=0, **headers):
+            return s.request("GET", "/api/agent/stream/k" + (
+                f"?cursor={cursor}" if cursor else ""), **headers)
+
+        def send(text):
+            assert s.request("POST", RUN + "?session_id=k", text, **{
+                "x-ms-wait-for-response": "false"})[0] == 202
+        s.say("first")
+        first = events(follow()[2])
+        end = first[-1][1]
+        # There is no more: a browser would come back for ever.
+        for more in ({}, {"Accept": "text/plain"}):
+            assert follow(end, **more)[::2] == (204, "")
+        # What comes next, or is at work; another one waits behind it.
+        send("work")
+        send("second")
+        while not os.path.exists("calls"):
+            time.sleep(0.01)
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            next_, last = pool.submit(follow, end), pool.submit(follow)
+            time.sleep(0.2)
+            go()
+            next_, last = events(next_.result()[2]), events(last.result()[2])
+        assert "".join(e[2] for e in next_) == "It is done.[DONE]", next_
+        assert "".join(e[2] for e in last) == "You said: second[DONE]", last
+        # The same afterwards, and from the middle of a run only its rest.
+        assert events(follow(end)[2]) == next_
+        assert events(follow(first[0][1])[2]) == first[1:]
+        assert events(follow(next_[-1][1])[2]) == last
+        assert follow(last[-1][1])[0] == 204
+
+
 @tests.test("who is early waits, if it says so", covers=["R-9"])
 def _():
     with Server() as s:

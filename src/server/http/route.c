@@ -165,6 +165,7 @@ static const struct pdr__route routes[] = {
      .family = PDR_FAMILY_AGENTS,
      .is_away = true,
      .run = pdr__handle_agent_stream,
+     .also = 204,
      .gives = "events text",
      .headers = "Last-Event-ID",
      .query = "cursor wait",

@@ -32,7 +32,7 @@ struct streaming {
     enum form form;
     bool is_narrow;   /* only message, done and error */
     bool is_native;   /* of native routes: see there */
-    bool ends;        /* with the end of a run: of `correlation`, or `last` */
+    bool ends;        /* with the end of a run */
     bool is_over;     /* what is in `out` is the last */
     bool waits;       /* there was nothing more when it was filled */
     bool is_left;     /* the client has gone */
@@ -40,7 +40,6 @@ struct streaming {
     struct pdr__metrics *metrics;
     pdr_ref ref;             /* in arena of the exchange */
     pdr_str correlation;     /* the same; absent: all runs */
-    pdr_str last;            /* the same; run that ends it; absent: any */
     uint64_t after;          /* number of the last event that the client has */
     uint64_t epoch, commits; /* native: of the head that was seen last */
     int64_t first_due_ms; /* monotonic; until then the session may come; 0: it
@@ -128,6 +127,12 @@ static bool event_is(const pdr_stream_event *event, const char *kind)
     return pdr_str_equal(event->kind, pdr_str_c(kind));
 }
 
+static bool kind_ends(pdr_str kind)
+{
+    return pdr_str_equal(kind, PDR_LIT("done")) ||
+           pdr_str_equal(kind, PDR_LIT("error"));
+}
+
 /* The data of an event, an object, with its run in front. */
 static pdr_rc put_native(pdr_buf *out, const pdr_stream_event *event,
                          pdr_err *err)
@@ -205,7 +210,7 @@ done:
 static pdr_rc frame_put(struct streaming *s, const pdr_stream_event *event,
                         pdr_err *err)
 {
-    bool ends = event_is(event, "done") || event_is(event, "error");
+    const bool ends = kind_ends(event->kind);
     pdr_rc rc = PDR_OK;
 
     if (s->is_narrow && !ends && !event_is(event, "message"))
@@ -218,8 +223,6 @@ static pdr_rc frame_put(struct streaming *s, const pdr_stream_event *event,
         rc = frame_text(s, event, err);
     if (event->n != 0)
         s->after = event->n;
-    if (s->last.ptr != NULL && event->n != 0)
-        ends = ends && pdr_str_equal(event->correlation_id, s->last);
     s->is_over |= ends && s->ends;
     return rc;
 }
@@ -330,7 +333,7 @@ static void events_gather(bool *waits, struct streaming *s,
             s->is_over = true;
             return;
         }
-        if (event.n == 0 && !event_is(&event, "message"))
+        if (event.n == 0 && kind_ends(event.kind))
             event.n =
                 pdr__stream_at(s->stream); /* come back with it: no more */
         if (rc == PDR_OK)
@@ -470,30 +473,67 @@ static void first_wait_read(struct pdr__exchange *x, struct streaming *s)
             now_ms() + (int64_t)(seconds < 300 ? seconds : 300) * 1000;
 }
 
-/* A reader that names no run means the last one; with a cursor in an older one
- * it gets what came since, up to the end of the last. */
-static pdr_rc last_run_find(struct pdr__exchange *x, struct streaming *s,
-                            pdr_err *err)
+/* Does this row say which run is meant? */
+static bool row_tells(const struct streaming *s, pdr_read_what what,
+                      const pdr_work *row)
 {
-    const pdr_query query = {
-        .what = PDR_READ_ENTRIES, .ref = s->ref, .backwards = true, .limit = 1};
+    struct pdr__opbody body;
+
+    if (what == PDR_READ_STREAM)
+        return row->n > s->after || !kind_ends(row->kind);
+    return pdr_str_equal(row->kind, PDR_LIT(PDR_WORK_OPERATION)) &&
+           pdr__opbody_read(&body, row->body, NULL) == PDR_OK &&
+           pdr_str_equal(body.name, PDR_LIT("run"));
+}
+
+/* The first run of some rows, into `s->correlation`. */
+static pdr_rc run_look(struct pdr__exchange *x, struct streaming *s,
+                       pdr_read_what what, pdr_err *err)
+{
+    pdr_query query = PDR_INBOX_QUERY(s->ref);
     pdr_page *page = NULL;
     pdr_err why = PDR_ERR_INIT;
-    pdr_rc rc = pdr_store_read(&page, pdr_service_store(x->server->service),
-                               &query, &why);
+    pdr_rc rc = PDR_OK;
 
-    if (rc == PDR_ENOTFOUND)
-        return PDR_OK; /* it will be said when the stream is opened */
+    query.what = what;
+    query.backwards =
+        what == PDR_READ_ENTRIES || (what == PDR_READ_INBOX && s->after == 0);
+    if (what == PDR_READ_STREAM) /* the event that it has, and the next */
+        query.from = s->after;
+    if (what != PDR_READ_INBOX) /* a journal begins with its operation */
+        query.limit = what == PDR_READ_STREAM ? 2 : 1;
+    rc = pdr_store_read(&page, pdr_service_store(x->server->service), &query,
+                        &why);
     if (rc != PDR_OK)
-        return pdr__err_pass(err, &why);
-    if (page->count > 0 && page->entries[0].correlation_id.ptr != NULL) {
-        s->last = page->entries[0].correlation_id;
-        PDR_TRY(pdr__arena_keep(&s->last, &x->memory, err));
-        if (s->after == 0)
-            s->correlation = s->last;
+        return rc == PDR_ENOTFOUND ? PDR_OK /* said when it is opened */
+                                   : pdr__err_pass(err, &why);
+    for (size_t i = 0; i < page->count && s->correlation.ptr == NULL; i++) {
+        if (what == PDR_READ_ENTRIES)
+            s->correlation = page->entries[i].correlation_id;
+        else if (row_tells(s, what, &page->work[i]))
+            s->correlation = page->work[i].correlation_id;
+    }
+    rc = pdr__arena_keep(&s->correlation, &x->memory, err);
+    pdr_page_free(page);
+    return rc;
+}
+
+/* A reader that names no run means the one that was sent last; with a cursor,
+ * the one that it is in, or else the next. */
+static pdr_rc run_find(struct pdr__exchange *x, struct streaming *s,
+                       pdr_err *err)
+{
+    static const pdr_read_what places[2][4] = {
+        {PDR_READ_INBOX, PDR_READ_JOURNAL, PDR_READ_ENTRIES},
+        {PDR_READ_STREAM, PDR_READ_JOURNAL, PDR_READ_INBOX, PDR_READ_ENTRIES}};
+    const pdr_read_what *place = places[s->after > 0];
+    pdr_rc rc = PDR_OK;
+
+    for (size_t i = 0; i < 4 && place[i] != PDR_READ_HEAD; i++) {
+        if (s->correlation.ptr == NULL)
+            PDR_TRY(run_look(x, s, place[i], err));
     }
 done:
-    pdr_page_free(page);
     return rc;
 }
 
@@ -538,8 +578,8 @@ static pdr_rc stream_step(struct pdr__exchange *x, struct streaming *s,
             goto done;
         }
     }
-    if (s->is_narrow && s->last.ptr == NULL && s->correlation.ptr == NULL)
-        PDR_TRY(last_run_find(x, s, err));
+    if (s->is_narrow && s->correlation.ptr == NULL)
+        PDR_TRY(run_find(x, s, err));
     rc = stream_begin(s, x, s->after, &why);
     if (rc == PDR_OK && s->correlation.ptr != NULL && s->after > 0) {
         rc = rest_reply(x, s, err);
