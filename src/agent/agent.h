@@ -400,5 +400,9 @@ void pdr__stream_seen(uint64_t *epoch, uint64_t *commits,
                       const struct pdr_stream *stream);
 /* The number of the last event that was given or passed over. */
 uint64_t pdr__stream_at(const struct pdr_stream *stream);
+/* Leave out pieces of the answer that a later attempt made void, where that is
+ * stored when they are read: for readers that cannot take back what they have.
+ */
+void pdr__stream_skip_void(struct pdr_stream *stream);
 
 #endif

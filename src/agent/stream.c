@@ -37,6 +37,10 @@ struct pdr_stream {
     pdr_buf text;                    /* made of it */
     bool has_events;                 /* it has had some: the text is known */
     bool is_over;
+    /* For who wants no pieces that are void. */
+    bool skips_void;
+    uint64_t scanned;         /* up to this event it is known which are */
+    uint64_t counts, attempt; /* those between these numbers */
 };
 
 /* Are the events after the last one all there? */
@@ -118,6 +122,11 @@ uint64_t pdr__stream_at(const pdr_stream *s)
     return s->after;
 }
 
+void pdr__stream_skip_void(pdr_stream *s)
+{
+    s->skips_void = true;
+}
+
 void pdr_stream_close(pdr_stream *s)
 {
     if (s == NULL)
@@ -179,6 +188,61 @@ static bool row_take(pdr_stream_event *out, pdr_stream *s)
         return true;
     }
     return false;
+}
+
+/* Find the next attempt behind the row that was taken, as far as is stored. */
+static pdr_rc attempt_find(pdr_stream *s, pdr_err *err)
+{
+    pdr_query query = {.what = PDR_READ_STREAM,
+                       .ref = s->opts.session,
+                       .limit = PDR_MAX_PAGE_ROWS};
+    const pdr_page *at = s->page;
+    pdr_page *more = NULL;
+    pdr_value *data = NULL;
+    pdr_rc rc = PDR_OK;
+
+    for (size_t i = s->next - 1;; i++) {
+        if (i == at->count && s->scanned + 1 >= at->head.stream_next)
+            break;
+        if (i == at->count) {
+            query.from = s->scanned + 1;
+            pdr_page_free(more);
+            more = NULL;
+            PDR_TRY(pdr_store_read(&more, s->store, &query, err));
+            at = more;
+            i = 0;
+        }
+        if (at->count == 0)
+            break;
+        s->scanned = at->work[i].n;
+        if (!pdr_str_equal(at->work[i].kind, PDR_LIT("attempt")))
+            continue;
+        PDR_TRY(pdr_json_read(&data, at->work[i].body, NULL, err));
+        PDR_TRY(
+            pdr_value_uint64(&s->counts, pdr_value_get_c(data, "counts"), err));
+        s->attempt = s->scanned;
+        break;
+    }
+done:
+    pdr_value_free(data);
+    pdr_page_free(more);
+    return rc;
+}
+
+/* Is this a piece that a later attempt made void? */
+static pdr_rc void_check(bool *out, pdr_stream *s,
+                         const pdr_stream_event *event, pdr_err *err)
+{
+    pdr_rc rc = PDR_OK;
+
+    *out = false;
+    if (!s->skips_void || !pdr_str_equal(event->kind, PDR_LIT("message")))
+        return PDR_OK;
+    if (event->n > s->scanned)
+        PDR_TRY(attempt_find(s, err));
+    *out = event->n > s->counts && event->n < s->attempt;
+done:
+    return rc;
 }
 
 /* Has the run ended although no event says so? Then its events are gone, and
@@ -303,6 +367,7 @@ pdr_rc pdr_stream_next(pdr_stream_event *out, pdr_stream *s,
                        uint32_t timeout_ms, pdr_err *err)
 {
     int64_t end_ms = 0, left_ms = 0;
+    bool is_void = false;
     pdr_rc rc = PDR_OK;
 
     PDR_REQUIRE(out != NULL && s != NULL);
@@ -310,6 +375,9 @@ pdr_rc pdr_stream_next(pdr_stream_event *out, pdr_stream *s,
     end_ms = pdr__monotonic_ms(pdr__clock_system()) + timeout_ms;
     while (!s->is_over) {
         if (row_take(out, s)) {
+            PDR_TRY(void_check(&is_void, s, out, err));
+            if (is_void)
+                continue;
             s->is_over = event_ends(s, out);
             goto done;
         }

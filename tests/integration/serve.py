@@ -557,6 +557,35 @@ def _():
         assert follow(last[-1][1])[0] == 204
 
 
+@tests.test("a text has nothing of an attempt whose server was killed")
+def _():
+    with Server("--default-agent", "Harbour", "--lease", "1") as s:
+        link = http.client.HTTPConnection("127.0.0.1", s.port, timeout=30)
+        link.request("POST", RUN + "?session_id=k", "slowly",
+                     {"x-ms-wait-for-response": "false",
+                      "Idempotency-Key": "c"})
+        assert link.getresponse().read()
+        link.request("GET", STREAM + "?correlationId=c")
+        reply = link.getresponse()
+        while b"two" not in reply.readline():
+            pass
+        s.process.kill()
+        s.process.wait()
+        link.close()
+    with Server("--default-agent", "Harbour", "--lease", "1") as s:
+        whole = events(s.request("GET", STREAM + "?correlationId=c")[2])
+        assert [e[2] for e in whole if e[0] == "message"] == [
+            "One ", "two ", "One ", "two ", "three."], whole
+        assert "attempt" in {e[0] for e in whole}, whole
+        for path, form in ((STREAM + "?correlationId=c", "text/plain"),
+                           ("/api/agent/stream/k", "text/plain"),
+                           ("/api/agent/stream/k", "text/event-stream")):
+            text = s.request("GET", path, Accept=form)[2]
+            if form != "text/plain":
+                text = "".join(e[2] for e in events(text)[:-1]) + "\n"
+            assert text == "One two three.\n", (path, form, text)
+
+
 @tests.test("who is early waits, if it says so", covers=["R-9"])
 def _():
     with Server() as s:

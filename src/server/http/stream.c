@@ -254,9 +254,12 @@ static pdr_rc stream_begin(struct streaming *s, const struct pdr__exchange *x,
 {
     const pdr_stream_opts opts = {
         .session = s->ref, .correlation_id = s->correlation, .after = after};
+    pdr_rc rc = pdr_stream_open(
+        &s->stream, pdr_service_store(x->server->service), &opts, err);
 
-    return pdr_stream_open(&s->stream, pdr_service_store(x->server->service),
-                           &opts, err);
+    if (rc == PDR_OK && (s->is_narrow || s->form == FORM_TEXT))
+        pdr__stream_skip_void(s->stream); /* "attempt" is not told there */
+    return rc;
 }
 
 /* Open the stream of a native route where the client is. There is none yet if

@@ -2,6 +2,7 @@
  * Streams of durable runs: what readers get to see, from the beginning, from
  * the middle, after a crash, and long afterwards.
  */
+#include "agent.h"
 #include "durable_stage.h"
 #include "fault_store.h"
 #include "room.h"
@@ -448,6 +449,7 @@ TEST(crash, makes_a_new_attempt_whose_pieces_count)
     char uri[700];
     pdr_store *broken = NULL, *store = NULL;
     pdr_ending *ending = NULL;
+    pdr_stream_event event;
     pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
 
     room_enter(&room);
@@ -459,11 +461,8 @@ TEST(crash, makes_a_new_attempt_whose_pieces_count)
     durable_begin(&p, broken, first);
     durable_says("Let me", &p, TURN("c0", "First"));
     crash.stream = stream_open(store, NULL, 0);
-    for (int i = 0; i < 2; i++) { /* of the first turn */
-        pdr_stream_event event;
-
+    for (int i = 0; i < 2; i++) /* of the first turn */
         ASSERT_RC(PDR_OK, pdr_stream_next(&event, crash.stream, 60000, NULL));
-    }
     p.model.hook_arg = &crash;
     p.model.after_piece = piece_crash;
     ASSERT_RC(PDR_EUNKNOWN, pdr_engine_call(&ending, NULL, p.engine, &operation,
@@ -483,6 +482,20 @@ TEST(crash, makes_a_new_attempt_whose_pieces_count)
               store, "c", 0);
     text_build(&text, store);
     ASSERT_TEXT("Goodbye", pdr_buf_str(&text));
+    /* Who asks for it does not get what is void, from wherever it goes on. */
+    for (uint64_t after = 0; after < 5; after++) {
+        crash.stream = stream_open(store, "c", after);
+        pdr__stream_skip_void(crash.stream);
+        pdr_buf_clear(&text);
+        while (pdr_stream_next(&event, crash.stream, 0, NULL) == PDR_OK &&
+               event.kind.ptr != NULL)
+            event_describe(&text, &event);
+        ASSERT_TEXT("attempt {\"attempt\":2,\"counts\":2}\n"
+                    "message {\"text\":\"Good\"}\n"
+                    "message {\"text\":\"bye\"}\ndone {}\n",
+                    pdr_buf_str(&text));
+        pdr_stream_close(crash.stream);
+    }
     durable_history("user:First | assistant:Let me see.  | user:Hi | "
                     "assistant:Goodbye",
                     store);
