@@ -234,6 +234,39 @@ def _():
         assert len(document["data"]["conversationHistory"]) == 4
 
 
+@tests.test("a request that names no session is repeated by its key alone")
+def _():
+    with Server("--default-agent", "Harbour") as s:
+        def post(path, key, body="Hi"):
+            return s.request("POST", path, body, Idempotency_Key=key)
+        first = post(RUN, '"once"')
+        for key in ('"once"', "once"):
+            again = post(RUN, key)
+            assert (again[0], again[2]) == (200, first[2]), again
+            for name in ("x-ms-session-id", "x-ms-correlation-id"):
+                assert again[1][name] == first[1][name], again
+        assert post(RUN, "once", "Ho")[0] == 409
+        key = first[1]["x-ms-session-id"]
+        assert len(json.loads(s.request(
+            "GET", f"/api/agents/Harbour/sessions/{key}")[2])
+                   ["data"]["conversationHistory"]) == 2
+        # Another key, agent or tenant has another session; one that is named
+        # counts.
+        assert post(RUN, "twice")[1]["x-ms-session-id"] != key
+        assert post("/api/agents/Poet/run", "once", "Ho")[0] == 200
+        assert post(RUN + "?session_id=k", "once", "Ho")[1][
+            "x-ms-session-id"] == "k"
+        for bad in ('""', "k" * 257):
+            assert post(RUN, bad)[0] == 400
+        # A prompt whose answer is streamed is the same.
+        whole = [post("/api/agent/create", "new") for _ in range(2)]
+        assert whole[0][1]["x-conversation-id"] == whole[1][1][
+            "x-conversation-id"]
+        assert events(whole[0][2]) == events(whole[1][2])
+        assert len(json.loads(s.request("GET", "/api/v1/sessions")[2])[
+            "items"]) == 5
+
+
 @tests.test("health lists every agent", covers=["D-83"])
 def _():
     with Server() as s:
@@ -858,6 +891,8 @@ def _():
                                ("header", "If-None-Match")}),
                 ("state", {("header", "If-None-Match")})):
             assert parameters <= names[name], (name, names[name])
+        assert api["paths"]["/api/agent/create"]["post"]["parameters"][0][
+            "description"].startswith("The same request again runs once.")
         # A shape that nothing names would be told for nothing.
         text = json.dumps(api)
         for name in api["components"]["schemas"]:

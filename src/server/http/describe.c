@@ -376,6 +376,10 @@ static void put_parameter(pdr_builder *to, pdr_str name, const char *where)
     pdr_builder_object(to);
     put_text(to, "name", name);
     put_text(to, "in", pdr_str_c(where));
+    if (pdr_str_equal(name, PDR_LIT("Idempotency-Key")))
+        put_text(to, "description",
+                 PDR_LIT("The same request again runs once. Where no session "
+                         "is named, the key stands for one."));
     pdr_builder_name(to, PDR_LIT("required"));
     pdr_builder_bool(to, strcmp(where, "path") == 0);
     put_object(to, PDR_LIT("schema"));

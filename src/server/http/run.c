@@ -143,59 +143,6 @@ static pdr_rc wait_read(struct pdr__exchange *x, struct run *run, pdr_err *err)
     return rc;
 }
 
-/* The key of the session: whoever names it twice has to name the same one. */
-static pdr_rc key_read(struct pdr__exchange *x, struct run *run, pdr_err *err)
-{
-    static const char *const names[] = {"session_id", "thread_id", "sessionId",
-                                        NULL};
-    const pdr_str name = pdr_agent_name(run->agent->durable.agent);
-    pdr_str agent = {NULL, 0}, key = {NULL, 0};
-    pdr_buf made = PDR_BUF_INIT(PDR_MAX_ID_BYTES + 1);
-    pdr_rc rc = PDR_OK;
-
-    for (size_t i = 0; names[i] != NULL; i++) {
-        const char *const one[] = {names[i], NULL};
-        pdr_str found[2] = {pdr__query_get(x, names[i])};
-
-        PDR_TRY(body_text(&found[1], x, run, one, err));
-        for (size_t k = 0; k < 2; k++) {
-            if (pdr__is_blank_text(found[k]))
-                continue;
-            if (run->key.ptr != NULL && !pdr_str_equal(run->key, found[k]))
-                return refuse(x, 400,
-                              profile_of(x) == PDR_PROFILE_DOTNET
-                                  ? "thread_id specified in both query string "
-                                    "and request body must match."
-                                  : "Conflicting session identifiers "
-                                    "supplied: name the session once, or the "
-                                    "same one everywhere");
-            run->key = found[k];
-        }
-    }
-    if (run->key.len > 0 && run->key.ptr[0] == '@') {
-        bool is_full = false;
-
-        if (pdr_durable_id_read(&agent, &key, &is_full, run->key, NULL) ==
-                PDR_OK &&
-            is_full) {
-            if (pdr_service_find(x->server->service, agent) != run->agent)
-                return refuse(x, 400, "the session belongs to another agent");
-            run->key = key;
-        }
-    }
-    rc = pdr_durable_id_write(&made, name, run->key, err);
-    if (rc == PDR_EINVALID)
-        return refuse(x, 400, "this is not the key of a session");
-    if (rc != PDR_OK)
-        goto done;
-    run->ref = (pdr_ref){x->tenant, pdr_buf_str(&made)};
-    PDR_TRY(pdr__arena_keep(&run->ref.id, &x->memory, err));
-    PDR_TRY(pdr_durable_id_read(&agent, &run->key, NULL, run->ref.id, err));
-done:
-    pdr_buf_dispose(&made);
-    return rc;
-}
-
 pdr_rc pdr__run_key(pdr_str *out, struct pdr__exchange *x, pdr_str said,
                     pdr_err *err)
 {
@@ -233,6 +180,85 @@ pdr_rc pdr__run_key(pdr_str *out, struct pdr__exchange *x, pdr_str said,
     *out = text;
     PDR_TRY(pdr__arena_keep(out, &x->memory, err));
 done:
+    return rc;
+}
+
+/* A session of its own for a request that can be sent again: it is found by its
+ * key then. */
+static pdr_rc key_make(struct pdr__exchange *x, struct run *run, pdr_err *err)
+{
+    uint8_t digest[PDR_SHA256_BYTES];
+    struct pdr__uuid uuid;
+    char made[PDR_UUID_TEXT];
+    pdr_str text = {NULL, 0};
+    pdr_rc rc = PDR_OK;
+
+    PDR_TRY(pdr__run_key(&text, x, text, err));
+    if (x->reply.status != 0)
+        goto done;
+    PDR_TRY(pdr__sha256(digest, text, err));
+    memcpy(uuid.bytes, digest, sizeof(uuid.bytes));
+    pdr__uuid_write(made, &uuid);
+    run->key = pdr_str_c(made);
+    PDR_TRY(pdr__arena_keep(&run->key, &x->memory, err));
+done:
+    return rc;
+}
+
+/* The key of the session: whoever names it twice has to name the same one. */
+static pdr_rc key_read(struct pdr__exchange *x, struct run *run, pdr_err *err)
+{
+    static const char *const names[] = {"session_id", "thread_id", "sessionId",
+                                        NULL};
+    const pdr_str name = pdr_agent_name(run->agent->durable.agent);
+    pdr_str agent = {NULL, 0}, key = {NULL, 0};
+    pdr_buf made = PDR_BUF_INIT(PDR_MAX_ID_BYTES + 1);
+    pdr_rc rc = PDR_OK;
+
+    for (size_t i = 0; names[i] != NULL; i++) {
+        const char *const one[] = {names[i], NULL};
+        pdr_str found[2] = {pdr__query_get(x, names[i])};
+
+        PDR_TRY(body_text(&found[1], x, run, one, err));
+        for (size_t k = 0; k < 2; k++) {
+            if (pdr__is_blank_text(found[k]))
+                continue;
+            if (run->key.ptr != NULL && !pdr_str_equal(run->key, found[k]))
+                return refuse(x, 400,
+                              profile_of(x) == PDR_PROFILE_DOTNET
+                                  ? "thread_id specified in both query string "
+                                    "and request body must match."
+                                  : "Conflicting session identifiers "
+                                    "supplied: name the session once, or the "
+                                    "same one everywhere");
+            run->key = found[k];
+        }
+    }
+    if (run->key.ptr == NULL && pdr__header(x, "Idempotency-Key").ptr != NULL)
+        PDR_TRY(key_make(x, run, err));
+    if (x->reply.status != 0)
+        goto done;
+    if (run->key.len > 0 && run->key.ptr[0] == '@') {
+        bool is_full = false;
+
+        if (pdr_durable_id_read(&agent, &key, &is_full, run->key, NULL) ==
+                PDR_OK &&
+            is_full) {
+            if (pdr_service_find(x->server->service, agent) != run->agent)
+                return refuse(x, 400, "the session belongs to another agent");
+            run->key = key;
+        }
+    }
+    rc = pdr_durable_id_write(&made, name, run->key, err);
+    if (rc == PDR_EINVALID)
+        return refuse(x, 400, "this is not the key of a session");
+    if (rc != PDR_OK)
+        goto done;
+    run->ref = (pdr_ref){x->tenant, pdr_buf_str(&made)};
+    PDR_TRY(pdr__arena_keep(&run->ref.id, &x->memory, err));
+    PDR_TRY(pdr_durable_id_read(&agent, &run->key, NULL, run->ref.id, err));
+done:
+    pdr_buf_dispose(&made);
     return rc;
 }
 
