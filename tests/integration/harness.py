@@ -73,6 +73,17 @@ class Result:
             self.err.decode(errors="replace"))
 
 
+def headers_of(reply):
+    """Those of a reply of http.client, by their names in small letters. None
+    may come twice but cookies: a reader would take either."""
+    head = {}
+    for name, value in reply.getheaders():
+        name = name.lower()
+        assert name not in head or name == "set-cookie", reply.getheaders()
+        head[name] = value
+    return head
+
+
 def environment(extra=None):
     """Nothing of the caller's taste in colours, then what a test asks for."""
     env = {"PATH": os.environ["PATH"], "TERM": "xterm", "LC_ALL": "C.UTF-8"}

@@ -14,7 +14,7 @@ import socket
 import stat
 import time
 
-from harness import Tests, run
+from harness import Tests, headers_of, run
 from serving import PERDURE, Server
 
 tests = Tests("serve-keys")
@@ -50,7 +50,7 @@ def ask(server, method, path, key=None, body=None, **headers):
         headers["Content-Type"] = "application/json"
     link.request(method, path, body, {**bearer(key), **headers})
     reply = link.getresponse()
-    head = {k.lower(): v for k, v in reply.getheaders()}
+    head = headers_of(reply)
     text = "" if "event-stream" in head.get("content-type", "") else (
         reply.read().decode())
     link.close()

@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 
-from harness import environment
+from harness import environment, headers_of
 
 # What a sanitizer, an assertion or the library below says before it ends.
 LAST_WORDS = (b"Sanitizer", b"runtime error", b"ssertion", b"Fatal error")
@@ -46,8 +46,7 @@ class Server:
             link.request(method, path, body, headers)
             reply = link.getresponse()
             text = reply.read().decode()
-        return (reply.status, {k.lower(): v for k, v in reply.getheaders()},
-                text)
+        return reply.status, headers_of(reply), text
 
     def connect(self, timeout=10):
         link = socket.create_connection(("127.0.0.1", self.port), timeout)

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 
-from harness import environment
+from harness import environment, headers_of
 
 PERDURE = os.path.abspath(sys.argv[1] if len(sys.argv) > 1
                           else os.environ["PERDURE_BIN"])
@@ -66,8 +66,7 @@ class Server:
         reply = link.getresponse()
         text = reply.read().decode()
         link.close()
-        return (reply.status, {k.lower(): v for k, v in reply.getheaders()},
-                text)
+        return reply.status, headers_of(reply), text
 
     def say(self, text, key="k", agent="Harbour", **headers):
         status, head, reply = self.request(

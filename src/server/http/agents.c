@@ -68,8 +68,6 @@ pdr_rc pdr__handle_document(struct pdr__exchange *x, pdr_err *err)
                                NULL, NULL));
     pdr__reply_begin(x, 200, PDR_TYPE_JSON);
     pdr__reply_header(x, "Cache-Control", PDR_LIT("no-store"));
-    pdr__reply_header(x, "x-ms-thread-id", x->args[1]);
-    pdr__reply_header(x, "x-ms-session-id", x->args[1]);
 done:
     return rc;
 }
