@@ -12,7 +12,7 @@ import re
 import select
 import socket
 
-from harness import Tests, is_sanitized
+from harness import Tests, is_sanitized, run
 from serving import PERDURE, Server
 
 tests = Tests("serve-busy")
@@ -127,6 +127,43 @@ def _():
             assert reply.count(b"\r\nRetry-After: 1\r\n") == 1, reply
             assert b'"/problems/quota"' in reply, reply
         assert s.request("POST", API + "/verify")[0] == 200
+
+
+def imports(count, each):
+    """Requests that import so many sessions of names of their own each."""
+    for i in range(count):
+        body = "".join(json.dumps({"id": f"i{i}-{k}",
+                                   "document": {"stateBag": {}}}) + "\n"
+                       for k in range(each)).encode()
+        yield (b"POST /api/v1/import HTTP/1.1\r\nContent-Length: %d\r\n"
+               % len(body) + HOST + b"\r\n" + body)
+
+
+@tests.test("a server that stops begins no long work, and breaks off what runs")
+def _():
+    with Server() as s, contextlib.ExitStack() as links:
+        jobs = []
+        for data in imports(3 * MAX_LONG, 2000):
+            jobs.append(send(links, s, data))
+            if any(link.recv(12, socket.MSG_PEEK) == b"HTTP/1.1 429"
+                   for link in answered(jobs)):
+                break  # as many wait as may
+        assert s.stop() == 0
+        replies = [receive(link) for link in jobs]
+    refused = [i for i, r in enumerate(replies)
+               if r.startswith(b"HTTP/1.1 503 ") and b"/unavailable" in r]
+    broken = [i for i, r in enumerate(replies)
+              if r.startswith(b"HTTP/1.1 200 ") and b"engine_stopped" in r]
+    assert len(refused) >= MAX_LONG / 2 and broken, [r[:12] for r in replies]
+    done = run([PERDURE, "session", "list", "--store", "x.db", "-a", "-o", "jsonl"])
+    stored = {json.loads(line)["id"] for line in done.out.splitlines()}
+    for i in refused:
+        assert f"i{i}-0" not in stored
+    for i in broken:  # what its reply says, and nothing else
+        told = set(re.findall(rb'"id":"([^"]*)","status":"created"',
+                              replies[i]))
+        assert {name.decode() for name in told} == {
+            name for name in stored if name.startswith(f"i{i}-")}
 
 
 @tests.test("exports that nobody reads are few, and hold up nothing")

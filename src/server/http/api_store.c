@@ -67,8 +67,9 @@ pdr_rc pdr__api_agent(struct pdr__exchange *x, pdr_err *err)
  */
 
 /* A walk over the heads of a tenant, in order of their ids, which no commit
- * disturbs. */
+ * disturbs. It ends when the server stops. */
 struct walk {
+    struct pdr__live *live;
     pdr_store *store;
     pdr_str tenant;
     pdr_page *page; /* owned */
@@ -86,6 +87,7 @@ static pdr_rc walk_next(const pdr_head **out, struct walk *w, pdr_err *err)
     pdr_rc rc = PDR_OK;
 
     *out = NULL;
+    PDR_TRY(pdr__live_check(w->live, err));
     while (*out == NULL && !w->is_over) {
         pdr_page *before = w->page;
 
@@ -105,6 +107,7 @@ static pdr_rc walk_next(const pdr_head **out, struct walk *w, pdr_err *err)
         if (rc != PDR_OK)
             break;
     }
+done:
     return rc;
 }
 
@@ -151,7 +154,9 @@ pdr_rc pdr__api_verify(struct pdr__exchange *x, pdr_err *err)
 {
     struct pdr__json j = {.out = &x->reply.body, .err = err};
     struct verifying v = {.j = &j};
-    struct walk walk = {.store = pdr__api_store(x), .tenant = x->tenant};
+    struct walk walk = {.live = x->server->live,
+                        .store = pdr__api_store(x),
+                        .tenant = x->tenant};
     const pdr_ref one = {x->tenant, pdr__query_get(x, "session")};
     pdr_verify_report sum = {.sessions = 0};
     const pdr_head *head = NULL;
@@ -311,7 +316,9 @@ pdr_rc pdr__api_export(struct pdr__exchange *x, pdr_err *err)
 
     if (e == NULL)
         return pdr__nomem(err);
-    e->walk = (struct walk){.store = pdr__api_store(x), .tenant = x->tenant};
+    e->walk = (struct walk){.live = x->server->live,
+                            .store = pdr__api_store(x),
+                            .tenant = x->tenant};
     e->out = (pdr_buf)PDR_BUF_INIT(SIZE_MAX);
     e->among = &x->server->exports;
     x->state = e;
@@ -461,6 +468,8 @@ pdr_rc pdr__api_import(struct pdr__exchange *x, pdr_err *err)
         if (rc == PDR_OK && (event == PDR_END || (event == PDR_BEGIN_ARRAY &&
                                                   pdr_walk_depth(walk) == 1)))
             continue; /* a list of them: its elements count */
+        if (rc == PDR_OK)
+            rc = pdr__live_check(x->server->live, &why);
         if (rc == PDR_OK)
             rc = pdr_walk_take(&value, walk, &why);
         if (rc != PDR_OK)

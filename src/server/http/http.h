@@ -404,6 +404,8 @@ bool pdr__live_hold(struct pdr__live *live, struct pdr__exchange *x);
  */
 void pdr__live_wait(struct pdr__live *live, struct pdr__exchange *x);
 bool pdr__live_is_stopping(struct pdr__live *live);
+/* May long work go on? Fails with ENGINE_STOPPED. */
+PDR_MUST_CHECK pdr_rc pdr__live_check(struct pdr__live *live, pdr_err *err);
 
 /* --- reads that take a moment (quick.c) ------------------------------------
  */

@@ -20,7 +20,8 @@
  *   L1  An exchange is in a lane, in the map, or with one thread.
  *   L2  What waits says which head it has seen, and goes on when there is
  *       another one: also if that came before it began to wait.
- *   L3  When it stops, nothing waits: what is told to goes on at once.
+ *   L3  When it stops, nothing waits: what is told to goes on at once. Long
+ *       work that has not begun is refused, and what has asks now and then.
  *   L4  Of the threads some are free for requests: a lane of others has as many
  *       as its limit says, whatever is in it.
  */
@@ -291,6 +292,7 @@ static void *pool_work(void *arg)
     struct pdr__live *live = arg;
     struct pdr__exchange *x = NULL;
     struct lane *lane = NULL;
+    bool is_late = false;
 
     (void)pthread_mutex_lock(&live->lock);
     while (true) {
@@ -301,9 +303,14 @@ static void *pool_work(void *arg)
             (void)pthread_cond_wait(&live->changed, &live->lock);
             continue;
         }
+        is_late = live->is_stopping && x->route->is_long &&
+                  x->reply.pull == NULL; /* an export ends by itself */
         (void)pthread_mutex_unlock(&live->lock);
         x->wait.is_set = false;
-        if (x->reply.pull != NULL ? x->reply.fill(x) : pdr__exchange_step(x))
+        if (is_late)
+            pdr__reply_refuse(x, 503, "the server stops");
+        if (is_late ||
+            (x->reply.pull != NULL ? x->reply.fill(x) : pdr__exchange_step(x)))
             pdr__glue_resume(x);
         else
             pdr__live_wait(live, x);
@@ -374,6 +381,13 @@ bool pdr__live_is_stopping(struct pdr__live *live)
     is_stopping = live->is_stopping;
     (void)pthread_mutex_unlock(&live->lock);
     return is_stopping;
+}
+
+pdr_rc pdr__live_check(struct pdr__live *live, pdr_err *err)
+{
+    return pdr__live_is_stopping(live)
+               ? PDR_FAIL(err, ENGINE_STOPPED, "%s", "the server stops")
+               : PDR_OK;
 }
 
 void pdr__live_stop(struct pdr__live *live)
