@@ -59,7 +59,8 @@ typedef struct pdr_server_opts {
     unsigned threads;         /* that carry out requests; 16 */
     unsigned max_queue;       /* requests that wait for one of them; 4,096 */
     uint32_t ping_ms;         /* of streams without an event; 15,000 */
-    uint32_t head_ms;         /* in which a client sends a request; 10,000 */
+    uint32_t head_ms;         /* in which a client sends a request; 10,000;
+                                 a second more for each KiB of its body */
     pdr_log_fn log;           /* borrowed with `log_arg`, must outlive it */
     void *log_arg;
 } pdr_server_opts;

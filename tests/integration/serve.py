@@ -766,6 +766,34 @@ def _():
         assert s.request("GET", "/healthz")[0] == 200
 
 
+@tests.test("a body that keeps coming has time, one that does not has none")
+def _():
+    with Server("--head-time", "1") as s:
+        def send(pieces, wait):
+            """What comes for a body of so many KiB, a piece at a time."""
+            got = b""
+            with socket.create_connection(("127.0.0.1", s.port)) as link:
+                link.sendall(f"POST {RUN} HTTP/1.1\r\nHost: localhost\r\n"
+                             "Connection: close\r\nContent-Length: 30720\r\n"
+                             "\r\n".encode())
+                link.settimeout(30)
+                with contextlib.suppress(ConnectionError):
+                    for piece in pieces:
+                        link.sendall(piece)
+                        time.sleep(wait)
+                    while chunk := link.recv(65536):
+                        got += chunk
+            return got
+        # Three times what the head may take, at 10 KiB in a second.
+        got = send(30 * [1024 * b"x"], 0.1)
+        assert got.startswith(b"HTTP/1.1 200"), got[:100]
+        # Less than 1 KiB in a second, and none at all.
+        for pieces in (1000 * [10 * b"x"], [20480 * b"x"]):
+            started = time.monotonic()
+            assert send(pieces, 0.1) == b""
+            assert time.monotonic() - started < 60
+
+
 TYPES = {"string": str, "integer": int, "boolean": bool, "array": list,
          "object": dict, "null": type(None)}
 

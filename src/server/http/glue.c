@@ -24,7 +24,7 @@
  *      - Its time-out begins anew with each byte. So the time in which a
  *        request has to be there is kept here, and a socket whose client is too
  *        slow is shut down; the library sees its end then. Its own time-out is
- *        for clients that do not read a reply.
+ *        for clients that do not read a reply, or stop in a body.
  *      - It must not be stopped while a connection is suspended, and must not
  *        be asked to take no more of them: when it has as many as it may, its
  *        threads and the one that asks both remove the socket, and the second
@@ -57,6 +57,10 @@
 #include <unistd.h>
 
 #include "http.h"
+
+/* That a body has to bring in a second, or its connection is in the way of
+ * others: what the slowest lines have, and twice what Apache asks for. */
+#define BODY_RATE 1024
 
 /* A connection, from its first byte to its last. */
 struct connection {
@@ -419,6 +423,10 @@ static enum MHD_Result body_take(struct pdr__exchange *x, const char *bytes,
         pdr__reply_refuse(x, 413, "the body of the request is too large");
         x->reply.closes = true;
     }
+    if (x->reply.status == 0)
+        connection_due(x->connection,
+                       x->begun_ms + x->server->opts.head_ms +
+                           (int64_t)(x->body.len * 1000 / BODY_RATE));
     *count = 0;
     return MHD_YES;
 }

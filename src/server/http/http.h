@@ -488,7 +488,8 @@ struct pdr__glue_opts {
     unsigned threads;
     unsigned max_connections;
     size_t connection_bytes;
-    uint32_t head_ms;       /* that a client may need for a request */
+    uint32_t head_ms;       /* that a client may need for a request, without
+                               what its body needs */
     uint32_t idle_ms;       /* between two of them, or while it reads nothing */
     bool is_local, is_open; /* as in an exchange */
 };
