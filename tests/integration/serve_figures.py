@@ -49,6 +49,9 @@ def families_of(text, is_open):
             key = match[1][len(name):], match[2] or ""
             assert key not in families[name][1], line
             families[name][1][key] = float(match[3])
+            # Milliseconds, all of them: six digits are few after a day.
+            assert key[0] != "_sum" or re.fullmatch(r"\d+\.\d{3}",
+                                                    match[3]), line
     for name, (kind, samples) in families.items():
         ends = {end for end, _ in samples}
         if kind == "histogram":

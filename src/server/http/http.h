@@ -526,7 +526,7 @@ PDR_MUST_CHECK pdr_rc pdr__metrics_new(struct pdr__metrics **out, pdr_err *err);
 void pdr__metrics_free(struct pdr__metrics *metrics);
 /* A request ended. */
 void pdr__metrics_note(struct pdr__metrics *metrics,
-                       const struct pdr__exchange *x, int64_t took_us);
+                       const struct pdr__exchange *x, int64_t took_ms);
 /* Streams that are open: one more, or one less. */
 void pdr__metrics_stream(struct pdr__metrics *metrics, int change);
 /* A stream was ended whose client may have wanted more. */

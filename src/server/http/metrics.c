@@ -190,6 +190,7 @@ static pdr_rc times_write(struct page *page, const struct pdr__metrics *m,
     for (size_t row = 0; row <= pdr__route_count(); row++) {
         const struct route_figures *f = &m->routes[row];
         const unsigned long long all = requests_of(f);
+        const unsigned long long ms = atomic_load(&f->total_ms);
         unsigned long long sum = 0;
 
         if (all == 0)
@@ -204,10 +205,9 @@ static pdr_rc times_write(struct page *page, const struct pdr__metrics *m,
         PDR_TRY(pdr_buf_printf(
             page->out, err,
             "%s_bucket{route=\"%s\",le=\"+Inf\"} %llu\n"
-            "%s_sum{route=\"%s\"} %g\n%s_count{route=\"%s\"} %llu\n",
-            name, route_name(row), all, name, route_name(row),
-            (double)atomic_load(&f->total_ms) / 1000, name, route_name(row),
-            all));
+            "%s_sum{route=\"%s\"} %llu.%03llu\n%s_count{route=\"%s\"} %llu\n",
+            name, route_name(row), all, name, route_name(row), ms / 1000,
+            ms % 1000, name, route_name(row), all));
     }
 done:
     return rc;
