@@ -33,6 +33,8 @@ def asked(head):
         first_key.append(key.group())
     if MISTAKE == "trusts-late-writers":
         return without(b"if-match", without(b"if-none-match", head))
+    if MISTAKE == "takes-two-lengths":
+        return re.sub(rb"(?im)(^content-length:[^\r\n]*\r\n)(?=\1)", b"", head)
     if MISTAKE == "forgets-keys-of-runs":
         return without(b"idempotency-key", head)
     if MISTAKE == "forgets-where-a-reader-was":
@@ -97,7 +99,10 @@ def relay(client, port):
             return
         length = re.search(rb"(?im)^content-length: *(\d+)", head)
         while length and len(body) < int(length.group(1)):
-            body += client.recv(65536)
+            data = client.recv(65536)
+            if not data:
+                break
+            body += data
         server = socket.create_connection(("127.0.0.1", port))
         with contextlib.closing(server):
             server.sendall(without(b"connection", asked(head))
@@ -121,9 +126,13 @@ def reply(client, server):
             out, rest = dechunked(rest)
         else:
             rest = b""
+        if MISTAKE == "crosses-answers":
+            out = out.replace(b"this is 1", b"this is 2")
         streams = b"event-stream" in head
         client.sendall(frames.told(out) if streams else out)
         data = server.recv(65536)
+        if not data and MISTAKE == "answers-what-follows":
+            client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok\n")
         if not data:
             return
         rest += data

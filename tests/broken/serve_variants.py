@@ -49,6 +49,15 @@ CAUGHT_BY = {
         "route"),
     "asks-for-no-scope": (
         "serve_keys.py", "each route needs a key, and a scope of it"),
+    "takes-two-lengths": (
+        "serve_abuse.py",
+        "heads that others would read differently are refused"),
+    "answers-what-follows": (
+        "serve_abuse.py",
+        "heads that others would read differently are refused"),
+    "crosses-answers": (
+        "serve_crowd.py",
+        "two hundred runs at once are answered, each with its own answer"),
 }
 
 
