@@ -7,31 +7,13 @@
 
 #define MAX_FILE_BYTES ((uint64_t)2 << 20) /* twice what can be loaded */
 
-/* A pdr_tool_fn: the model hears that a program failed, the user also why. */
-static pdr_rc run_command(pdr_value **out, const pdr_tool_call *call,
-                          pdr_err *err, void *arg)
-{
-    pdr_rc rc = pdr_command_run(out, call, err, arg);
-    pdr_buf line = PDR_BUF_INIT(SIZE_MAX);
-
-    if (rc != PDR_OK && rc != PDR_ECANCELLED) {
-        cli_show(&line, call->name, CLI_TEXT_LINE);
-        cli_putf(&line, " failed: ");
-        cli_show(&line, pdr_str_c(err->message), CLI_TEXT_LINE);
-        cli_fprintf(stderr, "perdure: %.*s\n", (int)line.len, line.ptr);
-    }
-    pdr_buf_dispose(&line);
-    return rc;
-}
-
 pdr_rc agt_load(const pdr_host_agent **out, pdr_host *host, pdr_buf *text,
-                const struct cli *cli, const char *path, pdr_str name,
-                pdr_err *err, pdr_notice_fn fn, void *arg)
+                const struct cli *cli, const char *path,
+                pdr_definition definition, pdr_err *err, pdr_notice_fn fn,
+                void *arg)
 {
     const struct cli_limits limits = {.max_bytes = MAX_FILE_BYTES};
     const char *slash = strrchr(path, '/');
-    pdr_definition definition = {
-        .name = name, .id = name, .command = run_command};
     pdr_buf folder = PDR_BUF_INIT(SIZE_MAX);
     struct cli_input in;
     pdr_rc rc = PDR_OK;

@@ -102,10 +102,31 @@ static pdr_rc on_notice(const pdr_notice *notice, pdr_err *err, void *arg)
     return PDR_OK;
 }
 
+/* A pdr_tool_fn: the model hears that a program failed, the user also why. */
+static pdr_rc run_command(pdr_value **out, const pdr_tool_call *call,
+                          pdr_err *err, void *arg)
+{
+    pdr_rc rc = pdr_command_run(out, call, err, arg);
+    pdr_buf line = PDR_BUF_INIT(SIZE_MAX);
+
+    if (rc != PDR_OK && rc != PDR_ECANCELLED) {
+        cli_show(&line, call->name, CLI_TEXT_LINE);
+        cli_putf(&line, " failed: ");
+        cli_show(&line, pdr_str_c(err->message), CLI_TEXT_LINE);
+        cli_fprintf(stderr, "perdure: %.*s\n", (int)line.len, line.ptr);
+    }
+    pdr_buf_dispose(&line);
+    return rc;
+}
+
 /* The agent of a definition file; exit status. */
 static int make_defined(struct agt_made *made, struct cli *cli,
                         const char *file, pdr_str name)
 {
+    const pdr_definition definition = {
+        .name = name,
+        .id = name,
+        .command = made->is_served ? NULL : run_command};
     struct noticing noticing = {cli, file};
     const pdr_host_agent *agent = NULL;
     pdr_buf text = PDR_BUF_INIT(SIZE_MAX);
@@ -116,8 +137,8 @@ static int make_defined(struct agt_made *made, struct cli *cli,
         return doc_usage(cli, "--key-env", "is not for a definition file",
                          "the file names it: apiKey: =Env.VAR");
     cli_must(pdr_host_new(&made->host, &err), &err);
-    if (agt_load(&agent, made->host, &text, cli, file, name, &err, on_notice,
-                 &noticing) == PDR_OK)
+    if (agt_load(&agent, made->host, &text, cli, file, definition, &err,
+                 on_notice, &noticing) == PDR_OK)
         made->agent = pdr_agent_ref(agent->agent);
     else
         status = agt_fail(cli, file, pdr_buf_str(&text), &err);

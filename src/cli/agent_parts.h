@@ -9,11 +9,12 @@
 /* --- definition files (agent_file.c) -------------------------------------- */
 
 /* Load the definition file at `path`; its text, or what there is of it, goes to
- * `text`. Paths in it begin in its folder. Fails as reading does, and as
- * pdr_host_load(). */
+ * `text`. Paths in it begin in its folder; other members of `definition` count.
+ * Fails as reading does, and as pdr_host_load(). */
 pdr_rc agt_load(const pdr_host_agent **out, pdr_host *host, pdr_buf *text,
-                const struct cli *cli, const char *path, pdr_str name,
-                pdr_err *err, pdr_notice_fn fn, void *arg);
+                const struct cli *cli, const char *path,
+                pdr_definition definition, pdr_err *err, pdr_notice_fn fn,
+                void *arg);
 
 /* Report why a file cannot be loaded; gives the exit status. */
 int agt_fail(const struct cli *cli, const char *path, pdr_str text,
@@ -26,6 +27,8 @@ void agt_put_place(pdr_buf *out, const char *path, const pdr_notice *notice);
 
 struct agt_made {
     const char *spec, *key_env; /* the options */
+    bool is_served;             /* others are at it: what its tools say is not
+                                   for standard error */
     pdr_agent *agent;           /* owned, as what it stands on: */
     pdr_host *host;             /* of a definition file, or NULL */
     pdr_client *client;         /* else */

@@ -145,6 +145,7 @@ static int check_one(struct agent_check *c)
     pdr_host *host = NULL;
     pdr_err err = PDR_ERR_INIT;
     pdr_rc rc = PDR_OK;
+    const pdr_definition definition = {.folder = NULL};
     bool is_json = cli_is_json(c->cli);
 
     cli_must(pdr_host_new(&host, &err), &err);
@@ -152,8 +153,8 @@ static int check_one(struct agent_check *c)
         cli_must(pdr_builder_new(&c->list, &err), &err);
         pdr_builder_array(c->list);
     }
-    rc = agt_load(&agent, host, &text, c->cli, c->path, pdr_str_n(NULL, 0),
-                  &err, on_notice, c);
+    rc = agt_load(&agent, host, &text, c->cli, c->path, definition, &err,
+                  on_notice, c);
     if (is_json)
         print_object(c, agent, pdr_buf_str(&text), &err);
     else if (rc == PDR_OK && c->cli->output == CLI_OUTPUT_RAW)

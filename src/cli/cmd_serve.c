@@ -103,6 +103,7 @@ static int agents_make(struct serve *s)
         int status = 0;
 
         made->key_env = s->key_env;
+        made->is_served = true;
         status = agt_make(made, s->cli);
         if (status != 0)
             return status;

@@ -940,20 +940,44 @@ def _():
 @tests.test("nothing of a conversation is in figures and logs",
             covers=["P-50"])
 def _():
-    with Server() as s:
+    with open("bad.json", "w", encoding="utf-8") as file:
+        json.dump({"replies": [
+            {"after": "break", "fail": "planted-after-4711 {result}"},
+            {"user": "tool", "calls": [{"name": "break", "arguments": {
+                "what": "planted-argument-4711"}}]},
+            {"user": "fail", "fail": "planted-failure-4711 {user}"}]}, file)
+    with open("bad.yaml", "w", encoding="utf-8") as file:
+        file.write("kind: Prompt\nname: Bad\nmodel: {provider: script, "
+                   "connection: {file: bad.json}}\ntools:\n"
+                   "- kind: command\n  name: break\n  command: [sh, -c, "
+                   "'echo planted-tool-4711; echo planted-words-4711 >&2; "
+                   "exit 3']\n")
+    with Server("--agent=Bad=bad.yaml") as s:
         s.say("planted-prompt-4711", "planted-session-4711")
         s.request("GET", "/api/agents/Harbour/sessions/planted-session-4711")
+        # Failures have texts of models, tools and callers.
+        for what in ("fail", "tool"):
+            status, _, text = s.request(
+                "POST", "/api/agents/Bad/run?session_id=planted-session-4711",
+                f"planted-{what}-4711", Idempotency_Key=f"planted-{what}-4711")
+            assert status == 500 and "planted" in text, (what, text)
+            assert s.request(
+                "POST", "/api/v1/sessions/%40dafx-bad%40planted/runs",
+                {"message": f"planted-{what}-4711"})[0] == 502
+        assert s.request("POST", "/api/v1/import", '{"planted": 4711')[
+            0] == 400
         # A request is counted when its reply has gone: it may be a moment
         # later than its client has it.
         end = time.monotonic() + 20
         figures = ""
-        while 'route="agent-run",method="POST",code="200"' not in figures:
+        while 'route="import",method="POST",code="400"' not in figures:
             assert time.monotonic() < end
             figures = s.request("GET", "/metrics")[2]
         assert "planted" not in figures
     with open("log", encoding="utf-8") as file:
         log = file.read()
-    assert "route=agent-run status=200" in log and "planted" not in log
+    assert "route=agent-run status=200" in log and "planted" not in log, log
+    assert "route=agent-run status=500" in log, log
 
 
 @tests.test("loopback is for everybody here, other addresses are refused",
