@@ -16,10 +16,19 @@ const MANY = 4; // pages behind the end: then it begins anew there
 export function long({ scroll, list, read, draw }) {
   const top = h('div', { class: 'edge' });
   const bottom = h('div', { class: 'edge' });
-  let isBusy = false;
+  let last = Promise.resolve(); // of what reads, one after the other
+  let isBusy = false; // older() or newer() reads, or waits
   let sticks = true; // to the end, whatever grows
-  const win = { items: [], atStart: true, atEnd: true, top, bottom, older, newer, fresh, newest, toBottom,
+  const win = { items: [], atStart: true, atEnd: true, top, bottom, older, newer, toBottom,
+    fresh: () => turn(fresh), newest: () => turn(newest),
     isAtBottom: () => scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < 90 };
+
+  /** What is read fits what was there when it was asked for: nobody changes that meanwhile. */
+  function turn(fn) {
+    const mine = last.then(fn);
+    last = mine.catch(() => {});
+    return mine;
+  }
 
   function toBottom() {
     sticks = true;
@@ -37,19 +46,25 @@ export function long({ scroll, list, read, draw }) {
     if (isBusy) return;
     isBusy = true;
     try {
-      const apply = await step();
-      const el = anchor();
-      const was = el?.getBoundingClientRect().top;
-      apply();
-      show();
-      if (el?.isConnected) scroll.scrollTop += el.getBoundingClientRect().top - was;
+      await turn(() => put(anchor, step));
     } catch (why) { fill(edge, trouble(why, again)); }
     isBusy = false;
+  }
+
+  async function put(anchor, step) {
+    const apply = await step();
+    if (!apply) return;
+    const el = anchor();
+    const was = el?.getBoundingClientRect().top;
+    apply();
+    show();
+    if (el?.isConnected) scroll.scrollTop += el.getBoundingClientRect().top - was;
   }
 
   function older() {
     if (win.atStart) return undefined;
     return grow(top, older, () => list.firstElementChild, async () => {
+      if (win.atStart) return null;
       const more = await read(win.items[0].seq - 1, true);
       return () => {
         win.items = [...more.items, ...win.items];
@@ -62,6 +77,7 @@ export function long({ scroll, list, read, draw }) {
   function newer() {
     if (win.atEnd) return undefined;
     return grow(bottom, newer, () => list.lastElementChild, async () => {
+      if (win.atEnd) return null;
       const more = await read(win.items.at(-1).seq + 1, false);
       return () => {
         win.items = [...win.items, ...more.items];

@@ -16,6 +16,7 @@ import suite  # noqa: E402
 import access  # noqa: E402,F401
 import deeds  # noqa: E402,F401
 import hostile  # noqa: E402,F401
+import lists  # noqa: E402,F401
 import live  # noqa: E402,F401
 import pages  # noqa: E402,F401
 import stage  # noqa: E402

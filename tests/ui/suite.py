@@ -82,3 +82,35 @@ def is_shown(b, name):
 def is_live(b):
     b.wait("document.querySelector('.live')?.innerText === 'live'",
            why="the badge to say live")
+
+
+# Requests of the page are counted, and the reply to one is held back. Streams
+# do not count.
+HOLD = """
+const ask = window.fetch;
+window.flying = 0;
+window.held = null;
+window.release = null;
+window.fetch = async (url, opts) => {
+  if (opts?.headers?.Accept === 'text/event-stream') return ask(url, opts);
+  flying++;
+  try {
+    const reply = await ask(url, opts);
+    await reply.clone().text();
+    if (held && url.includes(held)) {
+      held = null;
+      await new Promise((go) => { window.release = go; });
+    }
+    return reply;
+  } finally { setTimeout(() => { flying--; }); }
+};
+return 1;"""
+
+
+def hold(b, part):
+    """The next reply from an address with this in it waits for release()."""
+    b.js("window.held = arguments[0]; return 1", part)
+
+
+def release(b):
+    b.js("release(); window.release = null; return 1")

@@ -8,6 +8,7 @@ import suite
 import access  # noqa: F401
 import deeds  # noqa: F401
 import hostile  # noqa: F401
+import lists  # noqa: F401
 import live  # noqa: F401
 import pages  # noqa: F401
 import trouble  # noqa: F401

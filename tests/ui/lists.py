@@ -1,0 +1,112 @@
+"""Long lists: whatever comes meanwhile, each item is there once and in order.
+
+Replies are held back here until something else has happened, so that what
+depends on their order happens each time.
+"""
+import stage
+import suite
+from stage import quoted
+from suite import check
+
+MANY = "@dafx-concierge@many"
+ENTRIES = 400
+
+# Each state that the list has: turns have one or two entries, none is missing.
+WATCH = """
+window.seen = new Set();
+window.odd = [];
+const look = () => {
+  const now = [...document.querySelectorAll('.turns > .turn')].map(
+    (e) => Number(e.dataset.seq));
+  for (let i = 1; i < now.length; i++) if (now[i] - now[i - 1] < 1 ||
+    now[i] - now[i - 1] > 2) odd.push(`${now[i - 1]}, ${now[i]}`);
+  for (const n of now) seen.add(n);
+};
+look();
+new MutationObserver(look).observe(document.querySelector('.turns'),
+  {childList: true});
+return true;"""
+
+# Scroll there, again and again: what is read moves the end away.
+TO_START = """
+const e = document.querySelector('.talk');
+e.scrollTop = 0;
+return e.querySelector('.edge').innerText === 'The beginning' && flying === 0;"""
+TO_END = """
+const e = document.querySelector('.talk');
+e.scrollTop = e.scrollHeight;
+return ![...e.querySelectorAll('.edge')].at(-1).innerText && flying === 0 &&
+  Number([...e.querySelectorAll('.turn')].at(-1).dataset.seq) === arguments[0];
+"""
+
+
+def opened(b, s):
+    s.put(MANY, stage.document([stage.turn(
+        f"c{i}", f"Question {i}", f"Answer {i}", i)
+        for i in range(ENTRIES // 2)]))
+    b.go(f"{s.ui}#/session/{quoted(MANY)}")
+    suite.is_shown(b, MANY)
+    suite.is_live(b)
+    b.wait("document.querySelector('.turn')")
+    b.js(suite.HOLD)
+    b.js(WATCH)
+
+
+def in_order(b, last):
+    """All that was ever shown, and that the end is this one."""
+    assert b.js("odd") == []
+    assert b.js("[...document.querySelectorAll('.turn')].at(-1).dataset.seq"
+                ) == str(last)
+
+
+@check("long lists: every entry is there once, in order, while others come")
+def _(b):
+    with stage.Server() as s:
+        opened(b, s)
+        assert b.js("document.querySelectorAll('.turn').length") < 100
+        s.say(MANY, "First")
+        b.wait(TO_START)
+        s.say(MANY, "Second")
+        in_order(b, 239)  # the page holds no more than that
+        b.js("seen.clear()")
+        b.wait(TO_END, ENTRIES + 3)
+        s.say(MANY, "Third")
+        b.wait(TO_END, ENTRIES + 5)
+        in_order(b, ENTRIES + 5)
+        missing = [n for n in range(241, ENTRIES + 7, 2)
+                   if not b.js("seen.has(arguments[0])", n)]
+        assert not missing, missing
+        b.wait(TO_START)
+        b.click(".foot button", "Latest")
+        b.see("Third", ".turn")
+        in_order(b, ENTRIES + 5)
+        assert b.js("(e => e.scrollHeight - e.scrollTop - e.clientHeight < 5)"
+                    "(document.querySelector('.talk'))")
+
+
+@check("long lists: what is read late does not take the place of other things")
+def _(b):
+    with stage.Server() as s:
+        opened(b, s)
+        # Later ones are on their way when somebody wants the latest.
+        b.wait(TO_START)
+        suite.hold(b, "from=241")
+        b.wait("document.querySelector('.talk').scrollTop = 1e9; "
+               "return !!release")
+        b.js("document.querySelector('.latest').click(); return 1")
+        b.wait("flying === 1", why="what can be read, read")
+        suite.release(b)
+        b.wait("flying === 0 && [...document.querySelectorAll('.turn')].at(-1)"
+               ".dataset.seq === '399'")
+        in_order(b, ENTRIES - 1)
+        # Something new is on its way when earlier ones push the end out.
+        suite.hold(b, "from=401&limit")
+        s.say(MANY, "New")
+        b.wait("!!release")
+        for _ in range(6):
+            b.js("document.querySelector('.edge button').click(); return 1")
+            b.wait("flying === 1", why="what can be read, read")
+        suite.release(b)
+        b.wait("flying === 0")
+        b.wait(TO_END, ENTRIES + 1)
+        in_order(b, ENTRIES + 1)
