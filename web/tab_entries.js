@@ -27,7 +27,8 @@ function brief(e) {
 
 export default async function entries(body, { path, id, head, query, stay }) {
   const after = Number(query.get('since') ?? '') || 0;
-  let cursor = query.get('cursor') ?? '';
+  let from = Number(query.get('from') ?? '') || 0; // the entry with which the page begins; 0: the first page
+  let loads = 0;
   const list = h('div');
   const state = h('div', { class: 'row' });
   const news = h('div');
@@ -58,26 +59,37 @@ export default async function entries(body, { path, id, head, query, stay }) {
 
   const damaged = (seq, why) => [own(h('tr', { class: 'damaged' }, h('td', { class: 'num' }, count(seq)), h('td', { colspan: '5' }, badge('error', 'damaged'), ' ', said(why.message))))];
 
-  /** A page of entries; of one that cannot be read, row by row. */
+  /** A page of entries, and where the next one begins; of a page that cannot be read, row by row. */
   async function page() {
-    const query = after ? { from: after + 1, limit: LIMIT, cursor } : { backwards: 'true', limit: LIMIT, cursor };
+    const step = after ? 1 : -1;
+    const ask = (seq, limit) => get(at([...path, 'entries'], { from: seq, backwards: after ? '' : 'true', limit }));
+    let seq = from || (after ? after + 1 : '');
     try {
-      return await get(at([...path, 'entries'], query));
+      const { items, next } = await ask(seq, LIMIT);
+      return { items, next: next === null ? 0 : items.at(-1).seq + step };
     } catch (why) {
-      if (why.status !== 500 || cursor) throw why;
-      const last = head().lastSeq;
-      const items = [];
-      for (let i = 0; i < LIMIT; i++) {
-        const seq = after ? after + 1 + i : last - i;
-        if (seq < 1 || seq > last) break;
-        try { items.push(...(await get(at([...path, 'entries'], { from: seq, limit: 1 }))).items); } catch (bad) { items.push({ seq, bad }); }
-      }
-      return { items, next: null };
+      if (why.status !== 500) throw why;
     }
+    const items = [];
+    const last = head().lastSeq;
+    for (seq ||= last; items.length < LIMIT && seq >= 1 && seq <= last; seq += step) {
+      try {
+        const [item] = (await ask(seq, 1)).items;
+        if (!item) return { items, next: 0 };
+        items.push(item);
+        seq = item.seq;
+      } catch (bad) {
+        if (bad.status !== 500) throw bad;
+        items.push({ seq, bad });
+      }
+    }
+    return { items, next: seq >= 1 && seq <= last ? seq : 0 };
   }
 
   async function load() {
+    const mine = ++loads;
     const { items, next } = await page();
+    if (mine !== loads) return; // another page was asked for
     if (!items.length) {
       fill(list, after ? empty(`Nothing came since entry ${after}`, 'The page shows it here when something does.', h('a', { class: 'button plain', href: link('session', [id], { tab: 'entries' }) }, 'Show all')) : empty('No entries', 'Nothing has been said in this session.'));
       return;
@@ -86,7 +98,7 @@ export default async function entries(body, { path, id, head, query, stay }) {
     rows = now;
     update(list, after ? h('p', null, h('b', null, many(Math.max(0, head().lastSeq - after), 'entry', 'entries')), ` came since entry ${after}. `, h('a', { href: link('session', [id], { tab: 'entries' }) }, 'Show all')) : null,
       box,
-      h('div', { class: 'pager' }, h('span'), h('span', { class: 'row' }, cursor ? h('button', { type: 'button', class: 'plain', onclick: () => turn('') }, 'First page') : null, next ? h('button', { type: 'button', onclick: () => turn(next) }, 'Next page') : null)));
+      h('div', { class: 'pager' }, h('span'), h('span', { class: 'row' }, from ? h('button', { type: 'button', class: 'plain', onclick: () => turn(0) }, 'First page') : null, next ? h('button', { type: 'button', onclick: () => turn(next) }, 'Next page') : null)));
     update(rowsBody, ...now.values());
   }
 
@@ -95,15 +107,15 @@ export default async function entries(body, { path, id, head, query, stay }) {
   const box = own(h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Entries' }, table));
 
   function turn(to) {
-    cursor = to;
-    stay({ tab: 'entries', since: after || '', cursor: to });
+    from = to;
+    stay({ tab: 'entries', since: after || '', from: to || '' });
     fill(news);
-    return load().catch((why) => fill(list, trouble(why, () => turn(to))));
+    return load().catch((why) => { if (from === to) fill(list, trouble(why, () => turn(to))); });
   }
 
   await load();
   fill(body, h('div', { class: 'notice' }, state, button({ class: 'plain' }, verify, 'Check the digests')), news, list);
   if (head().entries <= FEW) verify().catch((why) => fill(state, h('span', { class: 'bad' }, said(why.message))));
   else fill(state, h('span', { class: 'dim' }, 'Those of the rows below hold; the others are not checked yet.'));
-  return { changed: () => (cursor ? fill(news, h('button', { type: 'button', onclick: () => turn('') }, 'There is more. Show')) : load()) };
+  return { changed: () => (from ? fill(news, h('button', { type: 'button', onclick: () => turn(0) }, 'There is more. Show')) : load()) };
 }

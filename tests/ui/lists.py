@@ -40,10 +40,15 @@ return ![...e.querySelectorAll('.edge')].at(-1).innerText && flying === 0 &&
 """
 
 
-def opened(b, s):
+def put_many(s, entries):
+    """Their numbers are 1, 2, 3; entry 2n + 2 says "Answer n"."""
     s.put(MANY, stage.document([stage.turn(
         f"c{i}", f"Question {i}", f"Answer {i}", i)
-        for i in range(ENTRIES // 2)]))
+        for i in range(entries // 2)]))
+
+
+def opened(b, s):
+    put_many(s, ENTRIES)
     b.go(f"{s.ui}#/session/{quoted(MANY)}")
     suite.is_shown(b, MANY)
     suite.is_live(b)
@@ -110,3 +115,71 @@ def _(b):
         b.wait("flying === 0")
         b.wait(TO_END, ENTRIES + 1)
         in_order(b, ENTRIES + 1)
+
+
+def numbers(b):
+    """Of the entries of this page."""
+    return b.js("return [...document.querySelectorAll('.entries tbody tr:not("
+                ".more) td:first-child')].map(e => Number(e.innerText))")
+
+
+@check("long lists: of two pages of entries the one that was asked for stays")
+def _(b):
+    with stage.Server() as s:
+        put_many(s, 230)
+        b.go(f"{s.ui}#/session/{quoted(MANY)}?tab=entries")
+        b.see("Next page")
+        suite.is_live(b)
+        b.js(suite.HOLD)
+        suite.hold(b, "entries?backwards")  # the first page, once more
+        s.say(MANY, "New")
+        b.wait("!!release")
+        b.click(".pager button", "Next page")
+        b.see("First page")
+        b.wait("flying === 1")
+        suite.release(b)
+        b.wait("flying === 0")
+        assert numbers(b) == list(range(130, 30, -1)), numbers(b)
+        b.click(".pager button", "Next page")
+        b.wait("[...document.querySelectorAll('.pager button')].at(-1)"
+               ".innerText === 'First page'")
+        assert numbers(b) == list(range(30, 0, -1)), numbers(b)
+
+
+@check("damage: is told row by row, and hides nothing else", refused=[500])
+def _(b):
+    s = stage.Server()
+    put_many(s, 230)
+    s.stop()
+    stage.damage('"Answer 74"', '"Answer 14"')
+    with stage.Server() as s:
+        bad = [n for n in range(1, 231) if s.request(
+            "GET", f"/sessions/{quoted(MANY)}/entries?from={n}&limit=1")[0]
+            == 500]
+        assert {150, 30} <= set(bad) and len(bad) < 100, bad
+        b.go(f"{s.ui}#/session/{quoted(MANY)}?tab=entries")
+        # Each page has all of its rows, and leads to the next one.
+        shown, damaged = [], []
+        while len(shown) < 230:
+            if shown:
+                b.click(".pager button", "Next page")
+            b.wait("document.querySelector('.entries tbody td')?.innerText === "
+                   "arguments[0]", str(230 - len(shown)))
+            shown += numbers(b)
+            damaged += b.js("return [...document.querySelectorAll('.damaged')]"
+                            ".map(e => Number(e.cells[0].innerText))")
+        assert shown == list(range(230, 0, -1)), shown
+        assert sorted(damaged) == bad, (damaged, bad)
+        b.see("not as it was written", "tr.damaged")
+        b.go(f"{s.ui}#/session/{quoted(MANY)}?tab=entries&since=140")
+        b.wait("document.querySelector('.entries tbody td')?.innerText === "
+               "'141'")
+        assert numbers(b) == list(range(141, 231)), numbers(b)
+        for _ in range(2):  # by itself, and when somebody asks
+            b.see("damaged", ".notice .badge.is-error")
+            b.see("not as it was written", ".notice .finds")
+            b.click(".notice button", "Check the digests")
+        b.hash("#/store")
+        b.click("section button", "Check everything")
+        b.see("damaged", "section .badge.is-error")
+        b.see("not as it was written", "section .finds")

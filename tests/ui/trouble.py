@@ -45,7 +45,7 @@ ADDRESSES = {
     "#/session/%ff": "It is not there", "#/session/%00": "", "#/session/..": "",
     "#/session/../../x": "", "#/session/%2e%2e%2foverview": "It is not there",
     "#/session/a/b/c": "It is not there", "#/session/" + "x" * 3000: "",
-    f"#/{TRIP}?tab=odd": "", f"#/{TRIP}?tab=entries&cursor=odd": "",
+    f"#/{TRIP}?tab=odd": "", f"#/{TRIP}?tab=entries&from=odd": "",
     f"#/{TRIP}?tab=entries&since=odd": "", f"#/{TRIP}?tab=entries&since=-1": "",
     f"#/{TRIP}?tab=entries&since=99999999": "", f"#/{TRIP}?tab": "",
     f"#/{TRIP}?%": "", f"#/session/{stage.BOARD}": "",
