@@ -23,7 +23,8 @@ export default async function chat(view, { args, isCurrent }) {
   const id = args.join('/');
   const path = ['chats', id];
   let head = await get(at(path));
-  let sent = null; // {text, seq}: what was sent, behind which message
+  let sent = null; // {text, seq, etag}: what was sent, to which chat and behind which message
+  let unsure = null; // the same of what may have been said in spite of an error
   let isGone = false;
   let joined = join([]);
   let others = []; // authors who take no part, or not any more
@@ -113,7 +114,11 @@ export default async function chat(view, { args, isCurrent }) {
       head = now;
       if (isOther) { drawn.clear(); others = []; }
       const news = isOther || !win.items.length ? (await win.newest(), []) : await win.fresh();
-      if (sent && win.items.some((m) => m.seq > sent.seq && m.role === 'user')) sent = null;
+      if (sent && hasCome(sent)) sent = null;
+      if (unsure && hasCome(unsure)) {
+        if (box.value.trim() === unsure.text) { box.value = ''; grow(); }
+        unsure = null;
+      }
       const last = news.at(-1);
       if (last) fill(heard, plain(`${last.author}: ${String(last.text ?? '').slice(0, 300)}`));
     } catch (why) {
@@ -133,26 +138,35 @@ export default async function chat(view, { args, isCurrent }) {
   const as = h('input', { 'aria-label': 'Your name', placeholder: 'Your name', size: '10', maxlength: '60' });
   const to = h('select', { 'aria-label': 'Who answers' }, h('option', { value: '*' }, 'everybody answers'), head.participants.filter((p) => p.here).map((p) => h('option', { value: p.name || p.id }, plain(`${p.name || p.id} answers`))), h('option', { value: '' }, 'nobody answers'));
 
+  const hasCome = ({ text, seq }) => win.items.some((m) => m.seq > seq && m.role === 'user' && !m.turn && text && m.text === text);
+
   async function say() {
     const text = box.value.trim();
     if (sent || (!text && !to.value)) return;
     const author = as.value.trim();
     const value = { ...(text ? { text } : {}), ...(author && text ? { author } : {}), ...(to.value && to.value !== '*' ? { to: to.value } : {}) };
-    const mine = sent = { text, seq: win.items.at(-1)?.seq ?? 0 };
+    const body = JSON.stringify(value);
+    // What is sent once more has to find the chat as it was: else it has come, or others spoke.
+    const match = unsure?.text === text ? { 'If-Match': unsure.etag } : null;
+    const mine = sent = match ? unsure : { text, seq: head.count, etag: head.etag };
+    unsure = mine;
     box.value = '';
     grow();
     drawTail();
     win.toBottom();
+    const latest = () => (win.atEnd ? load() : win.newest().then(load));
     try {
-      await json('POST', at([...path, to.value ? 'turns' : 'messages']), { body: JSON.stringify(value), headers: to.value ? { Prefer: 'respond-async' } : {} });
-      if (!win.atEnd) await win.newest();
-      await load();
+      await json('POST', at([...path, to.value ? 'turns' : 'messages']), { body: JSON.stringify(value), headers: { ...match, ...(to.value ? { Prefer: 'respond-async' } : {}) } });
+      unsure = null;
+      await latest().catch(fail);
       if (!text && sent === mine) sent = null;
     } catch (why) {
+      if (sent === mine) sent = null;
       if (!box.value) box.value = text;
       grow();
-      fail(why);
-      if (sent === mine) sent = null;
+      if (why.status === 412) await latest().catch(() => {});
+      if (why.status !== 412 || unsure) fail(why);
+      if (why.status === 412 || (!match && why.status > 0 && why.status < 500)) unsure = null; // it was not said, or is here
     }
     drawTail();
     // Whatever became of it, the next one may be written by then.

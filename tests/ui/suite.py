@@ -84,19 +84,22 @@ def is_live(b):
            why="the badge to say live")
 
 
-# Requests of the page are counted, and the reply to one is held back. Streams
-# do not count.
+# Requests of the page are counted, the reply to one is held back, or lost;
+# deaf: others that read are not sent at all. Streams do not count.
 HOLD = """
 const ask = window.fetch;
 window.flying = 0;
-window.held = null;
+window.held = window.lost = null;
+window.deaf = false;
 window.release = null;
 window.fetch = async (url, opts) => {
   if (opts?.headers?.Accept === 'text/event-stream') return ask(url, opts);
+  if (deaf && opts?.method === 'GET') throw new TypeError('deaf');
   flying++;
   try {
     const reply = await ask(url, opts);
     await reply.clone().text();
+    if (lost && url.includes(lost)) { lost = null; throw new TypeError('lost'); }
     if (held && url.includes(held)) {
       held = null;
       await new Promise((go) => { window.release = go; });

@@ -352,3 +352,43 @@ def _(b):
         b.do(f"/element/{box[ELEMENT]}/value",
              {"text": str(pathlib.Path("odd.json").absolute())})
         b.wait("document.querySelector('dialog, .toast.bad')")
+
+
+@check("trouble: what was said in a chat and not answered is not said twice",
+       refused=[412], offline=True)
+def _(b):
+    with stage.Server() as s:
+        s.good("POST", "/chats", {"id": "h", "agents": ["Scout"]})
+        b.go(f"{s.ui}#/chat/h")
+        suite.is_shown(b, "h")
+        suite.is_live(b)
+        b.js(suite.HOLD)
+        for path, count in (("/messages", 1), ("/turns", 3)):
+            b.js("const e = document.querySelector(\"[aria-label='Who answers']"
+                 "\"); e.value = arguments[0]; return 1",
+                 "" if path == "/messages" else "*")
+            # It arrives, but its reply is lost.
+            b.js("window.lost = arguments[0]; return 1", "/chats/h" + path)
+            b.type(".chat-say textarea", "Hello" + path)
+            b.press("Enter")
+            b.see("The server does not answer.", "#toasts")
+            s.until("h", "idle")
+            b.wait("document.querySelectorAll('.cell').length === arguments[0]",
+                   count)
+            # It was seen, so it does not stand in the box any more.
+            b.wait("document.querySelector('.chat-say textarea').value === ''")
+            b.type(".chat-say textarea", "Hello" + path)
+        b.press("Enter")  # on purpose
+        b.wait("document.querySelectorAll('.cell').length === 5")
+        # Sent again before the page has seen what came of it.
+        s.until("h", "idle")
+        b.js("window.lost = '/chats/h/turns'; window.deaf = true; return 1")
+        b.type(".chat-say textarea", "Once")
+        b.press("Enter")
+        b.wait("document.querySelector('.chat-say textarea').value === 'Once'")
+        b.js("window.deaf = false; return 1")
+        b.press("Enter")
+        b.wait("document.querySelector('.chat-say textarea').value === ''")
+        s.until("h", "idle")
+        said = [m["text"] for m in s.good("GET", "/chats/h/messages")["items"]]
+        assert said.count("Once") == 1, said
