@@ -87,10 +87,12 @@ function steps(work, sent, isOpen, more) {
 export default async function runs(view, { isCurrent }) {
   const body = h('div', { class: 'stack' });
   const works = new Map(); // by session
+  const failed = new Map(); // by session: why it could not be read
   const dirty = new Set(); // sessions whose journal has changed
   let list = null; // of sessions
   let isAsking = false;
   let isBlind = true; // what changed lately was not heard of
+  let problem = null; // why the list could not be read last
 
   async function read(s) {
     const path = ['sessions', s.id];
@@ -114,11 +116,13 @@ export default async function runs(view, { isCurrent }) {
     if (rows.length) work.last = now;
     work.open = open.items;
     works.set(s.id, work);
+    failed.delete(s.id);
   }
 
   function card(s) {
     const work = works.get(s.id);
-    if (!work) return null;
+    const bad = failed.get(s.id);
+    if (!work && !bad) return null;
     const path = ['sessions', s.id];
     const act = (run, verb, done) => async () => {
       await post(at([...path, 'runs', run, verb]));
@@ -131,14 +135,15 @@ export default async function runs(view, { isCurrent }) {
       return h('div', { class: 'run-row', 'data-key': r.id }, badge(isAtWork ? 'running' : 'waiting', isAtWork ? 'at work' : 'queued'), h('code', { title: plain(r.id) }, name(short(r.id, 13))), h('span', { class: 'dim', title: moment(r.changed) }, `sent ${since(r.changed)}`),
         may('run') ? h('span', { class: 'row' }, isAtWork ? button({ class: 'plain' }, act(r.id, 'resume', 'The run goes on where it is due.'), 'Resume') : null, button({ class: 'plain' }, act(r.id, 'cancel', 'The run is told to end.'), 'Cancel')) : null);
     };
-    const current = work.open.find((r) => r.id === work.run);
+    const current = work?.open.find((r) => r.id === work.run);
     return h('section', { class: 'panel run', 'data-key': s.id, 'aria-label': plain(s.id) }, h('div', { class: 'head' }, h('h2', null, h('a', { href: link('session', [s.id]), 'data-row': true }, name(s.id))),
-      h('span', { class: 'row dim' }, s.agent ? h('span', null, name(s.agent)) : null, h('span', null, many(work.open.length, 'run')), work.attempts > 1 ? h('span', { class: 'tag' }, `attempt ${work.attempts}`) : null)),
-    work.open.map(one), steps(work, current?.changed ?? s.changed, Boolean(current), draw));
+      h('span', { class: 'row dim' }, s.agent ? h('span', null, name(s.agent)) : null, work ? h('span', null, many(work.open.length, 'run')) : null, work?.attempts > 1 ? h('span', { class: 'tag' }, `attempt ${work.attempts}`) : null)),
+    bad ? h('p', { class: 'bad', 'data-key': 'bad' }, 'A run is at work here, and its steps could not be read: ', said(bad.message)) : null,
+    work ? [work.open.map(one), steps(work, current?.changed ?? s.changed, Boolean(current), draw)] : null);
   }
 
   function draw() {
-    if (!list || !isCurrent() || document.hidden) return;
+    if (!list || problem || !isCurrent() || document.hidden) return;
     const cards = list.items.map(card).filter(Boolean);
     update(body, cards.length ? cards : empty('No run is at work', 'Runs are here from the moment they begin until their answer is stored. What was said before is in their sessions.', h('a', { class: 'button', href: link('sessions') }, 'All sessions')),
       list.next ? h('p', { class: 'dim', 'data-key': 'more' }, `Only ${count(MOST)} sessions are shown. `, h('a', { href: link('sessions', [], { state: 'running' }) }, 'All of them')) : null);
@@ -151,17 +156,26 @@ export default async function runs(view, { isCurrent }) {
       const now = await get(at(['sessions'], { state: 'running', limit: MOST }));
       now.items = now.items.filter((s) => s.kind !== 'chat');
       const here = new Set(now.items.map((s) => s.id));
-      for (const id of works.keys()) if (!here.has(id)) works.delete(id);
+      for (const of of [works, failed]) for (const id of of.keys()) if (!here.has(id)) of.delete(id);
       const due = now.items.filter((s) => !works.has(s.id) || dirty.has(s.id));
       dirty.clear();
-      await Promise.all(due.map((s) => read(s).catch((why) => { if (why.status !== 404) dirty.add(s.id); })));
+      await Promise.all(due.map((s) => read(s).catch((why) => {
+        if (why.status === 404) return;
+        dirty.add(s.id);
+        failed.set(s.id, why);
+      })));
       isBlind = false;
+      problem = null;
       list = now;
       draw();
     } finally { isAsking = false; }
   }
 
-  const again = calm(() => load().catch((why) => isCurrent() && why.status !== 0 && fill(body, trouble(why, again))), 250);
+  const again = calm(() => load().catch((why) => {
+    if (!isCurrent() || why.status === 0) return;
+    problem = why;
+    fill(body, trouble(why, again));
+  }), 250);
   const all = () => { for (const id of works.keys()) dirty.add(id); again(); };
   await load();
   if (!isCurrent()) return null;
@@ -175,7 +189,7 @@ export default async function runs(view, { isCurrent }) {
       dirty.add(JSON.parse(event.data).id);
       again();
     },
-    gone: (why) => fill(body, trouble(why)),
+    gone: (why) => { problem = why; fill(body, trouble(why)); },
   });
   return { close() { stop(); clearInterval(timer); clearInterval(clockwork); document.removeEventListener('visibilitychange', draw); } };
 }

@@ -392,3 +392,25 @@ def _(b):
         s.until("h", "idle")
         said = [m["text"] for m in s.good("GET", "/chats/h/messages")["items"]]
         assert said.count("Once") == 1, said
+
+
+@check("trouble: runs that cannot be read are not told to be none",
+       refused=[502], offline=True)
+def _(b):
+    with seeded(busy=True) as s, Proxy(s.port) as p:
+        bad = SPOILT["a page that says 502"]
+        p.spoil = lambda path: bad if "/journal" in path else None
+        b.go(p.ui + "#/runs")
+        suite.is_shown(b, "Runs")
+        suite.is_live(b)
+        b.see("its steps could not be read", ".run")
+        b.see(stage.DESK, ".run")
+        p.spoil = lambda path: bad if "/sessions?" in path else None
+        s.say(stage.PARCEL, "And now?")  # so that the page looks again
+        b.see("The server replied with status 502")
+        b.js("document.dispatchEvent(new Event('visibilitychange')); return 1")
+        b.see("The server replied with status 502")  # drawn, it stays
+        p.spoil = lambda path: None
+        s.say(stage.PARCEL, "Thank you")
+        b.see("wait_for_desk", ".steps")
+        assert "could not be read" not in b.text("main")
