@@ -17,6 +17,7 @@ const KEPT = 50; // runs whose events are kept, for what was said in vain
 export default async function talk(body, { path, head, look, agent }) {
   let epoch = head().epoch;
   let heardBefore = head().events?.next ?? 0; // events before this one were there when the page was opened
+  let gone = head().lastSeq - head().entries; // entries that were removed: the oldest ones
   let atWork = ''; // the run that was at work then
   const sent = new Map(); // by run: what was sent here and is not in the session yet
   let again = null; // {message, key}: what may have been sent in spite of an error
@@ -60,6 +61,7 @@ export default async function talk(body, { path, head, look, agent }) {
     drawTail();
   }
 
+  const ended = () => [...running.values()].filter((r) => r.isOver);
   const live = () => [...running.values()].filter((r) => !told.has(r.run));
 
   function drawTail() {
@@ -90,13 +92,20 @@ export default async function talk(body, { path, head, look, agent }) {
       heardBefore = 0;
       return;
     }
-    for (const e of await win.fresh()) {
-      if (e.kind !== 'response') continue;
-      const text = e.messages.flatMap((m) => m.contents.filter((c) => c.kind === 'text').map((c) => c.text)).join(' ');
-      fill(heard, plain(`${now.agent ?? 'Agent'}: ${text.slice(0, 300)}`));
+    const { lastSeq, entries } = now;
+    const isCut = lastSeq - entries !== gone && win.items[0]?.seq <= lastSeq - entries;
+    gone = lastSeq - entries;
+    if (isCut) await win.newest();
+    // What is over when it is read and left no response, as a run that was cancelled, will not come.
+    for (let over = null; over?.length !== ended().length;) {
+      over = ended();
+      for (const e of await win.fresh()) {
+        if (e.kind !== 'response') continue;
+        const text = e.messages.flatMap((m) => m.contents.filter((c) => c.kind === 'text').map((c) => c.text)).join(' ');
+        fill(heard, plain(`${now.agent ?? 'Agent'}: ${text.slice(0, 300)}`));
+      }
+      for (const r of over) told.add(r.run);
     }
-    // What is over and left no response, as a run that was cancelled, will not come.
-    for (const r of running.values()) if (r.isOver) told.add(r.run);
     if (now.state !== 'running' && !now.queued) for (const s of [...sent.values()]) if (s.isTaken) sent.delete(s.key);
     redraw();
   }

@@ -5,6 +5,7 @@ depends on their order happens each time.
 """
 import stage
 import suite
+from harness import run
 from stage import quoted
 from suite import check
 
@@ -115,6 +116,25 @@ def _(b):
         b.wait("flying === 0")
         b.wait(TO_END, ENTRIES + 1)
         in_order(b, ENTRIES + 1)
+
+
+@check("long lists: what was removed leaves the conversation")
+def _(b):
+    with stage.Server() as s:
+        put_many(s, 40)
+        b.go(f"{s.ui}#/session/{quoted(MANY)}")
+        b.see("The beginning")
+        b.see("Answer 19")
+        suite.is_live(b)
+        done = run([stage.PERDURE, "session", "trim", "--store", "x.db",
+                    "--keep-turns", "3", MANY])
+        assert done.status == 0, done
+        s.say(MANY, "New")
+        b.see("You said: New", ".turn")
+        left = [e["seq"] for e in s.get(MANY, "/entries")["items"]]
+        assert left == list(range(35, 43)), left
+        b.wait("document.querySelectorAll('.turn').length === 4")
+        assert "Answer 10" not in b.text(".turns")
 
 
 def numbers(b):

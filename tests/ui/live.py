@@ -1,4 +1,5 @@
 """Text that appears while it is said, also when the server dies in between."""
+import itertools
 import signal
 
 import stage
@@ -26,22 +27,25 @@ new MutationObserver(look).observe(document.body,
 return true;"""
 
 
-def seen(b, more=""):
-    """All states, of which each has to be a beginning of the answer."""
+def seen(b, more="", again=0):
+    """All states, of which each has to be a beginning of the answer, and longer
+    than the one before; save as often as the model began again."""
     states = b.js("window.seen")
     assert b.js("window.mark") == "not loaded anew"
     for text in states:
         assert (more + FULL).startswith(text), f"lost or doubled: {text!r}"
+    shorter = [(x, y) for x, y in itertools.pairwise(states) if len(y) < len(x)]
+    assert len(shorter) == again, f"lost or doubled: {shorter}"
     return states
 
 
-def ends(b, more=""):
+def ends(b, more="", again=0):
     """Until the whole answer is there and stored, or something else is."""
     b.wait("seen.some((t) => !arguments[0].startsWith(t)) || "
            "seen.at(-1) === arguments[0] && "
            "!document.querySelector('.msg.is-live')", more + FULL,
            why="the whole answer, stored")
-    return seen(b, more)
+    return seen(b, more, again)
 
 
 def talk(b, s, session=SLOW):
@@ -84,6 +88,27 @@ def _(b):
         assert ends(b)[-1] == FULL
 
 
+@check("live: an answer that is over before it was read stays in sight")
+def _(b):
+    with stage.Server() as s:
+        s.good("POST", "/sessions", {"id": SLOW})
+        talk(b, s)
+        b.js(suite.HOLD)
+        suite.hold(b, "entries?from=")  # read before the answer is stored
+        s.say(SLOW, "Speak slowly", wait=False)
+        b.wait("!!release")
+        s.until(SLOW, "idle")
+        b.wait("seen.at(-1) === arguments[0] && "
+               "!document.querySelector('.is-live .typing')", FULL)
+        suite.hold(b, "entries?from=")
+        suite.release(b)
+        b.wait("!!release")
+        b.later("setTimeout(done, 150)")  # behind what is drawn by then
+        suite.release(b)
+        ends(b)
+        assert b.js("document.querySelectorAll('.turn footer').length") == 1
+
+
 @check("live: a server that dies in mid-stream loses and doubles nothing",
        covers=["P-58"], offline=True)
 def _(b):
@@ -109,7 +134,7 @@ def _(b):
         line = b.js("getComputedStyle(document.querySelector('.msg.is-live del'))"
                     ".textDecorationLine")
         assert line == "line-through", line
-        states = ends(b)
+        states = ends(b, again=1)
         assert any(len(t) < len(before) for t in states[states.index(
             before):]), states
         # It can still be looked at, and is no part of the answer.
