@@ -111,31 +111,44 @@ export default async function sessions(view, { isCurrent }) {
 
   // Rows that are shown change where they stand; others are only counted, so
   // that nothing moves under the pointer. Of many rows at once the page is
-  // listed again, in one request; of a few, each is asked for once.
+  // listed again, in one request; of a few, each is asked for once. Whether
+  // others belong to a list of some is known by listing it again, too.
   const stale = new Set();
   let isAsking = false;
+  let isDue = false;
   const settle = calm(async () => {
-    if (fresh.size) fill(news, h('button', { type: 'button', onclick: load }, `${count(fresh.size)} changed. Show`));
-    if (isAsking || !stale.size || !isCurrent()) return;
+    if (!isCurrent()) return;
+    if (isAsking) { isDue = true; return; }
     isAsking = true;
+    isDue = false;
+    const mine = loads;
+    const isPart = fresh.size > 0 && (cursor || FIELDS.some((f) => wanted[f]));
     const ids = [...stale];
+    const others = [...fresh];
     stale.clear();
+    if (isPart) fresh.clear();
     try {
       const known = new Map();
-      if (ids.length > FEW) {
-        for (const s of (await ask()).items) known.set(s.id, s);
-      } else {
-        await Promise.all(ids.map(async (id) => known.set(id, await get(at(['sessions', id])).catch((why) => {
+      if (ids.length > FEW || isPart) for (const s of (await ask()).items) known.set(s.id, s);
+      if (mine === loads && isPart) for (const id of known.keys()) if (!shown.some((s) => s.id === id)) fresh.add(id);
+      if (ids.length <= FEW) {
+        await Promise.all(ids.filter((id) => !known.has(id)).map(async (id) => known.set(id, await get(at(['sessions', id])).catch((why) => {
           if (why.status === 404) return { ...shown.find((s) => s.id === id), state: 'deleted' };
           throw why;
         }))));
       }
-      for (const id of ids) if (!known.has(id)) fresh.add(id); // it is on another page by now
-      shown = shown.map((s) => known.get(s.id) ?? s);
-      draw();
-    } catch { for (const id of ids) stale.add(id); }
+      if (mine === loads) {
+        for (const id of ids) if (!known.has(id)) fresh.add(id); // it is on another page by now
+        shown = shown.map((s) => known.get(s.id) ?? s);
+        draw();
+      }
+    } catch {
+      for (const id of ids) stale.add(id);
+      if (mine === loads) for (const id of others) fresh.add(id);
+    }
+    if (mine === loads) fill(news, fresh.size ? h('button', { type: 'button', onclick: load }, `${count(fresh.size)} changed. Show`) : '');
     isAsking = false;
-    if (stale.size) settle();
+    if (stale.size || isDue) settle();
   }, 400);
 
   function onEvent(event) {
@@ -146,8 +159,9 @@ export default async function sessions(view, { isCurrent }) {
     }
     if (event.event !== 'session') return;
     const { id, state } = JSON.parse(event.data);
-    if (!shown.some((s) => s.id === id)) fresh.add(id);
-    else if (state === 'deleted') { shown = shown.map((s) => (s.id === id ? { ...s, state } : s)); draw(); } else stale.add(id);
+    const isShown = shown.some((s) => s.id === id);
+    if (!isShown && state !== 'deleted') fresh.add(id);
+    else if (isShown && state === 'deleted') { shown = shown.map((s) => (s.id === id ? { ...s, state } : s)); draw(); } else if (isShown) stale.add(id);
     settle();
   }
 

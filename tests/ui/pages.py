@@ -170,6 +170,24 @@ def _(b):
                ".textContent === arguments[0]", str(int(before) + 1))
 
 
+@check("live: only what belongs to a list counts as news of it")
+def _(b):
+    with seeded() as s:
+        b.go(f"{s.ui}#/sessions?agent=helpdesk")
+        b.see("2 shown")
+        suite.is_live(b)
+        for name in ("concierge@a", "concierge@b", "helpdesk@new"):
+            s.say(f"@dafx-{name}", "Hello")
+        s.say(stage.PARCEL, "Hello")
+        b.wait("document.querySelector(arguments[0]).textContent === '4'",
+               f"tr[data-id='{stage.PARCEL}'] .num")
+        b.wait("document.querySelector('.news').innerText === arguments[0]",
+               "1 changed. Show")
+        b.click(".news button")
+        b.see("3 shown")
+        b.wait("document.querySelector('.news').innerText === ''")
+
+
 @check("sessions: filters are in the address, and pages have an end")
 def _(b):
     with stage.Server() as s:
