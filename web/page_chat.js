@@ -178,6 +178,7 @@ export default async function chat(view, { args, isCurrent }) {
     const text = await file.files[0]?.text();
     file.value = '';
     if (text === undefined) return;
+    const { etag } = head;
     try {
       const told = await json('PUT', at([...path, 'saved'], { dryRun: 'true' }), { body: text });
       const dialog = h('dialog', { class: 'ask wide-ask', 'aria-labelledby': 'restore-title' }, h('h2', { id: 'restore-title' }, 'What a restore would do'), report(told), h('div', { class: 'row end' },
@@ -186,9 +187,9 @@ export default async function chat(view, { args, isCurrent }) {
         dialog.remove();
         if (dialog.returnValue !== 'yes') return;
         try {
-          await json('PUT', at([...path, 'saved']), { body: text, headers: { 'If-Match': head.etag } });
-          win.items = [];
+          await json('PUT', at([...path, 'saved']), { body: text, headers: { 'If-Match': etag } });
           drawn.clear();
+          await win.newest();
           await load();
           toast('The chat is restored.');
         } catch (why) { fail(why); }
@@ -199,8 +200,9 @@ export default async function chat(view, { args, isCurrent }) {
   }
 
   async function remove() {
+    const { etag } = head; // of what whoever is asked has seen
     if (!await confirm('Delete this chat?', [name(id), ' and all that was said in it are gone then, for everybody.'], 'Delete it')) return;
-    await send('DELETE', at(['sessions', id]));
+    await send('DELETE', at(['sessions', id]), { headers: { 'If-Match': etag } });
     location.hash = link('chats');
   }
 

@@ -81,9 +81,10 @@ export default async function session(view, { args, query, isCurrent }) {
   }
 
   async function remove() {
+    const { etag } = head; // of what whoever is asked has seen
     if (!await confirm('Delete this session?', [name(id), ' and all that was said in it are gone then, for everybody.'], 'Delete it')) return;
     try {
-      await send('DELETE', at(path), { headers: { 'If-Match': head.etag } });
+      await send('DELETE', at(path), { headers: { 'If-Match': etag } });
     } catch (why) { look(); throw why; }
     toast('The session is deleted.');
     location.hash = link('sessions');

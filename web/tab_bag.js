@@ -80,18 +80,21 @@ class Slot {
     area.focus();
   }
 
-  /** The ETag is that of the session: if only another part of it changed, this one may be written. */
-  async put(value) {
-    const write = () => send('PUT', this.address, { body: value, headers: { 'If-Match': this.etag } });
+  /** Change what was seen. The ETag is that of the session: another part of it may have changed. */
+  async change(method, { etag, text }, body) {
+    const write = (tag) => send(method, this.address, { body, headers: { 'If-Match': tag } });
     try {
-      await write();
+      await write(etag);
     } catch (why) {
       if (why.status !== 412) throw why;
       const now = await this.read();
-      if (now.text !== this.text) throw why;
-      this.etag = now.etag;
-      await write();
+      if (now.text !== text) throw why;
+      await write(now.etag);
     }
+  }
+
+  async put(value) {
+    await this.change('PUT', this, value);
     toast('The value is stored.');
     this.isWriting = false;
     await this.load();
@@ -99,8 +102,9 @@ class Slot {
   }
 
   async remove() {
+    const { etag, text } = this;
     if (!await confirm('Remove this value?', [name(this.key), ' is gone from the bag then.'], 'Remove it')) return;
-    await send('DELETE', this.address, { headers: { 'If-Match': (await this.read()).etag } });
+    await this.change('DELETE', { etag, text });
     this.look();
   }
 }

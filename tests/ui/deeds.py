@@ -143,7 +143,19 @@ def _(b):
         b.see("1.50", "[data-key=limits] .tree")
         assert s.request("GET", f"/sessions/{quoted(stage.NOTES)}/bag/limits"
                          )[2] == '{"nights": 1.50}'
+        # What is removed is what was seen.
         b.click("[data-key=limits] button", "Remove")
+        b.see("gone from the bag then", "dialog")
+        s.good("PUT", f"/sessions/{quoted(stage.NOTES)}/bag/limits",
+               {"nights": 9})
+        b.see("9", "[data-key=limits] .tree")
+        b.click("dialog button", "Remove it")
+        b.see("Somebody changed it in the meantime", "#toasts")
+        assert s.get(stage.NOTES, "/bag/limits") == {"nights": 9}
+        b.click("[data-key=limits] button", "Remove")
+        b.see("gone from the bag then", "dialog")
+        s.good("PUT", f"/sessions/{quoted(stage.NOTES)}/bag/draft",
+               '"by bus"')
         b.click("dialog button", "Remove it")
         b.wait("!document.querySelector('[data-key=limits]')")
         assert s.request(
@@ -186,7 +198,8 @@ def _(b):
         assert len(lines.splitlines()) == 6, lines
 
 
-@check("delete: asks first, and the session is gone then", refused=[404])
+@check("delete: asks first, and the session is gone then",
+       refused=[404, 412])
 def _(b):
     with seeded() as s:
         open_page(b, s, "sessions")
@@ -201,7 +214,18 @@ def _(b):
         b.wait("!document.querySelector(arguments[0])", row)
         b.see("The session is deleted.", "#toasts")
         assert s.request("GET", f"/sessions/{quoted(stage.FAILED)}")[0] == 404
-        open_page(b, s, "chat")
+        # What is deleted is what was seen.
+        for page, say in (
+                ("conversation", lambda: s.say(stage.TRIP, "Wait")),
+                ("chat", lambda: s.good("POST", f"/chats/{stage.BOARD}/messages",
+                                        {"text": "Wait"}))):
+            open_page(b, s, page)
+            b.click(".head button", "Delete")
+            b.see("gone then, for everybody", "dialog")
+            say()
+            b.see("Wait", ".said")
+            b.click("dialog button", "Delete it")
+            b.see("Somebody changed it in the meantime", "#toasts")
         b.click(".head button", "Delete")
         b.click("dialog button", "Delete it")
         suite.is_shown(b, "Chats")
