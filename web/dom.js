@@ -99,7 +99,7 @@ function become(old, node) {
   }
   const of = solids.get(node);
   if (of !== undefined || solids.has(old)) return of !== undefined && of === solids.get(old) ? old : node;
-  for (const { name } of [...old.attributes]) if (!node.hasAttribute(name) && name !== 'open' && name !== 'style') old.removeAttribute(name);
+  for (const { name } of [...old.attributes]) if (!node.hasAttribute(name) && !['open', 'style', 'aria-busy'].includes(name)) old.removeAttribute(name);
   for (const { name, value } of node.attributes) if (name !== 'open' && name !== 'style' && old.getAttribute(name) !== value) old.setAttribute(name, value);
   if (old.style && old.style.cssText !== node.style.cssText) old.style.cssText = node.style.cssText; // a policy forbids the attribute
   for (const [type, fn] of Object.entries(handlers.get(node) ?? {})) on(old, type, fn);
@@ -200,11 +200,11 @@ export const fail = (why) => toast(`${why.message} ${why.hint ?? ''}`.trim(), tr
 
 /** A button for what takes time and may fail: it waits, then says so. */
 export function button(props, fn, ...children) {
-  const el = h('button', { type: 'button', ...props, onclick: async () => {
+  return h('button', { type: 'button', ...props, onclick: async (event) => {
+    const el = event.currentTarget; // update() may have given it to another one
     if (el.hasAttribute('aria-busy')) return;
     el.setAttribute('aria-busy', 'true');
     try { await fn(); } catch (why) { fail(why); }
     el.removeAttribute('aria-busy');
   } }, children);
-  return el;
 }

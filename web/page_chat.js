@@ -124,6 +124,7 @@ export default async function chat(view, { args, isCurrent }) {
     } catch (why) {
       if (why.status !== 404) throw why;
       isGone = true;
+      fill(write, 'This chat was deleted.');
       view.querySelector('.head').after(h('div', { class: 'notice bad', role: 'alert' }, 'This chat was deleted. What you see is what it was.', h('a', { class: 'button plain', href: link('chats') }, 'All chats')));
     }
     drawHead();
@@ -137,6 +138,8 @@ export default async function chat(view, { args, isCurrent }) {
     onkeydown: (e) => { if (e.key === 'Enter' && !e.shiftKey && !e.isComposing) { e.preventDefault(); say(); } }, oninput: grow });
   const as = h('input', { 'aria-label': 'Your name', placeholder: 'Your name', size: '10', maxlength: '60' });
   const to = h('select', { 'aria-label': 'Who answers' }, h('option', { value: '*' }, 'everybody answers'), head.participants.filter((p) => p.here).map((p) => h('option', { value: p.name || p.id }, plain(`${p.name || p.id} answers`))), h('option', { value: '' }, 'nobody answers'));
+
+  const write = h('form', { class: 'say chat-say', onsubmit: (e) => { e.preventDefault(); say(); } }, box, h('div', { class: 'row' }, as, to, h('button', { type: 'submit' }, 'Send')));
 
   const hasCome = ({ text, seq }) => win.items.some((m) => m.seq > seq && m.role === 'user' && !m.turn && text && m.text === text);
 
@@ -214,7 +217,7 @@ export default async function chat(view, { args, isCurrent }) {
   view.classList.add('is-chat');
   fill(view, h('div', { class: 'head' }, h('div', { class: 'title' }, h('a', { class: 'back', href: link('chats') }, 'Chats'), h('h1', null, name(id))),
     h('div', { class: 'row' }, keep, form, may('write') ? [h('button', { type: 'button', class: 'plain', onclick: () => file.click() }, 'Restore a file'), file, button({ class: 'plain' }, remove, 'Delete')] : null)), facts, lanes,
-  may('run') ? h('form', { class: 'say chat-say', onsubmit: (e) => { e.preventDefault(); say(); } }, box, h('div', { class: 'row' }, as, to, h('button', { type: 'submit' }, 'Send'))) : null, heard);
+  may('run') ? write : null, heard);
   win.toBottom();
   const again = calm(() => load().catch((why) => isCurrent() && why.status !== 0 && fail(why)), 250);
   return { close: follow(() => 'events', { event: (e) => { try { if (e.event === 'list' || JSON.parse(e.data).id === id) again(); } catch { /* not ours */ } }, gone: (why) => fill(facts, trouble(why)) }) };

@@ -6,6 +6,7 @@ import { bytes, count, many } from './format.js';
 import { tree } from './tree.js';
 
 const MOST = 400000; // characters that are shown as text
+const REST_MS = 2000; // between two documents of a session at work
 
 export default async function raw(body, { path }) {
   let isText = false;
@@ -46,5 +47,11 @@ export default async function raw(body, { path }) {
   }
   await load();
   fill(body, about, view);
-  return { changed: load };
+  let last = Date.now();
+  return { async changed({ state }) {
+    const rest = last + REST_MS - Date.now();
+    if (state === 'running' && rest > 0) await new Promise((resolve) => { setTimeout(resolve, rest); });
+    await load();
+    last = Date.now();
+  } };
 }

@@ -89,7 +89,19 @@ def _(b):
         b.see("calls wait_for_desk", ".steps")
         b.click(".run button", "Resume")
         b.see("The run goes on where it is due.", "#toasts")
+        # What takes its time says so, and is not sent twice, drawn anew or not.
+        b.js(suite.HOLD)
+        b.js("window.redrawn = () => document.dispatchEvent(new Event("
+             "'visibilitychange')); return redrawn()")
+        suite.hold(b, "/cancel")
         b.click(".run button", "Cancel")
+        b.wait("!!release")
+        asked = b.js("redrawn(); document.querySelector('.run [aria-busy]')"
+                     ".click(); return document.querySelector('.run "
+                     "[aria-busy]').textContent")
+        assert asked == "Cancel", asked
+        b.wait("flying === 1")
+        suite.release(b)
         b.see("No run is at work")
         pathlib.Path("go").touch()
         s.until(stage.DESK, "idle")

@@ -132,6 +132,8 @@ def _(b):
         s.good("DELETE", f"/sessions/{stage.BOARD}")
         b.see("This chat was deleted.", "[role=alert]")
         b.see("Hallstatt")
+        assert not b.js("document.querySelector('.chat-say :is(button, "
+                        "textarea)')")
 
 
 @check("trouble: a key that ends while the page is open is asked for again",
