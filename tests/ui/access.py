@@ -61,9 +61,11 @@ def _(b):
             "rgb(246, 246, 243)")
 
 
-@check("axe: finds nothing serious on any page in dark", covers=["P-57"])
+@check("axe: finds nothing serious on any page in dark, and narrow",
+       covers=["P-57"])
 def _(b):
     with seeded(busy=True) as s:
+        b.size(360, 740)
         look(b, s, "dark")
         b.press("?")
         b.see("next, previous row", "dialog")

@@ -44,6 +44,42 @@ def _(b):
         b.see("failed", ".turn footer")
 
 
+@check("conversation: thoughts are folded, and an end is told")
+def _(b):
+    with seeded() as s:
+        open_page(b, s, "conversation")
+        assert b.js("return [...document.querySelectorAll('details.thought')]"
+                    ".map(e => [e.open, e.querySelector('.said').textContent])"
+                    ) == [[False, stage.AGENTS["Concierge"][3][3]["reasoning"]]]
+        b.click("details.thought summary")
+        b.see("They want to sleep on the way.", "details.thought")
+        b.see("expires in 14 days", ".facts")
+        b.hash("#/sessions")
+        b.see("in 14 days", f"tr[data-id='{stage.TRIP}'] .cell-expires")
+        b.see("never", f"tr[data-id='{stage.NOTES}'] .cell-expires")
+
+
+@check("chats: who has heard how much, and who is not here")
+def _(b):
+    with stage.Server() as s:
+        s.good("POST", "/chats", {"id": "h", "agents": ["Scout", "Critic"]})
+        s.good("POST", "/chats/h/turns", {"text": "Well?"})
+        for text in ("One", "Two"):
+            s.good("POST", "/chats/h/messages", {"text": text})
+        b.go(f"{s.ui}#/chat/h")
+        b.see("has heard 3 of 5", ".lane-head")
+        assert 'missing' not in b.text(".facts")
+    for agent, words in (("Scout", "not here"), ("Helpdesk", "parked")):
+        # They share a channel: it waits when none of them is there.
+        with stage.Server("--agent", f"{agent}={agent}.yaml", agents=False) as s:
+            b.go(f"{s.ui}#/chat/h")
+            suite.is_live(b)
+            b.see(words, ".lane-head")
+            shown = b.text(".lane-head")
+            assert ("parked" in shown) == (agent != "Scout"), shown
+            assert "Critic" not in b.text("[aria-label='Who answers']")
+
+
 @check("agents: one can be tried, in a session of its own")
 def _(b):
     with seeded() as s:

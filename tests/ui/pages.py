@@ -218,3 +218,18 @@ def _(b):
         b.see("100 shown")
         b.go(f"{s.ui}#/sessions?state=waiting")
         b.see("Nothing fits")
+        b.click(".filters a", "Clear")
+        b.type("#f-agent", "Helpdesk")
+        b.press("Enter")
+        b.wait("location.hash.endsWith('?agent=Helpdesk')")
+        b.see("100 shown")
+        b.click(".pager a", "Next page")
+        b.see("15 shown")
+        today = b.js("new Date().toLocaleDateString('sv-SE')")
+        for query, words in (
+                (f"changedFrom={today}&changedTo={today}", "100 shown"),
+                (f"changedTo={today}", "100 shown"),
+                ("changedFrom=2999-01-01", "Nothing fits"),
+                ("changedTo=2026-01-01", "Nothing fits")):
+            b.hash("#/sessions?" + query)
+            b.see(words)

@@ -12,6 +12,7 @@ import suite
 from pages import PAGES, open_page
 from stage import quoted, seeded
 from suite import check
+from webdriver import ELEMENT
 
 # Words, and a way on: something to read and something to press.
 SAYS = """
@@ -105,15 +106,22 @@ def _(b):
         b.see(f"{len(ids) - 1} shown")
 
 
-@check("trouble: dots alone, which no browser asks for, say something",
-       refused=[400, 404])
+@check("trouble: dots alone, which a browser takes for folders, are ids, too",
+       refused=[404])
 def _(b):
     with stage.Server() as s:
         for name in (".", ".."):
-            s.request("PUT", f"/sessions/{quoted(name)}/state",
-                      {"stateBag": {}})
             b.go(f"{s.ui}#/session/{name}")
-            says(b)
+            says(b, "It is not there")
+            status, _, text = s.request("PUT", f"/sessions//state?id={name}", {
+                "stateBag": {"dots": len(name)}})
+            assert status == 201, text
+            b.go(f"{s.ui}#/session/{name}?tab=bag")
+            suite.is_shown(b, name)
+            b.click(".slot summary")
+            b.see(str(len(name)), ".slot .tree")
+        b.hash("#/sessions")
+        b.see("2 shown")
 
 
 @check("trouble: a session that is deleted while it is shown says so",
@@ -347,13 +355,22 @@ def _(b):
         b.click(".make button", "Begin")
         b.see(stage.BOARD, "#toasts")
         open_page(b, s, "chat", load=False)
-        pathlib.Path("odd.json").write_text(json.dumps({"no": "chat"}))
         box = b.find("input[type=file]")
         b.js("arguments[0].hidden = false; return 1", box)
-        from webdriver import ELEMENT
-        b.do(f"/element/{box[ELEMENT]}/value",
-             {"text": str(pathlib.Path("odd.json").absolute())})
-        b.wait("document.querySelector('dialog, .toast.bad')")
+        for name, document in (
+                ("odd.json", '{"no": "chat"}'),
+                ("good.json", s.request(
+                    "GET", f"/chats/{stage.BOARD}/saved")[2])):
+            pathlib.Path(name).write_text(document)
+            b.do(f"/element/{box[ELEMENT]}/value",
+                 {"text": str(pathlib.Path(name).absolute())})
+            if name == "odd.json":
+                b.see("not a saved chat", "#toasts .bad")
+                assert not b.js("document.querySelector('dialog')")
+        b.see("What a restore would do", "dialog")
+        b.see("4 messages", "dialog")
+        b.click("dialog button", "Restore")
+        b.see("The chat is restored.", "#toasts")
 
 
 @check("trouble: what was said in a chat and not answered is not said twice",
