@@ -314,11 +314,23 @@ def _(b):
     b.see("reconnecting", ".live")
     for name in ("Agents", "Sessions", "Store"):
         b.click(f"nav [aria-label={name}]")
+        suite.is_shown(b, name)  # what was there before says the same
         says(b, "The server does not answer.")
     with stage.Server(port=s.port) as s:
         b.click(".empty button", "Try again")
         b.see("Check everything")
         open_page(b, s, "conversation", load=False)
+
+
+@check("trouble: a page of which a script was lost says so", offline=True)
+def _(b):
+    with seeded() as s, Proxy(s.port) as p:
+        p.spoil = lambda path: b"" if path.endswith("/tree.js") else None
+        b.go(p.ui)
+        b.see("a part of the page was lost")
+        p.spoil = lambda path: None
+        b.go(p.ui)
+        suite.is_shown(b, "Overview")
 
 
 @check("trouble: a server that hangs makes the page stale, not silent",
