@@ -109,9 +109,9 @@ def _(b):
         assert s.get(stage.ROOM)["state"] == "idle"
         s.say(stage.ROOM, "One more room")
         b.click(".card button", "Decline")
-        b.see("declined", ".card .badge")
         s.until(stage.ROOM, "idle")
         assert len(pathlib.Path("booked").read_text().split("hotel")) == 2
+        b.see("declined", ".card .badge")
         b.hash("#/")
         b.see("None. A session is here when its agent asks")
 
