@@ -145,7 +145,6 @@ static pdr_rc channel_stage(struct applying *a, const struct pdr__member *m,
 {
     const struct pdr__saved_channel *saved = &a->state->channels[index];
     const pdr_chat_agent agent = pdr__agent_of(a->chat, m);
-    const bool is_exchange = pdr__saved_channel_is_foreign(saved);
     pdr_chat_report_row row = {.what = by_kind ? PDR_CHAT_MATCHED_BY_KIND
                                                : PDR_CHAT_RESTORED,
                                .key = pdr__saved_name(saved),
@@ -160,38 +159,27 @@ static pdr_rc channel_stage(struct applying *a, const struct pdr__member *m,
                                 .end = made.cursor + 1,
                                 .applying = a->opts,
                                 .inside = &inside};
-    pdr_value *empty = NULL;
     pdr_err why = PDR_ERR_INIT;
-    pdr_rc rc = PDR_OK;
+    pdr_rc rc =
+        pdr__saved_restore(&made.self, saved, m->kind, &agent, &link, &why);
 
-    if (made.cursor > a->state->log_count)
-        rc = PDR_FAIL(&why, BAD_CHANNEL_STATE, "%s",
-                      "the channel has had more messages than there are");
-    if (rc == PDR_OK)
-        rc = pdr__state_version_check(saved, m->kind, &why);
-    if (rc == PDR_OK && saved->state == NULL)
-        rc = pdr_value_new_string(&empty, PDR_LIT(""), &why);
-    if (rc == PDR_OK)
-        rc = m->kind->restore(
-            &made.self, &agent, &link, saved->state_version, is_exchange,
-            saved->state != NULL ? saved->state : empty, &why);
-    pdr_value_free(empty);
     if (rc != PDR_OK && a->opts->rebuilds && rc != PDR_ENOMEM) {
         row.what = PDR_CHAT_REBUILT;
         row.why = pdr_str_c(why.message);
-        return report_add(a->report, row, err);
+        rc = report_add(a->report, row, err);
+        goto done;
     }
     if (rc != PDR_OK) {
         pdr__err_path(&why, pdr__saved_name(saved));
         (void)pdr__err_pass(err, &why);
-        return pdr__wrap(err, rc, "channel of kind '%s'", m->kind->id);
+        PDR_TRY(pdr__wrap(err, rc, "channel of kind '%s'", m->kind->id));
     }
     made.sk_key = kept_sk_key(a, m, saved);
     made.source = saved->source != NULL ? pdr_value_ref(saved->source) : NULL;
     channel_insert(a, &made, index);
     PDR_TRY(report_add(a->report, row, err));
     PDR_TRY(inside_report(a, inside, pdr__saved_name(saved), err));
-    if (m->kind == &pdr__history_kind && is_exchange) {
+    if (m->kind == &pdr__history_kind && pdr__saved_channel_is_foreign(saved)) {
         row.what = pdr__history_compare(&row.seq, made.self);
         if (row.what != PDR_CHAT_RESTORED)
             PDR_TRY(report_add(a->report, row, err));

@@ -133,15 +133,27 @@ bool pdr__saved_channel_is_foreign(const struct pdr__saved_channel *saved)
     return saved->key.ptr == NULL || saved->kind.ptr == NULL;
 }
 
-pdr_rc pdr__state_version_check(const struct pdr__saved_channel *saved,
-                                const pdr_channel_kind *kind, pdr_err *err)
+pdr_rc pdr__saved_restore(void **self, const struct pdr__saved_channel *saved,
+                          const pdr_channel_kind *kind,
+                          const pdr_chat_agent *agent,
+                          const pdr_chat_link *link, pdr_err *err)
 {
-    if (saved->state_version <= kind->state_version)
-        return PDR_OK;
-    return PDR_FAIL(err, BAD_CHANNEL_STATE,
-                    "the state of the channel has version %u, and up to "
-                    "version %u can be read",
-                    saved->state_version, kind->state_version);
+    pdr_value *empty = NULL;
+    pdr_rc rc = PDR_OK;
+
+    if (saved->state_version > kind->state_version)
+        return PDR_FAIL(err, BAD_CHANNEL_STATE,
+                        "the state of the channel has version %u, and up to "
+                        "version %u can be read",
+                        saved->state_version, kind->state_version);
+    if (saved->state == NULL)
+        PDR_TRY(pdr_value_new_string(&empty, PDR_LIT(""), err));
+    rc = kind->restore(self, agent, link, saved->state_version,
+                       pdr__saved_channel_is_foreign(saved),
+                       saved->state != NULL ? saved->state : empty, err);
+done:
+    pdr_value_free(empty);
+    return rc;
 }
 
 pdr_str pdr__saved_name(const struct pdr__saved_channel *saved)
@@ -246,16 +258,11 @@ static pdr_rc parked_restore(bool *is_back, struct pdr__channel *channel,
     pdr_err why = PDR_ERR_INIT;
     pdr_rc rc = PDR_OK;
 
-    channel->cursor = saved->has_cursor ? saved->cursor : 0;
-    rc = pdr__state_version_check(saved, channel->kind, &why);
-    if (rc == PDR_OK &&
-        (channel->cursor > chat->log_count || saved->state == NULL))
-        return PDR_OK;
+    assert(saved->has_cursor && saved->cursor <= chat->log_count);
+    channel->cursor = saved->cursor;
     link.end = channel->cursor + 1;
-    if (rc == PDR_OK)
-        rc = channel->kind->restore(
-            &channel->self, agent, &link, saved->state_version,
-            pdr__saved_channel_is_foreign(saved), saved->state, &why);
+    rc = pdr__saved_restore(&channel->self, saved, channel->kind, agent, &link,
+                            &why);
     *is_back = rc == PDR_OK;
     if (rc == PDR_OK ||
         (chat->rebuilds && (rc == PDR_EINVALID || rc == PDR_ENOTFOUND ||

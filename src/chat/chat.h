@@ -361,9 +361,9 @@ void pdr__log_append(pdr_chat *chat, pdr_value *value, uint64_t turn,
                      pdr_str origin);
 /* The member with this id; NULL: none. With the token, or the lock. */
 struct pdr__member *pdr__member_find(const pdr_chat *chat, pdr_str id);
-/* Which of these saved participants the agent is: the one with its id; else the
- * one with its name, if no other one and no other member has that name, and it
- * is no other member by its id. SIZE_MAX: none. */
+/* Which of these saved participants the agent is: the one with its id. If there
+ * is none, the one with its name, unless several participants or members have
+ * that name, or another member has the id of that one. SIZE_MAX: none. */
 size_t pdr__participant_find(const struct pdr__saved_participant *list,
                              size_t count, const pdr_chat *chat,
                              const pdr_agent *agent);
@@ -529,10 +529,15 @@ pdr_str pdr__saved_name(const struct pdr__saved_channel *saved);
 /* Is its state in a form of others? Only those say no kind, also under a key of
  * ours. */
 bool pdr__saved_channel_is_foreign(const struct pdr__saved_channel *saved);
-/* Fails with BAD_CHANNEL_STATE if a newer kind wrote it. */
-PDR_MUST_CHECK pdr_rc
-pdr__state_version_check(const struct pdr__saved_channel *saved,
-                         const pdr_channel_kind *kind, pdr_err *err);
+/* What a channel has, from its saved state; without one, from an empty text.
+ * Fails as `restore` of the kind, and with BAD_CHANNEL_STATE if a newer kind
+ * wrote it. */
+PDR_MUST_CHECK pdr_rc pdr__saved_restore(void **self,
+                                         const struct pdr__saved_channel *saved,
+                                         const pdr_channel_kind *kind,
+                                         const pdr_chat_agent *agent,
+                                         const pdr_chat_link *link,
+                                         pdr_err *err);
 void pdr__saved_channel_dispose(struct pdr__saved_channel *saved);
 void pdr__channel_dispose(struct pdr__channel *channel);
 /* One more owner of its values. */
