@@ -412,7 +412,7 @@ PDR_MUST_CHECK pdr_rc pdr__live_check(struct pdr__live *live, pdr_err *err);
 
 struct pdr__quick;
 
-/* NULL: there is no memory. */
+/* NULL: out of memory. */
 struct pdr__quick *pdr__quick_new(void);
 void pdr__quick_free(struct pdr__quick *quick);
 /* Did such a read take a moment the last time? Then it needs no pool. */
@@ -425,7 +425,7 @@ void pdr__quick_note(const struct pdr__exchange *x, int64_t begun_ms);
 
 struct pdr__documents;
 
-/* NULL: there is no memory. */
+/* NULL: out of memory. */
 struct pdr__documents *pdr__documents_new(void);
 void pdr__documents_free(struct pdr__documents *documents);
 /* The document of a session, without its wrapper, in place of what `out` has.

@@ -143,48 +143,8 @@ static pdr_rc wait_read(struct pdr__exchange *x, struct run *run, pdr_err *err)
     return rc;
 }
 
-pdr_rc pdr__run_key(pdr_str *out, struct pdr__exchange *x, pdr_str said,
-                    pdr_err *err)
-{
-    pdr_str text = pdr__header(x, "Idempotency-Key");
-    struct pdr__uuid uuid;
-    char made[PDR_UUID_TEXT];
-    const size_t most =
-        x->route->family == PDR_FAMILY_AGENTS ? MAX_CHARS_AGENTS : MAX_CHARS;
-    size_t chars = 0;
-    bool is_sound = true;
-    pdr_rc rc = PDR_OK;
-
-    if (text.len >= 2 && text.ptr[0] == '"' && text.ptr[text.len - 1] == '"')
-        text = pdr_str_n(text.ptr + 1, text.len - 2);
-    if (text.ptr == NULL)
-        text = said;
-    if (text.ptr == NULL) {
-        PDR_TRY(pdr__uuid_v4(&uuid, pdr__rand_system(), err));
-        pdr__uuid_write(made, &uuid);
-        text = pdr_str_c(made);
-    }
-    for (size_t i = 0; i < text.len; i++) {
-        is_sound &= (unsigned char)text.ptr[i] >= 0x20 && text.ptr[i] != 0x7F;
-        chars += ((unsigned char)text.ptr[i] & 0xC0) != 0x80;
-    }
-    if (!is_sound || chars == 0 || chars > most ||
-        pdr__utf8_valid_len(text) != text.len)
-        return refuse(x, 400,
-                      most == MAX_CHARS
-                          ? "an idempotency key has 1 to 255 characters, in "
-                            "UTF-8, and no control characters"
-                          : "a correlation id, or idempotency key, has 1 to "
-                            "256 characters, in UTF-8, and no control "
-                            "characters");
-    *out = text;
-    PDR_TRY(pdr__arena_keep(out, &x->memory, err));
-done:
-    return rc;
-}
-
-/* A session of its own for a request that can be sent again: it is found by its
- * key then. */
+/* A request with an idempotency key and no session has one that follows from
+ * the key, so that the same request finds it again. */
 static pdr_rc key_make(struct pdr__exchange *x, struct run *run, pdr_err *err)
 {
     uint8_t digest[PDR_SHA256_BYTES];
@@ -259,6 +219,46 @@ static pdr_rc key_read(struct pdr__exchange *x, struct run *run, pdr_err *err)
     PDR_TRY(pdr_durable_id_read(&agent, &run->key, NULL, run->ref.id, err));
 done:
     pdr_buf_dispose(&made);
+    return rc;
+}
+
+pdr_rc pdr__run_key(pdr_str *out, struct pdr__exchange *x, pdr_str said,
+                    pdr_err *err)
+{
+    pdr_str text = pdr__header(x, "Idempotency-Key");
+    struct pdr__uuid uuid;
+    char made[PDR_UUID_TEXT];
+    const size_t most =
+        x->route->family == PDR_FAMILY_AGENTS ? MAX_CHARS_AGENTS : MAX_CHARS;
+    size_t chars = 0;
+    bool is_sound = true;
+    pdr_rc rc = PDR_OK;
+
+    if (text.len >= 2 && text.ptr[0] == '"' && text.ptr[text.len - 1] == '"')
+        text = pdr_str_n(text.ptr + 1, text.len - 2);
+    if (text.ptr == NULL)
+        text = said;
+    if (text.ptr == NULL) {
+        PDR_TRY(pdr__uuid_v4(&uuid, pdr__rand_system(), err));
+        pdr__uuid_write(made, &uuid);
+        text = pdr_str_c(made);
+    }
+    for (size_t i = 0; i < text.len; i++) {
+        is_sound &= (unsigned char)text.ptr[i] >= 0x20 && text.ptr[i] != 0x7F;
+        chars += ((unsigned char)text.ptr[i] & 0xC0) != 0x80;
+    }
+    if (!is_sound || chars == 0 || chars > most ||
+        pdr__utf8_valid_len(text) != text.len)
+        return refuse(x, 400,
+                      most == MAX_CHARS
+                          ? "an idempotency key has 1 to 255 characters, in "
+                            "UTF-8, and no control characters"
+                          : "a correlation id, or idempotency key, has 1 to "
+                            "256 characters, in UTF-8, and no control "
+                            "characters");
+    *out = text;
+    PDR_TRY(pdr__arena_keep(out, &x->memory, err));
+done:
     return rc;
 }
 

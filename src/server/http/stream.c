@@ -540,8 +540,8 @@ done:
     return rc;
 }
 
-/* Reply to a reader that comes back: if it has had the end of its run, that
- * there is no more; else with the stream. */
+/* Reply to a reader that comes back: 204 if it already has the end of its run,
+ * else the rest of the stream. */
 static pdr_rc rest_reply(struct pdr__exchange *x, struct streaming *s,
                          pdr_err *err)
 {
