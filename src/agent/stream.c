@@ -37,7 +37,7 @@ struct pdr_stream {
     pdr_buf text;                    /* made of it */
     bool has_events;                 /* it has had some: the text is known */
     bool is_over;
-    /* For who wants no pieces that are void. */
+    /* For readers that leave out void pieces. */
     bool skips_void;
     uint64_t scanned;         /* up to this event it is known which are */
     uint64_t counts, attempt; /* those between these numbers */
@@ -190,7 +190,7 @@ static bool row_take(pdr_stream_event *out, pdr_stream *s)
     return false;
 }
 
-/* Find the next attempt behind the row that was taken, as far as is stored. */
+/* Find the next attempt after the row that was taken, among those stored. */
 static pdr_rc attempt_find(pdr_stream *s, pdr_err *err)
 {
     pdr_query query = {.what = PDR_READ_STREAM,

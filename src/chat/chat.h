@@ -514,14 +514,14 @@ bool pdr__saved_channel_fits(const struct pdr__saved_channel *saved,
 /* The saved channel of a member; SIZE_MAX: none. */
 size_t pdr__saved_find(const struct pdr__saved_channel *list, size_t count,
                        const struct pdr__member *m);
-/* For a member that has none: the one of its kind that nobody has (`is_used`,
- * or NULL: none is), if it cannot be another member's, which has none or began
- * anew. Only for keys that others made. SIZE_MAX: none. */
+/* The saved channel of a member by its kind, where only others could compute
+ * the key: the only unused one of that kind, if no other member could own it.
+ * Skips what `is_used` (NULL: nothing). SIZE_MAX: none. */
 size_t pdr__saved_find_kind(const struct pdr__saved_channel *list, size_t count,
                             const bool *is_used, const pdr_chat *chat,
                             const struct pdr__member *m);
-/* A key of others that nobody can compute stays with its channel, so that it is
- * saved again as it was. */
+/* The key to save the channel under. One that cannot be computed here is kept.
+ */
 pdr_str pdr__saved_sk_key(const struct pdr__saved_channel *saved,
                           const struct pdr__member *m);
 /* Its key, whoever made it. */

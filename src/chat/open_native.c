@@ -115,7 +115,7 @@ static pdr_rc check_mac(struct opening *o)
         name = it.name;
         mac = it.value;
     }
-    /* Who has keys can tell that it was taken away. */
+    /* A caller with keys expects one: it may have been removed. */
     if (mac == NULL && (o->opts->needs_mac || o->opts->key_count > 0))
         return PDR_FAIL(o->err, BAD_MAC, "%s", "the chat has no MAC");
     if (mac == NULL)

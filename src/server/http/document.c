@@ -4,9 +4,8 @@
  *      head ─┬─ as it was when the document was kept ─► the same bytes
  *            └─ another one ─► pdr_export() ─► kept for the next request
  *
- * WHY  Many clients wait for something by asking again and again. Mostly they
- *      get the document that they got before, and the more was said, the more
- *      it costs to put it together. The head tells whether it changed.
+ * WHY  Clients poll. Most polls return the same document, which costs more to
+ *      compose the longer the session is. The head tells whether it changed.
  *
  * INVARIANTS
  *   D1  A kept document is given only if the head that was read for this very
